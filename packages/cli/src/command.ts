@@ -1,0 +1,31 @@
+/**
+ * What a command gets and how it ends. A command is one file in commands/ that exports `build(io)`; main.ts loads it only
+ * when it is called, so that `seamark dig` never pays for the API server.
+ */
+import type { Command } from 'commander'
+
+/** kubectl-like exit codes (docs/cli.md). */
+export const EXIT = { ok: 0, error: 1, changes: 2, refused: 3, timeout: 4, usage: 5 } as const
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+export interface Io {
+  readonly stdout: NodeJS.WritableStream
+  readonly stderr: NodeJS.WritableStream
+  readonly env: NodeJS.ProcessEnv
+  /** Aborted by the first SIGINT or SIGTERM. A server stops within 5 s and its action then returns. */
+  readonly signal: AbortSignal
+  /** Sets the exit code; the process ends when the action's promise settles. @default 0 */
+  exit(code: ExitCode): void
+}
+
+export type Build = (io: Io) => Command
+
+/** An expected failure: main prints `error: message` on stderr, without a stack, and exits with `code`. */
+export class CommandError extends Error {
+  readonly code: ExitCode
+  constructor(message: string, code: ExitCode = EXIT.error, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'CommandError'
+    this.code = code
+  }
+}

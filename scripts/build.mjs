@@ -1,0 +1,53 @@
+/**
+ * Bundles the CLI with everything it needs into dist/: it runs from there without node_modules, on a read-only file system.
+ * Chunks are split so that a command loads only what it uses. The entry file is replaced last and atomically, and chunks
+ * of an earlier bundle stay for a while, so that a command that is just starting is never torn apart.
+ */
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { build } from 'esbuild'
+
+const STALE_CHUNK_MS = 10 * 60_000
+
+const root = join(import.meta.dirname, '..')
+const outdir = join(root, 'dist')
+
+const { outputFiles } = await build({
+  entryPoints: { seamark: join(root, 'packages/cli/src/index.ts') },
+  outdir,
+  outExtension: { '.js': '.mjs' },
+  chunkNames: 'chunks/[name]-[hash]',
+  write: false,
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  target: 'node20',
+  conditions: ['source', 'module', 'node'],
+  // CommonJS dependencies call require() for Node's own modules.
+  banner: {
+    js: "import { createRequire as seamarkRequire } from 'node:module'; const require = seamarkRequire(import.meta.url);",
+  },
+  minifySyntax: true,
+  minifyWhitespace: true,
+  keepNames: true,
+  legalComments: 'none',
+  logLevel: 'warning',
+})
+
+const entry = join(outdir, 'seamark.mjs')
+const current = new Set()
+for (const file of outputFiles.toSorted((a, b) => Number(a.path === entry) - Number(b.path === entry))) {
+  current.add(basename(file.path))
+  if (file.path !== entry && existsSync(file.path)) continue
+  mkdirSync(dirname(file.path), { recursive: true })
+  const draft = `${file.path}.${process.pid}`
+  writeFileSync(draft, file.contents, { mode: file.path === entry ? 0o755 : 0o644 })
+  renameSync(draft, file.path)
+}
+
+const chunks = join(outdir, 'chunks')
+for (const name of existsSync(chunks) ? readdirSync(chunks) : []) {
+  const file = join(chunks, name)
+  if (!current.has(name) && Date.now() - statSync(file).mtimeMs > STALE_CHUNK_MS) rmSync(file, { force: true })
+}

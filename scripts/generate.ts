@@ -1,0 +1,21 @@
+/**
+ * `npm run generate` writes the files that follow from the sources; `--check` only compares and fails on a difference.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { reasonsPage } from './generate/reasons-page.ts'
+
+const root = join(import.meta.dirname, '..')
+const GENERATED: readonly { file: string; content: () => string }[] = [{ file: 'docs/reasons.md', content: reasonsPage }]
+
+const isCheck = process.argv.includes('--check')
+let stale = 0
+for (const { file, content } of GENERATED) {
+  const path = join(root, file)
+  const wanted = content()
+  if (existsSync(path) && readFileSync(path, 'utf8') === wanted) continue
+  stale++
+  if (isCheck) console.error(`${file} is not what its source says; run 'npm run generate'`)
+  else writeFileSync(path, wanted)
+}
+process.exit(isCheck && stale > 0 ? 1 : 0)

@@ -1,0 +1,40 @@
+/**
+ * What tests share: finding real programs on the machine, and saying visibly when one is absent.
+ *
+ * `.ci/run` sets SEAMARK_REQUIRE to the programs it installed; a test that needs one of those fails instead of skipping.
+ */
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+const required = new Set((process.env['SEAMARK_REQUIRE'] ?? '').split(',').filter((name) => name !== ''))
+
+/** Where envtest keeps its binaries; Debian keeps servers in /usr/sbin, which a user's PATH may lack. */
+const extraFolders = [process.env['KUBEBUILDER_ASSETS'] ?? '/usr/local/kubebuilder/bin', '/usr/sbin', '/usr/local/sbin']
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Full path of a program, or undefined. The environment wins as in envtest: TEST_ASSET_KUBE_APISERVER, TEST_ASSET_ETCD. */
+export function findProgram(name: string): string | undefined {
+  const override = process.env[`TEST_ASSET_${name.toUpperCase().replaceAll('-', '_')}`]
+  if (override !== undefined && override !== '') return isExecutable(override) ? override : undefined
+  const folders = [...extraFolders.slice(0, 1), ...(process.env['PATH'] ?? '').split(delimiter), ...extraFolders.slice(1)]
+  return folders.map((folder) => join(folder, name)).find(isExecutable)
+}
+
+/**
+ * True when every program is there. Use as `describe.skipIf(!needs('named', 'dig'))('…')`.
+ * Throws, and so fails the test file, when an absent program is one that CI promised to install.
+ */
+export function needs(...names: string[]): boolean {
+  const absent = names.filter((name) => findProgram(name) === undefined)
+  const broken = absent.filter((name) => required.has(name))
+  if (broken.length > 0) throw new Error(`required by SEAMARK_REQUIRE but not installed: ${broken.join(', ')}`)
+  return absent.length === 0
+}
