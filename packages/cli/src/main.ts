@@ -3,22 +3,8 @@
  * The only package that prints or exits.
  */
 import { Command, CommanderError } from 'commander'
-import { type Build, CommandError, EXIT, type ExitCode, type Io } from './command.ts'
-
-interface Verb {
-  /** As typed: one word, or two for a group (`dns serve`). */
-  readonly name: string
-  readonly summary: string
-  readonly load: () => Promise<{ build: Build }>
-}
-
-const VERBS: readonly Verb[] = [
-  {
-    name: 'version',
-    summary: 'print the version',
-    load: async () => import('./commands/version.ts'),
-  },
-]
+import { CommandError, EXIT, type ExitCode, type Io } from './command.ts'
+import { VERBS, type Verb, findVerb } from './verbs.ts'
 
 /** SIGINT and SIGTERM abort `signal`; a second one ends the process at once. */
 function untilSignalled(): AbortSignal {
@@ -32,18 +18,11 @@ function untilSignalled(): AbortSignal {
   return controller.signal
 }
 
-function findVerb(argv: readonly string[]): { verb: Verb; rest: string[] } | undefined {
-  for (const words of [2, 1]) {
-    const name = argv.slice(0, words).join(' ')
-    const verb = VERBS.find((candidate) => candidate.name === name)
-    if (verb !== undefined) return { verb, rest: argv.slice(words) }
-  }
-  return undefined
-}
-
 /** The overview that `seamark`, `seamark --help` and an unknown verb print. */
 function overview(): Command {
-  const program = new Command('seamark').description('Global ingress for Kubernetes: DNS, certificates, routes, failover')
+  const program = new Command('seamark').description(
+    'Global ingress for Kubernetes: DNS, certificates, routes, failover',
+  )
   for (const verb of VERBS) program.command(verb.name).description(verb.summary)
   return program
 }
@@ -74,7 +53,7 @@ export async function main(argv: string[]): Promise<ExitCode> {
     io.stdout.write(overview().helpInformation())
     return first === undefined ? EXIT.usage : EXIT.ok
   }
-  const found = findVerb(first === '--version' ? ['version'] : argv)
+  const found = findVerb(VERBS, first === '--version' ? ['version'] : argv)
   if (found === undefined) {
     io.stderr.write(`error: unknown command '${argv.slice(0, 2).join(' ')}'; 'seamark --help' lists the commands\n`)
     return EXIT.usage
