@@ -28,7 +28,7 @@ export function shared<T>(measure: (run: number) => Promise<T>): (run: number) =
       result = measure(run)
       results.set(run, result)
     }
-    return await result
+    return result
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- [NAME…] [--json]`: runs the figures whose name equals NAME or begins with `NAME.`, all by default.
- * Text: a table. `--json`: one object a line, `{"name","value","unit","bound","ok","against","runs"}`; a figure whose
+ * Text: a table (`--markdown` for docs/benchmarks.md). `--json`: one object a line, `{"name","value","unit","bound","ok","against","runs"}`; a figure whose
  * baseline is not on the machine has `"value":null` and a `"reason"`. Exit code 2 when a figure misses its bound.
  */
 import { readdirSync } from 'node:fs'
@@ -57,28 +57,43 @@ async function run(figure: Figure): Promise<Row> {
 }
 
 const args = process.argv.slice(2)
-const json = args.includes('--json')
+const form = args.includes('--json') ? 'json' : args.includes('--markdown') ? 'markdown' : 'text'
 const names = args.filter((argument) => !argument.startsWith('--'))
 const figures = (await loadFigures()).filter((figure) => isWanted(figure, names))
 if (figures.length === 0) {
   process.stderr.write(`error: no figure is called ${names.join(', ')}\n`)
   process.exit(5)
 }
-if (!json) {
+
+function machine(): string {
   const load = loadavg().map((value) => value.toFixed(1))
   const memory = Math.round(totalmem() / 2 ** 30)
-  console.log(`node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'cpu'}, ${memory} GiB, load ${load.join(' ')}`)
+  return `node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'cpu'}, ${memory} GiB, load ${load.join(' ')}`
+}
+
+function show(figure: Figure, row: Row): string {
+  const verdict = row.ok === null ? 'not measured' : row.ok ? 'ok' : 'MISSED'
+  const value = row.value === null ? '-' : `${row.value} ${row.unit}`
+  const rest = row.reason ?? `${figure.what}; against ${row.against}; runs ${row.runs.join(', ')}`
+  switch (form) {
+    case 'json':
+      return JSON.stringify(row)
+    case 'markdown':
+      return `| \`${row.name}\` | ${figure.what} | ${value} | ${row.bound} | ${verdict} | ${row.reason ?? row.runs.join(', ')} |`
+    case 'text':
+      return `${row.name.padEnd(24)} ${value.padStart(16)}  ${row.bound.padEnd(10)} ${verdict.padEnd(12)} ${rest}`
+  }
+}
+
+if (form === 'text') console.log(machine())
+if (form === 'markdown') {
+  console.log(`${new Date().toISOString().slice(0, 10)}, ${machine()}\n`)
+  console.log('| figure | what | value | bound | verdict | runs |\n|---|---|---|---|---|---|')
 }
 let missed = 0
 for (const figure of figures) {
   const row = await run(figure)
   if (row.ok === false) missed++
-  if (json) console.log(JSON.stringify(row))
-  else {
-    const verdict = row.ok === null ? 'not measured' : row.ok ? 'ok' : 'MISSED'
-    const shown = row.value === null ? '-' : `${row.value} ${row.unit}`
-    const rest = row.reason ?? `${figure.what}; against ${row.against}; runs ${row.runs.join(', ')}`
-    console.log(`${row.name.padEnd(24)} ${shown.padStart(16)}  ${row.bound.padEnd(10)} ${verdict.padEnd(12)} ${rest}`)
-  }
+  console.log(show(figure, row))
 }
 process.exit(missed > 0 ? 2 : 0)
