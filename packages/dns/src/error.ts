@@ -1,0 +1,36 @@
+/**
+ * The one error class of this package. `code` is stable and for programs; the message says what failed, with which value,
+ * and what to do next. Wire decoding throws it inside the package only: the public decoders return it as a value.
+ */
+export const DNS_ERROR_CODES = [
+  'BAD_NAME',
+  'BAD_RDATA',
+  'BAD_TYPE',
+  'BAD_ZONE',
+  'BAD_KEY',
+  'BAD_ADDRESS',
+  'MALFORMED',
+  'TOO_LARGE',
+  'TIMEOUT',
+  'NETWORK',
+  'ABORTED',
+  'RCODE',
+  'TRANSFER',
+  'TSIG_BAD_KEY',
+  'TSIG_BAD_SIG',
+  'TSIG_BAD_TIME',
+  'TSIG_BAD_TRUNC',
+  'TSIG_MISSING',
+] as const
+
+export type DnsErrorCode = (typeof DNS_ERROR_CODES)[number]
+
+export class DnsError extends Error {
+  readonly code: DnsErrorCode
+
+  constructor(code: DnsErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'DnsError'
+    this.code = code
+  }
+}

@@ -1,0 +1,69 @@
+/** The zones a server serves, by origin: finds the zone with the longest origin that a question is in. */
+import { type Fqdn, labelsOf } from '../name.ts'
+import { hashName, type NameScan } from '../name-hash.ts'
+import type { Zone } from '../zone-table.ts'
+
+export class ZoneIndex {
+  readonly #byOrigin = new Map<Fqdn, Zone>()
+  readonly #byHash = new Map<number, Zone[]>()
+  /** How many origins have how many labels; the counts, largest first. */
+  readonly #zonesAt = new Map<number, number>()
+  #depths: number[] = []
+
+  get(origin: Fqdn): Zone | undefined {
+    return this.#byOrigin.get(origin)
+  }
+
+  values(): IterableIterator<Zone> {
+    return this.#byOrigin.values()
+  }
+
+  /** Returns the zone that stood there before. */
+  set(zone: Zone): Zone | undefined {
+    const before = this.delete(zone.origin)
+    this.#byOrigin.set(zone.origin, zone)
+    const hash = hashName(zone.originWire)
+    this.#byHash.set(hash, [...(this.#byHash.get(hash) ?? []), zone])
+    this.#count(zone.origin, 1)
+    return before
+  }
+
+  delete(origin: Fqdn): Zone | undefined {
+    const before = this.#byOrigin.get(origin)
+    if (before === undefined) return undefined
+    this.#byOrigin.delete(origin)
+    const hash = hashName(before.originWire)
+    const bucket = this.#byHash.get(hash)!.filter((zone) => zone !== before)
+    if (bucket.length === 0) this.#byHash.delete(hash)
+    else this.#byHash.set(hash, bucket)
+    this.#count(origin, -1)
+    return before
+  }
+
+  #count(origin: Fqdn, by: number): void {
+    const depth = labelsOf(origin).length
+    const zones = (this.#zonesAt.get(depth) ?? 0) + by
+    if (zones === 0) this.#zonesAt.delete(depth)
+    else this.#zonesAt.set(depth, zones)
+    this.#depths = [...this.#zonesAt.keys()].sort((a, b) => b - a)
+  }
+
+  /** The zone that holds the scanned name, with its origin at or after label `from`. */
+  find(name: Uint8Array, length: number, scan: NameScan, from = 0): Zone | undefined {
+    for (const depth of this.#depths) {
+      const label = scan.labels - depth
+      if (label < from) continue
+      const bucket = this.#byHash.get(scan.hashes[label]!)
+      if (bucket === undefined) continue
+      const start = scan.offsets[label]!
+      for (const zone of bucket) if (isSuffix(zone.originWire, name, start, length)) return zone
+    }
+    return undefined
+  }
+}
+
+function isSuffix(origin: Uint8Array, name: Uint8Array, start: number, length: number): boolean {
+  if (origin.length !== length - start) return false
+  for (let i = 0; i < origin.length; i++) if (origin[i] !== name[start + i]) return false
+  return true
+}

@@ -1,0 +1,196 @@
+/**
+ * Would a server-side apply change anything? Judged before sending, from what the server itself remembers: the FieldsV1
+ * tree of our own managedFields entry, beside the object we want and the object that is live.
+ *
+ * Place in the flow: `ctx.apply` and `ctx.status` ask, and send nothing on a no-op. Pure: no memory but a parse cache.
+ *
+ * An apply is a no-op exactly when
+ * 1. every path we own is in `want` (else the apply removes it),
+ * 2. every path in `want` is one we own (else it is new, or somebody took it over),
+ * 3. at each leaf or atomic node `want` equals `live`, and lists of keyed items stand in the same order.
+ * Inside an atomic node the server may have added defaults. They look like a field that we once sent and now drop, so
+ * such a verdict is `Undecided`, unless the field is known as a default (`DefaultBook`, which learns from responses).
+ *
+ * In a FieldsV1 tree an empty node is a leaf or atomic; `f:` names a field, `k:` a list item by its keys, `v:` a member
+ * of a set, `.` the node itself. apiVersion, kind, metadata.name and namespace are never in it.
+ */
+import type { DefaultBook, DefaultPlace } from './default-book.ts'
+import { parseFields, toFields, UID_MARK, type Fields, type FieldsItem } from './fields-v1.ts'
+import type { Immutable, Kind, Obj } from './object.ts'
+
+export type Verdict =
+  | { readonly noop: true }
+  | {
+      readonly noop: false
+      /** `Absent`: nothing live; `NotOurs`: we own nothing; `Undecided`: see above. */
+      readonly reason: 'Absent' | 'NotOurs' | 'Removes' | 'Adds' | 'Differs' | 'Undecided'
+      /** For logs: `.spec.ports[k:{"port":80}].name` */
+      readonly path: string
+    }
+
+export interface ApplyQuestion {
+  kind: Kind
+  /** FieldsV1 text of our Apply entry; undefined when we have none. */
+  fields: string | undefined
+  want: Immutable<Obj>
+  live: Immutable<Obj> | undefined
+  defaults?: DefaultBook
+}
+
+const noop: Verdict = { noop: true }
+
+export function judgeApply({ kind, fields, want, live, defaults }: ApplyQuestion): Verdict {
+  if (live === undefined) return { noop: false, reason: 'Absent', path: '' }
+  if (fields === undefined) return { noop: false, reason: 'NotOurs', path: '' }
+  const isDefault = (place: DefaultPlace) => defaults?.has(kind, place) ?? false
+  return compareFields(parseFields(fields), withoutIdentity(want), live, '', isDefault) ?? noop
+}
+
+/** Takes the defaults out of an answer: `want` was applied by `manager`, and `written` came back. */
+export function learnDefaults(
+  book: DefaultBook,
+  kind: Kind,
+  want: Immutable<Obj>,
+  written: Immutable<Obj>,
+  manager: string,
+  subresource?: string,
+): void {
+  const ours = written.metadata.managedFields?.find((entry) => {
+    return entry.manager === manager && entry.operation === 'Apply' && entry.subresource === subresource
+  })
+  if (ours?.fieldsV1 === undefined) return
+  compareFields(toFields(ours.fieldsV1), withoutIdentity(want), written, '', (place) => {
+    book.add(kind, place)
+    return true
+  })
+}
+
+type IsDefault = (place: DefaultPlace) => boolean
+
+/** The first objection, or undefined. */
+type Found = Verdict | undefined
+
+type Plain = Readonly<Record<string, unknown>>
+
+function refuse(reason: 'Removes' | 'Adds' | 'Differs' | 'Undecided', path: string): Verdict {
+  return { noop: false, reason, path }
+}
+
+function compare(node: Fields, want: unknown, live: unknown, path: string, isDefault: IsDefault): Found {
+  if (node.isLeaf) return compareAtomic(want, live, path, isDefault)
+  if (Array.isArray(want)) return compareList(node, want, live, path, isDefault)
+  if (!isPlain(want) || node.items.length + node.values.size > 0) return refuse('Differs', path)
+  return compareFields(node, want, live, path, isDefault)
+}
+
+function compareFields(node: Fields, want: Plain, live: unknown, path: string, isDefault: IsDefault): Found {
+  const current: Plain = isPlain(live) ? live : {}
+  for (const name of node.fields.keys()) {
+    if (want[name] === undefined) return refuse('Removes', `${path}.${name}`)
+  }
+  for (const [name, value] of Object.entries(want)) {
+    if (value === undefined) continue
+    const child = node.fields.get(name)
+    if (child === undefined) return refuse('Adds', `${path}.${name}`)
+    const verdict = compare(child, value, current[name], `${path}.${name}`, isDefault)
+    if (verdict !== undefined) return verdict
+  }
+  return undefined
+}
+
+/** A list whose members are owned one by one: a set of scalars, or items with keys. */
+function compareList(node: Fields, want: readonly unknown[], live: unknown, path: string, isDefault: IsDefault): Found {
+  if (node.fields.size > 0 || !Array.isArray(live)) return refuse('Differs', path)
+  const current: readonly unknown[] = live
+  const items = assign(node.items, want)
+  const places: number[] = []
+  for (const [index, value] of want.entries()) {
+    if (!isPlain(value)) {
+      if (!node.values.has(JSON.stringify(value))) return refuse('Adds', path)
+      places.push(current.indexOf(value))
+      continue
+    }
+    const item = items[index]
+    if (item === undefined) return refuse('Adds', path)
+    const keys = { ...item.keys, ...pick(value, item.keys) }
+    const place = current.findIndex((each) => isPlain(each) && matchesKeys(keys, each))
+    const verdict = compare(item.node, value, current[place], `${path}[${JSON.stringify(keys)}]`, isDefault)
+    if (verdict !== undefined) return verdict
+    places.push(place)
+  }
+  const count = new Set(want.map((value) => JSON.stringify(value))).size
+  if (node.items.length + node.values.size > count) return refuse('Removes', path)
+  const isInOrder = places.every((place, index) => place > (places[index - 1] ?? -1))
+  return isInOrder ? undefined : refuse('Differs', path)
+}
+
+/** The owned item of each wanted one. Those that name all their keys choose first: the others take what is left. */
+function assign(items: readonly FieldsItem[], want: readonly unknown[]): (FieldsItem | undefined)[] {
+  const left = new Set(items)
+  const chosen: (FieldsItem | undefined)[] = want.map(() => undefined)
+  for (const isStrict of [true, false]) {
+    for (const [index, value] of want.entries()) {
+      if (chosen[index] !== undefined || !isPlain(value)) continue
+      const item = [...left].find(({ keys }) => {
+        return matchesKeys(keys, value) && (!isStrict || Object.keys(keys).every((name) => value[name] !== undefined))
+      })
+      if (item === undefined) continue
+      left.delete(item)
+      chosen[index] = item
+    }
+  }
+  return chosen
+}
+
+/** A key that the value leaves out was filled in by the server, and matches. */
+function matchesKeys(keys: Plain, value: Plain): boolean {
+  return Object.entries(keys).every(([name, key]) => {
+    const own = value[name]
+    return own === undefined || key === UID_MARK || own === key
+  })
+}
+
+function pick(value: Plain, keys: Plain): Plain {
+  return Object.fromEntries(
+    Object.keys(keys).flatMap((name) => (value[name] === undefined ? [] : [[name, value[name]]])),
+  )
+}
+
+function compareAtomic(want: unknown, live: unknown, path: string, isDefault: IsDefault): Found {
+  if (Array.isArray(want)) {
+    if (!Array.isArray(live) || live.length !== want.length) return refuse('Differs', path)
+    return first(want, (value, index) => compareAtomic(value, live[index], `${path}[]`, isDefault))
+  }
+  if (!isPlain(want)) return (want ?? null) === (live ?? null) ? undefined : refuse('Differs', path)
+  if (!isPlain(live)) return refuse('Differs', path)
+  const different = first(Object.entries(want), ([name, value]) => {
+    return value === undefined ? undefined : compareAtomic(value, live[name], `${path}.${name}`, isDefault)
+  })
+  if (different !== undefined) return different
+  const names = Object.keys(live).filter((name) => want[name] === undefined)
+  const siblings = names.length === 0 ? '' : Object.keys(want).toSorted().join(',')
+  return first(names, (name) => {
+    const place = { path: `${path}.${name}`, siblings, value: live[name] }
+    return isDefault(place) ? undefined : refuse('Undecided', place.path)
+  })
+}
+
+function first<V>(values: readonly V[], judge: (value: V, index: number) => Found): Found {
+  for (const [index, value] of values.entries()) {
+    const verdict = judge(value, index)
+    if (verdict !== undefined) return verdict
+  }
+  return undefined
+}
+
+function isPlain(value: unknown): value is Plain {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** FieldsV1 never lists these. An intent with a uid or resourceVersion is a question to the server, so it is sent. */
+const identity = new Set(['name', 'namespace', 'creationTimestamp', 'generation', 'managedFields', 'selfLink'])
+
+function withoutIdentity({ apiVersion: _version, kind: _kind, metadata, ...rest }: Immutable<Obj>): Plain {
+  const kept = Object.entries(metadata).filter(([name, value]) => !identity.has(name) && value !== undefined)
+  return kept.length === 0 ? rest : { ...rest, metadata: Object.fromEntries(kept) }
+}

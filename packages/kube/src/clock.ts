@@ -1,0 +1,36 @@
+/**
+ * Time as an argument: everything here that waits or measures takes a Clock, so tests pass the fake one
+ * (`testing/clock.ts`) and a stalled process cannot be fooled by a wall clock that jumps.
+ */
+export interface Clock {
+  /** Wall clock, ms since the epoch. For timestamps only, never for durations. */
+  now(): number
+  /** Never goes back, ms from an arbitrary start. For durations and deadlines. */
+  monotonic(): number
+  /** Runs once after `ms`; the returned function cancels. A pending timer does not keep the process alive. */
+  after(ms: number, run: () => void): () => void
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after(ms, run) {
+    const timer = setTimeout(run, ms)
+    timer.unref()
+    return () => clearTimeout(timer)
+  },
+}
+
+/** Resolves after `ms`, or as soon as the signal aborts: look at `signal.aborted` afterwards. */
+export async function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted === true) return
+  await new Promise<void>((resolve) => {
+    const finish = () => {
+      cancel()
+      signal?.removeEventListener('abort', finish)
+      resolve()
+    }
+    const cancel = clock.after(ms, finish)
+    signal?.addEventListener('abort', finish, { once: true })
+  })
+}

@@ -1,0 +1,37 @@
+/**
+ * Fields that the server fills in by itself inside atomic values, learnt from its own answers: an apply replaces an
+ * atomic value as a whole, so what the answer has there and the intent had not is a default for certain.
+ *
+ * A default is remembered by kind, place (list positions left out), value, and the names of its siblings in the intent,
+ * as some defaults depend on those. Bounded: a full book learns nothing more, and applies are sent instead.
+ */
+import { apiVersionOf, type Kind } from './object.ts'
+
+export interface DefaultPlace {
+  readonly path: string
+  readonly siblings: string
+  readonly value: unknown
+}
+
+export interface DefaultBook {
+  has(kind: Kind, place: DefaultPlace): boolean
+  add(kind: Kind, place: DefaultPlace): void
+}
+
+const bookLimit = 2_000
+const longestEntry = 1_000
+
+export function createDefaultBook(): DefaultBook {
+  const known = new Set<string>()
+  return {
+    has: (kind, place) => known.has(entryOf(kind, place)),
+    add(kind, place) {
+      const entry = entryOf(kind, place)
+      if (known.size < bookLimit && entry.length <= longestEntry) known.add(entry)
+    },
+  }
+}
+
+function entryOf(kind: Kind, { path, siblings, value }: DefaultPlace): string {
+  return `${apiVersionOf(kind)} ${kind.kind} ${path} ${siblings} ${JSON.stringify(value)}`
+}

@@ -1,0 +1,139 @@
+/**
+ * Every error of this package. One base class with a stable `code`; a refusal by the API server is an `ApiError`
+ * subclass chosen by HTTP status and reason, with the server's own Status inside.
+ *
+ * Invariant: no message or field ever holds a credential, a request body or a response body other than a Status.
+ */
+import type { Status } from './object.ts'
+
+export class KubeError extends Error {
+  readonly code: string
+
+  constructor(code: string, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.name = new.target.name
+    this.code = code
+  }
+}
+
+/** The server answered, and the answer is a refusal. */
+export class ApiError extends KubeError {
+  readonly status: Status
+  readonly httpStatus: number
+  /** From `Retry-After`, or from the Status. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(code: string, message: string, httpStatus: number, status: Status, retryAfterMs?: number) {
+    super(code, message)
+    this.httpStatus = httpStatus
+    this.status = status
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** 400: the request itself is wrong. */
+export class BadRequest extends ApiError {}
+/** 401, after one retry with fresh credentials. */
+export class Unauthorized extends ApiError {}
+/** 403: RBAC or an admission rule. */
+export class Forbidden extends ApiError {}
+export class NotFound extends ApiError {}
+/** 405: the resource does not know this verb. */
+export class MethodNotAllowed extends ApiError {}
+/** 409 on create. */
+export class AlreadyExists extends ApiError {}
+/** 409: somebody else changed the object, or a precondition or field owner stands against the write. */
+export class Conflict extends ApiError {}
+/** 410: the resourceVersion or continue token is too old; list again. */
+export class Gone extends ApiError {}
+/** 422: validation failed; `status.details.causes` names the fields. */
+export class Invalid extends ApiError {}
+export class TooManyRequests extends ApiError {}
+export class InternalServerError extends ApiError {}
+export class ServiceUnavailable extends ApiError {}
+/** 504, and what carries the reason `Timeout` or `ServerTimeout`. */
+export class ServerTimeout extends ApiError {}
+
+type ApiErrorClass = new (
+  code: string,
+  message: string,
+  http: number,
+  status: Status,
+  retryAfterMs?: number,
+) => ApiError
+
+/** The reason is the finer key: 409 and 500 each carry several. */
+const BY_REASON = new Map<string, ApiErrorClass>([
+  ['AlreadyExists', AlreadyExists],
+  ['Timeout', ServerTimeout],
+  ['ServerTimeout', ServerTimeout],
+  ['Expired', Gone],
+])
+
+const BY_STATUS = new Map<number, [code: string, type: ApiErrorClass]>([
+  [400, ['BadRequest', BadRequest]],
+  [401, ['Unauthorized', Unauthorized]],
+  [403, ['Forbidden', Forbidden]],
+  [404, ['NotFound', NotFound]],
+  [405, ['MethodNotAllowed', MethodNotAllowed]],
+  [409, ['Conflict', Conflict]],
+  [410, ['Gone', Gone]],
+  [422, ['Invalid', Invalid]],
+  [429, ['TooManyRequests', TooManyRequests]],
+  [500, ['InternalError', InternalServerError]],
+  [503, ['ServiceUnavailable', ServiceUnavailable]],
+  [504, ['Timeout', ServerTimeout]],
+])
+
+/** `what` says what was asked, e.g. `GET /api/v1/nodes`. */
+export function apiError(what: string, httpStatus: number, status: Status, retryAfterMs?: number): ApiError {
+  const { reason } = status
+  const [fallbackCode, fallbackType] = BY_STATUS.get(httpStatus) ?? [`Http${httpStatus}`, ApiError]
+  const type = (reason === undefined ? undefined : BY_REASON.get(reason)) ?? fallbackType
+  const code = reason === undefined || reason === '' || reason === 'Unknown' ? fallbackCode : reason
+  const message = `${what}: ${httpStatus} ${code}: ${status.message ?? 'no message from the server'}`
+  return new type(code, message, httpStatus, status, retryAfterMs)
+}
+
+export type TransportCode =
+  | 'CONNECT'
+  | 'RESET'
+  | 'REFUSED'
+  | 'DEADLINE'
+  | 'ABORTED'
+  | 'BODY_TOO_LARGE'
+  | 'CLOSED'
+  | 'BAD_RESPONSE'
+
+/** No usable answer came. */
+export class TransportError extends KubeError {
+  declare readonly code: TransportCode
+  /** True only when the server certainly did not act on the request, so that even a create may be sent again. */
+  readonly unprocessed: boolean
+
+  constructor(code: TransportCode, message: string, options: { cause?: unknown; unprocessed?: boolean } = {}) {
+    super(code, message, options)
+    this.unprocessed = options.unprocessed ?? false
+  }
+}
+
+/** A watch frame or list page that cannot be read. The stream is restarted from the last good resourceVersion. */
+export class DecodeError extends KubeError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super('DECODE', message, options)
+  }
+}
+
+/** A kubeconfig, in-cluster environment or credential that cannot be used. */
+export class ConfigError extends KubeError {}
+
+/** Nothing is known about this kind yet: unknown is not empty. */
+export class NotSynced extends KubeError {
+  constructor(message: string) {
+    super('NOT_SYNCED', message)
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

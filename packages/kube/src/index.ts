@@ -1,0 +1,12 @@
+/** The public surface of @seamark/kube. */
+export * from './object.ts'
+export * from './errors.ts'
+export type * from './client.ts'
+export type * from './cache.ts'
+export type * from './informer.ts'
+export type * from './cluster.ts'
+export { sleep, systemClock, type Clock } from './clock.ts'
+export { judgeApply, learnDefaults, type ApplyQuestion, type Verdict } from './apply.ts'
+export { createDefaultBook, type DefaultBook } from './default-book.ts'
+export * from './conditions.ts'
+export * from './owner.ts'

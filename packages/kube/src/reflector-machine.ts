@@ -1,0 +1,317 @@
+/**
+ * What a reflector does next, as a pure function: `step(state, input, context)` returns the next state and the effects.
+ * The driver (reflector.ts) performs effects and reports back; nothing here waits, reads a clock or talks to a server.
+ *
+ *   stream ──end bookmark──▶ watch ──410, too large RV, relist due──▶ stream        (stream: WatchList)
+ *     │ unsupported, denied,   ▲  │
+ *     │ stalled                │  └─429, 5xx, reset, ended──▶ wait ──▶ watch from the last version
+ *     ▼                        │
+ *    list ──last page──────────┘         404 anywhere ──▶ probe ──not served──▶ absent ──▶ stream
+ *
+ * Guarantees: the version never advances on synthetic events, nor before the event was handed over (effects come before
+ * the state); a list and its watch join at the list's version; an unfinished list is never committed; a list that
+ * would remove a large part of what is known is read a second time first; failures wait with jitter, for ever.
+ */
+export type Failure =
+  | 'expired' // 410: the version or continue token is too old
+  | 'too-large' // the server is behind the version we ask for
+  | 'unsupported' // the request itself is refused: no WatchList
+  | 'denied' // 401, 403
+  | 'absent' // 404
+  | 'busy' // 429, 5xx
+  | 'broken' // reset, torn frame, timeout: no answer or half of one
+
+export type State =
+  | { readonly at: 'stream' }
+  | { readonly at: 'list'; readonly isUnpaged: boolean }
+  | { readonly at: 'watch'; readonly since: number; readonly events: number }
+  | { readonly at: 'probe' }
+  | { readonly at: 'wait'; readonly next: 'sync' | 'list' | 'watch' | 'probe' }
+  | { readonly at: 'absent'; readonly polls: number }
+
+export interface Reflection {
+  readonly state: State
+  /** The last version handed over; a watch resumes here. */
+  readonly version: string | undefined
+  readonly canStream: boolean
+  /** Consecutive failures; decides the wait. */
+  readonly failures: number
+  /** When the last complete sync was, ms. */
+  readonly syncedAt: number
+  /** The set at hand was read because the one before would have removed too much. */
+  readonly isConfirming: boolean
+}
+
+export type Input =
+  | { readonly type: 'start' }
+  | { readonly type: 'object'; readonly version: string }
+  | { readonly type: 'bookmark'; readonly version: string; readonly isInitialEnd: boolean; readonly vanishing: Vanishing }
+  | { readonly type: 'page'; readonly version: string; readonly continueToken: string | undefined; readonly vanishing: Vanishing }
+  /** No end of the initial events came. */
+  | { readonly type: 'stalled' }
+  | { readonly type: 'ended' }
+  | { readonly type: 'failed'; readonly failure: Failure; readonly retryAfterMs?: number | undefined }
+  | { readonly type: 'probed'; readonly isServed: boolean }
+  | { readonly type: 'waited' }
+
+export interface Vanishing {
+  readonly known: number
+  readonly vanished: number
+}
+
+export type Effect =
+  | { readonly do: 'stage' } // keep the object at hand aside
+  | { readonly do: 'hand-over' } // apply the object at hand to the cache
+  | { readonly do: 'advance'; readonly version: string }
+  | { readonly do: 'commit'; readonly version: string }
+  | { readonly do: 'discard' }
+  | { readonly do: 'clear' }
+  | { readonly do: 'open-stream' }
+  | { readonly do: 'read-page'; readonly continueToken: string | undefined; readonly isUnpaged: boolean }
+  | { readonly do: 'open-watch'; readonly version: string }
+  | { readonly do: 'probe' }
+  | { readonly do: 'wait'; readonly ms: number }
+
+export interface StepContext {
+  readonly now: number
+  /** In [0, 1). */
+  readonly random: number
+  /** A complete sync is repeated after this long. */
+  readonly relistMs: number
+}
+
+export const initialReflection: Reflection = {
+  state: { at: 'wait', next: 'sync' },
+  version: undefined,
+  canStream: true,
+  failures: 0,
+  syncedAt: 0,
+  isConfirming: false,
+}
+
+/** client-go: 0.8 s doubling to 30 s, forgotten after two healthy minutes. */
+const FIRST_WAIT_MS = 800
+const MAX_WAIT_MS = 30_000
+const HEALTHY_MS = 120_000
+/** A watch that ends sooner than this, without an event, is a failure in disguise. */
+const TOO_SHORT_MS = 1000
+const FIRST_POLL_MS = 250
+
+export interface Step {
+  readonly next: Reflection
+  readonly effects: readonly Effect[]
+}
+
+export function step(now: Reflection, input: Input, context: StepContext): Step {
+  const { state } = now
+  switch (state.at) {
+    case 'stream':
+      return stepStream(now, input, context)
+    case 'list':
+      return stepList(now, state, input, context)
+    case 'watch':
+      return stepWatch(now, state, input, context)
+    case 'probe':
+      return stepProbe(now, input, context)
+    case 'wait':
+      return stepWait(now, state.next, input, context)
+    case 'absent':
+      return stepAbsent(now, state.polls, input)
+  }
+}
+
+function stepStream(now: Reflection, input: Input, context: StepContext): Step {
+  switch (input.type) {
+    case 'object':
+      return { next: now, effects: [{ do: 'stage' }] }
+    case 'bookmark':
+      if (!input.isInitialEnd) return { next: now, effects: [] }
+      return settle(now, input.version, input.vanishing, context, [])
+    case 'stalled':
+      // The server ignores sendInitialEvents; it will not learn it while it runs.
+      return list({ ...now, canStream: false }, [{ do: 'discard' }])
+    case 'ended':
+      return wait(now, 'sync', context, [{ do: 'discard' }])
+    case 'failed':
+      if (input.failure === 'unsupported') return list({ ...now, canStream: false }, [{ do: 'discard' }])
+      // Denied to watch is not denied to list; a cache that is not fresh enough in time can still be listed.
+      if (input.failure === 'denied' || input.failure === 'too-large' || input.failure === 'expired') {
+        return list(now, [{ do: 'discard' }])
+      }
+      if (input.failure === 'absent') return probe(now, [{ do: 'discard' }])
+      return wait(now, 'sync', context, [{ do: 'discard' }], input.retryAfterMs)
+    case 'start':
+    case 'page':
+    case 'probed':
+    case 'waited':
+      return { next: now, effects: [] }
+  }
+}
+
+function stepList(now: Reflection, state: { isUnpaged: boolean }, input: Input, context: StepContext): Step {
+  switch (input.type) {
+    case 'object':
+      return { next: now, effects: [{ do: 'stage' }] }
+    case 'page':
+      if (input.continueToken !== undefined) {
+        return { next: now, effects: [{ do: 'read-page', continueToken: input.continueToken, isUnpaged: false }] }
+      }
+      return settle(now, input.version, input.vanishing, context, [{ do: 'open-watch', version: input.version }])
+    case 'failed':
+      if (input.failure === 'absent') return probe(now, [{ do: 'discard' }])
+      // The continue token outlived the server's history: such a set is read in one piece.
+      if (input.failure === 'expired' && !state.isUnpaged) {
+        return {
+          next: { ...now, state: { at: 'list', isUnpaged: true } },
+          effects: [{ do: 'discard' }, { do: 'read-page', continueToken: undefined, isUnpaged: true }],
+        }
+      }
+      return wait(now, now.canStream && input.failure !== 'denied' ? 'sync' : 'list', context, [{ do: 'discard' }], input.retryAfterMs)
+    case 'start':
+    case 'bookmark':
+    case 'stalled':
+    case 'ended':
+    case 'probed':
+    case 'waited':
+      return { next: now, effects: [] }
+  }
+}
+
+function stepWatch(now: Reflection, state: { since: number; events: number }, input: Input, context: StepContext): Step {
+  switch (input.type) {
+    case 'object': {
+      const next = { ...now, version: input.version, state: { at: 'watch' as const, since: state.since, events: state.events + 1 } }
+      return { next, effects: HAND_OVER }
+    }
+    case 'bookmark':
+      return { next: { ...now, version: input.version }, effects: [{ do: 'advance', version: input.version }] }
+    case 'ended':
+    case 'failed':
+      return watchOver(now, state, input, context)
+    case 'start':
+    case 'page':
+    case 'stalled':
+    case 'probed':
+    case 'waited':
+      return { next: now, effects: [] }
+  }
+}
+
+/** One array for the hot path. */
+const HAND_OVER: readonly Effect[] = [{ do: 'hand-over' }]
+
+function watchOver(
+  before: Reflection,
+  state: { since: number; events: number },
+  input: Extract<Input, { type: 'ended' | 'failed' }>,
+  context: StepContext,
+): Step {
+  const lastedMs = context.now - state.since
+  const now = lastedMs >= HEALTHY_MS ? { ...before, failures: 0 } : before
+  if (input.type === 'failed') {
+    switch (input.failure) {
+      case 'expired':
+      case 'too-large':
+        // At once the first time; a server that keeps answering so is met with patience.
+        return now.failures === 0 ? sync({ ...now, failures: 1 }, []) : wait(now, 'sync', context, [])
+      case 'absent':
+        return probe(now, [])
+      case 'denied':
+        // Listing keeps the cache true while watching is not allowed.
+        return wait(now, 'list', context, [])
+      case 'unsupported':
+      case 'busy':
+      case 'broken':
+        return wait(now, 'watch', context, [], input.retryAfterMs)
+    }
+  }
+  if (context.now - now.syncedAt >= context.relistMs) return sync(now, [])
+  if (lastedMs < TOO_SHORT_MS && state.events === 0) return wait(now, 'watch', context, [])
+  return watch(now, context, [])
+}
+
+function stepProbe(now: Reflection, input: Input, context: StepContext): Step {
+  if (input.type === 'probed') {
+    if (input.isServed) return wait(now, 'sync', context, [])
+    const next: Reflection = { ...now, version: undefined, failures: 0, isConfirming: false, state: { at: 'absent', polls: 0 } }
+    return { next, effects: [{ do: 'clear' }, { do: 'wait', ms: FIRST_POLL_MS }] }
+  }
+  if (input.type === 'failed') return wait(now, 'probe', context, [], input.retryAfterMs)
+  return { next: now, effects: [] }
+}
+
+function stepAbsent(now: Reflection, polls: number, input: Input): Step {
+  if (input.type === 'waited') return { next: { ...now, state: { at: 'probe' } }, effects: [{ do: 'probe' }] }
+  if (input.type === 'probed' && !input.isServed) {
+    const ms = Math.min(MAX_WAIT_MS, FIRST_POLL_MS * 2 ** polls)
+    return { next: { ...now, state: { at: 'absent', polls: polls + 1 } }, effects: [{ do: 'wait', ms }] }
+  }
+  return { next: now, effects: [] }
+}
+
+function stepWait(now: Reflection, then: 'sync' | 'list' | 'watch' | 'probe', input: Input, context: StepContext): Step {
+  if (input.type !== 'waited' && input.type !== 'start') return { next: now, effects: [] }
+  switch (then) {
+    case 'sync':
+      return sync(now, [])
+    case 'list':
+      return list(now, [])
+    case 'watch':
+      return watch(now, context, [])
+    case 'probe':
+      return probe(now, [])
+  }
+}
+
+/** A complete set is at hand: commit it, or look again when it would remove too much. */
+function settle(
+  now: Reflection,
+  version: string,
+  { known, vanished }: Vanishing,
+  context: StepContext,
+  then: readonly Effect[],
+): Step {
+  const isSuspicious = vanished > 5 && vanished > known * 0.3
+  if (isSuspicious && !now.isConfirming) return list({ ...now, isConfirming: true }, [{ do: 'discard' }])
+  const next: Reflection = {
+    ...now,
+    version,
+    isConfirming: false,
+    syncedAt: context.now,
+    state: { at: 'watch', since: context.now, events: 0 },
+  }
+  return { next, effects: [{ do: 'commit', version }, ...then] }
+}
+
+function sync(now: Reflection, before: readonly Effect[]): Step {
+  if (!now.canStream || now.isConfirming) return list(now, before)
+  return { next: { ...now, state: { at: 'stream' } }, effects: [...before, { do: 'open-stream' }] }
+}
+
+function list(now: Reflection, before: readonly Effect[]): Step {
+  const read: Effect = { do: 'read-page', continueToken: undefined, isUnpaged: false }
+  return { next: { ...now, state: { at: 'list', isUnpaged: false } }, effects: [...before, read] }
+}
+
+function watch(now: Reflection, context: StepContext, before: readonly Effect[]): Step {
+  if (now.version === undefined) return sync(now, before)
+  const next: Reflection = { ...now, state: { at: 'watch', since: context.now, events: 0 } }
+  return { next, effects: [...before, { do: 'open-watch', version: now.version }] }
+}
+
+function probe(now: Reflection, before: readonly Effect[]): Step {
+  return { next: { ...now, state: { at: 'probe' } }, effects: [...before, { do: 'probe' }] }
+}
+
+function wait(
+  now: Reflection,
+  then: 'sync' | 'list' | 'watch' | 'probe',
+  { random }: StepContext,
+  before: readonly Effect[],
+  retryAfterMs = 0,
+): Step {
+  const fullMs = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(now.failures, 10))
+  const ms = Math.max(retryAfterMs, fullMs / 2) + (random * fullMs) / 2
+  const next: Reflection = { ...now, failures: now.failures + 1, state: { at: 'wait', next: then } }
+  return { next, effects: [...before, { do: 'wait', ms }] }
+}

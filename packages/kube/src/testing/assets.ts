@@ -1,0 +1,48 @@
+/**
+ * Finds the binaries of a test control plane the way envtest does, so that whoever ran `setup-envtest use` has them.
+ *
+ * Order for each: TEST_ASSET_<NAME>, $KUBEBUILDER_ASSETS, the folder given, /usr/local/kubebuilder/bin, and then PATH
+ * (Debian ships etcd as a plain package). A variable that names a wrong place is an error to see, not to skip over.
+ */
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+export type AssetName = 'etcd' | 'kube-apiserver'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const defaultFolder = '/usr/local/kubebuilder/bin'
+
+/** Full path of a binary, or undefined. */
+export function findAsset(name: AssetName, folder?: string, env: Environment = process.env): string | undefined {
+  const direct = env[`TEST_ASSET_${name.toUpperCase().replaceAll('-', '_')}`]
+  if (direct !== undefined && direct !== '') return isExecutable(direct) ? direct : undefined
+  const assets = env['KUBEBUILDER_ASSETS']
+  const folders = [
+    ...(assets === undefined || assets === '' ? [] : [assets]),
+    ...(folder === undefined ? [] : [folder]),
+    defaultFolder,
+    ...(env['PATH'] ?? '').split(delimiter).filter((entry) => entry !== ''),
+  ]
+  return folders.map((entry) => join(entry, name)).find(isExecutable)
+}
+
+/** Why no control plane can be started here, in words for a skipped test; undefined when it can. */
+export function missingAssets(folder?: string, env: Environment = process.env): string | undefined {
+  const missing = (['etcd', 'kube-apiserver'] as const).filter((name) => findAsset(name, folder, env) === undefined)
+  if (missing.length === 0) return undefined
+  return (
+    `no ${missing.join(' and no ')}: looked in TEST_ASSET_${missing[0]?.toUpperCase().replaceAll('-', '_')}, ` +
+    `$KUBEBUILDER_ASSETS, ${folder === undefined ? '' : `${folder}, `}${defaultFolder} and PATH; ` +
+    'run `setup-envtest use` and set KUBEBUILDER_ASSETS'
+  )
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}

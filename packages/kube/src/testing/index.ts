@@ -1,0 +1,3 @@
+/** What tests of controllers use: a real control plane, a scripted peer for wire faults, a fake clock. */
+export { ControlPlane, type ControlPlaneOptions, type User } from './control-plane.ts'
+export { fakeClock, type FakeClock } from './clock.ts'

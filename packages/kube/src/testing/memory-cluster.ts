@@ -1,0 +1,363 @@
+/**
+ * A cluster in memory for tests of the runtime itself: enough API semantics to drive controllers, every request seen and
+ * interceptable, no sockets. What needs a real server is tested on one; packages/apiserver is the full fake.
+ */
+import type { Index } from '../cache.ts'
+import type { ApplyOptions, Client, PatchType, WriteOptions } from '../client.ts'
+import type { Cluster } from '../cluster.ts'
+import { apiError, NotSynced } from '../errors.ts'
+import type { Change, Informer, Informers, InformerState } from '../informer.ts'
+import { createLogger, type Logger } from '../log.ts'
+import { keyOf, kindName, parseKey, type Immutable, type Key, type Kind, type Obj } from '../object.ts'
+
+export interface MemoryRequest {
+  verb: 'get' | 'list' | 'create' | 'update' | 'apply' | 'patch' | 'delete'
+  kind: string
+  key: Key
+  subresource?: string | undefined
+  body?: unknown
+}
+
+export interface MemoryCluster extends Cluster {
+  /** Everything sent so far. */
+  readonly requests: MemoryRequest[]
+  /** Called before a request acts; throw or reject to fail it, wait to delay it. */
+  intercept: ((request: MemoryRequest, signal?: AbortSignal) => void | Promise<void>) | undefined
+  /** As somebody else, past the request log. */
+  put<T extends Obj>(kind: Kind<T>, object: T): T
+  remove<T extends Obj>(kind: Kind<T>, key: Key): void
+  /** @default live; `starting` does not sync */
+  setState(kind: Kind, state: InformerState): void
+  readonly log: Logger
+  readonly lines: string[]
+  isClosed: boolean
+}
+
+interface Store {
+  objects: Map<Key, Obj>
+  handlers: Set<{ handle: (change: Change<Obj>) => void; onError?: ((error: unknown) => void) | undefined }>
+  state: InformerState
+  waiters: Set<() => void>
+  indexes: Map<string, (object: Immutable<Obj>) => readonly string[]>
+}
+
+const isSynced = (state: InformerState) => state !== 'starting' && state !== 'syncing'
+
+export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
+  const stores = new Map<string, Store>()
+  const lines: string[] = []
+  let version = 100
+  let uid = 0
+
+  function storeOf(kind: Kind): Store {
+    let store = stores.get(kindName(kind))
+    if (store === undefined) {
+      store = { objects: new Map(), handlers: new Set(), state: 'live', waiters: new Set(), indexes: new Map() }
+      stores.set(kindName(kind), store)
+    }
+    return store
+  }
+
+  function fail(verb: string, kind: Kind, key: Key, http: number, reason: string): never {
+    throw apiError(`${verb} ${kindName(kind)} ${key}`, http, {
+      kind: 'Status',
+      apiVersion: 'v1',
+      reason,
+      message: reason,
+    })
+  }
+
+  function notify(store: Store, change: Change<Obj>): void {
+    for (const subscriber of store.handlers) {
+      try {
+        subscriber.handle(change)
+      } catch (error) {
+        store.handlers.delete(subscriber)
+        subscriber.onError?.(error)
+      }
+    }
+  }
+
+  function write<T extends Obj>(kind: Kind<T>, object: T): T {
+    const store = storeOf(kind)
+    const key = keyOf(object)
+    const old = store.objects.get(key)
+    const { deletionTimestamp, finalizers = [] } = object.metadata
+    if (old !== undefined && deletionTimestamp !== undefined && finalizers.length === 0) {
+      drop(kind, key)
+      return object
+    }
+    const specMoved =
+      JSON.stringify((old as { spec?: unknown })?.spec) !== JSON.stringify((object as { spec?: unknown }).spec)
+    const metadata = {
+      ...object.metadata,
+      uid: old?.metadata.uid ?? object.metadata.uid ?? `uid-${++uid}`,
+      generation: (old?.metadata.generation ?? 0) + (specMoved || old === undefined ? 1 : 0),
+      resourceVersion: String(++version),
+    }
+    const stored: T = { ...object, metadata }
+    store.objects.set(key, stored)
+    notify(
+      store,
+      old === undefined ? { type: 'added', object: stored, initial: false } : { type: 'updated', old, object: stored },
+    )
+    return stored
+  }
+
+  function drop(kind: Kind, key: Key): void {
+    const store = storeOf(kind)
+    const object = store.objects.get(key)
+    if (object === undefined) return
+    store.objects.delete(key)
+    notify(store, { type: 'deleted', object })
+  }
+
+  async function admit(request: MemoryRequest, signal?: AbortSignal): Promise<void> {
+    cluster.requests.push(request)
+    await cluster.intercept?.(request, signal)
+  }
+
+  function read<T extends Obj>(kind: Kind<T>, key: Key): T | undefined {
+    return storeOf(kind).objects.get(key) as T | undefined
+  }
+
+  function getOrFail<T extends Obj>(verb: string, kind: Kind<T>, key: Key): T {
+    return read(kind, key) ?? fail(verb, kind, key, 404, 'NotFound')
+  }
+
+  async function replace<T extends Obj>(kind: Kind<T>, given: T | Immutable<T>, options?: WriteOptions): Promise<T> {
+    const object = structuredClone(given) as T
+    const key = keyOf(object)
+    await admit(
+      { verb: 'update', kind: kindName(kind), key, subresource: options?.subresource, body: object },
+      options?.signal,
+    )
+    const live = getOrFail('update', kind, key)
+    const { resourceVersion } = object.metadata
+    if (resourceVersion !== undefined && resourceVersion !== live.metadata.resourceVersion)
+      fail('update', kind, key, 409, 'Conflict')
+    return write(kind, object)
+  }
+
+  const client: Client = {
+    async get(kind, key, options) {
+      await admit({ verb: 'get', kind: kindName(kind), key }, options?.signal)
+      return getOrFail('get', kind, key)
+    },
+    async find(kind, key, options) {
+      await admit({ verb: 'get', kind: kindName(kind), key }, options?.signal)
+      return read(kind, key)
+    },
+    async list(kind, options) {
+      await admit({ verb: 'list', kind: kindName(kind), key: '' }, options?.signal)
+      const items = [...storeOf(kind).objects.values()] as never[]
+      return {
+        apiVersion: kind.version,
+        kind: `${kind.kind}List`,
+        metadata: { resourceVersion: String(version) },
+        items,
+      }
+    },
+    async create(kind, object, options) {
+      const key = keyOf(object)
+      await admit({ verb: 'create', kind: kindName(kind), key, body: object }, options?.signal)
+      if (read(kind, key) !== undefined) fail('create', kind, key, 409, 'AlreadyExists')
+      return write(kind, structuredClone(object) as never)
+    },
+    update: replace,
+    updateStatus: async (kind, object, options) => await replace(kind, object, { ...options, subresource: 'status' }),
+    async apply(kind, intent, options?: ApplyOptions) {
+      const key = keyOf(intent)
+      const { subresource } = options ?? {}
+      await admit({ verb: 'apply', kind: kindName(kind), key, subresource, body: intent }, options?.signal)
+      const live = read(kind, key)
+      if (live === undefined && subresource !== undefined) fail('apply', kind, key, 404, 'NotFound')
+      const merged = merge(live ?? {}, structuredClone(intent)) as Obj
+      const by = options?.fieldManager ?? manager
+      const others = (live?.metadata.managedFields ?? []).filter(
+        (entry) => entry.manager !== by || entry.subresource !== subresource,
+      )
+      const fieldsV1 = fieldsOf({
+        ...(intent as Plain),
+        apiVersion: undefined,
+        kind: undefined,
+        metadata: { ...intent.metadata, name: undefined, namespace: undefined },
+      })
+      const entry = {
+        manager: by,
+        operation: 'Apply' as const,
+        fieldsV1,
+        ...(subresource === undefined ? {} : { subresource }),
+      }
+      merged.metadata.managedFields = [...others, entry]
+      const isSame = live !== undefined && JSON.stringify(live) === JSON.stringify(merged)
+      return (isSame ? live : write(kind, merged as never)) as never
+    },
+    async patch(kind, key, type: PatchType, patch, options) {
+      await admit(
+        { verb: 'patch', kind: kindName(kind), key, body: patch, subresource: options?.subresource },
+        options?.signal,
+      )
+      const live = structuredClone(getOrFail('patch', kind, key))
+      if (type !== 'json') return write(kind, merge(live, patch) as never)
+      return write(
+        kind,
+        jsonPatch(live, patch as JsonOperation[], () => fail('patch', kind, key, 422, 'Invalid')) as never,
+      )
+    },
+    async delete(kind, key, options) {
+      await admit({ verb: 'delete', kind: kindName(kind), key, body: options?.precondition }, options?.signal)
+      const live = getOrFail('delete', kind, key)
+      const { uid: wantedUid, resourceVersion } = options?.precondition ?? {}
+      if (wantedUid !== undefined && wantedUid !== live.metadata.uid) fail('delete', kind, key, 409, 'Conflict')
+      if (resourceVersion !== undefined && resourceVersion !== live.metadata.resourceVersion)
+        fail('delete', kind, key, 409, 'Conflict')
+      if ((live.metadata.finalizers ?? []).length === 0) drop(kind, key)
+      else write(kind, { ...live, metadata: { ...live.metadata, deletionTimestamp: '2030-01-01T00:00:00Z' } })
+    },
+    deleteCollection: async () => await Promise.reject(new Error('not in memory')),
+    request: async () => await Promise.reject(new Error('not in memory')),
+    watch: () => {
+      throw new Error('not in memory')
+    },
+  }
+
+  function synced(kind: Kind): Store {
+    const store = storeOf(kind)
+    if (!isSynced(store.state)) throw new NotSynced(`${kindName(kind)} is not synced`)
+    return store
+  }
+
+  const informers: Informers = {
+    get: (kind, key) => synced(kind).objects.get(key) as never,
+    list: (kind, namespace) =>
+      [...synced(kind).objects]
+        .filter(([key]) => namespace === undefined || parseKey(key).namespace === namespace)
+        .map(([, object]) => object) as never[],
+    by(index, value) {
+      const store = synced(index.kind)
+      const values = store.indexes.get(index.name)
+      return [...store.objects.values()].filter((object) => values?.(object).includes(value)) as never[]
+    },
+    informer<T extends Obj>(kind: Kind<T>): Informer<T> {
+      const store = storeOf(kind)
+      return {
+        kind,
+        subscribe(handle, onError) {
+          const subscriber = { handle: handle as (change: Change<Obj>) => void, onError }
+          store.handlers.add(subscriber)
+          for (const object of store.objects.values()) handle({ type: 'added', object: object as never, initial: true })
+          return () => store.handlers.delete(subscriber)
+        },
+        get hasSynced() {
+          return isSynced(store.state)
+        },
+        async synced(signal) {
+          while (!isSynced(store.state)) {
+            await new Promise<void>((resolve, reject) => {
+              store.waiters.add(resolve)
+              signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+            })
+          }
+        },
+        get state() {
+          return store.state
+        },
+      }
+    },
+    index<T extends Obj>(
+      kind: Kind<T>,
+      indexName: string,
+      values: (object: Immutable<T>) => readonly string[],
+    ): Index<T> {
+      storeOf(kind).indexes.set(indexName, values as never)
+      return { kind, name: indexName }
+    },
+    offer: () => undefined,
+    offerDeleted: () => undefined,
+    ownFields(kind, key, by, subresource) {
+      const entry = read(kind, key)?.metadata.managedFields?.find(
+        (each) => each.manager === by && each.subresource === subresource,
+      )
+      return entry === undefined ? undefined : JSON.stringify(entry.fieldsV1)
+    },
+    start: async (signal) => {
+      await new Promise<void>((resolve) =>
+        signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true }),
+      )
+    },
+  }
+
+  const cluster: MemoryCluster = {
+    name,
+    client,
+    informers,
+    requests: [],
+    intercept: undefined,
+    put: write,
+    remove: drop,
+    setState(kind, state) {
+      const store = storeOf(kind)
+      store.state = state
+      if (isSynced(state)) for (const wake of store.waiters) wake()
+    },
+    lines,
+    log: createLogger({ level: 'debug', destination: { write: (line: string) => lines.push(line) } }),
+    isClosed: false,
+    close: async () => {
+      cluster.isClosed = true
+    },
+  }
+  return cluster
+}
+
+type Plain = Record<string, unknown>
+
+function isPlain(value: unknown): value is Plain {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** RFC 7386. */
+function merge(target: unknown, patch: unknown): unknown {
+  if (!isPlain(patch)) return patch
+  const result: Plain = isPlain(target) ? { ...target } : {}
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key]
+    else if (value !== undefined) result[key] = merge(result[key], value)
+  }
+  return result
+}
+
+/** As for a schema in which every list is atomic. */
+function fieldsOf(value: Plain): Plain {
+  const entries = Object.entries(value).filter(
+    ([, below]) => below !== undefined && (!isPlain(below) || Object.values(below).some((each) => each !== undefined)),
+  )
+  return Object.fromEntries(entries.map(([key, below]) => [`f:${key}`, isPlain(below) ? fieldsOf(below) : {}]))
+}
+
+interface JsonOperation {
+  op: 'add' | 'remove' | 'replace' | 'test'
+  path: string
+  value?: unknown
+}
+
+/** RFC 6902, the part the runtime uses: finalizers. */
+function jsonPatch(object: Obj, operations: readonly JsonOperation[], refuse: () => never): Obj {
+  for (const { op, path, value } of operations) {
+    const segments = path.split('/').slice(1)
+    const last = segments.pop() ?? ''
+    const parent = segments.reduce<unknown>((node, segment) => (node as Plain | undefined)?.[segment], object) as
+      | Plain
+      | unknown[]
+    if (op === 'test') {
+      if (JSON.stringify((parent as Plain | undefined)?.[last]) !== JSON.stringify(value)) refuse()
+    } else if (Array.isArray(parent)) {
+      if (op === 'add') parent.splice(last === '-' ? parent.length : Number(last), 0, value)
+      else if (op === 'remove') parent.splice(Number(last), 1)
+      else parent[Number(last)] = value
+    } else if (op === 'remove') delete parent[last]
+    else parent[last] = value
+  }
+  return object
+}

@@ -1,0 +1,74 @@
+/**
+ * Chooses the protocol for one server: HTTP/2 when TLS negotiates it, else HTTP/1.1. The first dial decides, and its
+ * socket is used.
+ */
+import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import { systemClock, type Clock } from '../clock.ts'
+import type { ClusterConfig } from '../cluster-config.ts'
+import { dial, type DialTarget } from './dial.ts'
+import { createHttp1Transport } from './http1.ts'
+import { createHttp2Transport } from './http2.ts'
+import { Session } from './session.ts'
+import type { Transport } from './transport.ts'
+import { TransportError } from '../errors.ts'
+
+/** Thrown by a dial that found an HTTP/1.1 server; the transport changes over. */
+class NoHttp2 extends TransportError {}
+
+export function createTransport(config: ClusterConfig, clock: Clock = systemClock): Transport {
+  const server = new URL(config.server)
+  const prefix = server.pathname.replace(/\/$/, '')
+  const tlsVersion = () => config.credentials.tls().version
+  const closing = new AbortController()
+  const target = (): DialTarget => ({
+    server,
+    tls: config.credentials.tls(),
+    protocols: ['h2', 'http/1.1'],
+    signal: closing.signal,
+    ...(config.proxyUrl === undefined ? {} : { proxyUrl: config.proxyUrl }),
+    ...(config.guard === undefined ? {} : { guard: config.guard }),
+  })
+
+  async function open(onChange: () => void): Promise<Session> {
+    const version = tlsVersion()
+    const socket: Socket | TLSSocket = await dial(target())
+    if ('alpnProtocol' in socket && socket.alpnProtocol !== 'h2') {
+      socket.on('error', () => undefined).destroy()
+      throw new NoHttp2('CONNECT', `${config.server} does not speak HTTP/2`, { unprocessed: true })
+    }
+    return await Session.open(socket, { origin: server.origin, tlsVersion: version, clock, onChange })
+  }
+
+  const http1 = createHttp1Transport({ clock, origin: server.origin, tlsVersion, target })
+  const http2 = createHttp2Transport({ clock, tlsVersion, open })
+  let chosen: Transport = server.protocol === 'https:' ? http2 : http1
+
+  async function choose<T>(use: (transport: Transport) => Promise<T>): Promise<T> {
+    try {
+      return await use(chosen)
+    } catch (error) {
+      if (!(error instanceof NoHttp2)) throw error
+      chosen = http1
+      return await use(http1)
+    }
+  }
+
+  return {
+    send: async (exchange) => {
+      const whole = prefix === '' ? exchange : { ...exchange, path: prefix + exchange.path }
+      return await choose(async (transport) => await transport.send(whole))
+    },
+    open: async (exchange) => {
+      const whole = prefix === '' ? exchange : { ...exchange, path: prefix + exchange.path }
+      return await choose(async (transport) => await transport.open(whole))
+    },
+    async close() {
+      closing.abort()
+      await Promise.all([http1.close(), http2.close()])
+    },
+    get stats() {
+      return chosen.stats
+    },
+  }
+}

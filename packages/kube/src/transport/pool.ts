@@ -1,0 +1,128 @@
+/**
+ * The HTTP/2 sessions of one lane. A request goes to a session with room; when there is none a new session is opened,
+ * one dial at a time, up to `maxSessions`; beyond that requests wait in line.
+ *
+ * Guarantees: no session gets more streams than its peer allows less a reserve; a session made with old TLS material
+ * gets nothing new; a failed dial fails those who wait only when no session is left to serve them.
+ */
+import { TransportError } from '../errors.ts'
+import type { Session } from './session.ts'
+
+export interface PoolOptions {
+  readonly maxSessions: number
+  /** Version of the TLS material that new sessions would use. */
+  readonly tlsVersion: () => number
+  readonly open: (onChange: () => void) => Promise<Session>
+}
+
+interface Waiter {
+  readonly take: (session: Session) => void
+  readonly fail: (error: unknown) => void
+}
+
+export class SessionPool {
+  readonly #options: PoolOptions
+  #sessions: Session[] = []
+  #waiters: Waiter[] = []
+  #isDialling = false
+  #isClosed = false
+
+  constructor(options: PoolOptions) {
+    this.#options = options
+  }
+
+  get sessions(): number {
+    return this.#sessions.length
+  }
+
+  get streams(): number {
+    return this.#sessions.reduce((sum, session) => sum + session.streams, 0)
+  }
+
+  /** A session that has room now: use it in the same turn. */
+  find(): Session | undefined {
+    const version = this.#options.tlsVersion()
+    let isOutdated = false
+    for (const session of this.#sessions) {
+      if (session.tlsVersion !== version) isOutdated = true
+      else if (session.hasRoom) return session
+    }
+    if (isOutdated) this.#retireOutdated(version)
+    return undefined
+  }
+
+  /** Runs `use` on a session with room as soon as there is one. */
+  async take<T>(signal: AbortSignal | undefined, use: (session: Session) => Promise<T>): Promise<T> {
+    const session = this.#waiters.length === 0 ? this.find() : undefined
+    if (session !== undefined) return await use(session)
+    return await new Promise<T>((resolve, reject) => {
+      const onAbort = () => {
+        this.#waiters = this.#waiters.filter((other) => other !== waiter)
+        const message = 'gave up waiting for a connection with a free stream'
+        waiter.fail(new TransportError('ABORTED', message, { cause: signal?.reason, unprocessed: true }))
+      }
+      const waiter: Waiter = {
+        // In the same turn, so that the room that was found is still there.
+        take: (found) => {
+          signal?.removeEventListener('abort', onAbort)
+          use(found).then(resolve, reject)
+        },
+        fail: (error) => {
+          signal?.removeEventListener('abort', onAbort)
+          reject(error)
+        },
+      }
+      signal?.addEventListener('abort', onAbort, { once: true })
+      this.#waiters.push(waiter)
+      this.#serve()
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#failAll(new TransportError('CLOSED', 'the client is closed', { unprocessed: true }))
+    await Promise.all(this.#sessions.map(async (session) => await session.destroy()))
+    this.#sessions = []
+  }
+
+  #serve(): void {
+    this.#sessions = this.#sessions.filter((session) => !session.isGone)
+    while (this.#waiters.length > 0) {
+      const session = this.find()
+      if (session === undefined) break
+      this.#waiters.shift()?.take(session)
+    }
+    if (this.#waiters.length > 0 && !this.#isDialling && !this.#isClosed) this.#dial()
+  }
+
+  #dial(): void {
+    const usable = this.#sessions.filter((session) => session.isUsable).length
+    if (usable >= this.#options.maxSessions) return
+    this.#isDialling = true
+    this.#options
+      .open(() => this.#serve())
+      .then(
+        (session) => {
+          this.#isDialling = false
+          if (this.#isClosed) session.destroy().catch(() => undefined)
+          else this.#sessions.push(session)
+          this.#serve()
+        },
+        (error: unknown) => {
+          this.#isDialling = false
+          if (!this.#sessions.some((session) => session.isUsable)) this.#failAll(error)
+        },
+      )
+      .catch(() => undefined)
+  }
+
+  #failAll(error: unknown): void {
+    const waiting = this.#waiters
+    this.#waiters = []
+    for (const waiter of waiting) waiter.fail(error)
+  }
+
+  #retireOutdated(version: number): void {
+    for (const session of this.#sessions) if (session.tlsVersion !== version) session.retire()
+  }
+}

@@ -1,0 +1,287 @@
+/**
+ * One HTTP/2 connection with its own count of streams.
+ *
+ * node:http2 queues the request above the peer's limit silently and for ever, so the count is kept here and `hasRoom`
+ * is asked first. Guarantees: after GOAWAY the session takes no new request and open streams live on; a peer that is
+ * silent for 30 s is pinged and dropped after 15 s more; every failure says whether the request was certainly not
+ * processed (refused stream, beyond GOAWAY's last stream, never sent).
+ */
+import {
+  connect,
+  constants,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type OutgoingHttpHeaders,
+} from 'node:http2'
+import type { Socket } from 'node:net'
+import type { RawResponse } from '../client.ts'
+import type { Clock } from '../clock.ts'
+import { messageOf, TransportError } from '../errors.ts'
+import { abortedError, deadlineError, tooLargeError, whatOf, type Exchange, type OpenStream } from './transport.ts'
+
+export interface SessionOptions {
+  readonly origin: string
+  /** Version of the TLS material the socket was made with. */
+  readonly tlsVersion: number
+  readonly clock: Clock
+  /** A stream ended, or the session is finished: room may have changed. */
+  readonly onChange: () => void
+}
+
+/** client-go: ReadIdleTimeout and PingTimeout. */
+const READ_IDLE_MS = 30_000
+const PING_TIMEOUT_MS = 15_000
+/** A session that carried nothing for this long is closed. */
+const UNUSED_MS = 5 * 60_000
+const SETTINGS_TIMEOUT_MS = 10_000
+/** The default of 64 KiB would make a watch wait for a round trip every 27 events. */
+const CONNECTION_WINDOW_BYTES = 4 * 2 ** 20
+const STREAM_WINDOW_BYTES = 2 ** 20
+
+/** Slots left free, so that a peer that counts a closing stream a moment longer than we do never refuses. */
+function roomOf(peerMax: number): number {
+  return Math.max(1, peerMax - Math.min(10, Math.max(1, Math.floor(peerMax / 10))))
+}
+
+export class Session {
+  readonly tlsVersion: number
+  readonly #http2: ClientHttp2Session
+  readonly #socket: Socket
+  readonly #clock: Clock
+  readonly #onChange: () => void
+  #streams = 0
+  #room = 1
+  #isClosing = false
+  #lastProcessedId = Number.POSITIVE_INFINITY
+  #bytesRead = 0
+  #lastUsedAt: number
+  #cancelWatchdog: () => void = () => undefined
+
+  private constructor(http2: ClientHttp2Session, socket: Socket, options: SessionOptions) {
+    this.#http2 = http2
+    this.#socket = socket
+    this.#clock = options.clock
+    this.#onChange = options.onChange
+    this.tlsVersion = options.tlsVersion
+    this.#lastUsedAt = options.clock.monotonic()
+    http2.on('remoteSettings', (settings) => {
+      this.#room = roomOf(settings.maxConcurrentStreams ?? Number.MAX_SAFE_INTEGER)
+      this.#onChange()
+    })
+    http2.on('goaway', (_code, lastStreamId) => {
+      this.#lastProcessedId = lastStreamId
+      this.#isClosing = true
+      this.#onChange()
+    })
+    http2.on('error', () => undefined)
+    http2.once('close', () => {
+      this.#isClosing = true
+      this.#cancelWatchdog()
+      this.#onChange()
+    })
+    this.#watch()
+  }
+
+  /** Takes over a connected socket and waits for the peer's SETTINGS: before them its stream limit is not known. */
+  static async open(socket: Socket, options: SessionOptions): Promise<Session> {
+    const http2 = connect(options.origin, {
+      createConnection: () => socket,
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES, maxFrameSize: 64 * 1024 },
+    })
+    const session = new Session(http2, socket, options)
+    await new Promise<void>((resolve, reject) => {
+      const fail = (why: string, cause?: unknown) => {
+        cancel()
+        http2.destroy()
+        reject(new TransportError('CONNECT', `${options.origin}: ${why}`, { cause, unprocessed: true }))
+      }
+      const cancel = options.clock.after(SETTINGS_TIMEOUT_MS, () => fail('no HTTP/2 SETTINGS from the peer'))
+      http2.once('remoteSettings', () => {
+        cancel()
+        resolve()
+      })
+      http2.once('error', (error) => fail(messageOf(error), error))
+      http2.once('close', () => fail('closed before HTTP/2 SETTINGS'))
+    })
+    http2.setLocalWindowSize(CONNECTION_WINDOW_BYTES)
+    return session
+  }
+
+  get streams(): number {
+    return this.#streams
+  }
+
+  get isUsable(): boolean {
+    return !this.#isClosing && !this.#http2.closed && !this.#http2.destroyed
+  }
+
+  get hasRoom(): boolean {
+    return this.#streams < this.#room && this.isUsable
+  }
+
+  get isGone(): boolean {
+    return this.#http2.destroyed
+  }
+
+  /** No new requests; ends when the open streams have ended. */
+  retire(): void {
+    this.#isClosing = true
+    if (!this.#http2.closed) this.#http2.close()
+  }
+
+  async destroy(): Promise<void> {
+    this.#isClosing = true
+    if (this.#socket.destroyed && this.#http2.destroyed) return
+    await new Promise<void>((resolve) => {
+      this.#socket.once('close', () => resolve())
+      this.#http2.destroy()
+      if (this.#socket.destroyed) resolve()
+    })
+  }
+
+  async send(exchange: Exchange): Promise<RawResponse> {
+    const stream = this.#start(exchange)
+    return await new Promise<RawResponse>((resolve, reject) => {
+      let status = 0
+      let headers: RawResponse['headers'] = {}
+      let failure: TransportError | undefined
+      let chunks: Buffer[] | undefined
+      let first: Buffer | undefined
+      let bytes = 0
+      const stop = (error: TransportError) => {
+        failure ??= error
+        stream.close(constants.NGHTTP2_CANCEL)
+      }
+      const release = this.#guard(exchange, stop)
+      stream.on('response', (received) => {
+        status = received[':status'] ?? 0
+        headers = received
+      })
+      stream.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        if (bytes > exchange.maxBodyBytes) stop(tooLargeError(exchange))
+        else if (first === undefined) first = chunk
+        else (chunks ??= [first]).push(chunk)
+      })
+      let hasEnded = false
+      stream.on('end', () => (hasEnded = true))
+      let cause: Error | undefined
+      stream.on('error', (error: Error) => (cause = error))
+      stream.on('close', () => {
+        release()
+        this.#end()
+        if (failure !== undefined) reject(failure)
+        else if (status !== 0 && hasEnded && stream.rstCode === 0 && cause === undefined) {
+          resolve({
+            status,
+            headers,
+            body: chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, bytes),
+          })
+        } else reject(this.#lost(exchange, stream, cause))
+      })
+      stream.end(exchange.body)
+    })
+  }
+
+  async open(exchange: Exchange): Promise<OpenStream> {
+    const stream = this.#start(exchange)
+    return await new Promise<OpenStream>((resolve, reject) => {
+      const cancel = () => stream.close(constants.NGHTTP2_CANCEL)
+      let failure: TransportError | undefined
+      let cause: Error | undefined
+      const release = this.#guard(exchange, (error) => {
+        failure = error
+        cancel()
+      })
+      stream.once('response', (headers) => {
+        release()
+        exchange.signal?.addEventListener('abort', cancel, { once: true })
+        resolve({ status: headers[':status'] ?? 0, headers, body: stream, cancel })
+      })
+      stream.on('error', (error: Error) => (cause = error))
+      stream.once('close', () => {
+        release()
+        exchange.signal?.removeEventListener('abort', cancel)
+        this.#end()
+        reject(failure ?? this.#lost(exchange, stream, cause))
+      })
+      stream.end(exchange.body)
+    })
+  }
+
+  #start(exchange: Exchange): ClientHttp2Stream {
+    this.#streams++
+    this.#lastUsedAt = this.#clock.monotonic()
+    try {
+      const headers = { ':method': exchange.method, ':path': exchange.path, ...exchange.headers } as OutgoingHttpHeaders
+      return this.#http2.request(headers, { endStream: exchange.body === undefined })
+    } catch (cause) {
+      this.#end()
+      // Node 20 throws on a session that got GOAWAY; nothing was sent.
+      const error = new TransportError('REFUSED', `${whatOf(exchange)}: the connection is closing`, {
+        cause,
+        unprocessed: true,
+      })
+      throw error
+    }
+  }
+
+  #end(): void {
+    this.#streams--
+    this.#onChange()
+  }
+
+  /** Deadline and abort; returns what undoes both. */
+  #guard(exchange: Exchange, stop: (error: TransportError) => void): () => void {
+    const { signal } = exchange
+    const onAbort = () => stop(abortedError(exchange))
+    const cancel = this.#clock.after(exchange.deadlineMs, () => stop(deadlineError(exchange)))
+    if (signal === undefined) return cancel
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+    return () => {
+      cancel()
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
+  #lost(exchange: Exchange, stream: ClientHttp2Stream, cause: Error | undefined): TransportError {
+    const { id, rstCode } = stream
+    // RFC 9113 §8.7: a refused stream, and one above GOAWAY's last stream, was not processed.
+    const isUnsent = id === undefined || id > this.#lastProcessedId || rstCode === constants.NGHTTP2_REFUSED_STREAM
+    const why = cause === undefined ? `stream closed with code ${rstCode}` : messageOf(cause)
+    return new TransportError(isUnsent ? 'REFUSED' : 'RESET', `${whatOf(exchange)}: ${why}`, {
+      cause,
+      unprocessed: isUnsent,
+    })
+  }
+
+  #watch(): void {
+    this.#cancelWatchdog = this.#clock.after(READ_IDLE_MS, () => {
+      if (this.#http2.destroyed) return
+      if (this.#streams === 0 && this.#clock.monotonic() - this.#lastUsedAt > UNUSED_MS) {
+        this.retire()
+        return
+      }
+      const { bytesRead } = this.#socket
+      if (bytesRead !== this.#bytesRead) {
+        this.#bytesRead = bytesRead
+        this.#watch()
+        return
+      }
+      this.#ping()
+    })
+  }
+
+  #ping(): void {
+    const drop = () => this.#http2.destroy(new Error(`no answer to a ping within ${PING_TIMEOUT_MS} ms`))
+    this.#cancelWatchdog = this.#clock.after(PING_TIMEOUT_MS, drop)
+    const wasSent = this.#http2.ping((error) => {
+      if (error !== null) return
+      this.#cancelWatchdog()
+      this.#bytesRead = this.#socket.bytesRead
+      this.#watch()
+    })
+    if (!wasSent) drop()
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * A limit on decoding per turn of the event loop, shared by every watch and list of the process: a storm of events on
+ * one cluster must not hold up a lease renewal, a probe or a write on another.
+ *
+ * Flow: a stream hands itself over with `run`; its `step` is called until there is no more or the turn's time is used
+ * up; then it waits in line for the next turn. Guarantee: the sum of all steps between two turns stays below `limitMs`
+ * plus one step.
+ */
+export interface Work {
+  /** One small piece of work, such as one frame; true when there is more. */
+  step(): boolean
+}
+
+export class TurnBudget {
+  readonly #limitMs: number
+  readonly #now: () => number
+  readonly #nextTurn: (run: () => void) => void
+  #spentMs = 0
+  #waiting: Work[] = []
+  #isArmed = false
+  /** The longest time spent in one turn, ms. */
+  longestMs = 0
+
+  constructor(
+    limitMs = 2,
+    now: () => number = () => performance.now(),
+    nextTurn: (run: () => void) => void = (run) => setImmediate(run),
+  ) {
+    this.#limitMs = limitMs
+    this.#now = now
+    this.#nextTurn = nextTurn
+  }
+
+  /** Works on `work` now as far as this turn allows, and on the rest later. Do not call it again while it waits. */
+  run(work: Work): void {
+    this.#arm()
+    if (this.#spentMs >= this.#limitMs) this.#waiting.push(work)
+    else this.#slice(work)
+  }
+
+  #slice(work: Work): void {
+    const startedAt = this.#now()
+    const until = startedAt + this.#limitMs - this.#spentMs
+    let isMore = work.step()
+    let at = this.#now()
+    while (isMore && at < until) {
+      isMore = work.step()
+      at = this.#now()
+    }
+    this.#spentMs += at - startedAt
+    if (this.#spentMs > this.longestMs) this.longestMs = this.#spentMs
+    if (isMore) this.#waiting.push(work)
+  }
+
+  #arm(): void {
+    if (this.#isArmed) return
+    this.#isArmed = true
+    this.#nextTurn(() => this.#turn())
+  }
+
+  #turn(): void {
+    this.#isArmed = false
+    this.#spentMs = 0
+    const ready = this.#waiting
+    if (ready.length === 0) return
+    this.#arm()
+    this.#waiting = []
+    let index = 0
+    for (; index < ready.length && this.#spentMs < this.#limitMs; index++) {
+      const work = ready[index]
+      if (work !== undefined) this.#slice(work)
+    }
+    // Those not reached go first next time.
+    if (index < ready.length) this.#waiting = [...ready.slice(index), ...this.#waiting]
+  }
+}
+
+/** One budget for the process: the event loop is one. */
+export const processBudget = new TurnBudget()
