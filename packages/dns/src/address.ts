@@ -26,7 +26,7 @@ export function ipv6Octets(text: string): Uint8Array {
   const [head, tail] = text.split('::')
   const before = words(head!)
   const after = tail === undefined ? [] : words(tail)
-  const all = [...before, ...new Array<number>(8 - before.length - after.length).fill(0), ...after]
+  const all = [...before, ...Array.from({ length: 8 - before.length - after.length }, () => 0), ...after]
   return Uint8Array.from(all.flatMap((word) => [word >> 8, word & 255]))
 }
 

@@ -55,7 +55,8 @@ export function decodeSubnet(data: Uint8Array): ClientSubnet {
     throw new DnsError('MALFORMED', `client subnet of family ${family}/${sourcePrefix} with ${kept.length} octets`)
   }
   const spare = kept.length * 8 - sourcePrefix
-  if (spare > 0 && (kept.at(-1)! & ~(0xff << spare)) !== 0) throw new DnsError('MALFORMED', 'client subnet has bits beyond its prefix')
+  if (spare > 0 && (kept.at(-1)! & ~(0xff << spare)) !== 0)
+    throw new DnsError('MALFORMED', 'client subnet has bits beyond its prefix')
   const octets = new Uint8Array(size)
   octets.set(kept)
   return { address: addressText(octets), sourcePrefix, scopePrefix }

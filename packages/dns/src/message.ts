@@ -164,7 +164,8 @@ export function encodeMessage(message: Message): Buffer {
     }
   }
   if (message.edns !== undefined) writeOpt(message.edns, message.rcode, out)
-  if (out.at > MAX_MESSAGE) throw new DnsError('TOO_LARGE', `the message has ${out.at} octets, over ${MAX_MESSAGE}; send fewer records`)
+  if (out.at > MAX_MESSAGE)
+    throw new DnsError('TOO_LARGE', `the message has ${out.at} octets, over ${MAX_MESSAGE}; send fewer records`)
   return out.finish()
 }
 

@@ -20,7 +20,12 @@ export interface NameScan {
   readonly raw: Int32Array
 }
 
-export const createNameScan = (): NameScan => ({ labels: 0, offsets: new Uint8Array(128), hashes: new Uint32Array(128), raw: new Int32Array(128) })
+export const createNameScan = (): NameScan => ({
+  labels: 0,
+  offsets: new Uint8Array(128),
+  hashes: new Uint32Array(128),
+  raw: new Int32Array(128),
+})
 
 function mix(hash: number): number {
   hash ^= hash >>> 15

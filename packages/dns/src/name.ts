@@ -26,7 +26,8 @@ function toAscii(text: string): string {
   return labels
     .map((label) => {
       if (isAscii(label)) return label
-      if (/[\0-\x20\x7f%/\\?#@:[\]<>^|]/.test(label)) throw bad(text, 'an international label has a forbidden character')
+      if (/[\0-\x20\x7f%/\\?#@:[\]<>^|]/.test(label))
+        throw bad(text, 'an international label has a forbidden character')
       const ascii = domainToASCII(label)
       if (ascii === '' || ascii.includes('.')) throw bad(text, `'${label}' is not a valid international label`)
       return ascii

@@ -34,7 +34,18 @@ export function createSoa(origin: Uint8Array, ttl: number, data: Uint8Array): So
     bytes.push(0xc0, 0)
   }
   pointer()
-  bytes.push(0, 6, 0, 1, negativeTtl >>> 24, (negativeTtl >>> 16) & 255, (negativeTtl >>> 8) & 255, negativeTtl & 255, 0, 0)
+  bytes.push(
+    0,
+    6,
+    0,
+    1,
+    negativeTtl >>> 24,
+    (negativeTtl >>> 16) & 255,
+    (negativeTtl >>> 8) & 255,
+    negativeTtl & 255,
+    0,
+    0,
+  )
   const lengthAt = bytes.length - 2
   for (const name of [primary, mailbox]) {
     const kept = prefixBefore(origin, name)
@@ -63,12 +74,11 @@ export function createSoa(origin: Uint8Array, ttl: number, data: Uint8Array): So
   }
 }
 
-/** Octets of `name` before the suffix `origin`, or undefined when it is not below. */
+/** Octets of `name` before the suffix `origin` in exactly its case, or undefined. */
 function prefixBefore(origin: Uint8Array, name: Uint8Array): number | undefined {
-  const wanted = wireToFqdn(origin)
   for (let at = 0; ; at += name[at]! + 1) {
     if (wireLength(name, at) < origin.length) return undefined
-    if (wireLength(name, at) === origin.length) return wireToFqdn(name, at) === wanted ? at : undefined
+    if (wireLength(name, at) === origin.length) return Buffer.compare(name.subarray(at), origin) === 0 ? at : undefined
   }
 }
 

@@ -25,9 +25,14 @@ export class TsigKey {
   constructor(name: string, algorithm: string, secret: string) {
     this.name = fqdn(name)
     const known = TSIG_ALGORITHMS.find((candidate) => candidate === algorithm.toLowerCase().replace(/\.$/, ''))
-    if (known === undefined) throw new DnsError('BAD_KEY', `key ${this.name}: algorithm '${algorithm}' is not one of ${TSIG_ALGORITHMS.join(', ')}`)
+    if (known === undefined)
+      throw new DnsError(
+        'BAD_KEY',
+        `key ${this.name}: algorithm '${algorithm}' is not one of ${TSIG_ALGORITHMS.join(', ')}`,
+      )
     this.algorithm = known
-    if (!/^[A-Za-z0-9+/]+={0,2}$/.test(secret)) throw new DnsError('BAD_KEY', `key ${this.name}: the secret is not base64`)
+    if (!/^[A-Za-z0-9+/]+={0,2}$/.test(secret))
+      throw new DnsError('BAD_KEY', `key ${this.name}: the secret is not base64`)
     this.#secret = Buffer.from(secret, 'base64')
   }
 
@@ -60,7 +65,8 @@ export function readTsig(message: Uint8Array, start: number): TsigRecord {
   const from = new WireReader(message, start)
   const keyName = wireToFqdn(from.name())
   from.u16()
-  if (from.u16() !== CLASS.ANY || from.u32() !== 0) throw new DnsError('MALFORMED', 'TSIG with a class other than ANY or a TTL')
+  if (from.u16() !== CLASS.ANY || from.u32() !== 0)
+    throw new DnsError('MALFORMED', 'TSIG with a class other than ANY or a TTL')
   const length = from.u16()
   if (length !== from.left) throw new DnsError('MALFORMED', 'TSIG data has a wrong length')
   const algorithm = wireToFqdn(from.name())
@@ -76,17 +82,21 @@ export function readTsig(message: Uint8Array, start: number): TsigRecord {
 
 function writeTime(out: WireWriter, time: number): void {
   out.u16(Math.floor(time / 2 ** 32))
-  out.u32(time % 2 ** 32 >>> 0)
+  out.u32((time % 2 ** 32) >>> 0)
 }
 
 /** RFC 8945 §4.3.3: what of the record is signed. In later messages of a transfer only the times (§5.3.1). */
-function variables(key: { name: Fqdn; algorithm: string }, record: Pick<TsigRecord, 'time' | 'fudge' | 'error' | 'other'>, isTimesOnly: boolean): Buffer {
+function variables(
+  key: { name: Fqdn; algorithm: string },
+  record: Pick<TsigRecord, 'time' | 'fudge' | 'error' | 'other'>,
+  isTimesOnly: boolean,
+): Buffer {
   const out = new WireWriter(256)
   if (!isTimesOnly) {
-    out.name(nameToWire(key.name), 0, false)
+    out.name(nameToWire(key.name), 0, 'none')
     out.u16(CLASS.ANY)
     out.u32(0)
-    out.name(nameToWire(key.algorithm), 0, false)
+    out.name(nameToWire(key.algorithm), 0, 'none')
   }
   writeTime(out, record.time)
   out.u16(record.fudge)
@@ -110,16 +120,21 @@ function unsigned(message: Uint8Array, start: number, originalId: number): Buffe
   return copy
 }
 
-function append(message: Uint8Array, keyName: Fqdn, algorithm: string, record: Omit<TsigRecord, 'keyName' | 'algorithm' | 'originalId'>): Buffer {
+function append(
+  message: Uint8Array,
+  keyName: Fqdn,
+  algorithm: string,
+  record: Omit<TsigRecord, 'keyName' | 'algorithm' | 'originalId'>,
+): Buffer {
   const out = new WireWriter(message.length + 512)
   out.put(message)
-  out.name(nameToWire(keyName), 0, false)
+  out.name(nameToWire(keyName), 0, 'none')
   out.u16(TYPE.TSIG)
   out.u16(CLASS.ANY)
   out.u32(0)
   const at = out.at
   out.u16(0)
-  out.name(nameToWire(algorithm), 0, false)
+  out.name(nameToWire(algorithm), 0, 'none')
   writeTime(out, record.time)
   out.u16(record.fudge)
   out.u16(record.mac.length)
@@ -162,7 +177,13 @@ export function signMessage(message: Uint8Array, key: TsigKey, now: number, opti
 
 /** An error answer that must not be signed: BADKEY and BADSIG (RFC 8945 §5.2). */
 export function appendTsigError(message: Uint8Array, request: TsigRecord, error: number, now: number): Buffer {
-  return append(message, request.keyName, request.algorithm, { time: now, fudge: FUDGE, mac: NOTHING, error, other: NOTHING })
+  return append(message, request.keyName, request.algorithm, {
+    time: now,
+    fudge: FUDGE,
+    mac: NOTHING,
+    error,
+    other: NOTHING,
+  })
 }
 
 export type TsigFailure = typeof RCODE.BADKEY | typeof RCODE.BADTIME | typeof RCODE.BADTRUNC | typeof RCODE.FORMERR | 16
@@ -194,13 +215,20 @@ export function verifyMessage(
   options: VerifyOptions = {},
 ): TsigVerdict {
   const key = findKey(record.keyName)
-  if (key === undefined || `${key.algorithm}.` !== record.algorithm) return { kind: 'invalid', error: RCODE.BADKEY, record }
+  if (key === undefined || `${key.algorithm}.` !== record.algorithm)
+    return { kind: 'invalid', error: RCODE.BADKEY, record }
   const parts = options.previousMac === undefined ? [] : [prefixed(options.previousMac)]
   const signed = unsigned(message, start, record.originalId)
-  const expected = key.mac([...parts, ...(options.unsignedBefore ?? []), signed, variables(key, record, options.isContinued === true)])
+  const expected = key.mac([
+    ...parts,
+    ...(options.unsignedBefore ?? []),
+    signed,
+    variables(key, record, options.isContinued === true),
+  ])
   const { length } = record.mac
   // §5.2.2.1: longer than the hash, or shorter than half of it or 10 octets, is a format error.
-  if (length > expected.length || length < Math.max(10, expected.length / 2)) return { kind: 'invalid', error: RCODE.FORMERR, record }
+  if (length > expected.length || length < Math.max(10, expected.length / 2))
+    return { kind: 'invalid', error: RCODE.FORMERR, record }
   if (!timingSafeEqual(expected.subarray(0, length), record.mac)) return { kind: 'invalid', error: BADSIG, record }
   if (Math.abs(now - record.time) > record.fudge) return { kind: 'invalid', error: RCODE.BADTIME, record, key }
   if (length < expected.length) return { kind: 'invalid', error: RCODE.BADTRUNC, record, key }
@@ -218,14 +246,23 @@ export function encodeTime(time: number): Uint8Array {
 export function tsigError(error: number, record: TsigRecord, now: number): DnsError {
   switch (error) {
     case RCODE.BADKEY:
-      return new DnsError('TSIG_BAD_KEY', `the server does not know key ${record.keyName} with ${record.algorithm}; compare name and algorithm`)
+      return new DnsError(
+        'TSIG_BAD_KEY',
+        `the server does not know key ${record.keyName} with ${record.algorithm}; compare name and algorithm`,
+      )
     case RCODE.BADTIME: {
       const server = record.other.length === 6 ? new WireReader(record.other) : undefined
       const skew = server === undefined ? record.time - now : server.u16() * 2 ** 32 + server.u32() - now
-      return new DnsError('TSIG_BAD_TIME', `the server's clock differs by ${skew} s, its limit is ${record.fudge} s; check NTP`)
+      return new DnsError(
+        'TSIG_BAD_TIME',
+        `the server's clock differs by ${skew} s, its limit is ${record.fudge} s; check NTP`,
+      )
     }
     case RCODE.BADTRUNC:
       return new DnsError('TSIG_BAD_TRUNC', `the server wants a longer MAC for key ${record.keyName}`)
   }
-  return new DnsError('TSIG_BAD_SIG', `the signature with key ${record.keyName} does not verify; compare the secret on both sides`)
+  return new DnsError(
+    'TSIG_BAD_SIG',
+    `the signature with key ${record.keyName} does not verify; compare the secret on both sides`,
+  )
 }

@@ -181,8 +181,11 @@ export class WireWriter {
     this.bytes[at + 1] = length
   }
 
-  /** Writes the uncompressed wire name in `wire` at `from`; with `compress` it may become, or end in, a pointer. */
-  name(wire: Uint8Array, from = 0, compress = true): void {
+  /**
+   * Writes the uncompressed wire name in `wire` at `from`. Compressed 'folded' it may become, or end in, a pointer to the same
+   * name in another case, compressed 'exact' only in the same case: what a zone says keeps its case (RFC 4343 §4).
+   */
+  name(wire: Uint8Array, from = 0, compress: 'folded' | 'exact' | 'none' = 'folded'): void {
     let count = 0
     let at = from
     while (wire[at] !== 0) {
@@ -198,7 +201,7 @@ export class WireWriter {
     for (let i = count - 1; i >= 0; i--) {
       const start = from + labelAt[i]!
       for (let j = start + wire[start]!; j >= start; j--) hash = Math.imul(hash ^ (wire[j]! | 0x20), 0x01000193)
-      const found = compress && known === i + 1 ? this.#find(hash, wire, start) : -1
+      const found = compress !== 'none' && known === i + 1 ? this.#find(hash, wire, start, compress === 'exact') : -1
       if (found >= 0) {
         known = i
         pointer = found
@@ -212,12 +215,12 @@ export class WireWriter {
     this.u16(0xc000 | pointer)
   }
 
-  #find(hash: number, wire: Uint8Array, at: number): number {
+  #find(hash: number, wire: Uint8Array, at: number, isExact: boolean): number {
     for (let probe = 0; probe < PROBES; probe++) {
       const slot = (hash + probe) & (SLOTS - 1)
       if (this.#marks[slot] !== this.#mark) return -1
       const offset = this.#offsets[slot]!
-      if (this.#isNameAt(offset, wire, at)) return offset
+      if (this.#isNameAt(offset, wire, at, isExact)) return offset
     }
     return -1
   }
@@ -233,7 +236,7 @@ export class WireWriter {
     }
   }
 
-  #isNameAt(offset: number, wire: Uint8Array, at: number): boolean {
+  #isNameAt(offset: number, wire: Uint8Array, at: number, isExact: boolean): boolean {
     const { bytes } = this
     let here = this.#start + offset
     for (;;) {
@@ -248,7 +251,7 @@ export class WireWriter {
       for (let i = 1; i <= octet; i++) {
         const x = bytes[here + i]!
         const y = wire[at + i]!
-        if (x !== y && ((x ^ y) !== 0x20 || (x | 0x20) < 0x61 || (x | 0x20) > 0x7a)) return false
+        if (x !== y && (isExact || (x ^ y) !== 0x20 || (x | 0x20) < 0x61 || (x | 0x20) > 0x7a)) return false
       }
       here += octet + 1
       at += octet + 1

@@ -9,7 +9,16 @@ import { canonicalRdata } from './rdata/grammar.ts'
 import { ZoneEdit } from './zone-edit.ts'
 import type { LoggedRecord, RecordLog } from './zone-log.ts'
 import { findConflict, isWildcardWire, type ZoneCounts, type ZoneParts } from './zone-parts.ts'
-import { addChildren, NODE_FLAG, NODE_HEAD, packSet, packShard, type PackedSet, type Shard, type ZoneNode } from './zone-shard.ts'
+import {
+  addChildren,
+  NODE_FLAG,
+  NODE_HEAD,
+  packSet,
+  packShard,
+  type PackedSet,
+  type Shard,
+  type ZoneNode,
+} from './zone-shard.ts'
 
 /** Where a conflict was found; `line` is 0 for records that came from no file. */
 export class ZoneConflict extends DnsError {
@@ -75,9 +84,14 @@ function buildNode(log: RecordLog, order: readonly number[], from: number, to: n
 function buildShard(log: RecordLog, indexes: Uint32Array, depth: number): Shard {
   const order = Array.from(indexes).sort((a, b) => log.compare(a, b))
   const nodes: ZoneNode[] = []
-  for (let from = 0; from < order.length; ) {
+  for (let from = 0; from < order.length;) {
     let to = from + 1
-    while (to < order.length && log.hashes[order[from]!] === log.hashes[order[to]!] && log.compareNames(order[from]!, order[to]!) === 0) to++
+    while (
+      to < order.length &&
+      log.hashes[order[from]!] === log.hashes[order[to]!] &&
+      log.compareNames(order[from]!, order[to]!) === 0
+    )
+      to++
     nodes.push(buildNode(log, order, from, to))
     from = to
   }
@@ -103,7 +117,11 @@ function countChildren(directory: readonly Shard[], depth: number, origin: Uint8
       if (name.length === origin.length) return
       const parent = name[0]! + 1
       const hash = hashName(name, parent)
-      if (hash !== lastHash || lastShard === undefined || lastShard.find(hash, name, parent, name.length) !== lastNode) {
+      if (
+        hash !== lastHash ||
+        lastShard === undefined ||
+        lastShard.find(hash, name, parent, name.length) !== lastNode
+      ) {
         lastShard = directory[hash >>> shift]!
         lastNode = lastShard.find(hash, name, parent, name.length)
         lastHash = hash
@@ -144,14 +162,17 @@ export function buildZone(log: RecordLog): ZoneParts | DnsError {
   const depth = directoryDepth(log.length)
   const { order, ends } = distribute(log, depth)
   try {
-    const directory = Array.from(ends, (end, bucket) => buildShard(log, order.subarray(bucket === 0 ? 0 : ends[bucket - 1]!, end), depth))
+    const directory = Array.from(ends, (end, bucket) =>
+      buildShard(log, order.subarray(bucket === 0 ? 0 : ends[bucket - 1]!, end), depth),
+    )
     const missing = countChildren(directory, depth, log.origin)
     const counts = countParts(directory, log.origin.length)
     const parts = { origin: wireToFqdn(log.origin), originWire: log.origin, directory, shift: 32 - depth, ...counts }
     if (missing.length === 0) return parts
     const edit = new ZoneEdit(parts)
     // Longest first: a missing parent of a missing name is then found, or made, by the one below it.
-    for (const { name, children } of missing.sort((a, b) => b.name.length - a.name.length)) edit.addEmpty(name, children)
+    for (const { name, children } of missing.sort((a, b) => b.name.length - a.name.length))
+      edit.addEmpty(name, children)
     return edit.finishKeepingSerial()
   } catch (error) {
     if (error instanceof DnsError) return error

@@ -8,7 +8,17 @@ import { wireToFqdn } from './name.ts'
 import { hashName } from './name-hash.ts'
 import { serialOf, withSerial } from './soa.ts'
 import { findConflict, isWildcardWire, type ZoneCounts, type ZoneParts } from './zone-parts.ts'
-import { datasOf, packSet, packShard, type PackedSet, type Shard, type ShardContent, ttlOf, u32, type ZoneNode } from './zone-shard.ts'
+import {
+  datasOf,
+  packSet,
+  packShard,
+  type PackedSet,
+  type Shard,
+  type ShardContent,
+  ttlOf,
+  u32,
+  type ZoneNode,
+} from './zone-shard.ts'
 
 /** Names a shard may hold before it splits. */
 const CAPACITY = 256
@@ -24,7 +34,6 @@ export class ZoneEdit {
   /** Touched names; a node without sets and children is gone. */
   readonly #nodes = new Map<string, ZoneNode>()
   #isDirty = false
-  #hasNewSoa = false
 
   constructor(zone: ZoneParts) {
     this.#zone = zone
@@ -68,7 +77,8 @@ export class ZoneEdit {
     const { originWire, origin } = this.#zone
     let at = 0
     while (name.length - at > originWire.length) at += name[at]! + 1
-    if (keyOf(name.subarray(at)) !== keyOf(originWire)) throw new DnsError('BAD_ZONE', `${wireToFqdn(name)} is not in zone ${origin}`)
+    if (keyOf(name.subarray(at)) !== keyOf(originWire))
+      throw new DnsError('BAD_ZONE', `${wireToFqdn(name)} is not in zone ${origin}`)
   }
 
   /** Replaces the set of this type. Throws BAD_ZONE when it cannot stand there. */
@@ -78,16 +88,12 @@ export class ZoneEdit {
     if (set.records === 0 && set.dynamic === undefined) {
       throw new DnsError('BAD_ZONE', `${wireToFqdn(name)} ${typeName(set.type)} has no values; delete the set instead`)
     }
-    if (before !== undefined && isSame(before, set)) {
-      if (set.type === TYPE.SOA) this.#hasNewSoa = true
-      return
-    }
+    if (before !== undefined && isSame(before, set)) return
     const node = this.#touch(name)
     node.sets.set(set.type, set)
     const conflict = findConflict(node.sets, this.#isApex(name))
     if (conflict !== undefined) throw new DnsError('BAD_ZONE', `${wireToFqdn(name)} ${conflict}`)
     this.#isDirty = true
-    if (set.type === TYPE.SOA) this.#hasNewSoa = true
   }
 
   remove(name: Uint8Array, type: number): void {
@@ -101,7 +107,7 @@ export class ZoneEdit {
 
   /** Takes away a name that holds nothing any more, and its ancestors that only led to it. */
   #prune(name: Uint8Array): void {
-    for (let node = this.#nodes.get(keyOf(name))!; !this.#exists(node); ) {
+    for (let node = this.#nodes.get(keyOf(name))!; !this.#exists(node);) {
       const parent = this.#touch(node.name.subarray(node.name[0]! + 1))
       parent.children--
       node = parent
@@ -113,16 +119,24 @@ export class ZoneEdit {
     this.#touch(name).children += children
   }
 
-  /** The new zone with the next serial, or the old one when nothing changed. */
+  /** The new zone, or the old one when nothing changed. The serial goes up by one unless the changes moved it. */
   finish(): ZoneParts {
     if (!this.#isDirty) return this.#zone
-    if (!this.#hasNewSoa) {
-      const { originWire } = this.#zone
-      const soa = this.findNode(originWire)!.sets.get(TYPE.SOA)!
-      const data = datasOf(soa)[0]!
+    const { originWire } = this.#zone
+    const soa = this.findNode(originWire)!.sets.get(TYPE.SOA)!
+    const data = datasOf(soa)[0]!
+    if (serialOf(data) === this.#serialBefore()) {
       this.put(originWire, packSet(TYPE.SOA, ttlOf(soa.body), [withSerial(data, nextSerial(serialOf(data)))]))
     }
     return this.finishKeepingSerial()
+  }
+
+  #serialBefore(): number {
+    const { originWire, directory, shift } = this.#zone
+    const hash = hashName(originWire)
+    const shard = directory[hash >>> shift]!
+    const soa = shard.unpack(shard.findSet(shard.find(hash, originWire, 0, originWire.length), TYPE.SOA))
+    return serialOf(datasOf(soa)[0]!)
   }
 
   finishKeepingSerial(): ZoneParts {
@@ -136,9 +150,16 @@ export class ZoneEdit {
     }
     const counts = { names: zone.names, recordSets: zone.recordSets, cuts: zone.cuts, wildcards: zone.wildcards }
     const directory = new Directory(zone.directory)
-    for (const [shard, nodes] of touched) directory.replace(nodes[0]!.hash, shard.depth, this.#merge(shard, nodes, counts))
+    for (const [shard, nodes] of touched)
+      directory.replace(nodes[0]!.hash, shard.depth, this.#merge(shard, nodes, counts))
     const { shards } = directory
-    return { origin: zone.origin, originWire: zone.originWire, directory: shards, shift: 32 - Math.log2(shards.length), ...counts }
+    return {
+      origin: zone.origin,
+      originWire: zone.originWire,
+      directory: shards,
+      shift: 32 - Math.log2(shards.length),
+      ...counts,
+    }
   }
 
   /** What the shard holds after the changes: touched nodes that exist, and the offsets of the others. */
@@ -198,8 +219,16 @@ class Directory {
   replace(hash: number, depth: number, content: ShardContent): void {
     if (content.nodes.length + content.kept.length > CAPACITY && depth < MAX_DEPTH) {
       const bit = 1 << (31 - depth)
-      this.replace(hash & ~bit, depth + 1, half(content, (nodeHash) => (nodeHash & bit) === 0))
-      this.replace(hash | bit, depth + 1, half(content, (nodeHash) => (nodeHash & bit) !== 0))
+      this.replace(
+        hash & ~bit,
+        depth + 1,
+        half(content, (nodeHash) => (nodeHash & bit) === 0),
+      )
+      this.replace(
+        hash | bit,
+        depth + 1,
+        half(content, (nodeHash) => (nodeHash & bit) !== 0),
+      )
       return
     }
     while (1 << depth > this.shards.length) this.shards = this.shards.flatMap((shard) => [shard, shard])

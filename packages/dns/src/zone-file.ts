@@ -66,7 +66,8 @@ function readEntries(text: Buffer, options: ZoneFileOptions, state: State, sink:
     while (reader.next()) {
       const { tokens } = reader
       const first = tokens[0]!
-      if (reader.hasOwner && first.text.startsWith('$') && !first.isQuoted) readDirective(tokens, options, state, sink, depth)
+      if (reader.hasOwner && first.text.startsWith('$') && !first.isQuoted)
+        readDirective(tokens, options, state, sink, depth)
       else readRecord(reader, state, sink)
     }
   } catch (error) {
@@ -77,7 +78,13 @@ function readEntries(text: Buffer, options: ZoneFileOptions, state: State, sink:
 
 const wrong = (reason: string) => new DnsError('BAD_ZONE', reason)
 
-function readDirective(tokens: readonly Token[], options: ZoneFileOptions, state: State, sink: Sink, depth: number): void {
+function readDirective(
+  tokens: readonly Token[],
+  options: ZoneFileOptions,
+  state: State,
+  sink: Sink,
+  depth: number,
+): void {
   const [directive, argument, extra] = tokens.map((token) => token.text)
   if (argument === undefined) throw wrong(`${directive} needs a value`)
   switch (directive!.toUpperCase()) {
@@ -106,7 +113,11 @@ function readIncluded(include: (file: string) => Buffer, file: string): Buffer {
   try {
     return include(file)
   } catch (error) {
-    throw new DnsError('BAD_ZONE', `cannot include ${file}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new DnsError(
+      'BAD_ZONE',
+      `cannot include ${file}: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    )
   }
 }
 
@@ -150,7 +161,8 @@ function readRecord(reader: ZoneReader, state: State, sink: Sink): void {
   if (token === undefined) throw wrong('the record has no type')
   const type = token.isQuoted ? undefined : findType(token.text)
   if (type === undefined) throw wrong(`'${token.text}' is not a record type`)
-  if (type === 0 || type === TYPE.OPT || (type >= TYPE.TKEY && type <= TYPE.ANY)) throw wrong(`type ${typeName(type)} cannot stand in a zone`)
+  if (type === 0 || type === TYPE.OPT || (type >= TYPE.TKEY && type <= TYPE.ANY))
+    throw wrong(`type ${typeName(type)} cannot stand in a zone`)
   const data = parseRdata(type, tokens, at + 1, state.origin)
   // RFC 2308 §4: without $TTL the last explicit TTL counts; BIND takes the SOA's negative TTL when there is none yet.
   ttl ??= state.defaultTtl ?? state.lastTtl ?? (type === TYPE.SOA ? data.readUInt32BE(data.length - 4) : undefined)
@@ -198,7 +210,8 @@ export function loadZoneFile(text: Buffer | string, options: ZoneFileOptions = {
     else log.add(...record)
   })
   if (error !== undefined) return error
-  if (log === undefined) return { file, line: 1, reason: early.length === 0 ? 'the file has no records' : 'the zone has no SOA record' }
+  if (log === undefined)
+    return { file, line: 1, reason: early.length === 0 ? 'the file has no records' : 'the zone has no SOA record' }
   for (const record of early) {
     try {
       log.add(...record)

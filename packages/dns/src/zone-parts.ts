@@ -31,7 +31,8 @@ const BESIDE_CNAME: ReadonlySet<number> = new Set([TYPE.CNAME, TYPE.RRSIG, TYPE.
 /** Why these sets cannot stand together at one name, or undefined. */
 export function findConflict(sets: ReadonlyMap<number, PackedSet>, isApex: boolean): string | undefined {
   for (const set of sets.values()) {
-    if (set.records > 1 && SINGLE.has(set.type)) return `has ${set.records} ${typeName(set.type)} records; one is the limit`
+    if (set.records > 1 && SINGLE.has(set.type))
+      return `has ${set.records} ${typeName(set.type)} records; one is the limit`
     if (set.type === TYPE.SOA && !isApex) return 'has a SOA record but is not the apex of the zone'
     if (sets.has(TYPE.CNAME) && !BESIDE_CNAME.has(set.type)) return `has CNAME and ${typeName(set.type)} records`
   }

@@ -75,7 +75,14 @@ export class Shard {
   /** Questions answered per set slot, made at the first one. The only mutable part: counters are no zone data. */
   hits: Float64Array | undefined
 
-  constructor(data: Uint8Array, table: Uint32Array, names: number, sets: number, depth: number, dynamics: readonly DynamicRecords[]) {
+  constructor(
+    data: Uint8Array,
+    table: Uint32Array,
+    names: number,
+    sets: number,
+    depth: number,
+    dynamics: readonly DynamicRecords[],
+  ) {
     this.data = data
     this.table = table
     this.names = names
@@ -160,7 +167,8 @@ export function packSet(type: number, ttl: number, datas: readonly Uint8Array[])
     length += RECORD_HEAD + data.length
     isEqual &&= data.length === datas[0]!.length
   }
-  if (length > MAX_BODY) throw new DnsError('TOO_LARGE', `a record set of ${length} octets fits no message; the limit is ${MAX_BODY}`)
+  if (length > MAX_BODY)
+    throw new DnsError('TOO_LARGE', `a record set of ${length} octets fits no message; the limit is ${MAX_BODY}`)
   const body = new Uint8Array(length)
   let at = 0
   for (const data of datas) {
@@ -178,7 +186,12 @@ export function packSet(type: number, ttl: number, datas: readonly Uint8Array[])
     body.set(data, at + RECORD_HEAD)
     at += RECORD_HEAD + data.length
   }
-  return { type, records: datas.length, recordLength: isEqual && datas.length > 0 ? RECORD_HEAD + datas[0]!.length : 0, body }
+  return {
+    type,
+    records: datas.length,
+    recordLength: isEqual && datas.length > 0 ? RECORD_HEAD + datas[0]!.length : 0,
+    body,
+  }
 }
 
 export const packDynamic = (type: number, dynamic: DynamicRecords): PackedSet => ({

@@ -111,7 +111,7 @@ export class Zone implements ZoneParts {
   }
 
   /**
-   * The zone after `changes`, applied in order. The serial goes up by one unless a change sets the SOA. Returns `this` when
+   * The zone after `changes`, applied in order. The serial goes up by one unless a change sets another one. Returns `this` when
    * nothing would differ. Throws DnsError for a name outside the zone, a bad value, CNAME beside other data.
    */
   with(changes: readonly ZoneChange[]): Zone {
@@ -148,10 +148,10 @@ function toRecordSet(name: Fqdn, set: PackedSet): RecordSet {
 /** A zone from record sets; one must be the SOA of `origin`. Throws DnsError BAD_ZONE and the errors of bad values. */
 export function createZone(origin: Fqdn, sets: Iterable<RecordSet | DynamicSet>): Zone {
   const log = new RecordLog(lowerWire(nameToWire(origin)))
-  const dynamics: ZoneChange[] = []
+  const dynamics: DynamicSet[] = []
   for (const set of sets) {
     if ('answer' in set) {
-      dynamics.push({ kind: 'put', set })
+      dynamics.push(set)
       continue
     }
     const type = typeCode(set.type)
@@ -162,8 +162,9 @@ export function createZone(origin: Fqdn, sets: Iterable<RecordSet | DynamicSet>)
   if (parts instanceof DnsError) throw parts
   const zone = new Zone(parts)
   if (dynamics.length === 0) return zone
-  const soa = zone.find(origin, 'SOA')! // kept as it is: a fresh zone has the serial that was asked for
-  return zone.with([...dynamics, { kind: 'put', set: soa }])
+  const edit = new ZoneEdit(zone)
+  for (const set of dynamics) edit.put(lowerWire(nameToWire(set.name)), packRecords(set))
+  return new Zone(edit.finishKeepingSerial())
 }
 
 /** Record sets in canonical order, the SOA first: what a zone file lists. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { judgeApply, learnDefaults, type Verdict } from './apply.ts'
 import { createDefaultBook } from './default-book.ts'
 import { ConfigMap, Ingress, Service } from './kinds.ts'
+import { maskUids } from './managed-fields.ts'
 import { kind, type Obj } from './object.ts'
 
 const Thing = kind({ group: 'test', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true })
@@ -153,6 +154,25 @@ describe('apply verdict', () => {
         ],
       }),
     ).toBe('Differs .rules[].host')
+  })
+
+  it('counts owner references whose UIDs are masked', () => {
+    const reference = { '.': {}, 'f:uid': {} }
+    const owned = (...uids: string[]) =>
+      JSON.stringify({
+        'f:metadata': { 'f:ownerReferences': Object.fromEntries(uids.map((uid) => [`k:{"uid":"${uid}"}`, reference])) },
+      })
+    const object = (...uids: string[]) =>
+      ({ metadata: { name: 'x', ownerReferences: uids.map((uid) => ({ uid })) } }) as Obj
+    const [one, two] = ['5ea9a8b4-0000-4000-8000-000000000001', '5ea9a8b4-0000-4000-8000-000000000002']
+    const verdict = (fields: string, want: Obj, live: Obj) =>
+      reason(judgeApply({ kind: Thing, fields: maskUids(fields), want, live }))
+    expect(verdict(owned(one), object(one), object(one))).toBe('noop')
+    expect(verdict(owned(one, two), object(one, two), object(one, two))).toBe('noop')
+    expect(verdict(owned(one, two), object(one), object(one, two))).toBe('Removes .metadata.ownerReferences')
+    expect(verdict(owned(one), object(two), object(one))).toMatch(/^Differs/)
+    expect(verdict(owned(one), object(one, two), object(one, two))).toBe('Adds .metadata.ownerReferences')
+    expect(verdict(owned(one), object(two), object(one, two))).toBe('Undecided .metadata.ownerReferences')
   })
 
   it('is not fooled by text that another kind of object left behind', () => {

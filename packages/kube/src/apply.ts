@@ -9,20 +9,21 @@
  * 2. every path in `want` is one we own (else it is new, or somebody took it over),
  * 3. at each leaf or atomic node `want` equals `live`, and lists of keyed items stand in the same order.
  * Inside an atomic node the server may have added defaults. They look like a field that we once sent and now drop, so
- * such a verdict is `Undecided`, unless the field is known as a default (`DefaultBook`, which learns from responses).
+ * such a verdict is `Undecided`, unless the field is known as a default (`DefaultBook`, which learns from responses). So is
+ * one about owner references when somebody else has some too: interned texts do not say whose is which.
  *
  * In a FieldsV1 tree an empty node is a leaf or atomic; `f:` names a field, `k:` a list item by its keys, `v:` a member
  * of a set, `.` the node itself. apiVersion, kind, metadata.name and namespace are never in it.
  */
 import type { DefaultBook, DefaultPlace } from './default-book.ts'
-import { parseFields, toFields, UID_MARK, type Fields, type FieldsItem } from './fields-v1.ts'
+import { isMasked, parseFields, toFields, type Fields, type FieldsItem } from './fields-v1.ts'
 import type { Immutable, Kind, Obj } from './object.ts'
 
 export type Verdict =
   | { readonly noop: true }
   | {
       readonly noop: false
-      /** `Absent`: nothing live; `NotOurs`: we own nothing; `Undecided`: see above. */
+      /** `Absent`: nothing live; `NotOurs`: we own nothing of it; `Undecided`: see above. */
       readonly reason: 'Absent' | 'NotOurs' | 'Removes' | 'Adds' | 'Differs' | 'Undecided'
       /** For logs: `.spec.ports[k:{"port":80}].name` */
       readonly path: string
@@ -30,7 +31,7 @@ export type Verdict =
 
 export interface ApplyQuestion {
   kind: Kind
-  /** FieldsV1 text of our Apply entry; undefined when we have none. */
+  /** FieldsV1 text of our Apply entry; undefined when we own nothing. */
   fields: string | undefined
   want: Immutable<Obj>
   live: Immutable<Obj> | undefined
@@ -42,6 +43,8 @@ const noop: Verdict = { noop: true }
 export function judgeApply({ kind, fields, want, live, defaults }: ApplyQuestion): Verdict {
   if (live === undefined) return { noop: false, reason: 'Absent', path: '' }
   if (fields === undefined) return { noop: false, reason: 'NotOurs', path: '' }
+  const { uid } = want.metadata
+  if (uid !== undefined && uid !== live.metadata.uid) return { noop: false, reason: 'Differs', path: '.metadata.uid' }
   const isDefault = (place: DefaultPlace) => defaults?.has(kind, place) ?? false
   return compareFields(parseFields(fields), withoutIdentity(want), live, '', isDefault) ?? noop
 }
@@ -120,6 +123,10 @@ function compareList(node: Fields, want: readonly unknown[], live: unknown, path
   }
   const count = new Set(want.map((value) => JSON.stringify(value))).size
   if (node.items.length + node.values.size > count) return refuse('Removes', path)
+  // Somebody's items beside ours, and the text does not say which are whose.
+  const isAmbiguous =
+    current.length > want.length && items.some((item) => Object.values(item?.keys ?? {}).some(isMasked))
+  if (isAmbiguous) return refuse('Undecided', path)
   const isInOrder = places.every((place, index) => place > (places[index - 1] ?? -1))
   return isInOrder ? undefined : refuse('Differs', path)
 }
@@ -146,7 +153,7 @@ function assign(items: readonly FieldsItem[], want: readonly unknown[]): (Fields
 function matchesKeys(keys: Plain, value: Plain): boolean {
   return Object.entries(keys).every(([name, key]) => {
     const own = value[name]
-    return own === undefined || key === UID_MARK || own === key
+    return own === undefined || isMasked(key) || own === key
   })
 }
 
@@ -187,8 +194,8 @@ function isPlain(value: unknown): value is Plain {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** FieldsV1 never lists these. An intent with a uid or resourceVersion is a question to the server, so it is sent. */
-const identity = new Set(['name', 'namespace', 'creationTimestamp', 'generation', 'managedFields', 'selfLink'])
+/** FieldsV1 never lists these. An intent with a resourceVersion is a question to the server, so it is sent. */
+const identity = new Set(['name', 'namespace', 'uid', 'creationTimestamp', 'generation', 'managedFields', 'selfLink'])
 
 function withoutIdentity({ apiVersion: _version, kind: _kind, metadata, ...rest }: Immutable<Obj>): Plain {
   const kept = Object.entries(metadata).filter(([name, value]) => !identity.has(name) && value !== undefined)

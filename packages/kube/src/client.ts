@@ -54,7 +54,7 @@ export interface WatchOptions {
   namespace?: string
   labelSelector?: string
   fieldSelector?: string
-  /** Where to begin. @default the present state first, as added objects, then what follows */
+  /** Where to begin. @default 0: what the server has cached first, as added objects, then what follows */
   resourceVersion?: string
   signal?: AbortSignal
 }

@@ -1,15 +1,80 @@
 /**
- * One cluster: its client, its caches and its connections, all closed together.
+ * One cluster: its client, its caches and its connections, closed together. `connect` opens nothing yet: the first
+ * request or watch does.
  */
-import type { Client } from './client.ts'
+import { pino, type Logger } from 'pino'
+import { createClient, type Client, type RequestObserver } from './client.ts'
+import { systemClock, type Clock } from './clock.ts'
+import type { ClusterConfig } from './cluster-config.ts'
+import { messageOf } from './errors.ts'
 import type { Informers } from './informer.ts'
-import type { Logger } from 'pino'
+import { createInformers } from './informers.ts'
+import { kindName } from './object.ts'
+import { createRest } from './rest.ts'
+import type { TransportStats } from './transport/transport.ts'
 
 export interface Cluster {
   readonly name: string
   readonly client: Client
   readonly informers: Informers
   readonly log: Logger
-  /** Stops watches and closes every connection; resolves when they are gone. */
+  /** Closes every connection; resolves when they are gone. Stop what `informers.start` runs first. */
   close(): Promise<void>
+  /** Open connections and streams, for metrics. */
+  readonly stats?: TransportStats
+}
+
+export interface ConnectOptions {
+  /** @default the config's name */
+  name?: string
+  /** @default seamark */
+  fieldManager?: string
+  userAgent?: string
+  log?: Logger
+  observer?: RequestObserver
+  clock?: Clock
+  random?: () => number
+  /** A complete, consistent sync of every cache is repeated after this long. @default 1 h */
+  relistMs?: number
+  /** Objects per page of a list. @default 500 */
+  pageSize?: number
+  /** Freeze cached objects. @default true under NODE_ENV=test */
+  freeze?: boolean
+}
+
+export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cluster {
+  const { name = config.name, clock = systemClock, observer } = options
+  const log = options.log ?? pino({ level: 'silent' })
+  const rest = createRest(config, {
+    clock,
+    ...(options.random === undefined ? {} : { random: options.random }),
+    ...(observer === undefined ? {} : { observer }),
+    ...(options.userAgent === undefined ? {} : { userAgent: options.userAgent }),
+  })
+  const informers = createInformers(rest, {
+    clock,
+    ...(options.random === undefined ? {} : { random: options.random }),
+    ...(options.relistMs === undefined ? {} : { relistMs: options.relistMs }),
+    ...(options.pageSize === undefined ? {} : { pageSize: options.pageSize }),
+    ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
+    onFailure(kind, failure, error) {
+      observer?.restart?.({ kind: kindName(kind), reason: failure })
+      log.warn({ kind: kindName(kind), failure, error: messageOf(error) }, 'watch restarts')
+    },
+    onUserError: (what, error) => log.error({ what, error: messageOf(error) }, 'handler failed'),
+  })
+  const client = createClient(rest, {
+    cache: informers,
+    ...(options.fieldManager === undefined ? {} : { fieldManager: options.fieldManager }),
+  })
+  return {
+    name,
+    client,
+    informers,
+    log,
+    close: async () => await rest.close(),
+    get stats() {
+      return rest.transport.stats
+    },
+  }
 }

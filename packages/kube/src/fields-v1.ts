@@ -3,8 +3,7 @@
  * objects made by one controller share a handful of texts, because UIDs in them are replaced by a mark.
  */
 
-/** Stands for any UID in an interned text (`k:{"uid":…}` of an owner reference). */
-export const UID_MARK = '*'
+import { UID_MARK } from './managed-fields.ts'
 
 export interface FieldsItem {
   readonly keys: Readonly<Record<string, unknown>>
@@ -21,6 +20,14 @@ export interface Fields {
   readonly values: ReadonlySet<string>
 }
 
+/** As it stands in the text: inside a JSON string. */
+const maskedUid = `\\"uid\\":\\"${UID_MARK}\\"`
+
+/** Whether a key value stands for any UID. */
+export function isMasked(value: unknown): boolean {
+  return typeof value === 'string' && value.startsWith(UID_MARK)
+}
+
 const cacheLimit = 2_000
 const cache = new Map<string, Fields>()
 
@@ -28,7 +35,9 @@ const cache = new Map<string, Fields>()
 export function parseFields(text: string): Fields {
   let parsed = cache.get(text)
   if (parsed === undefined) {
-    parsed = toFields(JSON.parse(text))
+    let count = 0
+    // Two masked UIDs are the same JSON key: numbered, both survive the parse.
+    parsed = toFields(JSON.parse(text.replaceAll(maskedUid, () => `\\"uid\\":\\"${UID_MARK}${count++}\\"`)))
     if (cache.size >= cacheLimit) cache.clear()
     cache.set(text, parsed)
   }

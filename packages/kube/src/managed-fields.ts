@@ -62,9 +62,9 @@ export function readOwnFields(bytes: Buffer, cut: Cut, quotedManager: Buffer): O
   for (;;) {
     index = skipBlanks(bytes, index, cut.valueEnd)
     if (bytes[index] === COMMA) index = skipBlanks(bytes, index + 1, cut.valueEnd)
-    if (bytes[index] !== OPEN_BRACE) return found
+    if (bytes[index] !== OPEN_BRACE) return intern(found)
     const entryEnd = skipValue(bytes, index, cut.valueEnd)
-    if (entryEnd < 0) return found
+    if (entryEnd < 0) return intern(found)
     const fieldsAt = valueOf(bytes, index, entryEnd, FIELDS)
     if (
       fieldsAt >= 0 &&
@@ -75,7 +75,7 @@ export function readOwnFields(bytes: Buffer, cut: Cut, quotedManager: Buffer): O
       const subresource = subresourceAt < 0 ? '' : textOf(bytes, subresourceAt, entryEnd)
       const text = bytes.toString('utf8', fieldsAt, skipValue(bytes, fieldsAt, entryEnd))
       found ??= new Map()
-      found.set(subresource, intern(maskUids(text)))
+      found.set(subresource, maskUids(text))
     }
     index = entryEnd
   }
@@ -87,9 +87,9 @@ export function ownFieldsOf(entries: readonly ManagedFieldsEntry[], manager: str
   for (const entry of entries) {
     if (entry.manager !== manager || entry.operation !== 'Apply' || entry.fieldsV1 === undefined) continue
     found ??= new Map()
-    found.set(entry.subresource ?? '', intern(maskUids(JSON.stringify(entry.fieldsV1))))
+    found.set(entry.subresource ?? '', maskUids(JSON.stringify(entry.fieldsV1)))
   }
-  return found
+  return intern(found)
 }
 
 function valueOf(bytes: Buffer, at: number, end: number, quotedKey: Buffer): number {
@@ -112,12 +112,15 @@ export function maskUids(fieldsText: string): string {
 
 /** Bounded: objects with a text of their own (hundreds of list keys) must not pile up here. */
 const MAX_INTERNED = 10_000
-const interned = new Map<string, string>()
+const interned = new Map<string, OwnFields>()
 
-function intern(text: string): string {
-  const known = interned.get(text)
+/** Equal entries become one and the same: children of one controller differ in values, hardly ever in owned fields. */
+function intern(own: OwnFields | undefined): OwnFields | undefined {
+  if (own === undefined) return undefined
+  const id = own.size === 1 && own.has('') ? (own.get('') ?? '') : JSON.stringify([...own])
+  const known = interned.get(id)
   if (known !== undefined) return known
   if (interned.size >= MAX_INTERNED) interned.clear()
-  interned.set(text, text)
-  return text
+  interned.set(id, own)
+  return own
 }

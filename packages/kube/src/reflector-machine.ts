@@ -45,14 +45,26 @@ export interface Reflection {
 export type Input =
   | { readonly type: 'start' }
   | { readonly type: 'object'; readonly version: string }
-  | { readonly type: 'bookmark'; readonly version: string; readonly isInitialEnd: boolean; readonly vanishing: Vanishing }
-  | { readonly type: 'page'; readonly version: string; readonly continueToken: string | undefined; readonly vanishing: Vanishing }
+  | {
+      readonly type: 'bookmark'
+      readonly version: string
+      readonly isInitialEnd: boolean
+      readonly vanishing: Vanishing
+    }
+  | {
+      readonly type: 'page'
+      readonly version: string
+      readonly continueToken: string | undefined
+      readonly vanishing: Vanishing
+    }
   /** No end of the initial events came. */
   | { readonly type: 'stalled' }
   | { readonly type: 'ended' }
   | { readonly type: 'failed'; readonly failure: Failure; readonly retryAfterMs?: number | undefined }
   | { readonly type: 'probed'; readonly isServed: boolean }
   | { readonly type: 'waited' }
+  /** A hint from outside, such as a new CRD: an absent kind may be there now. */
+  | { readonly type: 'kicked' }
 
 export interface Vanishing {
   readonly known: number
@@ -139,11 +151,13 @@ function stepStream(now: Reflection, input: Input, context: StepContext): Step {
         return list(now, [{ do: 'discard' }])
       }
       if (input.failure === 'absent') return probe(now, [{ do: 'discard' }])
-      return wait(now, 'sync', context, [{ do: 'discard' }], input.retryAfterMs)
+      // A stream that fails again and again may be the trouble itself: the next try is a list.
+      return wait(now, now.failures >= 2 ? 'list' : 'sync', context, [{ do: 'discard' }], input.retryAfterMs)
     case 'start':
     case 'page':
     case 'probed':
     case 'waited':
+    case 'kicked':
       return { next: now, effects: [] }
   }
 }
@@ -166,21 +180,37 @@ function stepList(now: Reflection, state: { isUnpaged: boolean }, input: Input, 
           effects: [{ do: 'discard' }, { do: 'read-page', continueToken: undefined, isUnpaged: true }],
         }
       }
-      return wait(now, now.canStream && input.failure !== 'denied' ? 'sync' : 'list', context, [{ do: 'discard' }], input.retryAfterMs)
+      return wait(
+        now,
+        now.canStream && input.failure !== 'denied' ? 'sync' : 'list',
+        context,
+        [{ do: 'discard' }],
+        input.retryAfterMs,
+      )
     case 'start':
     case 'bookmark':
     case 'stalled':
     case 'ended':
     case 'probed':
     case 'waited':
+    case 'kicked':
       return { next: now, effects: [] }
   }
 }
 
-function stepWatch(now: Reflection, state: { since: number; events: number }, input: Input, context: StepContext): Step {
+function stepWatch(
+  now: Reflection,
+  state: { since: number; events: number },
+  input: Input,
+  context: StepContext,
+): Step {
   switch (input.type) {
     case 'object': {
-      const next = { ...now, version: input.version, state: { at: 'watch' as const, since: state.since, events: state.events + 1 } }
+      const next = {
+        ...now,
+        version: input.version,
+        state: { at: 'watch' as const, since: state.since, events: state.events + 1 },
+      }
       return { next, effects: HAND_OVER }
     }
     case 'bookmark':
@@ -193,6 +223,7 @@ function stepWatch(now: Reflection, state: { since: number; events: number }, in
     case 'stalled':
     case 'probed':
     case 'waited':
+    case 'kicked':
       return { next: now, effects: [] }
   }
 }
@@ -220,6 +251,8 @@ function watchOver(
         // Listing keeps the cache true while watching is not allowed.
         return wait(now, 'list', context, [])
       case 'unsupported':
+        // The version itself is not accepted.
+        return wait(now, 'sync', context, [])
       case 'busy':
       case 'broken':
         return wait(now, 'watch', context, [], input.retryAfterMs)
@@ -233,7 +266,13 @@ function watchOver(
 function stepProbe(now: Reflection, input: Input, context: StepContext): Step {
   if (input.type === 'probed') {
     if (input.isServed) return wait(now, 'sync', context, [])
-    const next: Reflection = { ...now, version: undefined, failures: 0, isConfirming: false, state: { at: 'absent', polls: 0 } }
+    const next: Reflection = {
+      ...now,
+      version: undefined,
+      failures: 0,
+      isConfirming: false,
+      state: { at: 'absent', polls: 0 },
+    }
     return { next, effects: [{ do: 'clear' }, { do: 'wait', ms: FIRST_POLL_MS }] }
   }
   if (input.type === 'failed') return wait(now, 'probe', context, [], input.retryAfterMs)
@@ -241,15 +280,35 @@ function stepProbe(now: Reflection, input: Input, context: StepContext): Step {
 }
 
 function stepAbsent(now: Reflection, polls: number, input: Input): Step {
-  if (input.type === 'waited') return { next: { ...now, state: { at: 'probe' } }, effects: [{ do: 'probe' }] }
-  if (input.type === 'probed' && !input.isServed) {
-    const ms = Math.min(MAX_WAIT_MS, FIRST_POLL_MS * 2 ** polls)
-    return { next: { ...now, state: { at: 'absent', polls: polls + 1 } }, effects: [{ do: 'wait', ms }] }
+  const again = (count: number): Step => {
+    const ms = Math.min(MAX_WAIT_MS, FIRST_POLL_MS * 2 ** Math.min(count, 10))
+    return { next: { ...now, state: { at: 'absent', polls: count + 1 } }, effects: [{ do: 'wait', ms }] }
   }
-  return { next: now, effects: [] }
+  switch (input.type) {
+    case 'waited':
+      return { next: now, effects: [{ do: 'probe' }] }
+    case 'kicked':
+      return { next: { ...now, state: { at: 'absent', polls: 0 } }, effects: [{ do: 'probe' }] }
+    case 'probed':
+      return input.isServed ? sync(now, []) : again(polls)
+    case 'failed':
+      return again(polls)
+    case 'start':
+    case 'object':
+    case 'bookmark':
+    case 'page':
+    case 'stalled':
+    case 'ended':
+      return { next: now, effects: [] }
+  }
 }
 
-function stepWait(now: Reflection, then: 'sync' | 'list' | 'watch' | 'probe', input: Input, context: StepContext): Step {
+function stepWait(
+  now: Reflection,
+  then: 'sync' | 'list' | 'watch' | 'probe',
+  input: Input,
+  context: StepContext,
+): Step {
   if (input.type !== 'waited' && input.type !== 'start') return { next: now, effects: [] }
   switch (then) {
     case 'sync':

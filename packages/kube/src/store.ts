@@ -11,7 +11,7 @@
 import type { Decoded } from './decode.ts'
 import { ownFieldsOf, type OwnFields } from './managed-fields.ts'
 import { keyOf, type Immutable, type Key, type Obj } from './object.ts'
-import { isNewer } from './resource-version.ts'
+import { isNewer, isNumericVersion } from './resource-version.ts'
 
 export type StoreChange<T extends Obj> =
   | { readonly type: 'added'; readonly object: Immutable<T>; readonly initial: boolean }
@@ -45,6 +45,13 @@ interface Staged<T extends Obj> {
   kept: number
 }
 
+interface Overlay<T extends Obj> {
+  readonly key: Key
+  readonly object: Immutable<T> | undefined
+  readonly own: OwnFields | undefined
+  readonly deletedUid: string | undefined
+}
+
 export class Store<T extends Obj> {
   readonly #options: StoreOptions
   readonly #onChange: (changes: Iterable<StoreChange<T>>, count: number) => void
@@ -55,6 +62,7 @@ export class Store<T extends Obj> {
   readonly #deleted = new Map<Key, string>()
   readonly #indexes = new Map<string, StoredIndex<T>>()
   #staged: Staged<T> | undefined
+  #listed: readonly Immutable<T>[] | undefined
   #resourceVersion: string | undefined
   #hasSynced = false
 
@@ -82,8 +90,9 @@ export class Store<T extends Obj> {
     return this.#visible.get(key)
   }
 
-  values(): IterableIterator<Immutable<T>> {
-    return this.#visible.values()
+  /** All of it; the same array until something changes. */
+  list(): readonly Immutable<T>[] {
+    return (this.#listed ??= [...this.#visible.values()])
   }
 
   hasIndex(name: string): boolean {
@@ -149,9 +158,11 @@ export class Store<T extends Obj> {
     if (staged === undefined || object === undefined) return
     staged.objects.delete(key)
     staged.own.delete(key)
+    if (this.#visible.has(key) || this.#deleted.has(key)) staged.kept--
     for (const [name, index] of this.#indexes) {
       const postings = staged.indexes.get(name)
-      if (postings !== undefined) for (const value of this.#valuesOf(name, index.values, object)) unpost(postings, value, key)
+      if (postings !== undefined)
+        for (const value of this.#valuesOf(name, index.values, object)) unpost(postings, value, key)
     }
   }
 
@@ -161,7 +172,7 @@ export class Store<T extends Obj> {
 
   /** How many objects the staged set would remove, of how many. */
   get vanishing(): { known: number; vanished: number } {
-    const known = this.#visible.size + [...this.#deleted.keys()].length
+    const known = this.#visible.size + this.#deleted.size
     return { known, vanished: Math.max(0, known - (this.#staged?.kept ?? 0)) }
   }
 
@@ -178,14 +189,17 @@ export class Store<T extends Obj> {
     this.#shadow.clear()
     this.#deleted.clear()
     this.#visible = staged.objects
+    this.#listed = undefined
     this.#own = staged.own
     for (const [name, index] of this.#indexes) index.postings = staged.indexes.get(name) ?? new Map()
     this.#resourceVersion = resourceVersion
     this.#hasSynced = true
 
-    const wanted = new Map(staged.objects)
+    // Overlays are put into the very map that was staged; what the watch says is kept apart before.
+    const wanted = overlays.length === 0 ? staged.objects : new Map(staged.objects)
     for (const overlay of overlays) this.#restore(overlay, resourceVersion)
-    if (isFirst) this.#onChange(initialChanges(wanted.values()), wanted.size)
+    // A copy of the references: changes may be delivered over several turns, while the map goes on changing.
+    if (isFirst) this.#onChange(initialChanges([...wanted.values()]), wanted.size)
     else {
       const changes = differences(before, shadow, wanted)
       if (changes.length > 0) this.#onChange(changes, changes.length)
@@ -199,6 +213,7 @@ export class Store<T extends Obj> {
     this.#shadow.clear()
     this.#deleted.clear()
     this.#visible = new Map()
+    this.#listed = undefined
     this.#own = new Map()
     for (const index of this.#indexes.values()) index.postings = new Map()
     this.#resourceVersion = undefined
@@ -253,13 +268,16 @@ export class Store<T extends Obj> {
   /** The answer to a write of ours. Ignored when the watch has already come that far, or versions cannot be compared. */
   offer(written: T): void {
     const { managedFields, ...metadata } = written.metadata
-    if (!isNewer(metadata.resourceVersion, this.#resourceVersion)) return
+    if (!isNumericVersion(metadata.resourceVersion)) return
+    // Before the first sync everything is kept: the list under way may be older than this write.
+    if (this.#resourceVersion !== undefined && !isNewer(metadata.resourceVersion, this.#resourceVersion)) return
     const key = keyOf(written)
     const visible = this.#visible.get(key)
     if (visible !== undefined && !isNewer(metadata.resourceVersion, visible.metadata.resourceVersion)) return
     if (!this.#shadow.has(key)) this.#shadow.set(key, visible)
     this.#deleted.delete(key)
-    const own = this.#options.manager === undefined ? undefined : ownFieldsOf(managedFields ?? [], this.#options.manager)
+    const own =
+      this.#options.manager === undefined ? undefined : ownFieldsOf(managedFields ?? [], this.#options.manager)
     this.#show(key, visible, this.#frozen({ ...written, metadata }), own)
   }
 
@@ -278,7 +296,7 @@ export class Store<T extends Obj> {
     return !isNewer(visible.metadata.resourceVersion, object.metadata.resourceVersion)
   }
 
-  #takeOverlays() {
+  #takeOverlays(): Overlay<T>[] {
     return [...this.#shadow.keys()].map((key) => ({
       key,
       object: this.#visible.get(key),
@@ -288,7 +306,7 @@ export class Store<T extends Obj> {
   }
 
   /** After a relist: what we wrote later than the list stays visible; what we deleted and the list still has, hidden. */
-  #restore(overlay: ReturnType<Store<T>['#takeOverlays']>[number], listVersion: string): void {
+  #restore(overlay: Overlay<T>, listVersion: string): void {
     const { key, object, own, deletedUid } = overlay
     const listed = this.#visible.get(key)
     if (object !== undefined && isNewer(object.metadata.resourceVersion, listVersion)) {
@@ -303,6 +321,7 @@ export class Store<T extends Obj> {
 
   #show(key: Key, old: Immutable<T> | undefined, object: Immutable<T>, own: OwnFields | undefined): void {
     this.#visible.set(key, object)
+    this.#listed = undefined
     if (own !== undefined) this.#own.set(key, own)
     else if (this.#own.size > 0) this.#own.delete(key)
     for (const [name, index] of this.#indexes) {
@@ -316,6 +335,7 @@ export class Store<T extends Obj> {
 
   #hide(key: Key, object: Immutable<T>): void {
     this.#visible.delete(key)
+    this.#listed = undefined
     this.#own.delete(key)
     for (const [name, index] of this.#indexes) {
       for (const value of this.#valuesOf(name, index.values, object)) unpost(index.postings, value, key)
@@ -351,7 +371,10 @@ export class Store<T extends Obj> {
 
 const NONE: readonly string[] = []
 
-function isSameVersion(a: { metadata: Obj['metadata'] | Immutable<Obj['metadata']> }, b: { metadata: Obj['metadata'] | Immutable<Obj['metadata']> }): boolean {
+function isSameVersion(
+  a: { metadata: Obj['metadata'] | Immutable<Obj['metadata']> },
+  b: { metadata: Obj['metadata'] | Immutable<Obj['metadata']> },
+): boolean {
   return a.metadata.resourceVersion === b.metadata.resourceVersion && a.metadata.uid === b.metadata.uid
 }
 
@@ -399,7 +422,8 @@ function differences<T extends Obj>(
   for (const key of shadow.keys()) if (!visible.has(key)) report(key)
   for (const [key, object] of wanted) {
     const old = before(key)
-    if (old === undefined || old.metadata.uid !== object.metadata.uid) changes.push({ type: 'added', object, initial: false })
+    if (old === undefined || old.metadata.uid !== object.metadata.uid)
+      changes.push({ type: 'added', object, initial: false })
     else if (!isSameVersion(old, object)) changes.push({ type: 'updated', old, object })
   }
   return changes

@@ -14,7 +14,7 @@ export async function* watchEvents<T extends Obj>(
   kind: Kind<T>,
   options: WatchOptions,
 ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-  const { namespace, labelSelector, fieldSelector, resourceVersion, signal } = options
+  const { namespace, labelSelector, fieldSelector, resourceVersion = '0', signal } = options
   const path = collectionPath(kind, namespace)
   const query = { watch: 'true', allowWatchBookmarks: 'true', labelSelector, fieldSelector, resourceVersion }
   const stream = await rest.stream({ method: 'GET', path, query, ...(signal === undefined ? {} : { signal }) })

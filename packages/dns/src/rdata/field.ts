@@ -62,7 +62,7 @@ const nameField = (what: string, name: 'plain' | 'compressed'): Field => ({
   name,
   parse(tokens, out, origin) {
     const token = tokens.next(what)
-    out.name(token.text === '@' && origin !== undefined ? origin : nameToWire(token.text, origin), 0, false)
+    out.name(token.text === '@' && origin !== undefined ? origin : nameToWire(token.text, origin), 0, 'none')
   },
   print: (from) => nameToText(from.name()),
   skip: (from) => from.name(),
@@ -71,7 +71,12 @@ const nameField = (what: string, name: 'plain' | 'compressed'): Field => ({
 export const name = (what: string): Field => nameField(what, 'plain')
 export const compressedName = (what: string): Field => nameField(what, 'compressed')
 
-const octets = (what: string, size: number, parse: (text: string) => Uint8Array, print: (from: Uint8Array) => string): Field => ({
+const octets = (
+  what: string,
+  size: number,
+  parse: (text: string) => Uint8Array,
+  print: (from: Uint8Array) => string,
+): Field => ({
   what,
   parse: (tokens, out) => out.put(parse(tokens.next(what).text)),
   print: (from) => print(from.take(size)),
@@ -83,7 +88,8 @@ export const ipv6 = octets('an IPv6 address', 16, ipv6Octets, ipv6Text)
 
 function putString(what: string, token: Token, out: WireWriter): void {
   const value = unescape(token.text)
-  if (value.length > 255) throw new DnsError('BAD_RDATA', `${what} has ${value.length} octets, over 255; split it in several strings`)
+  if (value.length > 255)
+    throw new DnsError('BAD_RDATA', `${what} has ${value.length} octets, over 255; split it in several strings`)
   out.string(value)
 }
 
@@ -123,7 +129,8 @@ export const tag = (what: string): Field => ({
   },
   print(from) {
     const text = Buffer.from(from.string()).toString('latin1')
-    if (!/^[A-Za-z0-9]+$/.test(text)) throw new DnsError('MALFORMED', `${what} has a character that is no letter or digit`)
+    if (!/^[A-Za-z0-9]+$/.test(text))
+      throw new DnsError('MALFORMED', `${what} has a character that is no letter or digit`)
     return text
   },
   skip(from) {
@@ -143,7 +150,8 @@ export const hex = (what: string): Field => ({
   what,
   parse(tokens, out) {
     const text = tokens.rest()
-    if (text === '' || text.length % 2 !== 0 || !/^[0-9A-Fa-f]*$/.test(text)) throw bad(`${what} in hex`, { text, isQuoted: false })
+    if (text === '' || text.length % 2 !== 0 || !/^[0-9A-Fa-f]*$/.test(text))
+      throw bad(`${what} in hex`, { text, isQuoted: false })
     out.put(Buffer.from(text, 'hex'))
   },
   print: (from) => Buffer.from(from.rest()).toString('hex').toUpperCase(),
@@ -180,7 +188,14 @@ export const date = (what: string): Field => ({
     const token = tokens.next(what)
     const parts = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(token.text)
     if (parts === null) throw bad(`${what}, a time such as 20260131235959`, token)
-    const [year, month, day, hour, minute, second] = parts.slice(1).map(Number) as [number, number, number, number, number, number]
+    const [year, month, day, hour, minute, second] = parts.slice(1).map(Number) as [
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+    ]
     out.u32((Date.UTC(year, month - 1, day, hour, minute, second) / 1000) >>> 0)
   },
   print: (from) => new Date(from.u32() * 1000).toISOString().replaceAll(/\D/g, '').slice(0, 14),
@@ -213,7 +228,8 @@ export const typeBitmap = (what: string): Field => ({
     while (from.left > 0) {
       const window = from.u8()
       for (const [i, octet] of from.string().entries()) {
-        for (let bit = 0; bit < 8; bit++) if ((octet & (0x80 >> bit)) !== 0) names.push(typeName(window * 256 + i * 8 + bit))
+        for (let bit = 0; bit < 8; bit++)
+          if ((octet & (0x80 >> bit)) !== 0) names.push(typeName(window * 256 + i * 8 + bit))
       }
     }
     return names.join(' ')

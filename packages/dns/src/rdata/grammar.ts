@@ -62,7 +62,14 @@ const GRAMMAR: ReadonlyMap<number, readonly Field[]> = new Map<number, readonly 
   [TYPE.SRV, [u16('the priority'), u16('the weight'), u16('the port'), name('the target')]],
   [
     TYPE.NAPTR,
-    [u16('the order'), u16('the preference'), string('the flags'), string('the services'), string('the pattern'), name('the replacement')],
+    [
+      u16('the order'),
+      u16('the preference'),
+      string('the flags'),
+      string('the services'),
+      string('the pattern'),
+      name('the replacement'),
+    ],
   ],
   [TYPE.CAA, [u8('the flags'), tag('the tag'), tail('the value')]],
   [TYPE.URI, [u16('the priority'), u16('the weight'), tail('the target')]],
@@ -108,7 +115,12 @@ const writer = new WireWriter(1024)
 function parseGeneric(tokens: Tokens): Buffer {
   const length = tokens.next('the length after \\#').text
   const text = tokens.rest()
-  if (!/^\d{1,5}$/.test(length) || !/^([0-9A-Fa-f]{2})*$/.test(text) || text.length !== Number(length) * 2 || Number(length) > 65_535) {
+  if (
+    !/^\d{1,5}$/.test(length) ||
+    !/^([0-9A-Fa-f]{2})*$/.test(text) ||
+    text.length !== Number(length) * 2 ||
+    Number(length) > 65_535
+  ) {
     throw new DnsError('BAD_RDATA', `'\\# ${length} …' needs a length and that many octets in hex`)
   }
   return Buffer.from(text, 'hex')
@@ -172,7 +184,7 @@ export function readRdata(type: number, from: WireReader, length: number): Buffe
   try {
     for (const field of fields) {
       if (field.name !== undefined) {
-        writer.name(from.name(), 0, false)
+        writer.name(from.name(), 0, 'none')
         continue
       }
       const start = from.at
@@ -196,7 +208,7 @@ export function writeRdata(type: number, data: Uint8Array, out: WireWriter, from
   for (const field of GRAMMAR.get(type)!) {
     const start = reader.at
     field.skip(reader)
-    if (field.name === 'compressed') out.name(data, start)
+    if (field.name === 'compressed') out.name(data, start, 'exact')
     else out.put(data, start, reader.at)
   }
 }
@@ -208,7 +220,7 @@ export function canonicalRdata(type: number, data: Uint8Array): Uint8Array {
   writer.reset()
   for (const field of GRAMMAR.get(type)!) {
     if (field.name !== undefined) {
-      writer.name(lowerWire(reader.name()), 0, false)
+      writer.name(lowerWire(reader.name()), 0, 'none')
       continue
     }
     const start = reader.at

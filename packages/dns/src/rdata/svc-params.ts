@@ -5,7 +5,17 @@ import { WireReader, WireWriter } from '../wire.ts'
 import type { Field } from './field.ts'
 import { quote, tokenize, unescape } from './token.ts'
 
-const KEYS = ['mandatory', 'alpn', 'no-default-alpn', 'port', 'ipv4hint', 'ech', 'ipv6hint', 'dohpath', 'ohttp'] as const
+const KEYS = [
+  'mandatory',
+  'alpn',
+  'no-default-alpn',
+  'port',
+  'ipv4hint',
+  'ech',
+  'ipv6hint',
+  'dohpath',
+  'ohttp',
+] as const
 
 const bad = (why: string) => new DnsError('BAD_RDATA', why)
 const malformed = (why: string) => new DnsError('MALFORMED', why)

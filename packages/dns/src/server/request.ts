@@ -133,7 +133,7 @@ export class Request {
     this.isDo = (bytes[at + 6]! & 0x80) !== 0
     // The meaning of options belongs to the version: those of an unknown one are not looked at (RFC 6891 §6.1.3).
     if (this.ednsVersion > 0) return true
-    for (at += 10; at < end; ) {
+    for (at += 10; at < end;) {
       if (at + 4 > end) return false
       const code = (bytes[at]! << 8) | bytes[at + 1]!
       const length = (bytes[at + 2]! << 8) | bytes[at + 3]!

@@ -80,7 +80,7 @@ class Resolver {
         this.result.isNegative = true
         return undefined
       case 'cut':
-        this.#refer(name.subarray(this.#scan.offsets[place.label]!), place)
+        this.#refer(name.subarray(this.#scan.offsets[place.label]), place)
         return undefined
       case 'dname':
         return this.#substitute(owner, place)
@@ -115,7 +115,7 @@ class Resolver {
 
   #wildcard(name: Uint8Array, encloser: number): Place {
     if (this.#zone.wildcards === 0) return NONE
-    const suffix = name.subarray(this.#scan.offsets[encloser]!)
+    const suffix = name.subarray(this.#scan.offsets[encloser])
     const wild = Buffer.concat([Uint8Array.of(1, 0x2a), suffix])
     const hash = wildcardHash(this.#scan, encloser)
     const shard = this.#zone.shardOf(hash)

@@ -181,7 +181,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
         ...(intent as Plain),
         apiVersion: undefined,
         kind: undefined,
-        metadata: { ...intent.metadata, name: undefined, namespace: undefined },
+        metadata: { ...intent.metadata, name: undefined, namespace: undefined, uid: undefined },
       })
       const entry = {
         manager: by,

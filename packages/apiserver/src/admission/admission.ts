@@ -1,0 +1,104 @@
+/**
+ * Admission: what may object to a write, or change it, before it is stored. First the mutating hooks and webhooks, in order;
+ * after validation the validating ones.
+ *
+ * Hooks are functions of the process that made the server; webhooks are those that the cluster's webhook configurations
+ * name. A request that nobody is interested in costs one check.
+ */
+import type { Call } from '../call.ts'
+import type { UserInfo } from '../exchange.ts'
+import type { ApiObject } from '../object-shape.ts'
+import type { Resource } from '../resource.ts'
+import { forbidden, statusError } from '../status.ts'
+
+export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
+
+export interface AdmissionReview {
+  readonly operation: Operation
+  readonly resource: Resource
+  readonly subresource: string
+  readonly namespace: string
+  readonly name: string
+  readonly object: ApiObject | undefined
+  readonly oldObject: ApiObject | undefined
+  readonly user: UserInfo
+  readonly isDryRun: boolean
+  warn(message: string): void
+}
+
+/** A refusal: the message, or message and HTTP status. */
+export type Refusal = string | { readonly message: string; readonly status?: number; readonly reason?: string }
+
+export interface AdmissionHook {
+  /** The object to go on with; undefined keeps it. */
+  mutate?(review: AdmissionReview): ApiObject | undefined | Promise<ApiObject | undefined>
+  /** A refusal, or undefined to admit. */
+  validate?(review: AdmissionReview): Refusal | undefined | Promise<Refusal | undefined>
+}
+
+/** The side that calls webhooks over the network. */
+export interface WebhookCaller {
+  isInterested(call: Call, operation: Operation): boolean
+  mutate(review: AdmissionReview): Promise<ApiObject>
+  validate(review: AdmissionReview): Promise<void>
+}
+
+export class Admission {
+  readonly #hooks: AdmissionHook[]
+  readonly #webhooks: WebhookCaller | undefined
+
+  constructor(hooks: readonly AdmissionHook[], webhooks: WebhookCaller | undefined) {
+    this.#hooks = [...hooks]
+    this.#webhooks = webhooks
+  }
+
+  /** Adds a hook; the answer removes it. */
+  add(hook: AdmissionHook): () => void {
+    this.#hooks.push(hook)
+    return () => {
+      const at = this.#hooks.indexOf(hook)
+      if (at >= 0) this.#hooks.splice(at, 1)
+    }
+  }
+
+  isInterested(call: Call, operation: Operation): boolean {
+    return this.#hooks.length > 0 || this.#webhooks?.isInterested(call, operation) === true
+  }
+
+  async mutate(call: Call, operation: Operation, object: ApiObject, old: ApiObject | undefined, isDryRun: boolean): Promise<ApiObject> {
+    let review = reviewOf(call, operation, object, old, isDryRun)
+    for (const hook of this.#hooks) {
+      const changed = await hook.mutate?.(review)
+      if (changed !== undefined) review = { ...review, object: changed }
+    }
+    if (this.#webhooks?.isInterested(call, operation) !== true) return review.object as ApiObject
+    return await this.#webhooks.mutate(review)
+  }
+
+  async validate(call: Call, operation: Operation, object: ApiObject | undefined, old: ApiObject | undefined, isDryRun: boolean): Promise<void> {
+    const review = reviewOf(call, operation, object, old, isDryRun)
+    for (const hook of this.#hooks) {
+      const refusal = await hook.validate?.(review)
+      if (refusal === undefined) continue
+      if (typeof refusal === 'string') throw forbidden(call.resource, review.name, refusal)
+      throw statusError(refusal.status ?? 403, refusal.reason ?? 'Forbidden', refusal.message)
+    }
+    if (this.#webhooks?.isInterested(call, operation) === true) await this.#webhooks.validate(review)
+  }
+}
+
+function reviewOf(call: Call, operation: Operation, object: ApiObject | undefined, old: ApiObject | undefined, isDryRun: boolean): AdmissionReview {
+  const { resource, info, user } = call
+  return {
+    operation,
+    resource,
+    subresource: info.subresource,
+    namespace: info.namespace,
+    name: object?.metadata.name ?? info.name,
+    object,
+    oldObject: old,
+    user,
+    isDryRun,
+    warn: (message) => call.warnings.push(message),
+  }
+}

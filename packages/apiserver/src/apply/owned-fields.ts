@@ -1,0 +1,105 @@
+/**
+ * What the creator of an object owns, built straight as FieldsV1: the common case of update tracking, where there is
+ * no other manager and nothing to subtract. Equal to comparing with the empty object (a property test says so).
+ */
+import { jsonEqual } from '../json-equal.ts'
+import type { FieldsV1 } from './field-set.ts'
+import { asMap, shapeOf } from './field-type.ts'
+import type { FieldType, Fields, ListType, MapType } from './field-type.ts'
+import { itemElement } from './list-item.ts'
+import { childType } from './typed-compare.ts'
+
+/** Server-set metadata that no manager owns. */
+export const UNOWNED_METADATA: ReadonlySet<string> = new Set([
+  'name',
+  'namespace',
+  'creationTimestamp',
+  'selfLink',
+  'uid',
+  'clusterName',
+  'generation',
+  'managedFields',
+  'resourceVersion',
+])
+
+/**
+ * Undefined when nothing is owned. `empty` is the object before: only what a new object of the kind always has.
+ * `skipped` names top-level fields that this endpoint resets.
+ */
+export function fieldsOfCreator(
+  type: FieldType,
+  empty: Fields,
+  object: Fields,
+  skipped: readonly string[],
+): FieldsV1 | undefined {
+  const fields: FieldsV1 = {}
+  let isEmpty = true
+  for (const key of Object.keys(object)) {
+    if (key === 'apiVersion' || key === 'kind' || skipped.includes(key)) continue
+    const value = object[key]
+    const child =
+      key === 'metadata'
+        ? metadataFields(childType(type.map!, key), value)
+        : changed(childType(type.map!, key), Object.hasOwn(empty, key) ? empty[key] : undefined, value)
+    if (child === undefined) continue
+    fields[`f:${key}`] = child
+    isEmpty = false
+  }
+  return isEmpty ? undefined : fields
+}
+
+function metadataFields(type: FieldType, metadata: unknown): FieldsV1 | undefined {
+  const fields: FieldsV1 = {}
+  let isEmpty = true
+  for (const [key, value] of Object.entries(asMap(metadata) ?? {})) {
+    if (UNOWNED_METADATA.has(key)) continue
+    fields[`f:${key}`] = all(childType(type.map!, key), value)
+    isEmpty = false
+  }
+  return isEmpty ? undefined : fields
+}
+
+/** What is added or modified; undefined when nothing is. */
+function changed(type: FieldType, before: unknown, after: unknown): FieldsV1 | undefined {
+  if (before === undefined) return all(type, after)
+  const left = asMap(before)
+  const right = asMap(after)
+  if (left === undefined || right === undefined || type.map === undefined || type.map.atomic) {
+    return jsonEqual(before, after) ? undefined : all(type, after)
+  }
+  const fields: FieldsV1 = {}
+  let isEmpty = true
+  for (const key of Object.keys(right)) {
+    const child = changed(childType(type.map, key), Object.hasOwn(left, key) ? left[key] : undefined, right[key])
+    if (child === undefined) continue
+    fields[`f:${key}`] = child
+    isEmpty = false
+  }
+  return isEmpty ? undefined : fields
+}
+
+/** Everything in a value that was not there before: each node on the way is owned as well. */
+function all(type: FieldType, value: unknown): FieldsV1 {
+  const shape = shapeOf(type, value)
+  if (shape === 'map' && !type.map!.atomic && value !== null) return allOfMap(type.map!, value as Fields)
+  if (shape === 'list' && !type.list!.atomic && Array.isArray(value)) return allOfList(type.list!, value)
+  return {}
+}
+
+function allOfMap(type: MapType, map: Fields): FieldsV1 {
+  const keys = Object.keys(map)
+  if (keys.length === 0) return {}
+  const fields: FieldsV1 = { '.': {} }
+  for (const key of keys) fields[`f:${key}`] = all(childType(type, key), map[key])
+  return fields
+}
+
+function allOfList(type: ListType, list: unknown[]): FieldsV1 {
+  if (list.length === 0) return {}
+  const fields: FieldsV1 = { '.': {} }
+  for (const item of list) {
+    const element = itemElement(type, item)
+    fields[element] = Object.hasOwn(fields, element) ? {} : all(type.element(), item)
+  }
+  return fields
+}

@@ -1,0 +1,43 @@
+/** What every cluster starts with: the four namespaces, the API's own Service, and the roles that RBAC builds on. */
+import { SystemClient } from './controllers/system-client.ts'
+import type { Backend } from './call.ts'
+import { timestamp } from './clock.ts'
+import type { ApiObject } from './object-shape.ts'
+import type { Resource } from './resource.ts'
+import { bootstrapRoles } from './rbac/bootstrap-roles.ts'
+
+const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const
+
+function put(backend: Backend, resource: Resource, object: ApiObject): void {
+  const nowMs = backend.clock.now()
+  const copy: ApiObject = {
+    ...object,
+    metadata: { ...object.metadata, uid: backend.newUid(), creationTimestamp: timestamp(nowMs) },
+  }
+  resource.strategy.applyDefaults?.(copy)
+  resource.strategy.prepareForCreate?.(copy, { nowMs, isDryRun: false, subresource: '', warn: () => undefined })
+  const { namespace, name = '' } = copy.metadata
+  resource.collection.put(resource.namespaced ? `${namespace ?? ''}/${name}` : name, copy)
+}
+
+/** In the turn of the call: a client never sees a cluster without its namespaces. */
+export function bootstrap(backend: Backend): void {
+  const { registry } = backend
+  const resource = registry.find('', 'v1', 'namespaces') as Resource
+  for (const name of namespaces) put(backend, resource, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+  for (const role of bootstrapRoles) {
+    const kind = registry.findKind(role.apiVersion ?? '', role.kind ?? '')
+    if (kind !== undefined) put(backend, kind, role)
+  }
+}
+
+/** The Service `kubernetes`, made as any other, so that it gets the first address. */
+export async function bootstrapService(backend: Backend): Promise<void> {
+  const client = new SystemClient(backend, 'kube-apiserver')
+  await client.ensure(backend.registry.find('', 'v1', 'services') as Resource, {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'kubernetes', namespace: 'default', labels: { component: 'apiserver', provider: 'kubernetes' } },
+    spec: { ports: [{ name: 'https', port: 443, protocol: 'TCP', targetPort: 6443 }] },
+  })
+}

@@ -1,0 +1,28 @@
+/**
+ * Time as an argument: every timestamp, timer and time-out of the server goes through one of these, so that tests and the
+ * simulation kit decide when a second passes.
+ */
+export interface Timer {
+  cancel(): void
+}
+
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number
+  /** Runs `task` once, after `delayMs`. A pending timer never keeps the process alive. */
+  schedule(delayMs: number, task: () => void): Timer
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  schedule(delayMs, task) {
+    const handle = setTimeout(task, delayMs)
+    handle.unref()
+    return { cancel: () => clearTimeout(handle) }
+  },
+}
+
+/** RFC 3339 in whole seconds, the form of `metadata.creationTimestamp`. */
+export function timestamp(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`
+}

@@ -1,0 +1,245 @@
+/**
+ * One logical cluster: its store, its kinds, its watches, its controllers, and the function that answers its requests.
+ *
+ * Flow of a request: authenticate → request info → impersonate → authorize → faults → handler. Everything a handler throws
+ * becomes a Status.
+ */
+import { randomUUID } from 'node:crypto'
+import { Admission, type AdmissionHook } from './admission/admission.ts'
+import { type Authenticator, impersonate } from './auth.ts'
+import { type Backend, type Call, readView, readWriteOptions, warningHeaders } from './call.ts'
+import { type Clock } from './clock.ts'
+import { decodeObject } from './decode.ts'
+import { deleteCollection, deleteObject } from './delete-path.ts'
+import { Discovery } from './discovery.ts'
+import { encodeObject } from './encode.ts'
+import { type ApiRequest, type ApiResponse, jsonResponse, statusResponse, textResponse, type UserInfo } from './exchange.ts'
+import { Faults, LostAnswer } from './faults.ts'
+import { OpenApiRoutes } from './openapi-routes.ts'
+import { applyDefaults, patchObject } from './patch-path.ts'
+import { getObject, listObjects } from './read-path.ts'
+import { Registry } from './registry.ts'
+import { readRequestInfo, type RequestInfo } from './request-info.ts'
+import { keyFor, type Resource } from './resource.ts'
+import { ApiError, badRequest, forbidden, internal, methodNotAllowed, unknownPath } from './status.ts'
+import { Store } from './store.ts'
+import { builtinStrategy } from './strategies/builtin-strategy.ts'
+import { serverVersion } from './version.ts'
+import { WatchHub } from './watch-hub.ts'
+import { watchObjects } from './watch-path.ts'
+import { createObject, updateObject } from './write-path.ts'
+import { bootstrap, bootstrapService } from './bootstrap.ts'
+import type { Controller } from './controllers/controller.ts'
+import { EventExpiry } from './controllers/event-expiry.ts'
+import { GarbageCollector } from './controllers/garbage-collector.ts'
+import { NamespaceController } from './controllers/namespace-controller.ts'
+import { ServiceAccountController } from './controllers/service-account-controller.ts'
+import { Rbac } from './rbac/rbac.ts'
+import { answerReview, isReview } from './reviews.ts'
+
+export interface ClusterOptions {
+  readonly name: string
+  readonly clock: Clock
+  readonly random: () => number
+  readonly authenticator: Authenticator
+  readonly admission: readonly AdmissionHook[]
+  readonly historyLimit?: number
+  /** What kube-controller-manager does: garbage collection, namespace removal, default ServiceAccounts. */
+  readonly hasControllers: boolean
+  /** Roles and bindings decide; otherwise everything is allowed. */
+  readonly isAuthorizing: boolean
+  /** Certificate of the server's authority, PEM, for kube-root-ca.crt. */
+  readonly rootCa: () => string
+  readonly onError: (error: unknown) => void
+}
+
+export class Cluster implements Backend {
+  readonly name: string
+  readonly clock: Clock
+  readonly random: () => number
+  readonly newUid = randomUUID
+  readonly store: Store
+  readonly registry: Registry
+  readonly faults: Faults
+  readonly hub: WatchHub
+  readonly admission: Admission
+  readonly #authenticator: Authenticator
+  readonly #discovery: Discovery
+  readonly #openApi: OpenApiRoutes
+  readonly #onError: (error: unknown) => void
+  readonly #rbac: Rbac
+  readonly #isAuthorizing: boolean
+  readonly #controllers: Controller[] = []
+  /** Where clients reach the server, for discovery. */
+  address = '127.0.0.1:6443'
+
+  constructor(options: ClusterOptions) {
+    this.name = options.name
+    this.clock = options.clock
+    this.random = options.random
+    this.#authenticator = options.authenticator
+    this.#onError = options.onError
+    this.store = new Store({ clock: options.clock, ...(options.historyLimit === undefined ? {} : { historyLimit: options.historyLimit }) })
+    this.registry = new Registry(this.store, builtinStrategy)
+    this.faults = new Faults(this.store, options.random)
+    this.hub = new WatchHub(options.clock, this.faults)
+    this.admission = new Admission(options.admission, undefined)
+    this.#discovery = new Discovery(this.registry)
+    this.#openApi = new OpenApiRoutes(this.registry)
+    this.#rbac = new Rbac(this.store)
+    this.#isAuthorizing = options.isAuthorizing
+    const context = { backend: this, onError: options.onError }
+    this.#controllers.push(new EventExpiry(context))
+    if (options.hasControllers) {
+      this.#controllers.push(
+        new GarbageCollector(context),
+        new NamespaceController(context),
+        new ServiceAccountController(context, options.rootCa),
+      )
+    }
+    bootstrap(this)
+    bootstrapService(this).catch(options.onError)
+  }
+
+  /** Answers a request. Rejects only with `LostAnswer`: the transport then breaks the connection. */
+  async handle(request: ApiRequest): Promise<ApiResponse> {
+    try {
+      return await this.#answer(request)
+    } catch (error) {
+      if (error instanceof ApiError) return statusResponse(error.status, error.headers)
+      if (error instanceof LostAnswer) throw error
+      this.#onError(error)
+      return statusResponse(internal(error instanceof Error ? error.message : 'unknown error').status)
+    }
+  }
+
+  async #answer(request: ApiRequest): Promise<ApiResponse> {
+    const info = readRequestInfo(request.method, request.path, request.query)
+    if (info === undefined) throw badRequest('malformed path')
+    const user = impersonate(this.#authenticator.authenticate(request), request)
+    if (info.isResource) return await this.#answerResource(request, info, user)
+    this.#authorize(info, user)
+    return await this.#answerOther(request, info)
+  }
+
+  #authorize(info: RequestInfo, user: UserInfo): void {
+    if (!this.#isAuthorizing) return
+    const { isAllowed } = this.#rbac.decide({ ...info, user })
+    if (!isAllowed) throw refusal(info, user)
+  }
+
+  async #answerOther(request: ApiRequest, info: RequestInfo): Promise<ApiResponse> {
+    switch (info.path) {
+      case '/healthz':
+      case '/livez':
+      case '/readyz':
+        return textResponse(200, 'ok')
+      case '/version':
+      case '/version/':
+        return jsonResponse(200, serverVersion)
+    }
+    const found = info.path.startsWith('/openapi/')
+      ? await this.#openApi.respond(info.path, request.headers)
+      : this.#discovery.respond(info.path, request.headers, this.address)
+    return found ?? textResponse(404, '404 page not found\n')
+  }
+
+  async #answerResource(request: ApiRequest, info: RequestInfo, user: UserInfo): Promise<ApiResponse> {
+    const resource = this.registry.find(info.group, info.version, info.resource)
+    if (resource === undefined) {
+      if (!this.registry.hasGroupVersion(info.group, info.version)) return textResponse(404, '404 page not found\n')
+      throw unknownPath()
+    }
+    const call: Call = { backend: this, request, info, resource, user, warnings: [] }
+    this.#authorize(info, user)
+    const delayMs = this.faults.delayMs(call)
+    if (delayMs > 0) await new Promise<void>((resolve) => this.clock.schedule(delayMs, resolve))
+    const isLost = this.faults.checkRequest(call)
+    const response = await this.#dispatch(call)
+    if (isLost) throw new LostAnswer('the answer is lost by a fault rule')
+    return response
+  }
+
+  async #dispatch(call: Call): Promise<ApiResponse> {
+    const { info, resource } = call
+    if (info.namespace !== '' && !resource.namespaced && resource.plural !== 'namespaces') throw unknownPath()
+    if (info.subresource !== '' && !resource.subresources.includes(info.subresource)) throw unknownPath()
+    if (!isAllowed(resource, info)) throw methodNotAllowed()
+    switch (info.verb) {
+      case 'get':
+        return await getObject(call)
+      case 'list':
+        return await listObjects(call)
+      case 'watch':
+        return watchObjects(call)
+      case 'create':
+        return await this.#create(call)
+      case 'update':
+        return await this.#update(call)
+      case 'patch':
+        return await patchObject(call)
+      case 'delete':
+        return await deleteObject(call)
+      case 'deletecollection':
+        return await deleteCollection(call)
+      default:
+        throw methodNotAllowed()
+    }
+  }
+
+  async #create(call: Call): Promise<ApiResponse> {
+    const view = readView(call)
+    const options = readWriteOptions(call, 'create')
+    const { body, headers } = call.request
+    const object = await decodeObject(body, headers['content-type'], call.resource, options.fieldValidation, (text) => call.warnings.push(text))
+    if (isReview(call.resource.group)) {
+      const answer = answerReview(call, { ...object, metadata: { ...object.metadata } }, this.#rbac, this.#authenticator)
+      return jsonResponse(201, answer, warningHeaders(call))
+    }
+    applyDefaults(call, object)
+    const stored = await createObject(call, object, options)
+    return await encodeObject(view, stored, 201, warningHeaders(call))
+  }
+
+  async #update(call: Call): Promise<ApiResponse> {
+    const { resource, info, request } = call
+    const view = readView(call)
+    const options = readWriteOptions(call, 'update')
+    const { body, headers } = request
+    const object = await decodeObject(body, headers['content-type'], resource, options.fieldValidation, (text) => call.warnings.push(text))
+    applyDefaults(call, object)
+    const isAbsent = resource.collection.get(keyFor(resource, info.namespace, info.name)) === undefined
+    if (isAbsent && resource.strategy.allowsCreateOnUpdate === true && info.subresource === '') {
+      if (object.metadata.name !== info.name) {
+        throw badRequest(`the name of the object (${object.metadata.name ?? ''}) does not match the name on the URL (${info.name})`)
+      }
+      return await encodeObject(view, await createObject(call, object, options), 201, warningHeaders(call))
+    }
+    const stored = await updateObject(call, { build: () => object, failsOnRace: (object.metadata.resourceVersion ?? '') !== '' }, options)
+    return await encodeObject(view, stored, 200, warningHeaders(call))
+  }
+
+  close(): void {
+    for (const controller of this.#controllers) controller.close()
+    this.hub.close()
+  }
+}
+
+/** `User "x" cannot list resource "services" in API group "" in the namespace "web"`. */
+function refusal(info: RequestInfo, user: UserInfo): ApiError {
+  const who = JSON.stringify(user.name)
+  if (!info.isResource) return forbidden({ group: '', plural: '' }, '', `User ${who} cannot ${info.verb} path ${JSON.stringify(info.path)}`)
+  const resource = info.subresource === '' ? info.resource : `${info.resource}/${info.subresource}`
+  const where = info.namespace === '' || info.resource === 'namespaces' ? ' at the cluster scope' : ` in the namespace ${JSON.stringify(info.namespace)}`
+  const why = `User ${who} cannot ${info.verb} resource ${JSON.stringify(resource)} in API group ${JSON.stringify(info.group)}${where}`
+  return forbidden({ group: info.group, plural: info.resource }, info.name, why)
+}
+
+/** Which verbs a resource or one of its subresources takes. */
+function isAllowed(resource: Resource, info: RequestInfo): boolean {
+  if (info.subresource !== '') return ['get', 'update', 'patch'].includes(info.verb)
+  if (info.name !== '' && info.verb === 'create') return false
+  if (info.name === '' && ['update', 'patch', 'get', 'delete'].includes(info.verb)) return false
+  if (resource.namespaced && info.namespace === '' && ['create', 'deletecollection'].includes(info.verb)) return false
+  return resource.verbs.includes(info.verb)
+}

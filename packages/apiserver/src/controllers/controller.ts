@@ -1,0 +1,11 @@
+/** What the built-in controllers are made with, and what they are. */
+import type { Backend } from '../call.ts'
+
+export interface ControllerContext {
+  readonly backend: Backend
+  readonly onError: (error: unknown) => void
+}
+
+export interface Controller {
+  close(): void
+}

@@ -1,0 +1,68 @@
+/**
+ * A small keyed queue: each key is worked on once at a time, after the write that caused it has been answered, and again
+ * when it was added meanwhile. Failures are tried again with growing pauses.
+ */
+import type { Clock, Timer } from '../clock.ts'
+
+const firstRetryMs = 50
+const lastRetryMs = 10_000
+
+export class WorkQueue<T> {
+  readonly #clock: Clock
+  readonly #work: (item: T) => Promise<void>
+  readonly #onError: (error: unknown) => void
+  readonly #waiting = new Map<string, T>()
+  readonly #failures = new Map<string, number>()
+  readonly #timers = new Set<Timer>()
+  #isRunning = false
+  #isClosed = false
+
+  constructor(clock: Clock, work: (item: T) => Promise<void>, onError: (error: unknown) => void) {
+    this.#clock = clock
+    this.#work = work
+    this.#onError = onError
+  }
+
+  add(key: string, item: T, delayMs = 0): void {
+    if (this.#isClosed) return
+    if (delayMs > 0) {
+      this.#later(delayMs, () => this.add(key, item))
+      return
+    }
+    this.#waiting.set(key, item)
+    if (this.#isRunning) return
+    this.#isRunning = true
+    this.#later(0, () => void this.#run())
+  }
+
+  #later(delayMs: number, task: () => void): void {
+    const timer: Timer = this.#clock.schedule(delayMs, () => {
+      this.#timers.delete(timer)
+      task()
+    })
+    this.#timers.add(timer)
+  }
+
+  async #run(): Promise<void> {
+    for (const [key, item] of this.#waiting) {
+      if (this.#isClosed) break
+      this.#waiting.delete(key)
+      try {
+        await this.#work(item)
+        this.#failures.delete(key)
+      } catch (error) {
+        this.#onError(error)
+        const failures = (this.#failures.get(key) ?? 0) + 1
+        this.#failures.set(key, failures)
+        this.add(key, item, Math.min(lastRetryMs, firstRetryMs * 2 ** failures))
+      }
+    }
+    this.#isRunning = false
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#waiting.clear()
+    for (const timer of this.#timers) timer.cancel()
+  }
+}

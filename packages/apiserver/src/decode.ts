@@ -1,0 +1,319 @@
+/**
+ * Request bodies to objects: JSON, YAML and, for built-in kinds, protobuf; then what a typed decoder does: the right kind,
+ * the right types, no unknown and no duplicate fields.
+ *
+ * Flow: bytes → value → kind check → type check (built-in kinds) → prune. Unknown and duplicate fields are errors, warnings
+ * or silence as `fieldValidation` says. Custom resources are pruned here too, and typed by validation later.
+ */
+import { explainSyntaxError, findDuplicateFields, hasDuplicateFields } from './json-text.ts'
+import { bodyMediaType, builtinMediaTypes, customMediaTypes } from './negotiate.ts'
+import { type ApiObject, isRecord, type Json } from './object-shape.ts'
+import type { Resource } from './resource.ts'
+import type { Schema } from './schema/model.ts'
+import { badRequest, unsupportedMediaType } from './status.ts'
+
+export type FieldValidation = 'Strict' | 'Warn' | 'Ignore'
+
+export interface Decoded {
+  readonly value: unknown
+  readonly duplicates: readonly string[]
+}
+
+/** JSON only, with Go's complaint about what is not. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    throw new SyntaxError(explainSyntaxError(text) ?? 'invalid JSON')
+  }
+}
+
+export async function parseYaml(text: string): Promise<unknown> {
+  // Controllers announce YAML and send JSON, which is YAML too and far cheaper to read.
+  if (text.startsWith('{')) {
+    try {
+      return JSON.parse(text) as unknown
+    } catch {
+      // Flow-style YAML that is not JSON.
+    }
+  }
+  const yaml = await import('yaml')
+  const document = yaml.parseDocument(text, { schema: 'core', merge: true, uniqueKeys: false, logLevel: 'silent' })
+  const problem = document.errors[0]
+  if (problem !== undefined) throw new SyntaxError(`yaml: line ${problem.linePos?.[0].line ?? 1}: ${problem.message.split('\n')[0]}`)
+  // Aliases multiply; a bound keeps a small document from becoming a huge value.
+  return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 100 }) ?? null)) as unknown
+}
+
+/** The body in its announced format, whatever it holds. */
+export async function decodeBody(body: Buffer, contentType: string | undefined, accepted: readonly string[]): Promise<Decoded> {
+  const media = bodyMediaType(contentType)
+  if (!accepted.includes(media)) throw unsupportedMediaType(accepted)
+  if (media === 'application/vnd.kubernetes.protobuf') {
+    const { decodeProtobuf, UnsupportedKind } = await import('./protobuf/decoder.ts')
+    try {
+      const { apiVersion, kind, object } = decodeProtobuf(body)
+      return { value: { ...object, apiVersion, kind }, duplicates: [] }
+    } catch (error) {
+      if (error instanceof UnsupportedKind) throw unsupportedMediaType(customMediaTypes)
+      throw badRequest(error instanceof Error ? error.message : String(error))
+    }
+  }
+  const text = body.toString()
+  if (media === 'application/yaml') return { value: await parseYaml(text), duplicates: [] }
+  const value = parseJson(text)
+  return { value, duplicates: hasDuplicateFields(text, value) ? findDuplicateFields(text) : [] }
+}
+
+function summarize(body: Buffer): string {
+  if (body.length === 0) return '<empty>'
+  const cut = body.subarray(0, 30)
+  const text = body[0] === 0x7b ? cut.toString() : cut.toString('hex')
+  return body.length > 30 ? `${text} ...` : text
+}
+
+const goType = (value: unknown): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value === 'object' ? 'object' : typeof value === 'boolean' ? 'bool' : typeof value
+
+const versionKind = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+
+/** Why a value cannot be an object at all; undefined when it can. */
+function explainShape(value: unknown): string | undefined {
+  if (value === null) return undefined
+  if (!isRecord(value)) return `json: cannot unmarshal ${goType(value)} into Go value of type ${versionKind}`
+  for (const field of ['apiVersion', 'kind']) {
+    const found = value[field]
+    if (found !== undefined && found !== null && typeof found !== 'string') {
+      return `json: cannot unmarshal ${goType(found)} into Go struct field .${field} of type string`
+    }
+  }
+  return undefined
+}
+
+/** An object for `resource`, from a body that must hold one. */
+export async function decodeObject(
+  body: Buffer,
+  contentType: string | undefined,
+  resource: Resource,
+  validation: FieldValidation,
+  warn: (message: string) => void,
+): Promise<ApiObject> {
+  const unrecognized = (why: string): Error =>
+    badRequest(
+      `the object provided is unrecognized (must be of type ${resource.kind}): couldn't get version/kind; json parse error: ${why} (${summarize(body)})`,
+    )
+  let decoded: Decoded
+  try {
+    decoded = await decodeBody(body, contentType, resource.isCustom ? customMediaTypes : builtinMediaTypes)
+  } catch (error) {
+    if (error instanceof SyntaxError) throw resource.isCustom ? badRequest(`couldn't get version/kind; json parse error: ${error.message}`) : unrecognized(error.message)
+    throw error
+  }
+  const shape = explainShape(decoded.value)
+  if (shape !== undefined) throw unrecognized(shape)
+  return checkObject((decoded.value ?? {}) as Json, resource, validation, decoded.duplicates, warn)
+}
+
+/** Kind, types and unknown fields of a decoded value; the value itself is pruned and becomes the object. */
+export function checkObject(
+  value: Json,
+  resource: Resource,
+  validation: FieldValidation,
+  duplicates: readonly string[],
+  warn: (message: string) => void,
+): ApiObject {
+  const { apiVersion = '', kind = '' } = value as { apiVersion?: string; kind?: string }
+  if (resource.isCustom && kind === '') {
+    throw badRequest(`Object 'Kind' is missing in '${JSON.stringify(value)}'`)
+  }
+  checkKind(resource, apiVersion, kind)
+  const handled = (why: string): Error =>
+    badRequest(`${resource.kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: ${why}`)
+  const typeProblem = explainTypes(value, resource)
+  if (typeProblem !== undefined) throw handled(typeProblem)
+  value['apiVersion'] = resource.apiVersion
+  value['kind'] = resource.kind
+  if (!isRecord(value['metadata'])) value['metadata'] = {}
+  const unknown = pruneObject(value, resource)
+  const complaints = [
+    ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
+    ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
+  ]
+  if (complaints.length > 0 && validation === 'Strict') throw handled(`strict decoding error: ${complaints.join(', ')}`)
+  if (validation === 'Warn') for (const complaint of complaints) warn(complaint)
+  return value as ApiObject
+}
+
+function checkKind(resource: Resource, apiVersion: string, kind: string): void {
+  const isSameVersion = apiVersion === '' || apiVersion === resource.apiVersion
+  if (isSameVersion && (kind === '' || kind === resource.kind)) return
+  if (resource.isCustom) {
+    if (!isSameVersion) {
+      throw badRequest(
+        `the API version in the data (${apiVersion}) does not match the expected API version (${resource.apiVersion})`,
+      )
+    }
+    throw badRequest(`${kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: ${kind} is unknown here`)
+  }
+  const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
+  const goPackage = version
+  const why = isSameVersion
+    ? `converting (${goPackage}.${kind}) to (${resource.group === '' ? 'core' : (resource.group.split('.')[0] ?? '')}.${resource.kind}): unknown conversion`
+    : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`
+  throw badRequest(`${kind} in version ${JSON.stringify(version === '' ? resource.version : version)} cannot be handled as a ${resource.kind}: ${why}`)
+}
+
+const metadataFields = new Set([
+  'name',
+  'generateName',
+  'namespace',
+  'selfLink',
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'labels',
+  'annotations',
+  'ownerReferences',
+  'finalizers',
+  'managedFields',
+])
+
+/** Drops unknown fields in place; the answer is their paths. */
+export function pruneObject(value: Json, resource: Resource): string[] {
+  const unknown: string[] = []
+  const metadata = value['metadata']
+  if (isRecord(metadata)) {
+    for (const key of Object.keys(metadata)) {
+      if (metadataFields.has(key)) {
+        if (metadata[key] === null) delete metadata[key]
+      } else {
+        unknown.push(`metadata.${key}`)
+        delete metadata[key]
+      }
+    }
+  }
+  const compiled = resource.compiled()
+  if (compiled !== undefined) unknown.push(...compiled.prune(value))
+  return unknown
+}
+
+/** Go's complaint about the first value of a wrong type; metadata for all kinds, the rest for built-in ones. */
+function explainTypes(value: Json, resource: Resource): string | undefined {
+  const metadata = value['metadata']
+  if (metadata !== undefined && metadata !== null && !isRecord(metadata)) {
+    return `json: cannot unmarshal ${goType(metadata)} into Go struct field ${resource.kind}.metadata of type v1.ObjectMeta`
+  }
+  const problem = metadata === undefined || metadata === null ? undefined : explainMetadata(metadata)
+  if (problem !== undefined || resource.isCustom || resource.schema === undefined) return problem
+  for (const [key, child] of Object.entries(resource.schema.properties ?? {})) {
+    if (key === 'metadata' || key === 'apiVersion' || key === 'kind') continue
+    const wrong = explainMismatch(value[key], child, `${resource.kind}.${key}`)
+    if (wrong !== undefined) return wrong
+  }
+  return undefined
+}
+
+function explainMetadata(metadata: Json): string | undefined {
+  for (const key of ['name', 'generateName', 'namespace', 'uid', 'resourceVersion']) {
+    const found = metadata[key]
+    if (found !== undefined && found !== null && typeof found !== 'string') return mismatch(found, `ObjectMeta.metadata.${key}`, 'string')
+  }
+  for (const key of ['labels', 'annotations']) {
+    const found = metadata[key]
+    if (found === undefined || found === null) continue
+    if (!isRecord(found)) return mismatch(found, `ObjectMeta.metadata.${key}`, 'map[string]string')
+    for (const name of Object.keys(found)) {
+      const item = found[name]
+      if (item === null) found[name] = ''
+      else if (typeof item !== 'string') return mismatch(item, `ObjectMeta.metadata.${key}`, 'string')
+    }
+  }
+  for (const key of ['finalizers', 'ownerReferences', 'managedFields']) {
+    const found = metadata[key]
+    if (found === undefined || found === null) continue
+    const element = key === 'finalizers' ? 'string' : key === 'ownerReferences' ? 'v1.OwnerReference' : 'v1.ManagedFieldsEntry'
+    if (!Array.isArray(found)) return mismatch(found, `ObjectMeta.metadata.${key}`, `[]${element}`)
+    const wrong: unknown = found.find((item: unknown) => (key === 'finalizers' ? typeof item !== 'string' : !isRecord(item)))
+    if (wrong !== undefined) return mismatch(wrong, `ObjectMeta.metadata.${key}`, element)
+  }
+  for (const key of ['creationTimestamp', 'deletionTimestamp']) {
+    const found = metadata[key]
+    if (found === undefined || found === null) continue
+    if (typeof found !== 'string') return mismatch(found, `ObjectMeta.metadata.${key}`, 'string')
+    if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(found)) {
+      return `parsing time ${JSON.stringify(found)} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(found)} as "2006"`
+    }
+  }
+  for (const key of ['generation', 'deletionGracePeriodSeconds']) {
+    const found = metadata[key]
+    if (found !== undefined && found !== null && !Number.isInteger(found)) return mismatch(found, `ObjectMeta.metadata.${key}`, 'int64')
+  }
+  return undefined
+}
+
+function mismatch(value: unknown, field: string, type: string): string {
+  const found = typeof value === 'number' && !Number.isInteger(value) && type.startsWith('int') ? `number ${value}` : goType(value)
+  return `json: cannot unmarshal ${found} into Go struct field ${field} of type ${type}`
+}
+
+/** The Go type that a schema of a built-in kind stands for, as far as its message names it. */
+function goTypeOf(schema: Schema): string {
+  const { type } = schema
+  switch (type) {
+    case 'string':
+      return 'string'
+    case 'boolean':
+      return 'bool'
+    case 'integer':
+      return schema.format === 'int64' ? 'int64' : 'int32'
+    case 'number':
+      return 'float64'
+    case 'array':
+      return `[]${schema.items === undefined ? 'interface {}' : goTypeOf(schema.items)}`
+    case 'object':
+      return typeof schema.additionalProperties === 'object' ? `map[string]${goTypeOf(schema.additionalProperties)}` : 'struct'
+  }
+  return 'interface {}'
+}
+
+function explainMismatch(value: unknown, schema: Schema, field: string): string | undefined {
+  if (value === undefined || value === null || schema['x-kubernetes-int-or-string'] === true) return undefined
+  switch (schema.type) {
+    case undefined:
+      return undefined
+    case 'string':
+      // Quantities may be written as numbers.
+      return typeof value === 'string' || (schema.format === 'quantity' && typeof value === 'number')
+        ? undefined
+        : mismatch(value, field, 'string')
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : mismatch(value, field, 'bool')
+    case 'integer':
+      return Number.isInteger(value) ? undefined : mismatch(value, field, goTypeOf(schema))
+    case 'number':
+      return typeof value === 'number' ? undefined : mismatch(value, field, 'float64')
+    case 'array':
+      if (!Array.isArray(value)) return mismatch(value, field, goTypeOf(schema))
+      return first(value, (item) => (schema.items === undefined ? undefined : explainMismatch(item, schema.items, field)))
+    case 'object': {
+      if (!isRecord(value)) return mismatch(value, field, goTypeOf(schema))
+      const { additionalProperties, properties = {} } = schema
+      if (typeof additionalProperties === 'object') return first(Object.values(value), (item) => explainMismatch(item, additionalProperties, field))
+      return first(Object.keys(value), (key) => {
+        const child = Object.hasOwn(properties, key) ? properties[key] : undefined
+        return child === undefined ? undefined : explainMismatch(value[key], child, `${field}.${key}`)
+      })
+    }
+  }
+}
+
+function first<T>(items: readonly T[], explain: (item: T) => string | undefined): string | undefined {
+  for (const item of items) {
+    const found = explain(item)
+    if (found !== undefined) return found
+  }
+  return undefined
+}

@@ -1,0 +1,69 @@
+/**
+ * A request and its answer, free of any transport: the sockets (front.ts) and the in-process client (in-process.ts) both
+ * speak these, so a test without sockets sees what kubectl sees.
+ */
+import type { Status } from '@seamark/kube/object'
+
+export interface UserInfo {
+  readonly name: string
+  readonly uid?: string
+  readonly groups: readonly string[]
+  readonly extra?: Readonly<Record<string, readonly string[]>>
+}
+
+export interface ApiRequest {
+  readonly method: string
+  /** Path without the query, percent-encoded as it came. */
+  readonly path: string
+  readonly query: URLSearchParams
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly body: Buffer
+  /** Who the transport says is calling: the subject of a verified client certificate, or the caller in process. */
+  readonly identity?: UserInfo
+}
+
+/** Where a watch writes. */
+export interface WatchSink {
+  write(chunk: Buffer): void
+  /** Bytes accepted and not yet taken by the client. */
+  readonly bufferedBytes: number
+  end(): void
+  /** Ends without the courtesy of a last chunk: the client sees a broken stream. */
+  abort(): void
+}
+
+export interface WholeResponse {
+  readonly kind: 'whole'
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[]>>
+  readonly body: readonly Buffer[]
+}
+
+export interface StreamResponse {
+  readonly kind: 'stream'
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[]>>
+  /** Starts the stream; the answer stops it, and must be called when the client goes away. */
+  start(sink: WatchSink): () => void
+}
+
+export type ApiResponse = WholeResponse | StreamResponse
+
+export function textResponse(status: number, text: string): WholeResponse {
+  const headers = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }
+  return { kind: 'whole', status, headers, body: [Buffer.from(text)] }
+}
+
+export function jsonResponse(status: number, value: unknown, headers: Record<string, string | string[]> = {}): WholeResponse {
+  return {
+    kind: 'whole',
+    status,
+    headers: { 'content-type': 'application/json', ...headers },
+    body: [Buffer.from(JSON.stringify(value))],
+  }
+}
+
+export function statusResponse(status: Status, headers: Record<string, string | string[]> = {}): WholeResponse {
+  return jsonResponse(status.code ?? 200, status, headers)
+}

@@ -1,0 +1,260 @@
+/**
+ * Fault hooks for tests: what no real API server does on demand. Reachable only from the process that made the server.
+ *
+ * A rule is added by a method and removed by the function it returns; rules match requests by resource, verb, name and so
+ * on, and may be limited to a number of times. Watches can be frozen, lagged, cut; their events dropped, duplicated,
+ * reordered; lists shortened; answers replaced by errors, delayed, or lost after the write was done.
+ */
+import type { Call } from './call.ts'
+import { ApiError, statusError } from './status.ts'
+import type { Page, Store } from './store.ts'
+import type { Watcher, WatchEvent, WatchFaults, WatchInfo } from './watch-hub.ts'
+
+/** Undefined members match everything. */
+export interface RequestMatch {
+  readonly verb?: string | readonly string[]
+  readonly group?: string
+  readonly resource?: string
+  readonly subresource?: string
+  readonly namespace?: string
+  readonly name?: string
+  readonly user?: string
+  readonly userAgent?: RegExp
+}
+
+export type WatchMatch = Pick<RequestMatch, 'group' | 'resource' | 'namespace' | 'user' | 'userAgent'>
+
+export interface ErrorFault {
+  /** @default 500 */
+  readonly status?: number
+  readonly reason?: string
+  readonly message?: string
+  readonly retryAfterSeconds?: number
+  /** How many requests fail. @default until removed */
+  readonly times?: number
+  /** Fail this share of the requests. @default 1 */
+  readonly probability?: number
+  /** Do the work and lose the answer: the client sees a broken connection. */
+  readonly afterwards?: boolean
+}
+
+export type Remove = () => void
+
+interface Rule<T> {
+  readonly match: RequestMatch
+  readonly what: T
+  left: number
+}
+
+const reasons: Record<number, string> = { 429: 'TooManyRequests', 500: 'InternalError', 503: 'ServiceUnavailable', 504: 'Timeout', 409: 'Conflict' }
+
+/** The transport breaks the connection instead of answering. */
+export class LostAnswer extends Error {
+  readonly code = 'LOST_ANSWER'
+}
+
+export class Faults implements WatchFaults {
+  readonly #random: () => number
+  readonly #errors: Rule<ErrorFault>[] = []
+  readonly #delays: Rule<number>[] = []
+  readonly #conflicts: Rule<true>[] = []
+  readonly #lists: Rule<(count: number) => number>[] = []
+  readonly #frozen: WatchMatch[] = []
+  readonly #lags: { match: WatchMatch; ms: number }[] = []
+  readonly #copies: { match: WatchMatch; count: (event: WatchEvent, watch: WatchInfo) => number }[] = []
+  readonly #orders: { match: WatchMatch; order: (events: readonly WatchEvent[]) => readonly WatchEvent[] }[] = []
+  readonly #watchers = new Set<Watcher>()
+  readonly #store: Store
+
+  constructor(store: Store, random: () => number) {
+    this.#store = store
+    this.#random = random
+  }
+
+  /** Answers matching requests with an error. */
+  fail(match: RequestMatch, fault: ErrorFault = {}): Remove {
+    return add(this.#errors, { match, what: fault, left: fault.times ?? Infinity })
+  }
+
+  /** Delays matching requests. */
+  delay(match: RequestMatch, ms: number): Remove {
+    return add(this.#delays, { match, what: ms, left: Infinity })
+  }
+
+  /** Updates and patches fail with 409 as if somebody had been faster. */
+  conflict(match: RequestMatch, times = 1): Remove {
+    return add(this.#conflicts, { match, what: true, left: times })
+  }
+
+  /** Lists answer 200 with fewer items: `keep` of the count (0 empties). */
+  shorten(match: RequestMatch, keep: number | ((count: number) => number) = 0, times = Infinity): Remove {
+    return add(this.#lists, { match, what: typeof keep === 'number' ? () => keep : keep, left: times })
+  }
+
+  /** Watches deliver nothing until removed; then everything they held. */
+  freeze(match: WatchMatch = {}): Remove {
+    const remove = add(this.#frozen, match)
+    return () => {
+      remove()
+      for (const watcher of this.#watchers) if (!this.isFrozen(watcher.info)) watcher.thaw()
+    }
+  }
+
+  /** Watches deliver late, in order. */
+  lag(match: WatchMatch, ms: number): Remove {
+    return add(this.#lags, { match, ms })
+  }
+
+  /** Events that `isHit` are never delivered. */
+  drop(match: WatchMatch, isHit: (event: WatchEvent, watch: WatchInfo) => boolean = () => true): Remove {
+    return add(this.#copies, { match, count: (event, watch) => (isHit(event, watch) ? 0 : 1) })
+  }
+
+  /** Events that `isHit` are delivered twice. */
+  duplicate(match: WatchMatch, isHit: (event: WatchEvent, watch: WatchInfo) => boolean = () => true): Remove {
+    return add(this.#copies, { match, count: (event, watch) => (isHit(event, watch) ? 2 : 1) })
+  }
+
+  /** Events that are delivered together come in another order. @default reversed */
+  reorder(match: WatchMatch, order: (events: readonly WatchEvent[]) => readonly WatchEvent[] = (events) => [...events].reverse()): void {
+    this.#orders.push({ match, order })
+  }
+
+  /** Ends open watches: politely, or by breaking the connection. The answer is how many. */
+  cut(match: WatchMatch = {}, how: 'end' | 'break' = 'end'): number {
+    const hit = [...this.#watchers].filter((watcher) => isWatchMatch(match, watcher.info))
+    for (const watcher of hit) {
+      if (how === 'end') watcher.end()
+      else watcher.abort()
+    }
+    return hit.length
+  }
+
+  /** Forgets history: older resourceVersions are answered 410 from now on. */
+  compact(revision?: number): void {
+    this.#store.compact(revision)
+  }
+
+  /** Removes every rule and thaws every watch. */
+  clear(): void {
+    for (const list of [this.#errors, this.#delays, this.#conflicts, this.#lists, this.#frozen, this.#lags, this.#copies, this.#orders]) {
+      list.length = 0
+    }
+    for (const watcher of this.#watchers) watcher.thaw()
+  }
+
+  get openWatches(): readonly WatchInfo[] {
+    return [...this.#watchers].map((watcher) => watcher.info)
+  }
+
+  // What the server asks.
+
+  delayMs(call: Call): number {
+    return this.#delays.length === 0 ? 0 : (take(this.#delays, call) ?? 0)
+  }
+
+  /** Throws when the request is to fail; says whether its answer is to be lost after the work. */
+  checkRequest(call: Call): boolean {
+    if (this.#errors.length === 0) return false
+    const fault = take(this.#errors, call, (candidate) => this.#random() < (candidate.probability ?? 1))
+    if (fault === undefined) return false
+    if (fault.afterwards === true) return true
+    const status = fault.status ?? 500
+    if (status === 0) throw new LostAnswer('the connection is broken by a fault rule')
+    throw describeFault(fault, status)
+  }
+
+  forcesConflict(call: Call): boolean {
+    return this.#conflicts.length > 0 && take(this.#conflicts, call) === true
+  }
+
+  shortenList(call: Call, page: Page): Page {
+    if (this.#lists.length === 0) return page
+    const keep = take(this.#lists, call)
+    return keep === undefined ? page : { items: page.items.slice(0, keep(page.items.length)), remaining: 0 }
+  }
+
+  get hasEventRules(): boolean {
+    return this.#copies.length > 0 || this.#orders.length > 0
+  }
+
+  copies(watch: WatchInfo, event: WatchEvent): number {
+    return this.#copies.filter((rule) => isWatchMatch(rule.match, watch)).reduce((count, rule) => count * rule.count(event, watch), 1)
+  }
+
+  isFrozen(watch: WatchInfo): boolean {
+    return this.#frozen.some((match) => isWatchMatch(match, watch))
+  }
+
+  lagMs(watch: WatchInfo): number {
+    return Math.max(0, ...this.#lags.filter((rule) => isWatchMatch(rule.match, watch)).map((rule) => rule.ms))
+  }
+
+  registerWatch(watcher: Watcher): void {
+    this.#watchers.add(watcher)
+  }
+
+  forgetWatch(watcher: Watcher): void {
+    this.#watchers.delete(watcher)
+  }
+
+  /** See `WatchFaults.reorder`; rules speak of events, the hub of frames. */
+  reorderFrames<T extends { event: WatchEvent }>(watch: WatchInfo, batch: T[]): T[] {
+    let frames = batch
+    for (const rule of this.#orders) {
+      if (!isWatchMatch(rule.match, watch)) continue
+      const byEvent = new Map(frames.map((frame) => [frame.event, frame]))
+      frames = rule.order(frames.map((frame) => frame.event)).flatMap((event) => byEvent.get(event) ?? [])
+    }
+    return frames
+  }
+}
+
+function describeFault(fault: ErrorFault, status: number): ApiError {
+  const reason = fault.reason ?? reasons[status] ?? 'InternalError'
+  const message = fault.message ?? (status === 429 ? 'too many requests, please try again later' : `fault injected: ${reason}`)
+  return statusError(status, reason, message, fault.retryAfterSeconds)
+}
+
+function add<T>(list: T[], item: T): Remove {
+  list.push(item)
+  return () => {
+    const at = list.indexOf(item)
+    if (at >= 0) list.splice(at, 1)
+  }
+}
+
+/** The first rule that matches and has uses left. */
+function take<T>(rules: Rule<T>[], call: Call, isHit: (what: T) => boolean = () => true): T | undefined {
+  for (const rule of rules) {
+    if (rule.left <= 0 || !isMatch(rule.match, call) || !isHit(rule.what)) continue
+    rule.left -= 1
+    return rule.what
+  }
+  return undefined
+}
+
+function isMatch(match: RequestMatch, call: Call): boolean {
+  const { info, user, request } = call
+  const verbs = typeof match.verb === 'string' ? [match.verb] : match.verb
+  return (
+    (verbs === undefined || verbs.includes(info.verb)) &&
+    (match.group === undefined || match.group === info.group) &&
+    (match.resource === undefined || match.resource === info.resource) &&
+    (match.subresource === undefined || match.subresource === info.subresource) &&
+    (match.namespace === undefined || match.namespace === info.namespace) &&
+    (match.name === undefined || match.name === info.name) &&
+    (match.user === undefined || match.user === user.name) &&
+    (match.userAgent === undefined || match.userAgent.test(request.headers['user-agent'] ?? ''))
+  )
+}
+
+function isWatchMatch(match: WatchMatch, watch: WatchInfo): boolean {
+  return (
+    (match.group === undefined || match.group === watch.group) &&
+    (match.resource === undefined || match.resource === watch.resource) &&
+    (match.namespace === undefined || match.namespace === watch.namespace) &&
+    (match.user === undefined || match.user === watch.user) &&
+    (match.userAgent === undefined || match.userAgent.test(watch.userAgent))
+  )
+}

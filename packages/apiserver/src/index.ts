@@ -1,0 +1,121 @@
+/**
+ * An embedded Kubernetes API server.
+ *
+ *     const server = createApiServer()
+ *     const { url } = await server.listen()
+ *     const response = await server.fetch('/api/v1/namespaces')
+ *     await server.close()
+ *
+ * Several logical clusters live in one server; the first is at the root, the others under `/clusters/<name>`.
+ */
+import type { AdmissionHook } from './admission/admission.ts'
+import { admin, anonymous, createAuthenticator } from './auth.ts'
+import { type Clock, systemClock } from './clock.ts'
+import { Cluster } from './cluster.ts'
+import { type ApiRequest, type ApiResponse, textResponse, type UserInfo } from './exchange.ts'
+import type { Faults } from './faults.ts'
+import { type Front, listen, type ListenOptions } from './front.ts'
+import { createFetch, type InProcessFetch } from './in-process.ts'
+
+export type { AdmissionHook, AdmissionReview, Refusal } from './admission/admission.ts'
+export type { Clock, Timer } from './clock.ts'
+export type { Cluster } from './cluster.ts'
+export type { ApiRequest, ApiResponse, UserInfo } from './exchange.ts'
+export type { ErrorFault, Faults, RequestMatch, WatchMatch } from './faults.ts'
+export type { Front, ListenOptions, TlsOptions } from './front.ts'
+export type { InProcessFetch } from './in-process.ts'
+
+export interface ApiServerOptions {
+  /** @default the system clock */
+  readonly clock?: Clock
+  /** In [0, 1). @default Math.random */
+  readonly random?: () => number
+  /** Functions that may change or refuse writes. */
+  readonly admission?: readonly AdmissionHook[]
+  /** Bearer tokens and their users. */
+  readonly tokens?: ReadonlyMap<string, UserInfo>
+  /** Who a request without credentials is. @default the administrator */
+  readonly anonymous?: 'admin' | 'anonymous' | 'refused'
+  /** What kube-controller-manager does: garbage collection, namespace removal, default ServiceAccounts. @default true */
+  readonly controllers?: boolean
+  /** Whether roles and bindings decide who may do what. Access reviews always answer by them. @default AlwaysAllow */
+  readonly authorization?: 'AlwaysAllow' | 'RBAC'
+  /** Most changes kept for watches to resume from. @default 100 000 */
+  readonly historyLimit?: number
+  /** Hears of failures inside the server. @default silence */
+  readonly onError?: (error: unknown) => void
+}
+
+export interface ApiServer {
+  /** The cluster at the root. */
+  readonly cluster: Cluster
+  readonly clusters: ReadonlyMap<string, Cluster>
+  /** Adds a logical cluster, served under `/clusters/<name>`. */
+  addCluster(name: string): Cluster
+  handle(request: ApiRequest): Promise<ApiResponse>
+  /** The in-process transport, as the administrator. */
+  readonly fetch: InProcessFetch
+  /** The in-process transport of another user. */
+  fetchAs(user: UserInfo): InProcessFetch
+  /** Fault hooks of the root cluster. */
+  readonly faults: Faults
+  listen(options?: ListenOptions): Promise<Front>
+  close(): Promise<void>
+}
+
+export function createApiServer(options: ApiServerOptions = {}): ApiServer {
+  const clock = options.clock ?? systemClock
+  const random = options.random ?? Math.random
+  const nobody = { admin, anonymous, refused: undefined }[options.anonymous ?? 'admin']
+  const authenticator = createAuthenticator({ tokens: options.tokens ?? new Map(), anonymous: nobody })
+  const clusters = new Map<string, Cluster>()
+  const fronts: Front[] = []
+
+  const addCluster = (name: string): Cluster => {
+    const cluster = new Cluster({
+      name,
+      clock,
+      random,
+      authenticator,
+      admission: options.admission ?? [],
+      hasControllers: options.controllers ?? true,
+      isAuthorizing: options.authorization === 'RBAC',
+      rootCa: () => '',
+      onError: options.onError ?? (() => undefined),
+      ...(options.historyLimit === undefined ? {} : { historyLimit: options.historyLimit }),
+    })
+    clusters.set(name, cluster)
+    return cluster
+  }
+  const root = addCluster('')
+
+  const handle = async (request: ApiRequest): Promise<ApiResponse> => {
+    if (!request.path.startsWith('/clusters/')) return await root.handle(request)
+    const rest = request.path.slice('/clusters/'.length)
+    const slash = rest.indexOf('/')
+    const name = slash < 0 ? rest : rest.slice(0, slash)
+    const cluster = clusters.get(name)
+    if (cluster === undefined || name === '') return textResponse(404, '404 page not found\n')
+    return await cluster.handle({ ...request, path: slash < 0 ? '/' : rest.slice(slash) })
+  }
+
+  return {
+    cluster: root,
+    clusters,
+    addCluster,
+    handle,
+    fetch: createFetch(handle, admin),
+    fetchAs: (user) => createFetch(handle, user),
+    faults: root.faults,
+    async listen(listenOptions = {}) {
+      const front = await listen(handle, listenOptions)
+      fronts.push(front)
+      for (const cluster of clusters.values()) cluster.address = `${front.host}:${front.port}`
+      return front
+    },
+    async close() {
+      for (const cluster of clusters.values()) cluster.close()
+      await Promise.all(fronts.map(async (front) => await front.close()))
+    },
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * The syntax of names, label keys and label values, with the complaints of the real server. Each function returns the
+ * complaints; none means valid.
+ */
+const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
+const subdomain = `${label}(\\.${label})*`
+const dns1035 = '[a-z]([-a-z0-9]*[a-z0-9])?'
+const qualifiedPart = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'
+const labelValue = `(${qualifiedPart})?`
+const configKey = '[-._a-zA-Z0-9]+'
+
+const labelPattern = new RegExp(`^${label}$`)
+const subdomainPattern = new RegExp(`^${subdomain}$`)
+const dns1035Pattern = new RegExp(`^${dns1035}$`)
+const qualifiedPattern = new RegExp(`^${qualifiedPart}$`)
+const configKeyPattern = new RegExp(`^${configKey}$`)
+
+export type Check = (value: string) => string[]
+
+function expected(text: string, pattern: string, ...examples: string[]): string {
+  const list = examples.map((example) => `'${example}', `).join(' or ')
+  return `${text} (e.g. ${list}regex used for validation is '${pattern}')`
+}
+
+const byteLength = (value: string): number => Buffer.byteLength(value)
+
+/** RFC 1123 subdomain: the name of most objects. */
+export const checkSubdomain: Check = (value) => {
+  const wrong: string[] = []
+  if (byteLength(value) > 253) wrong.push('must be no more than 253 bytes')
+  if (value.length > 512 || !subdomainPattern.test(value)) {
+    wrong.push(
+      expected(
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+        subdomain,
+        'example.com',
+      ),
+    )
+  }
+  return wrong
+}
+
+/** RFC 1123 label: namespaces. */
+export const checkLabel: Check = (value) => {
+  const wrong: string[] = []
+  if (byteLength(value) > 63) wrong.push('must be no more than 63 bytes')
+  if (value.length > 512 || !labelPattern.test(value)) {
+    wrong.push(
+      value.length <= 512 && subdomainPattern.test(value)
+        ? 'must not contain dots'
+        : expected(
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
+            label,
+            'my-name',
+            '123-abc',
+          ),
+    )
+  }
+  return wrong
+}
+
+/** RFC 1035 label: services. */
+export const checkDns1035Label: Check = (value) => {
+  const wrong: string[] = []
+  if (byteLength(value) > 63) wrong.push('must be no more than 63 characters')
+  if (value.length > 512 || !dns1035Pattern.test(value)) {
+    wrong.push(
+      expected(
+        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+        dns1035,
+        'my-name',
+        'abc-123',
+      ),
+    )
+  }
+  return wrong
+}
+
+/** One path segment: the least a name has to be, and all that RBAC asks. */
+export const checkPathSegment: Check = (value) => {
+  if (value === '.' || value === '..') return [`may not be '${value}'`]
+  return ['/', '%'].filter((character) => value.includes(character)).map((character) => `may not contain '${character}'`)
+}
+
+/** `prefix/name`: label and annotation keys, finalizers. */
+export const checkQualifiedName: Check = (value) => {
+  const parts = value.split('/')
+  const shape = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+  const examples = ['MyName', 'my.name', '123-abc'] as const
+  if (parts.length > 2) {
+    return [
+      `a valid label key ${expected(shape, qualifiedPart, ...examples)} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+    ]
+  }
+  const wrong: string[] = []
+  if (parts.length === 2) {
+    const prefix = parts[0] as string
+    if (prefix === '') wrong.push('prefix part must be non-empty')
+    else wrong.push(...checkSubdomain(prefix).map((complaint) => `prefix part ${complaint}`))
+  }
+  const name = parts.at(-1) as string
+  if (name === '') wrong.push('name part must be non-empty')
+  else if (byteLength(name) > 63) wrong.push('name part must be no more than 63 bytes')
+  if (!qualifiedPattern.test(name)) wrong.push(`name part ${expected(shape, qualifiedPart, ...examples)}`)
+  return wrong
+}
+
+export const checkLabelValue: Check = (value) => {
+  const wrong: string[] = []
+  if (byteLength(value) > 63) wrong.push('must be no more than 63 bytes')
+  if (value !== '' && !qualifiedPattern.test(value)) {
+    wrong.push(
+      expected(
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+        labelValue,
+        'MyValue',
+        'my_value',
+        '12345',
+      ),
+    )
+  }
+  return wrong
+}
+
+/** Keys of ConfigMap and Secret data: they become file names. */
+export const checkConfigKey: Check = (value) => {
+  const wrong: string[] = []
+  if (byteLength(value) > 253) wrong.push('must be no more than 253 characters')
+  if (!configKeyPattern.test(value)) {
+    wrong.push(
+      expected("a valid config key must consist of alphanumeric characters, '-', '_' or '.'", configKey, 'key.name', 'KEY_NAME', 'key-name'),
+    )
+  }
+  if (value === '.') wrong.push("must not be '.'")
+  else if (value === '..') wrong.push("must not be '..'")
+  else if (value.startsWith('..')) wrong.push("must not start with '..'")
+  return wrong
+}
+
+/** A generateName is checked as if its trailing dash were a letter: something follows it. */
+export function maskTrailingDash(base: string): string {
+  return base.length > 1 && base.endsWith('-') ? `${base.slice(0, -2)}a` : base
+}
+
+/** Vowels, look-alikes and 0, 1, 3 are left out so that no word is ever generated. */
+const suffixAlphabet = 'bcdfghjklmnpqrstvwxz2456789'
+
+/** The base, cut to 58 characters, and five random ones. `random` is in [0, 1). */
+export function generateName(base: string, random: () => number): string {
+  let name = base.slice(0, 58)
+  for (let count = 0; count < 5; count += 1) name += suffixAlphabet[Math.floor(random() * suffixAlphabet.length)]
+  return name
+}

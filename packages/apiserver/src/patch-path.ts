@@ -1,0 +1,216 @@
+/**
+ * Patches: JSON patch, merge patch, strategic merge patch (built-in kinds) and server-side apply.
+ * Each computes the wanted object from the stored one; the rest is an ordinary update (or, for apply, maybe a create).
+ */
+import { serverSideApply } from './apply/apply.ts'
+import { type Call, readView, readWriteOptions, warningHeaders, type WriteOptions } from './call.ts'
+import { timestamp } from './clock.ts'
+import { checkObject, parseJson, parseYaml } from './decode.ts'
+import { encodeObject } from './encode.ts'
+import type { ApiResponse } from './exchange.ts'
+import { findDuplicateFields, hasDuplicateFields } from './json-text.ts'
+import { forbiddenValue, requiredValue } from './metadata.ts'
+import { bodyMediaType } from './negotiate.ts'
+import { type ApiObject, cloneJson, isRecord, type Json, withMetadata } from './object-shape.ts'
+import { applyJsonPatch } from './patch/json-patch.ts'
+import { applyMergePatch } from './patch/merge-patch.ts'
+import { PatchError } from './patch/patch-error.ts'
+import { applyStrategicMergePatch } from './patch/strategic-merge.ts'
+import { keyFor } from './resource.ts'
+import {
+  ApiError,
+  applyConflict,
+  badRequest,
+  conflict,
+  MODIFIED,
+  statusError,
+  unprocessable,
+  type StatusCause,
+} from './status.ts'
+import { createObject, updateObject } from './write-path.ts'
+
+const applyType = 'application/apply-patch+yaml'
+const jsonType = 'application/json-patch+json'
+const mergeType = 'application/merge-patch+json'
+const strategicType = 'application/strategic-merge-patch+json'
+
+const rejected = 'the server rejected our request due to an error in our request'
+
+/** A patch as a function of the document; the body is read once, the function may run again after a race. */
+async function readPatch(call: Call, media: string): Promise<(document: unknown) => unknown> {
+  const { resource, request } = call
+  const text = request.body.toString()
+  const patch = await parsePatch(text, media)
+  const { schema } = resource
+  return (document) => {
+    try {
+      if (media === jsonType) return applyJsonPatch(document, patch)
+      if (media === mergeType) return applyMergePatch(document, patch)
+      return applyStrategicMergePatch(document, patch, schema ?? {})
+    } catch (error) {
+      if (!(error instanceof PatchError)) throw error
+      if (error.status === 422) throw unprocessable(error.message === '' ? rejected : error.message)
+      throw error.status === 413 ? statusError(413, 'RequestEntityTooLarge', error.message) : badRequest(error.message)
+    }
+  }
+}
+
+async function parsePatch(text: string, media: string): Promise<unknown> {
+  try {
+    return text.startsWith('{') || text.startsWith('[') || media === jsonType ? parseJson(text) : await parseYaml(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) throw badRequest(`error decoding patch: ${error.message}`)
+    throw error
+  }
+}
+
+export function acceptedPatches(call: Call): string[] {
+  return call.resource.isCustom ? [jsonType, mergeType, applyType] : [jsonType, mergeType, strategicType, applyType]
+}
+
+/** What a patch does to the object that a subresource shows; the main endpoint and status show the object itself. */
+export async function patchObject(call: Call): Promise<ApiResponse> {
+  const { request } = call
+  const media = bodyMediaType(request.headers['content-type'])
+  if (!acceptedPatches(call).includes(media)) throw statusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type')
+  const view = readView(call)
+  const isApply = media === applyType
+  const hasForce = request.query.get('force') !== null
+  const options = readWriteOptions(call, 'patch', [
+    ...(isApply && (request.query.get('fieldManager') ?? '') === '' ? [requiredValue('fieldManager', 'is required for apply patch')] : []),
+    ...(!isApply && hasForce ? [forbiddenValue('force', 'may not be specified for non-apply patch')] : []),
+  ])
+  if (isApply) return await applyObject(call, options)
+  const patch = await readPatch(call, media)
+  const isUnconditional = !hasVersion(request.body)
+  const stored = await updateObject(
+    call,
+    {
+      failsOnRace: !isUnconditional,
+      build: (old) => {
+        const patched = cloneJson(patch(old))
+        if (!isRecord(patched)) throw unprocessable(rejected)
+        const next = decodePatched(call, patched, options)
+        return isUnconditional ? withMetadata(next, { resourceVersion: old.metadata.resourceVersion as string }) : next
+      },
+    },
+    options,
+  )
+  return await encodeObject(view, stored, 200, warningHeaders(call))
+}
+
+/** A patch that names the resourceVersion wants a conflict, not a retry. */
+function hasVersion(body: Buffer): boolean {
+  return body.includes('resourceVersion')
+}
+
+function decodePatched(call: Call, patched: Json, options: WriteOptions): ApiObject {
+  const object = checkObject(patched, call.resource, options.fieldValidation, [], (message) => call.warnings.push(message))
+  applyDefaults(call, object)
+  return object
+}
+
+export function applyDefaults(call: Call, object: ApiObject): void {
+  call.resource.strategy.applyDefaults?.(object)
+  if (call.resource.isCustom) call.resource.compiled()?.applyDefaults(object)
+}
+
+async function readIntent(call: Call, options: WriteOptions): Promise<ApiObject> {
+  const { resource, request, info } = call
+  const text = request.body.toString()
+  let value: unknown
+  try {
+    value = await parseYaml(text)
+  } catch (error) {
+    throw badRequest(`error decoding YAML: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  if (!isRecord(value)) throw badRequest('error decoding YAML: error converting YAML to JSON')
+  const duplicates = text.startsWith('{') && hasDuplicateFields(text, value) ? findDuplicateFields(text) : []
+  if (value['apiVersion'] !== undefined && value['apiVersion'] !== resource.apiVersion) {
+    throw badRequest(`Incorrect version specified in apply patch. Specified patch version: ${String(value['apiVersion'])}, expected: ${resource.apiVersion}`)
+  }
+  const intent = checkObject(cloneJson(value), resource, options.fieldValidation, duplicates, (message) => call.warnings.push(message))
+  const name = intent.metadata.name ?? info.name
+  if (name !== info.name) throw badRequest(`the name of the object (${name}) does not match the name on the URL (${info.name})`)
+  if (intent.metadata.managedFields !== undefined && intent.metadata.managedFields.length > 0) {
+    throw badRequest('metadata.managedFields must be nil')
+  }
+  return withMetadata(intent, { name, ...(resource.namespaced ? { namespace: intent.metadata.namespace ?? info.namespace } : {}) })
+}
+
+async function applyObject(call: Call, options: WriteOptions): Promise<ApiResponse> {
+  const { resource, info, backend, request } = call
+  const view = readView(call)
+  const intent = await readIntent(call, options)
+  const force = request.query.get('force') === 'true'
+  const apply = (live: ApiObject | undefined): ApiObject => {
+    const outcome = serverSideApply({
+      live,
+      intent,
+      manager: options.fieldManager,
+      force,
+      schema: resource.schema,
+      apiVersion: resource.apiVersion,
+      now: timestamp(backend.clock.now()),
+      ...(info.subresource === '' ? {} : { subresource: info.subresource }),
+    })
+    if ('conflicts' in outcome) throw describeConflicts(outcome.conflicts)
+    const merged = cloneJson(outcome.object) as ApiObject
+    applyDefaults(call, merged)
+    return merged
+  }
+  const key = keyFor(resource, info.namespace, info.name)
+  for (;;) {
+    if (resource.collection.get(key) === undefined) {
+      if (info.subresource !== '') throw conflict(resource, info.name, MODIFIED)
+      if ((intent.metadata.resourceVersion ?? '') !== '') throw conflict(resource, info.name, MODIFIED)
+      if ((intent.metadata.uid ?? '') !== '') throw conflict(resource, info.name, `uid mismatch: the provided object specified uid ${intent.metadata.uid ?? ''}, and no existing object was found`)
+      try {
+        return await encodeObject(view, await createObject(call, apply(undefined), options, true), 201, warningHeaders(call))
+      } catch (error) {
+        // Somebody created it meanwhile: apply to theirs.
+        if (error instanceof ApiError && error.status.reason === 'AlreadyExists') continue
+        throw error
+      }
+    }
+    const stored = await updateObject(
+      call,
+      {
+        isTracked: true,
+        build: (old) => {
+          const wanted = intent.metadata.resourceVersion ?? ''
+          if (wanted !== '' && wanted !== old.metadata.resourceVersion) throw conflict(resource, info.name, MODIFIED)
+          return withMetadata(apply(old), { resourceVersion: old.metadata.resourceVersion as string })
+        },
+      },
+      options,
+    )
+    return await encodeObject(view, stored, 200, warningHeaders(call))
+  }
+}
+
+interface Conflict {
+  readonly manager: string
+  readonly apiVersion: string
+  readonly operation: string
+  readonly field: string
+}
+
+/** One conflict is said in one line; several are grouped by who they are with. */
+function describeConflicts(conflicts: readonly Conflict[]): ApiError {
+  const withWhom = (one: Conflict): string =>
+    `conflict with ${JSON.stringify(one.manager)}${one.operation === 'Apply' || one.apiVersion === '' ? '' : ` using ${one.apiVersion}`}`
+  const causes: StatusCause[] = conflicts.map((one) => ({ reason: 'FieldManagerConflict', message: withWhom(one), field: one.field }))
+  const groups = new Map<string, string[]>()
+  for (const cause of causes) {
+    const fields = groups.get(cause.message ?? '') ?? []
+    fields.push(cause.field ?? '')
+    groups.set(cause.message ?? '', fields)
+  }
+  const [only] = causes
+  if (causes.length === 1 && only !== undefined) {
+    return applyConflict(`Apply failed with 1 conflict: ${only.message ?? ''}: ${only.field ?? ''}`, causes)
+  }
+  const lines = [...groups].map(([message, fields]) => `${message.replace('conflict ', 'conflicts ')}:\n${fields.map((field) => `- ${field}`).join('\n')}`)
+  return applyConflict(`Apply failed with ${causes.length} conflicts: ${lines.join('\n')}`, causes)
+}

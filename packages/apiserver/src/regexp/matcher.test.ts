@@ -1,0 +1,77 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Matcher, findMatcher } from './matcher.ts'
+import { RegexpSyntaxError } from './escape.ts'
+
+describe('matcher', () => {
+  it.each([
+    ['^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$', 'foo.bar-1.example.com', true],
+    ['^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$', 'foo..bar', false],
+    ['b+', 'aabb', true],
+    ['^b+', 'aabb', false],
+    ['^(([0-9]{1,5}(h|m|s|ms)){1,4})$', '1h30m', true],
+    ['^(([0-9]{1,5}(h|m|s|ms)){1,4})$', '1d', false],
+    ['(?i)^hello$', 'HeLLo', true],
+    ['^\\p{Lu}\\pL*$', 'Ärger', true],
+    ['^\\p{Lu}$', 'ä', false],
+    ['\\bfoo\\b', 'a foo b', true],
+    ['\\bfoo\\b', 'afoo b', false],
+    ['^[^\\s/]+$', 'a b', false],
+    ['^[[:alpha:]_]+$', 'ab_', true],
+    ['^[\\]\\-a]+$', ']-a', true],
+    ['^a.c$', 'a\nc', false],
+    ['(?s)^a.c$', 'a\nc', true],
+    ['(?m)^b$', 'a\nb\nc', true],
+    ['^\\x41\\x{1F600}$', 'A😀', true],
+    ['^a{2,3}$', 'aaaa', false],
+    ['^a{2,}$', 'aaaa', true],
+    ['^a{,2}$', 'a{,2}', true],
+    ['', 'anything', true],
+    ['a|', '', true],
+    ['^(?:a|b)*?c', 'ababc', true],
+    ['\\Qa.b\\E', 'a.b', true],
+    ['\\Qa.b\\E', 'axb', false],
+  ])('%s on %j is %s', (pattern, text, expected) => {
+    expect(new Matcher(pattern).test(text)).toBe(expected)
+  })
+
+  it.each([
+    ['(a', 'missing closing ): `(a`'],
+    ['a)', 'unexpected ): `a)`'],
+    ['[a', 'missing closing ]: `[a`'],
+    ['*a', 'missing argument to repetition operator: `*`'],
+    ['a**', 'invalid nested repetition operator: `**`'],
+    ['(?=a)', 'invalid or unsupported Perl syntax: `(?=`'],
+    ['\\1', 'invalid escape sequence: `\\1`'],
+    ['a{1001}', 'invalid repeat count: `{1001}`'],
+    ['[b-a]', 'invalid character class range: `b-a`'],
+  ])('%s is refused as Go refuses it', (pattern, message) => {
+    const error = findMatcher(pattern)
+    expect(error).toBeInstanceOf(RegexpSyntaxError)
+    expect((error as RegexpSyntaxError).message).toBe(`error parsing regexp: ${message}`)
+  })
+
+  it('answers in linear time where a backtracking engine would not answer', () => {
+    const text = `${'a'.repeat(50_000)}!`
+    const started = process.cpuUsage().user
+    expect(new Matcher('^(a+)+$').test(text)).toBe(false)
+    expect(new Matcher('^(([a-z])+.)+[A-Z]([a-z])+$').test(text)).toBe(false)
+    expect(new Matcher(`^${'a?'.repeat(200)}${'a'.repeat(200)}$`).test('a'.repeat(200))).toBe(true)
+    expect(process.cpuUsage().user - started).toBeLessThan(5_000_000)
+  })
+
+  it('agrees with the engine of the platform where both read the same syntax', () => {
+    const atom = fc.constantFrom('a', 'b', '.', '[ab]', '[^a]', '(ab)', '(a|b)', '\\w', '\\d', '\\s', '(?:a|)')
+    const piece = fc.tuple(atom, fc.constantFrom('', '*', '+', '?', '{2}', '{1,2}')).map(([a, q]) => a + q)
+    const pattern = fc
+      .tuple(fc.constantFrom('', '^', '\\b'), fc.array(piece, { maxLength: 5 }), fc.constantFrom('', '$', '\\B'))
+      .map(([start, pieces, end]) => start + pieces.join('') + end)
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', '1', ' ', '-', '\n'), maxLength: 10 })
+    fc.assert(
+      fc.property(pattern, text, (source, input) => {
+        expect(new Matcher(source).test(input)).toBe(new RegExp(source, 'u').test(input))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})

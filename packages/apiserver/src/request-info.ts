@@ -1,0 +1,84 @@
+/**
+ * What a request is about, read from its method and path alone: the vocabulary of routing, authorization and messages.
+ */
+export interface RequestInfo {
+  readonly isResource: boolean
+  readonly path: string
+  /** get, list, watch, create, update, patch, delete, deletecollection; for other paths the method in lower case. */
+  readonly verb: string
+  readonly group: string
+  readonly version: string
+  readonly namespace: string
+  readonly resource: string
+  readonly subresource: string
+  readonly name: string
+}
+
+const verbs: Record<string, string> = { POST: 'create', GET: 'get', HEAD: 'get', PUT: 'update', PATCH: 'patch', DELETE: 'delete' }
+
+/** Subresources of a namespace itself; any other third segment is a resource inside it. */
+const namespaceSubresources = new Set(['status', 'finalize'])
+
+/** Path segments, percent-decoded; undefined when an escape is malformed. */
+function decodeSegments(path: string): string[] | undefined {
+  const segments = path.split('/').filter((segment) => segment !== '')
+  if (!path.includes('%')) return segments
+  try {
+    return segments.map((segment) => decodeURIComponent(segment))
+  } catch {
+    return undefined
+  }
+}
+
+export function readRequestInfo(method: string, path: string, query: URLSearchParams): RequestInfo | undefined {
+  const segments = decodeSegments(path)
+  if (segments === undefined) return undefined
+  const verb = verbs[method] ?? method.toLowerCase()
+  const other = { isResource: false, path, verb: method.toLowerCase(), group: '', version: '', namespace: '', resource: '', subresource: '', name: '' }
+  const prefix = segments[0]
+  if (prefix !== 'api' && prefix !== 'apis') return other
+  const head = prefix === 'api' ? 2 : 3
+  // /api/v1 and /apis/group/version are discovery, not resources.
+  if (segments.length <= head) return other
+  const group = prefix === 'api' ? '' : (segments[1] as string)
+  const version = segments[head - 1] as string
+  let parts = segments.slice(head)
+  let isWatchPath = false
+  if (parts[0] === 'watch') {
+    isWatchPath = true
+    parts = parts.slice(1)
+  }
+  let namespace = ''
+  if (parts[0] === 'namespaces') {
+    namespace = parts[1] ?? ''
+    const third = parts[2]
+    if (third !== undefined && !namespaceSubresources.has(third)) parts = parts.slice(2)
+    else if (parts.length > 3) parts = parts.slice(2)
+  }
+  const [resource = '', name = '', subresource = ''] = parts
+  return {
+    isResource: true,
+    path,
+    verb: resourceVerb(verb, name, query, isWatchPath),
+    group,
+    version,
+    namespace,
+    resource,
+    subresource,
+    name,
+  }
+}
+
+function resourceVerb(verb: string, name: string, query: URLSearchParams, isWatchPath: boolean): string {
+  if (isWatchPath) return 'watch'
+  if (name === '') {
+    if (verb === 'get') return isTrue(query.get('watch')) ? 'watch' : 'list'
+    if (verb === 'delete') return 'deletecollection'
+  }
+  return verb
+}
+
+/** Booleans in a query: present and neither `false` nor `0`. */
+export function isTrue(value: string | null): boolean {
+  return value !== null && value !== 'false' && value !== '0'
+}

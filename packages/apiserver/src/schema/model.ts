@@ -1,0 +1,98 @@
+/**
+ * The vocabulary of schemas: the OpenAPI v3 subset that CustomResourceDefinitions carry, extended with the
+ * `x-kubernetes-*` facts that decoding, patching and field ownership need of built-in kinds.
+ *
+ * Place in the flow: pure types; every module of schema/, apply/, patch/ and builtin/ speaks them.
+ */
+
+export type SchemaType = 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
+
+/** One CEL rule of `x-kubernetes-validations`. */
+export interface ValidationRule {
+  rule: string
+  message?: string
+  messageExpression?: string
+  reason?: 'FieldValueInvalid' | 'FieldValueForbidden' | 'FieldValueRequired' | 'FieldValueDuplicate'
+  fieldPath?: string
+  optionalOldSelf?: boolean
+}
+
+export interface Schema {
+  type?: SchemaType
+  format?: string
+  title?: string
+  description?: string
+  nullable?: boolean
+  default?: unknown
+  enum?: unknown[]
+  properties?: Record<string, Schema>
+  required?: string[]
+  additionalProperties?: Schema | boolean
+  minProperties?: number
+  maxProperties?: number
+  items?: Schema
+  minItems?: number
+  maxItems?: number
+  uniqueItems?: boolean
+  minLength?: number
+  maxLength?: number
+  pattern?: string
+  minimum?: number
+  maximum?: number
+  exclusiveMinimum?: boolean
+  exclusiveMaximum?: boolean
+  multipleOf?: number
+  allOf?: Schema[]
+  anyOf?: Schema[]
+  oneOf?: Schema[]
+  not?: Schema
+  example?: unknown
+  externalDocs?: unknown
+  'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map'
+  'x-kubernetes-list-map-keys'?: string[]
+  'x-kubernetes-map-type'?: 'atomic' | 'granular'
+  'x-kubernetes-preserve-unknown-fields'?: boolean
+  'x-kubernetes-int-or-string'?: boolean
+  'x-kubernetes-embedded-resource'?: boolean
+  'x-kubernetes-validations'?: ValidationRule[]
+  /** Built-in kinds only: strategic merge patch facts. */
+  'x-kubernetes-patch-strategy'?: string
+  'x-kubernetes-patch-merge-key'?: string
+  /** Built-in kinds only: name of the type, e.g. `core.v1.ServicePort`; names OpenAPI definitions and decode errors. */
+  typeName?: string
+  /** Built-in kinds only: written even when empty, as this value (fields that encoders never omit). */
+  zero?: unknown
+  /** Built-in kinds only: an explicit 0, false, '' or {} is kept; otherwise it means absent. */
+  optional?: boolean
+}
+
+export type CauseReason =
+  | 'FieldValueRequired'
+  | 'FieldValueInvalid'
+  | 'FieldValueNotSupported'
+  | 'FieldValueTypeInvalid'
+  | 'FieldValueDuplicate'
+  | 'FieldValueTooLong'
+  | 'FieldValueTooMany'
+  | 'FieldValueForbidden'
+
+/** One entry of `details.causes` of a 422 answer. `message` excludes the field, as on the wire. */
+export interface Cause {
+  reason: CauseReason
+  message: string
+  field: string
+}
+
+export interface CompiledSchema {
+  readonly schema: Schema
+  /** All violations; `old` is the stored object on an update and feeds transition rules and ratcheting. */
+  validate(value: unknown, old?: unknown): Cause[]
+  /** Drops what the schema does not name, in place; returns the dropped paths. */
+  prune(value: unknown): string[]
+  /** Fills defaults in place. */
+  applyDefaults(value: unknown): void
+  /** Paths that `prune` would drop; the value is not changed. */
+  unknownFields(value: unknown): string[]
+  /** Rules that cannot be evaluated here: one sentence each, for a Warning header. */
+  readonly warnings: readonly string[]
+}

@@ -1,0 +1,75 @@
+/**
+ * Entry point of schema/: turns a structural schema into closures once, so that each request only runs them.
+ *
+ * Place in the flow: the registry prepares the schema of every served version; requests call prune, applyDefaults and
+ * validate, in this order. Everything is compiled when it is first used.
+ */
+import { findEngine, loadEngine } from '../cel/engine.ts'
+import { compileRules, hasRules } from './cel.ts'
+import type { Rules } from './cel.ts'
+import { checkOf } from './check.ts'
+import { defaultsOf } from './defaults.ts'
+import { embeddedCheck } from './embedded.ts'
+import { invalid } from './field-error.ts'
+import { listTypeCheck } from './list-type.ts'
+import type { Cause, CauseReason, CompiledSchema, Schema } from './model.ts'
+import { pruneUnknown } from './prune.ts'
+import { reportViolations } from './report.ts'
+
+export type { Cause, CauseReason, CompiledSchema, Schema, SchemaType, ValidationRule } from './model.ts'
+export { checkStructural } from './structural.ts'
+
+/** Compiles a schema, after loading the CEL engine if it has rules. */
+export async function prepareSchema(schema: Schema): Promise<CompiledSchema> {
+  if (hasRules(schema)) await loadEngine()
+  return compileSchema(schema)
+}
+
+/** For schemas without rules, or when the engine is loaded; throws otherwise, so that no rule is ever overlooked. */
+export function compileSchema(schema: Schema): CompiledSchema {
+  const rules = rulesOf(schema)
+  const check = checkOf(schema)
+  const lists = listTypeCheck(schema)
+  const embedded = embeddedCheck(schema)
+  const fill = defaultsOf(schema)
+  return {
+    schema,
+    validate: (value, old) => {
+      const causes = check(value) ? [] : reportViolations(schema, value, old)
+      embedded?.(value, '', causes)
+      lists?.(value, '', causes)
+      if (rules !== undefined) causes.push(...(causes.some(isBlocking) ? [NOT_CHECKED] : rules.check(value, old)))
+      return causes
+    },
+    prune: (value) => pruneUnknown(schema, value, true),
+    applyDefaults: (value) => fill?.(value),
+    unknownFields: (value) => pruneUnknown(schema, value, false),
+    warnings: rules?.warnings ?? [],
+  }
+}
+
+function rulesOf(schema: Schema): Rules | undefined {
+  if (!hasRules(schema)) return undefined
+  const engine = findEngine()
+  if (engine === undefined) throw new Error('the schema has CEL rules and the engine is not loaded; use prepareSchema')
+  return compileRules(schema, engine)
+}
+
+/** With these violations the object has not the shape that rules rely on. */
+const BLOCKING: ReadonlySet<CauseReason> = new Set<CauseReason>([
+  'FieldValueNotSupported',
+  'FieldValueRequired',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+  'FieldValueTypeInvalid',
+])
+
+function isBlocking({ reason }: Cause): boolean {
+  return BLOCKING.has(reason)
+}
+
+const NOT_CHECKED: Cause = invalid(
+  '<nil>',
+  null,
+  'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+)

@@ -1,0 +1,67 @@
+/**
+ * Which strategy a built-in kind has. Most kinds differ in data only: whether they count generations, whether an update
+ * needs a resourceVersion, how their names look.
+ */
+import type { BuiltinKind } from '../builtin/builtin.ts'
+import { checkDns1035Label, checkPathSegment } from '../names.ts'
+import type { Strategy } from '../resource.ts'
+import { applyKindDefaults } from './defaults.ts'
+import { namespaceStrategy } from './namespace.ts'
+import { validateKind } from './validation.ts'
+
+/** Kinds whose spec changes are counted. */
+const counted = new Set([
+  'deployments.apps',
+  'replicasets.apps',
+  'daemonsets.apps',
+  'statefulsets.apps',
+  'ingresses.networking.k8s.io',
+  'ingressclasses.networking.k8s.io',
+  'networkpolicies.networking.k8s.io',
+  'endpointslices.discovery.k8s.io',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io',
+  'validatingwebhookconfigurations.admissionregistration.k8s.io',
+  'customresourcedefinitions.apiextensions.k8s.io',
+  'poddisruptionbudgets.policy',
+  'cronjobs.batch',
+  'jobs.batch',
+  'replicationcontrollers',
+  'priorityclasses.scheduling.k8s.io',
+  'pods',
+])
+
+/** Kinds whose update must name the version it is based on. */
+const conditional = new Set(['leases.coordination.k8s.io', 'customresourcedefinitions.apiextensions.k8s.io'])
+
+/** Kinds that a PUT creates. */
+const creatable = new Set([
+  'endpoints',
+  'events',
+  'events.events.k8s.io',
+  'limitranges',
+  'leases.coordination.k8s.io',
+  'services',
+  'roles.rbac.authorization.k8s.io',
+  'rolebindings.rbac.authorization.k8s.io',
+  'clusterroles.rbac.authorization.k8s.io',
+  'clusterrolebindings.rbac.authorization.k8s.io',
+])
+
+/** Kinds whose delete answers with the object. */
+const shown = new Set(['namespaces', 'services', 'pods', 'serviceaccounts', 'persistentvolumeclaims', 'persistentvolumes', 'resourcequotas', 'podtemplates'])
+
+export function builtinStrategy(kind: BuiltinKind): Strategy {
+  const id = kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`
+  const common: Strategy = {
+    hasGeneration: counted.has(id),
+    allowsUnconditionalUpdate: !conditional.has(id),
+    allowsCreateOnUpdate: creatable.has(id),
+    returnsDeletedObject: shown.has(id),
+    applyDefaults: (object) => applyKindDefaults(id, object),
+    validate: (object, old) => validateKind(id, object, old),
+  }
+  if (id === 'namespaces') return namespaceStrategy(common)
+  if (id === 'services') return { ...common, checkName: checkDns1035Label }
+  if (kind.group === 'rbac.authorization.k8s.io') return { ...common, checkName: checkPathSegment }
+  return common
+}

@@ -1,0 +1,43 @@
+/**
+ * Namespaces: born with the finalizer `kubernetes` in their spec, which holds them until their content is gone; the phase
+ * in their status tells the two states. Three of them cannot be deleted.
+ */
+import { checkLabel } from '../names.ts'
+import { type ApiObject, asStrings, getPath } from '../object-shape.ts'
+import type { Strategy } from '../resource.ts'
+import { forbidden } from '../status.ts'
+
+const immortal = new Set(['default', 'kube-system', 'kube-public'])
+const nameLabel = 'kubernetes.io/metadata.name'
+
+export const namespaceFinalizer = 'kubernetes'
+
+function label(object: ApiObject): void {
+  const { name = '', labels } = object.metadata
+  if (name !== '') object.metadata.labels = { ...labels, [nameLabel]: name }
+}
+
+export function namespaceStrategy(common: Strategy): Strategy {
+  return {
+    ...common,
+    checkName: checkLabel,
+    applyDefaults: label,
+    prepareForCreate(object) {
+      object['spec'] = { finalizers: [namespaceFinalizer] }
+      object['status'] = { phase: 'Active' }
+      label(object)
+    },
+    prepareForUpdate(object, old, context) {
+      label(object)
+      // Only the finalize subresource takes these away.
+      if (context.subresource !== 'finalize') object['spec'] = old['spec']
+      if (context.subresource !== 'status') object['status'] = old['status']
+    },
+    beforeDelete(object) {
+      const name = object.metadata.name ?? ''
+      if (immortal.has(name)) throw forbidden({ group: '', plural: 'namespaces' }, name, 'this namespace may not be deleted')
+    },
+    whenMarked: (object) => ({ ...object, status: { ...(object['status'] as object | undefined), phase: 'Terminating' } }),
+    isHeld: (object) => asStrings(getPath(object, 'spec', 'finalizers')).length > 0,
+  }
+}

@@ -1,0 +1,27 @@
+/** Carries the query counters of a zone over to the one that replaces it, for sets that are in both. */
+import { type Shard, u16, u32 } from '../zone-shard.ts'
+import type { Zone } from '../zone-table.ts'
+
+/** Shared shards keep their counters by themselves; only replaced ones are looked at, and in them only sets with questions. */
+export function carryHits(from: Zone, to: Zone): void {
+  const shared = new Set<Shard>(to.directory)
+  for (const shard of from.shards()) {
+    if (shard.hits === undefined || shared.has(shard)) continue
+    const { hits, data } = shard
+    shard.eachNode((node) => {
+      shard.eachSet(node, (set, type) => {
+        const count = hits[u16(data, set + 4)]!
+        if (count > 0) addHits(to, u32(data, node), shard.nameOf(node), type, count)
+      })
+    })
+  }
+}
+
+function addHits(zone: Zone, hash: number, name: Uint8Array, type: number, count: number): void {
+  const shard = zone.shardOf(hash)
+  const node = shard.find(hash, name, 0, name.length)
+  const set = node === -1 ? -1 : shard.findSet(node, type)
+  if (set === -1) return
+  const hits = (shard.hits ??= new Float64Array(shard.sets))
+  hits[u16(shard.data, set + 4)]! += count
+}

@@ -1,0 +1,62 @@
+/**
+ * Tells secondaries that a zone changed (RFC 1996): after each swap one NOTIFY per secondary, repeated with growing pauses
+ * until it is answered, `MAX_TRIES` times at most. A newer change replaces what is still being told.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { DnsClient } from '../client.ts'
+import { serverText } from '../client/udp-exchange.ts'
+import { DnsError } from '../error.ts'
+import type { Fqdn } from '../name.ts'
+import type { Secondary } from './policy.ts'
+import type { Keyring } from './signed.ts'
+
+const MAX_TRIES = 5
+const FIRST_PAUSE_MS = 1000
+
+export class Notifier {
+  readonly #client: DnsClient
+  readonly #keys: Keyring
+  readonly #onError: (error: Error) => void
+  readonly #running = new Map<string, { controller: AbortController; done: Promise<void> }>()
+
+  constructor(client: DnsClient, keys: Keyring, onError: (error: Error) => void) {
+    this.#client = client
+    this.#keys = keys
+    this.#onError = onError
+  }
+
+  /** Returns at once. */
+  notify(zone: Fqdn, secondaries: readonly Secondary[]): void {
+    for (const secondary of secondaries) {
+      const id = `${zone} ${serverText(secondary)}`
+      this.#running.get(id)?.controller.abort()
+      const controller = new AbortController()
+      const done = this.#tell(zone, secondary, controller.signal).finally(() => {
+        if (this.#running.get(id)?.controller === controller) this.#running.delete(id)
+      })
+      this.#running.set(id, { controller, done })
+    }
+  }
+
+  async #tell(zone: Fqdn, secondary: Secondary, signal: AbortSignal): Promise<void> {
+    const key = secondary.key === undefined ? undefined : this.#keys.get(secondary.key)
+    for (let attempt = 0; attempt < MAX_TRIES && !signal.aborted; attempt++) {
+      try {
+        await this.#client.notify({ server: secondary, zone, signal, ...(key === undefined ? {} : { key }) })
+        return
+      } catch (error) {
+        if (signal.aborted) return
+        if (!(error instanceof DnsError)) throw error
+        this.#onError(error)
+        if (error.code !== 'TIMEOUT' && error.code !== 'NETWORK') return
+      }
+      await sleep(FIRST_PAUSE_MS * 2 ** attempt, undefined, { signal, ref: false }).catch(() => {})
+    }
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.#running.values()]
+    for (const { controller } of all) controller.abort()
+    await Promise.all(all.map(async ({ done }) => done))
+  }
+}

@@ -1,0 +1,318 @@
+/**
+ * The authoritative server: zones in, sockets out.
+ *
+ * Flow: listeners (udp.ts, tcp.ts) → answer.ts → zone tables. `swap` replaces a zone whole between two packets; questions
+ * never wait and never see a mixture. Guarantees: no recursion; only zones it was given; UPDATE and transfers only signed and
+ * as the zone's policy allows. Caveat: updates change the zone in memory; `onUpdate` is where the owner makes them durable.
+ */
+import { createDnsClient } from '../client.ts'
+import { OPCODE, RCODE, rcodeName, TYPE, typeName } from '../codes.ts'
+import { DnsError } from '../error.ts'
+import { type Fqdn, fqdn, wireToFqdn } from '../name.ts'
+import { signMessage, type TsigKey } from '../tsig.ts'
+import { u16 } from '../zone-shard.ts'
+import type { Zone } from '../zone-table.ts'
+import { Answerer, type Counters, type Peer } from './answer.ts'
+import { CookieJar } from './cookie.ts'
+import { carryHits } from './hits.ts'
+import { Notifier } from './notify.ts'
+import type { ZonePolicy } from './policy.ts'
+import { type RateLimitOptions, RateLimiter } from './ratelimit.ts'
+import { Request } from './request.ts'
+import { authenticate, emptyAnswer, withoutTsig } from './signed.ts'
+import { listenTcp, type TcpListener } from './tcp.ts'
+import { planTransfer, transferMessages } from './transfer.ts'
+import { listenUdp, type UdpListener } from './udp.ts'
+import { handleUpdate } from './update.ts'
+import { ZoneIndex } from './zone-index.ts'
+
+export interface ListenAddress {
+  readonly address: string
+  /** 0: a free one, the same for UDP and TCP. */
+  readonly port: number
+}
+
+export interface DnsServerOptions {
+  readonly zones?: Iterable<Zone>
+  readonly listen: readonly ListenAddress[]
+  readonly keys?: readonly TsigKey[]
+  /** By origin; a zone without one gives nobody more than answers. */
+  readonly policies?: ReadonlyMap<Fqdn, ZonePolicy>
+  /** For zones that `policies` does not name. */
+  readonly defaultPolicy?: ZonePolicy
+  readonly rateLimit?: RateLimitOptions
+  readonly tcp?: { readonly idleMs?: number; readonly maxConnections?: number; readonly maxPerSource?: number }
+  /** 16 octets shared by replicas that answer on one address. @default random */
+  readonly cookieSecret?: Uint8Array
+  /** Most octets of a UDP answer. @default 1232 */
+  readonly maxUdpSize?: number
+  /** After an UPDATE changed a zone, before it is answered. */
+  readonly onUpdate?: (zone: Zone) => void
+  /** Failures that concern no single question: sockets, dynamic sets, notifications. */
+  readonly onError?: (error: unknown) => void
+  /** Milliseconds since 1970. @default Date.now */
+  readonly now?: () => number
+}
+
+export interface DnsServerCounters {
+  readonly queries: number
+  readonly answers: Readonly<Record<string, number>>
+  readonly truncated: number
+  readonly ignored: number
+  readonly limited: number
+  readonly failures: number
+  readonly updates: number
+  readonly transfers: number
+  readonly tcpConnections: number
+}
+
+export interface RecordSetHits {
+  readonly name: Fqdn
+  readonly type: string
+  readonly hits: number
+}
+
+export interface DnsServer {
+  readonly addresses: readonly ListenAddress[]
+  zones(): IterableIterator<Zone>
+  findZone(origin: Fqdn): Zone | undefined
+  /** Serves this zone from the next packet on, instead of the one with the same origin. */
+  swap(zone: Zone): void
+  remove(origin: Fqdn): void
+  counters(): DnsServerCounters
+  /** Questions answered from each record set since the zone is served; sets nobody asked for are left out. */
+  hits(origin: Fqdn): RecordSetHits[]
+  /** Settles when all sockets are closed. */
+  close(): Promise<void>
+}
+
+const NO_POLICY: ZonePolicy = {}
+
+class Server {
+  readonly index = new ZoneIndex()
+  readonly totals: Counters = { queries: 0, answers: new Float64Array(24), truncated: 0, ignored: 0, failures: 0 }
+  readonly limiter: RateLimiter
+  readonly answerer: Answerer
+  updates = 0
+  transfers = 0
+  readonly #options: DnsServerOptions
+  readonly #keys: ReadonlyMap<Fqdn, TsigKey>
+  readonly #client = createDnsClient({ tries: 1 })
+  readonly #notifier: Notifier
+  readonly #request = new Request()
+
+  constructor(options: DnsServerOptions) {
+    this.#options = options
+    this.#keys = new Map(options.keys?.map((key) => [key.name, key]))
+    this.limiter = new RateLimiter(options.rateLimit)
+    this.#notifier = new Notifier(this.#client, this.#keys, (error) => this.report(error))
+    const shared = {
+      zones: this.index,
+      counters: this.totals,
+      cookies: new CookieJar(options.cookieSecret),
+      now: () => this.seconds(),
+      ...(options.maxUdpSize === undefined ? {} : { maxUdpSize: options.maxUdpSize }),
+      onFailure: (error: unknown) => this.report(error),
+    }
+    const inner = new Answerer({ ...shared, special: () => undefined })
+    this.answerer = new Answerer({ ...shared, special: (request, peer) => this.#special(request, peer, inner) })
+    for (const zone of options.zones ?? []) this.index.set(zone)
+  }
+
+  now(): number {
+    return (this.#options.now ?? Date.now)()
+  }
+
+  seconds(): number {
+    return Math.floor(this.now() / 1000)
+  }
+
+  report(error: unknown): void {
+    this.#options.onError?.(error)
+  }
+
+  policyOf(origin: Fqdn): ZonePolicy {
+    return this.#options.policies?.get(origin) ?? this.#options.defaultPolicy ?? NO_POLICY
+  }
+
+  findZone(origin: Fqdn): Zone | undefined {
+    return this.index.get(origin)
+  }
+
+  swap(zone: Zone): void {
+    const before = this.index.set(zone)
+    if (before === zone) return
+    if (before !== undefined) carryHits(before, zone)
+    if (before?.serial !== zone.serial) this.#notifier.notify(zone.origin, this.policyOf(zone.origin).secondaries ?? [])
+  }
+
+  /** UPDATE, NOTIFY, and questions with a signature. */
+  #special(request: Request, peer: Peer, inner: Answerer): Uint8Array | undefined {
+    const auth = authenticate(request, this.#keys, this.seconds())
+    if (auth.kind === 'refused') return auth.answer
+    const key = auth.kind === 'signed' ? auth.key : undefined
+    const answer = this.#unsignedAnswer(request, peer, inner, key)
+    if (answer === undefined || auth.kind === 'unsigned') return answer
+    return signMessage(answer, auth.key, this.seconds(), { previousMac: auth.record.mac }).bytes
+  }
+
+  #unsignedAnswer(request: Request, peer: Peer, inner: Answerer, key: TsigKey | undefined): Uint8Array | undefined {
+    switch (request.opcode) {
+      case OPCODE.UPDATE:
+        return emptyAnswer(request, this.#update(request.bytes.subarray(0, request.length), key))
+      case OPCODE.NOTIFY:
+        return emptyAnswer(request, this.#notified(request))
+      default: {
+        const query = withoutTsig(request)
+        const out = Buffer.allocUnsafe(65_535)
+        const length = inner.answer(query, query.length, peer, out, 0)
+        return length === 0 ? undefined : out.subarray(0, length)
+      }
+    }
+  }
+
+  #update(bytes: Uint8Array, key: TsigKey | undefined): number {
+    return handleUpdate(
+      {
+        findZone: (origin) => this.index.get(origin),
+        policyOf: (origin) => this.policyOf(origin),
+        swap: (zone) => {
+          this.#options.onUpdate?.(zone)
+          this.updates++
+          this.swap(zone)
+        },
+      },
+      bytes,
+      key,
+    )
+  }
+
+  /** We are primary for all we serve: nobody has to tell us (RFC 1996 §3.10). */
+  #notified(request: Request): number {
+    if (request.questionEnd === 0) return RCODE.FORMERR
+    return this.index.get(wireToFqdn(request.name)) === undefined ? RCODE.NOTAUTH : RCODE.REFUSED
+  }
+
+  /** The messages of a transfer, or of its refusal; undefined when the question is none. */
+  transfer(query: Buffer, _peer: Peer): Iterable<Buffer> | undefined {
+    const request = this.#request
+    if (request.parse(query, query.length) !== RCODE.NOERROR || request.opcode !== OPCODE.QUERY) return undefined
+    if ((request.type !== TYPE.AXFR && request.type !== TYPE.IXFR) || request.tsigAt === 0) return undefined
+    const auth = authenticate(request, this.#keys, this.seconds())
+    if (auth.kind === 'refused') return [Buffer.from(auth.answer)]
+    if (auth.kind === 'unsigned') return undefined
+    const plan = planTransfer(query, ({ questions }) => this.index.get(fqdn(questions[0]!.name)))
+    const isAllowed =
+      typeof plan !== 'number' && this.policyOf(plan.zone.origin).transferKeys?.includes(auth.key.name) === true
+    if (typeof plan === 'number' || !isAllowed) {
+      const rcode = typeof plan === 'number' ? plan : RCODE.REFUSED
+      return [
+        signMessage(emptyAnswer(request, rcode), auth.key, this.seconds(), { previousMac: auth.record.mac }).bytes,
+      ]
+    }
+    this.transfers++
+    return transferMessages(plan.zone, plan.message, plan.isCurrent, auth.key, auth.record.mac, () => this.seconds())
+  }
+
+  hits(origin: Fqdn): RecordSetHits[] {
+    const list: RecordSetHits[] = []
+    for (const shard of this.index.get(origin)?.shards() ?? []) {
+      const { hits, data } = shard
+      if (hits === undefined) continue
+      shard.eachNode((node) => {
+        shard.eachSet(node, (set, type) => {
+          const count = hits[u16(data, set + 4)]!
+          if (count > 0) list.push({ name: wireToFqdn(shard.nameOf(node)), type: typeName(type), hits: count })
+        })
+      })
+    }
+    return list
+  }
+
+  async close(): Promise<void> {
+    await this.#notifier.close()
+    await this.#client.close()
+  }
+}
+
+interface Listeners {
+  readonly udp: UdpListener
+  readonly tcp: TcpListener
+}
+
+/** Free ports for UDP need not be free for TCP: with port 0 another pair is tried. */
+const PORT_TRIES = 20
+
+async function listenBoth(
+  server: Server,
+  options: DnsServerOptions,
+  { address, port }: ListenAddress,
+): Promise<Listeners> {
+  const onError = (error: Error) => server.report(error)
+  for (let attempt = 1; ; attempt++) {
+    const udp = await listenUdp({
+      address,
+      port,
+      answerer: server.answerer,
+      limiter: server.limiter,
+      now: () => server.now(),
+      onError,
+    })
+    try {
+      const transfer = (query: Buffer, peer: Peer) => server.transfer(query, peer)
+      const tcp = await listenTcp({
+        ...options.tcp,
+        address,
+        port: udp.port,
+        answerer: server.answerer,
+        transfer,
+        onError,
+      })
+      return { udp, tcp }
+    } catch (error) {
+      await udp.close()
+      if (port !== 0 || attempt === PORT_TRIES) throw error
+    }
+  }
+}
+
+/** Resolves when every address answers; rejects with NETWORK, and nothing left open, when one cannot be bound. */
+export async function createDnsServer(options: DnsServerOptions): Promise<DnsServer> {
+  const server = new Server(options)
+  const listeners: Listeners[] = []
+  const close = async () => {
+    await Promise.all(listeners.flatMap(({ udp, tcp }) => [udp.close(), tcp.close()]))
+    await server.close()
+  }
+  for (const listen of options.listen) {
+    try {
+      listeners.push(await listenBoth(server, options, listen))
+    } catch (cause) {
+      await close()
+      const why = cause instanceof Error ? cause.message : String(cause)
+      throw new DnsError('NETWORK', `cannot listen on ${listen.address} port ${listen.port}: ${why}`, { cause })
+    }
+  }
+  return {
+    addresses: listeners.map(({ udp }) => ({ address: udp.address, port: udp.port })),
+    zones: () => server.index.values(),
+    findZone: (origin) => server.findZone(origin),
+    swap: (zone) => server.swap(zone),
+    remove: (origin) => void server.index.delete(origin),
+    counters: () => ({
+      queries: server.totals.queries,
+      answers: Object.fromEntries(
+        [...server.totals.answers].flatMap((count, rcode) => (count === 0 ? [] : [[rcodeName(rcode), count]])),
+      ),
+      truncated: server.totals.truncated,
+      ignored: server.totals.ignored,
+      limited: server.limiter.limited,
+      failures: server.totals.failures,
+      updates: server.updates,
+      transfers: server.transfers,
+      tcpConnections: listeners.reduce((sum, { tcp }) => sum + tcp.connections(), 0),
+    }),
+    hits: (origin) => server.hits(origin),
+    close,
+  }
+}

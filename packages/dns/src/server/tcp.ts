@@ -1,0 +1,209 @@
+/**
+ * The TCP side of a server: pipelined questions, transfers, and limits against those who hold connections for nothing.
+ *
+ * A connection lives while whole messages come: `idleMs` after the last one it is closed, however many single octets drip in.
+ * Over the limits (all, per source) the connection that has been quiet longest goes, so a newcomer is always let in. A peer
+ * that does not read its answers is not read from, and then falls to the same clock.
+ */
+import { createServer, type Server, type Socket } from 'node:net'
+import { isIPv6 } from 'node:net'
+import { Deframer, frame } from '../client/tcp-stream.ts'
+import type { Answerer, Peer } from './answer.ts'
+
+export interface TcpOptions {
+  readonly address: string
+  readonly port: number
+  readonly answerer: Answerer
+  /** The messages of a transfer when the question is one, else undefined. */
+  readonly transfer: (query: Buffer, peer: Peer) => Iterable<Buffer> | undefined
+  /** @default 10000 */
+  readonly idleMs?: number
+  /** @default 1000 */
+  readonly maxConnections?: number
+  /** @default 100 */
+  readonly maxPerSource?: number
+  readonly onError: (error: Error) => void
+}
+
+export interface TcpListener {
+  readonly address: string
+  readonly port: number
+  readonly connections: () => number
+  close(): Promise<void>
+}
+
+/** Unsent octets at which a connection is no longer read from. */
+const HIGH_WATER = 262_144
+const SWEEP_MS = 1000
+
+interface Connection {
+  readonly socket: Socket
+  readonly source: string
+  readonly deframer: Deframer
+  activeAt: number
+  /** Deals with the messages received so far; new ones wait. */
+  isBusy: boolean
+}
+
+class Listener {
+  readonly #options: TcpOptions
+  readonly #idleMs: number
+  readonly #scratch = Buffer.allocUnsafeSlow(65_537)
+  /** In the order of last activity: the first is the one to go. */
+  readonly #connections = new Set<Connection>()
+  readonly #bySource = new Map<string, Set<Connection>>()
+
+  constructor(options: TcpOptions) {
+    this.#options = options
+    this.#idleMs = options.idleMs ?? 10_000
+  }
+
+  get size(): number {
+    return this.#connections.size
+  }
+
+  accept(socket: Socket): void {
+    const source = socket.remoteAddress
+    if (source === undefined) {
+      socket.destroy()
+      return
+    }
+    const connection: Connection = {
+      socket,
+      source,
+      deframer: new Deframer(),
+      activeAt: performance.now(),
+      isBusy: false,
+    }
+    socket.setNoDelay(true)
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => this.#forget(connection))
+    socket.on('data', (chunk) => {
+      connection.deframer.push(chunk)
+      void this.#serve(connection)
+    })
+    const siblings = this.#bySource.get(source) ?? new Set()
+    this.#bySource.set(source, siblings)
+    if (siblings.size >= (this.#options.maxPerSource ?? 100)) this.#evict(siblings)
+    else if (this.#connections.size >= (this.#options.maxConnections ?? 1000)) this.#evict(this.#connections)
+    siblings.add(connection)
+    this.#connections.add(connection)
+  }
+
+  #evict(among: Set<Connection>): void {
+    const [quietest] = among
+    if (quietest === undefined) return
+    this.#forget(quietest)
+    quietest.socket.destroy()
+  }
+
+  #forget(connection: Connection): void {
+    this.#connections.delete(connection)
+    const siblings = this.#bySource.get(connection.source)
+    siblings?.delete(connection)
+    if (siblings?.size === 0) this.#bySource.delete(connection.source)
+  }
+
+  #touch(connection: Connection): void {
+    connection.activeAt = performance.now()
+    const siblings = this.#bySource.get(connection.source)
+    if (siblings?.delete(connection) !== true) return
+    siblings.add(connection)
+    this.#connections.delete(connection)
+    this.#connections.add(connection)
+  }
+
+  async #serve(connection: Connection): Promise<void> {
+    if (connection.isBusy) return
+    connection.isBusy = true
+    const { socket, deframer } = connection
+    const peer: Peer = { address: connection.source, port: socket.remotePort ?? 0, transport: 'tcp' }
+    socket.cork()
+    for (let query = deframer.next(); query !== undefined && !socket.destroyed; query = deframer.next()) {
+      this.#touch(connection)
+      const transfer = this.#options.transfer(query, peer)
+      if (transfer !== undefined) {
+        socket.uncork()
+        for (const message of transfer) await this.#write(connection, frame(message))
+        socket.cork()
+        continue
+      }
+      const length = this.#options.answerer.answer(query, query.length, peer, this.#scratch, 2)
+      // What deserves no answer (RFC 7766 §8: garbage) ends the connection.
+      if (length === 0) {
+        socket.destroy()
+        return
+      }
+      this.#scratch.writeUInt16BE(length, 0)
+      await this.#write(connection, Buffer.from(this.#scratch.subarray(0, length + 2)))
+    }
+    socket.uncork()
+    connection.isBusy = false
+  }
+
+  /** Waits while the peer is slow to read; the sweep ends a wait that is too long. */
+  async #write(connection: Connection, bytes: Buffer): Promise<void> {
+    const { socket } = connection
+    socket.write(bytes)
+    if (socket.writableLength < HIGH_WATER || socket.destroyed) return
+    socket.uncork()
+    socket.pause()
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        socket.off('drain', done)
+        socket.off('close', done)
+        resolve()
+      }
+      socket.on('drain', done)
+      socket.on('close', done)
+    })
+    this.#touch(connection)
+    socket.resume()
+    socket.cork()
+  }
+
+  sweep(): void {
+    const limit = performance.now() - this.#idleMs
+    for (const connection of this.#connections) {
+      if (connection.activeAt > limit) return
+      this.#forget(connection)
+      connection.socket.destroy()
+    }
+  }
+
+  destroyAll(): void {
+    for (const { socket } of this.#connections) socket.destroy()
+  }
+}
+
+export async function listenTcp(options: TcpOptions): Promise<TcpListener> {
+  const listener = new Listener(options)
+  const server = createServer({ allowHalfOpen: false }, (socket) => listener.accept(socket))
+  await listen(server, options)
+  server.on('error', options.onError)
+  const sweep = setInterval(() => listener.sweep(), SWEEP_MS)
+  sweep.unref()
+  const bound = server.address() as { address: string; port: number }
+  return {
+    address: bound.address,
+    port: bound.port,
+    connections: () => listener.size,
+    async close() {
+      clearInterval(sweep)
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        listener.destroyAll()
+      })
+    },
+  }
+}
+
+async function listen(server: Server, { address, port }: TcpOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host: address, port, ipv6Only: isIPv6(address), backlog: 1024 }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}

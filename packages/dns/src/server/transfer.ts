@@ -1,0 +1,94 @@
+/**
+ * AXFR to secondaries (RFC 5936): TCP, signed, only for keys the zone's policy names. The zone is immutable, so a transfer is
+ * consistent whatever is swapped meanwhile; messages are made one by one as the connection takes them. IXFR is answered in
+ * the form of AXFR, or by the SOA alone when the client is up to date (RFC 1995 §4).
+ */
+import { CLASS, RCODE, TYPE } from '../codes.ts'
+import { DnsError } from '../error.ts'
+import { decodeMessage, FLAG, type Message } from '../message.ts'
+import { fqdn } from '../name.ts'
+import { isNewer, serialOf } from '../soa.ts'
+import { signMessage, type TsigKey } from '../tsig.ts'
+import { WireWriter } from '../wire.ts'
+import type { PackedSet } from '../zone-shard.ts'
+import type { Zone } from '../zone-table.ts'
+import { writeSet } from './answer.ts'
+
+/** Octets of records after which a message is sent. One set may go beyond; with TSIG it still fits 65 535. */
+const FILL = 16_384
+const ROOM = 65_000
+
+/** What to transfer, or the rcode of the refusal. */
+export function planTransfer(
+  bytes: Uint8Array,
+  zones: (message: Message) => Zone | undefined,
+): { zone: Zone; isCurrent: boolean; message: Message } | number {
+  const message = decodeMessage(bytes)
+  if (message instanceof DnsError) return RCODE.FORMERR
+  const zone = zones(message)
+  if (zone === undefined) return RCODE.NOTAUTH
+  const [known] = message.authorities
+  const isCurrent =
+    message.questions[0]!.type === TYPE.IXFR &&
+    known?.type === TYPE.SOA &&
+    fqdn(known.name) === zone.origin &&
+    !isNewer(zone.serial, serialOf(known.data))
+  return { zone, isCurrent, message }
+}
+
+/** Sets in transfer order: SOA, the others, SOA. */
+function* ordered(zone: Zone, isCurrent: boolean): Generator<{ name: Uint8Array; set: PackedSet }> {
+  const soa = { name: zone.originWire, set: zone.findPacked(zone.originWire, TYPE.SOA)! }
+  yield soa
+  if (isCurrent) return
+  for (const entry of zone.packedSets()) if (entry.set.type !== TYPE.SOA && entry.set.records > 0) yield entry
+  yield soa
+}
+
+/** The messages of a transfer, each signed with the chain of RFC 8945 §5.3.1. Dynamic sets have no data to give. */
+export function* transferMessages(
+  zone: Zone,
+  request: Message,
+  isCurrent: boolean,
+  key: TsigKey,
+  requestMac: Uint8Array,
+  now: () => number,
+): Generator<Buffer> {
+  const out = new WireWriter(FILL * 2)
+  const question = request.questions[0]!
+  let previousMac = requestMac
+  let isContinued = false
+  let records = 0
+  const begin = () => {
+    out.reset()
+    out.u16(request.id)
+    out.u16(FLAG.QR | FLAG.AA)
+    out.u16(isContinued ? 0 : 1)
+    out.u32(0)
+    out.u16(0)
+    if (!isContinued) {
+      out.name(zone.originWire)
+      out.u16(question.type)
+      out.u16(CLASS.IN)
+    }
+    records = 0
+  }
+  const end = (): Buffer => {
+    const message = out.finish()
+    message.writeUInt16BE(records, 6)
+    const signed = signMessage(message, key, now(), { previousMac, isContinued })
+    previousMac = signed.mac
+    isContinued = true
+    return signed.bytes
+  }
+  begin()
+  for (const { name, set } of ordered(zone, isCurrent)) {
+    if (records > 0 && (out.at > FILL || out.at + set.body.length + set.records * name.length > ROOM)) {
+      yield end()
+      begin()
+    }
+    writeSet({ owner: name, set }, out)
+    records += set.records
+  }
+  yield end()
+}

@@ -1,0 +1,102 @@
+/**
+ * The UDP side of a server: one socket, answers written into slabs that are never reused, since a send that the kernel cannot
+ * take at once keeps a reference to its octets.
+ */
+import { createSocket, type Socket } from 'node:dgram'
+import type { LookupFunction } from 'node:net'
+import { isIPv6 } from 'node:net'
+import type { Answerer, Peer } from './answer.ts'
+import type { RateLimiter } from './ratelimit.ts'
+
+export interface UdpListener {
+  readonly address: string
+  readonly port: number
+  close(): Promise<void>
+}
+
+export interface UdpOptions {
+  readonly address: string
+  readonly port: number
+  readonly answerer: Answerer
+  readonly limiter: RateLimiter
+  /** Milliseconds. */
+  readonly now: () => number
+  readonly onError: (error: Error) => void
+}
+
+/** Peers come as addresses: no resolver must be asked, which Node's default would do for each answer. */
+const noLookup = ((host: string, _options: unknown, done: (error: null, address: string, family: number) => void) => {
+  done(null, host, isIPv6(host) ? 6 : 4)
+}) as unknown as LookupFunction
+
+const SLAB = 65_536
+const MAX_ANSWER = 4096
+/** Asked of the kernel, which grants what its limit allows: room for a burst while JavaScript collects garbage. */
+const BUFFER = 4 << 20
+
+export async function listenUdp(options: UdpOptions): Promise<UdpListener> {
+  const { answerer, limiter, now } = options
+  const socket = createSocket({
+    type: isIPv6(options.address) ? 'udp6' : 'udp4',
+    ipv6Only: isIPv6(options.address),
+    lookup: noLookup,
+    recvBufferSize: BUFFER,
+    sendBufferSize: BUFFER,
+  })
+  let slab = Buffer.allocUnsafeSlow(SLAB)
+  let at = 0
+  const peer = { address: '', port: 0, transport: 'udp' as const }
+  socket.on('message', (query, source) => {
+    if (source.port === 0) return
+    if (at + MAX_ANSWER > SLAB) {
+      slab = Buffer.allocUnsafeSlow(SLAB)
+      at = 0
+    }
+    peer.address = source.address
+    peer.port = source.port
+    const length = answerLimited(answerer, limiter, query, peer, slab, at, now())
+    if (length === 0) return
+    socket.send(slab, at, length, source.port, source.address)
+    at += length
+  })
+  await bind(socket, options)
+  socket.on('error', options.onError)
+  const { address, port } = socket.address()
+  return {
+    address,
+    port,
+    close: async () => new Promise((resolve) => socket.close(() => resolve())),
+  }
+}
+
+/** The answer's length after rate limiting; 0 for none. */
+function answerLimited(
+  answerer: Answerer,
+  limiter: RateLimiter,
+  query: Buffer,
+  peer: Peer,
+  slab: Buffer,
+  at: number,
+  now: number,
+): number {
+  const prefix = limiter.prefixOf(peer.address, now)
+  if (prefix.isExempt) return answerer.answer(query, query.length, peer, slab, at)
+  let verdict = limiter.admit(prefix, query.length, now)
+  if (verdict === 'answer' || answerer.hasCookie(query, query.length, peer)) {
+    const length = answerer.answer(query, query.length, peer, slab, at)
+    if (length === 0 || answerer.hasValidCookie) return length
+    verdict = limiter.confirm(prefix, answerer.kind, query.length, length, now)
+    if (verdict === 'answer') return length
+  }
+  return verdict === 'drop' ? 0 : answerer.truncated(query, query.length, peer, slab, at)
+}
+
+async function bind(socket: Socket, { address, port }: UdpOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject)
+    socket.bind({ address, port, exclusive: true }, () => {
+      socket.off('error', reject)
+      resolve()
+    })
+  })
+}

@@ -1,0 +1,168 @@
+/**
+ * The writes of a reconcile: server-side apply by default, behind the write fence, and only when something would change.
+ *
+ * Guarantees: nothing is sent once leadership is lost or the reconcile was stopped, however late its code wakes up; an
+ * apply or status that would change nothing is not sent (apply.ts); a delete is decided on a live read and carries its
+ * uid and resourceVersion, so a stale cache never deletes what was changed or recreated since.
+ */
+import { judgeApply, learnDefaults } from './apply.ts'
+import type { Client, DeleteOptions } from './client.ts'
+import type { Cluster } from './cluster.ts'
+import type { DefaultBook } from './default-book.ts'
+import { NotFound, NotSynced } from './errors.ts'
+import type { WriteFence } from './lease.ts'
+import { keyOf, type Immutable, type Kind, type Obj } from './object.ts'
+
+/** What `ctx.status` writes; kinds without a typed status take any. */
+export type StatusOf<T extends Obj> = T extends { status?: infer S } ? NonNullable<S> : Record<string, unknown>
+
+export interface Writer {
+  /**
+   * Server-side apply of what we want to own, and nothing else. Returns the object as it then is.
+   * @param options `force` takes fields over from other managers. @default true
+   */
+  apply<T extends Obj>(kind: Kind<T>, intent: T | Immutable<T>, options?: { force?: boolean }): Promise<Immutable<T>>
+  /** Server-side apply of the status of this very object. Rejects with `Conflict` when it was recreated. */
+  status<T extends Obj>(
+    kind: Kind<T>,
+    of: Immutable<T>,
+    status: StatusOf<T> | Immutable<StatusOf<T>>,
+  ): Promise<Immutable<T>>
+  /**
+   * Deletes this very object: nothing happens when it is gone, recreated, or being deleted already.
+   * @param options `when` judges the object as the server has it now. @default always
+   */
+  delete<T extends Obj>(
+    kind: Kind<T>,
+    of: Immutable<T>,
+    options?: {
+      when?: (live: Immutable<T>) => boolean
+      propagationPolicy?: NonNullable<DeleteOptions['propagationPolicy']>
+    },
+  ): Promise<void>
+}
+
+export interface WriterDeps {
+  cluster: Cluster
+  /** Of this process; the same in every version of it, or the new one removes nothing the old one wrote. */
+  fieldManager: string
+  fence: WriteFence
+  defaults: DefaultBook
+  signal: AbortSignal
+}
+
+export function createWriter({ cluster, fieldManager, fence, defaults, signal }: WriterDeps): Writer {
+  const { informers } = cluster
+  const client = fencedClient(cluster.client, fence, signal)
+
+  async function applyUnlessSame<T extends Obj>(
+    kind: Kind<T>,
+    intent: T | Immutable<T>,
+    options: { force?: boolean; subresource?: string },
+  ): Promise<Immutable<T>> {
+    const { force = true, subresource } = options
+    const want = withoutEmptyMaps(intent)
+    const live = findCached(kind, want)
+    const fields = live === undefined ? undefined : informers.ownFields(kind, keyOf(want), fieldManager, subresource)
+    const verdict = judgeApply({ kind, fields, want, live, defaults })
+    if (verdict.noop && live !== undefined) return live
+    const written = await client.apply(kind, want as T, {
+      force,
+      fieldManager,
+      ...(subresource === undefined ? {} : { subresource }),
+    })
+    learnDefaults(defaults, kind, want, written, fieldManager, subresource)
+    return written as Immutable<T>
+  }
+
+  function findCached<T extends Obj>(kind: Kind<T>, of: Immutable<Obj>): Immutable<T> | undefined {
+    try {
+      return informers.get(kind, keyOf(of))
+    } catch (error) {
+      // A kind nobody watches: what is live is unknown, so the server decides.
+      if (error instanceof NotSynced) return undefined
+      throw error
+    }
+  }
+
+  return {
+    apply: async (kind, intent, options = {}) => {
+      refuseWhenStopped(fence, signal)
+      return await applyUnlessSame(kind, intent, options)
+    },
+    async status(kind, of, status) {
+      refuseWhenStopped(fence, signal)
+      const { name, namespace, uid } = of.metadata
+      const metadata = {
+        name,
+        ...(namespace === undefined ? {} : { namespace }),
+        ...(uid === undefined ? {} : { uid }),
+      }
+      return await applyUnlessSame(kind, { metadata, status } as never, { subresource: 'status' })
+    },
+    async delete(kind, of, { when = () => true, propagationPolicy } = {}) {
+      refuseWhenStopped(fence, signal)
+      const key = keyOf(of)
+      const live = await client.find(kind, key)
+      if (live === undefined || live.metadata.uid !== of.metadata.uid) return
+      if (live.metadata.deletionTimestamp !== undefined || !when(live as never)) return
+      const { uid, resourceVersion } = live.metadata
+      const precondition = {
+        ...(uid === undefined ? {} : { uid }),
+        ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      }
+      try {
+        await client.delete(kind, key, {
+          precondition,
+          ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+        })
+      } catch (error) {
+        if (!(error instanceof NotFound)) throw error
+      }
+    },
+  }
+}
+
+function refuseWhenStopped(fence: WriteFence, signal: AbortSignal): void {
+  signal.throwIfAborted()
+  fence.check()
+}
+
+/** The client as a reconcile may use it: every call ends with the reconcile, every write asks the fence first. */
+export function fencedClient(client: Client, fence: WriteFence, signal: AbortSignal): Client {
+  const guard = <O extends { signal?: AbortSignal }>(options: O | undefined): O & { signal: AbortSignal } => {
+    refuseWhenStopped(fence, signal)
+    return { ...(options as O), signal: options?.signal ?? signal }
+  }
+  const read = <O extends { signal?: AbortSignal }>(options: O | undefined): O & { signal: AbortSignal } => {
+    signal.throwIfAborted()
+    return { ...(options as O), signal: options?.signal ?? signal }
+  }
+  return {
+    get: async (kind, key, options) => await client.get(kind, key, read(options)),
+    find: async (kind, key, options) => await client.find(kind, key, read(options)),
+    list: async (kind, options) => await client.list(kind, read(options)),
+    watch: (kind, options) => client.watch(kind, read(options)),
+    create: async (kind, object, options) => await client.create(kind, object, guard(options)),
+    update: async (kind, object, options) => await client.update(kind, object, guard(options)),
+    updateStatus: async (kind, object, options) => await client.updateStatus(kind, object, guard(options)),
+    apply: async (kind, intent, options) => await client.apply(kind, intent, guard(options)),
+    patch: async (kind, key, type, patch, options) => await client.patch(kind, key, type, patch, guard(options)),
+    delete: async (kind, key, options) => await client.delete(kind, key, guard(options)),
+    deleteCollection: async (kind, options) => await client.deleteCollection(kind, guard(options)),
+    request: async (request) => {
+      return await client.request(request.method === 'GET' ? read(request) : guard(request))
+    },
+  }
+}
+
+/** An empty `labels` or `annotations` moves the resourceVersion on every apply, and says nothing. */
+function withoutEmptyMaps<T extends Obj>(intent: T | Immutable<T>): Immutable<T> {
+  const { labels, annotations, ...rest } = intent.metadata
+  const metadata = { ...rest, ...(isEmpty(labels) ? {} : { labels }), ...(isEmpty(annotations) ? {} : { annotations }) }
+  return { ...intent, metadata } as Immutable<T>
+}
+
+function isEmpty(map: object | undefined): boolean {
+  return map === undefined || Object.keys(map).length === 0
+}

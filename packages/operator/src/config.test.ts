@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest'
+import { CONFIG_API_VERSION, type ConfigInputs, listSettings, loadConfig, valueAt } from './config.ts'
+import { publishOptions } from './publish/config.ts'
+import { unified } from './publish/options.ts'
+import { wildcardOptions } from './wildcard/config.ts'
+import { wildcardDefaults } from './wildcard/options.ts'
+
+const head = `apiVersion: ${CONFIG_API_VERSION}\nkind: ManagerConfiguration\n`
+
+function load(inputs: ConfigInputs) {
+  const result = loadConfig(inputs)
+  if (!result.ok) throw new Error(result.faults.join('; '))
+  return result
+}
+
+describe('the configuration of the manager', () => {
+  it('without anything observes, and publishes as `seamark run` does', () => {
+    const { config } = load({})
+    expect(config.mode).toBe('observe')
+    expect(publishOptions(config.publish)).toEqual(unified)
+    expect(wildcardOptions(config.wildcard)).toEqual(wildcardDefaults)
+  })
+
+  it('flags win over the environment, the environment over the file, the file over defaults', () => {
+    const file = `${head}mode: enforce\npublish:\n  namePrefix: file-\n  ingressClassName: file\n  prune: false\n`
+    const env = {
+      SEAMARK_PUBLISH_NAME_PREFIX: 'env-',
+      SEAMARK_PUBLISH_INGRESS_CLASS_NAME: 'env',
+      SEAMARK_WILDCARD_ZONE: '',
+    }
+    const { config, origins } = load({ file, env, flags: { 'publish-name-prefix': 'flag-' } })
+    expect(config).toMatchObject({
+      mode: 'enforce',
+      publish: { namePrefix: 'flag-', ingressClassName: 'env', prune: false },
+    })
+    expect(
+      ['publish.namePrefix', 'publish.ingressClassName', 'publish.prune', 'wildcard.zone'].map((path) =>
+        origins.get(path),
+      ),
+    ).toEqual(['flag', 'environment', 'file', 'default'])
+  })
+
+  it('reads lists, switches, numbers and durations from text', () => {
+    const env = {
+      SEAMARK_PUBLISH_SOURCES: 'HTTPProxy, Ingress',
+      SEAMARK_PUBLISH_PRUNE: 'false',
+      SEAMARK_WILDCARD_TTL: '30',
+      SEAMARK_WILDCARD_REMOVAL_DELAY: '1m30s',
+    }
+    const { config } = load({ env })
+    expect(config.publish).toMatchObject({ sources: ['HTTPProxy', 'Ingress'], prune: false })
+    expect(wildcardOptions(config.wildcard)).toMatchObject({ ttlSeconds: 30, removalDelayMs: 90_000 })
+  })
+
+  it.each([
+    ['publish.prun', `${head}publish:\n  prun: true\n`],
+    ['apiVersion', 'mode: enforce\n'],
+    ['apiVersion', `apiVersion: v2\nkind: ManagerConfiguration\n`],
+    ['mapping', '- a\n'],
+    ['configuration', 'a: [\n'],
+    ['wildcard.removalDelay', `${head}wildcard:\n  removalDelay: soon\n`],
+    ['wildcard.nodeSelector', `${head}wildcard:\n  nodeSelector: a b\n`],
+    ['publish.services.0.service', `${head}publish:\n  services: [{service: lb}]\n`],
+  ])('names what is wrong: %s', (word, file) => {
+    const result = loadConfig({ file })
+    expect(result.ok).toBe(false)
+    if (!result.ok) expect(result.faults.join('\n')).toContain(word.split('.').at(-1))
+  })
+
+  it('a document never reaches the prototype', () => {
+    expect(loadConfig({ file: `${head}__proto__: {mode: enforce}\n` }).ok).toBe(false)
+    expect({}).not.toHaveProperty('mode')
+  })
+
+  it('refuses a flag that is no value of its kind', () => {
+    expect(loadConfig({ flags: { 'publish-prune': 'perhaps' } })).toMatchObject({ ok: false })
+    expect(loadConfig({ env: { SEAMARK_WILDCARD_TTL: 'x' } })).toMatchObject({ ok: false })
+  })
+
+  it('every setting has a flag, a variable and a value of its own', () => {
+    const settings = listSettings()
+    const { config } = load({})
+    expect(new Set(settings.map(({ flag }) => flag)).size).toBe(settings.length)
+    for (const { path } of settings) expect(valueAt(config, path)).toBeDefined()
+    expect(settings.find(({ path }) => path === 'publish.hostnameTargets')).toEqual({
+      path: 'publish.hostnameTargets',
+      flag: 'publish-hostname-targets',
+      variable: 'SEAMARK_PUBLISH_HOSTNAME_TARGETS',
+      shape: 'switch',
+    })
+  })
+})

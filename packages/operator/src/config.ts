@@ -1,0 +1,193 @@
+/**
+ * The manager's configuration: one versioned document, merged from defaults, a file, the environment and flags, later ones
+ * winning, each value remembering where it came from.
+ *
+ * A leaf `publish.hostnameTargets` is the flag `--publish-hostname-targets` and the variable `SEAMARK_PUBLISH_HOSTNAME_TARGETS`.
+ * Lists of objects (services, providers) are set in the file only. Unknown keys are errors: a typo must not switch off a guard.
+ */
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { PublishConfig } from './publish/config.ts'
+import { WildcardConfig } from './wildcard/config.ts'
+
+export const CONFIG_API_VERSION = 'config.seamark.io/v1alpha1'
+
+export const ManagerConfiguration = z.strictObject({
+  apiVersion: z.literal(CONFIG_API_VERSION).default(CONFIG_API_VERSION),
+  kind: z.literal('ManagerConfiguration').default('ManagerConfiguration'),
+  /** observe decides and reports and writes nothing. */
+  mode: z.enum(['observe', 'enforce']).default('observe'),
+  leaderElection: z
+    .strictObject({
+      enabled: z.boolean().default(true),
+      /** contour-plus' own, so that the two never write at the same time. */
+      lease: z.string().default('contour-plus-leader'),
+      /** '' is the namespace of the manager. */
+      namespace: z.string().default(''),
+    })
+    .prefault({}),
+  metrics: z.strictObject({ address: z.string().default(':8180') }).prefault({}),
+  probes: z.strictObject({ address: z.string().default(':8181') }).prefault({}),
+  logLevel: z.enum(['silent', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),
+  publish: PublishConfig.prefault({}),
+  wildcard: WildcardConfig.prefault({}),
+})
+
+export type ManagerConfiguration = z.output<typeof ManagerConfiguration>
+
+export type Origin = 'default' | 'file' | 'environment' | 'flag'
+
+export interface Setting {
+  /** `publish.prune` */
+  readonly path: string
+  readonly flag: string
+  readonly variable: string
+  readonly shape: 'switch' | 'number' | 'text' | 'list'
+  readonly choices?: readonly string[]
+}
+
+export interface LoadedConfig {
+  readonly config: ManagerConfiguration
+  /** By path of the leaf. */
+  readonly origins: ReadonlyMap<string, Origin>
+}
+
+export type ConfigResult =
+  | ({ readonly ok: true } & LoadedConfig)
+  | { readonly ok: false; readonly faults: readonly string[] }
+
+interface JsonSchema {
+  type?: string
+  const?: unknown
+  enum?: unknown[]
+  properties?: Record<string, JsonSchema>
+  items?: JsonSchema
+}
+
+const SHAPES = { boolean: 'switch', number: 'number', integer: 'number', string: 'text' } as const
+
+/** Every leaf that a flag or a variable may set. */
+export function listSettings(): Setting[] {
+  return [...walk(z.toJSONSchema(ManagerConfiguration, { io: 'input', unrepresentable: 'any' }) as JsonSchema, [])]
+}
+
+function* walk(schema: JsonSchema, path: readonly string[]): Generator<Setting> {
+  if (schema.properties !== undefined) {
+    for (const [key, value] of Object.entries(schema.properties)) yield* walk(value, [...path, key])
+    return
+  }
+  if (schema.const !== undefined) return
+  const isList = schema.type === 'array' && schema.items?.type === 'string'
+  const shape = isList ? 'list' : SHAPES[schema.type as keyof typeof SHAPES]
+  if (shape === undefined) return
+  const words = path.flatMap((key) => key.split(/(?=[A-Z])/)).map((word) => word.toLowerCase())
+  const choices = (isList ? schema.items : schema)?.enum?.map(String)
+  yield {
+    path: path.join('.'),
+    flag: words.join('-'),
+    variable: `SEAMARK_${words.join('_').toUpperCase()}`,
+    shape,
+    ...(choices !== undefined && { choices }),
+  }
+}
+
+export interface ConfigInputs {
+  /** Text of the file, YAML or JSON. */
+  readonly file?: string
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** By flag name, as typed. */
+  readonly flags?: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
+}
+
+export function loadConfig({ file, env = {}, flags = {} }: ConfigInputs): ConfigResult {
+  const document = readDocument(file)
+  if (typeof document === 'string') return { ok: false, faults: [document] }
+  const origins = new Map<string, Origin>()
+  const faults: string[] = []
+  for (const setting of listSettings()) {
+    const typed = flags[setting.flag]
+    const variable = env[setting.variable]
+    const text = typed ?? (variable === '' ? undefined : variable)
+    if (text === undefined) {
+      origins.set(setting.path, hasPath(document, setting.path) ? 'file' : 'default')
+      continue
+    }
+    const origin = typed === undefined ? 'environment' : 'flag'
+    const value = readValue(setting, text)
+    if (value === undefined)
+      faults.push(
+        `${origin === 'flag' ? `--${setting.flag}` : setting.variable}: ${JSON.stringify(text)} is no ${setting.shape}`,
+      )
+    else setPath(document, setting.path, value)
+    origins.set(setting.path, origin)
+  }
+  if (faults.length > 0) return { ok: false, faults }
+  const parsed = ManagerConfiguration.safeParse(document)
+  if (parsed.success) return { ok: true, config: parsed.data, origins }
+  return {
+    ok: false,
+    faults: parsed.error.issues.map((issue) => `${issue.path.join('.') || 'configuration'}: ${issue.message}`),
+  }
+}
+
+type Tree = Record<string, unknown>
+
+/** The document as a tree of its own, or what is wrong with the text. */
+function readDocument(file: string | undefined): Tree | string {
+  if (file === undefined) return {}
+  let document: unknown
+  try {
+    document = parse(file, { maxAliasCount: 0 })
+  } catch (error) {
+    return `configuration: ${error instanceof Error ? error.message : String(error)}`
+  }
+  if (document === null) return {}
+  if (typeof document !== 'object' || Array.isArray(document)) return 'configuration: is not a mapping'
+  const { apiVersion, kind } = document as Tree
+  if (apiVersion === undefined || kind === undefined) {
+    return `configuration: apiVersion: ${CONFIG_API_VERSION} and kind: ManagerConfiguration are required in a file`
+  }
+  return document as Tree
+}
+
+function readValue({ shape }: Setting, given: string | boolean | readonly string[]): unknown {
+  const text = typeof given === 'object' ? given.join(',') : String(given)
+  switch (shape) {
+    case 'text':
+      return text
+    case 'list':
+      return text.split(/[\s,]+/).filter((item) => item !== '')
+    case 'number':
+      return text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : undefined
+    case 'switch':
+      return text === 'true' ? true : text === 'false' ? false : undefined
+  }
+}
+
+function hasPath(tree: Tree, path: string): boolean {
+  let node: unknown = tree
+  for (const key of path.split('.')) {
+    if (typeof node !== 'object' || node === null || !Object.hasOwn(node, key)) return false
+    node = (node as Tree)[key]
+  }
+  return true
+}
+
+/** Paths come from the schema, never from input. */
+function setPath(tree: Tree, path: string, value: unknown): void {
+  const keys = path.split('.')
+  const last = keys.pop() ?? ''
+  let node = tree
+  for (const key of keys) {
+    const next = Object.hasOwn(node, key) ? node[key] : undefined
+    if (typeof next === 'object' && next !== null) node = next as Tree
+    else node = node[key] = {}
+  }
+  node[last] = value
+}
+
+export function valueAt(config: ManagerConfiguration, path: string): unknown {
+  let node: unknown = config
+  for (const key of path.split('.')) node = (node as Tree)[key]
+  return node
+}

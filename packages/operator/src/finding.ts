@@ -1,0 +1,16 @@
+/** Something a person should know about a source: one reason code and one sentence. `Warning` means they have to act. */
+import type { Reason } from './reasons.ts'
+
+export interface Finding {
+  readonly reason: Reason
+  readonly severity: 'Normal' | 'Warning'
+  readonly message: string
+}
+
+export function warning(reason: Reason, message: string): Finding {
+  return { reason, severity: 'Warning', message }
+}
+
+export function note(reason: Reason, message: string): Finding {
+  return { reason, severity: 'Normal', message }
+}

@@ -1,0 +1,32 @@
+/** Every annotation publish reads or writes, by name. Ours carry the configurable prefix of `PublishOptions`. */
+
+export const TLS_ACME = 'kubernetes.io/tls-acme'
+export const CLASS_KEYS = ['kubernetes.io/ingress.class', 'projectcontour.io/ingress.class'] as const
+export const ISSUER = 'cert-manager.io/issuer'
+export const CLUSTER_ISSUER = 'cert-manager.io/cluster-issuer'
+export const REVISION_HISTORY_LIMIT = 'cert-manager.io/revision-history-limit'
+export const KEY_ALGORITHM = 'cert-manager.io/private-key-algorithm'
+export const KEY_SIZE = 'cert-manager.io/private-key-size'
+
+/** `dns`, `tls` or both, comma-separated. */
+export const EXCLUDE_CHILDREN = 'seamark.io/exclude'
+/** Written on the children of sources other than HTTPProxy: `<kind>/<namespace>/<name>`. */
+export const OWNED_BY_ANY = 'seamark.io/owned-by'
+
+/** Written on children when pruning by class is on: the class of the instance that wrote them. */
+export const CLASS_MARK = 'seamark.io/class'
+
+/** ExternalDNS moved its annotations in 0.22; the new prefix wins when both are present. */
+export const EXTERNAL_DNS_PREFIXES = ['external-dns.kubernetes.io/', 'external-dns.alpha.kubernetes.io/'] as const
+
+/** contour-plus writes these two whatever the prefix of the annotations it reads. */
+export const OWNED_BY = 'contour-plus.cybozu.com/owned-by'
+export const FINALIZER = 'contour-plus.cybozu.com/finalizer'
+export const FIELD_MANAGER = 'contour-plus'
+
+export type Annotations = Readonly<Record<string, string>>
+
+/** Own property only: a tenant may call an annotation anything, but never reach the prototype. */
+export function annotation(annotations: Annotations | undefined, key: string): string | undefined {
+  return annotations !== undefined && Object.hasOwn(annotations, key) ? annotations[key] : undefined
+}

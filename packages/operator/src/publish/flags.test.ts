@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest'
+import { CONTOUR_PLUS_FLAGS, environmentName, type FlagValues, parseDurationMs, readContourPlusFlags } from './flags.ts'
+
+const service = { 'service-name': 'ns/lb' }
+
+function read(flags: FlagValues, env: Record<string, string> = {}) {
+  return readContourPlusFlags(flags, env)
+}
+
+function settings(flags: FlagValues, env: Record<string, string> = {}) {
+  const result = read({ ...service, ...flags }, env)
+  if (!result.ok) throw new Error(result.message)
+  return result.settings
+}
+
+describe('the command line of contour-plus', () => {
+  it('has the nineteen flags', () => {
+    expect(Object.keys(CONTOUR_PLUS_FLAGS)).toHaveLength(19)
+    expect(environmentName('certificate-apply-retry-base-delay')).toBe('CP_CERTIFICATE_APPLY_RETRY_BASE_DELAY')
+  })
+
+  it('has its defaults', () => {
+    const { publish, metricsAddress, leaderElection } = settings({})
+    expect(metricsAddress).toBe(':8180')
+    expect(leaderElection).toBe(true)
+    expect(publish.children).toEqual(['DNSEndpoint', 'Certificate'])
+    expect(publish.defaultIssuerKind).toBe('ClusterIssuer')
+    expect(publish.certificateApply).toEqual({ perSecond: 0, retryBaseMs: 5_000, retryMaxMs: 600_000 })
+    expect(publish.sources).toEqual(['HTTPProxy'])
+  })
+
+  it('D24: a flag beats the environment, an empty variable is ignored', () => {
+    expect(settings({ 'name-prefix': 'flag-' }, { CP_NAME_PREFIX: 'env-' }).publish.namePrefix).toBe('flag-')
+    expect(settings({}, { CP_NAME_PREFIX: 'env-' }).publish.namePrefix).toBe('env-')
+    expect(settings({ 'name-prefix': '' }, { CP_NAME_PREFIX: 'env-' }).publish.namePrefix).toBe('')
+    expect(settings({}, { CP_DEFAULT_ISSUER_KIND: '' }).publish.defaultIssuerKind).toBe('ClusterIssuer')
+  })
+
+  it('Q1: lists in variables take commas and white space, flags are CSV and repeatable', () => {
+    for (const text of ['Certificate,DNSEndpoint', 'Certificate DNSEndpoint', ' Certificate, DNSEndpoint\n']) {
+      expect(settings({}, { CP_CRDS: text }).publish.children).toEqual(['DNSEndpoint', 'Certificate'])
+    }
+    expect(settings({ 'propagated-labels': ['a,b', 'c'] }).publish.propagatedLabels).toEqual(['a', 'b', 'c'])
+  })
+
+  it.each<[string, FlagValues]>([
+    ['at least one service need to be enabled', { ...service, crds: '' }],
+    ['unsupported CRD: dnsendpoint', { ...service, crds: 'dnsendpoint' }],
+    ['service-name should be valid string as namespaced-name', {}],
+    ['service-name should be valid string as namespaced-name', { 'service-name': 'lb' }],
+    ['service-name should be valid string as namespaced-name', { 'service-name': 'a/b/c' }],
+    ['service-name should be valid string as namespaced-name', { 'service-name': '/lb' }],
+    ['unsupported Issuer kind: issuer', { ...service, 'default-issuer-kind': 'issuer' }],
+    ['certificate-apply-limit must be greater than or equal to 0', { ...service, 'certificate-apply-limit': '-1' }],
+    [
+      'certificate-apply-retry-base-delay must be greater than 0',
+      { ...service, 'certificate-apply-retry-base-delay': '0s' },
+    ],
+    [
+      'certificate-apply-retry-max-delay must be greater than 0',
+      { ...service, 'certificate-apply-retry-max-delay': '-1s' },
+    ],
+    [
+      'certificate-apply-retry-max-delay must be greater than or equal to certificate-apply-retry-base-delay',
+      { ...service, 'certificate-apply-retry-base-delay': '10s', 'certificate-apply-retry-max-delay': '1s' },
+    ],
+    [
+      'invalid argument "soon" for "--certificate-apply-retry-max-delay" flag',
+      { ...service, 'certificate-apply-retry-max-delay': 'soon' },
+    ],
+    ['invalid argument "maybe" for "--leader-election" flag', { ...service, 'leader-election': 'maybe' }],
+  ])('D24, D25: %s', (message, flags) => {
+    expect(read(flags)).toEqual({ ok: false, message })
+  })
+
+  it('reads variables as leniently as the original: no number is 0, no boolean is false, no duration fails validation', () => {
+    expect(settings({}, { CP_CSR_REVISION_LIMIT: 'x', CP_LEADER_ELECTION: 'maybe' })).toMatchObject({
+      leaderElection: false,
+      publish: { revisionHistoryLimit: 0 },
+    })
+    expect(read(service, { CP_CERTIFICATE_APPLY_RETRY_BASE_DELAY: 'x' })).toMatchObject({ ok: false })
+  })
+
+  it.each([
+    ['5s', 5_000],
+    ['10m', 600_000],
+    ['1h2m3.5s', 3_723_500],
+    ['1000000', 1],
+    ['-1s', -1_000],
+    ['', undefined],
+    ['5', 5e-6],
+    ['5 s', undefined],
+    ['s', undefined],
+  ])('Go reads %j as %s ms', (text, expected) => {
+    expect(parseDurationMs(text)).toBe(expected)
+  })
+})

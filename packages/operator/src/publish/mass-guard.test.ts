@@ -1,0 +1,77 @@
+import { fakeClock } from '@seamark/kube/testing'
+import { describe, expect, it } from 'vitest'
+import { createMassGuard } from './mass-guard.ts'
+
+async function judge(count: number, published: number): Promise<string[]> {
+  const clock = fakeClock()
+  const guard = createMassGuard({ clock, countPublished: () => published })
+  const keys = Array.from({ length: count }, (_, index) => `k${index}`)
+  for (const key of keys) {
+    expect(guard.ask('prune', key).state).toBe('wait')
+    await clock.advance(100)
+  }
+  await clock.advance(500)
+  return [...new Set(keys.map((key) => guard.ask('prune', key).state))]
+}
+
+describe('the brake on mass changes', () => {
+  it.each([
+    [1, 1, 'go'],
+    [5, 5, 'go'],
+    [6, 6, 'held'],
+    [6, 20, 'go'],
+    [7, 20, 'held'],
+    [30, 100, 'go'],
+    [31, 100, 'held'],
+  ])('%i of %i: %s', async (count, published, expected) => {
+    expect(await judge(count, published)).toEqual([expected])
+  })
+
+  it('counts requests that trickle in within the settling time as one', async () => {
+    const clock = fakeClock()
+    const guard = createMassGuard({ clock, countPublished: () => 10 })
+    for (let index = 0; index < 10; index++) {
+      guard.ask('retarget', `k${index}`)
+      await clock.advance(400)
+      expect(guard.ask('retarget', 'k0').state).toBe('wait')
+    }
+    await clock.advance(500)
+    expect(guard.ask('retarget', 'k0').state).toBe('held')
+    expect(guard.held).toBe(10)
+  })
+
+  it('lets the rest go when the cause is undone for most of them', async () => {
+    const clock = fakeClock()
+    const guard = createMassGuard({ clock, countPublished: () => 10 })
+    for (let index = 0; index < 10; index++) guard.ask('prune', `k${index}`)
+    await clock.advance(500)
+    expect(guard.ask('prune', 'k0').state).toBe('held')
+    for (let index = 2; index < 10; index++) guard.withdraw(`k${index}`)
+    expect(guard.ask('prune', 'k0').state).toBe('go')
+    expect(guard.ask('prune', 'k1').state).toBe('go')
+  })
+
+  it('adds newcomers to what is already held', async () => {
+    const clock = fakeClock()
+    const guard = createMassGuard({ clock, countPublished: () => 20 })
+    for (let index = 0; index < 7; index++) guard.ask('prune', `k${index}`)
+    await clock.advance(500)
+    expect(guard.ask('prune', 'k0').state).toBe('held')
+    guard.ask('prune', 'late')
+    await clock.advance(500)
+    expect(guard.ask('prune', 'late').state).toBe('held')
+  })
+
+  it('a release lets through what is held now, and nothing later', async () => {
+    const clock = fakeClock()
+    const guard = createMassGuard({ clock, countPublished: () => 6 })
+    for (let index = 0; index < 6; index++) guard.ask('prune', `k${index}`)
+    await clock.advance(500)
+    expect(guard.ask('prune', 'k0').state).toBe('held')
+    expect(guard.release()).toBe(6)
+    expect(guard.ask('prune', 'k0').state).toBe('go')
+    for (let index = 10; index < 16; index++) guard.ask('prune', `k${index}`)
+    await clock.advance(500)
+    expect(guard.ask('prune', 'k10').state).toBe('held')
+  })
+})

@@ -1,0 +1,101 @@
+/**
+ * The brake on mistakes that touch many objects at once: a wrong class, Service or annotation prefix shows as hundreds of
+ * deletions or retargets within a moment, and none of them is made before it is known how many there are.
+ *
+ * Flow: a reconcile that would delete a child, or point published names elsewhere without their Service having changed, asks.
+ * The first answer is `wait`; requests are collected until none came for `settleMs`; then all of them go, or, above
+ * `max(5, 30 %)` of what is published, all of them are held until the cause is undone or somebody releases them.
+ * Guarantees: no request passes uncounted; what was held stays held and counted while it is asked for.
+ */
+import type { Clock } from '@seamark/kube'
+
+export type MassChange = 'prune' | 'retarget'
+export type GuardAnswer =
+  | { readonly state: 'go' }
+  | { readonly state: 'wait'; readonly afterMs: number }
+  | { readonly state: 'held'; readonly message: string }
+
+export interface MassGuardOptions {
+  readonly clock: Clock
+  /** Objects published now: what the share is of. */
+  readonly countPublished: () => number
+  /** @default 500 */
+  readonly settleMs?: number
+  /** @default 5: as many are never held */
+  readonly floor?: number
+  /** @default 0.3 */
+  readonly share?: number
+}
+
+export interface MassGuard {
+  /** `key` names the object that would change. */
+  ask(change: MassChange, key: string): GuardAnswer
+  /** The object needs no such change any more. */
+  withdraw(key: string): void
+  /** Lets everything pass that is held now. Returns how many. */
+  release(): number
+  readonly held: number
+}
+
+type Entry = { readonly change: MassChange; state: 'collecting' | 'go' | 'held' }
+
+export function createMassGuard(options: MassGuardOptions): MassGuard {
+  const { clock, countPublished, settleMs = 500, floor = 5, share = 0.3 } = options
+  const entries = new Map<string, Entry>()
+  let lastAskMs = Number.NEGATIVE_INFINITY
+  let lastTotal = 0
+
+  const counted = (): number => [...entries.values()].filter((entry) => entry.state !== 'go').length
+
+  /** Once it is quiet, every collected request gets the same verdict. */
+  function judge(): void {
+    const asked = counted()
+    // What is asked for is published too, or was a moment ago.
+    const total = Math.max(countPublished(), asked)
+    lastTotal = total
+    const verdict = asked > floor && asked > total * share ? 'held' : 'go'
+    for (const entry of entries.values()) if (entry.state !== 'go') entry.state = verdict
+  }
+
+  return {
+    ask(change, key) {
+      const nowMs = clock.monotonic()
+      const known = entries.get(key)
+      if (known === undefined) {
+        entries.set(key, { change, state: 'collecting' })
+        lastAskMs = nowMs
+        return { state: 'wait', afterMs: settleMs }
+      }
+      if (known.state === 'collecting') {
+        const quietAtMs = lastAskMs + settleMs
+        if (nowMs < quietAtMs) return { state: 'wait', afterMs: quietAtMs - nowMs }
+        judge()
+      }
+      const { state } = known
+      if (state === 'held') {
+        const word = change === 'prune' ? 'be removed' : 'point elsewhere'
+        return {
+          state: 'held',
+          message: `${counted()} of ${lastTotal} objects would ${word} at once; nothing is changed until this is released`,
+        }
+      }
+      entries.delete(key)
+      return { state: 'go' }
+    },
+    withdraw(key) {
+      if (entries.delete(key) && counted() > 0 && [...entries.values()].some((entry) => entry.state === 'held')) judge()
+    },
+    release() {
+      let released = 0
+      for (const entry of entries.values()) {
+        if (entry.state !== 'held') continue
+        entry.state = 'go'
+        released++
+      }
+      return released
+    },
+    get held() {
+      return [...entries.values()].filter((entry) => entry.state === 'held').length
+    },
+  }
+}

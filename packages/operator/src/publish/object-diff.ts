@@ -1,0 +1,48 @@
+/** How an apply would change an object, in lines a person can read: `~ spec.endpoints[0].targets[0]: "a" → "b"`. */
+import type { Immutable, Obj } from '@seamark/kube/object'
+
+type Leaves = Map<string, string>
+
+function flatten(value: unknown, path: string, leaves: Leaves): Leaves {
+  if (Array.isArray(value)) for (const [index, item] of value.entries()) flatten(item, `${path}[${index}]`, leaves)
+  else if (typeof value === 'object' && value !== null) {
+    for (const [key, item] of Object.entries(value)) flatten(item, path === '' ? key : `${path}.${key}`, leaves)
+  } else leaves.set(path, JSON.stringify(value))
+  return leaves
+}
+
+/** Only what we want to own is compared; `removed` names fields we own now and want no more. */
+export function diffApply(
+  want: Immutable<Obj>,
+  live: Immutable<Obj> | undefined,
+  removed: readonly string[] = [],
+): string[] {
+  const wanted = flatten(withoutIdentity(want), '', new Map())
+  const present = live === undefined ? new Map<string, string>() : flatten(withoutIdentity(live), '', new Map())
+  const lines: string[] = []
+  for (const [path, value] of wanted) {
+    const before = present.get(path)
+    if (before === undefined) lines.push(`+ ${path}: ${value}`)
+    else if (before !== value) lines.push(`~ ${path}: ${before} → ${value}`)
+  }
+  // A list that shrinks loses its last items.
+  for (const [path, value] of present) {
+    const list = path.replace(/\[\d+\][^[]*$/, '')
+    if (!wanted.has(path) && list !== path && [...wanted.keys()].some((key) => key.startsWith(`${list}[`)))
+      lines.push(`- ${path}: ${value}`)
+  }
+  for (const path of removed) lines.push(`- ${path}`)
+  return lines
+}
+
+function withoutIdentity({ apiVersion: _, kind: __, metadata, ...rest }: Immutable<Obj>): unknown {
+  const { annotations, labels, ownerReferences } = metadata
+  return {
+    metadata: {
+      ...(annotations && { annotations }),
+      ...(labels && { labels }),
+      ...(ownerReferences && { ownerReferences }),
+    },
+    ...rest,
+  }
+}

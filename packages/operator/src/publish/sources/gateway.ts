@@ -1,0 +1,156 @@
+/**
+ * Gateway API. A Gateway asks for the certificates of its listeners; an HTTPRoute asks for the names that its host names and
+ * the listeners it attaches to have in common, at the addresses of those Gateways.
+ *
+ * Attachment is judged by spec, not by status: a route or listener that its controller reports as partly invalid keeps its
+ * records. A Gateway that cannot be found makes the target unknown, never empty.
+ */
+import type { Immutable } from '@seamark/kube/object'
+import { Gateway, HTTPRoute, type Listener, type ParentRef, type ReferenceGrant } from '../../api/gateway.ts'
+import { sortAddresses } from '../../address.ts'
+import { type Finding, warning } from '../../finding.ts'
+import { normalizeHost } from '../../host-name.ts'
+import { matchesSelector } from '../label-selector.ts'
+import type { Source, TlsBlock } from '../source.ts'
+import { commonOf } from './base.ts'
+
+export interface GatewayLookup {
+  gateway(namespace: string, name: string): Immutable<Gateway> | undefined
+  namespaceLabels(namespace: string): Readonly<Record<string, string>> | undefined
+  grants(namespace: string): readonly Immutable<ReferenceGrant>[]
+}
+
+const GROUP = Gateway.group
+
+export function fromGateway(object: Immutable<Gateway>, lookup: GatewayLookup): Source {
+  const common = commonOf(Gateway, object)
+  const findings: Finding[] = []
+  const blocks = new Map<string, TlsBlock>()
+  for (const listener of object.spec?.listeners ?? []) {
+    const host = normalizeHost(listener.hostname ?? '')
+    if (host === '' || listener.tls === undefined || listener.tls.mode === 'Passthrough') continue
+    for (const ref of listener.tls.certificateRefs ?? []) {
+      if ((ref.group ?? '') !== '' || (ref.kind ?? 'Secret') !== 'Secret') continue
+      const namespace = ref.namespace ?? common.namespace
+      if (namespace !== common.namespace && !isGranted(common.namespace, namespace, ref.name, lookup)) {
+        const message = `listener ${listener.name}: no ReferenceGrant lets it use the Secret ${namespace}/${ref.name}`
+        findings.push(warning('NamespaceNotAllowed', message))
+        continue
+      }
+      const key = `${namespace}/${ref.name}`
+      const hosts = [...(blocks.get(key)?.hosts ?? []), host]
+      blocks.set(key, { secretName: ref.name, namespace, hosts: [...new Set(hosts)] })
+    }
+  }
+  const tls = [...blocks.values()]
+  return {
+    ...common,
+    className: object.spec?.gatewayClassName ?? '',
+    hosts: [...new Set(tls.flatMap((block) => block.hosts))],
+    tls,
+    origin: { type: 'addresses', addresses: gatewayAddresses([object]) },
+    asks: 'tls',
+    findings,
+  }
+}
+
+function isGranted(from: string, namespace: string, secret: string, lookup: GatewayLookup): boolean {
+  return lookup
+    .grants(namespace)
+    .some(
+      ({ spec }) =>
+        (spec?.from ?? []).some((item) => item.group === GROUP && item.kind === 'Gateway' && item.namespace === from) &&
+        (spec?.to ?? []).some(
+          (item) => item.group === '' && item.kind === 'Secret' && (item.name ?? secret) === secret,
+        ),
+    )
+}
+
+export function fromHTTPRoute(object: Immutable<HTTPRoute>, lookup: GatewayLookup): Source {
+  const common = commonOf(HTTPRoute, object)
+  const asked = (object.spec?.hostnames ?? []).map(normalizeHost)
+  const hosts = new Set<string>()
+  const gateways: Immutable<Gateway>[] = []
+  let missing: string | undefined
+  for (const ref of object.spec?.parentRefs ?? []) {
+    if ((ref.group ?? GROUP) !== GROUP || (ref.kind ?? 'Gateway') !== 'Gateway') continue
+    const namespace = ref.namespace ?? common.namespace
+    const gateway = lookup.gateway(namespace, ref.name)
+    if (gateway === undefined) {
+      missing = `${namespace}/${ref.name}`
+      continue
+    }
+    const names = attachedHosts(common.namespace, asked, ref, gateway, lookup)
+    for (const name of names) hosts.add(name)
+    if (names.length > 0) gateways.push(gateway)
+  }
+  const isUnknown = missing !== undefined && hosts.size === 0
+  return {
+    ...common,
+    className: '',
+    // With the parent unknown the names stand for themselves, so that nothing reads as "names no host".
+    hosts: isUnknown ? asked : [...hosts],
+    tls: [],
+    origin: isUnknown
+      ? { type: 'unknown', message: `Gateway ${missing} cannot be found` }
+      : { type: 'addresses', addresses: gatewayAddresses(gateways) },
+    asks: 'dns',
+  }
+}
+
+function gatewayAddresses(gateways: readonly Immutable<Gateway>[]) {
+  const listed = gateways.flatMap((gateway) => gateway.status?.addresses ?? [])
+  return sortAddresses(listed.map(({ type, value }) => (type === 'Hostname' ? { hostname: value } : { ip: value })))
+}
+
+function attachedHosts(
+  namespace: string,
+  asked: readonly string[],
+  ref: Immutable<ParentRef>,
+  gateway: Immutable<Gateway>,
+  lookup: GatewayLookup,
+): string[] {
+  const listeners = (gateway.spec?.listeners ?? []).filter(
+    (listener) =>
+      (ref.sectionName ?? listener.name) === listener.name &&
+      (ref.port ?? listener.port) === listener.port &&
+      allowsRoute(listener, namespace, gateway.metadata.namespace ?? '', lookup),
+  )
+  return listeners.flatMap((listener) => {
+    const own = normalizeHost(listener.hostname ?? '')
+    if (asked.length === 0) return own === '' ? [] : [own]
+    return asked.flatMap((host) => intersectHosts(host, own) ?? [])
+  })
+}
+
+function allowsRoute(listener: Immutable<Listener>, namespace: string, home: string, lookup: GatewayLookup): boolean {
+  if (listener.protocol !== 'HTTP' && listener.protocol !== 'HTTPS') return false
+  const { namespaces, kinds } = listener.allowedRoutes ?? {}
+  if (
+    kinds !== undefined &&
+    kinds.length > 0 &&
+    !kinds.some((item) => item.kind === 'HTTPRoute' && (item.group ?? GROUP) === GROUP)
+  ) {
+    return false
+  }
+  const from = namespaces?.from ?? 'Same'
+  if (from === 'All') return true
+  if (from === 'Same') return namespace === home
+  if (from !== 'Selector' || namespaces?.selector === undefined) return false
+  const labels = lookup.namespaceLabels(namespace)
+  return labels !== undefined && matchesSelector(namespaces.selector, labels)
+}
+
+/** The more specific of the two, or undefined when they have nothing in common ('' is every host). */
+export function intersectHosts(route: string, listener: string): string | undefined {
+  if (listener === '' || route === listener) return route
+  if (listener.startsWith('*.') && isBelow(route, listener)) return route
+  if (route.startsWith('*.') && isBelow(listener, route)) return listener
+  return undefined
+}
+
+function isBelow(host: string, wildcard: string): boolean {
+  const bare = host.startsWith('*.') ? host.slice(1) : host
+  const suffix = wildcard.slice(1)
+  return bare.length > suffix.length && bare.endsWith(suffix)
+}

@@ -1,0 +1,38 @@
+/**
+ * HTTPProxy and IngressRoute: one virtual host, addressed by the load balancer in front of Envoy. A child without a virtual
+ * host names nothing. The status is not read: a proxy that became invalid keeps its records.
+ */
+import type { Immutable } from '@seamark/kube/object'
+import { HTTPProxy, IngressRoute } from '../../api/http-proxy.ts'
+import { normalizeHost } from '../../host-name.ts'
+import type { Source } from '../source.ts'
+import { commonOf } from './base.ts'
+
+export function fromHTTPProxy(object: Immutable<HTTPProxy>): Source {
+  const host = object.spec?.virtualhost?.fqdn ?? ''
+  return fromVirtualHost(commonOf(HTTPProxy, object), object, host, object.spec?.ingressClassName ?? '')
+}
+
+export function fromIngressRoute(object: Immutable<IngressRoute>): Source {
+  const host = normalizeHost(object.spec?.virtualhost?.fqdn ?? '')
+  return fromVirtualHost(commonOf(IngressRoute, object), object, host, '')
+}
+
+function fromVirtualHost(
+  common: ReturnType<typeof commonOf>,
+  object: Immutable<IngressRoute>,
+  host: string,
+  className: string,
+): Source {
+  const tls = object.spec?.virtualhost?.tls
+  const hosts = host === '' ? [] : [host]
+  return {
+    ...common,
+    className,
+    hosts,
+    tls: tls === undefined || tls === null ? [] : [{ secretName: tls.secretName ?? '', hosts }],
+    isPassthrough: tls?.passthrough === true,
+    origin: { type: 'service' },
+    asks: 'both',
+  }
+}

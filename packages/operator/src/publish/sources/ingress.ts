@@ -1,0 +1,23 @@
+/** Ingress: the hosts of its rules, at the addresses its controller wrote into the status; one certificate per TLS entry. */
+import { Ingress } from '@seamark/kube'
+import type { Immutable } from '@seamark/kube/object'
+import { sortAddresses } from '../../address.ts'
+import { normalizeHost } from '../../host-name.ts'
+import type { Source } from '../source.ts'
+import { commonOf } from './base.ts'
+
+export function fromIngress(object: Immutable<Ingress>): Source {
+  const tls = (object.spec?.tls ?? []).map((entry) => ({
+    secretName: entry.secretName ?? '',
+    hosts: (entry.hosts ?? []).map(normalizeHost),
+  }))
+  const ruled = (object.spec?.rules ?? []).map((rule) => normalizeHost(rule.host ?? ''))
+  return {
+    ...commonOf(Ingress, object),
+    className: object.spec?.ingressClassName ?? '',
+    hosts: [...new Set([...ruled, ...tls.flatMap((entry) => entry.hosts)])].filter((host) => host !== ''),
+    tls,
+    origin: { type: 'addresses', addresses: sortAddresses(object.status?.loadBalancer?.ingress ?? []) },
+    asks: 'both',
+  }
+}

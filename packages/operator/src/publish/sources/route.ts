@@ -1,0 +1,29 @@
+/**
+ * OpenShift Route: its host at the canonical names of the routers. A router that rejects the route keeps its entry in the
+ * status, and the record stays: invalid is not gone.
+ */
+import type { Immutable } from '@seamark/kube/object'
+import { Route } from '../../api/route.ts'
+import { sortAddresses } from '../../address.ts'
+import { normalizeHost } from '../../host-name.ts'
+import type { Source } from '../source.ts'
+import { commonOf } from './base.ts'
+
+export function fromRoute(object: Immutable<Route>): Source {
+  const routers = object.status?.ingress ?? []
+  const host = normalizeHost(object.spec?.host ?? routers.find((router) => router.host !== undefined)?.host ?? '')
+  const hosts = host === '' ? [] : [host]
+  const { tls } = object.spec ?? {}
+  const entries = routers.flatMap(({ routerCanonicalHostname: hostname }) =>
+    hostname === undefined ? [] : [{ hostname }],
+  )
+  return {
+    ...commonOf(Route, object),
+    className: '',
+    hosts,
+    tls: tls === undefined ? [] : [{ secretName: tls.externalCertificate?.name ?? '', hosts }],
+    isPassthrough: tls?.termination === 'passthrough',
+    origin: { type: 'addresses', addresses: sortAddresses(entries) },
+    asks: 'both',
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * One script at two servers. recording.txt is what kube-apiserver 1.36 answered (`RECORD=1` writes it again); the
+ * embedded server must answer the same, everywhere; a real server that is found must still answer the same.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { needs } from '@seamark/kit'
+import { ControlPlane } from '@seamark/kube/testing'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { startEmbeddedServer } from '../integration/embedded-server.ts'
+import { runScript } from './differential/run-script.ts'
+import { script } from './differential/script.ts'
+
+const file = join(import.meta.dirname, 'differential/recording.txt')
+const isRecording = process.env['RECORD'] === '1'
+
+const servers = [
+  { name: 'the embedded server', isReal: false, isSkipped: isRecording, run: runOnEmbedded },
+  { name: 'a real kube-apiserver', isReal: true, isSkipped: !needs('kube-apiserver', 'etcd'), run: runOnReal },
+]
+
+describe.each(servers)('$name answers as recorded', ({ run, isReal, isSkipped }) => {
+  let answered: readonly string[] = []
+  let recorded: readonly string[] = []
+  beforeAll(async () => {
+    if (isSkipped) return
+    answered = await run()
+    if (isRecording && isReal) writeFileSync(file, answered.join('\n'))
+    recorded = readFileSync(file, 'utf8').split(/^(?=## \d+\. )/m)
+  })
+
+  const steps = script.map(({ method, path }, index) => ({ index, method, path: typeof path === 'string' ? path : '…' }))
+  it.skipIf(isSkipped).each(steps)('$index: $method $path', ({ index }) => {
+    expect(answered[index]?.trimEnd()).toBe(recorded[index]?.trimEnd())
+  })
+})
+
+async function runOnEmbedded(): Promise<string[]> {
+  const { kubeconfig, stop } = await startEmbeddedServer()
+  try {
+    return await runScript(script, kubeconfig)
+  } finally {
+    await stop()
+  }
+}
+
+async function runOnReal(): Promise<string[]> {
+  await using plane = await ControlPlane.start()
+  return await runScript(script, plane.kubeconfig())
+}

@@ -1,0 +1,112 @@
+/**
+ * What two honest servers may answer differently, made equal: identifiers, revisions, times, ages, allocated addresses,
+ * and orders that a real server takes from Go maps. Everything else stays and counts.
+ *
+ * uids and revisions of objects keep their identity: the first seen is `uid-1`, `rv-1`, so that "unchanged" and
+ * "the same object" still show.
+ */
+import type { RawAnswer } from './raw-client.ts'
+
+const uidPattern = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
+const timePattern = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g
+
+/** Headers that carry behaviour; the rest (Date, Audit-Id, lengths) is of the transport or of the one request. */
+const comparedHeaders = ['content-type', 'warning', 'allow', 'retry-after', 'location', 'cache-control']
+
+export interface Normaliser {
+  answer(answer: RawAnswer): string
+}
+
+export function createNormaliser(): Normaliser {
+  const uids = new Map<string, string>()
+  const revisions = new Map<string, string>()
+  const named = (names: Map<string, string>, prefix: string, value: string) => {
+    const name = names.get(value) ?? `${prefix}-${names.size + 1}`
+    names.set(value, name)
+    return name
+  }
+
+  const text = (value: string) =>
+    value
+      .replaceAll(uidPattern, (uid) => named(uids, 'uid', uid))
+      .replaceAll(timePattern, '<time>')
+      .replaceAll(/\b10\.\d+\.\d+\.\d+\b/g, '<ip>')
+      .replaceAll(/resource version: \d+(?: \(\d+\))?/g, 'resource version: <n>')
+      .replaceAll(/current: \d+/g, 'current: <n>')
+      .replaceAll(/Invalid value: "\{.*\}"/g, 'Invalid value: "<the whole object>"')
+      .replaceAll(/(127\.0\.0\.1|80):\d{5}/g, '$1:<port>')
+      .replaceAll(/^\d+[smhd](?:\d+[smhd])?$/g, '<age>')
+
+  const walk = (value: unknown, key: string, parent: string): unknown => {
+    if (typeof value === 'string') {
+      if (key === 'resourceVersion' && value !== '') return parent === 'list' ? '<rv>' : named(revisions, 'rv', value)
+      return key === 'continue' && value !== '' ? '<continue>' : text(value)
+    }
+    if (key === 'nodePort') return '<port>'
+    if (Array.isArray(value)) return sortUnordered(key, value).map((item) => walk(item, '', key))
+    if (typeof value !== 'object' || value === null) return value
+    const fields = value as Record<string, unknown>
+    const isList = key === 'metadata' && !('uid' in fields) && !('name' in fields)
+    return Object.fromEntries(
+      Object.keys(fields)
+        .toSorted()
+        .map((name) => [text(name), walk(fields[name], name, isList ? 'list' : key)]),
+    )
+  }
+
+  return {
+    answer({ status, headers, text: body }) {
+      const lines = comparedHeaders.flatMap((name) => {
+        const value = headers[name]
+        return value === undefined ? [] : [`${name}: ${[value].flat().toSorted().join('; ')}`]
+      })
+      return [`${status}`, ...lines, ...printBody(body, walk, text)].join('\n')
+    },
+  }
+}
+
+function printBody(body: string, walk: (v: unknown, k: string, p: string) => unknown, text: (v: string) => string): string[] {
+  return body
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      try {
+        return print(walk(JSON.parse(line), '', ''), '')
+      } catch {
+        return text(line)
+      }
+    })
+}
+
+const width = 118
+
+/** JSON in lines of readable length: what fits on one line stays together. */
+function print(value: unknown, indent: string): string {
+  const compact = JSON.stringify(value)
+  if (typeof value !== 'object' || value === null || indent.length + compact.length <= width) return compact
+  const deeper = `${indent} `
+  const items = Array.isArray(value)
+    ? value.map((item: unknown) => print(item, deeper))
+    : Object.entries(value).map(([name, item]) => `${JSON.stringify(name)}:${print(item, deeper)}`)
+  const [open, close] = Array.isArray(value) ? '[]' : '{}'
+  return `${open}\n${fill(items, deeper)}\n${indent}${close}`
+}
+
+function fill(items: readonly string[], indent: string): string {
+  const lines: string[] = []
+  for (const item of items) {
+    const last = lines.at(-1)
+    const isShort = last !== undefined && !last.includes('\n') && !item.includes('\n')
+    if (isShort && last.length + item.length + 2 <= width) lines[lines.length - 1] = `${last}, ${item}`
+    else lines.push(indent + item)
+  }
+  return lines.join(',\n')
+}
+
+/** Causes come in the order of a Go map, managers in the order of seconds on a clock. */
+function sortUnordered(key: string, items: readonly unknown[]): readonly unknown[] {
+  const fields = { causes: ['field', 'message'], managedFields: ['manager', 'operation', 'subresource'] }[key]
+  if (fields === undefined) return items
+  const rank = (item: unknown) => fields.map((field) => String((item as Record<string, unknown>)[field] ?? '')).join('\0')
+  return items.toSorted((left, right) => (rank(left) < rank(right) ? -1 : 1))
+}

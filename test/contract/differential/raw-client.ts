@@ -1,0 +1,76 @@
+/**
+ * HTTPS as plain as it gets, by a kubeconfig: nothing between the test and the bytes that would hide a difference.
+ */
+import { Agent, request as httpsRequest } from 'node:https'
+import type { IncomingHttpHeaders } from 'node:http'
+import { parse } from 'yaml'
+
+export interface RawRequest {
+  method: string
+  /** Path and query. */
+  path: string
+  headers?: Readonly<Record<string, string>>
+  body?: string | Buffer
+  /** A stream: read this many lines, then hang up. */
+  lines?: number
+}
+
+export interface RawAnswer {
+  status: number
+  headers: IncomingHttpHeaders
+  text: string
+}
+
+export interface RawClient {
+  send(request: RawRequest): Promise<RawAnswer>
+  close(): void
+}
+
+interface Kubeconfig {
+  clusters: { cluster: { server: string; 'certificate-authority-data': string } }[]
+  users: { user: { token?: string; 'client-certificate-data'?: string; 'client-key-data'?: string } }[]
+}
+
+const streamTimeoutMs = 10_000
+
+export function rawClient(kubeconfig: string): RawClient {
+  const { clusters, users } = parse(kubeconfig) as Kubeconfig
+  const [cluster, user] = [clusters[0]?.cluster, users[0]?.user]
+  if (cluster === undefined || user === undefined) throw new Error('the kubeconfig names no cluster or no user')
+  const ca = decode(cluster['certificate-authority-data'])
+  const cert = decode(user['client-certificate-data'])
+  const key = decode(user['client-key-data'])
+  const agent = new Agent({ keepAlive: true, ca, cert, key })
+  const authorization = user.token === undefined ? {} : { authorization: `Bearer ${user.token}` }
+
+  return {
+    close: () => agent.destroy(),
+    async send({ method, path, headers = {}, body, lines }) {
+      return await new Promise((resolve, reject) => {
+        const options = { method, agent, headers: { ...authorization, ...headers } }
+        const outgoing = httpsRequest(new URL(path, cluster.server), options, (incoming) => {
+          let text = ''
+          let count = 0
+          const finish = () => {
+            clearTimeout(timer)
+            resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text })
+          }
+          const timer = setTimeout(() => incoming.destroy(), streamTimeoutMs)
+          incoming.setEncoding('utf8').on('data', (chunk: string) => {
+            text += chunk
+            count += chunk.split('\n').length - 1
+            if (lines !== undefined && count >= lines) incoming.destroy()
+          })
+          incoming.once('error', () => undefined)
+          incoming.once('close', finish)
+        })
+        outgoing.once('error', reject)
+        outgoing.end(body)
+      })
+    },
+  }
+}
+
+function decode(base64: string | undefined): string | undefined {
+  return base64 === undefined ? undefined : Buffer.from(base64, 'base64').toString()
+}

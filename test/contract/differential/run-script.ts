@@ -1,0 +1,59 @@
+/** Runs the script at one server and writes down what it answered, normalised, one paragraph a request. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { createNormaliser } from './normalise.ts'
+import { rawClient, type RawAnswer, type RawClient } from './raw-client.ts'
+import type { Seen, Step } from './step.ts'
+
+const untilMs = 10_000
+
+/** `METHOD path` of each step with the answer, in order. */
+export async function runScript(script: readonly Step[], kubeconfig: string): Promise<string[]> {
+  const client = rawClient(kubeconfig)
+  const normaliser = createNormaliser()
+  const seen = new Map<string, string>()
+  const recall: Seen = (name) => parseObject(seen.get(name) ?? '')
+  const paragraphs: string[] = []
+  try {
+    for (const [index, step] of script.entries()) {
+      const path = typeof step.path === 'string' ? step.path : step.path(recall)
+      const answer = await sendUntil(client, step, path, step.bodyFrom?.(recall) ?? step.body)
+      if (step.as !== undefined) seen.set(step.as, answer.text)
+      const shown = path.replaceAll(/(resourceVersion|continue)=[^&]{3,}/g, '$1=…')
+      paragraphs.push(`## ${index + 1}. ${step.method} ${shown}\n${describeBody(step)}${normaliser.answer(answer)}\n`)
+    }
+  } finally {
+    client.close()
+  }
+  return paragraphs
+}
+
+async function sendUntil(client: RawClient, step: Step, path: string, body: unknown): Promise<RawAnswer> {
+  const { method, headers = {}, lines, until } = step
+  const deadline = performance.now() + untilMs
+  for (;;) {
+    const answer = await client.send({
+      method,
+      path,
+      headers,
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(lines === undefined ? {} : { lines }),
+    })
+    if (until === undefined || until(answer) || performance.now() > deadline) return answer
+    await delay(25)
+  }
+}
+
+function describeBody({ headers, body }: Step): string {
+  const type = headers?.['content-type'] ?? headers?.['accept']
+  const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body)
+  return `${type === undefined ? '' : `   ${type}\n`}${text === '' ? '' : `   ${text.replaceAll('\n', '\n   ')}\n`}`
+}
+
+/** A step that went wrong must not stop the ones after it: they show their own difference. */
+function parseObject(text: string): ReturnType<Seen> {
+  try {
+    return JSON.parse(text) as ReturnType<Seen>
+  } catch {
+    return { metadata: { resourceVersion: '', uid: '', continue: '' } }
+  }
+}

@@ -1,0 +1,43 @@
+import { needs } from '@seamark/kit'
+import { ControlPlane } from '@seamark/kube/testing'
+import { describe, expect, it } from 'vitest'
+
+const crd = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'boats.harbour.test' },
+  spec: {
+    group: 'harbour.test',
+    scope: 'Namespaced',
+    names: { plural: 'boats', singular: 'boat', kind: 'Boat' },
+    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+  },
+}
+
+describe.skipIf(!needs('kube-apiserver', 'etcd'))('control plane', () => {
+  it('serves CRDs at once, tells users apart, and is gone after its scope', async () => {
+    let server = ''
+    {
+      await using plane = await ControlPlane.start({ crds: [crd] })
+      server = plane.server
+      expect((await plane.request('GET', '/apis/harbour.test/v1/boats')).status).toBe(200)
+
+      const jane = await plane.addUser('jane', ['sailors'])
+      const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
+      const self = await plane.request('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', review, {
+        user: jane,
+      })
+      expect(self.body).toMatchObject({
+        status: { userInfo: { username: 'jane', groups: ['sailors', 'system:authenticated'] } },
+      })
+      expect((await plane.request('GET', '/apis/harbour.test/v1/boats', undefined, { user: jane })).status).toBe(403)
+      expect(JSON.parse(plane.kubeconfig(jane))).toMatchObject({ users: [{ name: 'jane' }] })
+    }
+    await expect(fetch(server.replace('https', 'http'))).rejects.toThrow('fetch failed')
+  })
+
+  it('passes flags on, ours giving way, and reports why a server did not start', async () => {
+    const wrong = ControlPlane.start({ flags: ['--authorization-mode=Nonsense'] })
+    await expect(wrong).rejects.toThrow(/kube-apiserver ended before it was ready; its last output:[\s\S]*Nonsense/)
+  })
+})
