@@ -36,7 +36,7 @@ describe.each(servers)('$name answers as recorded', ({ run, isReal, isSkipped })
 })
 
 async function runOnEmbedded(): Promise<string[]> {
-  const { kubeconfig, stop } = await startEmbeddedServer()
+  const { kubeconfig, stop } = await startEmbeddedServer({ controllers: false })
   try {
     return await runScript(script, kubeconfig)
   } finally {

@@ -2,16 +2,22 @@
  * An API server with the kinds publish touches, embedded or real, and what the scenarios do with it: make objects, wait for
  * others, count requests. The CRDs are the upstream ones where `../shared/crds` is there, else our own small ones.
  */
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ApiServer } from '@seamark/apiserver'
-import { type Client, type Cluster, configFromText, connect, Service } from '@seamark/kube'
+import {
+  type Client,
+  type Cluster,
+  configFromText,
+  connect,
+  CustomResourceDefinition,
+  Namespace,
+  Service,
+} from '@seamark/kube'
 import type { Kind, Obj } from '@seamark/kube/object'
-import { keyOf } from '@seamark/kube/object'
 import { ControlPlane } from '@seamark/kube/testing'
 import { ingressRouteCrd, playgroundCrds } from '@seamark/operator'
 import { parseAllDocuments } from 'yaml'
-import { readdirSync, readFileSync } from 'node:fs'
 import { needs } from '@seamark/kit'
 import { startEmbeddedServer } from './embedded-server.ts'
 
@@ -28,8 +34,8 @@ export function crds(): object[] {
 }
 
 export interface Writes {
-  /** `PATCH /apis/…`, in order; leases and events apart. */
-  readonly list: string[]
+  /** Requests other than GET, leases and events included. */
+  count: number
 }
 
 export interface World extends AsyncDisposable {
@@ -40,7 +46,7 @@ export interface World extends AsyncDisposable {
   /** Only on the embedded server. */
   readonly server: ApiServer | undefined
   /** A cluster whose writes are counted. */
-  connect(fieldManager: string, kubeconfig?: string): { cluster: Cluster; writes: Writes }
+  connect(fieldManager: string): { cluster: Cluster; writes: Writes }
   /** Kubeconfig of a user without any right but those RBAC objects give. */
   userKubeconfig(name: string, groups?: string[]): Promise<string>
 }
@@ -96,14 +102,14 @@ async function makeWorld(name: string, kubeconfig: string, parts: Parts): Promis
     client: admin.client,
     server: parts.server,
     connect(fieldManager) {
-      const writes: Writes = { list: [] }
+      const writes: Writes = { count: 0 }
       const cluster = connect(config, {
         fieldManager,
         observer: {
-          finished({ method, path }) {
-            if (method !== 'GET' && !/\/(leases|events)\b/.test(path)) writes.list.push(`${method} ${path}`)
+          request({ method }) {
+            if (method !== 'GET') writes.count++
           },
-        } as never,
+        },
       })
       clusters.push(cluster)
       return { cluster, writes }
@@ -119,34 +125,48 @@ async function makeWorld(name: string, kubeconfig: string, parts: Parts): Promis
 }
 
 async function install(client: Client, definition: Obj): Promise<void> {
-  const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-  await client.request({ method: 'POST', path, body: JSON.stringify(definition), headers: { 'content-type': 'application/json' } } as never)
-  void keyOf
+  await client.create(CustomResourceDefinition, definition as CustomResourceDefinition)
 }
 
 export async function createNamespace(client: Client, name: string): Promise<void> {
-  const { Namespace } = await import('@seamark/kube')
   await client.create(Namespace, { metadata: { name } })
 }
 
 /** The load balancer of fixture F, with its status. */
-export async function createLoadBalancer(client: Client, key: string, ingress: { ip?: string; hostname?: string }[]): Promise<void> {
+export async function createLoadBalancer(
+  client: Client,
+  key: string,
+  ingress: { ip?: string; hostname?: string }[],
+): Promise<void> {
   const [namespace = '', name = ''] = key.split('/')
-  await client.create(Service, { metadata: { namespace, name }, spec: { type: 'LoadBalancer', ports: [{ port: 443 }] } })
+  await client.create(Service, {
+    metadata: { namespace, name },
+    spec: { type: 'LoadBalancer', ports: [{ port: 443 }] },
+  })
   await setAddresses(client, key, ingress)
 }
 
-export async function setAddresses(client: Client, key: string, ingress: { ip?: string; hostname?: string }[]): Promise<void> {
+export async function setAddresses(
+  client: Client,
+  key: string,
+  ingress: { ip?: string; hostname?: string }[],
+): Promise<void> {
   await client.patch(Service, key, 'merge', { status: { loadBalancer: { ingress } } }, { subresource: 'status' })
 }
 
 /** Polls until the value is there and `isRight`; the error tells what was last seen. */
-export async function eventually<T>(what: string, read: () => Promise<T | undefined>, isRight: (value: T) => boolean = () => true, timeoutMs = 5_000): Promise<T> {
+export async function eventually<T>(
+  what: string,
+  read: () => Promise<T | undefined>,
+  isRight: (value: T) => boolean = () => true,
+  timeoutMs = 5_000,
+): Promise<T> {
   const deadline = Date.now() + timeoutMs
   for (;;) {
     const value = await read()
     if (value !== undefined && isRight(value)) return value
-    if (Date.now() > deadline) throw new Error(`${what}: not within ${timeoutMs} ms; last seen ${JSON.stringify(value)}`)
+    if (Date.now() > deadline)
+      throw new Error(`${what}: not within ${timeoutMs} ms; last seen ${JSON.stringify(value)}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

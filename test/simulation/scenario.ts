@@ -54,6 +54,6 @@ export interface Scenario {
   readonly steps: readonly { readonly name: string; act(fetch: InProcessFetch, cluster: Cluster): Promise<void> }[]
   readonly controller: Controller
   readonly invariants?: readonly Invariant[]
-  /** Virtual time after each step; longer than the controller's slowest way to heal. @default 25 min */
+  /** Virtual time after each step; longer than the controller's slowest way to heal. @default 12 min */
   readonly convergeMs?: number
 }

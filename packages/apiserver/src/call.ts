@@ -14,7 +14,7 @@ import type { Registry } from './registry.ts'
 import type { RequestInfo } from './request-info.ts'
 import type { Resource } from './resource.ts'
 import type { Cause } from './schema/model.ts'
-import { invalid } from './status.ts'
+import { badRequest, invalid } from './status.ts'
 import type { Store } from './store.ts'
 import type { IncludeObject } from './table.ts'
 import type { WatchHub } from './watch-hub.ts'
@@ -87,9 +87,8 @@ export function readView(call: Call): View {
   const representation = negotiate(request.headers['accept'], offered)
   const include = request.query.get('includeObject') ?? ''
   if (representation.as === 'Table' && !['', 'None', 'Metadata', 'Object'].includes(include)) {
-    throw invalid({ group: 'meta.k8s.io', kind: 'TableOptions' }, '', [
-      invalidValue('includeObject', include, "must be 'Metadata', 'Object', 'None', or empty"),
-    ])
+    const why = invalidValue('includeObject', include, "must be 'Metadata', 'Object', 'None', or empty").message
+    throw badRequest(`Unable to convert to Table as requested: includeObject: ${why}`)
   }
   return {
     resource,

@@ -29,6 +29,7 @@ import { WatchHub } from './watch-hub.ts'
 import { watchObjects } from './watch-path.ts'
 import { createObject, updateObject } from './write-path.ts'
 import { bootstrap, bootstrapService } from './bootstrap.ts'
+import { DefinitionController } from './crd/definition-controller.ts'
 import type { Controller } from './controllers/controller.ts'
 import { EventExpiry } from './controllers/event-expiry.ts'
 import { GarbageCollector } from './controllers/garbage-collector.ts'
@@ -89,7 +90,7 @@ export class Cluster implements Backend {
     this.#rbac = new Rbac(this.store)
     this.#isAuthorizing = options.isAuthorizing
     const context = { backend: this, onError: options.onError }
-    this.#controllers.push(new EventExpiry(context))
+    this.#controllers.push(new EventExpiry(context), new DefinitionController(context, () => undefined))
     if (options.hasControllers) {
       this.#controllers.push(
         new GarbageCollector(context),
@@ -147,7 +148,7 @@ export class Cluster implements Backend {
   async #answerResource(request: ApiRequest, info: RequestInfo, user: UserInfo): Promise<ApiResponse> {
     const resource = this.registry.find(info.group, info.version, info.resource)
     if (resource === undefined) {
-      if (!this.registry.hasGroupVersion(info.group, info.version)) return textResponse(404, '404 page not found\n')
+      if (info.group !== '' && !this.registry.hasGroupVersion(info.group, info.version)) return textResponse(404, '404 page not found\n')
       throw unknownPath()
     }
     const call: Call = { backend: this, request, info, resource, user, warnings: [] }
@@ -164,7 +165,7 @@ export class Cluster implements Backend {
     const { info, resource } = call
     if (info.namespace !== '' && !resource.namespaced && resource.plural !== 'namespaces') throw unknownPath()
     if (info.subresource !== '' && !resource.subresources.includes(info.subresource)) throw unknownPath()
-    if (!isAllowed(resource, info)) throw methodNotAllowed()
+    if (!isAllowed(resource, info) || call.request.method === 'HEAD') throw methodNotAllowed()
     switch (info.verb) {
       case 'get':
         return await getObject(call)

@@ -7,10 +7,11 @@
  */
 import { explainSyntaxError, findDuplicateFields, hasDuplicateFields } from './json-text.ts'
 import { bodyMediaType, builtinMediaTypes, customMediaTypes } from './negotiate.ts'
-import { type ApiObject, isRecord, type Json } from './object-shape.ts'
+import { type ApiObject, getOwn, getPath, isRecord, type Json } from './object-shape.ts'
 import type { Resource } from './resource.ts'
 import type { Schema } from './schema/model.ts'
-import { badRequest, unsupportedMediaType } from './status.ts'
+import { invalidValue } from './metadata.ts'
+import { badRequest, invalid, unsupportedMediaType } from './status.ts'
 
 export type FieldValidation = 'Strict' | 'Warn' | 'Ignore'
 
@@ -38,7 +39,13 @@ export async function parseYaml(text: string): Promise<unknown> {
     }
   }
   const yaml = await import('yaml')
-  const document = yaml.parseDocument(text, { schema: 'core', merge: true, uniqueKeys: false, logLevel: 'silent' })
+  // YAML 1.1, as Go's decoder reads it (`on`, `y` are true), except that times stay text.
+  const document = yaml.parseDocument(text, {
+    version: '1.1',
+    uniqueKeys: false,
+    logLevel: 'silent',
+    customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp'),
+  })
   const problem = document.errors[0]
   if (problem !== undefined) throw new SyntaxError(`yaml: line ${problem.linePos?.[0].line ?? 1}: ${problem.message.split('\n')[0]}`)
   // Aliases multiply; a bound keeps a small document from becoming a huge value.
@@ -106,11 +113,15 @@ export async function decodeObject(
   try {
     decoded = await decodeBody(body, contentType, resource.isCustom ? customMediaTypes : builtinMediaTypes)
   } catch (error) {
-    if (error instanceof SyntaxError) throw resource.isCustom ? badRequest(`couldn't get version/kind; json parse error: ${error.message}`) : unrecognized(error.message)
+    if (error instanceof SyntaxError) throw unrecognized(error.message)
     throw error
   }
   const shape = explainShape(decoded.value)
   if (shape !== undefined) throw unrecognized(shape)
+  if (resource.isCustom && getOwn(decoded.value, 'kind') === undefined) {
+    const missing = `Object 'Kind' is missing in '${body.toString()}'`
+    throw badRequest(`the object provided is unrecognized (must be of type ${resource.kind}): ${missing} (${summarize(body)})`)
+  }
   return checkObject((decoded.value ?? {}) as Json, resource, validation, decoded.duplicates, warn)
 }
 
@@ -123,10 +134,7 @@ export function checkObject(
   warn: (message: string) => void,
 ): ApiObject {
   const { apiVersion = '', kind = '' } = value as { apiVersion?: string; kind?: string }
-  if (resource.isCustom && kind === '') {
-    throw badRequest(`Object 'Kind' is missing in '${JSON.stringify(value)}'`)
-  }
-  checkKind(resource, apiVersion, kind)
+  checkKind(resource, apiVersion, kind, String(getPath(value, 'metadata', 'name') ?? ''))
   const handled = (why: string): Error =>
     badRequest(`${resource.kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: ${why}`)
   const typeProblem = explainTypes(value, resource)
@@ -144,7 +152,7 @@ export function checkObject(
   return value as ApiObject
 }
 
-function checkKind(resource: Resource, apiVersion: string, kind: string): void {
+function checkKind(resource: Resource, apiVersion: string, kind: string, name: string): void {
   const isSameVersion = apiVersion === '' || apiVersion === resource.apiVersion
   if (isSameVersion && (kind === '' || kind === resource.kind)) return
   if (resource.isCustom) {
@@ -153,7 +161,7 @@ function checkKind(resource: Resource, apiVersion: string, kind: string): void {
         `the API version in the data (${apiVersion}) does not match the expected API version (${resource.apiVersion})`,
       )
     }
-    throw badRequest(`${kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: ${kind} is unknown here`)
+    throw invalid({ group: resource.group, kind }, name, [invalidValue('kind', kind, `must be ${resource.kind}`)])
   }
   const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
   const goPackage = version
@@ -285,6 +293,7 @@ function explainMismatch(value: unknown, schema: Schema, field: string): string 
     case undefined:
       return undefined
     case 'string':
+      if (schema.format === 'byte' && typeof value === 'string') return explainBase64(value)
       // Quantities may be written as numbers.
       return typeof value === 'string' || (schema.format === 'quantity' && typeof value === 'number')
         ? undefined
@@ -308,6 +317,14 @@ function explainMismatch(value: unknown, schema: Schema, field: string): string 
       })
     }
   }
+}
+
+/** Position of the first byte that is not base64, as Go reports it. */
+function explainBase64(value: string): string | undefined {
+  const text = value.replaceAll(/[\r\n]/g, '')
+  const bad = /[^A-Za-z0-9+/]/.exec(text.replace(/={1,2}$/, ''))
+  if (bad !== null) return `illegal base64 data at input byte ${bad.index}`
+  return text.length % 4 === 0 ? undefined : `illegal base64 data at input byte ${text.length - (text.length % 4)}`
 }
 
 function first<T>(items: readonly T[], explain: (item: T) => string | undefined): string | undefined {

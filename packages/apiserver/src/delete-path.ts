@@ -36,7 +36,10 @@ export async function readDeleteOptions(call: Call): Promise<DeleteOptions> {
     }
     if (!isRecord(value)) throw badRequest('expected DeleteOptions')
     const kind = value['kind']
-    if (kind !== undefined && kind !== 'DeleteOptions') throw badRequest(`decoded object cannot be converted to DeleteOptions`)
+    if (kind !== undefined && kind !== 'DeleteOptions') {
+      const version = JSON.stringify(value['apiVersion'] ?? '')
+      throw badRequest(`no kind ${JSON.stringify(kind)} is registered for version ${version} in scheme "pkg/runtime/scheme.go:111"`)
+    }
   } else {
     const grace = query.get('gracePeriodSeconds')
     const orphan = query.get('orphanDependents')
@@ -117,14 +120,14 @@ function checkPreconditions(call: Call, current: Stored, options: DeleteOptions)
   const { uid, resourceVersion } = current.object.metadata
   if (options.uid !== undefined && options.uid !== uid) {
     throw conflict(
-      call.resource,
+      { group: call.resource.group, plural: call.resource.kind },
       current.name,
       `the UID in the precondition (${options.uid}) does not match the UID in record (${uid ?? ''}). The object might have been deleted and then recreated`,
     )
   }
   if (options.resourceVersion !== undefined && options.resourceVersion !== resourceVersion) {
     throw conflict(
-      call.resource,
+      { group: call.resource.group, plural: call.resource.kind },
       current.name,
       `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion ?? ''}). The object might have been modified`,
     )
@@ -135,8 +138,9 @@ function removeOrMark(call: Call, current: Stored, options: DeleteOptions): Dele
   const { resource, backend } = call
   const { collection, strategy } = resource
   const object = current.object
-  const finalizers = finalizersFor(object, options.propagationPolicy)
   const isMarked = object.metadata.deletionTimestamp !== undefined
+  const kept = finalizersFor(object, options.propagationPolicy)
+  const finalizers = isMarked ? kept : [...new Set([...kept, ...(strategy.finalizersOnDelete ?? [])])]
   const grace = strategy.gracePeriod?.(object, options.gracePeriodSeconds) ?? 0
   const isHeld = finalizers.length > 0 || strategy.isHeld?.(object) === true || grace > 0
   if (!isHeld) {
@@ -152,8 +156,8 @@ function removeOrMark(call: Call, current: Stored, options: DeleteOptions): Dele
       ? {}
       : {
           deletionTimestamp: timestamp(backend.clock.now() + grace * 1000),
-          deletionGracePeriodSeconds: grace,
-          ...(generation === undefined ? {} : { generation: generation + 1 }),
+          ...(strategy.whenMarked === undefined ? { deletionGracePeriodSeconds: grace } : {}),
+          ...(generation === undefined || strategy.whenMarked !== undefined ? {} : { generation: generation + 1 }),
         }),
   })
   if (options.isDryRun) return { stored: new Stored(current.key, current.resourceVersion, marked), isGone: false }

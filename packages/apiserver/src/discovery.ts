@@ -50,7 +50,7 @@ function legacyResources(resource: Resource): Json[] {
       verbs,
       ...orNothing('shortNames', shortNames),
       ...orNothing('categories', categories),
-      ...(verbs.includes('watch') ? { storageVersionHash: hashOf([resource.group, resource.version, kind]).slice(0, 11) + '=' } : {}),
+      ...(verbs.includes('watch') ? { storageVersionHash: storageHash(resource) } : {}),
     },
     ...subresources.map((name) => {
       const { kind: subKind, group, version, verbs: subVerbs } = subresourceKind(resource, name)
@@ -92,8 +92,9 @@ function aggregatedResource(resource: Resource): Json {
   }
 }
 
-function hashOf(value: unknown): string {
-  return createHash('sha512').update(JSON.stringify(value)).digest('base64')
+function storageHash({ group, storageVersion, kind }: Resource): string {
+  const version = storageVersion.slice(storageVersion.indexOf('/') + 1)
+  return createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64')
 }
 
 export class Discovery {

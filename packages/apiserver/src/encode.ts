@@ -6,6 +6,7 @@ import type { WholeResponse } from './exchange.ts'
 import type { Representation } from './negotiate.ts'
 import type { ApiObject, Json } from './object-shape.ts'
 import type { Resource } from './resource.ts'
+import { mismatchedShape } from './status.ts'
 import type { Stored } from './stored.ts'
 import { columnDefinitions, type IncludeObject, partialMetadata, tableRow } from './table.ts'
 import type { WatchEventType } from './watch-hub.ts'
@@ -44,7 +45,7 @@ function inVersion(object: ApiObject, apiVersion: string, kind: string): ApiObje
 async function encodeValue(value: Json, representation: Representation, status: number, headers: Record<string, string | string[]>): Promise<WholeResponse> {
   if (representation.format === 'yaml') {
     const yaml = await import('yaml')
-    const text = yaml.stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
+    const text = yaml.stringify(value, { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false, sortMapEntries: true, indentSeq: false })
     return { kind: 'whole', status, headers: { 'content-type': 'application/yaml', ...headers }, body: [Buffer.from(text)] }
   }
   return {
@@ -88,9 +89,16 @@ function shape(view: View, object: ApiObject): Json {
     case 'Table':
       return table(view, [object], { resourceVersion: object.metadata.resourceVersion })
     case 'PartialObjectMetadata':
-    case 'PartialObjectMetadataList':
       return partialMetadata(object, view.representation.version)
+    case 'PartialObjectMetadataList':
+      throw mismatchedShape('PartialObjectMetadataList', `is not a list (*${goName(view.resource)})`)
   }
+}
+
+/** What the real server calls the Go type it holds. */
+function goName(resource: Resource, suffix = ''): string {
+  if (resource.isCustom) return `unstructured.Unstructured${suffix}`
+  return `${resource.group === '' ? 'core' : (resource.group.split('.')[0] ?? '')}.${resource.kind}${suffix}`
 }
 
 const comma = Buffer.from(',')
@@ -130,6 +138,7 @@ function shapeList(view: View, objects: readonly ApiObject[], metadata: Json): J
     case 'Table':
       return table(view, objects, metadata)
     case 'PartialObjectMetadata':
+      throw mismatchedShape('PartialObjectMetadata', `is a list (*${goName(resource, 'List')})`)
     case 'PartialObjectMetadataList':
       return {
         kind: 'PartialObjectMetadataList',
@@ -165,6 +174,7 @@ export function encodeEvent(view: View, type: WatchEventType, stored: Stored, is
 }
 
 function shapeEvent(view: View, object: ApiObject, isFirst: boolean): Json {
+  if (view.representation.as === 'PartialObjectMetadataList') return partialMetadata(object, view.representation.version)
   if (view.representation.as !== 'Table') return shape(view, object)
   return table(view, [object], { resourceVersion: object.metadata.resourceVersion }, isFirst)
 }

@@ -74,6 +74,17 @@ function checkFinalizers(finalizers: readonly string[], field: string): Cause[] 
   return wrong
 }
 
+const standardFinalizers = new Set(['kubernetes', 'orphan', 'foregroundDeletion'])
+
+/** Built-in kinds ask for qualified names; custom resources only warn. */
+export function checkFinalizerNames(metadata: ObjectMeta): Cause[] {
+  return (metadata.finalizers ?? []).flatMap((name, index) =>
+    name.includes('/') || standardFinalizers.has(name)
+      ? []
+      : [invalidValue(`metadata.finalizers[${index}]`, name, 'name is neither a standard finalizer name nor is it fully qualified')],
+  )
+}
+
 function checkCommon(metadata: ObjectMeta): Cause[] {
   const wrong: Cause[] = []
   const { labels, annotations, ownerReferences, finalizers } = metadata

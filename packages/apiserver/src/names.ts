@@ -25,9 +25,12 @@ function expected(text: string, pattern: string, ...examples: string[]): string 
 const byteLength = (value: string): number => Buffer.byteLength(value)
 
 /** RFC 1123 subdomain: the name of most objects. */
-export const checkSubdomain: Check = (value) => {
+export const checkSubdomain: Check = (value) => subdomainProblems(value, 'characters')
+
+/** The same rule is worded differently for names and for the prefixes of label keys. */
+function subdomainProblems(value: string, unit: 'bytes' | 'characters'): string[] {
   const wrong: string[] = []
-  if (byteLength(value) > 253) wrong.push('must be no more than 253 bytes')
+  if (byteLength(value) > 253) wrong.push(`must be no more than 253 ${unit}`)
   if (value.length > 512 || !subdomainPattern.test(value)) {
     wrong.push(
       expected(
@@ -43,7 +46,7 @@ export const checkSubdomain: Check = (value) => {
 /** RFC 1123 label: namespaces. */
 export const checkLabel: Check = (value) => {
   const wrong: string[] = []
-  if (byteLength(value) > 63) wrong.push('must be no more than 63 bytes')
+  if (byteLength(value) > 63) wrong.push('must be no more than 63 characters')
   if (value.length > 512 || !labelPattern.test(value)) {
     wrong.push(
       value.length <= 512 && subdomainPattern.test(value)
@@ -96,7 +99,7 @@ export const checkQualifiedName: Check = (value) => {
   if (parts.length === 2) {
     const prefix = parts[0] as string
     if (prefix === '') wrong.push('prefix part must be non-empty')
-    else wrong.push(...checkSubdomain(prefix).map((complaint) => `prefix part ${complaint}`))
+    else wrong.push(...subdomainProblems(prefix, 'bytes').map((complaint) => `prefix part ${complaint}`))
   }
   const name = parts.at(-1) as string
   if (name === '') wrong.push('name part must be non-empty')

@@ -2,14 +2,14 @@
  * Patches: JSON patch, merge patch, strategic merge patch (built-in kinds) and server-side apply.
  * Each computes the wanted object from the stored one; the rest is an ordinary update (or, for apply, maybe a create).
  */
-import { serverSideApply } from './apply/apply.ts'
+import { ApplyError, conflictCauses, conflictMessage, serverSideApply } from './apply/apply.ts'
 import { type Call, readView, readWriteOptions, warningHeaders, type WriteOptions } from './call.ts'
 import { timestamp } from './clock.ts'
-import { checkObject, parseJson, parseYaml } from './decode.ts'
+import { checkObject, parseJson, parseYaml, pruneObject } from './decode.ts'
 import { encodeObject } from './encode.ts'
 import type { ApiResponse } from './exchange.ts'
 import { findDuplicateFields, hasDuplicateFields } from './json-text.ts'
-import { forbiddenValue, requiredValue } from './metadata.ts'
+import { forbiddenValue, invalidValue, requiredValue } from './metadata.ts'
 import { bodyMediaType } from './negotiate.ts'
 import { type ApiObject, cloneJson, isRecord, type Json, withMetadata } from './object-shape.ts'
 import { applyJsonPatch } from './patch/json-patch.ts'
@@ -22,10 +22,12 @@ import {
   applyConflict,
   badRequest,
   conflict,
+  invalid,
   MODIFIED,
   statusError,
+  unclassified,
   unprocessable,
-  type StatusCause,
+  unsupportedMediaType,
 } from './status.ts'
 import { createObject, updateObject } from './write-path.ts'
 
@@ -37,10 +39,10 @@ const strategicType = 'application/strategic-merge-patch+json'
 const rejected = 'the server rejected our request due to an error in our request'
 
 /** A patch as a function of the document; the body is read once, the function may run again after a race. */
-async function readPatch(call: Call, media: string): Promise<(document: unknown) => unknown> {
+function readPatch(call: Call, media: string): (document: unknown) => unknown {
   const { resource, request } = call
   const text = request.body.toString()
-  const patch = await parsePatch(text, media)
+  const patch = parsePatch(text, media)
   const { schema } = resource
   return (document) => {
     try {
@@ -49,19 +51,25 @@ async function readPatch(call: Call, media: string): Promise<(document: unknown)
       return applyStrategicMergePatch(document, patch, schema ?? {})
     } catch (error) {
       if (!(error instanceof PatchError)) throw error
-      if (error.status === 422) throw unprocessable(error.message === '' ? rejected : error.message)
+      if (error.status === 422) throw unprocessable(rejected)
       throw error.status === 413 ? statusError(413, 'RequestEntityTooLarge', error.message) : badRequest(error.message)
     }
   }
 }
 
-async function parsePatch(text: string, media: string): Promise<unknown> {
+function parsePatch(text: string, media: string): unknown {
+  let patch: unknown
   try {
-    return text.startsWith('{') || text.startsWith('[') || media === jsonType ? parseJson(text) : await parseYaml(text)
+    patch = parseJson(text)
   } catch (error) {
     if (error instanceof SyntaxError) throw badRequest(`error decoding patch: ${error.message}`)
     throw error
   }
+  const isRight = media === jsonType ? Array.isArray(patch) : isRecord(patch)
+  if (isRight || patch === null) return patch ?? (media === jsonType ? [] : {})
+  const found = Array.isArray(patch) ? 'array' : typeof patch === 'boolean' ? 'bool' : typeof patch
+  const wanted = media === jsonType ? '[]handlers.jsonPatchOp' : 'map[string]interface {}'
+  throw badRequest(`error decoding patch: json: cannot unmarshal ${found} into Go value of type ${wanted}`)
 }
 
 export function acceptedPatches(call: Call): string[] {
@@ -72,7 +80,9 @@ export function acceptedPatches(call: Call): string[] {
 export async function patchObject(call: Call): Promise<ApiResponse> {
   const { request } = call
   const media = bodyMediaType(request.headers['content-type'])
-  if (!acceptedPatches(call).includes(media)) throw statusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type')
+  if (!acceptedPatches(call).includes(media)) {
+    throw call.resource.isCustom ? unsupportedMediaType(acceptedPatches(call)) : statusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type')
+  }
   const view = readView(call)
   const isApply = media === applyType
   const hasForce = request.query.get('force') !== null
@@ -81,7 +91,7 @@ export async function patchObject(call: Call): Promise<ApiResponse> {
     ...(!isApply && hasForce ? [forbiddenValue('force', 'may not be specified for non-apply patch')] : []),
   ])
   if (isApply) return await applyObject(call, options)
-  const patch = await readPatch(call, media)
+  const patch = readPatch(call, media)
   const isUnconditional = !hasVersion(request.body)
   const stored = await updateObject(
     call,
@@ -105,9 +115,21 @@ function hasVersion(body: Buffer): boolean {
 }
 
 function decodePatched(call: Call, patched: Json, options: WriteOptions): ApiObject {
-  const object = checkObject(patched, call.resource, options.fieldValidation, [], (message) => call.warnings.push(message))
-  applyDefaults(call, object)
-  return object
+  const text = sortedText(patched)
+  try {
+    const object = checkObject(patched, call.resource, options.fieldValidation, [], (message) => call.warnings.push(message))
+    applyDefaults(call, object)
+    return object
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status.code !== 400 || call.resource.isCustom) throw error
+    // A patched document that no longer decodes is the patch's fault, and is shown whole.
+    const why = error.message.replace(/^.* cannot be handled as a \w+: /, '')
+    throw invalid({ group: '', kind: '' }, '', [invalidValue('patch', text, why)])
+  }
+}
+
+function sortedText(value: Json): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))))
 }
 
 export function applyDefaults(call: Call, object: ApiObject): void {
@@ -126,10 +148,18 @@ async function readIntent(call: Call, options: WriteOptions): Promise<ApiObject>
   }
   if (!isRecord(value)) throw badRequest('error decoding YAML: error converting YAML to JSON')
   const duplicates = text.startsWith('{') && hasDuplicateFields(text, value) ? findDuplicateFields(text) : []
-  if (value['apiVersion'] !== undefined && value['apiVersion'] !== resource.apiVersion) {
-    throw badRequest(`Incorrect version specified in apply patch. Specified patch version: ${String(value['apiVersion'])}, expected: ${resource.apiVersion}`)
+  if (value['apiVersion'] !== resource.apiVersion || value['kind'] !== resource.kind) {
+    throw badRequest(`invalid object type: ${typeName(value)}`)
   }
-  const intent = checkObject(cloneJson(value), resource, options.fieldValidation, duplicates, (message) => call.warnings.push(message))
+  const copy = cloneJson(value)
+  const undeclared = pruneObject(cloneJson(value), resource)
+  if (undeclared.length > 0) {
+    const lines = undeclared.map((path) => `.${path}: field not declared in schema`)
+    const why = lines.length === 1 ? lines[0] : `errors:\n${lines.map((line) => `  ${line}`).join('\n')}`
+    const { namespace = '', name: given = '' } = (copy['metadata'] ?? {}) as ApiObject['metadata']
+    throw unclassified(`failed to create typed patch object (${namespace}/${given}; ${typeName(value)}): ${why}`)
+  }
+  const intent = checkObject(copy, resource, options.fieldValidation, duplicates, (message) => call.warnings.push(message))
   const name = intent.metadata.name ?? info.name
   if (name !== info.name) throw badRequest(`the name of the object (${name}) does not match the name on the URL (${info.name})`)
   if (intent.metadata.managedFields !== undefined && intent.metadata.managedFields.length > 0) {
@@ -138,13 +168,20 @@ async function readIntent(call: Call, options: WriteOptions): Promise<ApiObject>
   return withMetadata(intent, { name, ...(resource.namespaced ? { namespace: intent.metadata.namespace ?? info.namespace } : {}) })
 }
 
+/** `/v1, Kind=ConfigMap`, `apps/v1, Kind=Deployment`. */
+function typeName(value: Json): string {
+  const apiVersion = typeof value['apiVersion'] === 'string' ? value['apiVersion'] : ''
+  const kind = typeof value['kind'] === 'string' ? value['kind'] : ''
+  return `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`
+}
+
 async function applyObject(call: Call, options: WriteOptions): Promise<ApiResponse> {
   const { resource, info, backend, request } = call
   const view = readView(call)
   const intent = await readIntent(call, options)
   const force = request.query.get('force') === 'true'
   const apply = (live: ApiObject | undefined): ApiObject => {
-    const outcome = serverSideApply({
+    const outcome = tryApply({
       live,
       intent,
       manager: options.fieldManager,
@@ -154,8 +191,9 @@ async function applyObject(call: Call, options: WriteOptions): Promise<ApiRespon
       now: timestamp(backend.clock.now()),
       ...(info.subresource === '' ? {} : { subresource: info.subresource }),
     })
-    if ('conflicts' in outcome) throw describeConflicts(outcome.conflicts)
+    if ('conflicts' in outcome) throw applyConflict(conflictMessage(outcome.conflicts), conflictCauses(outcome.conflicts))
     const merged = cloneJson(outcome.object) as ApiObject
+    if (merged.metadata.managedFields?.length === 0) delete merged.metadata.managedFields
     applyDefaults(call, merged)
     return merged
   }
@@ -163,10 +201,9 @@ async function applyObject(call: Call, options: WriteOptions): Promise<ApiRespon
   for (;;) {
     if (resource.collection.get(key) === undefined) {
       if (info.subresource !== '') throw conflict(resource, info.name, MODIFIED)
-      if ((intent.metadata.resourceVersion ?? '') !== '') throw conflict(resource, info.name, MODIFIED)
       if ((intent.metadata.uid ?? '') !== '') throw conflict(resource, info.name, `uid mismatch: the provided object specified uid ${intent.metadata.uid ?? ''}, and no existing object was found`)
       try {
-        return await encodeObject(view, await createObject(call, apply(undefined), options, true), 201, warningHeaders(call))
+        return await encodeObject(view, await createObject(call, withMetadata(apply(undefined), { resourceVersion: undefined as never }), options, true), 201, warningHeaders(call))
       } catch (error) {
         // Somebody created it meanwhile: apply to theirs.
         if (error instanceof ApiError && error.status.reason === 'AlreadyExists') continue
@@ -189,28 +226,13 @@ async function applyObject(call: Call, options: WriteOptions): Promise<ApiRespon
   }
 }
 
-interface Conflict {
-  readonly manager: string
-  readonly apiVersion: string
-  readonly operation: string
-  readonly field: string
-}
+type Apply = typeof serverSideApply
 
-/** One conflict is said in one line; several are grouped by who they are with. */
-function describeConflicts(conflicts: readonly Conflict[]): ApiError {
-  const withWhom = (one: Conflict): string =>
-    `conflict with ${JSON.stringify(one.manager)}${one.operation === 'Apply' || one.apiVersion === '' ? '' : ` using ${one.apiVersion}`}`
-  const causes: StatusCause[] = conflicts.map((one) => ({ reason: 'FieldManagerConflict', message: withWhom(one), field: one.field }))
-  const groups = new Map<string, string[]>()
-  for (const cause of causes) {
-    const fields = groups.get(cause.message ?? '') ?? []
-    fields.push(cause.field ?? '')
-    groups.set(cause.message ?? '', fields)
+function tryApply(input: Parameters<Apply>[0]): ReturnType<Apply> {
+  try {
+    return serverSideApply(input)
+  } catch (error) {
+    if (!(error instanceof ApplyError)) throw error
+    throw error.status === 400 ? badRequest(error.message) : unclassified(error.message)
   }
-  const [only] = causes
-  if (causes.length === 1 && only !== undefined) {
-    return applyConflict(`Apply failed with 1 conflict: ${only.message ?? ''}: ${only.field ?? ''}`, causes)
-  }
-  const lines = [...groups].map(([message, fields]) => `${message.replace('conflict ', 'conflicts ')}:\n${fields.map((field) => `- ${field}`).join('\n')}`)
-  return applyConflict(`Apply failed with ${causes.length} conflicts: ${lines.join('\n')}`, causes)
 }

@@ -194,6 +194,8 @@ export async function listObjects(call: Call): Promise<ApiResponse> {
       isHistoric = true
     }
   }
+  // Keys in a token are relative to what is listed.
+  const root = resource.namespaced && info.namespace !== '' ? `${info.namespace}/` : ''
   const hasSelector = !labels.isEmpty || !fields.isEmpty
   // A list at "0" comes from the cache of a real server, which does not page.
   const limit = options.resourceVersion === '0' && options.continueToken === '' ? 0 : options.limit
@@ -202,7 +204,7 @@ export async function listObjects(call: Call): Promise<ApiResponse> {
     resource.collection.range({
       namespace: resource.namespaced ? info.namespace : '',
       limit,
-      ...(after === undefined ? {} : { after }),
+      ...(after === undefined ? {} : { after: `${root}${after}` }),
       ...(isHistoric && revision !== current ? { revision } : {}),
       ...(hasSelector
         ? { matches: (stored) => (labels.isEmpty || labels.matches(stored.labels)) && (fields.isEmpty || fields.matches(stored)) }
@@ -211,7 +213,7 @@ export async function listObjects(call: Call): Promise<ApiResponse> {
   )
   const metadata = {
     resourceVersion: String(revision),
-    ...(page.lastKey === undefined ? {} : { continue: writeToken({ revision, after: page.lastKey }) }),
+    ...(page.lastKey === undefined ? {} : { continue: writeToken({ revision, after: page.lastKey.slice(root.length) }) }),
     ...(page.lastKey === undefined || hasSelector ? {} : { remainingItemCount: page.remaining }),
   }
   return await encodeList(view, page.items, metadata, warningHeaders(call))

@@ -116,8 +116,8 @@ export class Registry {
   readonly #byDefinition = new Map<string, readonly Resource[]>()
   #generation = 1
 
-  constructor(store: Store, strategyOf: (kind: BuiltinKind) => Strategy) {
-    for (const kind of BUILTIN_KINDS) put(this.#builtin, new BuiltinResource(kind, store, strategyOf(kind)))
+  constructor(store: Store, strategyOf: (kind: BuiltinKind, collection: Collection) => Strategy) {
+    for (const kind of BUILTIN_KINDS) put(this.#builtin, new BuiltinResource(kind, store, strategyOf(kind, store.collection(collectionId(kind.group, kind.plural)))))
   }
 
   get generation(): number {

@@ -31,6 +31,8 @@ export interface Strategy {
   readonly allowsCreateOnUpdate?: boolean
   /** Fills what the server fills in an object of this kind, in place. Runs on every decoded object. */
   applyDefaults?(object: ApiObject): void
+  /** What has to be loaded before an object of this kind can be checked. */
+  prepare?(object: ApiObject): Promise<void>
   /** In place, before validation. */
   prepareForCreate?(object: ApiObject, context: StrategyContext): void
   prepareForUpdate?(object: ApiObject, old: ApiObject, context: StrategyContext): void
@@ -41,7 +43,9 @@ export interface Strategy {
   gracePeriod?(object: ApiObject, asked: number | undefined): number | undefined
   /** Extra finalizers (outside metadata) hold the object: namespaces. */
   isHeld?(object: ApiObject): boolean
-  /** What else changes when the object is first marked for deletion. */
+  /** Finalizers that a delete adds, so that content can be removed first. */
+  readonly finalizersOnDelete?: readonly string[]
+  /** How the object is marked for deletion, where that is not the common way (no grace period, no new generation). */
   whenMarked?(object: ApiObject): ApiObject
   /** The answer to a delete that removed the object is the object itself, not a Status. */
   readonly returnsDeletedObject?: boolean

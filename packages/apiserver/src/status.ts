@@ -107,7 +107,7 @@ export function invalid(kind: KindName, name: string, causes: readonly (Cause | 
   return failure(422, 'Invalid', message, {
     ...(name === '' ? {} : { name }),
     ...(kind.group === '' ? {} : { group: kind.group }),
-    kind: kind.kind,
+    ...(kind.kind === '' ? {} : { kind: kind.kind }),
     causes: causes.map(({ reason, message: text, field }) => ({
       ...(reason === undefined ? {} : { reason }),
       ...(text === undefined ? {} : { message: text }),
@@ -151,6 +151,11 @@ export function onlyAcceptable(offered: readonly string[]): ApiError {
   return failure(406, 'NotAcceptable', message)
 }
 
+/** A list was asked for as an object, or the other way round. */
+export function mismatchedShape(asked: string, why: string): ApiError {
+  return failure(406, 'NotAcceptable', `you requested ${asked}, but the requested object ${why}`)
+}
+
 export function unsupportedMediaType(offered: readonly string[]): ApiError {
   const message = `the body of the request was in an unknown format - accepted media types include: ${offered.join(', ')}`
   return failure(415, 'UnsupportedMediaType', message)
@@ -183,6 +188,13 @@ export function internal(why: string): ApiError {
 
 export function serviceUnavailable(why: string): ApiError {
   return failure(503, 'ServiceUnavailable', why)
+}
+
+/** A failure that carries a message and nothing else: what Go code returns without classifying it. */
+export function unclassified(message: string): ApiError {
+  const error = failure(500, '', message)
+  delete error.status.reason
+  return error
 }
 
 /** An arbitrary answer, for fault hooks and admission webhooks. */

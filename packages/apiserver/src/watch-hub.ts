@@ -216,7 +216,7 @@ export class WatchHub {
   readonly #clock: Clock
   readonly #faults: WatchFaults
   readonly #channels = new Map<string, Channel>()
-  readonly #watchers = new Map<Watcher, () => void>()
+  readonly #watchers = new Map<Watcher, { leave: () => void; request: ChannelRequest }>()
   #dirty = new Set<Channel>()
   #isScheduled = false
   #pause: Timer | undefined
@@ -257,7 +257,7 @@ export class WatchHub {
       this.#dirty.delete(joined)
       if (shareKey !== undefined && this.#channels.get(shareKey) === joined) this.#channels.delete(shareKey)
     }
-    this.#watchers.set(watcher, leave)
+    this.#watchers.set(watcher, { leave, request })
     return leave
   }
 
@@ -286,10 +286,20 @@ export class WatchHub {
     this.#resumeAtMs = tookMs > 2 ? performance.now() + Math.min(tookMs, 200) : 0
   }
 
+  /** Ends the watches of a collection that is no longer served. */
+  end(collection: Collection): void {
+    this.flush()
+    for (const [watcher, { leave, request }] of [...this.#watchers]) {
+      if (request.collection !== collection) continue
+      leave()
+      watcher.end()
+    }
+  }
+
   /** Ends every watch, as a server that shuts down. */
   close(): void {
     this.flush()
-    for (const [watcher, leave] of [...this.#watchers]) {
+    for (const [watcher, { leave }] of [...this.#watchers]) {
       leave()
       watcher.end()
     }

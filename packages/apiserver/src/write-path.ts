@@ -13,8 +13,9 @@ import type { Call, WriteOptions } from './call.ts'
 import { timestamp } from './clock.ts'
 import { validateMetadata, validateMetadataUpdate } from './metadata.ts'
 import { generateName } from './names.ts'
-import { type ApiObject, isSameJson, withMetadata } from './object-shape.ts'
+import { type ApiObject, isSameJson, type Json, withMetadata } from './object-shape.ts'
 import { keyFor, type StrategyContext } from './resource.ts'
+import { checkScale } from './scale.ts'
 import type { Cause } from './schema/model.ts'
 import {
   alreadyExists,
@@ -26,15 +27,15 @@ import {
   invalid,
   MODIFIED,
   notFound,
+  unclassified,
 } from './status.ts'
 import { Stored } from './stored.ts'
 
 const generateAttempts = 8
 
-/** The zero is a Go uint64 in a message. */
 const unversioned: Cause = {
   reason: 'FieldValueInvalid',
-  message: 'Invalid value: 0x0: must be specified for an update',
+  message: 'Invalid value: 0: must be specified for an update',
   field: 'metadata.resourceVersion',
 }
 
@@ -48,13 +49,12 @@ function contextOf(call: Call, options: WriteOptions): StrategyContext {
 }
 
 /** The namespace of the request must exist and not be going away. */
-function checkNamespace(call: Call): void {
+function checkNamespace(call: Call, name: string): void {
   const { resource, info, backend } = call
   if (!resource.namespaced) return
   const namespace = backend.store.collection('namespaces').get(info.namespace)
   if (namespace === undefined) throw notFound({ group: '', plural: 'namespaces' }, info.namespace)
   if (namespace.object.metadata.deletionTimestamp === undefined) return
-  const name = info.name === '' ? '' : info.name
   const why = `unable to create new content in namespace ${info.namespace} because it is being terminated`
   throw forbidden(resource, name, why, [
     { reason: 'NamespaceTerminating', message: `namespace ${info.namespace} is being terminated`, field: 'metadata.namespace' },
@@ -77,10 +77,13 @@ function validate(call: Call, object: ApiObject, old: ApiObject | undefined, con
   const { strategy, namespaced } = resource
   const compiled = resource.isCustom ? resource.compiled() : undefined
   if (compiled !== undefined) for (const warning of compiled.warnings) context.warn(warning)
+  // The real server checks the metadata of an update twice, and lists what it finds twice.
+  const updated = old === undefined ? [] : validateMetadataUpdate(object.metadata, old.metadata)
   return [
-    ...(old === undefined ? validateMetadata(object.metadata, namespaced, strategy.checkName) : validateMetadataUpdate(object.metadata, old.metadata)),
+    ...(old === undefined ? validateMetadata(object.metadata, namespaced, strategy.checkName) : [...updated, ...updated]),
     ...(compiled === undefined ? [] : compiled.validate(object, old)),
     ...(strategy.validate?.(object, old, context) ?? []),
+    ...checkScale(resource, object),
   ]
 }
 
@@ -131,11 +134,12 @@ async function createOnce(call: Call, key: string, named: ApiObject, options: Wr
   const { resource, backend } = call
   const { strategy, collection } = resource
   const context = contextOf(call, options)
-  checkNamespace(call)
+  checkNamespace(call, named.metadata.name ?? '')
   if ((named.metadata.resourceVersion ?? '') !== '' && named.metadata.resourceVersion !== '0') {
-    throw badRequest('resourceVersion should not be set on objects to be created')
+    throw unclassified('resourceVersion should not be set on objects to be created')
   }
-  const { deletionTimestamp: _a, deletionGracePeriodSeconds: _b, resourceVersion: _c, ...given } = named.metadata
+  const given: Json = { ...named.metadata }
+  for (const key of ['deletionTimestamp', 'deletionGracePeriodSeconds', 'resourceVersion', 'selfLink']) delete given[key]
   let object = adoptNamespace(call, {
     ...(hasStatus(call) ? withoutStatus(named) : named),
     metadata: { ...given, uid: backend.newUid(), creationTimestamp: timestamp(context.nowMs) },
@@ -144,11 +148,12 @@ async function createOnce(call: Call, key: string, named: ApiObject, options: Wr
   if (backend.admission.isInterested(call, 'CREATE')) {
     object = await backend.admission.mutate(call, 'CREATE', object, undefined, options.isDryRun)
   }
-  object = withMetadata(object, strategy.hasGeneration === true ? { generation: 1 } : { generation: undefined as never })
+  if (strategy.hasGeneration === true) object = withMetadata(object, { generation: 1 })
   if (strategy.prepareForCreate !== undefined) {
     object = { ...object, metadata: { ...object.metadata } }
     strategy.prepareForCreate(object, context)
   }
+  await strategy.prepare?.(object)
   const wrong = validate(call, object, undefined, context)
   if (wrong.length > 0) throw invalid(resource, object.metadata.name ?? '', wrong)
   if (backend.admission.isInterested(call, 'CREATE')) await backend.admission.validate(call, 'CREATE', object, undefined, options.isDryRun)
@@ -200,8 +205,9 @@ async function updateOnce(call: Call, key: string, current: Stored, request: Upd
     object = withMetadata(object, { generation: info.subresource !== 'status' && isSpecChanged(call, object, old) ? generation + 1 : generation })
   }
   if ((object.metadata.resourceVersion ?? '') === '' && strategy.allowsUnconditionalUpdate !== true) {
-    throw invalid(resource, info.name, [unversioned])
+    throw invalid({ group: resource.group, kind: resource.plural }, info.name, [unversioned])
   }
+  await strategy.prepare?.(object)
   const wrong = validate(call, object, old, context)
   if (wrong.length > 0) throw invalid(resource, info.name, wrong)
   if (backend.admission.isInterested(call, 'UPDATE')) await backend.admission.validate(call, 'UPDATE', object, old, options.isDryRun)
@@ -238,11 +244,8 @@ function isUnchanged(object: ApiObject, old: ApiObject): boolean {
 function checkPreconditions(call: Call, wanted: ApiObject, old: ApiObject): ApiObject {
   const { resource, info } = call
   const { name = '', uid = '', resourceVersion = '' } = wanted.metadata
+  if (name === '') throw badRequest(`the name of the object (${info.name} based on URL) was undeterminable: name must be provided`)
   if (name !== info.name) throw badRequest(`the name of the object (${name}) does not match the name on the URL (${info.name})`)
-  const namespace = wanted.metadata.namespace ?? ''
-  if (resource.namespaced && namespace !== '' && namespace !== info.namespace) {
-    throw badRequest(`the namespace of the object (${namespace}) does not match the namespace on the request (${info.namespace})`)
-  }
   const object = adoptNamespace(call, wanted)
   if (uid !== '' && uid !== old.metadata.uid) {
     const path = `/registry/${resource.group === '' ? '' : `${resource.group}/`}${resource.plural}/${keyFor(resource, info.namespace, info.name)}`
@@ -251,6 +254,9 @@ function checkPreconditions(call: Call, wanted: ApiObject, old: ApiObject): ApiO
       info.name,
       `StorageError: invalid object, Code: 4, Key: ${path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid ?? ''}`,
     )
+  }
+  if (!/^\d*$/.test(resourceVersion)) {
+    throw unclassified(`strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`)
   }
   if (resourceVersion !== '' && resourceVersion !== '0' && resourceVersion !== old.metadata.resourceVersion) {
     throw conflict(resource, info.name, MODIFIED)

@@ -9,6 +9,12 @@ export interface Verb {
 }
 
 export const VERBS: readonly Verb[] = [
+  { name: 'dig', summary: 'ask DNS servers, in the syntax of dig', load: async () => import('./commands/dig.ts') },
+  {
+    name: 'dns serve',
+    summary: 'serve zone files as an authoritative DNS server',
+    load: async () => import('./commands/dns-serve.ts'),
+  },
   { name: 'version', summary: 'print the version', load: async () => import('./commands/version.ts') },
 ]
 

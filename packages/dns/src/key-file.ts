@@ -9,7 +9,8 @@ export function parseKeyFile(text: string, file: string): TsigKey[] {
   for (const [, name, body] of plain.matchAll(/\bkey\s+"?([^\s"{]+)"?\s*\{([^}]*)\}/g)) {
     const algorithm = /\balgorithm\s+"?([^\s";]+)"?\s*;/.exec(body!)?.[1]
     const secret = /\bsecret\s+"?([^\s";]+)"?\s*;/.exec(body!)?.[1]
-    if (algorithm === undefined || secret === undefined) throw new DnsError('BAD_KEY', `${file}: key ${name} lacks algorithm or secret`)
+    if (algorithm === undefined || secret === undefined)
+      throw new DnsError('BAD_KEY', `${file}: key ${name} lacks algorithm or secret`)
     keys.push(new TsigKey(name!, algorithm, secret))
   }
   if (keys.length === 0) throw new DnsError('BAD_KEY', `${file} holds no key; tsig-keygen NAME writes one`)

@@ -71,7 +71,7 @@ export function siphash(key: Uint8Array, data: Uint8Array): Uint8Array {
   for (let at = 0; at < whole; at += 8) absorb(word(data, at), word(data, at + 4))
   const tail = data.subarray(whole)
   absorb(word(tail, 0), (word(tail, 4) & 0x00ff_ffff) | (data.length << 24))
-  state[4] = state[4]! ^ 0xff
+  state[4] ^= 0xff
   round()
   round()
   round()

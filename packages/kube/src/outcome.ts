@@ -53,7 +53,8 @@ export function outcomeOfError(error: unknown, reason: unknown): Outcome {
 export interface OutcomeSinks {
   queue: Queue
   metrics: ControllerMetrics
-  log: Logger
+  /** Made only when there is something to say. */
+  log: () => Logger
 }
 
 export function settle(key: Key, outcome: Outcome, seconds: number, { queue, metrics, log }: OutcomeSinks): void {
@@ -73,11 +74,11 @@ export function settle(key: Key, outcome: Outcome, seconds: number, { queue, met
       metrics.reconciled('error', seconds)
       if (isMistake(error)) {
         metrics.panicked()
-        log.error({ err: error, retryMs }, 'reconciler is broken')
+        log().error({ err: error, retryMs }, 'reconciler is broken')
       } else if (error instanceof Conflict || error instanceof NotSynced) {
-        log.debug({ error: messageOf(error), retryMs }, 'reconcile will be tried again')
+        log().debug({ error: messageOf(error), retryMs }, 'reconcile will be tried again')
       } else {
-        log.error({ err: error, retryMs }, 'reconcile failed')
+        log().error({ err: error, retryMs }, 'reconcile failed')
       }
       break
     }
@@ -85,13 +86,13 @@ export function settle(key: Key, outcome: Outcome, seconds: number, { queue, met
       queue.forget(key)
       metrics.reconciled('error', seconds)
       metrics.terminalError()
-      log.error({ err: outcome.error }, 'reconcile failed for good')
+      log().error({ err: outcome.error }, 'reconcile failed for good')
       break
     case 'timeout': {
       const retryMs = queue.retry(key)
       metrics.reconciled('error', seconds)
       metrics.timedOut()
-      log.error({ error: outcome.error.message, retryMs }, 'reconcile timed out')
+      log().error({ error: outcome.error.message, retryMs }, 'reconcile timed out')
       break
     }
     case 'stopped':

@@ -2,7 +2,7 @@
  * What two honest servers may answer differently, made equal: identifiers, revisions, times, ages, allocated addresses,
  * and orders that a real server takes from Go maps. Everything else stays and counts.
  *
- * uids and revisions of objects keep their identity: the first seen is `uid-1`, `rv-1`, so that "unchanged" and
+ * uids and revisions of objects keep their identity: the first revision seen of `a` is `a-1`, so that "unchanged" and
  * "the same object" still show.
  */
 import type { RawAnswer } from './raw-client.ts'
@@ -20,15 +20,18 @@ export interface Normaliser {
 export function createNormaliser(): Normaliser {
   const uids = new Map<string, string>()
   const revisions = new Map<string, string>()
-  const named = (names: Map<string, string>, prefix: string, value: string) => {
-    const name = names.get(value) ?? `${prefix}-${names.size + 1}`
-    names.set(value, name)
-    return name
+  /** `a-1` is the first value seen for the object `a`, `a-2` the next. */
+  const nameValue = (names: Map<string, string>, value: string, object: string) => {
+    const known = names.get(value)
+    if (known !== undefined) return known
+    const count = [...names.values()].filter((name) => name.startsWith(`${object}-`)).length
+    names.set(value, `${object}-${count + 1}`)
+    return `${object}-${count + 1}`
   }
 
   const text = (value: string) =>
     value
-      .replaceAll(uidPattern, (uid) => named(uids, 'uid', uid))
+      .replaceAll(uidPattern, (uid) => `uid of ${uids.get(uid) ?? 'another'}`)
       .replaceAll(timePattern, '<time>')
       .replaceAll(/\b10\.\d+\.\d+\.\d+\b/g, '<ip>')
       .replaceAll(/resource version: \d+(?: \(\d+\))?/g, 'resource version: <n>')
@@ -37,21 +40,21 @@ export function createNormaliser(): Normaliser {
       .replaceAll(/(127\.0\.0\.1|80):\d{5}/g, '$1:<port>')
       .replaceAll(/^\d+[smhd](?:\d+[smhd])?$/g, '<age>')
 
-  const walk = (value: unknown, key: string, parent: string): unknown => {
+  const walk = (value: unknown, key: string, owner: string): unknown => {
     if (typeof value === 'string') {
-      if (key === 'resourceVersion' && value !== '') return parent === 'list' ? '<rv>' : named(revisions, 'rv', value)
+      if (key === 'resourceVersion' && value !== '') return owner === '' ? '<rv>' : nameValue(revisions, value, owner)
       return key === 'continue' && value !== '' ? '<continue>' : text(value)
     }
     if (key === 'nodePort') return '<port>'
-    if (Array.isArray(value)) return sortUnordered(key, value).map((item) => walk(item, '', key))
+    if (Array.isArray(value)) return sortUnordered(key, value).map((item) => walk(item, '', owner))
     if (typeof value !== 'object' || value === null) return value
     const fields = value as Record<string, unknown>
-    const isList = key === 'metadata' && !('uid' in fields) && !('name' in fields)
-    return Object.fromEntries(
-      Object.keys(fields)
-        .toSorted()
-        .map((name) => [text(name), walk(fields[name], name, isList ? 'list' : key)]),
-    )
+    const { name, uid } = fields
+    const isObject = key === 'metadata' && typeof name === 'string' && typeof uid === 'string'
+    if (isObject) nameValue(uids, uid, name)
+    const inside = isObject ? name : key === 'metadata' ? '' : owner
+    const names = Object.keys(fields).toSorted()
+    return Object.fromEntries(names.map((field) => [text(field), walk(fields[field], field, inside)]))
   }
 
   return {

@@ -59,23 +59,23 @@ function metadataFields(type: FieldType, metadata: unknown): FieldsV1 | undefine
   return isEmpty ? undefined : fields
 }
 
-/** What is added or modified; undefined when nothing is. */
+/** What is added or modified; undefined when nothing is. A value that was there before is not owned itself, only its parts. */
 function changed(type: FieldType, before: unknown, after: unknown): FieldsV1 | undefined {
   if (before === undefined) return all(type, after)
-  const left = asMap(before)
-  const right = asMap(after)
-  if (left === undefined || right === undefined || type.map === undefined || type.map.atomic) {
-    return jsonEqual(before, after) ? undefined : all(type, after)
+  const shape = shapeOf(type, after)
+  if (shape === 'map' && !type.map!.atomic && after !== null) {
+    const { '.': _, ...fields } = allOfMap(type.map!, after as Fields, asMap(before))
+    if (Object.keys(after as Fields).length > 0) return isEmptyFields(fields) ? undefined : fields
+  } else if (shape === 'list' && !type.list!.atomic && Array.isArray(after) && after.length > 0) {
+    const { '.': _, ...fields } = allOfList(type.list!, after)
+    return fields
   }
-  const fields: FieldsV1 = {}
-  let isEmpty = true
-  for (const key of Object.keys(right)) {
-    const child = changed(childType(type.map, key), Object.hasOwn(left, key) ? left[key] : undefined, right[key])
-    if (child === undefined) continue
-    fields[`f:${key}`] = child
-    isEmpty = false
-  }
-  return isEmpty ? undefined : fields
+  return jsonEqual(before, after) ? undefined : {}
+}
+
+function isEmptyFields(fields: FieldsV1): boolean {
+  for (const _ in fields) return false
+  return true
 }
 
 /** Everything in a value that was not there before: each node on the way is owned as well. */
@@ -86,11 +86,14 @@ function all(type: FieldType, value: unknown): FieldsV1 {
   return {}
 }
 
-function allOfMap(type: MapType, map: Fields): FieldsV1 {
+function allOfMap(type: MapType, map: Fields, before: Fields = {}): FieldsV1 {
   const keys = Object.keys(map)
   if (keys.length === 0) return {}
   const fields: FieldsV1 = { '.': {} }
-  for (const key of keys) fields[`f:${key}`] = all(childType(type, key), map[key])
+  for (const key of keys) {
+    const child = changed(childType(type, key), Object.hasOwn(before, key) ? before[key] : undefined, map[key])
+    if (child !== undefined) fields[`f:${key}`] = child
+  }
   return fields
 }
 

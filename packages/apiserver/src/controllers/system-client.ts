@@ -20,10 +20,12 @@ const background: DeleteOptions = {
 export class SystemClient {
   readonly #backend: Backend
   readonly #component: string
+  readonly #options: WriteOptions
 
-  constructor(backend: Backend, component: string) {
+  constructor(backend: Backend, component: string, manager = 'kube-controller-manager') {
     this.#backend = backend
     this.#component = component
+    this.#options = { isDryRun: false, fieldManager: manager, fieldValidation: 'Ignore' }
   }
 
   #call(resource: Resource, verb: string, namespace: string, name: string, subresource = ''): Call {
@@ -36,10 +38,6 @@ export class SystemClient {
       info: { isResource: true, path: '', verb, group, version, namespace, resource: plural, subresource, name },
       request: { method: '', path: '', query: new URLSearchParams(), headers: {}, body: Buffer.alloc(0) },
     }
-  }
-
-  get #options(): WriteOptions {
-    return { isDryRun: false, fieldManager: 'kube-controller-manager', fieldValidation: 'Ignore' }
   }
 
   async create(resource: Resource, object: ApiObject): Promise<Stored> {

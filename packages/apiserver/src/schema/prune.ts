@@ -73,7 +73,19 @@ function pruneMeta(schema: Schema, fields: Fields, key: string, path: string, wa
   if (key === 'apiVersion' || key === 'kind') return true
   if (key !== 'metadata') return false
   pruneValue(OBJECT_META, fields[key], join(path, key), walk)
+  const metadata = asFields(fields[key])
+  if (walk.removes && metadata !== undefined) omitEmpty(OBJECT_META, metadata)
   return true
+}
+
+/** Metadata is read into its type and written again: what is empty there is absent. Fields that count as present stay. */
+function omitEmpty({ properties = {} }: Schema, metadata: Fields): void {
+  for (const key of Object.keys(metadata)) {
+    const value = metadata[key]
+    if (properties[key]?.optional === true && value !== null) continue
+    const isEmpty = typeof value === 'object' ? value === null || Object.keys(value).length === 0 : !value
+    if (isEmpty) delete metadata[key]
+  }
 }
 
 /** Unknown fields stay, but what the schema does name is pruned. */

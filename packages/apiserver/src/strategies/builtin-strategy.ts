@@ -3,10 +3,15 @@
  * needs a resourceVersion, how their names look.
  */
 import type { BuiltinKind } from '../builtin/builtin.ts'
-import { checkDns1035Label, checkPathSegment } from '../names.ts'
+import { definitionStrategy } from '../crd/definition-strategy.ts'
+import { checkFinalizerNames } from '../metadata.ts'
+import { checkPathSegment } from '../names.ts'
 import type { Strategy } from '../resource.ts'
+import type { Collection } from '../store.ts'
 import { applyKindDefaults } from './defaults.ts'
 import { namespaceStrategy } from './namespace.ts'
+import { podStrategy } from './pod.ts'
+import { serviceStrategy } from './service.ts'
 import { validateKind } from './validation.ts'
 
 /** Kinds whose spec changes are counted. */
@@ -50,7 +55,7 @@ const creatable = new Set([
 /** Kinds whose delete answers with the object. */
 const shown = new Set(['namespaces', 'services', 'pods', 'serviceaccounts', 'persistentvolumeclaims', 'persistentvolumes', 'resourcequotas', 'podtemplates'])
 
-export function builtinStrategy(kind: BuiltinKind): Strategy {
+export function builtinStrategy(kind: BuiltinKind, collection: Collection): Strategy {
   const id = kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`
   const common: Strategy = {
     hasGeneration: counted.has(id),
@@ -58,10 +63,12 @@ export function builtinStrategy(kind: BuiltinKind): Strategy {
     allowsCreateOnUpdate: creatable.has(id),
     returnsDeletedObject: shown.has(id),
     applyDefaults: (object) => applyKindDefaults(id, object),
-    validate: (object, old) => validateKind(id, object, old),
+    validate: (object, old) => [...checkFinalizerNames(object.metadata), ...validateKind(id, object, old)],
   }
+  if (id === 'customresourcedefinitions.apiextensions.k8s.io') return definitionStrategy(common)
   if (id === 'namespaces') return namespaceStrategy(common)
-  if (id === 'services') return { ...common, checkName: checkDns1035Label }
+  if (id === 'services') return serviceStrategy(common, collection)
+  if (id === 'pods') return podStrategy(common)
   if (kind.group === 'rbac.authorization.k8s.io') return { ...common, checkName: checkPathSegment }
   return common
 }

@@ -200,7 +200,7 @@ export function readRdata(type: number, from: WireReader, length: number): Buffe
 
 /** Writes wire data with its names compressed where RFC 3597 §4 allows it. */
 export function writeRdata(type: number, data: Uint8Array, out: WireWriter, from = 0, to = data.length): void {
-  if (!COMPRESSED.has(type)) {
+  if (!NAMED.has(type)) {
     out.put(data, from, to)
     return
   }
@@ -208,7 +208,8 @@ export function writeRdata(type: number, data: Uint8Array, out: WireWriter, from
   for (const field of GRAMMAR.get(type)!) {
     const start = reader.at
     field.skip(reader)
-    if (field.name === 'compressed') out.name(data, start, 'exact')
+    // A name that stays whole can still be pointed to by later ones.
+    if (field.name !== undefined) out.name(data, start, field.name === 'compressed' ? 'exact' : 'none')
     else out.put(data, start, reader.at)
   }
 }

@@ -146,15 +146,15 @@ class Resolver {
     const lower = lowerWire(target)
     if (!isInZone(lower, this.#zone.originWire)) return undefined
     const text = wireToFqdn(target)
-    return this.result.answers.some(({ owner }) => wireToFqdn(owner) === text) ? undefined : target
+    const isKnown = this.result.answers.some(({ owner, set }) => set.type === TYPE.CNAME && wireToFqdn(owner) === text)
+    return isKnown ? undefined : target
   }
 
-  /** RFC 8482 §4.1: one set stands for all; address sets first, since those who still ask ANY mostly want these. */
+  /** RFC 8482 §4.1: one set stands for all, that of the lowest type, as Knot does; addresses are lowest. */
   #anyType(shard: Shard, node: number): number {
-    for (const type of [TYPE.A, TYPE.AAAA, TYPE.CNAME]) if (shard.findSet(node, type) !== -1) return type
-    let first = 0
-    shard.eachSet(node, (_, type) => (first ||= type))
-    return first
+    let lowest = 0
+    shard.eachSet(node, (_, type) => (lowest = lowest === 0 ? type : Math.min(lowest, type)))
+    return lowest
   }
 
   /** The set for the answer, counted; a dynamic set is asked now, and is absent when it has no values. */
@@ -186,8 +186,8 @@ class Resolver {
       return undefined
     }
     const data = Buffer.concat([owner.subarray(0, cut), target])
-    const next = this.#follow(data)
     result.answers.push({ owner, set: packSet(TYPE.CNAME, ttlOf(dname.set.body), [data]) })
+    const next = this.#follow(data)
     return this.#type === TYPE.CNAME || this.#type === TYPE.ANY ? undefined : next
   }
 

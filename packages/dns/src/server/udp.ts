@@ -2,8 +2,7 @@
  * The UDP side of a server: one socket, answers written into slabs that are never reused, since a send that the kernel cannot
  * take at once keeps a reference to its octets.
  */
-import { createSocket, type Socket } from 'node:dgram'
-import type { LookupFunction } from 'node:net'
+import { createSocket, type Socket, type SocketOptions } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import type { Answerer, Peer } from './answer.ts'
 import type { RateLimiter } from './ratelimit.ts'
@@ -25,9 +24,9 @@ export interface UdpOptions {
 }
 
 /** Peers come as addresses: no resolver must be asked, which Node's default would do for each answer. */
-const noLookup = ((host: string, _options: unknown, done: (error: null, address: string, family: number) => void) => {
+const noLookup: NonNullable<SocketOptions['lookup']> = (host, _options, done) => {
   done(null, host, isIPv6(host) ? 6 : 4)
-}) as unknown as LookupFunction
+}
 
 const SLAB = 65_536
 const MAX_ANSWER = 4096

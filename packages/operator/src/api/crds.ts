@@ -94,6 +94,11 @@ const age = { name: 'Age', jsonPath: '.metadata.creationTimestamp', type: 'date'
 const host = { name: 'FQDN', jsonPath: '.spec.virtualhost.fqdn' }
 const proxyStatus = object({ currentStatus: text, description: text, conditions })
 
+/** Contour ships it no more, so nobody else will install it. */
+export function ingressRouteCrd(): CustomResourceDefinition {
+  return crd(IngressRoute, object({ virtualhost }), proxyStatus, [host, age])
+}
+
 /** Of the kinds the playground shows. */
 export function playgroundCrds(): CustomResourceDefinition[] {
   return [
@@ -104,7 +109,7 @@ export function playgroundCrds(): CustomResourceDefinition[] {
       [host, { name: 'Status', jsonPath: '.status.currentStatus' }, age],
       ['proxy', 'proxies'],
     ),
-    crd(IngressRoute, object({ virtualhost }), proxyStatus, [host, age]),
+    ingressRouteCrd(),
     crd(
       TLSCertificateDelegation,
       object(

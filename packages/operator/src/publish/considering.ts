@@ -5,11 +5,10 @@
 import { type Index, type Informers, Service } from '@seamark/kube'
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'
 import { Certificate } from '../api/certificate.ts'
-import { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { TLSCertificateDelegation } from '../api/http-proxy.ts'
 import type { Finding } from '../finding.ts'
 import { FIELD_MANAGER } from './annotation-keys.ts'
 import { findOwner, ownerKey } from './child.ts'
+import { childKinds } from './child-kinds.ts'
 import { decide, type Decision, findingsOf } from './decide.ts'
 import { type Claim, claimHost, claimKey, type Released } from './host-claim.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
@@ -26,6 +25,8 @@ export interface Consideration {
   /** Undefined for a source that is being deleted. */
   readonly decision: Decision | undefined
   readonly plan: Plan
+  /** Its children as they are. */
+  readonly owned: readonly OwnedChild[]
   /** Of decision and plan, in that order. */
   readonly findings: readonly Finding[]
   /** A claim ripens then. */
@@ -44,13 +45,6 @@ export interface Considering {
 
 /** ms a freed host waits before another namespace gets it. */
 const HANDOVER_GRACE_MS = 30_000
-
-export function childKinds(options: Pick<PublishOptions, 'children'>): Kind<Child>[] {
-  return [
-    ...(options.children.includes('DNSEndpoint') ? [DNSEndpoint] : []),
-    ...(options.children.includes('Certificate') ? [Certificate, TLSCertificateDelegation] : []),
-  ]
-}
 
 export function createConsidering(caches: PublishCaches, options: PublishOptions): Considering {
   const sources = createSourceReader(caches, options)
@@ -117,13 +111,28 @@ export function createConsidering(caches: PublishCaches, options: PublishOptions
       const { source, object } = found
       const observed = observe(source)
       if (source.isDeleting)
-        return { source, object, decision: undefined, plan: planCleanup(source, observed), findings: [] }
+        return {
+          source,
+          object,
+          decision: undefined,
+          plan: planCleanup(source, observed),
+          owned: observed.owned,
+          findings: [],
+        }
       const { claims, againAtMs } = claimsOf(source, nowMs)
       const target = targetOf(source, options, (name) => caches.get(Service, name))
       const decision = decide({ source, target, claims }, options)
       const plan = planWrites(source, decision, observed, options)
       const findings = [...findingsOf(decision), ...plan.findings]
-      return { source, object, decision, plan, findings, ...(againAtMs !== undefined && { againAtMs }) }
+      return {
+        source,
+        object,
+        decision,
+        plan,
+        owned: observed.owned,
+        findings,
+        ...(againAtMs !== undefined && { againAtMs }),
+      }
     },
     release: (host, freed) => void released.set(claimKey(host), freed),
     countPublished: () =>

@@ -2,15 +2,15 @@
  * `--dry-run`: what the first pass would write, without writing. The same caches, decisions and plans as the controller; only
  * the hands are missing. Needs the rights to get, list and watch, and nothing else (INV-16).
  */
-import { type Cluster, createDefaultBook, judgeApply, type Verdict } from '@seamark/kube'
+import type { Cluster } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
-import { FIELD_MANAGER, FINALIZER } from './annotation-keys.ts'
+import { FINALIZER } from './annotation-keys.ts'
 import { type Consideration, createConsidering } from './considering.ts'
-import { diffApply } from './object-diff.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
-import { KIND_OF_ROLE, type Step } from './plan.ts'
+import type { Step } from './plan.ts'
 import { sourceKey } from './source.ts'
 import { sourceKindToken } from './source-reader.ts'
+import { judgeStep } from './step-verdict.ts'
 import { watchForPublish } from './watches.ts'
 
 export interface PlannedChange {
@@ -102,29 +102,16 @@ function planned(step: Step, { source, object }: Consideration, { informers }: C
         lines: [`- for ${self} (${object.metadata.uid})`],
       }
     case 'apply': {
-      const kind = KIND_OF_ROLE[step.wanted.role]
-      const want = step.wanted.object
-      const live = informers.get(kind, keyOf(want))
-      const verdict = judgeApply({
-        kind,
-        want,
-        live,
-        fields: informers.ownFields(kind, keyOf(want), FIELD_MANAGER),
-        defaults: createDefaultBook(),
-      })
-      if (verdict.noop) return undefined
-      const lines = diffApply(want, live, removedBy(verdict))
+      const verdict = judgeStep(step.wanted, informers)
+      if (verdict.state === 'equal') return undefined
+      const { object } = step.wanted
       return {
-        object: `${kind.kind} ${keyOf(want)}`,
-        verb: live === undefined ? 'create' : 'update',
-        lines: lines.length > 0 ? lines : [`~ ${verdict.path} (${verdict.reason})`],
+        object: `${object.kind} ${keyOf(object)}`,
+        verb: verdict.state === 'absent' ? 'create' : 'update',
+        lines: verdict.lines,
       }
     }
   }
-}
-
-function removedBy(verdict: Verdict): string[] {
-  return !verdict.noop && verdict.reason === 'Removes' ? [verdict.path.replace(/^\./, '')] : []
 }
 
 /** `214 proxies, 428 children equal, 0 would change` */

@@ -2,46 +2,44 @@
  * The caches publish needs, each as narrow as it can be: of ten thousand proxies only what a decision reads, of Services only
  * the load balancers unless Services are sources themselves.
  */
-import { Ingress, type Informer, type Informers, Namespace, Service } from '@seamark/kube'
+import { type Informer, type InformerOptions, type Informers, Namespace, Service } from '@seamark/kube'
 import { type Kind, type Obj, parseKey } from '@seamark/kube/object'
 import { Certificate } from '../api/certificate.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { Gateway, HTTPRoute, ReferenceGrant } from '../api/gateway.ts'
+import { Gateway, ReferenceGrant } from '../api/gateway.ts'
 import { HTTPProxy, IngressRoute, TLSCertificateDelegation } from '../api/http-proxy.ts'
-import { Route } from '../api/route.ts'
 import { FIELD_MANAGER } from './annotation-keys.ts'
+import { childKinds } from './child-kinds.ts'
 import type { PublishOptions } from './options.ts'
+import { sourceKindToken } from './source-reader.ts'
 
 /** What kubectl keeps of its last apply: often larger than the rest of the object, and nobody here reads it. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 export const CONDITION_TYPE = 'seamark.io/Published'
 
-export function watchForPublish(informers: Pick<Informers, 'informer'>, options: PublishOptions): Informer<Obj>[] {
-  const watched: unknown[] = []
+/** How a kind is cached: the same options wherever it is watched, so that it is watched once. */
+export function informerOptions(kind: Kind, options: PublishOptions): InformerOptions<Obj> {
   const keepManagedFieldsOf = FIELD_MANAGER
-  const isOn = (kind: PublishOptions['sources'][number]): boolean => options.sources.includes(kind)
-  if (isOn('HTTPProxy'))
-    watched.push(informers.informer(HTTPProxy, { projection: trimProxy, keepManagedFieldsOf: 'seamark' }))
-  if (isOn('IngressRoute')) watched.push(informers.informer(IngressRoute, { projection: trimProxy }))
-  if (isOn('Ingress')) watched.push(informers.informer(Ingress))
-  if (isOn('Route')) watched.push(informers.informer(Route))
-  if (isOn('HTTPRoute'))
-    watched.push(informers.informer(HTTPRoute), informers.informer(Namespace, { projection: 'metadata' }))
-  if (isOn('HTTPRoute') || isOn('Gateway'))
-    watched.push(informers.informer(Gateway), informers.informer(ReferenceGrant))
-  if (options.children.includes('DNSEndpoint')) {
-    watched.push(informers.informer(DNSEndpoint, { projection: trimStatus<DNSEndpoint>, keepManagedFieldsOf }))
-  }
-  if (options.children.includes('Certificate')) {
-    watched.push(informers.informer(Certificate, { projection: trimStatus<Certificate>, keepManagedFieldsOf }))
-    watched.push(informers.informer(TLSCertificateDelegation, { keepManagedFieldsOf }))
-  }
-  watched.push(...watchServices(informers, options))
-  return watched as Informer<Obj>[]
+  const isChild = [DNSEndpoint, Certificate, TLSCertificateDelegation].some((child) => isSameKind(child, kind))
+  if (isChild) return { projection: trimStatus, keepManagedFieldsOf }
+  if (isSameKind(kind, HTTPProxy) || isSameKind(kind, IngressRoute))
+    return { projection: trimProxy as never, keepManagedFieldsOf }
+  return options.sources.some((source) => sourceKindToken(source).plural === kind.plural) ? { keepManagedFieldsOf } : {}
+}
+
+export function watchForPublish(informers: Pick<Informers, 'informer'>, options: PublishOptions): Informer<Obj>[] {
+  const kinds: Kind[] = options.sources.map(sourceKindToken)
+  if (options.sources.includes('HTTPRoute') || options.sources.includes('Gateway')) kinds.push(Gateway, ReferenceGrant)
+  const watched = new Set(
+    [...kinds, ...childKinds(options)].map((kind) => informers.informer(kind, informerOptions(kind, options))),
+  )
+  if (options.sources.includes('HTTPRoute'))
+    watched.add(informers.informer(Namespace, { projection: 'metadata' }) as unknown as Informer<Obj>)
+  return [...watched, ...(watchServices(informers, options) as unknown as Informer<Obj>[])]
 }
 
 function watchServices(informers: Pick<Informers, 'informer'>, options: PublishOptions): Informer<Service>[] {
-  if (options.sources.includes('Service')) return [informers.informer(Service)]
+  if (options.sources.includes('Service')) return []
   return options.services.map(({ service }) => {
     const { namespace, name } = parseKey(service)
     return informers.informer(Service, {

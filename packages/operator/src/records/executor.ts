@@ -118,7 +118,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
 /** Books a failure where it belongs: throttling slows the account, an outage opens the breaker, a refusal is neither. */
 function settle(error: ProviderError, breaker: Breaker, limiter: Limiter): ProviderError {
   if (error.code === 'Throttled') limiter.throttled(error.retryAfterMs)
-  else if (error.outcome === 'rejected' || error.outcome === 'moved' || error.code === 'ZoneQuotaExceeded') breaker.succeeded()
+  else if (error.outcome === 'rejected' || error.outcome === 'moved' || error.code === 'ZoneQuotaExceeded')
+    breaker.succeeded()
   else breaker.failed(error.code, error.message)
   return error
 }
@@ -284,7 +285,11 @@ class Run {
   }
 
   #refuseFull(groups: readonly Group[]): void {
-    this.#giveUp(groups.flatMap((group) => group.changes), 'ZoneQuotaExceeded', this.#lastError?.message ?? 'the zone is full')
+    this.#giveUp(
+      groups.flatMap((group) => group.changes),
+      'ZoneQuotaExceeded',
+      this.#lastError?.message ?? 'the zone is full',
+    )
   }
 
   async #attempt(batch: readonly Group[]): Promise<'written' | 'refused' | 'full' | 'stop'> {

@@ -24,8 +24,11 @@ export interface LimiterOptions {
   readonly random?: () => number
 }
 
-/** Slowest rate: one request in 40 s still moves on, and 40 processes at it ask for one request per second. */
-const FLOOR_PER_SECOND = 0.025
+/** Slowest rate: one request in 20 s still moves on, and 40 processes at it ask for two requests per second. */
+const FLOOR_PER_SECOND = 0.05
+
+/** Requests per second, gained per second without throttling. */
+const GAIN_PER_SECOND = 0.005
 
 export function createLimiter(options: LimiterOptions): Limiter {
   const { perSecond, clock = systemClock, random = Math.random } = options
@@ -50,12 +53,13 @@ export function createLimiter(options: LimiterOptions): Limiter {
       return turn
     },
     succeeded() {
-      // A tenth of the present rate per success: about additive per unit of time, whatever the rate is.
-      rate = Math.min(perSecond, rate + Math.max(FLOOR_PER_SECOND, rate * 0.1))
+      // The same gain per second for slow and fast alike is what makes shares equal in the end (Chiu and Jain 1989); a
+      // success stands for 1/rate seconds.
+      rate = Math.min(perSecond, rate + Math.min(GAIN_PER_SECOND / rate, rate))
     },
     throttled(retryAfterMs = 0) {
       rate = Math.max(FLOOR_PER_SECOND, rate / 2)
-      const pause = Math.max(retryAfterMs, (1000 / rate) * (0.5 + random()))
+      const pause = Math.max(retryAfterMs, (500 / rate) * (0.5 + random()))
       nextAt = Math.max(nextAt, clock.monotonic() + pause)
     },
   }

@@ -5,9 +5,10 @@
  * Canonical: names lower-case, absolute, with a trailing dot; values in presentation form, sorted, without duplicates;
  * addresses in their shortest form (RFC 5952); TXT as quoted strings of at most 255 octets.
  */
-import { isIPv4, isIPv6 } from 'node:net'
+import { isIPv4 } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { createHash } from 'node:crypto'
+import { DnsError, recordSet } from '@seamark/dns'
 
 export interface RecordSet {
   readonly name: string
@@ -154,49 +155,32 @@ export function canonicalValue(type: string, value: string): string | Invalid {
   switch (type) {
     case 'A':
       return isIPv4(value) ? value : { invalid: `'${shown(value)}' is not an IPv4 address` }
-    case 'AAAA':
-      return canonicalIPv6(value)
     case 'CNAME':
     case 'NS':
     case 'PTR':
-    case 'DNAME':
-      return canonicalTarget(value)
-    case 'MX':
-      return canonicalNumbered(value, 1)
-    case 'SRV':
-      return canonicalNumbered(value, 3)
+    case 'DNAME': {
+      const name = canonicalName(value)
+      return isInvalid(name) ? { invalid: `target '${shown(value)}': ${name.invalid}` } : name
+    }
     case 'TXT':
       return canonicalTxt(value)
     default:
-      return value.trim()
+      return canonicalOther(type, value)
   }
 }
 
-function canonicalIPv6(value: string): string | Invalid {
-  if (!isIPv6(value) || value.includes('%')) return { invalid: `'${shown(value)}' is not an IPv6 address` }
-  // The URL parser prints the RFC 5952 form.
-  return new URL(`http://[${value}]/`).hostname.slice(1, -1)
-}
-
-function canonicalTarget(value: string): string | Invalid {
-  const name = canonicalName(value)
-  return isInvalid(name) ? { invalid: `target '${shown(value)}': ${name.invalid}` } : name
-}
-
-/** `10 mail.a.test`, `0 5 443 b.test`: numbers of 16 bits, then a name. */
-function canonicalNumbered(value: string, numbers: number): string | Invalid {
-  const words = value.trim().split(/\s+/)
-  if (words.length !== numbers + 1) return { invalid: `'${shown(value)}' needs ${numbers} numbers and a target` }
-  for (const word of words.slice(0, numbers)) {
-    const number = Number(word)
-    if (!Number.isInteger(number) || number < 0 || number > 65535) {
-      return { invalid: `'${shown(word)}' is not a number from 0 to 65535` }
-    }
+function canonicalOther(type: string, value: string): string | Invalid {
+  try {
+    return recordSet('.', type, 0, [value]).values[0] ?? { invalid: 'the value is empty' }
+  } catch (error) {
+    if (!(error instanceof DnsError)) throw error
+    return { invalid: `'${shown(value)}' is not a value of type ${shown(type)}: ${shown(error.message)}` }
   }
-  const last = words[numbers] ?? ''
-  const target = last === '.' ? '.' : canonicalTarget(last)
-  if (isInvalid(target)) return target
-  return [...words.slice(0, numbers).map((word) => String(Number(word))), target].join(' ')
+}
+
+/** What packages/dns gives out, in the planner's order. */
+export function fromDns(set: RecordSet): RecordSet {
+  return { name: set.name, type: set.type, ttl: set.ttl, values: sortedUnique(set.values) }
 }
 
 /** Text for a message: short, and without control characters (log and terminal injection). */

@@ -1,0 +1,152 @@
+/**
+ * What decoding a built-in object into its type and writing it again does to JSON: unknown fields go, empty values of
+ * fields that are omitted when empty go, fields that are always written appear. In place.
+ *
+ * Place in the flow: built-in kinds are normalised after decoding JSON and after every patch, before defaulting; so that the
+ * stored object and its owners are those of the real server. Values of a wrong type throw DecodeError with Go's wording.
+ */
+import { isJsonObject } from '../json-object.ts'
+import type { JsonObject } from '../json-object.ts'
+import type { Schema } from '../schema/model.ts'
+import { zeroValue } from '../schema/zero.ts'
+
+/** The server answers 400: `Service in version "v1" cannot be handled as a Service: ` and this message. */
+export class DecodeError extends Error {
+  readonly code = 'DECODE_FAILED'
+  readonly status = 400
+
+  constructor(message: string) {
+    super(message)
+    this.name = 'DecodeError'
+  }
+}
+
+interface Place {
+  /** Type that holds the field, without its package: `ServicePort`. */
+  struct: string
+  /** Path from the root without indices: `spec.ports.port`. */
+  path: string
+}
+
+export function normalizeBuiltin(schema: Schema, object: JsonObject): void {
+  normalizeFields(schema, object, { struct: shortName(schema), path: '' })
+}
+
+function shortName({ typeName = '' }: Schema): string {
+  return typeName.slice(typeName.lastIndexOf('.') + 1)
+}
+
+function normalizeFields(schema: Schema, object: JsonObject, place: Place): void {
+  const properties = schema.properties ?? {}
+  for (const key of Object.keys(object)) {
+    const property = Object.hasOwn(properties, key) ? properties[key] : undefined
+    if (property === undefined) {
+      if (key !== 'apiVersion' && key !== 'kind') delete object[key]
+      continue
+    }
+    const value = normalizeValue(property, object[key], { struct: place.struct, path: place.path === '' ? key : `${place.path}.${key}` })
+    if (value === undefined) delete object[key]
+    else object[key] = value
+  }
+  for (const key in properties) {
+    const property = properties[key]!
+    if (property.zero !== undefined && !Object.hasOwn(object, key)) object[key] = structuredClone(zeroValue(property))
+  }
+}
+
+/** Undefined: the field is left out. */
+function normalizeValue(schema: Schema, value: unknown, place: Place): unknown {
+  if (value === null) return schema.zero === undefined ? undefined : structuredClone(zeroValue(schema))
+  const result = normalizePresent(schema, value, place)
+  return schema.optional !== true && schema.zero === undefined && isEmpty(schema, result) ? undefined : result
+}
+
+/** Structs are not empty for encoders: only those that ask for it are left out, and these have no `zero`. */
+function isEmpty(schema: Schema, value: unknown): boolean {
+  if (typeof value !== 'object') return value === '' || value === 0 || value === false
+  if (value === null) return true
+  if (Array.isArray(value)) return value.length === 0
+  return schema.type === 'object' && Object.keys(value).length === 0
+}
+
+function normalizePresent(schema: Schema, value: unknown, place: Place): unknown {
+  switch (schema.type) {
+    case 'object':
+      if (!isJsonObject(value)) throw wrongType(schema, value, place)
+      if (schema.properties !== undefined) normalizeFields(schema, value, { struct: shortName(schema), path: place.path })
+      else if (typeof schema.additionalProperties === 'object') normalizeMap(schema.additionalProperties, value, place)
+      return value
+    case 'array':
+      if (!Array.isArray(value)) throw wrongType(schema, value, place)
+      if (schema.items !== undefined) normalizeItems(schema.items, value, place)
+      return value
+    case 'integer':
+      if (typeof value !== 'number' || !Number.isInteger(value) || (schema.format === 'int32' && (value | 0) !== value)) {
+        throw wrongType(schema, value, place)
+      }
+      return value
+    case 'number':
+      if (typeof value !== 'number') throw wrongType(schema, value, place)
+      return value
+    case 'boolean':
+      if (typeof value !== 'boolean') throw wrongType(schema, value, place)
+      return value
+    case 'string':
+      return normalizeString(schema, value, place)
+    default:
+      return value
+  }
+}
+
+function normalizeMap(schema: Schema, map: JsonObject, place: Place): void {
+  for (const key of Object.keys(map)) map[key] = normalizeElement(schema, map[key], place)
+}
+
+function normalizeItems(schema: Schema, list: unknown[], place: Place): void {
+  for (let i = 0; i < list.length; i++) list[i] = normalizeElement(schema, list[i], place)
+}
+
+/** Inside lists and maps null is the zero value of the element. */
+function normalizeElement(schema: Schema, value: unknown, place: Place): unknown {
+  if (value !== null) return normalizePresent(schema, value, place)
+  if (schema.properties !== undefined) return structuredClone(zeroValue(schema))
+  return schema.type === 'string' ? '' : schema.type === 'boolean' ? false : schema.type === 'array' ? null : 0
+}
+
+function normalizeString(schema: Schema, value: unknown, place: Place): unknown {
+  if (schema['x-kubernetes-int-or-string'] === true || schema.format === 'quantity') {
+    if (typeof value === 'number') return schema.format === 'quantity' ? String(value) : value
+    if (typeof value !== 'string') throw wrongType(schema, value, place)
+    return value
+  }
+  if (typeof value !== 'string') throw wrongType(schema, value, place)
+  return value
+}
+
+function wrongType(schema: Schema, value: unknown, { struct, path }: Place): DecodeError {
+  return new DecodeError(`json: cannot unmarshal ${jsonKind(value)} into Go struct field ${struct}.${path} of type ${goTypeName(schema)}`)
+}
+
+function jsonKind(value: unknown): string {
+  if (Array.isArray(value)) return 'array'
+  if (typeof value === 'boolean') return 'bool'
+  return typeof value === 'number' && !Number.isSafeInteger(value) ? `number ${value}` : typeof value
+}
+
+function goTypeName(schema: Schema): string {
+  if (schema.typeName !== undefined) return schema.typeName.split('.').slice(1).join('.')
+  switch (schema.type) {
+    case 'array':
+      return `[]${schema.items === undefined ? 'interface {}' : goTypeName(schema.items)}`
+    case 'object':
+      return `map[string]${typeof schema.additionalProperties === 'object' ? goTypeName(schema.additionalProperties) : 'interface {}'}`
+    case 'integer':
+      return schema.format === 'int32' ? 'int32' : 'int64'
+    case 'number':
+      return 'float64'
+    case 'boolean':
+      return 'bool'
+    default:
+      return schema.format === 'byte' ? '[]uint8' : 'string'
+  }
+}

@@ -1,0 +1,201 @@
+/** What is particular to CustomResourceDefinitions as objects: their defaults, their validation, how they are deleted. */
+import { forbiddenValue, invalidValue, requiredValue, unsupportedValue } from '../metadata.ts'
+import { checkDns1035Label, checkSubdomain } from '../names.ts'
+import { type ApiObject, asRecords, asStrings, getPath, isRecord, isSameJson, type Json } from '../object-shape.ts'
+import { parseJsonPath } from '../json-path.ts'
+import type { Strategy } from '../resource.ts'
+import type { Cause, Schema } from '../schema/model.ts'
+import { checkStructural, compileSchema, prepareSchema } from '../schema/schema.ts'
+import { cleanupFinalizer, readVersions } from './definition.ts'
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+function applyDefaults(object: ApiObject): void {
+  const spec = object['spec']
+  if (!isRecord(spec)) return
+  const names = spec['names']
+  if (isRecord(names)) {
+    const kind = text(names['kind'])
+    if (text(names['singular']) === '') names['singular'] = kind.toLowerCase()
+    if (text(names['listKind']) === '' && kind !== '') names['listKind'] = `${kind}List`
+  }
+  if (!isRecord(spec['conversion'])) spec['conversion'] = { strategy: 'None' }
+  const service = getPath(spec, 'conversion', 'webhook', 'clientConfig', 'service')
+  if (isRecord(service) && service['port'] === undefined) service['port'] = 443
+}
+
+function storageName(object: ApiObject): string {
+  return text(readVersions(object).find((version) => version['storage'] === true)?.['name'])
+}
+
+/** Every version that was ever the storage version stays listed until somebody migrates and removes it. */
+function storedVersions(object: ApiObject, old: ApiObject | undefined): string[] {
+  const before = asStrings(getPath(old, 'status', 'storedVersions'))
+  const now = storageName(object)
+  return before.includes(now) ? before : [...before, now]
+}
+
+function checkNames(object: ApiObject): Cause[] {
+  const wrong: Cause[] = []
+  const at = 'spec.names'
+  const names = getPath(object, 'spec', 'names')
+  const read = (key: string): string => text(getPath(names, key))
+  for (const key of ['plural', 'singular', 'kind', 'listKind']) if (read(key) === '') wrong.push(requiredValue(`${at}.${key}`))
+  const check = (field: string, value: string): void => {
+    const problems = value === '' ? [] : checkDns1035Label(value)
+    if (problems.length > 0) wrong.push(invalidValue(field, value, problems.join(',')))
+  }
+  check(`${at}.plural`, read('plural'))
+  check(`${at}.singular`, read('singular'))
+  for (const key of ['kind', 'listKind']) {
+    const problems = read(key) === '' ? [] : checkDns1035Label(read(key).toLowerCase())
+    if (problems.length > 0) wrong.push(invalidValue(`${at}.${key}`, read(key), `may have mixed case, but should otherwise match: ${problems.join(',')}`))
+  }
+  asStrings(getPath(names, 'shortNames')).forEach((name, index) => check(`${at}.shortNames[${index}]`, name))
+  if (read('kind') !== '' && read('kind') === read('listKind')) {
+    wrong.push(invalidValue(`${at}.listKind`, read('listKind'), 'kind and listKind may not be the same'))
+  }
+  asStrings(getPath(names, 'categories')).forEach((name, index) => check(`${at}.categories[${index}]`, name))
+  return wrong
+}
+
+function checkVersions(object: ApiObject): Cause[] {
+  const wrong: Cause[] = []
+  const versions = readVersions(object)
+  versions.forEach((version, index) => {
+    const at = `spec.versions[${index}]`
+    if (!isRecord(getPath(version, 'schema', 'openAPIV3Schema'))) wrong.push(requiredValue(`${at}.schema.openAPIV3Schema`))
+  })
+  versions.forEach((version, index) => {
+    const at = `spec.versions[${index}]`
+    const name = text(version['name'])
+    const problems = checkDns1035Label(name)
+    if (problems.length > 0) wrong.push(invalidValue(`${at}.name`, name, problems.join(',')))
+    wrong.push(...checkSchema(version, at), ...checkColumns(version, at))
+  })
+  const names = versions.map((version) => text(version['name']))
+  if (new Set(names).size !== names.length) wrong.push(invalidValue('spec.versions', versions, 'must contain unique version names'))
+  if (versions.filter((version) => version['storage'] === true).length !== 1) {
+    wrong.push(invalidValue('spec.versions', versions, 'must have exactly one version marked as storage version'))
+  }
+  return wrong
+}
+
+function checkSchema(version: Json, at: string): Cause[] {
+  const schema = getPath(version, 'schema', 'openAPIV3Schema')
+  if (!isRecord(schema)) return []
+  const prefix = `${at}.schema.openAPIV3Schema`
+  return checkStructural(schema as Schema).map((cause) => ({ ...cause, field: cause.field === '' ? prefix : `${prefix}.${cause.field}` }))
+}
+
+const columnTypes = ['boolean', 'date', 'integer', 'number', 'string']
+
+function checkColumns(version: Json, at: string): Cause[] {
+  return asRecords(version['additionalPrinterColumns']).flatMap((column, index) => {
+    const here = `${at}.additionalPrinterColumns[${index}]`
+    const path = text(column['jsonPath'])
+    return [
+      ...(text(column['name']) === '' ? [requiredValue(`${here}.name`)] : []),
+      ...(text(column['type']) === '' ? [requiredValue(`${here}.type`, `must be one of ${columnTypes.join(',')}`)] : columnTypes.includes(text(column['type'])) ? [] : [invalidValue(`${here}.type`, column['type'], `must be one of ${columnTypes.join(',')}`)]),
+      ...(path === '' ? [requiredValue(`${here}.JSONPath`)] : parseJsonPath(path) === undefined ? [invalidValue(`${here}.JSONPath`, path, 'only simple json path is allowed')] : []),
+    ]
+  })
+}
+
+function checkConversion(object: ApiObject): Cause[] {
+  const conversion = getPath(object, 'spec', 'conversion')
+  const strategy = getPath(conversion, 'strategy')
+  if (strategy === 'None') {
+    return isRecord(getPath(conversion, 'webhook')) ? [forbiddenValue('spec.conversion.webhookClientConfig', 'should not be set when strategy is not set to Webhook')] : []
+  }
+  if (strategy !== 'Webhook') return [unsupportedValue('spec.conversion.strategy', strategy, ['None', 'Webhook'])]
+  return isRecord(getPath(conversion, 'webhook', 'clientConfig')) ? [] : [requiredValue('spec.conversion.webhookClientConfig', 'required when strategy is set to Webhook')]
+}
+
+function checkDefinition(object: ApiObject): Cause[] {
+  const wrong: Cause[] = []
+  const group = text(getPath(object, 'spec', 'group'))
+  const plural = text(getPath(object, 'spec', 'names', 'plural'))
+  const name = object.metadata.name ?? ''
+  if (name !== `${plural}.${group}`) wrong.push(invalidValue('metadata.name', name, 'must be spec.names.plural+"."+spec.group'))
+  const problems = group === '' ? [] : checkSubdomain(group)
+  if (group === '') wrong.push(requiredValue('spec.group'))
+  else if (problems.length > 0) wrong.push(invalidValue('spec.group', group, problems.join(',')))
+  else if (!group.includes('.')) wrong.push(invalidValue('spec.group', group, 'should be a domain with at least one dot'))
+  const scope = getPath(object, 'spec', 'scope')
+  if (text(scope) === '') wrong.push(requiredValue('spec.scope'))
+  else if (scope !== 'Cluster' && scope !== 'Namespaced') wrong.push(unsupportedValue('spec.scope', scope, ['Cluster', 'Namespaced']))
+  return [...wrong, ...checkVersions(object), ...checkNames(object), ...checkConversion(object)]
+}
+
+const immutable = ['group', 'scope', 'names.plural', 'names.kind'] as const
+
+function checkUpdate(object: ApiObject, old: ApiObject): Cause[] {
+  const established = asRecords(getPath(old, 'status', 'conditions')).some((condition) => condition['type'] === 'Established' && condition['status'] === 'True')
+  const wrong: Cause[] = []
+  if (established) {
+    for (const path of immutable) {
+      const keys = path.split('.')
+      const [next, before] = [getPath(object, 'spec', ...keys), getPath(old, 'spec', ...keys)]
+      if (!isSameJson(next, before)) wrong.push(invalidValue(`spec.${path}`, next, 'field is immutable'))
+    }
+  }
+  const served = new Set(readVersions(object).map((version) => text(version['name'])))
+  asStrings(getPath(object, 'status', 'storedVersions')).forEach((version, index) => {
+    if (!served.has(version)) wrong.push(invalidValue(`status.storedVersions[${index}]`, version, 'missing from spec.versions; version was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in version and removes version from status.storedVersions'))
+  })
+  return wrong
+}
+
+export function definitionStrategy(common: Strategy): Strategy {
+  return {
+    ...common,
+    hasGeneration: true,
+    allowsUnconditionalUpdate: false,
+    applyDefaults,
+    async prepare(object) {
+      for (const version of readVersions(object)) {
+        const schema = getPath(version, 'schema', 'openAPIV3Schema')
+        if (isRecord(schema) && checkStructural(schema as Schema).length === 0) await prepareSchema(schema as Schema)
+      }
+    },
+    prepareForCreate(object) {
+      object['status'] = { conditions: null, acceptedNames: { plural: '', kind: '' }, storedVersions: storedVersions(object, undefined) }
+    },
+    prepareForUpdate(object, old, context) {
+      if (context.subresource === 'status') return
+      const status = (old['status'] ?? {}) as Json
+      object['status'] = { ...status, storedVersions: storedVersions(object, old) }
+    },
+    validate(object, old, context) {
+      for (const version of readVersions(object)) warnOfRules(version, context.warn)
+      return [...checkDefinition(object), ...(old === undefined ? [] : checkUpdate(object, old))]
+    },
+    whenMarked: (object) => ({
+      ...object,
+      status: {
+        ...(object['status'] as Json),
+        conditions: [
+          ...asRecords(getPath(object, 'status', 'conditions')),
+          {
+            type: 'Terminating',
+            status: 'True',
+            lastTransitionTime: object.metadata.deletionTimestamp,
+            reason: 'InstanceDeletionPending',
+            message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
+          },
+        ],
+      },
+    }),
+    finalizersOnDelete: [cleanupFinalizer],
+  }
+}
+
+/** Rules that cannot be evaluated here are said when they are written: they will not be enforced. */
+function warnOfRules(version: Json, warn: (message: string) => void): void {
+  const schema = getPath(version, 'schema', 'openAPIV3Schema')
+  if (!isRecord(schema)) return
+  // A schema that is not structural is refused anyway, and may not compile.
+  if (checkStructural(schema as Schema).length > 0) return
+  for (const warning of compileSchema(schema as Schema).warnings) warn(warning)
+}

@@ -1,0 +1,125 @@
+/**
+ * The scale subresource: a small object that shows, and sets, the number of replicas of another one.
+ */
+import { type Call, readView, readWriteOptions, warningHeaders } from './call.ts'
+import { decodeBody } from './decode.ts'
+import { type ApiResponse, jsonResponse } from './exchange.ts'
+import { invalidValue } from './metadata.ts'
+import { bodyMediaType, builtinMediaTypes } from './negotiate.ts'
+import { type ApiObject, cloneJson, getOwn, getPath, isRecord, type Json } from './object-shape.ts'
+import { applyJsonPatch } from './patch/json-patch.ts'
+import { applyMergePatch } from './patch/merge-patch.ts'
+import { findStored } from './read-path.ts'
+import type { Resource, ScalePaths } from './resource.ts'
+import type { Cause } from './schema/model.ts'
+import { badRequest, invalid, notFound, unsupportedMediaType } from './status.ts'
+import { updateObject } from './write-path.ts'
+
+const keysOf = (path: string): string[] => path.split('.').filter((key) => key !== '')
+
+function readNumber(object: ApiObject, path: string): number {
+  const value = getPath(object, ...keysOf(path))
+  return typeof value === 'number' ? value : 0
+}
+
+function selectorText(object: ApiObject, paths: ScalePaths): string {
+  const atPath = paths.labelSelectorPath === undefined ? undefined : getPath(object, ...keysOf(paths.labelSelectorPath))
+  if (typeof atPath === 'string') return atPath
+  const labels = getPath(object, 'spec', 'selector', 'matchLabels')
+  if (!isRecord(labels)) return ''
+  return Object.keys(labels)
+    .sort()
+    .map((key) => `${key}=${String(labels[key])}`)
+    .join(',')
+}
+
+function scaleOf(object: ApiObject, paths: ScalePaths): Json {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
+  const selector = selectorText(object, paths)
+  const replicas = readNumber(object, paths.specReplicasPath)
+  return {
+    kind: 'Scale',
+    apiVersion: 'autoscaling/v1',
+    metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+    spec: replicas === 0 ? {} : { replicas },
+    status: { replicas: readNumber(object, paths.statusReplicasPath), ...(selector === '' ? {} : { selector }) },
+  }
+}
+
+function withReplicas(object: ApiObject, path: string, replicas: number): ApiObject {
+  const copy = cloneJson(object)
+  const keys = keysOf(path)
+  let target: Json = copy
+  for (const key of keys.slice(0, -1)) {
+    if (!isRecord(target[key])) target[key] = {}
+    target = target[key] as Json
+  }
+  target[keys.at(-1) ?? ''] = replicas
+  return copy
+}
+
+/** The Scale a request wants, from the present one. */
+async function readWanted(call: Call, present: Json): Promise<unknown> {
+  const { method, body, headers } = call.request
+  if (method === 'PUT') return (await decodeBody(body, headers['content-type'], builtinMediaTypes)).value
+  const media = bodyMediaType(headers['content-type'])
+  const { value: patch } = await decodeBody(body, 'application/json', ['application/json'])
+  if (media === 'application/json-patch+json') return applyJsonPatch(present, patch)
+  if (media === 'application/merge-patch+json' || media === 'application/strategic-merge-patch+json' || media === 'application/apply-patch+yaml') {
+    return applyMergePatch(present, patch)
+  }
+  throw unsupportedMediaType(['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml'])
+}
+
+export async function serveScale(call: Call): Promise<ApiResponse> {
+  const { resource, info } = call
+  const paths = resource.scale as ScalePaths
+  if (info.verb === 'get') {
+    readView(call)
+    const stored = findStored(call)
+    if (stored === undefined) throw notFound(resource, info.name)
+    return jsonResponse(200, scaleOf(stored.object, paths), warningHeaders(call))
+  }
+  const options = readWriteOptions(call, info.verb === 'patch' ? 'patch' : 'update')
+  const stored = await updateObject(
+    call,
+    {
+      async build(old) {
+        const wanted = await readWanted(call, scaleOf(old, paths)).catch((error: unknown) => {
+          throw error instanceof SyntaxError ? badRequest(`error decoding patch: ${error.message}`) : error
+        })
+        const replicas = getPath(wanted, 'spec', 'replicas') ?? 0
+        if (typeof replicas !== 'number' || !Number.isInteger(replicas)) throw badRequest('spec.replicas must be an integer')
+        if (replicas < 0) {
+          throw invalid({ group: 'autoscaling', kind: 'Scale' }, info.name, [invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0')])
+        }
+        const version = getPath(wanted, 'metadata', 'resourceVersion')
+        const next = withReplicas(old, paths.specReplicasPath, replicas)
+        return typeof version === 'string' && version !== '' ? { ...next, metadata: { ...next.metadata, resourceVersion: version } } : next
+      },
+    },
+    options,
+  )
+  return jsonResponse(200, scaleOf(stored.object, paths), warningHeaders(call))
+}
+
+/** The replica paths of a custom resource must lead to numbers. */
+export function checkScale(resource: Resource, object: ApiObject): Cause[] {
+  if (!resource.isCustom || resource.scale === undefined) return []
+  return [resource.scale.specReplicasPath, resource.scale.statusReplicasPath].flatMap((path) => {
+    let value: unknown = object
+    for (const key of keysOf(path)) {
+      if (value === undefined) return []
+      if (!isRecord(value)) return [accessor(path, value, 'map[string]interface{}')]
+      value = getOwn(value, key)
+    }
+    if (value === undefined || value === null) return []
+    if (!Number.isInteger(value)) return [accessor(path, value, 'int64')]
+    return (value as number) < 0 ? [invalidValue(path, value, 'should be a non-negative integer')] : []
+  })
+}
+
+function accessor(path: string, value: unknown, expected: string): Cause {
+  const type = typeof value === 'string' ? 'string' : typeof value === 'boolean' ? 'bool' : typeof value === 'number' ? 'float64' : Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}'
+  return invalidValue(path, 0, `${path} accessor error: ${typeof value === 'object' ? JSON.stringify(value) : String(value)} is of the type ${type}, expected ${expected}`)
+}

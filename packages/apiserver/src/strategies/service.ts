@@ -1,0 +1,181 @@
+/**
+ * Services: addresses and node ports are handed out when a Service is written and taken back when it goes. What is taken is
+ * read from the stored Services themselves, so nothing can be lost or leak.
+ *
+ * A dry run gets an address too, as on a real server; it is free again at once.
+ */
+import { isIPv4 } from 'node:net'
+import { invalidValue } from '../metadata.ts'
+import { checkDns1035Label } from '../names.ts'
+import { type ApiObject, asRecords, asStrings, getPath, isRecord, type Json } from '../object-shape.ts'
+import type { Strategy } from '../resource.ts'
+import { type Cause } from '../schema/model.ts'
+import { internal, invalid } from '../status.ts'
+import type { Collection } from '../store.ts'
+
+/** 10.96.0.0/12, as kubeadm has it. */
+const firstAddress = (10 << 24) + (96 << 16)
+const addressBits = 20
+const firstPort = 30_000
+const lastPort = 32_767
+
+function formatAddress(value: number): string {
+  return [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.')
+}
+
+function parseAddress(address: string): number | undefined {
+  if (!isIPv4(address)) return undefined
+  return address.split('.').reduce((value, part) => value * 256 + Number(part), 0)
+}
+
+const isInRange = (value: number): boolean => value > firstAddress && value < firstAddress + 2 ** addressBits - 1
+
+/** What is taken, kept up to date by the collection's own changes. */
+class Allocations {
+  readonly #collection: Collection
+  readonly #addresses = new Map<string, string>()
+  readonly #ports = new Map<number, string>()
+  #nextAddress = 0
+  #nextPort = 0
+
+  constructor(collection: Collection) {
+    this.#collection = collection
+    collection.subscribe(({ type, key, previous, current }) => {
+      if (previous !== undefined) this.#release(key, previous.object)
+      if (type !== 'delete') this.#take(key, current.object)
+    })
+  }
+
+  #take(key: string, object: ApiObject): void {
+    for (const address of asStrings(getPath(object, 'spec', 'clusterIPs'))) if (address !== 'None') this.#addresses.set(address, key)
+    for (const port of portsOf(object)) this.#ports.set(port, key)
+  }
+
+  #release(key: string, object: ApiObject): void {
+    for (const address of asStrings(getPath(object, 'spec', 'clusterIPs'))) if (this.#addresses.get(address) === key) this.#addresses.delete(address)
+    for (const port of portsOf(object)) if (this.#ports.get(port) === key) this.#ports.delete(port)
+  }
+
+  isAddressTaken(address: string, key: string): boolean {
+    return (this.#addresses.get(address) ?? key) !== key
+  }
+
+  isPortTaken(port: number, key: string): boolean {
+    return (this.#ports.get(port) ?? key) !== key
+  }
+
+  newAddress(): string {
+    const size = 2 ** addressBits - 2
+    for (let tried = 0; tried < size; tried += 1) {
+      const address = formatAddress(firstAddress + 1 + (this.#nextAddress % size))
+      this.#nextAddress += 1
+      if (!this.#addresses.has(address)) return address
+    }
+    throw internal('failed to allocate a serviceIP: range is full')
+  }
+
+  newPort(also: ReadonlySet<number>): number {
+    const size = lastPort - firstPort + 1
+    for (let tried = 0; tried < size; tried += 1) {
+      const port = firstPort + (this.#nextPort % size)
+      this.#nextPort += 1
+      if (!this.#ports.has(port) && !also.has(port)) return port
+    }
+    throw internal('failed to allocate a nodePort: range is full')
+  }
+
+  get size(): number {
+    return this.#collection.size
+  }
+}
+
+function portsOf(object: ApiObject): number[] {
+  return asRecords(getPath(object, 'spec', 'ports')).flatMap((port) => (typeof port['nodePort'] === 'number' && port['nodePort'] > 0 ? [port['nodePort']] : []))
+}
+
+function needsNodePorts(spec: Json): boolean {
+  return spec['type'] === 'NodePort' || (spec['type'] === 'LoadBalancer' && spec['allocateLoadBalancerNodePorts'] !== false)
+}
+
+function refuse(object: ApiObject, cause: Cause): never {
+  throw invalid({ group: '', kind: 'Service' }, object.metadata.name ?? '', [cause])
+}
+
+export function serviceStrategy(common: Strategy, collection: Collection): Strategy {
+  const allocations = new Allocations(collection)
+
+  const assignAddress = (object: ApiObject, spec: Json, old: ApiObject | undefined): void => {
+    if (spec['type'] === 'ExternalName') {
+      for (const key of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']) delete spec[key]
+      return
+    }
+    const key = `${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`
+    const given = typeof spec['clusterIP'] === 'string' ? spec['clusterIP'] : (asStrings(spec['clusterIPs'])[0] ?? '')
+    const kept = getPath(old, 'spec', 'clusterIP')
+    let address = given === '' && typeof kept === 'string' ? kept : given
+    if (address !== '' && address !== 'None') {
+      const value = parseAddress(address)
+      if (value === undefined && !address.includes(':')) refuse(object, invalidValue('spec.clusterIPs[0]', address, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'))
+      if (value !== undefined && !isInRange(value)) refuse(object, invalidValue('spec.clusterIPs', [address], `failed to allocate IP ${address}: the provided IP (${address}) is not in the valid range. The range of valid IPs is 10.96.0.0/12`))
+      if (allocations.isAddressTaken(address, key)) refuse(object, invalidValue('spec.clusterIPs', [address], `failed to allocate IP ${address}: provided IP is already allocated`))
+    }
+    if (typeof kept === 'string' && kept !== '' && address !== kept && getPath(old, 'spec', 'type') !== 'ExternalName') {
+      refuse(object, invalidValue('spec.clusterIPs[0]', [address], 'may not change once set'))
+    }
+    if (address === '') address = allocations.newAddress()
+    spec['clusterIP'] = address
+    spec['clusterIPs'] = [address]
+    spec['ipFamilies'] ??= ['IPv4']
+    spec['ipFamilyPolicy'] ??= 'SingleStack'
+  }
+
+  const assignPorts = (object: ApiObject, spec: Json, old: ApiObject | undefined): void => {
+    const ports = asRecords(spec['ports'])
+    if (!needsNodePorts(spec)) {
+      // Ports that only the old type needed go with it.
+      if (old !== undefined && spec['type'] === 'ClusterIP') for (const port of ports) delete port['nodePort']
+      return
+    }
+    const key = `${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`
+    const before = asRecords(getPath(old, 'spec', 'ports'))
+    const used = new Set<number>()
+    ports.forEach((port, index) => {
+      const at = `spec.ports[${index}].nodePort`
+      let number = Number(port['nodePort'] ?? 0)
+      if (number === 0) number = Number(before.find((other) => other['port'] === port['port'] && other['protocol'] === port['protocol'])?.['nodePort'] ?? 0)
+      if (number !== 0) {
+        if (number < firstPort || number > lastPort) refuse(object, invalidValue(at, number, `provided port is not in the valid range. The range of valid ports is ${firstPort}-${lastPort}`))
+        if (allocations.isPortTaken(number, key)) refuse(object, invalidValue(at, number, 'provided port is already allocated'))
+      } else number = allocations.newPort(used)
+      used.add(number)
+      port['nodePort'] = number
+    })
+  }
+
+  /** A copy of what is filled in: the decoded object may be shared with the request's patch. */
+  const own = (object: ApiObject): Json => {
+    const spec: Json = isRecord(object['spec']) ? { ...object['spec'] } : {}
+    if (Array.isArray(spec['ports'])) spec['ports'] = asRecords(spec['ports']).map((port) => ({ ...port }))
+    object['spec'] = spec
+    return spec
+  }
+
+  return {
+    ...common,
+    checkName: checkDns1035Label,
+    prepareForCreate(object) {
+      object['status'] = { loadBalancer: {} }
+      const spec = own(object)
+      if (common.validate?.(object, undefined, { nowMs: 0, isDryRun: true, subresource: '', warn: () => undefined }).length !== 0) return
+      assignAddress(object, spec, undefined)
+      assignPorts(object, spec, undefined)
+    },
+    prepareForUpdate(object, old, context) {
+      if (context.subresource === 'status') return
+      const spec = own(object)
+      if (common.validate?.(object, old, context).length !== 0) return
+      assignAddress(object, spec, old)
+      assignPorts(object, spec, old)
+    },
+  }
+}

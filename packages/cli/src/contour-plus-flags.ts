@@ -1,0 +1,106 @@
+/**
+ * The flags of `seamark contour-plus`: contour-plus' nineteen, the log flags of its libraries (accepted; only the level has an
+ * effect here), and one switch for each thing beyond it.
+ */
+import {
+  CONTOUR_PLUS_FLAGS,
+  environmentName,
+  type FlagName,
+  type FlagValues,
+  type PublishOptions,
+} from '@seamark/operator'
+import type { Command } from 'commander'
+
+/** klog's and zap's: names contour-plus takes because its libraries register them. */
+const LOG_FLAGS = [
+  'add_dir_header',
+  'alsologtostderr',
+  'legacy_stderr_threshold_behavior',
+  'log_backtrace_at',
+  'log_dir',
+  'log_file',
+  'log_file_max_size',
+  'logtostderr',
+  'one_output',
+  'skip_headers',
+  'skip_log_headers',
+  'stderrthreshold',
+  'v',
+  'vmodule',
+  'zap-devel',
+  'zap-encoder',
+  'zap-log-level',
+  'zap-stacktrace-level',
+  'zap-time-encoding',
+] as const
+
+const BEYOND = {
+  prune: 'delete children that their source no longer asks for',
+  'hostname-targets': 'CNAME for load balancers that have a host name only',
+  annotations: "read ExternalDNS' and cert-manager's other annotations",
+  exclude: 'read seamark.io/exclude: dns,tls',
+  'arbitrate-hosts': 'the oldest source owns a host',
+  conditions: 'write a condition on the source',
+  'ingress-routes': 'read IngressRoute (contour.heptio.com/v1beta1) as well',
+} as const
+
+export function addContourPlusFlags(command: Command): void {
+  for (const [name, { shape, fallback, help }] of Object.entries(CONTOUR_PLUS_FLAGS)) {
+    const suffix = fallback === '' ? '' : ` (default ${fallback})`
+    const text = `${help}${suffix} [${environmentName(name)}]`
+    if (shape === 'switch') command.addOption(command.createOption(`--${name} [bool]`, text).preset('true'))
+    else if (shape === 'list')
+      command.option(`--${name} <list>`, text, (value: string, before: string[] = []) => [...before, value])
+    else command.option(`--${name} <${shape}>`, text)
+  }
+  for (const [name, text] of Object.entries(BEYOND)) command.option(`--${name}`, text)
+  command.option('--foreign <take|refuse>', 'what to do with an object of a child’s name that is not ours', 'take')
+  for (const name of LOG_FLAGS) {
+    const flag = name === 'v' ? '-v, --v <value>' : `--${name} [value]`
+    command.addOption(command.createOption(flag, 'accepted for compatibility').hideHelp())
+  }
+}
+
+/** The contour-plus flags that were typed. */
+export function typedFlags(command: Command): FlagValues {
+  const typed: FlagValues = {}
+  for (const name of Object.keys(CONTOUR_PLUS_FLAGS) as FlagName[]) {
+    const key = name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    const value = command.getOptionValue(key) as string | string[] | undefined
+    if (value !== undefined) typed[name] = value
+  }
+  return typed
+}
+
+export interface BeyondFlags {
+  prune?: boolean
+  hostnameTargets?: boolean
+  annotations?: boolean
+  exclude?: boolean
+  arbitrateHosts?: boolean
+  conditions?: boolean
+  ingressRoutes?: boolean
+  foreign?: string
+  zapLogLevel?: string
+  zapDevel?: string | boolean
+}
+
+export function withBeyond(options: PublishOptions, flags: BeyondFlags): PublishOptions {
+  return {
+    ...options,
+    prune: flags.prune ?? options.prune,
+    hostnameTargets: flags.hostnameTargets ?? options.hostnameTargets,
+    annotations: flags.annotations ?? options.annotations,
+    excludeChildren: flags.exclude ?? options.excludeChildren,
+    arbitrateHosts: flags.arbitrateHosts ?? options.arbitrateHosts,
+    conditions: flags.conditions ?? options.conditions,
+    foreign: flags.foreign === 'refuse' ? 'refuse' : 'take',
+    sources: flags.ingressRoutes === true ? [...options.sources, 'IngressRoute'] : options.sources,
+  }
+}
+
+export function logLevel(flags: BeyondFlags): 'error' | 'info' | 'debug' {
+  const level = flags.zapLogLevel ?? (flags.zapDevel === undefined || flags.zapDevel === 'false' ? 'info' : 'debug')
+  if (level === 'error' || level === 'panic') return 'error'
+  return level === 'debug' || /^\d+$/.test(level) ? 'debug' : 'info'
+}

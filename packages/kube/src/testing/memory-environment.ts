@@ -1,0 +1,33 @@
+/** The environment of a controller over a cluster in memory and a fake clock; for tests of the runtime itself. */
+import type { Environment } from '../context.ts'
+import { createDefaultBook } from '../default-book.ts'
+import { createRecorder, type EventRecord } from '../events.ts'
+import { openFence } from '../lease.ts'
+import { createMetrics } from '../metrics.ts'
+import { fakeClock, type FakeClock } from './clock.ts'
+import { memoryCluster, type MemoryCluster } from './memory-cluster.ts'
+
+export interface MemoryEnvironment extends Environment {
+  readonly cluster: MemoryCluster
+  readonly clock: FakeClock
+  readonly events: EventRecord[]
+}
+
+export function memoryEnvironment(
+  cluster: MemoryCluster = memoryCluster(),
+  clock: FakeClock = fakeClock(),
+): MemoryEnvironment {
+  const events: EventRecord[] = []
+  const by = { client: cluster.client, log: cluster.log, reportingController: 'test', reportingInstance: 'test', clock }
+  return {
+    cluster,
+    clock,
+    events,
+    fieldManager: 'test',
+    fence: openFence,
+    defaults: createDefaultBook(),
+    recorder: { ...createRecorder(by), record: (event) => events.push(event) },
+    metrics: createMetrics(),
+    log: cluster.log,
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * Admission (admission.k8s.io/v1): defaulting and validating, as functions over objects.
+ *
+ * Place in the flow: server.ts parses a review, asks `admitDefaults` or `admitValid`, and sends what they return.
+ * Invariants: the patch is computed from the object as the server sent it, so that fields we do not type are never lost;
+ * a validator sees objects it may not change; what a hook throws is no verdict (server.ts answers 500).
+ */
+import type { Immutable, Obj } from '../object.ts'
+import { diff } from './json-patch.ts'
+import type { AdmissionRequest } from './review.ts'
+
+export type AdmissionInfo = Omit<AdmissionRequest, 'object' | 'oldObject' | 'uid'>
+
+export interface AdmissionHooks<T extends Obj> {
+  /** Fills in fields of a new or changed object, in place. */
+  default?: (object: T, info: AdmissionInfo) => void | Promise<void>
+  /**
+   * What is wrong, one text each, `path.to.field: what`; none when all is well. `now` is undefined on a delete, `old` on a
+   * create. Texts beginning with `warning: ` are shown to the user and refuse nothing.
+   */
+  validate?: (
+    now: Immutable<T> | undefined,
+    old: Immutable<T> | undefined,
+    info: AdmissionInfo,
+  ) => readonly string[] | Promise<readonly string[]>
+}
+
+export interface AdmissionResponse {
+  uid: string
+  allowed: boolean
+  patchType?: 'JSONPatch'
+  /** Base64. */
+  patch?: string
+  warnings?: string[]
+  status?: { code: number; reason: string; message: string; details: { causes: { field?: string; message: string }[] } }
+}
+
+export async function admitDefaults<T extends Obj>(
+  { default: fill }: AdmissionHooks<T>,
+  request: AdmissionRequest,
+): Promise<AdmissionResponse> {
+  const { uid, object } = request
+  if (fill === undefined || object === undefined) return { uid, allowed: true }
+  const filled = structuredClone(object) as T
+  await fill(filled, infoOf(request))
+  const patch = diff(object, JSON.parse(JSON.stringify(filled)))
+  if (patch.length === 0) return { uid, allowed: true }
+  return { uid, allowed: true, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') }
+}
+
+const warningMark = 'warning: '
+
+export async function admitValid<T extends Obj>(
+  { validate }: AdmissionHooks<T>,
+  request: AdmissionRequest,
+): Promise<AdmissionResponse> {
+  const { uid, object, oldObject, operation } = request
+  if (validate === undefined) return { uid, allowed: true }
+  const now = operation === 'DELETE' ? undefined : (object as Immutable<T> | undefined)
+  const findings = await validate(now, oldObject as Immutable<T> | undefined, infoOf(request))
+  const warnings = findings.filter((finding) => finding.startsWith(warningMark))
+  const wrong = findings.filter((finding) => !finding.startsWith(warningMark))
+  const shown = warnings.length === 0 ? {} : { warnings: warnings.map((warning) => warning.slice(warningMark.length)) }
+  if (wrong.length === 0) return { uid, allowed: true, ...shown }
+  const causes = wrong.map(toCause)
+  return {
+    uid,
+    allowed: false,
+    ...shown,
+    status: { code: 422, reason: 'Invalid', message: wrong.join('; '), details: { causes } },
+  }
+}
+
+function toCause(finding: string): { field?: string; message: string } {
+  const match = /^([A-Za-z_][\w.[\]"'/-]*): (.*)$/s.exec(finding)
+  return match === null ? { message: finding } : { field: match[1] ?? '', message: match[2] ?? '' }
+}
+
+function infoOf({ uid: _uid, object: _object, oldObject: _old, ...info }: AdmissionRequest): AdmissionInfo {
+  return info
+}

@@ -1,0 +1,137 @@
+/**
+ * Runs the reconciles of one controller in one cluster: takes keys, bounds each run in time, settles its outcome.
+ *
+ * Guarantees: at most `concurrency` at once, never two for one key; nothing that a reconciler throws escapes; one that does
+ * not return is stopped at its timeout and given up some seconds later, and its context no longer writes. After `stop` no
+ * key is taken and running ones may end; `kill` aborts their signals.
+ */
+import { tracingChannel } from 'node:diagnostics_channel'
+import { untilAborted } from './cache-sync.ts'
+import { createContext, type Context, type Environment } from './context.ts'
+import { KubeError, messageOf } from './errors.ts'
+import type { ControllerMetrics } from './metrics.ts'
+import type { Key, Kind } from './object.ts'
+import { outcomeOf, outcomeOfError, ReconcileTimeout, settle, type Next, type Outcome } from './outcome.ts'
+import { createQueue, type Queue } from './queue.ts'
+
+export interface Work {
+  readonly name: string
+  readonly kind: Kind
+  readonly concurrency: number
+  readonly timeoutMs: number
+  readonly run: (context: Context) => Promise<Next>
+}
+
+export interface Signals {
+  /** No further work; what runs may end. */
+  stop: AbortSignal
+  /** What runs is aborted. */
+  kill: AbortSignal
+}
+
+export interface Workers {
+  readonly queue: Queue
+  /** Resolves when `stop` has aborted and every reconcile has ended. */
+  run(signals: Signals): Promise<void>
+}
+
+/** How long a reconciler that was told to stop may take before it is given up. */
+const abandonAfterMs = 5_000
+
+/** One for all: an abort happens after every reconcile, and an error is dear. */
+const hasEnded = new KubeError('RECONCILE_ENDED', 'the reconcile has ended; nothing it left behind may write')
+
+/** Subscribe with node:diagnostics_channel to trace reconciles; messages are `{ controller, cluster, key, reconcileId }`. */
+const trace = tracingChannel('seamark:kube:reconcile')
+
+export function createWorkers(work: Work, environment: Environment): Workers {
+  const { clock, cluster } = environment
+  const metrics: ControllerMetrics = environment.metrics.controller(work.name, work.concurrency)
+  const running = new Set<AbortController>()
+  const queue = createQueue({ clock, observer: metrics.queue, onReady: schedule })
+  let isOpen = false
+  let isScheduled = false
+  let onIdle: () => void = () => undefined
+
+  /** In a turn of its own: reconcilers never run inside the watch that woke them, and never starve it. */
+  function schedule(): void {
+    if (isScheduled || !isOpen) return
+    isScheduled = true
+    setImmediate(() => {
+      isScheduled = false
+      while (isOpen && running.size < work.concurrency) {
+        const key = queue.take()
+        if (key === undefined) return
+        void reconcile(key)
+      }
+    })
+  }
+
+  async function reconcile(key: Key): Promise<void> {
+    const controller = new AbortController()
+    running.add(controller)
+    metrics.workers(1)
+    const startedAt = clock.monotonic()
+    const of = { key, controller: work.name, kind: work.kind, signal: controller.signal }
+    const context = createContext(environment, of)
+    const outcome = await bounded(controller, context)
+    const seconds = (clock.monotonic() - startedAt) / 1_000
+    settle(key, outcome, seconds, { queue, metrics, log: () => context.log })
+    metrics.workers(-1)
+    running.delete(controller)
+    if (running.size === 0) onIdle()
+    schedule()
+  }
+
+  /** Settles in any case: by itself, or some seconds after its signal aborted. */
+  async function bounded(controller: AbortController, context: Context): Promise<Outcome> {
+    const { signal } = controller
+    let cancelAbandon: () => void = () => undefined
+    const cancelTimeout = clock.after(work.timeoutMs, () => controller.abort(new ReconcileTimeout(work.timeoutMs)))
+    const abandoned = new Promise<Outcome>((resolve) => {
+      signal.addEventListener('abort', () => {
+        if (signal.reason === hasEnded) return
+        cancelAbandon = clock.after(abandonAfterMs, () => {
+          context.log.error({ error: messageOf(signal.reason) }, 'reconciler ignores its signal and is given up')
+          resolve(outcomeOfError(signal.reason, signal.reason))
+        })
+      })
+    })
+    const ended = traced(context).then(
+      (next) => (signal.aborted ? outcomeOfError(undefined, signal.reason) : outcomeOf(next)),
+      (error: unknown) => outcomeOfError(error, signal.aborted ? signal.reason : undefined),
+    )
+    const outcome = await Promise.race([ended, abandoned])
+    cancelTimeout()
+    cancelAbandon()
+    controller.abort(hasEnded)
+    return outcome
+  }
+
+  async function traced(context: Context): Promise<Next> {
+    if (!trace.start.hasSubscribers) return await work.run(context)
+    const { key, reconcileId } = context
+    const message = { controller: work.name, cluster: cluster.name, key, reconcileId }
+    return await trace.tracePromise(async () => await work.run(context), message)
+  }
+
+  return {
+    queue,
+    async run({ stop, kill }) {
+      const forgetQueue = metrics.watchQueue(queue)
+      const abortAll = () => {
+        for (const controller of running) controller.abort(kill.reason)
+      }
+      kill.addEventListener('abort', abortAll)
+      isOpen = true
+      schedule()
+      await untilAborted(stop)
+      isOpen = false
+      queue.close()
+      if (kill.aborted) abortAll()
+      if (running.size > 0) await new Promise<void>((resolve) => (onIdle = resolve))
+      kill.removeEventListener('abort', abortAll)
+      forgetQueue()
+    },
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * The chain from a source to an answer, hop by hop, and the first one that is broken. A reading of the same decisions the
+ * controllers make; nothing is derived a second time here.
+ *
+ * Pure: facts in, sentences out. gather.ts collects the facts.
+ */
+import type { Finding } from '../finding.ts'
+import type { Reason } from '../reasons.ts'
+
+export const HOPS = ['source', 'address', 'certificate', 'endpoint', 'plan', 'provider', 'answer'] as const
+export type HopName = (typeof HOPS)[number]
+
+export interface Hop {
+  readonly name: HopName
+  /** `skipped`: not asked for, or not knowable here; it breaks nothing. */
+  readonly state: 'ok' | 'broken' | 'skipped'
+  readonly reason?: Reason
+  readonly text: string
+}
+
+export interface Explanation {
+  readonly host: string
+  readonly hops: readonly Hop[]
+  readonly firstBroken?: Hop
+}
+
+export interface SourceFact {
+  /** `HTTPProxy shop/web` */
+  readonly name: string
+  /** Of the source as a whole: class, exclusion, claim. */
+  readonly findings: readonly Finding[]
+  readonly isPublishing: boolean
+}
+
+export interface ExplainFacts {
+  readonly host: string
+  /** Every source that names the host; the one that publishes it first. */
+  readonly sources: readonly SourceFact[]
+  readonly targets: readonly string[]
+  readonly addressFindings: readonly Finding[]
+  /** Undefined: none is asked for. */
+  readonly certificate: CertificateFact | undefined
+  readonly endpoint: EndpointFact | undefined
+  /** Undefined: no provider of ours is configured. */
+  readonly plan: PlanFact | undefined
+  /** Undefined: nobody was asked. */
+  readonly answer: AnswerFact | undefined
+}
+
+export interface CertificateFact {
+  readonly name: string
+  readonly findings: readonly Finding[]
+  readonly isPresent: boolean
+  readonly isReady: boolean
+  readonly message: string
+}
+
+export interface EndpointFact {
+  readonly name: string
+  readonly targets: readonly string[]
+  readonly generation: number
+  /** ExternalDNS writes the generation it has seen. */
+  readonly observedGeneration: number | undefined
+}
+
+export interface PlanFact {
+  readonly zone: string
+  /** Changes still to be made, in words. */
+  readonly pending: readonly string[]
+  readonly refused: readonly { readonly reason: Reason; readonly message: string }[]
+  /** What the provider has for the name. */
+  readonly records: readonly string[]
+  readonly providerFault?: { readonly reason: Reason; readonly message: string }
+}
+
+export interface AnswerFact {
+  readonly server: string
+  readonly targets: readonly string[]
+  readonly fault?: string
+}
+
+export function explain(facts: ExplainFacts): Explanation {
+  const hops = [
+    sourceHop(facts),
+    addressHop(facts),
+    certificateHop(facts),
+    endpointHop(facts),
+    planHop(facts),
+    providerHop(facts),
+    answerHop(facts),
+  ]
+  const firstBroken = hops.find((hop) => hop.state === 'broken')
+  return { host: facts.host, hops, ...(firstBroken !== undefined && { firstBroken }) }
+}
+
+const ok = (name: HopName, text: string): Hop => ({ name, state: 'ok', text })
+const skipped = (name: HopName, text: string): Hop => ({ name, state: 'skipped', text })
+const broken = (name: HopName, reason: Reason, text: string): Hop => ({ name, state: 'broken', reason, text })
+
+function byFinding(name: HopName, findings: readonly Finding[]): Hop | undefined {
+  const fault = findings.find((finding) => finding.severity === 'Warning') ?? findings[0]
+  return fault === undefined ? undefined : broken(name, fault.reason, fault.message)
+}
+
+function sourceHop({ host, sources }: ExplainFacts): Hop {
+  const [first] = sources
+  if (first === undefined)
+    return broken(
+      'source',
+      'SourceNotFound',
+      `no source names ${host}; check the host, the namespace and the kinds that are read`,
+    )
+  const publishing = sources.find((source) => source.isPublishing)
+  if (publishing !== undefined) {
+    const others = sources.length > 1 ? `; ${sources.length - 1} more name it` : ''
+    return ok('source', `${publishing.name}${others}`)
+  }
+  const hop = byFinding('source', first.findings)
+  return hop === undefined ? ok('source', first.name) : { ...hop, text: `${first.name}: ${hop.text}` }
+}
+
+function addressHop({ targets, addressFindings, sources }: ExplainFacts): Hop {
+  if (sources.length === 0) return skipped('address', 'no source')
+  if (targets.length > 0) return ok('address', targets.join(', '))
+  return byFinding('address', addressFindings) ?? skipped('address', 'no record is asked for')
+}
+
+function certificateHop({ certificate }: ExplainFacts): Hop {
+  if (certificate === undefined) return skipped('certificate', 'none is asked for')
+  const fault = byFinding('certificate', certificate.findings)
+  if (!certificate.isPresent)
+    return fault ?? broken('certificate', 'CertificateNotReady', `Certificate ${certificate.name} does not exist yet`)
+  if (certificate.isReady) return ok('certificate', `Certificate ${certificate.name} is ready`)
+  return broken('certificate', 'CertificateNotReady', `Certificate ${certificate.name}: ${certificate.message}`)
+}
+
+function endpointHop({ endpoint, targets }: ExplainFacts): Hop {
+  if (targets.length === 0 && endpoint === undefined) return skipped('endpoint', 'nothing to publish')
+  if (endpoint === undefined)
+    return broken(
+      'endpoint',
+      'EndpointMissing',
+      'the DNSEndpoint does not exist; is the manager running and enforcing?',
+    )
+  if (targets.length > 0 && !isSameSet(endpoint.targets, targets)) {
+    return broken(
+      'endpoint',
+      'EndpointMissing',
+      `DNSEndpoint ${endpoint.name} has ${endpoint.targets.join(', ') || 'no targets'}`,
+    )
+  }
+  return ok('endpoint', `DNSEndpoint ${endpoint.name}: ${endpoint.targets.join(', ')}`)
+}
+
+function planHop({ plan, endpoint }: ExplainFacts): Hop {
+  if (plan === undefined) return externalDnsHop(endpoint)
+  const [refused] = plan.refused
+  if (refused !== undefined) return broken('plan', refused.reason, refused.message)
+  if (plan.pending.length > 0) return ok('plan', `zone ${plan.zone}: ${plan.pending.join('; ')}`)
+  return ok('plan', `zone ${plan.zone}: nothing to change`)
+}
+
+function externalDnsHop(endpoint: EndpointFact | undefined): Hop {
+  if (endpoint === undefined) return skipped('plan', 'no DNSEndpoint')
+  if (endpoint.observedGeneration === undefined)
+    return skipped('plan', 'no provider of ours is configured, and ExternalDNS has not seen the DNSEndpoint')
+  if (endpoint.observedGeneration < endpoint.generation) {
+    return broken(
+      'plan',
+      'NotYetPropagated',
+      `ExternalDNS has seen generation ${endpoint.observedGeneration} of ${endpoint.generation}`,
+    )
+  }
+  return ok('plan', 'ExternalDNS has seen the DNSEndpoint')
+}
+
+function providerHop({ plan, targets }: ExplainFacts): Hop {
+  if (plan === undefined) return skipped('provider', 'no provider of ours is configured')
+  if (plan.providerFault !== undefined) return broken('provider', plan.providerFault.reason, plan.providerFault.message)
+  if (targets.length > 0 && !isSameSet(plan.records, targets)) {
+    return broken('provider', 'NotYetPropagated', `zone ${plan.zone} has ${plan.records.join(', ') || 'no record'}`)
+  }
+  return ok('provider', `zone ${plan.zone} has ${plan.records.join(', ') || 'nothing, as wanted'}`)
+}
+
+function answerHop({ answer, targets, endpoint }: ExplainFacts): Hop {
+  if (answer === undefined) return skipped('answer', 'no DNS server was asked; name one with --server')
+  if (answer.fault !== undefined) return broken('answer', 'AnswerDiffers', `${answer.server}: ${answer.fault}`)
+  const wanted = targets.length > 0 ? targets : (endpoint?.targets ?? [])
+  if (!isSameSet(answer.targets, wanted)) {
+    return broken('answer', 'AnswerDiffers', `${answer.server} answers ${answer.targets.join(', ') || 'nothing'}`)
+  }
+  return ok('answer', `${answer.server} answers ${answer.targets.join(', ')}`)
+}
+
+function isSameSet(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && new Set([...a, ...b]).size === new Set(a).size
+}

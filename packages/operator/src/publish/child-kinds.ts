@@ -1,0 +1,14 @@
+/** Which kinds publish writes, by configuration: a delegation goes with its Certificate. */
+import type { Kind } from '@seamark/kube/object'
+import { Certificate } from '../api/certificate.ts'
+import { DNSEndpoint } from '../api/dns-endpoint.ts'
+import { TLSCertificateDelegation } from '../api/http-proxy.ts'
+import type { PublishOptions } from './options.ts'
+import type { Child } from './plan.ts'
+
+export function childKinds(options: Pick<PublishOptions, 'children'>): Kind<Child>[] {
+  return [
+    ...(options.children.includes('DNSEndpoint') ? [DNSEndpoint] : []),
+    ...(options.children.includes('Certificate') ? [Certificate, TLSCertificateDelegation] : []),
+  ]
+}

@@ -1,0 +1,92 @@
+/**
+ * `seamark cleanup`: what has to go before publish is uninstalled. A finalizer that nobody serves any more blocks the deletion
+ * of its source for ever; children are deleted only on request, because removing them removes records.
+ */
+import { type Client, Forbidden, NotFound, removeFinalizer } from '@seamark/kube'
+import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object'
+import { FIELD_MANAGER, FINALIZER } from './annotation-keys.ts'
+import { findOwner } from './child.ts'
+import { childKinds } from './child-kinds.ts'
+import { CHILD_KINDS, SOURCE_KINDS } from './options.ts'
+import { sourceKindToken } from './source-reader.ts'
+
+export interface CleanupOptions {
+  /** Delete the children as well. */
+  readonly children: boolean
+  /** Tell, and write nothing. */
+  readonly dryRun: boolean
+  readonly signal: AbortSignal
+  readonly onStep: (what: string) => void
+}
+
+export interface CleanupReport {
+  readonly finalizers: number
+  readonly children: number
+}
+
+export async function cleanUp(client: Client, options: CleanupOptions): Promise<CleanupReport> {
+  let children = 0
+  // Children first: their owners' finalizers are what still points at those elsewhere.
+  if (options.children)
+    for (const kind of childKinds({ children: CHILD_KINDS })) children += await removeChildren(client, kind, options)
+  let finalizers = 0
+  for (const kind of SOURCE_KINDS) finalizers += await removeFinalizers(client, sourceKindToken(kind), options)
+  return { finalizers, children }
+}
+
+async function removeFinalizers(
+  client: Client,
+  kind: Kind,
+  { dryRun, signal, onStep }: CleanupOptions,
+): Promise<number> {
+  let count = 0
+  for await (const object of listAll(client, kind, signal)) {
+    if (object.metadata.finalizers?.includes(FINALIZER) !== true) continue
+    onStep(`finalizer of ${kind.kind} ${keyOf(object)}`)
+    if (!dryRun) await removeFinalizer(client, kind, object as Immutable<Obj>, FINALIZER)
+    count++
+  }
+  return count
+}
+
+async function removeChildren<T extends Obj>(
+  client: Client,
+  kind: Kind<T>,
+  { dryRun, signal, onStep }: CleanupOptions,
+): Promise<number> {
+  let count = 0
+  for await (const object of listAll(client, kind, signal)) {
+    const isOurs =
+      object.metadata.managedFields?.some((entry) => entry.manager === FIELD_MANAGER && entry.operation === 'Apply') ??
+      false
+    if (!isOurs || findOwner(object) === undefined) continue
+    onStep(`${kind.kind} ${keyOf(object)}`)
+    count++
+    if (dryRun) continue
+    const { uid, resourceVersion } = object.metadata
+    const precondition = {
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
+    }
+    await client.delete(kind, keyOf(object), { precondition, signal }).catch((error: unknown) => {
+      if (!(error instanceof NotFound)) throw error
+    })
+  }
+  return count
+}
+
+/** Page by page. A kind that is not installed, or that we may not list, has nothing of ours. */
+async function* listAll<T extends Obj>(client: Client, kind: Kind<T>, signal: AbortSignal): AsyncGenerator<T> {
+  let token: string | undefined
+  do {
+    const page = await client
+      .list(kind, { limit: 500, signal, ...(token !== undefined && { continue: token }) })
+      .catch((error: unknown) => {
+        if (error instanceof NotFound || error instanceof Forbidden) return undefined
+        throw error
+      })
+    if (page === undefined) return
+    yield* page.items
+    token = page.metadata.continue === '' ? undefined : page.metadata.continue
+  } while (token !== undefined)
+}

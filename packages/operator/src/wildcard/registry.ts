@@ -1,0 +1,48 @@
+/**
+ * Which clusters are registered: Secrets with the label `seamark.io/cluster=<name>` and the key `kubeconfig` in the manager's
+ * namespace. Pure; of two Secrets for one name the older registers it.
+ */
+import type { Secret } from '@seamark/kube'
+import type { Immutable } from '@seamark/kube/object'
+import { CLUSTER_LABEL, ZONE_ANNOTATION } from './wildcard-endpoint.ts'
+
+export interface Registration {
+  readonly cluster: string
+  readonly secret: { readonly name: string; readonly uid: string }
+  readonly namespace: string
+  /** '' uses the installation's. */
+  readonly zone: string
+  /** Text; undefined when the Secret has none. */
+  readonly kubeconfig: string | undefined
+}
+
+export function readRegistration(secret: Immutable<Secret>): Registration | undefined {
+  const { name = '', namespace = '', uid = '', labels, annotations, deletionTimestamp } = secret.metadata
+  const cluster = labels !== undefined && Object.hasOwn(labels, CLUSTER_LABEL) ? (labels[CLUSTER_LABEL] ?? '') : ''
+  if (cluster === '' || deletionTimestamp !== undefined) return undefined
+  const data = secret.data?.['kubeconfig']
+  const zone =
+    annotations !== undefined && Object.hasOwn(annotations, ZONE_ANNOTATION) ? (annotations[ZONE_ANNOTATION] ?? '') : ''
+  return {
+    cluster,
+    secret: { name, uid },
+    namespace,
+    zone,
+    kubeconfig: data === undefined ? undefined : Buffer.from(data, 'base64').toString('utf8'),
+  }
+}
+
+/** By cluster name; a second Secret of one name waits until the first is gone. */
+export function readRegistry(secrets: readonly Immutable<Secret>[]): Map<string, Registration> {
+  const registry = new Map<string, Registration>()
+  const oldestFirst = secrets.toSorted((a, b) => {
+    const [left, right] = [a, b].map(({ metadata }) => `${metadata.creationTimestamp ?? ''} ${metadata.name ?? ''}`)
+    return (left ?? '') < (right ?? '') ? -1 : 1
+  })
+  for (const secret of oldestFirst) {
+    const registration = readRegistration(secret)
+    if (registration === undefined || registry.has(registration.cluster)) continue
+    registry.set(registration.cluster, registration)
+  }
+  return registry
+}

@@ -1,0 +1,81 @@
+/**
+ * Server-side apply and update tracking against a real kube-apiserver: random scripts of writes by several managers must
+ * leave the same object, the same owners and the same conflicts on both. SEAMARK_DIFFERENTIAL_RUNS sets how many scripts.
+ */
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, it } from 'vitest'
+import type { Obj } from '../../packages/kube/src/object.ts'
+import { ControlPlane } from '../../packages/kube/src/testing/index.ts'
+import { compileSchema } from '../../packages/apiserver/src/schema/schema.ts'
+import { needs } from '../kit/index.ts'
+import { SUBJECTS, builtinScript } from './algorithms/builtin-kinds.ts'
+import { ModelServer } from './algorithms/model-server.ts'
+import type { ModelKind } from './algorithms/model-server.ts'
+import { expectSame } from './algorithms/outcome.ts'
+import { RealServer } from './algorithms/real-server.ts'
+import { WIDGET_CRD, WIDGET_SCHEMA, widgetScript } from './algorithms/widget.ts'
+
+const runs = Number(process.env['SEAMARK_DIFFERENTIAL_RUNS'] ?? 20)
+const compiled = compileSchema(WIDGET_SCHEMA)
+
+const widgets: ModelKind = {
+  apiVersion: 'differential.example/v1',
+  kind: 'Widget',
+  schema: WIDGET_SCHEMA,
+  hasStatus: true,
+  statusResets: ['metadata', 'spec'],
+  decode(object: Obj): Obj {
+    compiled.prune(object)
+    compiled.applyDefaults(object)
+    return object
+  },
+  afterApply(object: Obj): Obj {
+    compiled.applyDefaults(object)
+    return object
+  },
+  validate: (object, old) => compiled.validate(object, old),
+}
+
+describe.skipIf(!needs('kube-apiserver', 'etcd'))('apply and update tracking', () => {
+  let plane: ControlPlane
+
+  beforeAll(async () => {
+    plane = await ControlPlane.start({ crds: [WIDGET_CRD] })
+  })
+
+  afterAll(async () => {
+    await plane?.stop()
+  })
+
+  it('leave the same object and owners as the real server', { timeout: 60_000 + runs * 1_000 }, async () => {
+    const name = 'subject'
+    await fc.assert(
+      fc.asyncProperty(widgetScript(name), async (script) => {
+        const real = new RealServer(plane, '/apis/differential.example/v1/namespaces/default/widgets', name)
+        const model = new ModelServer(widgets)
+        try {
+          for (const step of script) expectSame(step, model.play(step), await real.play(step))
+        } finally {
+          await plane.request('PATCH', `/apis/differential.example/v1/namespaces/default/widgets/${name}`, { metadata: { finalizers: null } }, { type: 'application/merge-patch+json' })
+          await real.remove()
+        }
+      }),
+      { numRuns: runs, endOnFailure: runs > 50 },
+    )
+  })
+
+  it.each(Object.entries(SUBJECTS))('leave the same %s and owners as the real server', { timeout: 60_000 + runs * 1_000 }, async (_, subject) => {
+    await fc.assert(
+      fc.asyncProperty(builtinScript(subject), async (script) => {
+        const real = new RealServer(plane, subject.collection, 'subject')
+        const model = new ModelServer(subject.model)
+        try {
+          for (const step of script) expectSame(step, model.play(step), await real.play(step))
+        } finally {
+          await real.remove()
+        }
+      }),
+      { numRuns: runs, endOnFailure: runs > 50 },
+    )
+  })
+})

@@ -1,0 +1,78 @@
+/**
+ * Tries a scenario with every single fault at every place, then with random mixtures, and collects what went wrong.
+ *
+ * A failure names its run: `SEED=… PLAN=… WRITE=… npm test` runs that one alone, up to that write's history in print.
+ */
+import { drawPlans, enumeratePlans, planName, type Plan } from './plan.ts'
+import { judge, type Problem } from './oracle.ts'
+import type { Scenario, Write } from './scenario.ts'
+import { seededRandom } from './seeded-random.ts'
+import { simulate } from './simulation.ts'
+
+export interface Failure {
+  readonly scenario: string
+  readonly seed: number
+  readonly plans: readonly Plan[]
+  readonly problems: readonly Problem[]
+  readonly history: readonly Write[]
+}
+
+export interface Exploration {
+  readonly runs: number
+  readonly failures: readonly Failure[]
+}
+
+export interface ExploreOptions {
+  /** Seeds for the runs with one fault each. @default [1] */
+  readonly seeds?: readonly number[]
+  /** Runs with three random faults each. @default 20 */
+  readonly mixtures?: number
+  /** Stop after this many failures: one is enough to be red. @default all */
+  readonly maxFailures?: number
+  readonly env?: NodeJS.ProcessEnv
+}
+
+export async function explore(scenario: Scenario, options: ExploreOptions = {}): Promise<Exploration> {
+  const { seeds = [1], mixtures = 20, maxFailures = Infinity, env = process.env } = options
+  const failures: Failure[] = []
+  let runs = 0
+  const attempt = async (seed: number, plans: readonly Plan[], reference: Awaited<ReturnType<typeof simulate>>) => {
+    runs += 1
+    const run = await simulate(scenario, plans, seed)
+    const problems = judge(run, reference)
+    if (problems.length > 0) failures.push({ scenario: scenario.name, seed, plans, problems, history: run.history })
+  }
+
+  const chosen = env['SEED'] === undefined ? seeds : [Number(env['SEED'])]
+  for (const seed of chosen) {
+    const reference = await simulate(scenario, [], seed)
+    await attempt(seed, [], reference)
+    const random = seededRandom(seed)
+    const plans = [
+      ...enumeratePlans(reference.extent).map((plan) => [plan]),
+      ...Array.from({ length: mixtures }, () => drawPlans(reference.extent, random, 3)),
+    ]
+    for (const set of plans) {
+      if (env['PLAN'] !== undefined && env['PLAN'] !== nameOf(set)) continue
+      if (failures.length < maxFailures) await attempt(seed, set, reference)
+    }
+  }
+  return { runs, failures }
+}
+
+/** The message of a red test: what is wrong, in which run, and how to see that run again. */
+export function describeFailure({ scenario, seed, plans, problems, history }: Failure, env = process.env): string {
+  const write = env['WRITE'] ?? String(problems.find((problem) => problem.write !== undefined)?.write ?? history.length)
+  const until = history.slice(0, Number(write)).map(({ index, type, kind, key }) => `    ${index}. ${type} ${kind} ${key}`)
+  return [
+    `${scenario} went wrong with ${nameOf(plans)}:`,
+    ...problems.map(({ oracle, message }) => `  ${oracle}: ${message}`),
+    `  writes up to ${write}:`,
+    ...until,
+    `  again: SEED=${seed} PLAN='${nameOf(plans)}' WRITE=${write} npm test`,
+  ].join('\n')
+}
+
+export function nameOf(plans: readonly Plan[]): string {
+  return plans.length === 0 ? 'none' : plans.map(planName).join('+')
+}

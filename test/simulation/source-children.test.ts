@@ -1,0 +1,78 @@
+/** The simulation kit, proved: one right controller passes everything, three wrong ones are caught. */
+import type { InProcessFetch } from '@seamark/apiserver'
+import { describe, expect, it } from 'vitest'
+import { describeFailure, explore } from './explore.ts'
+import { expectConvergence } from './expect-convergence.ts'
+import type { Invariant, Scenario } from './scenario.ts'
+import { simulate } from './simulation.ts'
+import { sourceChildren, type ConfigMap, type Mistake } from './source-children.ts'
+
+const path = '/api/v1/namespaces/default/configmaps'
+const source = (name: string, data: Record<string, string>) => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, labels: { role: 'source' } },
+  data,
+})
+
+const put = async (fetch: InProcessFetch, name: string, data: Record<string, string>) => {
+  const headers = { 'content-type': 'application/apply-patch+yaml' }
+  const body = JSON.stringify(source(name, data))
+  const response = await fetch(`${path}/${name}?fieldManager=person&force=true`, { method: 'PATCH', headers, body })
+  expect(response.ok).toBe(true)
+}
+
+const neverUnexplained: Invariant = {
+  name: 'a child goes only when its source stopped wanting it',
+  check(world, { type, before }) {
+    const { source: owner, role } = before?.metadata.labels ?? {}
+    if (type !== 'delete' || role !== 'child') return undefined
+    const key = (before as ConfigMap).data?.['key'] ?? ''
+    const wanting = world.find('ConfigMap', `default/${owner}`) as ConfigMap | undefined
+    return wanting?.data?.[key] === undefined ? undefined : `${owner} still wants ${key}`
+  },
+}
+
+const scenario = (mistake?: Mistake): Scenario => ({
+  name: mistake ?? 'source and children',
+  given: [source('old', { a: '1' })],
+  steps: [
+    { name: 'create', act: async (fetch) => await put(fetch, 'new', { a: '1', b: '2' }) },
+    { name: 'change a value', act: async (fetch) => await put(fetch, 'new', { a: '3', b: '2' }) },
+    { name: 'drop a key', act: async (fetch) => await put(fetch, 'new', { a: '3' }) },
+    { name: 'delete', act: async (fetch) => void (await fetch(`${path}/old`, { method: 'DELETE' })) },
+  ],
+  controller: sourceChildren(mistake),
+  invariants: [neverUnexplained],
+})
+
+describe('a right controller', () => {
+  it('ends the same whatever goes wrong, at every place, and in random mixtures', async () => {
+    expect(await expectConvergence(scenario(), { mixtures: 40 })).toBeGreaterThan(100)
+  })
+
+  it('does the same again for the same seed, and something else for another', async () => {
+    const trace = async (seed: number) => {
+      const { history, quietMs } = await simulate(scenario(), [{ kind: 'storm' }], seed)
+      return JSON.stringify([quietMs, history.map(({ type, key }) => [type, key])])
+    }
+    const traces = await Promise.all([7, 7, 8, 9].map(trace))
+    expect(traces[0]).toBe(traces[1])
+    expect(new Set(traces).size).toBeGreaterThan(1)
+  })
+})
+
+describe('a wrong controller', () => {
+  it.each<{ mistake: Mistake; fault: RegExp; oracle: string }>([
+    { mistake: 'deletes on an empty list', fault: /^(emptyList|shortList)@/, oracle: 'invariant' },
+    { mistake: 'no resync', fault: /^drop@/, oracle: 'end state' },
+    { mistake: 'non-idempotent step', fault: /^crash@\d+:unanswered/, oracle: 'end state' },
+  ])('that $mistake is found', async ({ mistake, fault, oracle }) => {
+    const { failures } = await explore(scenario(mistake), { mixtures: 0, env: {} })
+    const texts = failures.map((failure) => describeFailure(failure, {}))
+    const caught = texts.filter((text) => fault.test(/went wrong with (.*):\n/.exec(text)?.[1] ?? ''))
+    expect(caught).not.toEqual([])
+    expect(caught.join('\n')).toContain(`  ${oracle}: `)
+    expect(caught[0]).toMatch(/again: SEED=1 PLAN='.*' WRITE=\d+ npm test$/)
+  })
+})
