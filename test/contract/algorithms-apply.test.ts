@@ -56,7 +56,12 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('apply and update tracking', (
         try {
           for (const step of script) expectSame(step, model.play(step), await real.play(step))
         } finally {
-          await plane.request('PATCH', `/apis/differential.example/v1/namespaces/default/widgets/${name}`, { metadata: { finalizers: null } }, { type: 'application/merge-patch+json' })
+          await plane.request(
+            'PATCH',
+            `/apis/differential.example/v1/namespaces/default/widgets/${name}`,
+            { metadata: { finalizers: null } },
+            { type: 'application/merge-patch+json' },
+          )
           await real.remove()
         }
       }),
@@ -64,18 +69,22 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('apply and update tracking', (
     )
   })
 
-  it.each(Object.entries(SUBJECTS))('leave the same %s and owners as the real server', { timeout: 60_000 + runs * 1_000 }, async (_, subject) => {
-    await fc.assert(
-      fc.asyncProperty(builtinScript(subject), async (script) => {
-        const real = new RealServer(plane, subject.collection, 'subject')
-        const model = new ModelServer(subject.model)
-        try {
-          for (const step of script) expectSame(step, model.play(step), await real.play(step))
-        } finally {
-          await real.remove()
-        }
-      }),
-      { numRuns: runs, endOnFailure: runs > 50 },
-    )
-  })
+  it.each(Object.entries(SUBJECTS))(
+    'leave the same %s and owners as the real server',
+    { timeout: 60_000 + runs * 1_000 },
+    async (_, subject) => {
+      await fc.assert(
+        fc.asyncProperty(builtinScript(subject), async (script) => {
+          const real = new RealServer(plane, subject.collection, 'subject')
+          const model = new ModelServer(subject.model)
+          try {
+            for (const step of script) expectSame(step, model.play(step), await real.play(step))
+          } finally {
+            await real.remove()
+          }
+        }),
+        { numRuns: runs, endOnFailure: runs > 50 },
+      )
+    },
+  )
 })

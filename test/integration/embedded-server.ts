@@ -19,7 +19,7 @@ export async function startEmbeddedServer(options: ApiServerOptions = {}): Promi
     usages: 'server',
   })
   const admin = await authority.issue({ commonName: 'admin', organizations: ['system:masters'], usages: 'client' })
-  const server = createApiServer(options)
+  const server = createApiServer({ authorization: 'RBAC', ...options })
   const tls = { cert: serving.certPem, key: serving.keyPem, ca: authority.certPem }
   const { url } = await server.listen({ tls })
   const base64 = (text: string) => Buffer.from(text).toString('base64')

@@ -6,7 +6,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { Admission, type AdmissionHook } from './admission/admission.ts'
-import { type Authenticator, impersonate } from './auth.ts'
+import { type Authenticator, type AuthenticatorOptions, createAuthenticator, impersonate } from './auth.ts'
 import { type Backend, type Call, readView, readWriteOptions, warningHeaders } from './call.ts'
 import { type Clock } from './clock.ts'
 import { decodeObject } from './decode.ts'
@@ -29,7 +29,10 @@ import { WatchHub } from './watch-hub.ts'
 import { watchObjects } from './watch-path.ts'
 import { createObject, updateObject } from './write-path.ts'
 import { bootstrap, bootstrapService } from './bootstrap.ts'
+import { Webhooks } from './admission/webhooks.ts'
+import { readConverter } from './crd/conversion.ts'
 import { DefinitionController } from './crd/definition-controller.ts'
+import type { ResolveService } from './webhook-client.ts'
 import type { Controller } from './controllers/controller.ts'
 import { EventExpiry } from './controllers/event-expiry.ts'
 import { GarbageCollector } from './controllers/garbage-collector.ts'
@@ -37,18 +40,24 @@ import { NamespaceController } from './controllers/namespace-controller.ts'
 import { ServiceAccountController } from './controllers/service-account-controller.ts'
 import { Rbac } from './rbac/rbac.ts'
 import { answerReview, isReview } from './reviews.ts'
+import { serveBinding, serveEviction } from './pod-subresources.ts'
+import { serveScale } from './scale.ts'
+import { serveTokenRequest, TokenIssuer } from './service-account-tokens.ts'
 
 export interface ClusterOptions {
   readonly name: string
   readonly clock: Clock
   readonly random: () => number
-  readonly authenticator: Authenticator
+  /** Who may come in, beside ServiceAccounts. */
+  readonly users: Omit<AuthenticatorOptions, 'verifyToken'>
   readonly admission: readonly AdmissionHook[]
   readonly historyLimit?: number
   /** What kube-controller-manager does: garbage collection, namespace removal, default ServiceAccounts. */
   readonly hasControllers: boolean
   /** Roles and bindings decide; otherwise everything is allowed. */
   readonly isAuthorizing: boolean
+  /** Where webhooks that name a Service are reached. */
+  readonly resolveService: ResolveService
   /** Certificate of the server's authority, PEM, for kube-root-ca.crt. */
   readonly rootCa: () => string
   readonly onError: (error: unknown) => void
@@ -69,6 +78,7 @@ export class Cluster implements Backend {
   readonly #openApi: OpenApiRoutes
   readonly #onError: (error: unknown) => void
   readonly #rbac: Rbac
+  readonly #tokens: TokenIssuer
   readonly #isAuthorizing: boolean
   readonly #controllers: Controller[] = []
   /** Where clients reach the server, for discovery. */
@@ -78,19 +88,20 @@ export class Cluster implements Backend {
     this.name = options.name
     this.clock = options.clock
     this.random = options.random
-    this.#authenticator = options.authenticator
     this.#onError = options.onError
     this.store = new Store({ clock: options.clock, ...(options.historyLimit === undefined ? {} : { historyLimit: options.historyLimit }) })
     this.registry = new Registry(this.store, builtinStrategy)
+    this.#tokens = new TokenIssuer(options.clock, this.store.collection('serviceaccounts'))
+    this.#authenticator = createAuthenticator({ ...options.users, verifyToken: (token) => this.#tokens.findUser(token) })
     this.faults = new Faults(this.store, options.random)
     this.hub = new WatchHub(options.clock, this.faults)
-    this.admission = new Admission(options.admission, undefined)
+    this.admission = new Admission(options.admission, new Webhooks(this.store, options.resolveService))
     this.#discovery = new Discovery(this.registry)
     this.#openApi = new OpenApiRoutes(this.registry)
     this.#rbac = new Rbac(this.store)
     this.#isAuthorizing = options.isAuthorizing
     const context = { backend: this, onError: options.onError }
-    this.#controllers.push(new EventExpiry(context), new DefinitionController(context, () => undefined))
+    this.#controllers.push(new EventExpiry(context), new DefinitionController(context, (definition) => readConverter(definition, options.resolveService)))
     if (options.hasControllers) {
       this.#controllers.push(
         new GarbageCollector(context),
@@ -166,6 +177,8 @@ export class Cluster implements Backend {
     if (info.namespace !== '' && !resource.namespaced && resource.plural !== 'namespaces') throw unknownPath()
     if (info.subresource !== '' && !resource.subresources.includes(info.subresource)) throw unknownPath()
     if (!isAllowed(resource, info) || call.request.method === 'HEAD') throw methodNotAllowed()
+    const subresource = await this.#dispatchSubresource(call)
+    if (subresource !== undefined) return subresource
     switch (info.verb) {
       case 'get':
         return await getObject(call)
@@ -185,6 +198,22 @@ export class Cluster implements Backend {
         return await deleteCollection(call)
       default:
         throw methodNotAllowed()
+    }
+  }
+
+  /** Subresources that are not a view of the object itself. */
+  async #dispatchSubresource(call: Call): Promise<ApiResponse | undefined> {
+    switch (call.info.subresource) {
+      case 'scale':
+        return await serveScale(call)
+      case 'token':
+        return await serveTokenRequest(call, this.#tokens)
+      case 'eviction':
+        return await serveEviction(call)
+      case 'binding':
+        return await serveBinding(call)
+      default:
+        return undefined
     }
   }
 
@@ -236,9 +265,14 @@ function refusal(info: RequestInfo, user: UserInfo): ApiError {
   return forbidden({ group: info.group, plural: info.resource }, info.name, why)
 }
 
+function subresourceVerbs(subresource: string): readonly string[] {
+  if (['token', 'eviction', 'binding'].includes(subresource)) return ['create']
+  return subresource === 'finalize' ? ['update'] : ['get', 'update', 'patch']
+}
+
 /** Which verbs a resource or one of its subresources takes. */
 function isAllowed(resource: Resource, info: RequestInfo): boolean {
-  if (info.subresource !== '') return ['get', 'update', 'patch'].includes(info.verb)
+  if (info.subresource !== '') return subresourceVerbs(info.subresource).includes(info.verb)
   if (info.name !== '' && info.verb === 'create') return false
   if (info.name === '' && ['update', 'patch', 'get', 'delete'].includes(info.verb)) return false
   if (resource.namespaced && info.namespace === '' && ['create', 'deletecollection'].includes(info.verb)) return false

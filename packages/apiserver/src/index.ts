@@ -9,12 +9,13 @@
  * Several logical clusters live in one server; the first is at the root, the others under `/clusters/<name>`.
  */
 import type { AdmissionHook } from './admission/admission.ts'
-import { admin, anonymous, createAuthenticator } from './auth.ts'
+import { admin, anonymous } from './auth.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { Cluster } from './cluster.ts'
 import { type ApiRequest, type ApiResponse, textResponse, type UserInfo } from './exchange.ts'
 import type { Faults } from './faults.ts'
-import { type Front, listen, type ListenOptions } from './front.ts'
+import { issueServingCredentials } from './credentials.ts'
+import { type Front, listen, type ListenOptions, type TlsOptions } from './front.ts'
 import { createFetch, type InProcessFetch } from './in-process.ts'
 
 export type { AdmissionHook, AdmissionReview, Refusal } from './admission/admission.ts'
@@ -24,6 +25,7 @@ export type { ApiRequest, ApiResponse, UserInfo } from './exchange.ts'
 export type { ErrorFault, Faults, RequestMatch, WatchMatch } from './faults.ts'
 export type { Front, ListenOptions, TlsOptions } from './front.ts'
 export type { InProcessFetch } from './in-process.ts'
+export { type KubeconfigRequest, newToken, writeKubeconfig } from './credentials.ts'
 
 export interface ApiServerOptions {
   /** @default the system clock */
@@ -40,10 +42,21 @@ export interface ApiServerOptions {
   readonly controllers?: boolean
   /** Whether roles and bindings decide who may do what. Access reviews always answer by them. @default AlwaysAllow */
   readonly authorization?: 'AlwaysAllow' | 'RBAC'
+  /** Base URL of a Service, for webhooks that name one: nothing routes cluster addresses here. @default none is reachable */
+  readonly resolveService?: (namespace: string, name: string, port: number) => string | undefined
   /** Most changes kept for watches to resume from. @default 100 000 */
   readonly historyLimit?: number
   /** Hears of failures inside the server. @default silence */
   readonly onError?: (error: unknown) => void
+}
+
+export interface ServerListenOptions extends Omit<ListenOptions, 'tls'> {
+  readonly tls?: TlsOptions | 'self-signed'
+}
+
+export interface ServerFront extends Front {
+  /** What clients must trust, PEM; undefined without TLS. */
+  readonly caPem: string | undefined
 }
 
 export interface ApiServer {
@@ -59,7 +72,8 @@ export interface ApiServer {
   fetchAs(user: UserInfo): InProcessFetch
   /** Fault hooks of the root cluster. */
   readonly faults: Faults
-  listen(options?: ListenOptions): Promise<Front>
+  /** Opens a port. `tls: 'self-signed'` makes an authority and a serving certificate; the answer carries its CA. */
+  listen(options?: ServerListenOptions): Promise<ServerFront>
   close(): Promise<void>
 }
 
@@ -67,20 +81,22 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
   const clock = options.clock ?? systemClock
   const random = options.random ?? Math.random
   const nobody = { admin, anonymous, refused: undefined }[options.anonymous ?? 'admin']
-  const authenticator = createAuthenticator({ tokens: options.tokens ?? new Map(), anonymous: nobody })
+  const users = { tokens: options.tokens ?? new Map<string, UserInfo>(), anonymous: nobody }
   const clusters = new Map<string, Cluster>()
   const fronts: Front[] = []
+  let rootCa = ''
 
   const addCluster = (name: string): Cluster => {
     const cluster = new Cluster({
       name,
       clock,
       random,
-      authenticator,
+      users,
       admission: options.admission ?? [],
       hasControllers: options.controllers ?? true,
       isAuthorizing: options.authorization === 'RBAC',
-      rootCa: () => '',
+      rootCa: () => rootCa,
+      resolveService: options.resolveService ?? (() => undefined),
       onError: options.onError ?? (() => undefined),
       ...(options.historyLimit === undefined ? {} : { historyLimit: options.historyLimit }),
     })
@@ -108,7 +124,11 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
     fetchAs: (user) => createFetch(handle, user),
     faults: root.faults,
     async listen(listenOptions = {}) {
-      const front = await listen(handle, listenOptions)
+      const { tls: wanted, ...rest } = listenOptions
+      const tls = wanted === 'self-signed' ? issueServingCredentials(rest.host ?? '127.0.0.1', clock.now()).tls : wanted
+      if (tls !== undefined) rootCa = tls.ca
+      const opened = await listen(handle, { ...rest, ...(tls === undefined ? {} : { tls }) })
+      const front: ServerFront = { ...opened, caPem: tls?.ca }
       fronts.push(front)
       for (const cluster of clusters.values()) cluster.address = `${front.host}:${front.port}`
       return front

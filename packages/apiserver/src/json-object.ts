@@ -7,7 +7,8 @@ export function isJsonObject(value: unknown): value is JsonObject {
 
 /** Plain assignment of `__proto__` would change the prototype. */
 export function setOwn(target: JsonObject, key: string, value: unknown): void {
-  if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+  if (key === '__proto__')
+    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
   else target[key] = value
 }
 

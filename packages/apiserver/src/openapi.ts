@@ -1,32 +1,47 @@
-/** OpenAPI documents: v3 per group-version from schemas, v2 as JSON and in gnostic protobuf for older kubectl. */
-import type { Schema } from './schema/model.ts'
+/**
+ * OpenAPI documents from the schemas that are served: v3 per group-version (kubectl 1.27 and later: explain, validation,
+ * dry-run), v2 as JSON and in gnostic protobuf (kubectl up to 1.28).
+ *
+ * Pure and not cheap: callers keep the result until a kind appears, changes or goes.
+ */
+import { Definitions } from './openapi/definitions.ts'
+import type { Json, OpenApiKind } from './openapi/definitions.ts'
+import { encodeDocument } from './openapi/gnostic.ts'
+import { pathsOf } from './openapi/paths.ts'
 
-/** One served kind, as the OpenAPI documents need it. */
-export interface OpenApiKind {
-  group: string
-  version: string
-  kind: string
-  plural: string
-  namespaced: boolean
-  subresources: readonly string[]
-  verbs?: readonly string[]
-  schema: Schema | undefined
-}
+export type { OpenApiKind } from './openapi/definitions.ts'
 
-export function openApiV3Index(_groupVersions: readonly { group: string; version: string; hash: string }[]): object {
-  return { paths: {} }
+const INFO = { title: 'Kubernetes', version: 'unversioned' }
+
+/** `/openapi/v3`: where each group-version's document is; the hash makes it cacheable for ever. */
+export function openApiV3Index(groupVersions: readonly { group: string; version: string; hash: string }[]): object {
+  const paths: Record<string, { serverRelativeURL: string }> = {}
+  for (const { group, version, hash } of groupVersions) {
+    const name = group === '' ? `api/${version}` : `apis/${group}/${version}`
+    paths[name] = { serverRelativeURL: `/openapi/v3/${name}?hash=${hash}` }
+  }
+  return { paths }
 }
 
 /** The v3 document of one group-version. */
-export function openApiV3Document(_kinds: readonly OpenApiKind[]): object {
-  return { openapi: '3.0.0' }
+export function openApiV3Document(kinds: readonly OpenApiKind[]): object {
+  const definitions = new Definitions('v3')
+  const paths: Record<string, Json> = {}
+  for (const kind of kinds) Object.assign(paths, pathsOf(kind, definitions, definitions.addKind(kind), 'v3'))
+  definitions.typeReference('meta.v1.DeleteOptions')
+  definitions.typeReference('meta.v1.Status')
+  return { openapi: '3.0.0', info: INFO, paths, components: { schemas: definitions.schemas } }
 }
 
-export function openApiV2Json(_kinds: readonly OpenApiKind[]): object {
-  return { swagger: '2.0' }
+/** The v2 document of everything. */
+export function openApiV2Json(kinds: readonly OpenApiKind[]): Json {
+  const definitions = new Definitions('v2')
+  const paths: Record<string, Json> = {}
+  for (const kind of kinds) Object.assign(paths, pathsOf(kind, definitions, definitions.addKind(kind), 'v2'))
+  return { swagger: '2.0', info: INFO, paths, definitions: definitions.schemas }
 }
 
-/** gnostic `openapi.v2.Document`, which kubectl up to 1.28 insists on. */
-export function openApiV2Protobuf(_kinds: readonly OpenApiKind[]): Uint8Array {
-  return new Uint8Array(0)
+/** gnostic `openapi.v2.Document`. */
+export function openApiV2Protobuf(kinds: readonly OpenApiKind[]): Uint8Array {
+  return encodeDocument(openApiV2Json(kinds))
 }

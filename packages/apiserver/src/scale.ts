@@ -90,7 +90,7 @@ export async function serveScale(call: Call): Promise<ApiResponse> {
         })
         const replicas = getPath(wanted, 'spec', 'replicas') ?? 0
         if (typeof replicas !== 'number' || !Number.isInteger(replicas)) throw badRequest('spec.replicas must be an integer')
-        if (replicas < 0) {
+        if (replicas < 0 && !resource.isCustom) {
           throw invalid({ group: 'autoscaling', kind: 'Scale' }, info.name, [invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0')])
         }
         const version = getPath(wanted, 'metadata', 'resourceVersion')

@@ -99,7 +99,7 @@ function withoutStatus(object: ApiObject): ApiObject {
 /** Field ownership after a write that is not an apply. Undefined managedFields stay undefined only in an empty object. */
 export function ownFields(call: Call, options: WriteOptions, next: ApiObject, old: ApiObject | undefined): ManagedFieldsEntry[] {
   const { resource, info, backend } = call
-  return trackUpdate({
+  const entries = trackUpdate({
     old,
     next,
     manager: options.fieldManager,
@@ -108,6 +108,10 @@ export function ownFields(call: Call, options: WriteOptions, next: ApiObject, ol
     now: timestamp(backend.clock.now()),
     ...(info.subresource === '' ? {} : { subresource: info.subresource }),
   })
+  if (info.subresource !== 'scale') return entries
+  // A real server keeps no time for what was set through scale; entries without a time come first.
+  const scaled = entries.map(({ time, ...entry }) => (entry.subresource === 'scale' || time === undefined ? entry : { ...entry, time }))
+  return [...scaled.filter((entry) => !('time' in entry)), ...scaled.filter((entry) => 'time' in entry)]
 }
 
 function setManagedFields(object: ApiObject, entries: ManagedFieldsEntry[]): ApiObject {

@@ -9,12 +9,43 @@ export interface Verb {
 }
 
 export const VERBS: readonly Verb[] = [
+  {
+    name: 'apiserver',
+    summary: 'run an embedded Kubernetes API server',
+    load: async () => import('./commands/apiserver.ts'),
+  },
+  {
+    name: 'cleanup',
+    summary: 'remove finalizers, and on request children, before uninstalling',
+    load: async () => import('./commands/cleanup.ts'),
+  },
+  {
+    name: 'config view',
+    summary: 'print the configuration the manager would run with',
+    load: async () => import('./commands/config-view.ts'),
+  },
+  {
+    name: 'contour-plus',
+    summary: 'drop-in for contour-plus: DNS records and certificates for Contour',
+    load: async () => import('./commands/contour-plus.ts'),
+  },
   { name: 'dig', summary: 'ask DNS servers, in the syntax of dig', load: async () => import('./commands/dig.ts') },
   {
     name: 'dns serve',
     summary: 'serve zone files as an authoritative DNS server',
     load: async () => import('./commands/dns-serve.ts'),
   },
+  {
+    name: 'explain',
+    summary: 'why a host answers as it does, hop by hop',
+    load: async () => import('./commands/explain.ts'),
+  },
+  {
+    name: 'playground',
+    summary: 'a cluster, a DNS zone and the manager on this machine, with only Node',
+    load: async () => import('./commands/playground.ts'),
+  },
+  { name: 'run', summary: 'run the manager', load: async () => import('./commands/run.ts') },
   { name: 'version', summary: 'print the version', load: async () => import('./commands/version.ts') },
 ]
 

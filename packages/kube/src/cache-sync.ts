@@ -45,7 +45,8 @@ export async function waitForSync({ clock, log, cluster }: Environment, wait: Sy
   }
   if (stop.aborted || isOptional || informer.state !== 'absent') return
   log.warn({ controller: name, cluster: cluster.name, kind }, 'kind is not served; waiting for its CRD')
-  while (!stop.aborted && informer.state !== 'live') await sleep(clock, absentPollMs, stop)
+  const isLive = () => informer.state === 'live'
+  while (!stop.aborted && !isLive()) await sleep(clock, absentPollMs, stop)
 }
 
 export async function untilAborted(signal: AbortSignal): Promise<void> {

@@ -45,6 +45,24 @@ interface Member {
 const retryBaseMs = 1_000
 const retryLimitMs = 60_000
 
+/** Runs until stopped; a failure, or an end that nobody asked for, is logged and followed by another try. Never rejects. */
+export async function keepTrying(
+  { log, clock, stop }: { log: Logger; clock: Clock; stop: AbortSignal },
+  run: () => Promise<void>,
+): Promise<void> {
+  for (let failures = 0; !stop.aborted; failures++) {
+    try {
+      await run()
+      if (stop.aborted) return
+      throw new KubeError('MEMBER_ENDED', 'it ended by itself')
+    } catch (error) {
+      const retryMs = Math.min(retryBaseMs * 2 ** failures, retryLimitMs)
+      if (!stop.aborted) log.error({ err: error, retryMs }, 'part of a member cluster failed; it starts again')
+      await sleep(clock, retryMs, stop)
+    }
+  }
+}
+
 export function createFleet({ run, clock, log }: FleetDeps): RunningFleet {
   const members = new Map<string, Member>()
   const clusters = new Map<string, Cluster>()
@@ -52,18 +70,8 @@ export function createFleet({ run, clock, log }: FleetDeps): RunningFleet {
   let isStopped = false
 
   async function keepRunning({ cluster, stop, kill }: Member): Promise<void> {
-    for (let failures = 0; !stop.signal.aborted; failures++) {
-      try {
-        await run(cluster, { stop: stop.signal, kill: kill.signal })
-        if (stop.signal.aborted) return
-        throw new KubeError('MEMBER_ENDED', 'the member ended by itself')
-      } catch (error) {
-        const retryMs = Math.min(retryBaseMs * 2 ** failures, retryLimitMs)
-        if (!stop.signal.aborted)
-          log.error({ cluster: cluster.name, err: error, retryMs }, 'cluster failed; it starts again')
-        await sleep(clock, retryMs, stop.signal)
-      }
-    }
+    const what = { log: log.child({ cluster: cluster.name }), clock, stop: stop.signal }
+    await keepTrying(what, async () => await run(cluster, { stop: stop.signal, kill: kill.signal }))
   }
 
   async function end(member: Member, name: string): Promise<void> {

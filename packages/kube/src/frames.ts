@@ -54,6 +54,7 @@ class LineSplitter implements Work {
   #isRunning = false
   #isPaused = false
   #hasEnded = false
+  #isClosed = false
   #isSettled = false
 
   constructor(body: Readable, options: FrameOptions, resolve: () => void, reject: (error: unknown) => void) {
@@ -85,7 +86,9 @@ class LineSplitter implements Work {
 
   /** `close` without `end`: the connection went away. */
   close(): void {
-    if (!this.#hasEnded) this.fail(new TransportError('RESET', 'the stream was cut'))
+    this.#isClosed = true
+    if (this.#hasEnded) this.#run()
+    else this.fail(new TransportError('RESET', 'the stream was cut'))
   }
 
   fail(error: unknown): void {
@@ -165,7 +168,8 @@ class LineSplitter implements Work {
       this.#isPaused = false
       this.#body.resume()
     }
-    if (!this.#hasEnded) return
+    // An `error` may still follow `end`, but not `close`.
+    if (!this.#hasEnded || !this.#isClosed) return
     if (this.#torn.some((part) => part.some((byte) => byte > 0x20))) {
       this.fail(new DecodeError('the stream ended inside a watch frame'))
       return

@@ -47,7 +47,7 @@ export interface WebhookMetrics {
 /** What a cluster says about its caches and connections, at the moment of a scrape. */
 export interface ClusterStats {
   readonly cluster: string
-  readonly caches: readonly { kind: string; objects: number; lastEventAgeSeconds: number }[]
+  readonly caches: readonly { kind: string; objects: number }[]
   readonly sessions: number
   readonly streams: number
 }
@@ -165,17 +165,12 @@ export function createMetrics(registry: Registry = new Registry()): Metrics {
   }
 
   const clusters = new Set<() => ClusterStats>()
-  const perCache = (name: string, help: string, value: (cache: ClusterStats['caches'][number]) => number) =>
-    gauge(name, help, ['cluster', 'kind'], function collect(this: Gauge) {
-      this.reset()
-      for (const stats of clusters) {
-        const { cluster, caches } = stats()
-        for (const cache of caches) this.set({ cluster, kind: cache.kind }, value(cache))
-      }
-    })
-  perCache('seamark_cache_objects', 'Objects in the cache', ({ objects }) => objects)
-  perCache('seamark_watch_last_event_age_seconds', 'Time since the watch last said anything', (cache) => {
-    return cache.lastEventAgeSeconds
+  gauge('seamark_cache_objects', 'Objects in the cache', ['cluster', 'kind'], function collect(this: Gauge) {
+    this.reset()
+    for (const stats of clusters) {
+      const { cluster, caches } = stats()
+      for (const { kind, objects } of caches) this.set({ cluster, kind }, objects)
+    }
   })
   const perCluster = (name: string, help: string, value: (stats: ClusterStats) => number) =>
     gauge(name, help, ['cluster'], function collect(this: Gauge) {

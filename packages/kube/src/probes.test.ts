@@ -128,7 +128,7 @@ describe('metrics', () => {
     metrics.leading('edge', true)
     metrics.watchCluster(() => ({
       cluster: 'local',
-      caches: [{ kind: 'Service', objects: 3, lastEventAgeSeconds: 1.5 }],
+      caches: [{ kind: 'Service', objects: 3 }],
       sessions: 2,
       streams: 4,
     }))

@@ -5,9 +5,18 @@ export * from './api/dns-endpoint.ts'
 export * from './api/gateway.ts'
 export * from './api/http-proxy.ts'
 export * from './api/route.ts'
+export { type AppOptions, runApp } from './app.ts'
 export * from './config.ts'
 export * from './reasons.ts'
-export { explain, type Explanation, type ExplainFacts, type Hop } from './explain/chain.ts'
+export {
+  type AnswerFact,
+  explain,
+  type Explanation,
+  type ExplainFacts,
+  type Hop,
+  type PlanFact,
+} from './explain/chain.ts'
+export { gatherFacts } from './explain/gather.ts'
 export { dryRun, type DryRunReport, summarize } from './publish/dry-run.ts'
 export {
   CONTOUR_PLUS_FLAGS,
@@ -16,6 +25,10 @@ export {
   type FlagValues,
   readContourPlusFlags,
 } from './publish/flags.ts'
+export { cleanUp } from './publish/cleanup.ts'
+export { type Difference, shadow, type ShadowReport } from './publish/shadow.ts'
+export { publishOptions } from './publish/config.ts'
+export { wildcardOptions } from './wildcard/config.ts'
 export { dropIn, type PublishOptions, unified } from './publish/options.ts'
 export { wildcardDefaults, type WildcardOptions } from './wildcard/options.ts'
 export {
@@ -29,3 +42,6 @@ export { type MemoryProvider, memoryProvider } from './providers/memory.ts'
 export { powerdnsProvider } from './providers/powerdns.ts'
 export type { Capabilities, Provider, ProviderZone } from './providers/provider.ts'
 export { rfc2136Provider } from './providers/rfc2136.ts'
+export { awsProvider } from './providers/aws.ts'
+export { webhookProvider } from './providers/webhook.ts'
+export { startWebhookServer } from './providers/webhook-server.ts'

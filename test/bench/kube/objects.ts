@@ -27,6 +27,7 @@ export function proxy(index: number, version: number): Proxy {
       annotations: {
         'kubernetes.io/ingress.class': 'contour-public',
         'contour-plus/dns-target': `edge-${index % 7}.example.test`,
+        'example.test/owner-contact': `platform-team-${index % 50}@example.test`,
       },
       creationTimestamp: '2026-03-01T10:00:00Z',
       generation: 3,
@@ -34,6 +35,7 @@ export function proxy(index: number, version: number): Proxy {
         'app.kubernetes.io/instance': `shop-${index}`,
         'app.kubernetes.io/managed-by': 'kustomize',
         'app.kubernetes.io/name': 'shop-frontend',
+        'app.kubernetes.io/part-of': 'storefront',
         team: namespace,
       },
       managedFields: [
@@ -42,7 +44,11 @@ export function proxy(index: number, version: number): Proxy {
           fieldsType: 'FieldsV1',
           fieldsV1: {
             'f:metadata': {
-              'f:annotations': { 'f:contour-plus/dns-target': {}, 'f:kubernetes.io/ingress.class': {} },
+              'f:annotations': {
+                'f:contour-plus/dns-target': {},
+                'f:example.test/owner-contact': {},
+                'f:kubernetes.io/ingress.class': {},
+              },
               'f:labels': {
                 'f:app.kubernetes.io/instance': {},
                 'f:app.kubernetes.io/managed-by': {},
@@ -102,7 +108,8 @@ export function proxy(index: number, version: number): Proxy {
         {
           conditions: [{ prefix: '/api' }, { header: { exact: 'v2', name: 'x-api-version' } }],
           loadBalancerPolicy: { strategy: 'WeightedLeastRequest' },
-          services: [{ name: `api-${index}`, port: 9090 }],
+          retryPolicy: { count: 2, perTryTimeout: '5s' },
+          services: [{ name: `api-${index}`, port: 9090, protocol: 'h2c' }],
         },
       ],
       virtualhost: { fqdn: `shop-${index}.example.test`, tls: { secretName: `shop-${index}-tls` } },

@@ -65,20 +65,47 @@ function subject(
   }
 }
 
-const configMap = some({ data: strings, binaryData: fc.dictionary(word, fc.constantFrom('YQ==', 'Yg=='), { maxKeys: 1 }).map((data) => Object.fromEntries(Object.entries(data).map(([key, value]) => [`bin-${key}`, value]))) })
+const configMap = some({
+  data: strings,
+  binaryData: fc
+    .dictionary(word, fc.constantFrom('YQ==', 'Yg=='), { maxKeys: 1 })
+    .map((data) => Object.fromEntries(Object.entries(data).map(([key, value]) => [`bin-${key}`, value]))),
+})
 
 const secret = some({ data: fc.dictionary(word, fc.constantFrom('YQ==', 'Yg=='), { maxKeys: 2 }) })
 
 const servicePort = fc
-  .tuple(fc.integer({ min: 80, max: 82 }), some({ targetPort: fc.oneof(fc.constant(8080), fc.constant('web')), appProtocol: word }))
+  .tuple(
+    fc.integer({ min: 80, max: 82 }),
+    some({ targetPort: fc.oneof(fc.constant(8080), fc.constant('web')), appProtocol: word }),
+  )
   .map(([port, rest]) => ({ name: `p${port}`, port, ...rest }))
 const servicePorts = fc.uniqueArray(servicePort, { minLength: 1, maxLength: 3, selector: ({ port }) => port })
 /** Headless: nothing is allocated. */
 const service = fc
-  .tuple(servicePorts, some({ selector: strings, publishNotReadyAddresses: fc.boolean(), sessionAffinity: fc.constantFrom('None', 'ClientIP') }))
-  .map(([ports, rest]) => ({ spec: { clusterIP: 'None', clusterIPs: ['None'], ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack', ports, ...rest } }))
+  .tuple(
+    servicePorts,
+    some({
+      selector: strings,
+      publishNotReadyAddresses: fc.boolean(),
+      sessionAffinity: fc.constantFrom('None', 'ClientIP'),
+    }),
+  )
+  .map(([ports, rest]) => ({
+    spec: {
+      clusterIP: 'None',
+      clusterIPs: ['None'],
+      ipFamilies: ['IPv4'],
+      ipFamilyPolicy: 'SingleStack',
+      ports,
+      ...rest,
+    },
+  }))
 const servicePatch = fc
-  .tuple(fc.option(servicePorts, { nil: undefined }), some({ selector: strings, publishNotReadyAddresses: fc.boolean() }))
+  .tuple(
+    fc.option(servicePorts, { nil: undefined }),
+    some({ selector: strings, publishNotReadyAddresses: fc.boolean() }),
+  )
   .map(([ports, rest]) => ({ spec: { ...(ports === undefined ? {} : { ports }), ...rest } }))
 
 const env = fc.uniqueArray(fc.record({ name: word, value: word }), { maxLength: 3, selector: ({ name }) => name })
@@ -88,15 +115,29 @@ const container = fc
     some({
       args: fc.array(word, { maxLength: 2 }),
       env,
-      ports: fc.uniqueArray(fc.record({ containerPort: fc.integer({ min: 80, max: 82 }) }), { maxLength: 2, selector: ({ containerPort }) => containerPort }),
-      readinessProbe: some({ periodSeconds: fc.integer({ min: 1, max: 3 }) }).map((probe) => ({ httpGet: { port: 80 }, ...probe })),
+      ports: fc.uniqueArray(fc.record({ containerPort: fc.integer({ min: 80, max: 82 }) }), {
+        maxLength: 2,
+        selector: ({ containerPort }) => containerPort,
+      }),
+      readinessProbe: some({ periodSeconds: fc.integer({ min: 1, max: 3 }) }).map((probe) => ({
+        httpGet: { port: 80 },
+        ...probe,
+      })),
       resources: some({ limits: fc.constant({ cpu: '1' }) }),
     }),
   )
   .map(([name, rest]) => ({ name, image: `registry.example/${name}:1`, ...rest }))
 const containers = fc.uniqueArray(container, { minLength: 1, maxLength: 2, selector: ({ name }) => name })
 const deployment = fc
-  .tuple(containers, some({ replicas: fc.integer({ min: 0, max: 2 }), paused: fc.boolean(), minReadySeconds: fc.integer({ min: 0, max: 2 }) }), fc.array(word, { maxLength: 1 }))
+  .tuple(
+    containers,
+    some({
+      replicas: fc.integer({ min: 0, max: 2 }),
+      paused: fc.boolean(),
+      minReadySeconds: fc.integer({ min: 0, max: 2 }),
+    }),
+    fc.array(word, { maxLength: 1 }),
+  )
   .map(([list, rest, volumes]) => ({
     spec: {
       ...rest,
@@ -116,9 +157,17 @@ const path = fc.tuple(word, word).map(([at, name]) => ({
   pathType: 'Prefix',
   backend: { service: { name, port: { number: 80 } } },
 }))
-const rule = fc.tuple(word, fc.array(path, { minLength: 1, maxLength: 2 })).map(([host, paths]) => ({ host: `${host}.example`, http: { paths } }))
+const rule = fc
+  .tuple(word, fc.array(path, { minLength: 1, maxLength: 2 }))
+  .map(([host, paths]) => ({ host: `${host}.example`, http: { paths } }))
 const ingress = fc
-  .tuple(fc.array(rule, { minLength: 1, maxLength: 2 }), some({ ingressClassName: word, tls: fc.array(some({ secretName: word, hosts: fc.array(fc.constant('a.example'), { maxLength: 1 }) }), { maxLength: 1 }) }))
+  .tuple(
+    fc.array(rule, { minLength: 1, maxLength: 2 }),
+    some({
+      ingressClassName: word,
+      tls: fc.array(some({ secretName: word, hosts: fc.constant(['a.example']) }), { maxLength: 1 }),
+    }),
+  )
   .map(([rules, rest]) => ({ spec: { rules, ...rest } }))
 
 export const SUBJECTS: Record<string, BuiltinSubject> = {
@@ -142,5 +191,7 @@ export function builtinScript({ body, patch }: BuiltinSubject): fc.Arbitrary<Ste
     fc.record({ kind: fc.constant('create' as const), manager, body }),
     fc.record({ kind: fc.constant('apply' as const), manager, force: fc.constant(false), body }),
   )
-  return fc.tuple(first, fc.array(step as fc.Arbitrary<Step>, { minLength: 2, maxLength: 6 })).map(([start, rest]) => [start, ...rest])
+  return fc
+    .tuple(first, fc.array(step as fc.Arbitrary<Step>, { minLength: 2, maxLength: 6 }))
+    .map(([start, rest]) => [start, ...rest])
 }

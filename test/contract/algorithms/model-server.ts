@@ -3,7 +3,13 @@
  * order of the real write path. The differential tests play one script against it and against a real kube-apiserver.
  */
 import type { ManagedFieldsEntry, Obj } from '../../../packages/kube/src/object.ts'
-import { ApplyError, conflictCauses, conflictMessage, serverSideApply, trackUpdate } from '../../../packages/apiserver/src/apply/apply.ts'
+import {
+  ApplyError,
+  conflictCauses,
+  conflictMessage,
+  serverSideApply,
+  trackUpdate,
+} from '../../../packages/apiserver/src/apply/apply.ts'
 import { applyJsonPatch } from '../../../packages/apiserver/src/patch/json-patch.ts'
 import { applyMergePatch } from '../../../packages/apiserver/src/patch/merge-patch.ts'
 import { PatchError } from '../../../packages/apiserver/src/patch/patch-error.ts'
@@ -53,7 +59,8 @@ export class ModelServer {
     try {
       return this.write(step)
     } catch (error) {
-      if (error instanceof ApplyError || error instanceof PatchError) return { status: error.status, message: error.message }
+      if (error instanceof ApplyError || error instanceof PatchError)
+        return { status: error.status, message: error.message }
       throw error
     }
   }
@@ -71,7 +78,12 @@ export class ModelServer {
     }
     let next: Obj
     if (step.kind === 'apply' || step.kind === 'apply-status') {
-      const outcome = serverSideApply({ live: old, intent: structuredClone(step.body) as unknown as Obj, force: step.force, ...shared })
+      const outcome = serverSideApply({
+        live: old,
+        intent: structuredClone(step.body) as unknown as Obj,
+        force: step.force,
+        ...shared,
+      })
       if ('conflicts' in outcome) {
         return { status: 409, message: conflictMessage(outcome.conflicts), causes: conflictCauses(outcome.conflicts) }
       }
@@ -112,8 +124,10 @@ export class ModelServer {
       else target[name] = structuredClone(source[name])
     }
     if (isStatus) {
-      for (const name of Object.keys(target)) if (!['apiVersion', 'kind', 'status', 'metadata'].includes(name)) keep(name)
-      for (const name of Object.keys(source)) if (!['apiVersion', 'kind', 'status', 'metadata'].includes(name)) keep(name)
+      for (const name of Object.keys(target))
+        if (!['apiVersion', 'kind', 'status', 'metadata'].includes(name)) keep(name)
+      for (const name of Object.keys(source))
+        if (!['apiVersion', 'kind', 'status', 'metadata'].includes(name)) keep(name)
       const { managedFields } = next.metadata
       next.metadata = { ...structuredClone(old!.metadata) }
       setManagedFields(next, managedFields ?? [])

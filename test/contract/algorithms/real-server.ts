@@ -42,13 +42,18 @@ export class RealServer {
       case 'merge':
       case 'json':
       case 'strategic':
-        return this.outcome(await this.plane.request('PATCH', `${path}?${query}`, step.body, { type: PATCH_TYPES[step.kind] }))
+        return this.outcome(
+          await this.plane.request('PATCH', `${path}?${query}`, step.body, { type: PATCH_TYPES[step.kind] }),
+        )
     }
   }
 
   private withVersion(body: Body): Body {
     const { resourceVersion } = this.stored?.metadata ?? {}
-    return { ...body, metadata: { ...(body['metadata'] as Body), ...(resourceVersion === undefined ? {} : { resourceVersion }) } }
+    return {
+      ...body,
+      metadata: { ...(body['metadata'] as Body), ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+    }
   }
 
   private outcome({ status, body }: { status: number; body: unknown }): Outcome {
@@ -57,7 +62,11 @@ export class RealServer {
       return { status, object: body as Obj }
     }
     const failure = body as { message?: string; details?: { causes?: Outcome['causes'] } }
-    return { status, ...(failure.message === undefined ? {} : { message: failure.message }), causes: failure.details?.causes ?? [] }
+    return {
+      status,
+      ...(failure.message === undefined ? {} : { message: failure.message }),
+      causes: failure.details?.causes ?? [],
+    }
   }
 
   async remove(): Promise<void> {
@@ -68,9 +77,20 @@ export class RealServer {
 /** What both servers must agree on: everything but what the server invents. Times only count as there or not. */
 export function comparable(object: Obj | undefined): unknown {
   if (object === undefined) return undefined
-  const { uid: _u, resourceVersion: _r, creationTimestamp: _c, generation: _g, managedFields = [], ...metadata } = object.metadata
+  const {
+    uid: _u,
+    resourceVersion: _r,
+    creationTimestamp: _c,
+    generation: _g,
+    managedFields = [],
+    ...metadata
+  } = object.metadata
   const entries = managedFields
     .map((entry) => ({ ...entry, ...(entry.time === undefined ? {} : { time: 'T' }) }))
-    .toSorted((a, b) => (JSON.stringify([a.operation, a.manager, a.subresource]) < JSON.stringify([b.operation, b.manager, b.subresource]) ? -1 : 1))
+    .toSorted((a, b) =>
+      JSON.stringify([a.operation, a.manager, a.subresource]) < JSON.stringify([b.operation, b.manager, b.subresource])
+        ? -1
+        : 1,
+    )
   return { ...object, metadata: { ...metadata, managedFields: entries } }
 }

@@ -34,7 +34,12 @@ export const WIDGET_SCHEMA: Schema = {
         plain: { type: 'array', items: STRING },
         set: { type: 'array', items: STRING, 'x-kubernetes-list-type': 'set' },
         numbers: { type: 'array', items: INTEGER, 'x-kubernetes-list-type': 'set' },
-        ports: { type: 'array', items: PORT, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['port', 'protocol'] },
+        ports: {
+          type: 'array',
+          items: PORT,
+          'x-kubernetes-list-type': 'map',
+          'x-kubernetes-list-map-keys': ['port', 'protocol'],
+        },
         objects: { type: 'array', items: { type: 'object', properties: { a: INTEGER } } },
         nested: {
           type: 'object',
@@ -71,7 +76,13 @@ export const WIDGET_CRD = {
     names: { kind: 'Widget', plural: 'widgets', singular: 'widget', listKind: 'WidgetList' },
     scope: 'Namespaced',
     versions: [
-      { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: WIDGET_SCHEMA }, subresources: { status: {} } },
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: WIDGET_SCHEMA },
+        subresources: { status: {} },
+      },
     ],
   },
 }
@@ -88,7 +99,15 @@ const pair = some({ x: number, y: word })
 
 function portsOf(allowsClash: boolean): fc.Arbitrary<unknown[]> {
   const port = fc
-    .tuple(fc.integer({ min: 80, max: 82 }), some({ protocol: fc.constantFrom('TCP', 'UDP'), name: word, tags: fc.uniqueArray(word, { maxLength: 2 }), options: some({ a: number, b: word }) }))
+    .tuple(
+      fc.integer({ min: 80, max: 82 }),
+      some({
+        protocol: fc.constantFrom('TCP', 'UDP'),
+        name: word,
+        tags: fc.uniqueArray(word, { maxLength: 2 }),
+        options: some({ a: number, b: word }),
+      }),
+    )
     .map(([at, rest]) => ({ port: at, ...rest }))
   const identity = (item: Body): string => `${String(item['port'])}/${String(item['protocol'] ?? 'TCP')}`
   return allowsClash ? fc.array(port, { maxLength: 3 }) : fc.uniqueArray(port, { maxLength: 3, selector: identity })
@@ -112,11 +131,18 @@ const spec = some({
   maybe: fc.option(word),
 })
 
-const metadata = some({ labels: strings, annotations: strings, finalizers: fc.uniqueArray(fc.constantFrom('x.io/a', 'x.io/b'), { maxLength: 2 }) })
+const metadata = some({
+  labels: strings,
+  annotations: strings,
+  finalizers: fc.uniqueArray(fc.constantFrom('x.io/a', 'x.io/b'), { maxLength: 2 }),
+})
 
 const status = some({
   phase: word,
-  conditions: fc.uniqueArray(fc.tuple(word, word).map(([type, value]) => ({ type, status: value })), { maxLength: 2, selector: ({ type }) => type }),
+  conditions: fc.uniqueArray(
+    fc.tuple(word, word).map(([type, value]) => ({ type, status: value })),
+    { maxLength: 2, selector: ({ type }) => type },
+  ),
 })
 
 function widget(name: string, extra: fc.Arbitrary<Body>): fc.Arbitrary<Body> {
@@ -134,15 +160,31 @@ const manager = fc.constantFrom('one', 'two', 'three')
 export function widgetScript(name: string): fc.Arbitrary<Step[]> {
   const whole = widget(name, some({ spec, status }))
   const step = fc.oneof(
-    { weight: 4, arbitrary: fc.record({ kind: fc.constant('apply' as const), manager, force: fc.boolean(), body: whole }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({ kind: fc.constant('apply' as const), manager, force: fc.boolean(), body: whole }),
+    },
     { weight: 2, arbitrary: fc.record({ kind: fc.constant('update' as const), manager, body: whole }) },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constant('merge' as const), manager, body: some({ spec, metadata }) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ kind: fc.constant('merge' as const), manager, body: some({ spec, metadata }) }),
+    },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('status' as const), manager, body: whole }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('apply-status' as const), manager, force: fc.boolean(), body: widget(name, some({ status })) }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        kind: fc.constant('apply-status' as const),
+        manager,
+        force: fc.boolean(),
+        body: widget(name, some({ status })),
+      }),
+    },
   )
   const first = fc.oneof(
     fc.record({ kind: fc.constant('create' as const), manager, body: whole }),
     fc.record({ kind: fc.constant('apply' as const), manager, force: fc.constant(false), body: whole }),
   )
-  return fc.tuple(first, fc.array(step as fc.Arbitrary<Step>, { minLength: 2, maxLength: 7 })).map(([start, rest]) => [start, ...rest])
+  return fc
+    .tuple(first, fc.array(step as fc.Arbitrary<Step>, { minLength: 2, maxLength: 7 }))
+    .map(([start, rest]) => [start, ...rest])
 }

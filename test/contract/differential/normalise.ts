@@ -1,10 +1,12 @@
 /**
  * What two honest servers may answer differently, made equal: identifiers, revisions, times, ages, allocated addresses,
- * and orders that a real server takes from Go maps. Everything else stays and counts.
+ * orders that a real server takes from Go maps, the prose that describes a column, the words of a YAML parser.
+ * Everything else stays and counts.
  *
- * uids and revisions of objects keep their identity: the first revision seen of `a` is `a-1`, so that "unchanged" and
+ * uids and revisions of objects keep their identity: the first object seen as `a` is `a-1`, its first revision `a-1-1`, so that "unchanged" and
  * "the same object" still show.
  */
+import { parse as parseYaml } from 'yaml'
 import type { RawAnswer } from './raw-client.ts'
 
 const uidPattern = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
@@ -24,7 +26,7 @@ export function createNormaliser(): Normaliser {
   const nameValue = (names: Map<string, string>, value: string, object: string) => {
     const known = names.get(value)
     if (known !== undefined) return known
-    const count = [...names.values()].filter((name) => name.startsWith(`${object}-`)).length
+    const count = [...names.values()].filter((name) => name.replace(/-\d+$/, '') === object).length
     names.set(value, `${object}-${count + 1}`)
     return `${object}-${count + 1}`
   }
@@ -35,7 +37,9 @@ export function createNormaliser(): Normaliser {
       .replaceAll(timePattern, '<time>')
       .replaceAll(/\b10\.\d+\.\d+\.\d+\b/g, '<ip>')
       .replaceAll(/resource version: \d+(?: \(\d+\))?/g, 'resource version: <n>')
+      .replaceAll(/in record \(\d+\)/g, 'in record (<n>)')
       .replaceAll(/current: \d+/g, 'current: <n>')
+      .replaceAll(/error converting YAML to JSON: yaml: .*/g, 'error converting YAML to JSON: <yaml>')
       .replaceAll(/Invalid value: "\{.*\}"/g, 'Invalid value: "<the whole object>"')
       .replaceAll(/(127\.0\.0\.1|80):\d{5}/g, '$1:<port>')
       .replaceAll(/^\d+[smhd](?:\d+[smhd])?$/g, '<age>')
@@ -46,13 +50,13 @@ export function createNormaliser(): Normaliser {
       return key === 'continue' && value !== '' ? '<continue>' : text(value)
     }
     if (key === 'nodePort') return '<port>'
+    if (key === 'columnDefinitions') return (value as { description: string }[]).map(({ description: _, ...rest }) => rest)
     if (Array.isArray(value)) return sortUnordered(key, value).map((item) => walk(item, '', owner))
     if (typeof value !== 'object' || value === null) return value
     const fields = value as Record<string, unknown>
     const { name, uid } = fields
     const isObject = key === 'metadata' && typeof name === 'string' && typeof uid === 'string'
-    if (isObject) nameValue(uids, uid, name)
-    const inside = isObject ? name : key === 'metadata' ? '' : owner
+    const inside = isObject ? nameValue(uids, uid, name) : key === 'metadata' ? '' : owner
     const names = Object.keys(fields).toSorted()
     return Object.fromEntries(names.map((field) => [text(field), walk(fields[field], field, inside)]))
   }
@@ -63,22 +67,30 @@ export function createNormaliser(): Normaliser {
         const value = headers[name]
         return value === undefined ? [] : [`${name}: ${[value].flat().toSorted().join('; ')}`]
       })
-      return [`${status}`, ...lines, ...printBody(body, walk, text)].join('\n')
+      return [`${status}`, ...lines, ...printBody(body, headers['content-type'] ?? '', (value) => walk(value, '', ''), text)].join('\n')
     },
   }
 }
 
-function printBody(body: string, walk: (v: unknown, k: string, p: string) => unknown, text: (v: string) => string): string[] {
+/** A body is one JSON or YAML document, a stream of JSON lines, or text. */
+function printBody(body: string, type: string, walk: (value: unknown) => unknown, text: (value: string) => string): string[] {
+  const whole = type.startsWith('application/yaml') ? (parseYaml(body) as unknown) : parseJson(body)
+  if (whole !== undefined) return [print(walk(whole), '')]
   return body
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => {
-      try {
-        return print(walk(JSON.parse(line), '', ''), '')
-      } catch {
-        return text(line)
-      }
+      const value = parseJson(line)
+      return value === undefined ? text(line) : print(walk(value), '')
     })
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 const width = 118

@@ -47,13 +47,16 @@ export function rawClient(kubeconfig: string): RawClient {
     close: () => agent.destroy(),
     async send({ method, path, headers = {}, body, lines }) {
       return await new Promise((resolve, reject) => {
-        const options = { method, agent, headers: { ...authorization, ...headers } }
+        // Node sends the body of a DELETE without framing unless told its length.
+        const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
+        const options = { method, agent, headers: { ...authorization, ...length, ...headers } }
         const outgoing = httpsRequest(new URL(path, cluster.server), options, (incoming) => {
           let text = ''
           let count = 0
           const finish = () => {
             clearTimeout(timer)
-            resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text })
+            const whole = lines === undefined ? text : text.split('\n').slice(0, lines).join('\n')
+            resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, text: whole })
           }
           const timer = setTimeout(() => incoming.destroy(), streamTimeoutMs)
           incoming.setEncoding('utf8').on('data', (chunk: string) => {

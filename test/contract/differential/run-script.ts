@@ -18,7 +18,7 @@ export async function runScript(script: readonly Step[], kubeconfig: string): Pr
       const path = typeof step.path === 'string' ? step.path : step.path(recall)
       const answer = await sendUntil(client, step, path, step.bodyFrom?.(recall) ?? step.body)
       if (step.as !== undefined) seen.set(step.as, answer.text)
-      const shown = path.replaceAll(/(resourceVersion|continue)=[^&]{3,}/g, '$1=…')
+      const shown = typeof step.path === 'string' ? path : path.replaceAll(/(resourceVersion|continue)=[^&]+/g, '$1=…')
       paragraphs.push(`## ${index + 1}. ${step.method} ${shown}\n${describeBody(step)}${normaliser.answer(answer)}\n`)
     }
   } finally {

@@ -217,7 +217,14 @@ function replaceSet(managers: Managers, id: string, owned: Owned, set: FieldSet)
 
 function ownedBy(write: Write, manager: string, operation: 'Apply' | 'Update'): Owned {
   const { apiVersion, subresource = '' } = write
-  return { manager: manager === '' ? 'unknown' : manager, operation, apiVersion, subresource, set: new FieldSet(), time: undefined }
+  return {
+    manager: manager === '' ? 'unknown' : manager,
+    operation,
+    apiVersion,
+    subresource,
+    set: new FieldSet(),
+    time: undefined,
+  }
 }
 
 function resetSet({ resetFields = [] }: Write): FieldSet {

@@ -88,7 +88,9 @@ function deriveType(schema: Schema, keepsUnknown: boolean): FieldType {
     case 'boolean':
       return { scalar: 'boolean' }
     case 'string':
-      return { scalar: schema.format === undefined || schema.format === '' || schema.format === 'byte' ? 'string' : 'untyped' }
+      return {
+        scalar: schema.format === undefined || schema.format === '' || schema.format === 'byte' ? 'string' : 'untyped',
+      }
   }
   return { scalar: 'untyped', list: deriveList(schema, keepsUnknown), map: deriveMap(schema, keepsUnknown) }
 }

@@ -35,6 +35,7 @@ function keyedElement(type: ListType, item: unknown): string {
 function scalarElement(item: unknown): string {
   if (item === null) throw new TypedValueError("associative list without keys has an element that's an explicit null")
   if (Array.isArray(item)) throw new TypedValueError('not supported: associative list with lists as elements')
-  if (typeof item === 'object') throw new TypedValueError("associative list without keys has an element that's a map type")
+  if (typeof item === 'object')
+    throw new TypedValueError("associative list without keys has an element that's a map type")
   return valueElement(item)
 }

@@ -76,13 +76,7 @@ function isEmptyMap(map: Fields | undefined): boolean {
   return true
 }
 
-function compareMaps(
-  type: MapType,
-  left: Fields = {},
-  right: Fields = {},
-  path: string[],
-  result: Comparison,
-): void {
+function compareMaps(type: MapType, left: Fields = {}, right: Fields = {}, path: string[], result: Comparison): void {
   for (const key of Object.keys(left)) {
     compareField(type, key, left[key], Object.hasOwn(right, key) ? right[key] : undefined, path, result)
   }

@@ -50,7 +50,6 @@ function mergeMaps(type: MapType, left: Fields = {}, right: Fields = {}): Fields
   return isEmpty ? undefined : out
 }
 
-
 function mergeLists(type: ListType, left: unknown[], right: unknown[]): unknown[] | undefined {
   const { elements: theirs, items: rightItems } = indexItems(type, right, false)
   const { elements: mine, items: leftItems } = indexItems(type, left, true)

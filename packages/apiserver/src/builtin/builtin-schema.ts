@@ -39,7 +39,8 @@ function schemaOfField(field: FieldSpec): Schema {
   const { container, isPointer, isAlways, patchStrategy, mergeKey, listType, listKeys } = field
   const inner = field.isStruct ? schemaOfType(field.base) : scalarSchema(field.base)
   if (container === 'none') return presence(field, inner)
-  const schema: Schema = container === 'list' ? { type: 'array', items: inner } : { type: 'object', additionalProperties: inner }
+  const schema: Schema =
+    container === 'list' ? { type: 'array', items: inner } : { type: 'object', additionalProperties: inner }
   if (patchStrategy !== undefined) schema['x-kubernetes-patch-strategy'] = patchStrategy
   if (mergeKey !== undefined) schema['x-kubernetes-patch-merge-key'] = mergeKey
   if (container === 'map') {
@@ -62,7 +63,8 @@ function presence(field: FieldSpec, inner: Schema): Schema {
   if (isAlways) extra.zero = isPointer ? null : zeroOf(field)
   if (patchStrategy !== undefined) extra['x-kubernetes-patch-strategy'] = patchStrategy
   if (mergeKey !== undefined) extra['x-kubernetes-patch-merge-key'] = mergeKey
-  if (listType !== undefined && field.isStruct) extra['x-kubernetes-map-type'] = listType === 'atomic' ? 'atomic' : 'granular'
+  if (listType !== undefined && field.isStruct)
+    extra['x-kubernetes-map-type'] = listType === 'atomic' ? 'atomic' : 'granular'
   if (Object.keys(extra).length === 0) return inner
   if (inner.properties !== undefined || !field.isStruct) return { ...inner, ...extra }
   // A type that is still being read (recursion): properties arrive later, so they are read through.

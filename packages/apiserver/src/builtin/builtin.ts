@@ -27,8 +27,19 @@ export interface BuiltinKind {
 const ALL_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
 
 function parseKind(line: string): BuiltinKind {
-  const [group = '', version = '', kind = '', plural = '', singular = '', scope, shortNames, categories, subresources, verbs, pkg] =
-    line.split(' ')
+  const [
+    group = '',
+    version = '',
+    kind = '',
+    plural = '',
+    singular = '',
+    scope,
+    shortNames,
+    categories,
+    subresources,
+    verbs,
+    pkg,
+  ] = line.split(' ')
   const typeName = `${pkg}.${kind}`
   return {
     group: group === '-' ? '' : group,
@@ -70,7 +81,10 @@ const MESSAGE_TYPES: ReadonlyMap<string, string> = new Map([
 
 /** Options kinds are the same in every group: `DeleteOptions` of `apps/v1` is `DeleteOptions` of `v1`. */
 const OPTION_TYPES: ReadonlyMap<string, string> = new Map(
-  ['DeleteOptions', 'CreateOptions', 'UpdateOptions', 'PatchOptions', 'Status'].map((kind) => [kind, `meta.v1.${kind}`]),
+  ['DeleteOptions', 'CreateOptions', 'UpdateOptions', 'PatchOptions', 'Status'].map((kind) => [
+    kind,
+    `meta.v1.${kind}`,
+  ]),
 )
 
 /** The table's type for a kind on the wire; undefined when there is none. */

@@ -44,7 +44,10 @@ function normalizeFields(schema: Schema, object: JsonObject, place: Place): void
       if (key !== 'apiVersion' && key !== 'kind') delete object[key]
       continue
     }
-    const value = normalizeValue(property, object[key], { struct: place.struct, path: place.path === '' ? key : `${place.path}.${key}` })
+    const value = normalizeValue(property, object[key], {
+      struct: place.struct,
+      path: place.path === '' ? key : `${place.path}.${key}`,
+    })
     if (value === undefined) delete object[key]
     else object[key] = value
   }
@@ -73,7 +76,8 @@ function normalizePresent(schema: Schema, value: unknown, place: Place): unknown
   switch (schema.type) {
     case 'object':
       if (!isJsonObject(value)) throw wrongType(schema, value, place)
-      if (schema.properties !== undefined) normalizeFields(schema, value, { struct: shortName(schema), path: place.path })
+      if (schema.properties !== undefined)
+        normalizeFields(schema, value, { struct: shortName(schema), path: place.path })
       else if (typeof schema.additionalProperties === 'object') normalizeMap(schema.additionalProperties, value, place)
       return value
     case 'array':
@@ -81,7 +85,11 @@ function normalizePresent(schema: Schema, value: unknown, place: Place): unknown
       if (schema.items !== undefined) normalizeItems(schema.items, value, place)
       return value
     case 'integer':
-      if (typeof value !== 'number' || !Number.isInteger(value) || (schema.format === 'int32' && (value | 0) !== value)) {
+      if (
+        typeof value !== 'number' ||
+        !Number.isInteger(value) ||
+        (schema.format === 'int32' && (value | 0) !== value)
+      ) {
         throw wrongType(schema, value, place)
       }
       return value
@@ -124,7 +132,9 @@ function normalizeString(schema: Schema, value: unknown, place: Place): unknown 
 }
 
 function wrongType(schema: Schema, value: unknown, { struct, path }: Place): DecodeError {
-  return new DecodeError(`json: cannot unmarshal ${jsonKind(value)} into Go struct field ${struct}.${path} of type ${goTypeName(schema)}`)
+  return new DecodeError(
+    `json: cannot unmarshal ${jsonKind(value)} into Go struct field ${struct}.${path} of type ${goTypeName(schema)}`,
+  )
 }
 
 function jsonKind(value: unknown): string {

@@ -82,12 +82,29 @@ export function getType(name: string): TypeSpec {
   return type
 }
 
-const FIELD = /^(\^?)(\w*|\$\w+|x-[\w-]+)=(\d+)([[{]?)(?:<([\w.]+)>|(\w))(\??)(!?)(\*?)(?:~([\w+]+)(?:\((\w+)\))?)?(?:@(\w+)(?:\(([\w,]+)\))?)?(?::(.*))?$/
+const FIELD =
+  /^(\^?)(\w*|\$\w+|x-[\w-]+)=(\d+)([[{]?)(?:<([\w.]+)>|(\w))(\??)(!?)(\*?)(?:~([\w+]+)(?:\((\w+)\))?)?(?:@(\w+)(?:\(([\w,]+)\))?)?(?::(.*))?$/
 
 function parseField(token: string, pkg: string): FieldSpec {
   const match = FIELD.exec(token)
   if (match === null) throw new Error(`table field ${token} is malformed`)
-  const [, inline, name = '', number, container, ref, code = '', pointer, always, required, patch, mergeKey, kind, keys, fallback] = match
+  const [
+    ,
+    inline,
+    name = '',
+    number,
+    container,
+    ref,
+    code = '',
+    pointer,
+    always,
+    required,
+    patch,
+    mergeKey,
+    kind,
+    keys,
+    fallback,
+  ] = match
   return {
     name,
     number: Number(number),

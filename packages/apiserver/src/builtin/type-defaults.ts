@@ -55,11 +55,13 @@ function defaultService(service: JsonObject): void {
   if (spec['sessionAffinity'] === 'None') delete spec['sessionAffinityConfig']
   if (spec['sessionAffinity'] === 'ClientIP') {
     const config = spec['sessionAffinityConfig'] as { clientIP?: { timeoutSeconds?: number } } | undefined
-    if (config?.clientIP?.timeoutSeconds === undefined) spec['sessionAffinityConfig'] = { clientIP: { timeoutSeconds: 10800 } }
+    if (config?.clientIP?.timeoutSeconds === undefined)
+      spec['sessionAffinityConfig'] = { clientIP: { timeoutSeconds: 10800 } }
   }
   for (const port of list(spec['ports'])) {
     fields({ protocol: 'TCP' })(port)
-    if (port['targetPort'] === undefined || port['targetPort'] === 0 || port['targetPort'] === '') port['targetPort'] = port['port']
+    if (port['targetPort'] === undefined || port['targetPort'] === 0 || port['targetPort'] === '')
+      port['targetPort'] = port['port']
   }
   defaultTraffic(spec)
   if (spec['type'] !== 'LoadBalancer') return
@@ -73,7 +75,8 @@ function defaultTraffic(spec: JsonObject): void {
   const isExternal =
     type === 'LoadBalancer' || type === 'NodePort' || (type === 'ClusterIP' && list(spec['externalIPs']).length > 0)
   if (isExternal) fields({ externalTrafficPolicy: 'Cluster' })(spec)
-  if (type === 'NodePort' || type === 'LoadBalancer' || type === 'ClusterIP') fields({ internalTrafficPolicy: 'Cluster' })(spec)
+  if (type === 'NodePort' || type === 'LoadBalancer' || type === 'ClusterIP')
+    fields({ internalTrafficPolicy: 'Cluster' })(spec)
 }
 
 function defaultPod(pod: JsonObject): void {
@@ -121,7 +124,8 @@ function defaultStatefulSet(statefulSet: JsonObject): void {
     part(strategy, 'rollingUpdate')
   }
   const rolling = strategy['rollingUpdate']
-  if (strategy['type'] === 'RollingUpdate' && isJsonObject(rolling)) fields({ partition: 0, maxUnavailable: 1 })(rolling)
+  if (strategy['type'] === 'RollingUpdate' && isJsonObject(rolling))
+    fields({ partition: 0, maxUnavailable: 1 })(rolling)
   fields({ whenDeleted: 'Retain', whenScaled: 'Retain' })(part(spec, 'persistentVolumeClaimRetentionPolicy'))
 }
 
@@ -161,7 +165,8 @@ function defaultJob(job: JsonObject): void {
 function defaultNamespace(namespace: JsonObject): void {
   const metadata = part(namespace, 'metadata')
   const { name } = metadata
-  if (typeof name === 'string' && name !== '') metadata['labels'] = { ...(metadata['labels'] as JsonObject | undefined), 'kubernetes.io/metadata.name': name }
+  if (typeof name === 'string' && name !== '')
+    metadata['labels'] = { ...(metadata['labels'] as JsonObject | undefined), 'kubernetes.io/metadata.name': name }
 }
 
 function defaultNetworkPolicy(policy: JsonObject): void {
@@ -180,7 +185,13 @@ function defaultSubject(subject: JsonObject): void {
   if (subject['kind'] === 'User' || subject['kind'] === 'Group') fields({ apiGroup: RBAC_GROUP })(subject)
 }
 
-const WEBHOOK = { failurePolicy: 'Fail', matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {}, timeoutSeconds: 10 }
+const WEBHOOK = {
+  failurePolicy: 'Fail',
+  matchPolicy: 'Equivalent',
+  namespaceSelector: {},
+  objectSelector: {},
+  timeoutSeconds: 10,
+}
 
 function defaultCrd(crd: JsonObject): void {
   const spec = part(crd, 'spec')
@@ -198,13 +209,20 @@ function defaultAutoscaler(autoscaler: JsonObject): void {
   const spec = part(autoscaler, 'spec')
   fields({ minReplicas: 1 })(spec)
   if (list(spec['metrics']).length === 0) {
-    spec['metrics'] = [{ type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } } }]
+    spec['metrics'] = [
+      { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } } },
+    ]
   }
   const behavior = spec['behavior']
   if (!isJsonObject(behavior)) return
-  const up = [{ type: 'Pods', value: 4, periodSeconds: 15 }, { type: 'Percent', value: 100, periodSeconds: 15 }]
+  const up = [
+    { type: 'Pods', value: 4, periodSeconds: 15 },
+    { type: 'Percent', value: 100, periodSeconds: 15 },
+  ]
   fields({ stabilizationWindowSeconds: 0, selectPolicy: 'Max', policies: up })(part(behavior, 'scaleUp'))
-  fields({ selectPolicy: 'Max', policies: [{ type: 'Percent', value: 100, periodSeconds: 15 }] })(part(behavior, 'scaleDown'))
+  fields({ selectPolicy: 'Max', policies: [{ type: 'Percent', value: 100, periodSeconds: 15 }] })(
+    part(behavior, 'scaleDown'),
+  )
 }
 
 const MODE_0644 = 420
@@ -214,7 +232,13 @@ export const TYPE_DEFAULTS: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['core.v1.Pod', defaultPod],
   [
     'core.v1.PodSpec',
-    fields({ dnsPolicy: 'ClusterFirst', restartPolicy: 'Always', securityContext: {}, terminationGracePeriodSeconds: 30, schedulerName: 'default-scheduler' }),
+    fields({
+      dnsPolicy: 'ClusterFirst',
+      restartPolicy: 'Always',
+      securityContext: {},
+      terminationGracePeriodSeconds: 30,
+      schedulerName: 'default-scheduler',
+    }),
   ],
   ['core.v1.Container', defaultContainer],
   ['core.v1.EphemeralContainer', defaultContainer],
@@ -242,15 +266,21 @@ export const TYPE_DEFAULTS: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['apps.v1.StatefulSet', defaultStatefulSet],
   ['apps.v1.ReplicaSetSpec', fields({ replicas: 1 })],
   ['batch.v1.Job', defaultJob],
-  ['batch.v1.CronJobSpec', fields({ concurrencyPolicy: 'Allow', suspend: false, successfulJobsHistoryLimit: 3, failedJobsHistoryLimit: 1 })],
+  [
+    'batch.v1.CronJobSpec',
+    fields({ concurrencyPolicy: 'Allow', suspend: false, successfulJobsHistoryLimit: 3, failedJobsHistoryLimit: 1 }),
+  ],
   ['batch.v1.PodFailurePolicyOnPodConditionsPattern', fields({ status: 'True' })],
   ['networking.v1.NetworkPolicy', defaultNetworkPolicy],
   ['networking.v1.NetworkPolicyPort', fields({ protocol: 'TCP' })],
   ['networking.v1.IngressClassParametersReference', fields({ scope: 'Cluster' })],
-  ['discovery.v1.EndpointPort', (port) => {
-    port['name'] ??= ''
-    port['protocol'] ??= 'TCP'
-  }],
+  [
+    'discovery.v1.EndpointPort',
+    (port) => {
+      port['name'] ??= ''
+      port['protocol'] ??= 'TCP'
+    },
+  ],
   ['rbac.v1.RoleBinding', defaultRoleRef],
   ['rbac.v1.ClusterRoleBinding', defaultRoleRef],
   ['rbac.v1.Subject', defaultSubject],

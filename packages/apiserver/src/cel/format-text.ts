@@ -17,7 +17,9 @@ function formatOne(verb: string, value: unknown, precision: number | undefined):
     case 'f':
       return Number(value).toFixed(precision ?? 6)
     case 'e':
-      return Number(value).toExponential(precision ?? 6).replace(/e([+-])(\d)$/, 'e$10$2')
+      return Number(value)
+        .toExponential(precision ?? 6)
+        .replace(/e([+-])(\d)$/, 'e$10$2')
     case 'b':
       return typeof value === 'boolean' ? String(Number(value)) : BigInt(value as bigint).toString(2)
     case 'o':

@@ -31,7 +31,9 @@ export function parseIp(text: string): IpAddress | undefined {
 
 function ipv6Bytes(text: string): number[] {
   const groups = (part: string): number[] =>
-    part === '' ? [] : part.split(':').flatMap((group) => (group.includes('.') ? group.split('.').map(Number) : wordBytes(group)))
+    part === ''
+      ? []
+      : part.split(':').flatMap((group) => (group.includes('.') ? group.split('.').map(Number) : wordBytes(group)))
   const [head = '', tail] = text.split('::')
   const left = groups(head)
   if (tail === undefined) return left

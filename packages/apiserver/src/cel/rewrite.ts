@@ -29,7 +29,9 @@ export function rewriteRule(source: string, ast: ASTNode): string {
   })
   // Later edits first; at one place an opening of an inner body must come after that of an outer one.
   let text = source
-  for (const { at, remove, insert } of edits.map((edit, i) => ({ ...edit, i })).toSorted((a, b) => b.at - a.at || b.i - a.i)) {
+  for (const { at, remove, insert } of edits
+    .map((edit, i) => ({ ...edit, i }))
+    .toSorted((a, b) => b.at - a.at || b.i - a.i)) {
     text = text.slice(0, at) + insert + text.slice(at + remove)
   }
   return text
@@ -44,7 +46,8 @@ function bodyRange(source: string, call: ASTNode, args: readonly ASTNode[]): [nu
 
 function renameMatches(source: string, receiver: ASTNode, edits: Edit[]): void {
   const match = /^[\s)]*\.\s*(?=matches\s*\()/.exec(source.slice(receiver.end))
-  if (match !== null) edits.push({ at: receiver.end + match[0].length, remove: 'matches'.length, insert: 'matchesPattern' })
+  if (match !== null)
+    edits.push({ at: receiver.end + match[0].length, remove: 'matches'.length, insert: 'matchesPattern' })
 }
 
 /** `has(a[0].b)` becomes `hasField(a[0], "b")`; plain chains of fields stay with the engine. */

@@ -3,7 +3,7 @@
  */
 import type { Backend, Call, WriteOptions } from '../call.ts'
 import { type Deletion, type DeleteOptions, deleteStored } from '../delete-path.ts'
-import type { ApiObject } from '../object-shape.ts'
+import { type ApiObject, cloneJson } from '../object-shape.ts'
 import { keyFor, type Resource } from '../resource.ts'
 import { ApiError } from '../status.ts'
 import type { Stored } from '../stored.ts'
@@ -42,7 +42,9 @@ export class SystemClient {
 
   async create(resource: Resource, object: ApiObject): Promise<Stored> {
     const { namespace = '', name = '' } = object.metadata
-    return await createObject(this.#call(resource, 'create', namespace, name), object, this.#options)
+    const copy = cloneJson(object)
+    resource.strategy.applyDefaults?.(copy)
+    return await createObject(this.#call(resource, 'create', namespace, name), copy, this.#options)
   }
 
   /** Creates unless it is there. */

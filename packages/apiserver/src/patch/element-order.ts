@@ -7,7 +7,9 @@ import { PatchError } from './patch-error.ts'
 export function requireKey(item: JsonObject, key: string): unknown {
   const value = isJsonObject(item) ? getOwn(item, key) : undefined
   if (value !== undefined) return value
-  const text = Object.keys(item).toSorted().map((name) => `${name}:${String(item[name])}`)
+  const text = Object.keys(item)
+    .toSorted()
+    .map((name) => `${name}:${String(item[name])}`)
   throw new PatchError(500, `map: map[${text.join(' ')}] does not contain declared merge key: ${key}`)
 }
 

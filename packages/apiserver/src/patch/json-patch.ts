@@ -11,8 +11,10 @@ const MAX_OPERATIONS = 10_000
 
 export function applyJsonPatch(document: unknown, operations: unknown): unknown {
   if (!Array.isArray(operations)) {
-    const type = typeof operations === 'object' ? 'object' : typeof operations
-    throw new PatchError(400, `error decoding patch: json: cannot unmarshal ${type} into Go value of type []interface {}`)
+    throw new PatchError(
+      400,
+      `error decoding patch: json: cannot unmarshal ${kindOf(operations)} into Go value of type []handlers.jsonPatchOp`,
+    )
   }
   if (operations.length > MAX_OPERATIONS) {
     throw new PatchError(
@@ -23,11 +25,20 @@ export function applyJsonPatch(document: unknown, operations: unknown): unknown 
   let result = document
   for (const operation of operations) {
     if (!isJsonObject(operation)) {
-      throw new PatchError(400, 'json: cannot unmarshal array into Go value of type jsonpatch.Operation')
+      throw new PatchError(
+        400,
+        `error decoding patch: json: cannot unmarshal ${kindOf(operation)} into Go value of type handlers.jsonPatchOp`,
+      )
     }
     result = applyOperation(result, operation)
   }
   return result
+}
+
+/** How Go names the type of a JSON value. */
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return 'array'
+  return typeof value === 'boolean' ? 'bool' : typeof value
 }
 
 function fail(message: string): never {
@@ -69,9 +80,13 @@ function pointer(operation: JsonObject, name: string): string | undefined {
 }
 
 function replace(document: unknown, operation: JsonObject, value: unknown): unknown {
-  const path = pointer(operation, 'path') ?? fail('replace operation failed to decode path: operation missing path field: missing value')
+  const path =
+    pointer(operation, 'path') ??
+    fail('replace operation failed to decode path: operation missing path field: missing value')
   if (path === '') {
-    return typeof value === 'object' && value !== null ? value : fail('replace operation value must be object or array: %!w(<nil>)')
+    return typeof value === 'object' && value !== null
+      ? value
+      : fail('replace operation value must be object or array: %!w(<nil>)')
   }
   return edit(document, path, `replace operation does not apply: doc is missing path: ${path}`, (parent, key) => {
     if (isJsonObject(parent)) return withKey(parent, key, value)
@@ -82,34 +97,52 @@ function replace(document: unknown, operation: JsonObject, value: unknown): unkn
 }
 
 function move(document: unknown, operation: JsonObject): unknown {
-  const from = pointer(operation, 'from') ?? fail('move operation failed to decode from: operation, missing from field: missing value')
+  const from =
+    pointer(operation, 'from') ??
+    fail('move operation failed to decode from: operation, missing from field: missing value')
   let value: unknown
-  const without = edit(document, from, `move operation does not apply: doc is missing from path: ${from}`, (parent, key) => {
-    const describe = (why: string): string => `error in move for path: '${key}': ${why}`
-    value = read(parent, key, describe)
-    return removeFrom(parent, key, describe)
-  })
-  const path = pointer(operation, 'path') ?? fail('move operation failed to decode path: operation missing path field: missing value')
+  const without = edit(
+    document,
+    from,
+    `move operation does not apply: doc is missing from path: ${from}`,
+    (parent, key) => {
+      const describe = (why: string): string => `error in move for path: '${key}': ${why}`
+      value = read(parent, key, describe)
+      return removeFrom(parent, key, describe)
+    },
+  )
+  const path =
+    pointer(operation, 'path') ??
+    fail('move operation failed to decode path: operation missing path field: missing value')
   return edit(without, path, `move operation does not apply: doc is missing destination path: ${path}`, (parent, key) =>
     addTo(parent, key, value, (why) => `error in move for path: '${path}': ${why}`),
   )
 }
 
 function copy(document: unknown, operation: JsonObject): unknown {
-  const from = pointer(operation, 'from') ?? fail('copy operation failed to decode from: operation, missing from field: missing value')
-  const [parent, key] = find(document, from) ?? fail(`copy operation does not apply: doc is missing from path: ${from}: missing value`)
+  const from =
+    pointer(operation, 'from') ??
+    fail('copy operation failed to decode from: operation, missing from field: missing value')
+  const [parent, key] =
+    find(document, from) ?? fail(`copy operation does not apply: doc is missing from path: ${from}: missing value`)
   const value = read(parent, key, (why) => `error in copy for from: '${from}': ${why}`) ?? null
   const path = pointer(operation, 'path') ?? fail('copy operation failed to decode path: missing value')
-  return edit(document, path, `copy operation does not apply: doc is missing destination path: ${path}`, (target, name) =>
-    addTo(target, name, value, (why) => `error while adding value during copy: ${why}`),
+  return edit(
+    document,
+    path,
+    `copy operation does not apply: doc is missing destination path: ${path}`,
+    (target, name) => addTo(target, name, value, (why) => `error while adding value during copy: ${why}`),
   )
 }
 
 function test(document: unknown, operation: JsonObject, expected: unknown): unknown {
-  const path = pointer(operation, 'path') ?? fail('test operation failed to decode path: operation missing path field: missing value')
+  const path =
+    pointer(operation, 'path') ??
+    fail('test operation failed to decode path: operation missing path field: missing value')
   const failed = `testing value ${path} failed: test failed`
   if (path === '') return jsonEqual(document, expected) ? document : fail(failed)
-  const [parent, key] = find(document, path) ?? fail(`test operation does not apply: is missing path: ${path}: missing value`)
+  const [parent, key] =
+    find(document, path) ?? fail(`test operation does not apply: is missing path: ${path}: missing value`)
   const value = read(parent, key, (why) => `error in test for path: '${path}': ${why}`) ?? null
   return jsonEqual(value, expected) ? document : fail(failed)
 }
@@ -140,7 +173,12 @@ function step(node: unknown, part: string): unknown {
 }
 
 /** Rebuilds the containers on the way to the path; the innermost is what `change` returns. */
-function edit(document: unknown, path: string, missing: string, change: (parent: Container, key: string) => Container): unknown {
+function edit(
+  document: unknown,
+  path: string,
+  missing: string,
+  change: (parent: Container, key: string) => Container,
+): unknown {
   const parts = splitPointer(path)
   if (parts === undefined) return fail(`${missing}: missing value`)
   const rebuild = (node: unknown, depth: number): unknown => {
@@ -166,7 +204,8 @@ type Describe = (why: string) => string
 /** A position that exists. */
 function indexOf(list: unknown[], key: string, describe: Describe): number {
   const index = parseIndex(key, (why) => describe(why))
-  if (index >= list.length || index < -list.length) return fail(describe(`Unable to access invalid index: ${index}: invalid index referenced`))
+  if (index >= list.length || index < -list.length)
+    return fail(describe(`Unable to access invalid index: ${index}: invalid index referenced`))
   return index < 0 ? index + list.length : index
 }
 
@@ -184,7 +223,8 @@ function addTo(parent: Container, key: string, value: unknown, describe: Describ
   if (key === '-') return [...parent, value]
   const index = parseIndex(key, (why) => describe(`value was not a proper array index: '${key}': ${why}`))
   const size = parent.length + 1
-  if (index >= size || index < -size) return fail(describe(`Unable to access invalid index: ${index}: invalid index referenced`))
+  if (index >= size || index < -size)
+    return fail(describe(`Unable to access invalid index: ${index}: invalid index referenced`))
   return parent.toSpliced(index < 0 ? index + size : index, 0, value)
 }
 

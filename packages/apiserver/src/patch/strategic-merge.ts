@@ -61,7 +61,8 @@ function retainKeys(document: JsonObject, patch: JsonObject): JsonObject {
   if (!Array.isArray(keys)) throw new PatchError(400, 'invalid patch format of retainKeys')
   const kept = new Set<unknown>(keys)
   for (const [key, value] of Object.entries(patch)) {
-    const isContent = value !== null && key !== RETAIN_KEYS && !key.startsWith(DELETE_PREFIX) && !key.startsWith(ORDER_PREFIX)
+    const isContent =
+      value !== null && key !== RETAIN_KEYS && !key.startsWith(DELETE_PREFIX) && !key.startsWith(ORDER_PREFIX)
     if (isContent && !kept.has(key)) throw new PatchError(400, 'invalid patch format of retainKeys')
   }
   return Object.fromEntries(Object.entries(document).filter(([key]) => kept.has(key)))
@@ -70,7 +71,8 @@ function retainKeys(document: JsonObject, patch: JsonObject): JsonObject {
 function mergeKey(result: JsonObject, patchKey: string, value: unknown, schema: Schema | undefined): void {
   const isDeletion = patchKey.startsWith(DELETE_PREFIX)
   const key = isDeletion ? patchKey.slice(patchKey.indexOf('/') + 1) : patchKey
-  if (isDeletion && !patchKey.startsWith(`${DELETE_PREFIX}/`)) throw new PatchError(400, 'invalid patch format of primitive list')
+  if (isDeletion && !patchKey.startsWith(`${DELETE_PREFIX}/`))
+    throw new PatchError(400, 'invalid patch format of primitive list')
   if (value === null) {
     delete result[key]
     return
@@ -143,7 +145,8 @@ function mergeLists(document: unknown[], patch: unknown[], schema: Schema | unde
     return orderItems(named, others, patch, document, undefined)
   }
   const key = schema?.['x-kubernetes-patch-merge-key']
-  if (key === undefined) throw new PatchError(500, `cannot merge lists without merge key for ${schema?.typeName ?? 'list'}`)
+  if (key === undefined)
+    throw new PatchError(500, `cannot merge lists without merge key for ${schema?.typeName ?? 'list'}`)
   const { items, changes } = applySpecialItems(document, patch, key)
   const merged = mergeItems(items, changes, key, schema?.items)
   const [named, others] = partitionItems(merged, changes, key)
@@ -152,17 +155,18 @@ function mergeLists(document: unknown[], patch: unknown[], schema: Schema | unde
 
 /** All items must be of one type; lists of lists are not supported. */
 function areMaps(...lists: unknown[][]): boolean {
-  const types = new Set(lists.flat().map(typeName))
-  if (types.has('list')) throw new PatchError(422, 'lists of lists are not supported')
-  if (types.size > 1) throw new PatchError(500, `list element types are not identical: ${goText(lists)}`)
-  return types.has('object')
+  const types = lists.flat().map(typeName)
+  if (types[0] === 'list') throw new PatchError(422, 'lists of lists are not supported')
+  if (types.some((type) => type !== types[0]))
+    throw new PatchError(500, `list element types are not identical: ${goText(lists)}`)
+  return types[0] === 'object'
 }
 
 /** As the real server removes repetitions: the last item takes the place of a repeated one. */
 function deduplicate(list: unknown[]): unknown[] {
   const items = [...list]
   for (let i = 0; i < items.length; i++) {
-    for (let j = i + 1; j < items.length; ) {
+    for (let j = i + 1; j < items.length;) {
       if (!jsonEqual(items[i], items[j])) {
         j++
         continue
@@ -174,7 +178,11 @@ function deduplicate(list: unknown[]): unknown[] {
   return items
 }
 
-function applySpecialItems(document: unknown[], patch: unknown[], key: string): { items: unknown[]; changes: unknown[] } {
+function applySpecialItems(
+  document: unknown[],
+  patch: unknown[],
+  key: string,
+): { items: unknown[]; changes: unknown[] } {
   let items = document
   const changes: unknown[] = []
   let isReplaced = false
@@ -208,7 +216,12 @@ function mergeItems(document: unknown[], patch: unknown[], key: string, schema: 
 }
 
 /** Undefined: nothing to do here, the patch's own value (if any) is handled as usual. */
-function mergeOrdered(current: unknown, patch: unknown, order: unknown, schema: Schema | undefined): unknown[] | undefined {
+function mergeOrdered(
+  current: unknown,
+  patch: unknown,
+  order: unknown,
+  schema: Schema | undefined,
+): unknown[] | undefined {
   for (const list of [order, current ?? [], patch ?? []]) {
     if (!Array.isArray(list)) throw new PatchError(500, `expected a []interface {}, but received a ${goType(list)}`)
   }
@@ -220,7 +233,29 @@ function mergeOrdered(current: unknown, patch: unknown, order: unknown, schema: 
   else if (current === undefined) merged = withoutDirectives(patch) as unknown[]
   else merged = mergeLists(current as unknown[], patch as unknown[], schema, false)
   const [named, others] = partitionItems(merged, order as unknown[], key)
-  return orderItems(named, others, order as unknown[], (current ?? []) as unknown[], key)
+  return orderItems(named, others, order as unknown[], orderAfterMerge((current ?? []) as unknown[], patch, key), key)
+}
+
+/**
+ * The order of the document as the real server sees it after merging: it deletes and appends in place, so that deleted
+ * items are overwritten by what follows and freed places by new items. Where items without an order go depends on it.
+ */
+function orderAfterMerge(document: unknown[], patch: unknown, key: string | undefined): unknown[] {
+  if (key === undefined || !Array.isArray(patch)) return document
+  const places = [...document]
+  let length = places.length
+  const indexOf = (item: JsonObject): number =>
+    places.slice(0, length).findIndex((other) => jsonEqual(getOwn(other as JsonObject, key), getOwn(item, key)))
+  for (const item of patch as JsonObject[]) {
+    if (getOwn(item, DIRECTIVE) !== 'delete') continue
+    for (let at = indexOf(item); at >= 0; at = indexOf(item)) places.copyWithin(at, at + 1, length--)
+  }
+  for (const item of patch as JsonObject[]) {
+    if (Object.hasOwn(item, DIRECTIVE) || indexOf(item) >= 0) continue
+    if (length === places.length) break
+    places[length++] = item
+  }
+  return places
 }
 
 /** The items of the patch must stand in the order that the directive gives. */
@@ -231,7 +266,10 @@ function checkOrder(patch: unknown[], order: unknown[], key: string | undefined)
   let next = 0
   for (const item of order) if (next < items.length && jsonEqual(identity(items[next]), identity(item))) next++
   if (next < items.length) {
-    throw new PatchError(500, `The order in patch list:\n${goText(patch)}\n doesn't match ${ORDER_PREFIX} list:\n${goText(order)}\n`)
+    throw new PatchError(
+      500,
+      `The order in patch list:\n${goText(patch)}\n doesn't match ${ORDER_PREFIX} list:\n${goText(order)}\n`,
+    )
   }
 }
 

@@ -30,9 +30,15 @@ const MAGIC = [0x6b, 0x38, 0x73, 0x00]
 /** Deeper than any real object; recursive types (JSONSchemaProps) could otherwise exhaust the stack. */
 const MAX_DEPTH = 200
 
-export function decodeProtobuf(bytes: Uint8Array): { apiVersion: string; kind: string; object: Record<string, unknown> } {
+export function decodeProtobuf(bytes: Uint8Array): {
+  apiVersion: string
+  kind: string
+  object: Record<string, unknown>
+} {
   if (MAGIC.some((byte, i) => bytes[i] !== byte)) {
-    throw new MalformedProtobuf('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]')
+    throw new MalformedProtobuf(
+      'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]',
+    )
   }
   const { apiVersion, kind, raw } = readEnvelope(bytes.subarray(MAGIC.length))
   const typeName = findTypeName(apiVersion, kind)
@@ -101,7 +107,8 @@ function readField(field: FieldSpec, reader: WireReader, wireType: number, objec
   } else if (field.container === 'map') {
     const map = (object[field.name] ??= {}) as Fields
     const [key, value] = readEntry(field, reader.block(), depth)
-    if (key === '__proto__') Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true })
+    if (key === '__proto__')
+      Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true })
     else map[key] = value
   } else {
     const value = readValue(field, reader, wireType, depth)
@@ -125,7 +132,10 @@ function readEntry(field: FieldSpec, block: Uint8Array, depth: number): [string,
     else if (number === 2) value = readValue(field, reader, wireType, depth)
     else reader.skip(wireType)
   }
-  return [key, value ?? readValue(field, new WireReader(new Uint8Array([0])), 'bild'.includes(field.base) ? 0 : 2, depth)]
+  return [
+    key,
+    value ?? readValue(field, new WireReader(new Uint8Array([0])), 'bild'.includes(field.base) ? 0 : 2, depth),
+  ]
 }
 
 function readValue(field: FieldSpec, reader: WireReader, wireType: number, depth: number): unknown {

@@ -21,7 +21,9 @@ function integerAt(fields: Map<number, number | Uint8Array>, number: number): nu
 
 function textAt(fields: Map<number, number | Uint8Array>, number: number): string {
   const value = fields.get(number)
-  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('utf8') : ''
+  return value instanceof Uint8Array
+    ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('utf8')
+    : ''
 }
 
 /** RFC 3339 in UTC, whole seconds or microseconds; null for the zero time, an empty message. */
@@ -55,7 +57,9 @@ export function readRaw(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new MalformedProtobuf(`embedded JSON cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+    throw new MalformedProtobuf(
+      `embedded JSON cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+    )
   }
 }
 

@@ -9,24 +9,79 @@ export interface CharSet {
 }
 
 const DIGIT: [number, number][] = [[48, 57]]
-const WORD: [number, number][] = [[48, 57], [65, 90], [95, 95], [97, 122]]
-const SPACE: [number, number][] = [[9, 10], [12, 13], [32, 32]]
+const WORD: [number, number][] = [
+  [48, 57],
+  [65, 90],
+  [95, 95],
+  [97, 122],
+]
+const SPACE: [number, number][] = [
+  [9, 10],
+  [12, 13],
+  [32, 32],
+]
 
 const POSIX: ReadonlyMap<string, [number, number][]> = new Map<string, [number, number][]>([
-  ['alnum', [[48, 57], [65, 90], [97, 122]]],
-  ['alpha', [[65, 90], [97, 122]]],
+  [
+    'alnum',
+    [
+      [48, 57],
+      [65, 90],
+      [97, 122],
+    ],
+  ],
+  [
+    'alpha',
+    [
+      [65, 90],
+      [97, 122],
+    ],
+  ],
   ['ascii', [[0, 127]]],
-  ['blank', [[9, 9], [32, 32]]],
-  ['cntrl', [[0, 31], [127, 127]]],
+  [
+    'blank',
+    [
+      [9, 9],
+      [32, 32],
+    ],
+  ],
+  [
+    'cntrl',
+    [
+      [0, 31],
+      [127, 127],
+    ],
+  ],
   ['digit', DIGIT],
   ['graph', [[33, 126]]],
   ['lower', [[97, 122]]],
   ['print', [[32, 126]]],
-  ['punct', [[33, 47], [58, 64], [91, 96], [123, 126]]],
-  ['space', [[9, 13], [32, 32]]],
+  [
+    'punct',
+    [
+      [33, 47],
+      [58, 64],
+      [91, 96],
+      [123, 126],
+    ],
+  ],
+  [
+    'space',
+    [
+      [9, 13],
+      [32, 32],
+    ],
+  ],
   ['upper', [[65, 90]]],
   ['word', WORD],
-  ['xdigit', [[48, 57], [65, 70], [97, 102]]],
+  [
+    'xdigit',
+    [
+      [48, 57],
+      [65, 70],
+      [97, 102],
+    ],
+  ],
 ])
 
 function complement(ranges: readonly [number, number][]): [number, number][] {
@@ -77,7 +132,10 @@ export function unicodeClass(
   const pattern = name === 'Any' ? /[^]/u : findProperty(name)
   if (pattern === undefined) throw new RegexpSyntaxError('invalid character class range', match[0])
   const isNegated = (match[1] === 'P') !== (match[2] === '^')
-  return { set: { ranges: [], classes: [{ pattern, isNegated }], isNegated: false, foldsCase }, length: match[0].length }
+  return {
+    set: { ranges: [], classes: [{ pattern, isNegated }], isNegated: false, foldsCase },
+    length: match[0].length,
+  }
 }
 
 function findProperty(name: string): RegExp | undefined {
@@ -92,11 +150,7 @@ function findProperty(name: string): RegExp | undefined {
 }
 
 /** `[...]` at `at`. */
-export function parseClass(
-  chars: readonly string[],
-  at: number,
-  foldsCase: boolean,
-): { set: CharSet; length: number } {
+export function parseClass(chars: readonly string[], at: number, foldsCase: boolean): { set: CharSet; length: number } {
   const set: CharSet = { ranges: [], classes: [], isNegated: false, foldsCase }
   let i = at + 1
   if (chars[i] === '^') {

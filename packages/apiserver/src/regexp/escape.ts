@@ -29,6 +29,7 @@ export function parseEscape(chars: readonly string[], at: number): { code: numbe
   if (hex !== null) return { code: Number.parseInt(hex[1] ?? hex[2]!, 16), length: hex[0].length }
   const octal = /^\\(0[0-7]{0,2}|[1-7][0-7]{1,2})/.exec(text)
   if (octal !== null) return { code: Number.parseInt(octal[1]!, 8), length: octal[0].length }
-  if (next !== undefined && /^[\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e ]$/.test(next)) return { code: next.charCodeAt(0), length: 2 }
+  if (next !== undefined && /^[\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e ]$/.test(next))
+    return { code: next.charCodeAt(0), length: 2 }
   throw new RegexpSyntaxError('invalid escape sequence', `\\${next ?? ''}`)
 }

@@ -105,7 +105,7 @@ export class Matcher {
 
   test(text: string): boolean {
     let state = (this.first ??= this.stateOf([this.start], START_OF_TEXT))
-    for (let i = 0; i < text.length; ) {
+    for (let i = 0; i < text.length;) {
       let code = text.charCodeAt(i)
       let width = 1
       if (code >= 0xd800 && code < 0xdc00 && i + 1 < text.length) {
@@ -160,17 +160,22 @@ export class Matcher {
       const instruction = this.program[place]!
       if (instruction.op === 'match') isMatched = true
       else if (instruction.op === 'split') pending.push(instruction.a, instruction.b)
-      else if (instruction.op === 'assert' && holds(instruction.what, state.before, code)) pending.push(instruction.next)
+      else if (instruction.op === 'assert' && holds(instruction.what, state.before, code))
+        pending.push(instruction.next)
     }
     let next = MATCHED
     if (!isMatched) {
       const places = new Set<number>([this.start])
       for (const place of reached) {
         const instruction = this.program[place]!
-        if (code >= 0 && instruction.op === 'set' && inSet(this.sets[instruction.set]!, code)) places.add(instruction.next)
+        if (code >= 0 && instruction.op === 'set' && inSet(this.sets[instruction.set]!, code))
+          places.add(instruction.next)
       }
       const before = isWord(code) ? AFTER_WORD : code === 10 ? AFTER_NEWLINE : AFTER_OTHER
-      next = this.stateOf([...places].toSorted((a, b) => a - b), before)
+      next = this.stateOf(
+        [...places].toSorted((a, b) => a - b),
+        before,
+      )
     }
     state.next[cls] = next
     return next

@@ -55,7 +55,13 @@ class Parser {
   }
 
   private take(text: string): boolean {
-    if (!this.chars.slice(this.at, this.at + text.length).join('').startsWith(text)) return false
+    if (
+      !this.chars
+        .slice(this.at, this.at + text.length)
+        .join('')
+        .startsWith(text)
+    )
+      return false
     this.at += text.length
     return true
   }
@@ -83,7 +89,8 @@ class Parser {
       const operatorStart = this.at
       const bounds = this.bounds()
       if (bounds === undefined) return result
-      if (count > 0) throw new RegexpSyntaxError('invalid nested repetition operator', this.chars.slice(start, this.at).join(''))
+      if (count > 0)
+        throw new RegexpSyntaxError('invalid nested repetition operator', this.chars.slice(start, this.at).join(''))
       this.take('?')
       const [min, max] = bounds
       if (min > MAX_REPEAT || (max !== Infinity && (max > MAX_REPEAT || max < min))) {
@@ -116,7 +123,10 @@ class Parser {
       }
       case '.':
         this.at++
-        return { kind: 'set', set: { ranges: this.flags.dotIsAll ? [] : [[10, 10]], classes: [], isNegated: true, foldsCase: false } }
+        return {
+          kind: 'set',
+          set: { ranges: this.flags.dotIsAll ? [] : [[10, 10]], classes: [], isNegated: true, foldsCase: false },
+        }
       case '^':
         this.at++
         return { kind: 'assert', what: this.flags.isMultiline ? 'line-start' : 'text-start' }
@@ -136,7 +146,10 @@ class Parser {
   }
 
   private literal(code: number): Node {
-    return { kind: 'set', set: { ranges: [[code, code]], classes: [], isNegated: false, foldsCase: this.flags.foldsCase } }
+    return {
+      kind: 'set',
+      set: { ranges: [[code, code]], classes: [], isNegated: false, foldsCase: this.flags.foldsCase },
+    }
   }
 
   private group(): Node {
@@ -162,7 +175,10 @@ class Parser {
     }
     this.at += match[0].length
     const flags = { ...this.flags }
-    for (const [letters, value] of [[match[1] ?? '', true], [match[2] ?? '', false]] as const) {
+    for (const [letters, value] of [
+      [match[1] ?? '', true],
+      [match[2] ?? '', false],
+    ] as const) {
       if (letters.includes('i')) flags.foldsCase = value
       if (letters.includes('m')) flags.isMultiline = value
       if (letters.includes('s')) flags.dotIsAll = value
@@ -199,7 +215,8 @@ class Parser {
   private quoted(): Node {
     const nodes: Node[] = []
     this.at += 2
-    while (this.at < this.chars.length && !this.take('\\E')) nodes.push(this.literal(this.chars[this.at++]!.codePointAt(0)!))
+    while (this.at < this.chars.length && !this.take('\\E'))
+      nodes.push(this.literal(this.chars[this.at++]!.codePointAt(0)!))
     return { kind: 'sequence', nodes }
   }
 }

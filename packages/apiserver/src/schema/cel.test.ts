@@ -16,9 +16,14 @@ interface Crd {
 function readCrds(): { name: string; schema: Schema }[] {
   return readdirSync(crds)
     .filter((file) => file.endsWith('.yaml'))
-    .flatMap((file) => parseAllDocuments(readFileSync(join(crds, file), 'utf8')).map((document) => document.toJS() as Crd | null))
+    .flatMap((file) =>
+      parseAllDocuments(readFileSync(join(crds, file), 'utf8')).map((document) => document.toJS() as Crd | null),
+    )
     .flatMap((crd) =>
-      (crd?.spec.versions ?? []).map(({ name, schema }) => ({ name: `${crd!.metadata.name}/${name}`, schema: schema.openAPIV3Schema })),
+      (crd?.spec.versions ?? []).map(({ name, schema }) => ({
+        name: `${crd!.metadata.name}/${name}`,
+        schema: schema.openAPIV3Schema,
+      })),
     )
 }
 
@@ -42,17 +47,35 @@ describe.skipIf(!existsSync(crds))('the rules of real CustomResourceDefinitions'
 })
 
 describe('rules', () => {
-  const object = { type: 'object', properties: { a: { type: 'integer' }, b: { type: 'integer' }, s: { type: 'string' } } } as const
+  const object = {
+    type: 'object',
+    properties: { a: { type: 'integer' }, b: { type: 'integer' }, s: { type: 'string' } },
+  } as const
   it.each<[string, string, unknown, string[]]>([
     ['a true rule says nothing', 'self.a <= self.b', { a: 1, b: 2 }, []],
-    ['a false rule is a violation of the object', 'self.a <= self.b', { a: 2, b: 1 }, ['spec: Invalid value: failed rule: self.a <= self.b']],
+    [
+      'a false rule is a violation of the object',
+      'self.a <= self.b',
+      { a: 2, b: 1 },
+      ['spec: Invalid value: failed rule: self.a <= self.b'],
+    ],
     ['integers are ints', 'self.a + 1 == 2 && self.a / 2 == 0', { a: 1 }, []],
-    ['an absent field fails the rule', 'self.a > 0', {}, ['spec: Invalid value: "object": no such key: a evaluating rule: self.a > 0']],
+    [
+      'an absent field fails the rule',
+      'self.a > 0',
+      {},
+      ['spec: Invalid value: "object": no such key: a evaluating rule: self.a > 0'],
+    ],
     ['has() takes any expression', 'has([self][0].a) && !has([self][0].b)', { a: 1 }, []],
     ['has() asks first', '!has(self.a) || self.a > 0', {}, []],
     ['patterns are RE2', "self.s.matches('^[[:alpha:]]+$')", { s: 'abc' }, []],
     ['quantities compare', "quantity('1Gi').isGreaterThan(quantity('1M'))", {}, []],
-    ['addresses parse', "isIP('10.0.0.1') && ip('::1').family() == 6 && cidr('10.0.0.0/8').containsIP('10.1.2.3')", {}, []],
+    [
+      'addresses parse',
+      "isIP('10.0.0.1') && ip('::1').family() == 6 && cidr('10.0.0.0/8').containsIP('10.1.2.3')",
+      {},
+      [],
+    ],
     ['urls parse', "url('https://a.example:80/x').getHost() == 'a.example:80' && !isURL('x')", {}, []],
     ['sets and lists', 'sets.contains([1, 2], [1]) && [1, 2].isSorted() && [1, 2].sum() == 3', {}, []],
     ['optional access', "self.?s.orValue('x') == 'x'", {}, []],
@@ -70,11 +93,17 @@ describe('rules', () => {
       { rule: 'false', message: 'x', messageExpression: "'a is ' + string(self.a)" },
       { rule: 'false', message: 'never', reason: 'FieldValueForbidden', fieldPath: '.a' },
     )
-    expect(messages(schema, { a: 1 })).toEqual(['spec: Invalid value: no', 'spec: Invalid value: a is 1', 'spec.a: Forbidden: never'])
+    expect(messages(schema, { a: 1 })).toEqual([
+      'spec: Invalid value: no',
+      'spec: Invalid value: a is 1',
+      'spec.a: Forbidden: never',
+    ])
   })
 
   it('on a scalar name its value', () => {
-    expect(messages(rule({ type: 'string' }, { rule: "self != 'x'", message: 'not x' }), 'x')).toEqual(['spec: Invalid value: "x": not x'])
+    expect(messages(rule({ type: 'string' }, { rule: "self != 'x'", message: 'not x' }), 'x')).toEqual([
+      'spec: Invalid value: "x": not x',
+    ])
   })
 
   it('with oldSelf run only on updates of a value that was there', () => {
@@ -99,7 +128,12 @@ describe('rules', () => {
   })
 
   it('that cannot be compiled are named in the warnings and skipped', () => {
-    const schema = rule(object, { rule: 'self.all(i, v, i > 0)' }, { rule: 'nothing.like(this)' }, { rule: 'false', message: 'kept' })
+    const schema = rule(
+      object,
+      { rule: 'self.all(i, v, i > 0)' },
+      { rule: 'nothing.like(this)' },
+      { rule: 'false', message: 'kept' },
+    )
     const { warnings, validate } = compileSchema(schema)
     expect(warnings).toHaveLength(2)
     expect(warnings[1]).toContain('spec: rule "nothing.like(this)" cannot be evaluated and is not enforced')
@@ -110,7 +144,10 @@ describe('rules', () => {
     const list: Schema = { type: 'array', items: { type: 'integer' } }
     const text = 'self.all(a, self.all(b, self.all(c, a + b + c >= 0)))'
     const started = process.cpuUsage().user
-    const found = messages(rule(list, { rule: text }, { rule: 'true' }), Array.from({ length: 2_000 }, (_, i) => i))
+    const found = messages(
+      rule(list, { rule: text }, { rule: 'true' }),
+      Array.from({ length: 2_000 }, (_, i) => i),
+    )
     expect(found).toHaveLength(1)
     expect(found[0]).toContain('call cost exceeds limit for rule')
     expect(process.cpuUsage().user - started).toBeLessThan(10_000_000)

@@ -47,7 +47,12 @@ export function hasRules(schema: Schema, seen: Set<Schema> = new Set()): boolean
 
 export function compileRules(schema: Schema, engine: Engine): Rules {
   const warnings: string[] = []
-  const properties = { apiVersion: { type: 'string' }, kind: { type: 'string' }, ...schema.properties, metadata: META } as const
+  const properties = {
+    apiVersion: { type: 'string' },
+    kind: { type: 'string' },
+    ...schema.properties,
+    metadata: META,
+  } as const
   const visit = compileNode({ ...schema, properties }, '', engine, warnings)
   return {
     warnings,
@@ -61,21 +66,31 @@ export function compileRules(schema: Schema, engine: Engine): Rules {
 }
 
 /** What rules may see of metadata. */
-const META: Schema = { type: 'object', properties: { name: OBJECT_META.properties!['name']!, generateName: OBJECT_META.properties!['generateName']! } }
+const META: Schema = {
+  type: 'object',
+  properties: { name: OBJECT_META.properties!['name']!, generateName: OBJECT_META.properties!['generateName']! },
+}
 
 function compileNode(schema: Schema, place: string, engine: Engine, warnings: string[]): Visit | undefined {
   const parts: Visit[] = []
   const rules = (schema['x-kubernetes-validations'] ?? []).flatMap((rule) => compileRule(rule, place, engine, warnings))
   if (rules.length > 0) parts.push((value, old, path, run) => runRules(schema, rules, value, old, path, run))
   for (const sub of schema.allOf ?? []) {
-    const visit = compileNode({ ...schema, ...sub, allOf: sub.allOf ?? [], 'x-kubernetes-validations': sub['x-kubernetes-validations'] ?? [] }, place, engine, warnings)
+    const visit = compileNode(
+      { ...schema, ...sub, allOf: sub.allOf ?? [], 'x-kubernetes-validations': sub['x-kubernetes-validations'] ?? [] },
+      place,
+      engine,
+      warnings,
+    )
     if (visit !== undefined && hasRules(sub)) parts.push(visit)
   }
-  const ofItems = schema.items && hasRules(schema.items) ? compileNode(schema.items, `${place}[*]`, engine, warnings) : undefined
+  const ofItems =
+    schema.items && hasRules(schema.items) ? compileNode(schema.items, `${place}[*]`, engine, warnings) : undefined
   if (ofItems !== undefined) {
     parts.push((value, old, path, run) => {
       if (!Array.isArray(value)) return
-      for (const [i, item] of value.entries()) if (run.goesOn) ofItems(item, findOldItem(schema, item, old), `${path}[${i}]`, run)
+      for (const [i, item] of value.entries())
+        if (run.goesOn) ofItems(item, findOldItem(schema, item, old), `${path}[${i}]`, run)
     })
   }
   const ofFields = compileFields(schema, place, engine, warnings)
@@ -89,7 +104,9 @@ function compileNode(schema: Schema, place: string, engine: Engine, warnings: st
 function compileFields(schema: Schema, place: string, engine: Engine, warnings: string[]): Visit | undefined {
   const known = new Map<string, Visit>()
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    const visit = hasRules(property) ? compileNode(property, place === '' ? name : `${place}.${name}`, engine, warnings) : undefined
+    const visit = hasRules(property)
+      ? compileNode(property, place === '' ? name : `${place}.${name}`, engine, warnings)
+      : undefined
     if (visit !== undefined) known.set(name, visit)
   }
   const { additionalProperties } = schema
@@ -114,7 +131,9 @@ function compileRule(rule: ValidationRule, place: string, engine: Engine, warnin
       return engine.compile(source)
     } catch (error) {
       const [reason] = (error instanceof Error ? error.message : String(error)).split('\n')
-      warnings.push(`${place === '' ? '<root>' : place}: ${what} ${goQuote(source)} cannot be evaluated and is not enforced: ${reason}`)
+      warnings.push(
+        `${place === '' ? '<root>' : place}: ${what} ${goQuote(source)} cannot be evaluated and is not enforced: ${reason}`,
+      )
       return undefined
     }
   }
@@ -125,14 +144,22 @@ function compileRule(rule: ValidationRule, place: string, engine: Engine, warnin
   return [{ rule, expression, message }]
 }
 
-function runRules(schema: Schema, rules: readonly CompiledRule[], value: unknown, old: unknown, path: string, run: Run): void {
+function runRules(
+  schema: Schema,
+  rules: readonly CompiledRule[],
+  value: unknown,
+  old: unknown,
+  path: string,
+  run: Run,
+): void {
   const self = run.reader.read(schema, value)
   const oldSelf = old === undefined || old === null ? undefined : run.reader.read(schema, old)
   let isUnchanged: boolean | undefined
   for (const compiled of rules) {
     const { rule, expression } = compiled
     if (expression.usesOldSelf && oldSelf === undefined && rule.optionalOldSelf !== true) continue
-    const variables = rule.optionalOldSelf === true ? { self, oldSelf: run.engine.optionalOf(oldSelf) } : { self, oldSelf }
+    const variables =
+      rule.optionalOldSelf === true ? { self, oldSelf: run.engine.optionalOf(oldSelf) } : { self, oldSelf }
     const cause = runRule(schema, compiled, variables, value, path, run)
     if (cause === undefined) continue
     // Nothing got worse: only a rule that looks at the old value may object to an unchanged one.

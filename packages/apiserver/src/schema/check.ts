@@ -27,7 +27,8 @@ function compileCheck(schema: Schema): Check {
   const ofArray = arrayCheck(schema)
   const ofString = stringCheck(schema)
   const ofNumber = numberCheck(schema)
-  const isNullAllowed = (schema.type === undefined && schema['x-kubernetes-int-or-string'] !== true) || schema.nullable === true
+  const isNullAllowed =
+    (schema.type === undefined && schema['x-kubernetes-int-or-string'] !== true) || schema.nullable === true
   const rest = logicCheck(schema)
   const allowsBoolean = typeAllows(schema, 'boolean')
   return (value) => {
@@ -56,7 +57,15 @@ function typeAllows(schema: Schema, type: string): boolean {
 }
 
 export function enumAllows({ enum: values }: Schema, value: unknown): boolean {
-  return values === undefined || values.length === 0 || (value !== null && values.some((item) => jsonEqual(item, value)))
+  return values === undefined || values.length === 0 || (value !== null && values.some((item) => isSame(item, value)))
+}
+
+/** The real server converts a number to the type of the listed value first: 2.5 counts as 2, 120 as 'x'. */
+function isSame(listed: unknown, value: unknown): boolean {
+  if (typeof value !== 'number') return jsonEqual(listed, value)
+  if (typeof listed === 'string')
+    return Number.isInteger(value) && value >= 0 && value <= 0x10ffff && String.fromCodePoint(value) === listed
+  return typeof listed === 'number' && (Number.isInteger(listed) ? Math.trunc(value) === listed : value === listed)
 }
 
 function stringCheck(schema: Schema): (value: string) => boolean {
@@ -69,7 +78,8 @@ function stringCheck(schema: Schema): (value: string) => boolean {
   return (value) =>
     value.length <= maxLength * 2 &&
     (value.length <= maxLength || runeCount(value) <= maxLength) &&
-    (minLength === 0 || (value.length >= minLength && (value.length >= minLength * 2 || runeCount(value) >= minLength))) &&
+    (minLength === 0 ||
+      (value.length >= minLength && (value.length >= minLength * 2 || runeCount(value) >= minLength))) &&
     (matcher === undefined || matcher.test(value)) &&
     (formatCheck === undefined || formatCheck(value)) &&
     (allowed === undefined || allowed.has(value))
@@ -90,7 +100,9 @@ function numberCheck(schema: Schema): (value: number) => boolean {
   if (!allowsFraction && !typeAllows(schema, 'integer')) return () => false
   const limits = numberViolations(schema)
   return (value) =>
-    (allowsFraction || Number.isInteger(value)) && limits.every((violates) => !violates(value)) && enumAllows(schema, value)
+    (allowsFraction || Number.isInteger(value)) &&
+    limits.every((violates) => !violates(value)) &&
+    enumAllows(schema, value)
 }
 
 /** The limits of a numeric schema as predicates that are true for a violation. */

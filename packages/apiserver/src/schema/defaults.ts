@@ -49,7 +49,8 @@ function compileFields({ properties = {}, additionalProperties }: Schema): ((fie
     if (extra === undefined || ofExtra === undefined) return
     for (const key of Object.keys(fields)) {
       if (Object.hasOwn(properties, key)) continue
-      if (fields[key] === null && extra.nullable !== true && extra.default !== undefined) fields[key] = copy(extra.default)
+      if (fields[key] === null && extra.nullable !== true && extra.default !== undefined)
+        fields[key] = copy(extra.default)
       ofExtra(fields[key])
     }
   }

@@ -36,7 +36,8 @@ function isDay(year: number, month: number, day: number): boolean {
 
 /** Go durations (`1h30m`), and numbers with a unit in words (`22 ns`, `3 days`). */
 function isDuration(text: string): boolean {
-  if (/^[+-]?(0|(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))*)$/.test(text)) return true
+  if (/^[+-]?(0|(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))*)$/.test(text))
+    return true
   return /^((\d+)\s*(ns|nanos?|nanoseconds?|us|µs|micros?|microseconds?|ms|millis?|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?))+$/i.test(
     text.trim(),
   )
@@ -98,7 +99,10 @@ const FORMATS: ReadonlyMap<string, FormatCheck> = new Map<string, FormatCheck>([
   ['ipv4', (text) => isIPv4(text)],
   ['ipv6', (text) => isIPv6(text) && !text.includes('%')],
   ['cidr', isCidr],
-  ['mac', matches(/^(?:[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}|(?:[0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4})$/)],
+  [
+    'mac',
+    matches(/^(?:[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}|(?:[0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4})$/),
+  ],
   ['uuid', matches(/^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i)],
   ['uuid3', matches(/^[0-9a-f]{8}-?[0-9a-f]{4}-?3[0-9a-f]{3}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i)],
   ['uuid4', matches(/^[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$/i)],
@@ -109,7 +113,10 @@ const FORMATS: ReadonlyMap<string, FormatCheck> = new Map<string, FormatCheck>([
   ['creditcard', isCreditCard],
   ['ssn', matches(/^\d{3}[- ]?\d{2}[- ]?\d{4}$/)],
   ['hexcolor', matches(/^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/)],
-  ['rgbcolor', matches(/^rgb\(\s*(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])\s*(?:,\s*(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])\s*){2}\)$/)],
+  [
+    'rgbcolor',
+    matches(/^rgb\(\s*(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])\s*(?:,\s*(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])\s*){2}\)$/),
+  ],
   ['byte', isBase64],
   ['password', () => true],
   ['date', isDate],

@@ -63,7 +63,12 @@ function repeated(values: readonly unknown[]): number[] {
   const counts = new Map<unknown, number>()
   const found: number[] = []
   for (const [i, value] of values.entries()) {
-    const key = typeof value === 'object' && value !== null ? `json ${goJson(value)}` : typeof value === 'string' ? `text ${value}` : value
+    const key =
+      typeof value === 'object' && value !== null
+        ? `json ${goJson(value)}`
+        : typeof value === 'string'
+          ? `text ${value}`
+          : value
     const count = counts.get(key) ?? 0
     counts.set(key, count + 1)
     if (count === 1) found.push(i)

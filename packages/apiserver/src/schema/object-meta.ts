@@ -44,7 +44,12 @@ export const OBJECT_META: Schema = {
       'x-kubernetes-patch-strategy': 'merge',
       'x-kubernetes-patch-merge-key': 'uid',
     },
-    finalizers: { type: 'array', items: STRING, 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': 'merge' },
+    finalizers: {
+      type: 'array',
+      items: STRING,
+      'x-kubernetes-list-type': 'set',
+      'x-kubernetes-patch-strategy': 'merge',
+    },
     managedFields: {
       type: 'array',
       'x-kubernetes-list-type': 'atomic',

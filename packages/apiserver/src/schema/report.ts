@@ -69,7 +69,12 @@ function typeOf(value: unknown): [type: string, format: string] {
 }
 
 function checkType(schema: Schema, value: unknown, path: string): Cause | undefined {
-  const types = schema['x-kubernetes-int-or-string'] === true ? ['integer', 'string'] : schema.type === undefined ? [] : [schema.type]
+  const types =
+    schema['x-kubernetes-int-or-string'] === true
+      ? ['integer', 'string']
+      : schema.type === undefined
+        ? []
+        : [schema.type]
   const [type, valueFormat] = typeOf(value)
   const format = usedFormat(schema)
   if (types.length === 0 && format === '') return undefined
@@ -148,7 +153,8 @@ function reportArray(schema: Schema, value: unknown[], path: string, old: unknow
     result.add([invalid(path, size, `${path} in body should have at least ${minItems} items`)])
   }
   if (maxItems !== undefined && size > maxItems) result.add([tooMany(path, size, maxItems)])
-  if (uniqueItems === true && hasDuplicates(value)) result.add([invalid(path, '', `${path} in body shouldn't contain duplicates`)])
+  if (uniqueItems === true && hasDuplicates(value))
+    result.add([invalid(path, '', `${path} in body shouldn't contain duplicates`)])
   result.matches++
 }
 
@@ -158,7 +164,8 @@ function reportObject(schema: Schema, value: Fields, path: string, old: unknown,
   if (minProperties !== undefined && keys.length < minProperties) {
     result.add([invalid(path, keys.length, `${path} in body should have at least ${minProperties} properties`)])
   }
-  if (maxProperties !== undefined && keys.length > maxProperties) result.add([tooMany(path, keys.length, maxProperties)])
+  if (maxProperties !== undefined && keys.length > maxProperties)
+    result.add([tooMany(path, keys.length, maxProperties)])
   const before = typeof old === 'object' && old !== null && !Array.isArray(old) ? (old as Fields) : {}
   const oldOf = (key: string): unknown => (Object.hasOwn(before, key) ? before[key] : undefined)
   for (const key of keys) {
@@ -171,7 +178,8 @@ function reportObject(schema: Schema, value: Fields, path: string, old: unknown,
   }
   for (const key of keys) {
     const property = Object.hasOwn(properties, key) ? properties[key] : undefined
-    if (property !== undefined) result.merge(report(property, value[key], path === '' ? key : `${path}.${key}`, oldOf(key)))
+    if (property !== undefined)
+      result.merge(report(property, value[key], path === '' ? key : `${path}.${key}`, oldOf(key)))
   }
   for (const key of schema.required ?? []) {
     if (!Object.hasOwn(value, key)) result.add([required(path === '' ? key : `${path}.${key}`)])
@@ -205,7 +213,8 @@ function reportLogic(schema: Schema, value: unknown, path: string, old: unknown)
     const failed = results.filter(({ causes }) => causes.length > 0).length
     if (failed > 0) general(`must validate all the schemas (allOf)${failed === allOf.length ? '. None validated' : ''}`)
   }
-  if (not !== undefined && report(not, value, path, undefined).causes.length === 0) general('must not validate the schema (not)')
+  if (not !== undefined && report(not, value, path, undefined).causes.length === 0)
+    general('must not validate the schema (not)')
   result.matches++
   return result
 }

@@ -48,7 +48,8 @@ function checkNode(schema: Schema, level: Level, path: string, causes: Cause[]):
 function checkExtensions(schema: Schema, path: string, causes: Cause[]): void {
   if (schema['x-kubernetes-int-or-string'] !== true) return
   for (const name of ['x-kubernetes-preserve-unknown-fields', 'x-kubernetes-embedded-resource'] as const) {
-    if (schema[name] === true) causes.push(invalid(child(path, name), true, 'must be false if x-kubernetes-int-or-string is true'))
+    if (schema[name] === true)
+      causes.push(invalid(child(path, name), true, 'must be false if x-kubernetes-int-or-string is true'))
   }
 }
 
@@ -64,9 +65,12 @@ function checkTypes(schema: Schema, level: Level, path: string, causes: Cause[])
     causes.push(required(place, EMPTY_TYPE[level]))
   }
   if (isEmbedded && schema.additionalProperties !== undefined) {
-    causes.push(forbidden(child(path, 'additionalProperties'), 'must not be used if x-kubernetes-embedded-resource is set'))
+    causes.push(
+      forbidden(child(path, 'additionalProperties'), 'must not be used if x-kubernetes-embedded-resource is set'),
+    )
   }
-  if (level === 'root' && type !== undefined && type !== 'object') causes.push(invalid(place, type, 'must be object at the root'))
+  if (level === 'root' && type !== undefined && type !== 'object')
+    causes.push(invalid(place, type, 'must be object at the root'))
   if (isEmbedded && !keepsUnknown && Object.keys(schema.properties ?? {}).length === 0) {
     causes.push(
       required(
@@ -88,7 +92,8 @@ function checkMeta(schema: Schema, level: Level, path: string, causes: Cause[]):
   }
   const metadata = Object.hasOwn(properties, 'metadata') ? properties['metadata'] : undefined
   if (metadata === undefined) return
-  if (metadata.type !== 'object') causes.push(invalid(`${place('metadata')}.type`, metadata.type ?? '', 'must be object'))
+  if (metadata.type !== 'object')
+    causes.push(invalid(`${place('metadata')}.type`, metadata.type ?? '', 'must be object'))
   if (level !== 'root') return
   const { type: _t, description: _d, default: _f, properties: inner = {}, ...rest } = metadata
   const isPlain = Object.keys(inner).every((name) => name === 'name' || name === 'generateName')
@@ -106,7 +111,9 @@ function checkPattern({ pattern }: Schema, path: string, causes: Cause[]): void 
   if (pattern === undefined || pattern === '') return
   const matcher = findMatcher(pattern)
   if (matcher instanceof Matcher) return
-  causes.push(invalid(child(path, 'pattern'), pattern, `must be a valid regular expression, but isn't: ${matcher.message}`))
+  causes.push(
+    invalid(child(path, 'pattern'), pattern, `must be a valid regular expression, but isn't: ${matcher.message}`),
+  )
 }
 
 const INT_OR_STRING: Schema[] = [{ type: 'integer' }, { type: 'string' }]
@@ -114,7 +121,8 @@ const INT_OR_STRING: Schema[] = [{ type: 'integer' }, { type: 'string' }]
 function checkLogic(schema: Schema, path: string, causes: Cause[], isIntOrString: boolean): void {
   const { anyOf = [], allOf = [], oneOf = [], not } = schema
   const nested = (list: readonly Schema[], name: string): void => {
-    for (const [i, sub] of list.entries()) checkNested(sub, `${child(path, name)}[${i}]`, causes, isIntOrString && name === 'allOf' && i === 0)
+    for (const [i, sub] of list.entries())
+      checkNested(sub, `${child(path, name)}[${i}]`, causes, isIntOrString && name === 'allOf' && i === 0)
   }
   if (!(isIntOrString && jsonEqual(anyOf, INT_OR_STRING))) nested(anyOf, 'anyOf')
   nested(allOf, 'allOf')

@@ -27,7 +27,7 @@ export interface Exchange {
 export interface OpenStream {
   readonly status: number
   readonly headers: RawResponse['headers']
-  /** Ends cleanly only when the server ended it; anything else is an `error` or a `close` without `end`. */
+  /** Was ended by the server only when `end` and `close` came without `error`: node:http2 ends a reset stream too. */
   readonly body: Readable
   cancel(): void
 }

@@ -104,10 +104,14 @@ function parseJson(text: string): unknown {
 async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > bodyLimit) throw new TooLarge()
-    chunks.push(chunk)
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > bodyLimit) throw new TooLarge()
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throw error instanceof TooLarge ? error : new BadReview(`the body did not arrive: ${messageOf(error)}`)
   }
   return Buffer.concat(chunks).toString('utf8')
 }

@@ -202,7 +202,7 @@ function readFailure(zone: string, cause: unknown): ProviderError {
   if (cause instanceof ProviderError) return cause
   if (!(cause instanceof DnsError))
     return new ProviderError('ProviderUnavailable', 'later', `${zone}: ${String(cause)}`, { cause })
-  if (cause.code === 'TRANSFER')
+  if (cause.code === 'TRANSFER' || cause.code === 'RCODE')
     return new ProviderError('TransferRefused', 'later', `${zone}: ${cause.message}`, { cause })
   if (cause.code.startsWith('TSIG'))
     return new ProviderError('CredentialsInvalid', 'later', `${zone}: ${cause.message}`, { cause })
@@ -216,6 +216,7 @@ function writeFailure(zone: string, cause: unknown): ProviderError {
     case 'BAD_NAME':
     case 'BAD_RDATA':
     case 'BAD_TYPE':
+    case 'BAD_ADDRESS':
     case 'TOO_LARGE':
       return new ProviderError('RecordRejected', 'rejected', `${zone}: ${cause.message}`, { cause })
     case 'TSIG_BAD_KEY':
@@ -225,7 +226,6 @@ function writeFailure(zone: string, cause: unknown): ProviderError {
     case 'BAD_KEY':
       return new ProviderError('CredentialsInvalid', 'later', `${zone}: ${cause.message}`, { cause })
     case 'BAD_ZONE':
-    case 'BAD_ADDRESS':
     case 'MALFORMED':
     case 'TIMEOUT':
     case 'NETWORK':

@@ -22,7 +22,7 @@ import { FINALIZER } from './annotation-keys.ts'
 import type { Wanted } from './child.ts'
 import type { Consideration } from './considering.ts'
 import type { MassChange, MassGuard } from './mass-guard.ts'
-import { KIND_OF_ROLE, type OwnedChild, type Step } from './plan.ts'
+import { type Child, KIND_OF_ROLE, type OwnedChild, type Step } from './plan.ts'
 
 export interface ActDeps {
   readonly writer: Pick<Writer, 'apply' | 'delete'>
@@ -32,6 +32,9 @@ export interface ActDeps {
   readonly guard: MassGuard | undefined
   /** Retargets need the guard only while the configuration differs from the one that published last. */
   readonly isRetargetGuarded: boolean
+  /** Does the server serve the kind? Else its objects wait for the CRD. */
+  readonly isServed: (kind: Kind<Child>) => boolean
+  readonly onCertificateApplied: (result: 'success' | 'error') => void
   /** True when the Certificate was taken over by the rate queue. */
   readonly enqueue: (certificate: Certificate) => boolean
 }
@@ -46,6 +49,7 @@ export interface Outcome {
 
 /** An object the server refuses will be refused again; a change of the source or this time brings it back. */
 const REFUSED_RETRY_MS = 600_000
+const ABSENT_RETRY_MS = 5_000
 const HELD_RETRY_MS = 30_000
 
 export async function act(consideration: Consideration, deps: ActDeps): Promise<Outcome> {
@@ -98,14 +102,24 @@ class Run {
   }
 
   async apply({ wanted, isRetarget }: Extract<Step, { type: 'apply' }>): Promise<void> {
-    const { guard, isRetargetGuarded, writer, enqueue } = this.#deps
+    const { guard, isRetargetGuarded, writer, enqueue, isServed, onCertificateApplied } = this.#deps
     if (isRetarget && isRetargetGuarded && guard !== undefined) {
       if (!this.#isAllowed('retarget', guardKey('retarget', wanted.object, wanted.object.kind ?? ''))) return
     }
+    const kind = KIND_OF_ROLE[wanted.role]
+    if (!isServed(kind)) {
+      this.#findings.push(
+        warning('CRDNotInstalled', `${kind.kind}.${kind.group} is not installed; ${keyOf(wanted.object)} waits for it`),
+      )
+      this.#waitAtMost(ABSENT_RETRY_MS)
+      return
+    }
     if (wanted.role === 'certificate' && enqueue(wanted.object)) return
     try {
-      await writer.apply(KIND_OF_ROLE[wanted.role], wanted.object)
+      await writer.apply(kind, wanted.object)
+      if (wanted.role === 'certificate') onCertificateApplied('success')
     } catch (error) {
+      if (wanted.role === 'certificate') onCertificateApplied('error')
       this.#fail(wanted, error)
     }
   }

@@ -8,6 +8,7 @@ import {
   annotationsChanged,
   anyOf,
   type Change,
+  type Clock,
   type Context,
   labelsChanged,
   type Manager,
@@ -15,7 +16,6 @@ import {
   requeue,
   Service,
   specChanged,
-  systemClock,
 } from '@seamark/kube'
 import { type Immutable, keyOf, type Kind, type Obj, parseKey } from '@seamark/kube/object'
 import type { Certificate } from '../api/certificate.ts'
@@ -37,7 +37,10 @@ export interface PublishShell {
   readonly guard: MassGuard | undefined
   readonly isRetargetGuarded: () => boolean
   readonly enqueue: (certificate: Certificate) => boolean
+  readonly isServed: ActDeps['isServed']
+  readonly onCertificateApplied: ActDeps['onCertificateApplied']
   readonly metrics: ProductMetrics
+  readonly clock: Clock
   readonly told: Told
   /** False in observe mode: decide and count, write nothing. */
   readonly isWriting: boolean
@@ -72,7 +75,11 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
       builder.watches(Service, map, { when: isAddressChange, ...narrow })
     }
   }
-  if (kind === 'HTTPRoute') builder.watches(Gateway, (_, cache) => cache.list(token).map(keyOf), { optional: true })
+  if (kind === 'HTTPRoute')
+    builder.watches(Gateway, (_, cache) => cache.list(token).map(keyOf), {
+      optional: true,
+      ...informerOptions(Gateway, options),
+    } as never)
   if (options.arbitrateHosts) {
     for (const other of options.sources) {
       const map = (object: Immutable<Obj>): string[] => rivalsOf(considering, other, object, kind)
@@ -92,7 +99,7 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
 }
 
 async function reconcile(kind: SourceKind, token: Kind, context: Context, shell: PublishShell): Promise<Next> {
-  const considered = shell.considering.consider(kind, context.key, systemClock.monotonic())
+  const considered = shell.considering.consider(kind, context.key, shell.clock.monotonic())
   if (considered === undefined) return
   const { source, object, againAtMs } = considered
   const outcome = shell.isWriting ? await act(considered, actDeps(token, context, shell)) : { findings: [], errors: [] }
@@ -110,14 +117,27 @@ async function reconcile(kind: SourceKind, token: Kind, context: Context, shell:
         )
   const waits = [
     'afterMs' in outcome ? outcome.afterMs : undefined,
-    againAtMs === undefined ? undefined : againAtMs - systemClock.monotonic(),
+    againAtMs === undefined ? undefined : againAtMs - shell.clock.monotonic(),
   ]
   const waitMs = Math.min(...waits.map((wait) => wait ?? Number.POSITIVE_INFINITY))
   if (Number.isFinite(waitMs)) return requeue(Math.max(1, waitMs))
 }
 
-function actDeps(kind: Kind, context: Context, { guard, isRetargetGuarded, enqueue }: PublishShell): ActDeps {
-  return { writer: context, client: context.client, kind, guard, isRetargetGuarded: isRetargetGuarded(), enqueue }
+function actDeps(
+  kind: Kind,
+  context: Context,
+  { guard, isRetargetGuarded, enqueue, isServed, onCertificateApplied }: PublishShell,
+): ActDeps {
+  return {
+    writer: context,
+    client: context.client,
+    kind,
+    guard,
+    isRetargetGuarded: isRetargetGuarded(),
+    enqueue,
+    isServed,
+    onCertificateApplied,
+  }
 }
 
 async function tell(
@@ -130,7 +150,7 @@ async function tell(
   for (const { severity, reason, message } of shell.told.news(ownerKey(source), findings))
     context.event(object, severity, reason, message)
   if (!shell.options.conditions || source.kind !== 'HTTPProxy') return
-  const status = conditionStatus(object, findings, systemClock.now())
+  const status = conditionStatus(object, findings, shell.clock.now())
   if (status === undefined) return
   // A condition is a courtesy: without the right to write it (contour-plus' role has none) everything else goes on.
   await context

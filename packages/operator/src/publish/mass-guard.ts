@@ -35,6 +35,8 @@ export interface MassGuard {
   /** Lets everything pass that is held now. Returns how many. */
   release(): number
   readonly held: number
+  /** Nothing is collected or held. */
+  readonly isIdle: boolean
 }
 
 type Entry = { readonly change: MassChange; state: 'collecting' | 'go' | 'held' }
@@ -93,6 +95,9 @@ export function createMassGuard(options: MassGuardOptions): MassGuard {
         released++
       }
       return released
+    },
+    get isIdle() {
+      return counted() === 0
     },
     get held() {
       return [...entries.values()].filter((entry) => entry.state === 'held').length

@@ -34,6 +34,8 @@ export type MarkerReading =
   | { readonly kind: 'unreadable'; readonly value: string }
 
 export const MARKER_TTL = 300
+/** Source of a set that was adopted by hand: the first source that wants it has it. */
+export const ADOPTED = 'adopted'
 const PREFIX = '_seamark-'
 const VERSION = 'v=seamark1'
 const WILDCARD_LABEL = '_any'

@@ -1,5 +1,6 @@
 /** Guards about who a set belongs to and whether its source is really gone (INV-1, INV-2, INV-4, INV-14). */
 import { setKey } from '../record-set.ts'
+import { ADOPTED } from '../marker.ts'
 import { findOtherCluster } from '../ownership.ts'
 import { type Guard, isReleased, type PlanGuard } from './list.ts'
 
@@ -32,7 +33,8 @@ export const confirmedGone: Guard = ({ change, isRemoval, desired, switchesType 
 export const handedOver: Guard = (candidate, input) => {
   const { desired, marker, change } = candidate
   if (desired === undefined || marker === undefined || marker.source === desired.source.uid) return undefined
-  if (candidate.effect === 'marker' || isReleased(candidate, input)) return undefined
+  // Adopted by hand: it belongs to no source yet.
+  if (candidate.effect === 'marker' || marker.source === ADOPTED || isReleased(candidate, input)) return undefined
   const { gone, present } = input.sources
   if (!gone.has(marker.source) && !present.has(marker.source)) {
     const why = `it was written for source ${marker.source}, and nobody confirmed that this one is gone`

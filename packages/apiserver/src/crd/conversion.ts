@@ -1,0 +1,57 @@
+/** Conversion webhooks: objects of a custom resource from one version to another, as ConversionReview v1. */
+import { randomUUID } from 'node:crypto'
+import { type ApiObject, asStrings, getPath, isRecord } from '../object-shape.ts'
+import type { Converter } from '../resource.ts'
+import { internal } from '../status.ts'
+import { postReview, readTarget, type ResolveService } from '../webhook-client.ts'
+
+const timeoutMs = 30_000
+
+/** Undefined when the definition converts by renaming alone. */
+export function readConverter(definition: ApiObject, resolveService: ResolveService): Converter | undefined {
+  const conversion = getPath(definition, 'spec', 'conversion')
+  if (getPath(conversion, 'strategy') !== 'Webhook') return undefined
+  const kind = String(getPath(definition, 'spec', 'names', 'kind'))
+  return {
+    async convert(objects, apiVersion) {
+      const foreign = objects.filter((object) => object.apiVersion !== apiVersion)
+      if (foreign.length === 0) return [...objects]
+      const converted = await ask(foreign, apiVersion)
+      const byObject = new Map(foreign.map((object, index) => [object, converted[index]]))
+      return objects.map((object) => byObject.get(object) ?? object)
+    },
+  }
+
+  async function ask(objects: readonly ApiObject[], apiVersion: string): Promise<ApiObject[]> {
+    const failed = (why: string): Error => internal(`conversion webhook for ${apiVersion}, Kind=${kind} failed: ${why}`)
+    const uid = randomUUID()
+    const versions = asStrings(getPath(conversion, 'webhook', 'conversionReviewVersions'))
+    if (!versions.includes('v1')) throw failed('conversionReviewVersions has no v1')
+    let response: unknown
+    try {
+      const target = readTarget(getPath(conversion, 'webhook', 'clientConfig'), resolveService)
+      const review = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', request: { uid, desiredAPIVersion: apiVersion, objects } }
+      response = (await postReview(target, review, timeoutMs))['response']
+    } catch (error) {
+      throw failed(error instanceof Error ? error.message : String(error))
+    }
+    if (getPath(response, 'uid') !== uid) throw failed(`expected response.uid=${uid}, got ${String(getPath(response, 'uid'))}`)
+    if (getPath(response, 'result', 'status') !== 'Success') throw failed(String(getPath(response, 'result', 'message') ?? 'no reason given'))
+    const converted = getPath(response, 'convertedObjects')
+    if (!Array.isArray(converted) || converted.length !== objects.length) throw failed(`expected ${objects.length} converted objects, got ${Array.isArray(converted) ? converted.length : 0}`)
+    return converted.map((object: unknown, index) => restore(object, objects[index] as ApiObject))
+  }
+
+  /** A webhook may change spec, status, labels and annotations, and nothing else of the metadata. */
+  function restore(converted: unknown, original: ApiObject): ApiObject {
+    if (!isRecord(converted) || !isRecord(converted['metadata'])) throw internal(`conversion webhook for ${kind} returned no object`)
+    const { labels, annotations } = converted['metadata'] as ApiObject['metadata']
+    const metadata = { ...original.metadata }
+    delete metadata.labels
+    delete metadata.annotations
+    return {
+      ...converted,
+      metadata: { ...metadata, ...(labels === undefined ? {} : { labels }), ...(annotations === undefined ? {} : { annotations }) },
+    }
+  }
+}

@@ -1,0 +1,53 @@
+/** Eviction and binding of pods: a delete, and the assignment of a node. */
+import { type Call, readWriteOptions } from './call.ts'
+import { decodeBody } from './decode.ts'
+import { deleteStored } from './delete-path.ts'
+import { type ApiResponse, jsonResponse } from './exchange.ts'
+import { builtinMediaTypes } from './negotiate.ts'
+import { getPath } from './object-shape.ts'
+import { badRequest, conflict } from './status.ts'
+import { updateObject } from './write-path.ts'
+
+const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }
+
+async function readBody(call: Call): Promise<unknown> {
+  const { body, headers } = call.request
+  try {
+    return (await decodeBody(body, headers['content-type'], builtinMediaTypes)).value
+  } catch (error) {
+    throw error instanceof SyntaxError ? badRequest(error.message) : error
+  }
+}
+
+export async function serveEviction(call: Call): Promise<ApiResponse> {
+  const eviction = await readBody(call)
+  const uid = getPath(eviction, 'deleteOptions', 'preconditions', 'uid')
+  const grace = getPath(eviction, 'deleteOptions', 'gracePeriodSeconds')
+  const { info } = call
+  await deleteStored(call, `${info.namespace}/${info.name}`, {
+    isDryRun: call.request.query.get('dryRun') === 'All',
+    propagationPolicy: undefined,
+    gracePeriodSeconds: typeof grace === 'number' ? grace : undefined,
+    uid: typeof uid === 'string' ? uid : undefined,
+    resourceVersion: undefined,
+  })
+  return jsonResponse(201, success)
+}
+
+export async function serveBinding(call: Call): Promise<ApiResponse> {
+  const binding = await readBody(call)
+  const node = getPath(binding, 'target', 'name')
+  if (typeof node !== 'string' || node === '') throw badRequest('binding has no target')
+  await updateObject(
+    call,
+    {
+      build(old) {
+        const present = getPath(old, 'spec', 'nodeName') ?? ''
+        if (present !== '') throw conflict(call.resource, call.info.name, `pod ${call.info.name} is already assigned to node ${JSON.stringify(present)}`)
+        return { ...old, spec: { ...(old['spec'] as object), nodeName: node } }
+      },
+    },
+    readWriteOptions(call, 'create'),
+  )
+  return jsonResponse(201, success)
+}

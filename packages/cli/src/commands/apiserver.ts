@@ -1,0 +1,100 @@
+/**
+ * `seamark apiserver`: the embedded Kubernetes API server on a port, with a kubeconfig for its administrator.
+ *
+ * HTTPS and RBAC as a real one; `ready ADDRESS` on stdout when it answers.
+ */
+import { writeFile } from 'node:fs/promises'
+import { createApiServer, newToken, writeKubeconfig } from '@seamark/apiserver'
+import { Command } from 'commander'
+import { CommandError, EXIT, type Io } from '../command.ts'
+
+interface Options {
+  listen: string
+  kubeconfig?: string
+  controllers: string
+  authorization: string
+  cluster: string[]
+}
+
+function parseListen(text: string): { host: string; port: number } {
+  const found = /^(?:\[([^\]]+)\]|([^:]*)):(\d{1,5})$/.exec(text)
+  const port = Number(found?.[3])
+  if (found === null || port > 65_535)
+    throw new CommandError(`--listen ${JSON.stringify(text)} is not HOST:PORT`, EXIT.usage)
+  return { host: found[1] ?? (found[2] === '' ? '0.0.0.0' : (found[2] as string)), port }
+}
+
+function parseSwitch(name: string, text: string): boolean {
+  if (text !== 'true' && text !== 'false')
+    throw new CommandError(`--${name} ${JSON.stringify(text)} is neither true nor false`, EXIT.usage)
+  return text === 'true'
+}
+
+/** A name that fits a path and a kubeconfig context. */
+function checkCluster(name: string): string {
+  if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) {
+    throw new CommandError(
+      `--cluster ${JSON.stringify(name)} is not a DNS label (lower-case letters, digits, '-')`,
+      EXIT.usage,
+    )
+  }
+  return name
+}
+
+async function run(io: Io, options: Options): Promise<void> {
+  const { host, port } = parseListen(options.listen)
+  const token = newToken()
+  if (!['RBAC', 'AlwaysAllow'].includes(options.authorization)) {
+    throw new CommandError(
+      `--authorization ${JSON.stringify(options.authorization)} is neither RBAC nor AlwaysAllow`,
+      EXIT.usage,
+    )
+  }
+  const server = createApiServer({
+    tokens: new Map([[token, { name: 'admin', groups: ['system:masters'] }]]),
+    anonymous: 'anonymous',
+    authorization: options.authorization as 'RBAC' | 'AlwaysAllow',
+    controllers: parseSwitch('controllers', options.controllers),
+    onError: (error) =>
+      io.stderr.write(`apiserver: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`),
+  })
+  for (const name of options.cluster) server.addCluster(checkCluster(name))
+  const front = await server.listen({ host, port, tls: 'self-signed' }).catch((error: unknown) => {
+    throw new CommandError(
+      `cannot listen on ${options.listen}: ${error instanceof Error ? error.message : String(error)}`,
+    )
+  })
+  try {
+    if (options.kubeconfig !== undefined) {
+      const text = writeKubeconfig({
+        server: front.url,
+        token,
+        clusters: options.cluster,
+        ...(front.caPem === undefined ? {} : { caPem: front.caPem }),
+      })
+      // The token is the administrator: nobody else may read it.
+      await writeFile(options.kubeconfig, text, { mode: 0o600 })
+    }
+    io.stdout.write(`ready ${front.url}\n`)
+    if (!io.signal.aborted)
+      await new Promise<void>((resolve) => io.signal.addEventListener('abort', () => resolve(), { once: true }))
+  } finally {
+    await server.close()
+  }
+}
+
+export function build(io: Io): Command {
+  return new Command()
+    .description('run an embedded Kubernetes API server (in memory; no kubelet, no scheduler)')
+    .option('--listen <host:port>', 'address to listen on; port 0 picks a free one', '127.0.0.1:6443')
+    .option('--kubeconfig <file>', 'write a kubeconfig with credentials of the administrator to this file')
+    .option('--controllers <bool>', 'garbage collection, namespace removal and default ServiceAccounts', 'true')
+    .option('--authorization <mode>', 'RBAC or AlwaysAllow', 'RBAC')
+    .option(
+      '--cluster <name>',
+      'a further logical cluster under /clusters/<name> (repeatable)',
+      (name: string, all: string[]) => [...all, name],
+      [],
+    )
+    .action(async (options: Options) => await run(io, options))
+}

@@ -1,0 +1,33 @@
+/** `seamark cleanup`: takes our finalizers away, and on request the objects we made, before publish is uninstalled. */
+import { cleanUp } from '@seamark/operator'
+import { Command } from 'commander'
+import type { Io } from '../command.ts'
+import { addKubeFlags, type KubeFlags, openCluster } from '../kube-flags.ts'
+
+interface Flags extends KubeFlags {
+  children?: boolean
+  dryRun?: boolean
+}
+
+export function build(io: Io): Command {
+  return addKubeFlags(new Command().description('remove finalizers, and on request children, before uninstalling'))
+    .option('--children', 'delete the DNSEndpoints, Certificates and delegations that were made as well')
+    .option('--dry-run', 'tell what would be removed')
+    .action(async (flags: Flags) => {
+      const cluster = await openCluster(io, flags)
+      const dryRun = flags.dryRun === true
+      try {
+        const report = await cleanUp(cluster.client, {
+          children: flags.children === true,
+          dryRun,
+          signal: io.signal,
+          onStep: (what) => io.stdout.write(`${dryRun ? 'would remove' : 'removing'} ${what}\n`),
+        })
+        io.stdout.write(
+          `${report.finalizers} finalizers, ${report.children} children ${dryRun ? 'would be removed' : 'removed'}\n`,
+        )
+      } finally {
+        await cluster.close()
+      }
+    })
+}

@@ -1,0 +1,104 @@
+/**
+ * `seamark contour-plus`: a drop-in for contour-plus 0.16.2. The same flags, variables, messages, lease, port and objects;
+ * `--dry-run` and `--shadow` show beforehand that nothing moves (docs/publish.md, "Moving from contour-plus").
+ */
+import { createLogger, systemClock } from '@seamark/kube'
+import { dryRun, type PublishOptions, readContourPlusFlags, runApp, shadow, summarize } from '@seamark/operator'
+import { Command } from 'commander'
+import { CommandError, EXIT, type Io } from '../command.ts'
+import { addContourPlusFlags, type BeyondFlags, logLevel, typedFlags, withBeyond } from '../contour-plus-flags.ts'
+import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../kube-flags.ts'
+import { printChanges, printDifference } from '../publish-output.ts'
+
+interface Flags extends KubeFlags, BeyondFlags {
+  dryRun?: boolean
+  shadow?: boolean
+  namespace?: string
+}
+
+const LEASE = 'contour-plus-leader'
+
+export function build(io: Io): Command {
+  const command = new Command().description(
+    'DNSEndpoints and Certificates for Contour; takes the flags of contour-plus',
+  )
+  addContourPlusFlags(command)
+  addKubeFlags(command)
+    .option('-n, --namespace <name>', 'namespace of the lease; else the one of the pod')
+    .option('--dry-run', 'print what would be written and exit: 0 nothing, 2 something')
+    .option('--shadow', 'write nothing; compare what contour-plus does with what we would do, until interrupted')
+  return command.action(async (flags: Flags) => {
+    const result = readContourPlusFlags(typedFlags(command), io.env)
+    if (!result.ok) throw new CommandError(result.message)
+    const { settings } = result
+    const options = withBeyond(settings.publish, flags)
+    if (flags.dryRun === true) await tellDryRun(io, flags, options)
+    else if (flags.shadow === true) await tellShadow(io, flags, options)
+    else await run(io, flags, options, settings.metricsAddress, settings.leaderElection)
+  })
+}
+
+async function run(io: Io, flags: Flags, publish: PublishOptions, metrics: string, isElected: boolean): Promise<void> {
+  const namespace = await ownNamespace(io, flags.namespace)
+  if (namespace === undefined && isElected) {
+    throw new CommandError(
+      'unable to find leader election namespace: not running in-cluster, please specify --namespace',
+    )
+  }
+  const log = createLogger({ level: logLevel(flags) })
+  const cluster = await openCluster(io, flags, { fieldManager: 'contour-plus', log })
+  try {
+    await runApp(
+      {
+        cluster,
+        publish,
+        log,
+        mode: 'enforce',
+        namespace: namespace ?? 'default',
+        isInitialTold: false,
+        ...(isElected && namespace !== undefined && { leader: { lease: LEASE, namespace } }),
+        ...(metrics !== '0' && metrics !== '' && { metrics }),
+      },
+      io.signal,
+    )
+  } finally {
+    await cluster.close()
+  }
+}
+
+async function tellDryRun(io: Io, flags: Flags, options: PublishOptions): Promise<void> {
+  const cluster = await openCluster(io, flags)
+  try {
+    const report = await dryRun(cluster, options, io.signal)
+    io.stdout.write(printChanges(report))
+    io.stdout.write(`${summarize(report, options)}\n`)
+    io.exit(report.changes.length === 0 ? EXIT.ok : EXIT.changes)
+  } finally {
+    await cluster.close()
+  }
+}
+
+async function tellShadow(io: Io, flags: Flags, options: PublishOptions): Promise<void> {
+  const cluster = await openCluster(io, flags)
+  const say = ({ changes, differences, initial }: { changes: number; differences: number; initial: number }): string =>
+    `${changes} changes, ${differences} differences (${initial} before the start)\n`
+  try {
+    const report = await shadow(
+      cluster,
+      options,
+      {
+        clock: systemClock,
+        onReady: (report) => io.stdout.write(`watching; ${say(report)}`),
+        onCompared: (differences, report) => {
+          for (const difference of differences) io.stdout.write(printDifference(difference))
+          io.stdout.write(say(report))
+        },
+      },
+      io.signal,
+    )
+    io.stdout.write(say(report))
+    io.exit(report.differences === 0 ? EXIT.ok : EXIT.changes)
+  } finally {
+    await cluster.close()
+  }
+}

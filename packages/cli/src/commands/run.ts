@@ -1,0 +1,53 @@
+/** `seamark run`: the unified manager, with the capabilities its configuration turns on. */
+import { createLogger } from '@seamark/kube'
+import { publishOptions, runApp, wildcardOptions } from '@seamark/operator'
+import { Command } from 'commander'
+import { CommandError, type Io } from '../command.ts'
+import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../kube-flags.ts'
+import { addSettingFlags, readConfig } from './config-view.ts'
+
+interface Flags extends KubeFlags {
+  config?: string
+  namespace?: string
+}
+
+export function build(io: Io): Command {
+  const command = addKubeFlags(new Command().description('run the manager'))
+    .option('--config <file>', 'ManagerConfiguration file [SEAMARK_CONFIG]')
+    .option('-n, --namespace <name>', 'namespace of the manager; else the one of the pod')
+  addSettingFlags(command)
+  return command.action(async (flags: Flags & Record<string, unknown>) => {
+    const { config } = await readConfig(io, flags)
+    const namespace = await ownNamespace(io, flags.namespace)
+    if (namespace === undefined)
+      throw new CommandError('the namespace of the manager is unknown outside a pod; name it with --namespace')
+    const log = createLogger({ level: config.logLevel })
+    const cluster = await openCluster(io, flags, { fieldManager: 'contour-plus', log })
+    const { leaderElection, metrics, probes, publish, wildcard, mode } = config
+    try {
+      await runApp(
+        {
+          cluster,
+          log,
+          mode,
+          namespace,
+          ...(publish.enabled && { publish: publishOptions(publish) }),
+          ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),
+          ...(leaderElection.enabled && {
+            leader: { lease: leaderElection.lease, namespace: leaderElection.namespace || namespace },
+          }),
+          ...(isOn(metrics.address) && { metrics: metrics.address }),
+          ...(isOn(probes.address) && { probes: probes.address }),
+          onReady: ({ probes: at }) => io.stdout.write(`ready ${at ?? ''}\n`),
+        },
+        io.signal,
+      )
+    } finally {
+      await cluster.close()
+    }
+  })
+}
+
+function isOn(address: string): boolean {
+  return address !== '' && address !== '0'
+}

@@ -1,0 +1,230 @@
+import { describe, expect, it } from 'vitest'
+import { initialReflection, step, type Effect, type Input, type Reflection } from './reflector-machine.ts'
+
+const context = { now: 1_000_000, random: 0, relistMs: 3_600_000 }
+const nothing = { known: 0, vanished: 0 }
+
+/** Plays inputs and returns what each led to: the state, and the effects in short. */
+function play(inputs: readonly Input[], from: Reflection = initialReflection, now = context.now) {
+  let reflection = from
+  const log: string[] = []
+  for (const input of inputs) {
+    const { next, effects } = step(reflection, input, { ...context, now })
+    reflection = next
+    log.push(...effects.map(short))
+  }
+  return { reflection, log }
+}
+
+function short(effect: Effect): string {
+  switch (effect.do) {
+    case 'advance':
+    case 'commit':
+    case 'open-watch':
+      return `${effect.do} ${effect.version}`
+    case 'read-page':
+      return `read-page${effect.continueToken === undefined ? '' : ` ${effect.continueToken}`}${effect.isUnpaged ? ' unpaged' : ''}`
+    case 'wait':
+      return `wait ${effect.ms}`
+    case 'stage':
+    case 'hand-over':
+    case 'discard':
+    case 'clear':
+    case 'open-stream':
+    case 'probe':
+      return effect.do
+  }
+}
+
+const start: Input = { type: 'start' }
+const object = (version: string): Input => ({ type: 'object', version })
+const endMark = (version: string, vanishing = nothing): Input => ({
+  type: 'bookmark',
+  version,
+  isInitialEnd: true,
+  vanishing,
+})
+const mark = (version: string): Input => ({ type: 'bookmark', version, isInitialEnd: false, vanishing: nothing })
+const page = (version: string, continueToken?: string, vanishing = nothing): Input => ({
+  type: 'page',
+  version,
+  continueToken,
+  vanishing,
+})
+const failed = (failure: Extract<Input, { type: 'failed' }>['failure'], retryAfterMs?: number): Input => ({
+  type: 'failed',
+  failure,
+  retryAfterMs,
+})
+const waited: Input = { type: 'waited' }
+const live = () => play([start, endMark('100')]).reflection
+
+describe('the initial sync', () => {
+  it('streams, and goes on watching the same stream from the end bookmark', () => {
+    const { reflection, log } = play([start, object('7'), object('3'), mark('50'), endMark('60'), object('61')])
+    expect(log).toEqual(['open-stream', 'stage', 'stage', 'commit 60', 'hand-over'])
+    expect([reflection.state.at, reflection.version]).toEqual(['watch', '61'])
+  })
+
+  it('never advances the version on synthetic events', () => {
+    expect(play([start, object('700'), mark('50')]).reflection.version).toBeUndefined()
+  })
+
+  it.each([['unsupported' as const], ['denied' as const], ['too-large' as const], ['expired' as const]])(
+    'falls back to a list at once when the stream is %s',
+    (failure) => {
+      const { log } = play([start, object('1'), failed(failure), object('1'), page('9')])
+      expect(log).toEqual(['open-stream', 'stage', 'discard', 'read-page', 'stage', 'commit 9', 'open-watch 9'])
+    },
+  )
+
+  it('falls back to a list, for good, when no end bookmark comes', () => {
+    const { reflection, log } = play([start, object('1'), { type: 'stalled' }, page('9'), failed('expired')])
+    expect(log).toEqual(['open-stream', 'stage', 'discard', 'read-page', 'commit 9', 'open-watch 9', 'read-page'])
+    expect(reflection.canStream).toBe(false)
+  })
+
+  it('tries the stream again after trouble on the line, and a list when that goes on', () => {
+    const { log } = play([start, failed('broken'), waited, failed('busy'), waited, failed('busy'), waited])
+    expect(log.filter((entry) => !entry.startsWith('wait'))).toEqual([
+      'open-stream',
+      'discard',
+      'open-stream',
+      'discard',
+      'open-stream',
+      'discard',
+      'read-page',
+    ])
+  })
+
+  it('reads all pages, commits only behind the last, and joins the watch at the list version', () => {
+    const { log } = play([start, failed('unsupported'), object('1'), page('9', 'two'), object('2'), page('9')])
+    expect(log.slice(2)).toEqual(['read-page', 'stage', 'read-page two', 'stage', 'commit 9', 'open-watch 9'])
+  })
+
+  it('commits nothing of a list that failed half-way', () => {
+    const { log } = play([start, failed('unsupported'), object('1'), page('9', 'two'), failed('broken'), waited])
+    expect(log.some((entry) => entry.startsWith('commit'))).toBe(false)
+    expect(log.slice(-3)).toEqual(['discard', 'wait 400', 'read-page'])
+  })
+
+  it('reads in one piece when the continue token has expired', () => {
+    const { log } = play([start, failed('unsupported'), page('9', 'two'), failed('expired'), page('20')])
+    expect(log.slice(3)).toEqual(['read-page two', 'discard', 'read-page unpaged', 'commit 20', 'open-watch 20'])
+  })
+})
+
+describe('a set that would remove much', () => {
+  it('is read a second time before anything is removed', () => {
+    const { reflection, log } = play([{ type: 'ended' }, endMark('200', { known: 100, vanished: 40 })], {
+      ...live(),
+      state: { at: 'stream' },
+    })
+    expect(log.slice(-2)).toEqual(['discard', 'read-page'])
+    expect(
+      play([page('201', undefined, { known: 100, vanished: 40 })], {
+        ...reflection,
+        state: { at: 'list', isUnpaged: false },
+      }).log,
+    ).toEqual(['commit 201', 'open-watch 201'])
+  })
+
+  it('is taken at once when it removes little', () => {
+    const stream: Reflection = { ...live(), state: { at: 'stream' } }
+    expect(play([endMark('200', { known: 100, vanished: 30 })], stream).log).toEqual(['commit 200'])
+    expect(play([endMark('200', { known: 4, vanished: 4 })], stream).log).toEqual(['commit 200'])
+  })
+})
+
+describe('a watch', () => {
+  it('resumes from the last version after it ended, was reset, or the server was busy', () => {
+    const watching = play([object('101'), mark('120')], live()).reflection
+    expect(play([{ type: 'ended' }], watching).log).toEqual(['open-watch 120'])
+    expect(play([failed('broken'), waited], watching).log).toEqual(['wait 400', 'open-watch 120'])
+    expect(play([failed('busy'), waited], watching).log).toEqual(['wait 400', 'open-watch 120'])
+  })
+
+  it('lists again when its version is too old, or the server is behind it', () => {
+    expect(play([failed('expired')], live()).log).toEqual(['open-stream'])
+    expect(play([failed('too-large')], live()).log).toEqual(['open-stream'])
+    const storm = play([failed('expired'), endMark('1'), failed('expired')], live())
+    expect(storm.log).toEqual(['open-stream', 'commit 1', 'wait 800'])
+  })
+
+  it('that is denied after a good list is replaced by listing, without spinning', () => {
+    const { log } = play([start, failed('denied'), page('9'), failed('denied'), waited, page('10'), failed('denied')])
+    expect(log).toEqual([
+      'open-stream',
+      'discard',
+      'read-page',
+      'commit 9',
+      'open-watch 9',
+      'wait 400',
+      'read-page',
+      'commit 10',
+      'open-watch 10',
+      'wait 800',
+    ])
+  })
+
+  it('that ends at once without an event is a failure', () => {
+    expect(play([{ type: 'ended' }], live()).log).toEqual(['wait 400'])
+    expect(play([{ type: 'ended' }], live(), context.now + 1000).log).toEqual(['open-watch 100'])
+  })
+
+  it('gives way to a complete sync when that is due', () => {
+    expect(play([{ type: 'ended' }], live(), context.now + 3_600_000).log).toEqual(['open-stream'])
+  })
+})
+
+describe('waiting', () => {
+  it('doubles to half a minute, with jitter, and never gives up', () => {
+    let reflection = live()
+    const waits: number[] = []
+    for (let round = 0; round < 50; round++) {
+      const { next, effects } = step(reflection, failed('broken'), { ...context, random: round % 2 === 0 ? 0 : 0.999 })
+      for (const effect of effects) if (effect.do === 'wait') waits.push(Math.round(effect.ms))
+      reflection = step(next, waited, context).next
+    }
+    expect(waits.slice(0, 4)).toEqual([400, 1599, 1600, 6397])
+    expect(Math.max(...waits)).toBeLessThanOrEqual(30_000)
+    expect(Math.min(...waits.slice(10))).toBeGreaterThanOrEqual(15_000)
+    expect(waits).toHaveLength(50)
+  })
+
+  it('obeys Retry-After', () => {
+    expect(play([failed('busy', 7000)], live()).log).toEqual(['wait 7000'])
+  })
+
+  it('is short again after two healthy minutes', () => {
+    const tired = { ...live(), failures: 6 }
+    expect(play([failed('broken')], tired).log).toEqual(['wait 15000'])
+    expect(play([failed('broken')], tired, context.now + 120_000).log).toEqual(['wait 400'])
+  })
+})
+
+describe('a kind that is not served', () => {
+  it('is empty only when discovery says so', () => {
+    expect(play([failed('absent'), { type: 'probed', isServed: false }], live()).log).toEqual([
+      'probe',
+      'clear',
+      'wait 250',
+    ])
+    expect(play([failed('absent'), { type: 'probed', isServed: true }, waited], live()).log).toEqual([
+      'probe',
+      'wait 400',
+      'open-stream',
+    ])
+    expect(play([failed('absent'), failed('busy'), waited], live()).log).toEqual(['probe', 'wait 400', 'probe'])
+  })
+
+  it('is asked for less and less often, at once when something hints at it, and synced when it comes', () => {
+    const absent = play([start, failed('absent'), { type: 'probed', isServed: false }]).reflection
+    const no: Input = { type: 'probed', isServed: false }
+    const polls = play(Array.from({ length: 12 }, () => [waited, no]).flat(), absent)
+    expect(polls.log.filter((entry) => entry.startsWith('wait')).slice(-2)).toEqual(['wait 30000', 'wait 30000'])
+    expect(polls.log).not.toContain('clear')
+    const hinted = play([{ type: 'kicked' }, no, waited, { type: 'probed', isServed: true }], polls.reflection)
+    expect(hinted.log).toEqual(['probe', 'wait 250', 'probe', 'open-stream'])
+  })
+})

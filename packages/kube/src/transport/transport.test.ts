@@ -1,0 +1,358 @@
+import { constants } from 'node:http2'
+import { afterEach, describe, expect, it } from 'vitest'
+import { systemClock, type Clock } from '../clock.ts'
+import type { ClusterConfig } from '../cluster-config.ts'
+import { refreshingCredentials, staticCredentials } from '../credentials.ts'
+import { fakeClock, startPeer, startRelay, type Peer, type PeerExchange, type PeerOptions } from '../testing/index.ts'
+import { createTransport } from './connect.ts'
+import type { Exchange, Transport } from './transport.ts'
+
+const cleanups: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
+})
+
+async function peerWith(script: PeerOptions['script'], options: Partial<PeerOptions> = {}): Promise<Peer> {
+  const peer = await startPeer({ script, ...options })
+  cleanups.push(peer.close)
+  return peer
+}
+
+function transportTo(peer: Peer, given: Partial<ClusterConfig> & { clock?: Clock } = {}): Transport {
+  const { clock = systemClock, ...config } = given
+  const transport = createTransport(
+    {
+      name: 'peer',
+      server: peer.url,
+      namespace: 'default',
+      credentials: staticCredentials({}, { ca: peer.caPem }),
+      ...config,
+    },
+    clock,
+  )
+  cleanups.push(async () => await transport.close())
+  return transport
+}
+
+const get = (path = '/', more: Partial<Exchange> = {}): Exchange => ({
+  method: 'GET',
+  path,
+  headers: {},
+  lane: 'request',
+  deadlineMs: 10_000,
+  maxBodyBytes: 2 ** 20,
+  ...more,
+})
+
+const post = (more: Partial<Exchange> = {}): Exchange => get('/', { method: 'POST', body: '{}', ...more })
+
+async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+describe.each([
+  { protocol: 'h2' as const, secure: true },
+  { protocol: 'h1' as const, secure: true },
+  { protocol: 'h1' as const, secure: false },
+])('a transport to $protocol, secure $secure', ({ protocol, secure }) => {
+  it('carries method, path, headers and body both ways', async () => {
+    const peer = await peerWith(
+      async (exchange) =>
+        exchange.reply(201, { got: await exchange.body(), header: exchange.headers['x-one'] }, { 'x-two': 'b' }),
+      { protocol, secure },
+    )
+    const answer = await transportTo(peer).send(post({ path: '/a?b=c', headers: { 'x-one': 'a' }, body: '{"ü":1}' }))
+    expect(answer.status).toBe(201)
+    expect(answer.headers['x-two']).toBe('b')
+    expect(JSON.parse(answer.body.toString())).toEqual({ got: '{"ü":1}', header: 'a' })
+    expect(peer.requests).toEqual(['POST /a?b=c'])
+  })
+
+  it('ends a request at its deadline', async () => {
+    const peer = await peerWith(() => undefined, { protocol, secure })
+    await expect(transportTo(peer).send(get('/', { deadlineMs: 100 }))).rejects.toMatchObject({ code: 'DEADLINE' })
+  })
+
+  it('ends a request when the caller aborts', async () => {
+    const controller = new AbortController()
+    const peer = await peerWith(() => controller.abort(), { protocol, secure })
+    await expect(transportTo(peer).send(get('/', { signal: controller.signal }))).rejects.toMatchObject({
+      code: 'ABORTED',
+    })
+  })
+
+  it('reads no more of a body than allowed', async () => {
+    const peer = await peerWith((exchange) => exchange.reply(200, 'x'.repeat(100_000)), { protocol, secure })
+    await expect(transportTo(peer).send(get('/', { maxBodyBytes: 1000 }))).rejects.toMatchObject({
+      code: 'BODY_TOO_LARGE',
+    })
+  })
+
+  it('reports a broken answer as a reset that may have been processed', async () => {
+    const peer = await peerWith(
+      (exchange) => {
+        exchange.write('half')
+        exchange.reset()
+      },
+      { protocol, secure },
+    )
+    await expect(transportTo(peer).send(post())).rejects.toMatchObject({ code: 'RESET', unprocessed: false })
+  })
+
+  it('reports a server that is not there as certainly unprocessed', async () => {
+    const peer = await peerWith(() => undefined, { protocol, secure })
+    await peer.close()
+    await expect(transportTo(peer).send(post())).rejects.toMatchObject({ code: 'CONNECT', unprocessed: true })
+  })
+
+  it('streams a body and tells a clean end from a cut', async () => {
+    const open: PeerExchange[] = []
+    const peer = await peerWith((exchange) => void open.push(exchange), { protocol, secure })
+    const transport = transportTo(peer)
+    const endings = await Promise.all(
+      ['clean', 'cut'].map(async (how, index) => {
+        const opening = transport.open(get(`/${how}`, { lane: 'watch' }))
+        await until(() => open.length > index)
+        const exchange = open.find(({ path }) => path === `/${how}`)
+        exchange?.start()
+        exchange?.write('first')
+        const { body, status } = await opening
+        const events: string[] = []
+        body.on('error', () => events.push('error'))
+        body.on('end', () => events.push('end'))
+        await new Promise<void>((resolve) => body.once('data', () => resolve()))
+        if (how === 'clean') exchange?.end()
+        else exchange?.reset()
+        await new Promise<void>((resolve) => body.once('close', () => resolve()))
+        return { status, isClean: events.includes('end') && !events.includes('error') }
+      }),
+    )
+    expect(endings).toEqual([
+      { status: 200, isClean: true },
+      { status: 200, isClean: false },
+    ])
+  })
+
+  it('closes every connection, and what is open then fails', async () => {
+    const peer = await peerWith(() => undefined, { protocol, secure })
+    const transport = transportTo(peer)
+    const pending = transport.send(get()).catch((error: unknown) => error)
+    await until(() => peer.requests.length === 1)
+    await transport.close()
+    expect(await pending).toBeInstanceOf(Error)
+    await until(() => peer.openConnections === 0)
+    expect(peer.openConnections).toBe(0)
+  })
+})
+
+describe('HTTP/2 sessions', () => {
+  it('use one connection for many requests', async () => {
+    const peer = await peerWith((exchange) => exchange.reply(200, 'ok'))
+    const transport = transportTo(peer)
+    await Promise.all(Array.from({ length: 80 }, async () => await transport.send(get())))
+    expect(peer.connections).toBe(1)
+  })
+
+  it('never exceed the stream limit of a peer less a reserve, and open another connection instead', async () => {
+    const open = new Map<number, number>()
+    let most = 0
+    const waiting: PeerExchange[] = []
+    const peer = await peerWith(
+      (exchange) => {
+        const streams = (open.get(exchange.connection) ?? 0) + 1
+        open.set(exchange.connection, streams)
+        most = Math.max(most, streams)
+        waiting.push(exchange)
+      },
+      { maxConcurrentStreams: 10 },
+    )
+    const transport = transportTo(peer)
+    const answers = Array.from({ length: 20 }, async () => await transport.send(get()))
+    await until(() => waiting.length === 20)
+    for (const exchange of waiting) exchange.reply(200, 'ok')
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200))
+    expect(most).toBe(9)
+    expect(peer.connections).toBe(3)
+  })
+
+  it('queue beyond their last connection and serve the queue as streams end', async () => {
+    const peer = await peerWith((exchange) => exchange.reply(200, 'ok'), { maxConcurrentStreams: 2 })
+    const transport = transportTo(peer)
+    const answers = await Promise.all(Array.from({ length: 50 }, async () => await transport.send(get())))
+    expect(answers).toHaveLength(50)
+    expect(peer.connections).toBeLessThanOrEqual(8)
+  })
+
+  it('keep watches, requests and the lease on connections of their own', async () => {
+    const byLane = new Map<string, Set<number>>()
+    const peer = await peerWith((exchange) => {
+      const lane = String(exchange.headers['x-lane'])
+      byLane.set(lane, (byLane.get(lane) ?? new Set()).add(exchange.connection))
+      if (lane === 'watch') exchange.start()
+      else exchange.reply(200, 'ok')
+    })
+    const transport = transportTo(peer)
+    const lanes = (lane: Exchange['lane']) => get('/', { lane, headers: { 'x-lane': lane } })
+    const streams = await Promise.all(Array.from({ length: 5 }, async () => await transport.open(lanes('watch'))))
+    await transport.send(lanes('request'))
+    await transport.send(lanes('lease'))
+    const all = [...byLane.values()].flatMap((connections) => [...connections])
+    expect(new Set(all).size).toBe(3)
+    for (const { cancel, body } of streams) {
+      body.on('error', () => undefined)
+      cancel()
+    }
+  })
+
+  it('renew a lease while a hundred watches fill their connections', async () => {
+    const peer = await peerWith(
+      (exchange) => {
+        if (exchange.url.searchParams.has('watch')) exchange.start()
+        else exchange.reply(200, 'renewed')
+      },
+      { maxConcurrentStreams: 100 },
+    )
+    const transport = transportTo(peer)
+    const watches = await Promise.all(
+      Array.from({ length: 120 }, async () => await transport.open(get('/?watch=1', { lane: 'watch' }))),
+    )
+    const renewed = await transport.send(get('/lease', { lane: 'lease', deadlineMs: 5000 }))
+    expect(renewed.body.toString()).toBe('renewed')
+    for (const { cancel, body } of watches) {
+      body.on('error', () => undefined)
+      cancel()
+    }
+  })
+
+  it('send even a create again when the peer certainly refused the stream', async () => {
+    const peer = await peerWith((exchange) => {
+      if (exchange.index === 0) exchange.reset(constants.NGHTTP2_REFUSED_STREAM)
+      else exchange.reply(201, 'made')
+    })
+    expect((await transportTo(peer).send(post())).status).toBe(201)
+    expect(peer.requests).toHaveLength(2)
+  })
+
+  it('never send a create again after another kind of reset', async () => {
+    const peer = await peerWith((exchange) => exchange.reset(constants.NGHTTP2_INTERNAL_ERROR))
+    await expect(transportTo(peer).send(post())).rejects.toMatchObject({ code: 'RESET' })
+    expect(peer.requests).toHaveLength(1)
+  })
+
+  it('go elsewhere after GOAWAY while open streams live on', async () => {
+    const held: PeerExchange[] = []
+    const peer = await peerWith((exchange) => {
+      if (exchange.path === '/watch') {
+        exchange.start()
+        held.push(exchange)
+        exchange.goaway()
+      } else exchange.reply(200, String(exchange.connection))
+    })
+    const transport = transportTo(peer)
+    const first = await transport.send(get('/one'))
+    const stream = await transport.open(get('/watch'))
+    const seen: string[] = []
+    stream.body.on('data', (chunk: Buffer) => seen.push(chunk.toString()))
+    await until(() => held.length === 1)
+    const second = await transport.send(get('/two'))
+    held[0]?.write('still here')
+    await until(() => seen.length === 1)
+    expect([first.body.toString(), second.body.toString(), seen[0]]).toEqual(['0', '1', 'still here'])
+    stream.body.on('error', () => undefined)
+    stream.cancel()
+  })
+
+  it('send requests again that a GOAWAY left unprocessed', async () => {
+    const peer = await peerWith((exchange) => {
+      // The first request of the first connection is processed; the peer never looked at the others.
+      if (exchange.connection > 0 || exchange.index === 0) exchange.reply(200, 'ok')
+      else if (exchange.index === 1) exchange.goaway(1)
+    })
+    const transport = transportTo(peer)
+    await transport.send(get('/warm'))
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, async () => await transport.send(post({ deadlineMs: 5000 }))),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+  })
+
+  it('drop a peer that went silent within 45 seconds', async () => {
+    const clock = fakeClock()
+    const peer = await peerWith((exchange) => exchange.start())
+    const relay = await startRelay(peer.port)
+    cleanups.push(relay.close)
+    const transport = transportTo(peer, { server: `https://127.0.0.1:${relay.port}`, clock })
+    const { body } = await transport.open(get('/?watch=1', { lane: 'watch', deadlineMs: 600_000 }))
+    let end: string | undefined
+    body.on('error', () => (end ??= 'error'))
+    body.on('close', () => (end ??= 'close'))
+    await clock.advance(30_000)
+    relay.freeze()
+    await clock.advance(30_000)
+    expect(end).toBeUndefined()
+    await clock.advance(15_000)
+    await until(() => end !== undefined)
+    expect(transport.stats.streams).toBe(0)
+  })
+
+  it('stay when the peer is quiet but answers pings', async () => {
+    const clock = fakeClock()
+    const peer = await peerWith((exchange) => exchange.start())
+    const transport = transportTo(peer, { clock })
+    const { body, cancel } = await transport.open(get('/?watch=1', { lane: 'watch', deadlineMs: 600_000 }))
+    let hasEnded = false
+    body.on('close', () => (hasEnded = true)).on('error', () => undefined)
+    for (let minute = 0; minute < 4; minute++) {
+      await clock.advance(30_000)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    expect(hasEnded).toBe(false)
+    cancel()
+  })
+
+  it('are replaced when the TLS material changes, and the old one drains', async () => {
+    const clock = fakeClock()
+    let common = 'one'
+    const peer = await peerWith((exchange) => exchange.reply(200, String(exchange.connection)), {
+      requestClientCertificate: true,
+    })
+    const credentials = refreshingCredentials(async () => {
+      const pair = await peer.issueClient(common)
+      return { headers: {}, tls: { ca: peer.caPem, cert: pair.certPem, key: pair.keyPem } }
+    }, clock)
+    await credentials.headers()
+    const transport = transportTo(peer, { credentials })
+    const before = await transport.send(get())
+    common = 'two'
+    credentials.invalidate()
+    await credentials.headers()
+    const after = await transport.send(get())
+    expect([before.body.toString(), after.body.toString()]).toEqual(['0', '1'])
+    await until(() => peer.openConnections <= 2)
+    expect(credentials.tls().version).toBe(2)
+  })
+
+  it('refuse a server whose certificate is from another authority', async () => {
+    const peer = await peerWith((exchange) => exchange.reply(200, 'ok'))
+    const transport = transportTo(peer, { credentials: staticCredentials({}, {}) })
+    await expect(transport.send(get())).rejects.toMatchObject({ code: 'CONNECT' })
+  })
+
+  it('verify the name that tls-server-name gives', async () => {
+    const peer = await peerWith((exchange) => exchange.reply(200, 'ok'))
+    const named = (serverName: string) =>
+      transportTo(peer, { credentials: staticCredentials({}, { ca: peer.caPem, serverName }) })
+    expect((await named('peer.test').send(get())).status).toBe(200)
+    await expect(named('other.test').send(get())).rejects.toMatchObject({ code: 'CONNECT' })
+  })
+
+  it('open no connection to an address that the guard refuses', async () => {
+    const peer = await peerWith((exchange) => exchange.reply(200, 'ok'))
+    const refuse = () => 'not here'
+    const byAddress = transportTo(peer, { guard: refuse })
+    await expect(byAddress.send(get())).rejects.toThrow('not here')
+    const byName = transportTo(peer, { guard: refuse, server: `https://localhost:${peer.port}` })
+    await expect(byName.send(get())).rejects.toThrow('not here')
+    expect(peer.connections).toBe(0)
+  })
+})

@@ -1,0 +1,119 @@
+/**
+ * Puts the authorities of our webhooks where the API server looks for them: webhook configurations and CRDs.
+ *
+ * Invariants: only `caBundle` fields change, each with a test of what it belongs to; an object that has the bundle already
+ * is not written; one that does not exist is nobody who calls us.
+ */
+import type { Client } from '../client.ts'
+import { CustomResourceDefinition, type WebhookClientConfig } from '../kinds.ts'
+import { kind, type Obj } from '../object.ts'
+
+export interface BundleTargets {
+  /** Names of CRDs whose conversion webhook is ours. */
+  crds?: readonly string[]
+  /** Names of MutatingWebhookConfigurations. */
+  mutating?: readonly string[]
+  /** Names of ValidatingWebhookConfigurations. */
+  validating?: readonly string[]
+}
+
+interface WebhookConfiguration extends Obj {
+  webhooks?: { name: string; clientConfig?: WebhookClientConfig }[]
+}
+
+const configuration = (name: string, plural: string) =>
+  kind<WebhookConfiguration>({
+    group: 'admissionregistration.k8s.io',
+    version: 'v1',
+    kind: name,
+    plural,
+    namespaced: false,
+  })
+const Mutating = configuration('MutatingWebhookConfiguration', 'mutatingwebhookconfigurations')
+const Validating = configuration('ValidatingWebhookConfiguration', 'validatingwebhookconfigurations')
+
+interface Place {
+  /** JSON pointers. */
+  readonly path: string
+  readonly test: { readonly path: string; readonly value: unknown }
+  readonly bundle: string
+}
+
+/** Every bundle in the targets that exist, decoded, is searched for this certificate. */
+export async function isInjected(
+  client: Client,
+  targets: BundleTargets,
+  certPem: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (const { places } of await readTargets(client, targets, signal)) {
+    if (!places.every(({ bundle }) => Buffer.from(bundle, 'base64').toString('utf8').includes(certPem))) return false
+  }
+  return true
+}
+
+/** Returns how many objects were written. */
+export async function injectBundle(
+  client: Client,
+  targets: BundleTargets,
+  bundlePem: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const wanted = Buffer.from(bundlePem).toString('base64')
+  let written = 0
+  for (const { patch, places } of await readTargets(client, targets, signal)) {
+    const stale = places.filter(({ bundle }) => bundle !== wanted)
+    if (stale.length === 0) continue
+    await patch(
+      stale.flatMap(({ path, test }) => [
+        { op: 'test', ...test },
+        { op: 'add', path: `${path}/caBundle`, value: wanted },
+      ]),
+    )
+    written++
+  }
+  return written
+}
+
+interface Target {
+  readonly places: readonly Place[]
+  readonly patch: (operations: unknown) => Promise<unknown>
+}
+
+async function readTargets(client: Client, targets: BundleTargets, signal: AbortSignal): Promise<Target[]> {
+  const found: Target[] = []
+  for (const name of targets.crds ?? []) {
+    const crd = await client.find(CustomResourceDefinition, name, { signal })
+    if (crd === undefined) continue
+    const patch = async (operations: unknown) =>
+      await client.patch(CustomResourceDefinition, name, 'json', operations, { signal })
+    found.push({ places: crdPlaces(crd), patch })
+  }
+  for (const [token, names] of [
+    [Mutating, targets.mutating ?? []] as const,
+    [Validating, targets.validating ?? []] as const,
+  ]) {
+    for (const name of names) {
+      const object = await client.find(token, name, { signal })
+      if (object === undefined) continue
+      const patch = async (operations: unknown) => await client.patch(token, name, 'json', operations, { signal })
+      found.push({ places: configurationPlaces(object), patch })
+    }
+  }
+  return found
+}
+
+function crdPlaces({ spec: { conversion } }: CustomResourceDefinition): Place[] {
+  const clientConfig = conversion?.webhook?.clientConfig
+  if (conversion?.strategy !== 'Webhook' || clientConfig === undefined) return []
+  const test = { path: '/spec/conversion/strategy', value: 'Webhook' }
+  return [{ path: '/spec/conversion/webhook/clientConfig', test, bundle: clientConfig.caBundle ?? '' }]
+}
+
+function configurationPlaces({ webhooks = [] }: WebhookConfiguration): Place[] {
+  return webhooks.map(({ name, clientConfig }, index) => ({
+    path: `/webhooks/${index}/clientConfig`,
+    test: { path: `/webhooks/${index}/name`, value: name },
+    bundle: clientConfig?.caBundle ?? '',
+  }))
+}

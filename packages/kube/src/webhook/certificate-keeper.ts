@@ -1,0 +1,144 @@
+/**
+ * Keeps the certificate of the webhook server: makes it, shares it between replicas in a Secret, renews it, and has the
+ * API server trust it.
+ *
+ * Flow: `start` reads the Secret; whoever finds none makes the first (a create, so one wins and the others read it) →
+ * every replica looks at the Secret every half minute and serves the leaf it finds → the leader alone rotates
+ * (rotation.ts) and injects the caBundle (ca-bundle.ts).
+ * Guarantees: a write to the Secret carries the resourceVersion it was decided on; a fault of the API server leaves the
+ * certificate in use as it is.
+ */
+import type { CertificatePair } from '../certificates.ts'
+import type { Client } from '../client.ts'
+import { sleep, type Clock } from '../clock.ts'
+import { AlreadyExists, Conflict, KubeError, messageOf } from '../errors.ts'
+import { Secret } from '../kinds.ts'
+import type { Logger } from '../log.ts'
+import type { Metrics } from '../metrics.ts'
+import { injectBundle, isInjected, type BundleTargets } from './ca-bundle.ts'
+import {
+  nextRotationStep,
+  rotationTimes,
+  stateFromData,
+  stateToData,
+  takeRotationStep,
+  type CertificateState,
+  type RotationTimes,
+} from './rotation.ts'
+
+export interface SelfIssuedOptions {
+  /** Name of the Secret; it holds the private key of the authority too. */
+  secret: string
+  namespace: string
+  /** What callers connect to: `SERVICE.NAMESPACE.svc`. */
+  dnsNames: readonly string[]
+  /** Who shall trust us. */
+  inject?: BundleTargets
+  times?: Partial<RotationTimes>
+}
+
+export interface KeeperDeps {
+  client: Client
+  clock: Clock
+  log: Logger
+  metrics: Metrics
+  isLeading: () => boolean
+}
+
+export interface CertificateKeeper {
+  /** The leaf to begin with. Tries until there is one, or the signal aborts (then it rejects). */
+  start(signal: AbortSignal): Promise<CertificatePair>
+  /** Reports every new leaf, until the signal aborts. Never rejects. */
+  run(signal: AbortSignal, onLeaf: (leaf: CertificatePair) => void): Promise<void>
+}
+
+const lookEveryMs = 30_000
+const firstRetryMs = 1_000
+
+export function createCertificateKeeper(options: SelfIssuedOptions, deps: KeeperDeps): CertificateKeeper {
+  const { client, clock, log, metrics, isLeading } = deps
+  const { dnsNames, inject = {} } = options
+  const times = { ...rotationTimes, ...options.times }
+  const key = `${options.namespace}/${options.secret}`
+  let current: string | undefined
+
+  async function read(
+    signal: AbortSignal,
+  ): Promise<{ secret: Secret | undefined; state: CertificateState | undefined }> {
+    const secret = await client.find(Secret, key, { signal })
+    return { secret, state: stateFromData(secret?.data) }
+  }
+
+  async function write(secret: Secret | undefined, state: CertificateState, signal: AbortSignal): Promise<void> {
+    const data = { ...secret?.data, ...stateToData(state) }
+    if (secret === undefined) {
+      const metadata = { name: options.secret, namespace: options.namespace }
+      await client.create(Secret, { metadata, type: 'kubernetes.io/tls', data }, { signal })
+    } else {
+      await client.update(Secret, { ...secret, data }, { signal })
+    }
+  }
+
+  /** One step of rotation at most; the next look takes the next. */
+  async function rotate(signal: AbortSignal): Promise<CertificateState> {
+    const { secret, state } = await read(signal)
+    const newest = state?.authorities[0]
+    const isTrusted = newest === undefined || (await isInjected(client, inject, newest, signal))
+    const facts = { state, dnsNames, isTrusted, nowMs: clock.now(), times }
+    const step = nextRotationStep(facts)
+    if (step === 'keep') return state as CertificateState
+    const next = await takeRotationStep(step, facts)
+    await write(secret, next, signal)
+    log.info({ secret: key, step }, 'webhook certificate rotated')
+    return next
+  }
+
+  async function injectAll(state: CertificateState, signal: AbortSignal): Promise<void> {
+    const written = await injectBundle(client, inject, state.authorities.join(''), signal)
+    if (written > 0) log.info({ objects: written }, 'caBundle injected')
+  }
+
+  function use({ leaf }: CertificateState): CertificatePair {
+    metrics.certificateRead(true)
+    current = leaf.certPem
+    return leaf
+  }
+
+  return {
+    async start(signal) {
+      for (let retryMs = firstRetryMs; ; retryMs = Math.min(retryMs * 2, lookEveryMs)) {
+        signal.throwIfAborted()
+        try {
+          const { state } = await read(signal)
+          const usable = state ?? (await rotate(signal))
+          await injectAll(usable, signal)
+          return use(usable)
+        } catch (error) {
+          // Another replica was first: its certificate is as good.
+          const isRace = error instanceof AlreadyExists || error instanceof Conflict
+          if (!isRace) {
+            metrics.certificateRead(false)
+            log.warn({ secret: key, error: messageOf(error), retryMs }, 'no webhook certificate yet')
+            await sleep(clock, retryMs, signal)
+          }
+        }
+      }
+    },
+    async run(signal, onLeaf) {
+      while (!signal.aborted) {
+        await sleep(clock, lookEveryMs, signal)
+        if (signal.aborted) return
+        try {
+          const state = isLeading() ? await rotate(signal) : (await read(signal)).state
+          if (state === undefined) throw new KubeError('CERTIFICATE', `secret ${key} holds no usable certificate`)
+          if (isLeading()) await injectAll(state, signal)
+          if (state.leaf.certPem !== current) onLeaf(use(state))
+        } catch (error) {
+          if (signal.aborted) return
+          metrics.certificateRead(false)
+          log.warn({ secret: key, error: messageOf(error) }, 'webhook certificate not checked; the one in use stays')
+        }
+      }
+    },
+  }
+}

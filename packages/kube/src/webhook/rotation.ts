@@ -1,0 +1,115 @@
+/**
+ * When to issue what: the life of a webhook's authority and serving certificate, as a pure decision.
+ *
+ * Flow of a new authority: (1) it joins the bundle, first of all, while the old leaf still serves; (2) once every caller
+ * trusts it (caBundle injected), the leaf is issued anew; (3) an hour later, when every replica has surely loaded that
+ * leaf, the old authority leaves the bundle. So at no moment does a replica serve what a caller does not trust.
+ */
+import { X509Certificate } from 'node:crypto'
+import { createAuthority, expiryOf, isPair, loadAuthority, splitBundle, type CertificatePair } from '../certificates.ts'
+
+export interface CertificateState {
+  /** Newest first; the first one signs. */
+  readonly authorities: readonly string[]
+  readonly authorityKey: string
+  readonly leaf: CertificatePair
+}
+
+export interface RotationTimes {
+  /** @default two years */
+  authorityMs: number
+  /** @default ninety days */
+  leafMs: number
+  /** How long replicas may take to load a new leaf. @default one hour */
+  overlapMs: number
+}
+
+const dayMs = 86_400_000
+export const rotationTimes: RotationTimes = { authorityMs: 730 * dayMs, leafMs: 90 * dayMs, overlapMs: 3_600_000 }
+
+/** Renewed when a third of the life is left. */
+const renewFraction = 1 / 3
+
+export type RotationStep = 'create' | 'addAuthority' | 'issueLeaf' | 'dropAuthorities' | 'keep'
+
+export interface RotationFacts {
+  state: CertificateState | undefined
+  dnsNames: readonly string[]
+  /** Every caller that exists trusts the newest authority. */
+  isTrusted: boolean
+  nowMs: number
+  times: RotationTimes
+}
+
+export function nextRotationStep({ state, dnsNames, isTrusted, nowMs, times }: RotationFacts): RotationStep {
+  const newest = state?.authorities[0]
+  if (state === undefined || newest === undefined) return 'create'
+  if (expiryOf(newest) <= nowMs) return 'create'
+  if (expiryOf(newest) - nowMs < times.authorityMs * renewFraction) return 'addAuthority'
+  const leaf = new X509Certificate(state.leaf.certPem)
+  const isCurrent = leaf.verify(new X509Certificate(newest).publicKey)
+  const isFresh = expiryOf(state.leaf.certPem) - nowMs >= times.leafMs * renewFraction
+  const hasNames = dnsNames.every((name) => leaf.checkHost(name) !== undefined)
+  if (!isCurrent || !isFresh || !hasNames) return isTrusted ? 'issueLeaf' : 'keep'
+  const isOld = nowMs - Date.parse(leaf.validFrom) >= times.overlapMs
+  return state.authorities.length > 1 && isOld ? 'dropAuthorities' : 'keep'
+}
+
+export async function takeRotationStep(
+  step: Exclude<RotationStep, 'keep'>,
+  { state, dnsNames, nowMs, times }: RotationFacts,
+): Promise<CertificateState> {
+  const now = () => nowMs
+  const newAuthority = async () => {
+    return await createAuthority({ commonName: 'webhook-ca', validForMs: times.authorityMs, now })
+  }
+  const [commonName = 'webhook'] = dnsNames
+  const leafRequest = {
+    commonName: commonName.slice(0, 64),
+    dnsNames,
+    usages: 'server',
+    validForMs: times.leafMs,
+  } as const
+  if (step === 'create' || state === undefined) {
+    const authority = await newAuthority()
+    return {
+      authorities: [authority.certPem],
+      authorityKey: authority.keyPem,
+      leaf: await authority.issue(leafRequest),
+    }
+  }
+  switch (step) {
+    case 'addAuthority': {
+      const authority = await newAuthority()
+      const valid = state.authorities.filter((certPem) => expiryOf(certPem) > nowMs)
+      return { ...state, authorities: [authority.certPem, ...valid], authorityKey: authority.keyPem }
+    }
+    case 'issueLeaf': {
+      const authority = await loadAuthority({ certPem: state.authorities[0] ?? '', keyPem: state.authorityKey }, now)
+      return { ...state, leaf: await authority.issue(leafRequest) }
+    }
+    case 'dropAuthorities':
+      return { ...state, authorities: state.authorities.slice(0, 1) }
+  }
+}
+
+/** In a Secret: `ca.crt` (the bundle), `ca.key`, and `tls.crt`, `tls.key` as in Secrets of type kubernetes.io/tls. */
+export function stateToData(state: CertificateState): Record<string, string> {
+  const texts = {
+    'ca.crt': state.authorities.join(''),
+    'ca.key': state.authorityKey,
+    'tls.crt': state.leaf.certPem,
+    'tls.key': state.leaf.keyPem,
+  }
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, Buffer.from(text).toString('base64')]))
+}
+
+/** Undefined when something is missing, not a certificate, or does not belong together: then all is made anew. */
+export function stateFromData(data: Readonly<Record<string, string>> | undefined): CertificateState | undefined {
+  const text = (name: string) => Buffer.from(data?.[name] ?? '', 'base64').toString('utf8')
+  const authorities = splitBundle(text('ca.crt'))
+  const authorityKey = text('ca.key')
+  const leaf = { certPem: text('tls.crt'), keyPem: text('tls.key') }
+  const isUsable = isPair({ certPem: authorities[0] ?? '', keyPem: authorityKey }) && isPair(leaf)
+  return isUsable ? { authorities, authorityKey, leaf } : undefined
+}

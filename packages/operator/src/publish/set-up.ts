@@ -1,0 +1,164 @@
+/**
+ * Puts publish together and into a manager: caches, controllers, the mass guard with its baseline, the certificate queue.
+ */
+import { type Client, type Clock, type Manager, sleep } from '@seamark/kube'
+import { Certificate } from '../api/certificate.ts'
+import type { ProductMetrics } from '../metrics.ts'
+import { FIELD_MANAGER } from './annotation-keys.ts'
+import { fingerprint, readBaseline, writeBaseline } from './baseline.ts'
+import { isSpecChanged } from './certificate-change.ts'
+import { type CertificateQueue, createCertificateQueue } from './certificate-queue.ts'
+import { findOwner } from './child.ts'
+import { type Considering, createConsidering } from './considering.ts'
+import { addPublishControllers, type PublishShell } from './controller.ts'
+import { watchReleases } from './host-release.ts'
+import { createMassGuard, type MassGuard } from './mass-guard.ts'
+import type { PublishOptions, SourceKind } from './options.ts'
+import { createTold } from './report.ts'
+import { sourceKindToken } from './source-reader.ts'
+import { informerOptions, watchForPublish } from './watches.ts'
+
+export interface PublishSetUp {
+  readonly options: PublishOptions
+  readonly metrics: ProductMetrics
+  /** Where the baseline lives. */
+  readonly namespace: string
+  readonly isWriting: boolean
+  /** Tell also what was already so at the start. */
+  readonly isInitialTold: boolean
+  readonly clock: Clock
+}
+
+const BASELINE_POLL_MS = 2_000
+
+export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
+  const { options, metrics, clock, isWriting } = setUp
+  const { informers } = manager.cluster
+  watchForPublish(informers, options)
+  const considering = createConsidering(informers, options)
+  const guard = options.prune
+    ? createMassGuard({ clock, countPublished: () => considering.countPublished() })
+    : undefined
+  if (guard !== undefined) metrics.held(() => guard.held)
+  const baseline = { isGuarded: options.prune }
+  const queue = options.certificateApply.perSecond > 0 ? addCertificateQueue(manager, considering, setUp) : undefined
+  const shell: PublishShell = {
+    options,
+    considering,
+    guard,
+    metrics,
+    isWriting,
+    clock,
+    told: createTold(setUp.isInitialTold),
+    isRetargetGuarded: () => baseline.isGuarded,
+    isServed: (kind) => informers.informer(kind, informerOptions(kind, options)).state !== 'absent',
+    enqueue: (certificate) => submitIfChanged(certificate, queue, manager),
+    onCertificateApplied: (result) => {
+      if (queue !== undefined) metrics.certificateApplied(false, result)
+    },
+  }
+  if (options.arbitrateHosts) {
+    for (const kind of options.sources) {
+      const token = sourceKindToken(kind)
+      if (kind !== 'Gateway')
+        watchReleases(informers.informer(token, informerOptions(token, options)), kind, considering, clock)
+    }
+  }
+  addPublishControllers(manager, shell)
+  if (guard !== undefined && isWriting) {
+    manager.add(
+      'publish-baseline',
+      async (signal, client) => await keepBaseline(client, guard, baseline, setUp, signal),
+      { leader: true },
+    )
+  }
+}
+
+function submitIfChanged(
+  certificate: Certificate,
+  queue: CertificateQueue | undefined,
+  { cluster: { informers } }: Manager,
+): boolean {
+  if (queue === undefined) return false
+  const key = `${certificate.metadata.namespace}/${certificate.metadata.name}`
+  const ownFields = informers.ownFields(Certificate, key, FIELD_MANAGER)
+  if (!isSpecChanged(certificate, informers.get(Certificate, key), ownFields)) return false
+  queue.submit(certificate)
+  return true
+}
+
+function addCertificateQueue(
+  manager: Manager,
+  considering: Considering,
+  { options, metrics, clock }: PublishSetUp,
+): CertificateQueue {
+  let send: Client['apply'] | undefined
+  const queue = createCertificateQueue(options.certificateApply, {
+    clock,
+    apply: async (certificate, signal) => {
+      if (send === undefined) throw new Error('the certificate queue sends only while its worker runs')
+      await send(Certificate, certificate, { fieldManager: FIELD_MANAGER, force: true, signal })
+    },
+    count: (result) => metrics.certificateApplied(true, result),
+    onFailure(failed, error) {
+      manager.log.warn(
+        { err: error, certificate: `${failed.metadata.namespace}/${failed.metadata.name}` },
+        'queued certificate was refused',
+      )
+      const wanted = findWanted(considering, failed, clock)
+      if (wanted !== undefined) queue.submit(wanted)
+    },
+  })
+  const run = async (signal: AbortSignal, client: Client): Promise<void> => {
+    send = client.apply
+    await queue.run(signal)
+  }
+  manager.add('certificate-apply', run, { leader: true })
+  return queue
+}
+
+/** The Certificate as its owner wants it by now; undefined when it wants none any more. */
+function findWanted(considering: Considering, failed: Certificate, clock: Clock): Certificate | undefined {
+  const [kind = '', namespace = '', name = ''] = findOwner(failed)?.split('/') ?? []
+  const steps = considering.consider(kind as SourceKind, `${namespace}/${name}`, clock.monotonic())?.plan.steps ?? []
+  for (const step of steps) {
+    if (step.type !== 'apply' || step.wanted.role !== 'certificate') continue
+    const { metadata } = step.wanted.object
+    if (metadata.namespace === failed.metadata.namespace && metadata.name === failed.metadata.name)
+      return step.wanted.object
+  }
+  return undefined
+}
+
+/** Until the configuration is known to be the one that published last, retargets are counted; see baseline.ts. */
+async function keepBaseline(
+  client: Client,
+  guard: MassGuard,
+  baseline: { isGuarded: boolean },
+  { options, namespace, clock }: PublishSetUp,
+  signal: AbortSignal,
+): Promise<void> {
+  const current = fingerprint(options)
+  const stored = await readBaseline(client, namespace, signal)
+  let { released } = stored
+  if (stored.fingerprint === current) baseline.isGuarded = false
+  let quiet = 0
+  while (!signal.aborted) {
+    await sleep(clock, BASELINE_POLL_MS, signal)
+    if (signal.aborted) return
+    if (guard.held > 0) {
+      const { release } = await readBaseline(client, namespace, signal)
+      if (release !== '' && release !== released) {
+        guard.release()
+        released = release
+        await writeBaseline(client, namespace, { fingerprint: stored.fingerprint ?? '', released }, signal)
+      }
+    }
+    quiet = guard.isIdle ? quiet + 1 : 0
+    // Two polls without a request: everything there is has been decided with this configuration.
+    if (baseline.isGuarded && quiet >= 2) {
+      baseline.isGuarded = false
+      await writeBaseline(client, namespace, { fingerprint: current, released }, signal)
+    }
+  }
+}

@@ -1,0 +1,24 @@
+/** Every scenario of publish-scenarios.ts, on the embedded API server and on a real one. */
+import { afterAll, afterEach, beforeAll, describe, it } from 'vitest'
+import { Bench } from './publish-bench.ts'
+import { scenarios } from './publish-scenarios.ts'
+import { crdsInUse, type World, worldKinds } from './publish-world.ts'
+
+describe.each(worldKinds)(`publish on $name, ${crdsInUse}`, ({ isMissing, start }) => {
+  let world: World
+  let bench: Bench
+
+  beforeAll(async () => {
+    if (isMissing) return
+    world = await start()
+    bench = await Bench.prepare(world)
+  })
+  afterEach(async () => {
+    if (isMissing) return
+    await bench.wipe()
+    await bench.restoreService()
+  })
+  afterAll(async () => await world?.[Symbol.asyncDispose]())
+
+  it.skipIf(isMissing).each(scenarios)('$title', async ({ run }) => await run(bench))
+})
