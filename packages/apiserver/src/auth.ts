@@ -27,6 +27,8 @@ function withAuthenticated(user: UserInfo): UserInfo {
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   return {
     authenticate(request) {
+      // As in a real server a certificate that is good wins over a token that is not.
+      if (request.identity !== undefined) return withAuthenticated(request.identity)
       const header = request.headers['authorization'] ?? ''
       if (header !== '') {
         const token = /^bearer (\S+)$/i.exec(header.trim())?.[1]
@@ -34,7 +36,6 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
         if (user === undefined) throw unauthorized()
         return withAuthenticated(user)
       }
-      if (request.identity !== undefined) return withAuthenticated(request.identity)
       if (options.anonymous === undefined) throw unauthorized()
       return options.anonymous
     },

@@ -18,16 +18,17 @@ import { Faults, LostAnswer } from './faults.ts'
 import { OpenApiRoutes } from './openapi-routes.ts'
 import { applyDefaults, patchObject } from './patch-path.ts'
 import { getObject, listObjects } from './read-path.ts'
+import type { ApiObject } from './object-shape.ts'
 import { Registry } from './registry.ts'
 import { readRequestInfo, type RequestInfo } from './request-info.ts'
 import { keyFor, type Resource } from './resource.ts'
-import { ApiError, badRequest, forbidden, internal, methodNotAllowed, unknownPath } from './status.ts'
+import { ApiError, badRequest, forbidden, internal, methodNotAllowed, notFound, unknownPath } from './status.ts'
 import { Store } from './store.ts'
 import { builtinStrategy } from './strategies/builtin-strategy.ts'
 import { serverVersion } from './version.ts'
 import { WatchHub } from './watch-hub.ts'
 import { watchObjects } from './watch-path.ts'
-import { createObject, updateObject } from './write-path.ts'
+import { createObject, ownFields, updateObject } from './write-path.ts'
 import { bootstrap, bootstrapService } from './bootstrap.ts'
 import { Webhooks } from './admission/webhooks.ts'
 import { readConverter } from './crd/conversion.ts'
@@ -159,7 +160,7 @@ export class Cluster implements Backend {
   async #answerResource(request: ApiRequest, info: RequestInfo, user: UserInfo): Promise<ApiResponse> {
     const resource = this.registry.find(info.group, info.version, info.resource)
     if (resource === undefined) {
-      if (info.group !== '' && !this.registry.hasGroupVersion(info.group, info.version)) return textResponse(404, '404 page not found\n')
+      if (!this.registry.isBuiltinGroup(info.group) && !this.registry.hasGroupVersion(info.group, info.version)) return textResponse(404, '404 page not found\n')
       throw unknownPath()
     }
     const call: Call = { backend: this, request, info, resource, user, warnings: [] }
@@ -175,7 +176,9 @@ export class Cluster implements Backend {
   async #dispatch(call: Call): Promise<ApiResponse> {
     const { info, resource } = call
     if (info.namespace !== '' && !resource.namespaced && resource.plural !== 'namespaces') throw unknownPath()
-    if (info.subresource !== '' && !resource.subresources.includes(info.subresource)) throw unknownPath()
+    if (info.subresource !== '' && !resource.subresources.includes(info.subresource)) {
+      throw resource.isCustom ? notFound(resource, info.name) : unknownPath()
+    }
     if (!isAllowed(resource, info) || call.request.method === 'HEAD') throw methodNotAllowed()
     const subresource = await this.#dispatchSubresource(call)
     if (subresource !== undefined) return subresource
@@ -223,7 +226,10 @@ export class Cluster implements Backend {
     const { body, headers } = call.request
     const object = await decodeObject(body, headers['content-type'], call.resource, options.fieldValidation, (text) => call.warnings.push(text))
     if (isReview(call.resource.group)) {
-      const answer = answerReview(call, { ...object, metadata: { ...object.metadata } }, this.#rbac, this.#authenticator)
+      const { status: _status, ...asked } = object
+      const managedFields = ownFields(call, options, asked as ApiObject, undefined)
+      const tracked = { ...asked, metadata: { ...object.metadata, ...(managedFields.length === 0 ? {} : { managedFields }) } } as ApiObject
+      const answer = answerReview(call, tracked, this.#rbac, this.#authenticator)
       return jsonResponse(201, answer, warningHeaders(call))
     }
     applyDefaults(call, object)

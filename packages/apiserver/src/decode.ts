@@ -5,6 +5,7 @@
  * Flow: bytes → value → kind check → type check (built-in kinds) → prune. Unknown and duplicate fields are errors, warnings
  * or silence as `fieldValidation` says. Custom resources are pruned here too, and typed by validation later.
  */
+import { DecodeError, normalizeBuiltin } from './builtin/normalize.ts'
 import { explainSyntaxError, findDuplicateFields, hasDuplicateFields } from './json-text.ts'
 import { bodyMediaType, builtinMediaTypes, customMediaTypes } from './negotiate.ts'
 import { type ApiObject, getOwn, getPath, isRecord, type Json } from './object-shape.ts'
@@ -137,12 +138,20 @@ export function checkObject(
   checkKind(resource, apiVersion, kind, String(getPath(value, 'metadata', 'name') ?? ''))
   const handled = (why: string): Error =>
     badRequest(`${resource.kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: ${why}`)
-  const typeProblem = explainTypes(value, resource)
+  const typeProblem = explainMetadataTypes(value, resource)
   if (typeProblem !== undefined) throw handled(typeProblem)
   value['apiVersion'] = resource.apiVersion
   value['kind'] = resource.kind
   if (!isRecord(value['metadata'])) value['metadata'] = {}
   const unknown = pruneObject(value, resource)
+  if (!resource.isCustom && resource.schema !== undefined) {
+    try {
+      normalizeBuiltin(resource.schema, value)
+      checkBytes(value, resource.schema)
+    } catch (error) {
+      throw error instanceof DecodeError ? handled(error.message) : error
+    }
+  }
   const complaints = [
     ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
     ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
@@ -208,20 +217,14 @@ export function pruneObject(value: Json, resource: Resource): string[] {
   return unknown
 }
 
-/** Go's complaint about the first value of a wrong type; metadata for all kinds, the rest for built-in ones. */
-function explainTypes(value: Json, resource: Resource): string | undefined {
+/** Go's complaint about the first value of a wrong type in the metadata. */
+function explainMetadataTypes(value: Json, resource: Resource): string | undefined {
   const metadata = value['metadata']
-  if (metadata !== undefined && metadata !== null && !isRecord(metadata)) {
+  if (metadata === undefined || metadata === null) return undefined
+  if (!isRecord(metadata)) {
     return `json: cannot unmarshal ${goType(metadata)} into Go struct field ${resource.kind}.metadata of type v1.ObjectMeta`
   }
-  const problem = metadata === undefined || metadata === null ? undefined : explainMetadata(metadata)
-  if (problem !== undefined || resource.isCustom || resource.schema === undefined) return problem
-  for (const [key, child] of Object.entries(resource.schema.properties ?? {})) {
-    if (key === 'metadata' || key === 'apiVersion' || key === 'kind') continue
-    const wrong = explainMismatch(value[key], child, `${resource.kind}.${key}`)
-    if (wrong !== undefined) return wrong
-  }
-  return undefined
+  return explainMetadata(metadata)
 }
 
 function explainMetadata(metadata: Json): string | undefined {
@@ -267,54 +270,15 @@ function mismatch(value: unknown, field: string, type: string): string {
   return `json: cannot unmarshal ${found} into Go struct field ${field} of type ${type}`
 }
 
-/** The Go type that a schema of a built-in kind stands for, as far as its message names it. */
-function goTypeOf(schema: Schema): string {
-  const { type } = schema
-  switch (type) {
-    case 'string':
-      return 'string'
-    case 'boolean':
-      return 'bool'
-    case 'integer':
-      return schema.format === 'int64' ? 'int64' : 'int32'
-    case 'number':
-      return 'float64'
-    case 'array':
-      return `[]${schema.items === undefined ? 'interface {}' : goTypeOf(schema.items)}`
-    case 'object':
-      return typeof schema.additionalProperties === 'object' ? `map[string]${goTypeOf(schema.additionalProperties)}` : 'struct'
-  }
-  return 'interface {}'
-}
-
-function explainMismatch(value: unknown, schema: Schema, field: string): string | undefined {
-  if (value === undefined || value === null || schema['x-kubernetes-int-or-string'] === true) return undefined
-  switch (schema.type) {
-    case undefined:
-      return undefined
-    case 'string':
-      if (schema.format === 'byte' && typeof value === 'string') return explainBase64(value)
-      // Quantities may be written as numbers.
-      return typeof value === 'string' || (schema.format === 'quantity' && typeof value === 'number')
-        ? undefined
-        : mismatch(value, field, 'string')
-    case 'boolean':
-      return typeof value === 'boolean' ? undefined : mismatch(value, field, 'bool')
-    case 'integer':
-      return Number.isInteger(value) ? undefined : mismatch(value, field, goTypeOf(schema))
-    case 'number':
-      return typeof value === 'number' ? undefined : mismatch(value, field, 'float64')
-    case 'array':
-      if (!Array.isArray(value)) return mismatch(value, field, goTypeOf(schema))
-      return first(value, (item) => (schema.items === undefined ? undefined : explainMismatch(item, schema.items, field)))
-    case 'object': {
-      if (!isRecord(value)) return mismatch(value, field, goTypeOf(schema))
-      const { additionalProperties, properties = {} } = schema
-      if (typeof additionalProperties === 'object') return first(Object.values(value), (item) => explainMismatch(item, additionalProperties, field))
-      return first(Object.keys(value), (key) => {
-        const child = Object.hasOwn(properties, key) ? properties[key] : undefined
-        return child === undefined ? undefined : explainMismatch(value[key], child, `${field}.${key}`)
-      })
+/** Fields that hold bytes are base64 on the wire (Secret.data, ConfigMap.binaryData). */
+function checkBytes(value: Json, schema: Schema): void {
+  for (const [key, property] of Object.entries(schema.properties ?? {})) {
+    const { additionalProperties } = property
+    if (typeof additionalProperties !== 'object' || additionalProperties.format !== 'byte') continue
+    const found = value[key]
+    for (const text of isRecord(found) ? Object.values(found) : []) {
+      const problem = typeof text === 'string' ? explainBase64(text) : undefined
+      if (problem !== undefined) throw new DecodeError(problem)
     }
   }
 }
@@ -325,12 +289,4 @@ function explainBase64(value: string): string | undefined {
   const bad = /[^A-Za-z0-9+/]/.exec(text.replace(/={1,2}$/, ''))
   if (bad !== null) return `illegal base64 data at input byte ${bad.index}`
   return text.length % 4 === 0 ? undefined : `illegal base64 data at input byte ${text.length - (text.length % 4)}`
-}
-
-function first<T>(items: readonly T[], explain: (item: T) => string | undefined): string | undefined {
-  for (const item of items) {
-    const found = explain(item)
-    if (found !== undefined) return found
-  }
-  return undefined
 }

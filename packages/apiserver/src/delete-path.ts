@@ -194,5 +194,5 @@ export async function deleteCollection(call: Call): Promise<ApiResponse> {
       if (resource.collection.get(stored.key) !== undefined) throw error
     }
   }
-  return await encodeList(view, removed, { resourceVersion: String(backend.store.revision) }, warningHeaders(call))
+  return await encodeList(view, removed, { ...(resource.isCustom ? { continue: '' } : {}), resourceVersion: String(backend.store.revision) }, warningHeaders(call))
 }

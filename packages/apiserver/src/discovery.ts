@@ -8,6 +8,7 @@ import { parseAccept } from './negotiate.ts'
 import type { Json } from './object-shape.ts'
 import type { GroupVersion, Registry } from './registry.ts'
 import type { Resource } from './resource.ts'
+import { unknownPath } from './status.ts'
 
 interface SubresourceKind {
   readonly kind: string
@@ -177,7 +178,10 @@ export class Discovery {
 
   #resources(group: string, version: string): ApiResponse {
     const found = this.#registry.groupVersions().find((one) => one.group === group && one.version === version)
-    if (found === undefined) return textResponse(404, '404 page not found\n')
+    if (found === undefined) {
+      if (this.#registry.isBuiltinGroup(group)) throw unknownPath()
+      return textResponse(404, '404 page not found\n')
+    }
     const groupVersion = group === '' ? version : `${group}/${version}`
     return jsonResponse(200, {
       kind: 'APIResourceList',

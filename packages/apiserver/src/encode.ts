@@ -127,7 +127,9 @@ export async function encodeList(
     return { kind: 'whole', status: 200, headers: { 'content-type': 'application/json', ...headers }, body }
   }
   const objects = await objectsIn(resource, items)
-  return await encodeValue(shapeList(view, objects, { ...metadata }), representation, 200, headers)
+  const { continue: token, ...others } = metadata
+  const shown = token === '' && representation.as !== undefined ? others : metadata
+  return await encodeValue(shapeList(view, objects, { ...shown }), representation, 200, headers)
 }
 
 function shapeList(view: View, objects: readonly ApiObject[], metadata: Json): Json {

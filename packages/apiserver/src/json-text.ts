@@ -10,7 +10,14 @@ import { isRecord } from './object-shape.ts'
 class GoSyntaxError extends Error {}
 
 const quoteCharacter = (character: string): string =>
-  character === "'" ? "'\\''" : character === '"' ? `'"'` : `'${JSON.stringify(character).slice(1, -1)}'`
+  character === "'" ? "'\\''" : character === '"' ? `'"'` : `'${goEscape(character)}'`
+
+/** Control characters are written out, as Go's %q does. */
+function goEscape(character: string): string {
+  const code = character.charCodeAt(0)
+  if (code < 0x20 || character === '\\') return JSON.stringify(character).slice(1, -1)
+  return code >= 0x7f && code < 0xa0 ? `\\u${code.toString(16).padStart(4, '0')}` : character
+}
 
 /** Walks JSON text as Go's scanner does. */
 class Scanner {

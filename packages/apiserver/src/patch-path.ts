@@ -11,7 +11,7 @@ import type { ApiResponse } from './exchange.ts'
 import { findDuplicateFields, hasDuplicateFields } from './json-text.ts'
 import { forbiddenValue, invalidValue, requiredValue } from './metadata.ts'
 import { bodyMediaType } from './negotiate.ts'
-import { type ApiObject, cloneJson, isRecord, type Json, withMetadata } from './object-shape.ts'
+import { type ApiObject, cloneJson, getPath, isRecord, type Json, withMetadata } from './object-shape.ts'
 import { applyJsonPatch } from './patch/json-patch.ts'
 import { applyMergePatch } from './patch/merge-patch.ts'
 import { PatchError } from './patch/patch-error.ts'
@@ -100,7 +100,7 @@ export async function patchObject(call: Call): Promise<ApiResponse> {
       build: (old) => {
         const patched = cloneJson(patch(old))
         if (!isRecord(patched)) throw unprocessable(rejected)
-        const next = decodePatched(call, patched, options)
+        const next = decodePatched(call, patched, options, media === strategicType ? request.body : undefined)
         return isUnconditional ? withMetadata(next, { resourceVersion: old.metadata.resourceVersion as string }) : next
       },
     },
@@ -114,8 +114,9 @@ function hasVersion(body: Buffer): boolean {
   return body.includes('resourceVersion')
 }
 
-function decodePatched(call: Call, patched: Json, options: WriteOptions): ApiObject {
-  const text = sortedText(patched)
+/** `strategic` is the text of a strategic merge patch: a real server then shows the patch, not the patched object. */
+function decodePatched(call: Call, patched: Json, options: WriteOptions, strategic: Buffer | undefined): ApiObject {
+  const text = strategic === undefined ? sortedText(patched) : goText(JSON.parse(strategic.toString()))
   try {
     const object = checkObject(patched, call.resource, options.fieldValidation, [], (message) => call.warnings.push(message))
     applyDefaults(call, object)
@@ -123,9 +124,24 @@ function decodePatched(call: Call, patched: Json, options: WriteOptions): ApiObj
   } catch (error) {
     if (!(error instanceof ApiError) || error.status.code !== 400 || call.resource.isCustom) throw error
     // A patched document that no longer decodes is the patch's fault, and is shown whole.
-    const why = error.message.replace(/^.* cannot be handled as a \w+: /, '')
+    const decoding = error.message.replace(/^.* cannot be handled as a \w+: /, '')
+    const why = strategic === undefined ? decoding : decoding.replace(/^json: cannot unmarshal (\w+) into Go struct field \S+ of type (\S+)$/, restoreText)
     throw invalid({ group: '', kind: '' }, '', [invalidValue('patch', text, why)])
   }
+}
+
+/** Go's %v of a decoded JSON value: `map[a:1 b:[x y]]`. */
+function goText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(goText).join(' ')}]`
+  if (isRecord(value)) return `map[${Object.keys(value).sort().map((key) => `${key}:${goText(value[key])}`).join(' ')}]`
+  return value === null ? '<nil>' : String(value)
+}
+
+/** The complaint of the converter that strategic merge patches go through. */
+function restoreText(_whole: string, found: string, wanted: string): string {
+  const from = { number: 'int64', object: 'map', array: 'slice' }[found] ?? found
+  const to = wanted.startsWith('map') ? 'map' : wanted.startsWith('[]') ? 'slice' : wanted
+  return `cannot restore ${to} from ${from}`
 }
 
 function sortedText(value: Json): string {
@@ -144,13 +160,14 @@ async function readIntent(call: Call, options: WriteOptions): Promise<ApiObject>
   try {
     value = await parseYaml(text)
   } catch (error) {
-    throw badRequest(`error decoding YAML: ${error instanceof Error ? error.message : String(error)}`)
+    throw badRequest(`error decoding YAML: error converting YAML to JSON: ${error instanceof Error ? error.message : String(error)}`)
   }
   if (!isRecord(value)) throw badRequest('error decoding YAML: error converting YAML to JSON')
   const duplicates = text.startsWith('{') && hasDuplicateFields(text, value) ? findDuplicateFields(text) : []
   if (value['apiVersion'] !== resource.apiVersion || value['kind'] !== resource.kind) {
     throw badRequest(`invalid object type: ${typeName(value)}`)
   }
+  if (Array.isArray(getPath(value, 'metadata', 'managedFields'))) throw badRequest('metadata.managedFields must be nil')
   const copy = cloneJson(value)
   const undeclared = pruneObject(cloneJson(value), resource)
   if (undeclared.length > 0) {
@@ -159,12 +176,12 @@ async function readIntent(call: Call, options: WriteOptions): Promise<ApiObject>
     const { namespace = '', name: given = '' } = (copy['metadata'] ?? {}) as ApiObject['metadata']
     throw unclassified(`failed to create typed patch object (${namespace}/${given}; ${typeName(value)}): ${why}`)
   }
-  const intent = checkObject(copy, resource, options.fieldValidation, duplicates, (message) => call.warnings.push(message))
+  // Checked like any object, but applied as it came: what is empty in it is owned too.
+  checkObject(cloneJson(value), resource, options.fieldValidation, duplicates, (message) => call.warnings.push(message))
+  if (!isRecord(copy['metadata'])) copy['metadata'] = {}
+  const intent = copy as ApiObject
   const name = intent.metadata.name ?? info.name
   if (name !== info.name) throw badRequest(`the name of the object (${name}) does not match the name on the URL (${info.name})`)
-  if (intent.metadata.managedFields !== undefined && intent.metadata.managedFields.length > 0) {
-    throw badRequest('metadata.managedFields must be nil')
-  }
   return withMetadata(intent, { name, ...(resource.namespaced ? { namespace: intent.metadata.namespace ?? info.namespace } : {}) })
 }
 

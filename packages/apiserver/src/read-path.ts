@@ -146,10 +146,11 @@ function writeToken(token: ContinueToken): string {
 }
 
 function readToken(text: string): ContinueToken {
-  const json = Buffer.from(text, 'base64url').toString()
-  const problem = explainSyntaxError(json)
+  const bytes = Buffer.from(text, 'base64url')
+  // Go complains about single bytes.
+  const problem = explainSyntaxError(bytes.toString('latin1'))
   if (problem !== undefined) throw badRequest(`invalid continue token: continue key is not valid: ${problem}`)
-  const token = JSON.parse(json) as unknown
+  const token = JSON.parse(bytes.toString()) as unknown
   if (!isRecord(token) || token['v'] !== 'meta.k8s.io/v1') {
     throw badRequest('invalid continue token: continue key is not valid: server does not recognize this encoded version ""')
   }
@@ -198,7 +199,7 @@ export async function listObjects(call: Call): Promise<ApiResponse> {
   const root = resource.namespaced && info.namespace !== '' ? `${info.namespace}/` : ''
   const hasSelector = !labels.isEmpty || !fields.isEmpty
   // A list at "0" comes from the cache of a real server, which does not page.
-  const limit = options.resourceVersion === '0' && options.continueToken === '' ? 0 : options.limit
+  const limit = options.resourceVersion === '0' ? 0 : options.limit
   const page = backend.faults.shortenList(
     call,
     resource.collection.range({
@@ -213,7 +214,7 @@ export async function listObjects(call: Call): Promise<ApiResponse> {
   )
   const metadata = {
     resourceVersion: String(revision),
-    ...(page.lastKey === undefined ? {} : { continue: writeToken({ revision, after: page.lastKey.slice(root.length) }) }),
+    ...(page.lastKey === undefined ? (resource.isCustom ? { continue: '' } : {}) : { continue: writeToken({ revision, after: page.lastKey.slice(root.length) }) }),
     ...(page.lastKey === undefined || hasSelector ? {} : { remainingItemCount: page.remaining }),
   }
   return await encodeList(view, page.items, metadata, warningHeaders(call))

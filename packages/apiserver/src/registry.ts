@@ -146,6 +146,10 @@ export class Registry {
     return undefined
   }
 
+  isBuiltinGroup(group: string): boolean {
+    return [...this.#builtin.keys()].some((id) => id.slice(0, id.indexOf('/')) === group)
+  }
+
   hasGroupVersion(group: string, version: string): boolean {
     const id = `${group}/${version}`
     return this.#builtin.has(id) || (this.#custom.get(id)?.size ?? 0) > 0

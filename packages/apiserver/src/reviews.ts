@@ -7,20 +7,22 @@ import type { Call } from './call.ts'
 import type { UserInfo } from './exchange.ts'
 import { type ApiObject, asStrings, getPath, isRecord, type Json } from './object-shape.ts'
 import type { Attributes, Rbac } from './rbac/rbac.ts'
-import { ApiError, badRequest } from './status.ts'
+import { invalidValue } from './metadata.ts'
+import type { Cause } from './schema/model.ts'
+import { ApiError, badRequest, invalid } from './status.ts'
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-function readAttributes(spec: unknown, user: UserInfo): Attributes {
+function readAttributes(spec: unknown, user: UserInfo, needsUser = false): Attributes {
   const resource = getPath(spec, 'resourceAttributes')
   const other = getPath(spec, 'nonResourceAttributes')
-  if (isRecord(resource) === isRecord(other)) {
-    throw badRequest(
-      isRecord(resource)
-        ? 'cannot specify both resourceAttributes and nonResourceAttributes'
-        : 'exactly one of nonResourceAttributes or resourceAttributes must be specified',
-    )
+  const wrong: Cause[] = []
+  if (isRecord(resource) && isRecord(other)) wrong.push(invalidValue('spec.nonResourceAttributes', other, 'cannot be specified in combination with resourceAttributes'))
+  else if (!isRecord(resource) && !isRecord(other)) {
+    wrong.push(invalidValue('spec.resourceAttributes', null, 'exactly one of nonResourceAttributes or resourceAttributes must be specified'))
   }
+  if (needsUser && user.name === '' && user.groups.length === 0) wrong.push(invalidValue('spec.user', '', 'at least one of user or group must be specified'))
+  if (wrong.length > 0) throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', wrong)
   const read = (key: string): string => text(getPath(resource, key))
   return {
     user,
@@ -73,7 +75,7 @@ export function answerReview(call: Call, review: ApiObject, rbac: Rbac, authenti
       return withDecision(review, rbac, readAttributes(spec, user))
     case 'SubjectAccessReview':
     case 'LocalSubjectAccessReview': {
-      const attributes = readAttributes(spec, { name: text(getPath(spec, 'user')), groups: asStrings(getPath(spec, 'groups')) })
+      const attributes = readAttributes(spec, { name: text(getPath(spec, 'user')), groups: asStrings(getPath(spec, 'groups')) }, true)
       return withDecision(review, rbac, attributes)
     }
     case 'SelfSubjectRulesReview':

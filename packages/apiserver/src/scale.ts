@@ -12,7 +12,7 @@ import { applyMergePatch } from './patch/merge-patch.ts'
 import { findStored } from './read-path.ts'
 import type { Resource, ScalePaths } from './resource.ts'
 import type { Cause } from './schema/model.ts'
-import { badRequest, invalid, notFound, unsupportedMediaType } from './status.ts'
+import { badRequest, internal, invalid, notFound, unsupportedMediaType } from './status.ts'
 import { updateObject } from './write-path.ts'
 
 const keysOf = (path: string): string[] => path.split('.').filter((key) => key !== '')
@@ -78,6 +78,9 @@ export async function serveScale(call: Call): Promise<ApiResponse> {
     readView(call)
     const stored = findStored(call)
     if (stored === undefined) throw notFound(resource, info.name)
+    if (resource.isCustom && getPath(stored.object, ...keysOf(paths.specReplicasPath)) === undefined) {
+      throw internal(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`)
+    }
     return jsonResponse(200, scaleOf(stored.object, paths), warningHeaders(call))
   }
   const options = readWriteOptions(call, info.verb === 'patch' ? 'patch' : 'update')

@@ -10,7 +10,7 @@ import { encodeBookmark, encodeEvent, encodeFrame, type View } from './encode.ts
 import type { ApiResponse, WatchSink } from './exchange.ts'
 import { representationKey } from './negotiate.ts'
 import { type ListOptions, parseRevision, readListOptions } from './read-path.ts'
-import { badRequest, expired, internal, tooLargeResourceVersion } from './status.ts'
+import { badRequest, expired, tooLargeResourceVersion, unclassified } from './status.ts'
 import type { Stored } from './stored.ts'
 import { type ChannelRequest, selectEvent, type WatchEventType, Watcher } from './watch-hub.ts'
 
@@ -24,7 +24,7 @@ export function watchObjects(call: Call): ApiResponse {
   if (view.representation.format === 'yaml') throw badRequest('watch is not supported in YAML')
   const options = readListOptions(call, true)
   const { revision, problem } = parseRevision(options.resourceVersion)
-  if (problem !== undefined) throw internal(problem)
+  if (problem !== undefined) throw unclassified(problem)
   const current = backend.store.revision
   if (revision !== undefined && revision > current && options.sendInitialEvents === true) {
     throw tooLargeResourceVersion(revision, current)

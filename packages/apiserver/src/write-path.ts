@@ -16,7 +16,8 @@ import { generateName } from './names.ts'
 import { type ApiObject, isSameJson, type Json, withMetadata } from './object-shape.ts'
 import { keyFor, type StrategyContext } from './resource.ts'
 import { checkScale } from './scale.ts'
-import type { Cause } from './schema/model.ts'
+import type { Cause, Schema } from './schema/model.ts'
+import { zeroValue } from './schema/zero.ts'
 import {
   alreadyExists,
   badRequest,
@@ -81,14 +82,26 @@ function validate(call: Call, object: ApiObject, old: ApiObject | undefined, con
   const updated = old === undefined ? [] : validateMetadataUpdate(object.metadata, old.metadata)
   return [
     ...(old === undefined ? validateMetadata(object.metadata, namespaced, strategy.checkName) : [...updated, ...updated]),
-    ...(compiled === undefined ? [] : compiled.validate(object, old)),
+    ...(compiled === undefined ? [] : relativeToStatus(compiled.validate(object, old), context.subresource)),
     ...(strategy.validate?.(object, old, context) ?? []),
     ...checkScale(resource, object),
   ]
 }
 
+/** A real server checks a status by itself, so its messages leave the `status.` out. */
+function relativeToStatus(causes: Cause[], subresource: string): Cause[] {
+  if (subresource !== 'status') return causes
+  return causes.map((cause) => ({ ...cause, message: cause.message.replaceAll('status.', (found, at: number, whole: string) => (whole.slice(at).startsWith(`${cause.field} in body`) ? '' : found)) }))
+}
+
 function hasStatus(call: Call): boolean {
   return call.resource.subresources.includes('status')
+}
+
+/** The status that a built-in kind is born with. */
+function zeroStatus(schema: Schema | undefined): unknown {
+  const status = schema?.properties?.['status']
+  return status?.zero === undefined ? undefined : structuredClone(zeroValue(status))
 }
 
 function withoutStatus(object: ApiObject): ApiObject {
@@ -149,6 +162,8 @@ async function createOnce(call: Call, key: string, named: ApiObject, options: Wr
     metadata: { ...given, uid: backend.newUid(), creationTimestamp: timestamp(context.nowMs) },
   })
   if (!isTracked) object = setManagedFields(object, ownFields(call, options, object, undefined))
+  const emptyStatus = hasStatus(call) ? zeroStatus(resource.schema) : undefined
+  if (emptyStatus !== undefined) object['status'] = emptyStatus
   if (backend.admission.isInterested(call, 'CREATE')) {
     object = await backend.admission.mutate(call, 'CREATE', object, undefined, options.isDryRun)
   }
@@ -232,7 +247,10 @@ function commit(call: Call, key: string, current: Stored, object: ApiObject, opt
   const { deletionTimestamp, deletionGracePeriodSeconds, finalizers } = object.metadata
   const isReleased =
     deletionTimestamp !== undefined && (finalizers ?? []).length === 0 && (deletionGracePeriodSeconds ?? 0) === 0 && strategy.isHeld?.(object) !== true
-  return isReleased ? (collection.remove(key, object) as Stored) : collection.put(key, object)
+  if (!isReleased) return collection.put(key, object)
+  collection.remove(key, object)
+  // The answer shows the object as it was let go, at the version it had.
+  return new Stored(key, current.resourceVersion, withMetadata(object, { resourceVersion: String(current.resourceVersion) }))
 }
 
 /** Same content and same owners; when a field was last touched does not count. */

@@ -10,9 +10,19 @@ export interface Verb {
 
 export const VERBS: readonly Verb[] = [
   {
+    name: 'adopt',
+    summary: 'take over records of ExternalDNS or of nobody, by markers alone',
+    load: async () => import('./commands/adopt.ts'),
+  },
+  {
     name: 'apiserver',
     summary: 'run an embedded Kubernetes API server',
     load: async () => import('./commands/apiserver.ts'),
+  },
+  {
+    name: 'apply',
+    summary: 'write a plan; refuses when its base moved',
+    load: async () => import('./commands/apply.ts'),
   },
   {
     name: 'cleanup',
@@ -41,11 +51,41 @@ export const VERBS: readonly Verb[] = [
     load: async () => import('./commands/explain.ts'),
   },
   {
+    name: 'export',
+    summary: 'our records as a zone file or as DNSEndpoints',
+    load: async () => import('./commands/export.ts'),
+  },
+  {
+    name: 'plan',
+    summary: 'what would be written to DNS, and what not, and why',
+    load: async () => import('./commands/plan.ts'),
+  },
+  {
     name: 'playground',
     summary: 'a cluster, a DNS zone and the manager on this machine, with only Node',
     load: async () => import('./commands/playground.ts'),
   },
+  {
+    name: 'provider',
+    summary: 'list, test and check DNS providers',
+    load: async () => import('./commands/provider.ts'),
+  },
+  {
+    name: 'release',
+    summary: 'give records up; removes our markers only',
+    load: async () => import('./commands/release.ts'),
+  },
   { name: 'run', summary: 'run the manager', load: async () => import('./commands/run.ts') },
+  {
+    name: 'transfer',
+    summary: 'hand records to another owner',
+    load: async () => import('./commands/transfer.ts'),
+  },
+  {
+    name: 'undo',
+    summary: 'take an applied plan back',
+    load: async () => import('./commands/undo.ts'),
+  },
   { name: 'version', summary: 'print the version', load: async () => import('./commands/version.ts') },
 ]
 

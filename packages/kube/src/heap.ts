@@ -1,6 +1,6 @@
 /**
  * A binary heap whose items know their place in it, so that one item can be moved or removed in O(log n) without a
- * search. The work queue keeps its ready and its waiting keys in one each.
+ * search. The work queue keeps its waiting keys in one.
  *
  * Invariant: `item.place` is the item's index, or -1 when it is in no heap. An item is in at most one heap.
  */

@@ -18,3 +18,41 @@ export { judgeApply, learnDefaults, type ApplyQuestion, type Verdict } from './a
 export { createDefaultBook, type DefaultBook } from './default-book.ts'
 export * from './conditions.ts'
 export * from './owner.ts'
+export { addFinalizer, nextFinalizerStep, removeFinalizer, type FinalizerStep } from './finalizer.ts'
+export * from './predicate.ts'
+export {
+  createQueue,
+  LOW_PRIORITY,
+  type AddOptions,
+  type Queue,
+  type QueueObserver,
+  type QueueOptions,
+} from './queue.ts'
+export { durationMs, type Duration } from './duration.ts'
+export { createLogger, Secret as SecretText, type Logger, type LogLevel, type LogOptions } from './log.ts'
+export { requeue, Terminal, type Next } from './outcome.ts'
+export type { Context, Environment } from './context.ts'
+export { createWriter, fencedClient, type StatusOf, type Writer, type WriterDeps } from './writer.ts'
+export type {
+  ControllerBuilder,
+  ControllerOptions,
+  Reconciler,
+  WatchOptions as ControllerWatchOptions,
+} from './controller.ts'
+export { watching, type AggregatorOptions, type WatchedKind } from './aggregator.ts'
+export {
+  createElection,
+  LeadershipLost,
+  openFence,
+  type Election,
+  type LeaseOptions,
+  type WriteFence,
+} from './lease.ts'
+export { createRecorder, type EventRecord, type EventType, type Recorder } from './events.ts'
+export type { Fleet } from './fleet.ts'
+export type { Metrics } from './metrics.ts'
+export type { Check } from './probes.ts'
+export { manager, untilSignalled, type Manager, type ManagerOptions, type Runnable } from './manager.ts'
+export type { AdmissionHooks, AdmissionInfo } from './webhook/admission.ts'
+export type { SelfIssuedOptions } from './webhook/certificate-keeper.ts'
+export { convert, defineConversion, type Conversion, type Spoke } from './webhook/conversion.ts'

@@ -30,7 +30,7 @@ import { createFleet, type Fleet } from './fleet.ts'
 import { createElection, openFence, type LeaseOptions } from './lease.ts'
 import { createLogger, type Logger } from './log.ts'
 import { runManager, type ManagerParts } from './manager-run.ts'
-import { createMetrics, type Metrics } from './metrics.ts'
+import type { Metrics } from './metrics.ts'
 import type { Immutable, Kind, Obj } from './object.ts'
 import type { Next } from './outcome.ts'
 import type { Check } from './probes.ts'
@@ -106,6 +106,8 @@ export interface Manager {
 export async function manager(options: ManagerOptions = {}): Promise<Manager> {
   const { fieldManager = 'seamark', clock = systemClock } = options
   const log = options.log ?? createLogger()
+  // Here and not above: whoever only uses the client does not pay for loading prom-client.
+  const { createMetrics } = await import('./metrics.ts')
   const metrics = createMetrics()
   const connectTo = (config: ClusterConfig, name?: string) => {
     return connect(config, {

@@ -14,7 +14,7 @@
  * Caveats: delays are lower bounds; nothing is handed out once closed.
  */
 import { type Clock, systemClock } from './clock.ts'
-import { createHeap, type Heap, type HeapItem } from './heap.ts'
+import { createHeap, type HeapItem } from './heap.ts'
 import type { Key } from './object.ts'
 
 /** What the first list and resyncs add with: they wait behind changes that happen now. */
@@ -73,14 +73,23 @@ interface Entry extends HeapItem {
   priority: number
   /** Priority of the run that is out: a retry or requeue keeps it, whatever was added meanwhile. */
   runPriority: number
-  order: number
   /** Monotonic ms from which it may be handed out; `never` when nobody asked for it. */
   readyAt: number
   failures: number
   /** Monotonic ms at which it was handed out; `never` when it is not out. */
   takenAt: number
-  /** Where it waits for its turn; undefined when it is out. */
-  heap: Heap<Entry> | undefined
+  /** The line it stands in; undefined when it is not ready. */
+  line: Line | undefined
+  before: Entry | undefined
+  after: Entry | undefined
+}
+
+/** Ready keys of one priority, first come first served. Those that are out keep their place, and are passed over. */
+interface Line {
+  readonly priority: number
+  first: Entry | undefined
+  last: Entry | undefined
+  size: number
 }
 
 const never = Number.POSITIVE_INFINITY
@@ -92,18 +101,26 @@ export function createQueue(options: QueueOptions = {}): Queue {
   const { clock = systemClock, observer, backoffBaseMs = 5, backoffLimitMs = 1_000_000, onReady } = options
   const entries = new Map<Key, Entry>()
   const out = new Set<Entry>()
-  const ready = createHeap<Entry>((a, b) => (a.priority === b.priority ? a.order < b.order : a.priority > b.priority))
-  const waiting = createHeap<Entry>((a, b) => (a.readyAt === b.readyAt ? a.order < b.order : a.readyAt < b.readyAt))
-  let order = 0
+  /** Highest priority first. */
+  const lines: Line[] = []
+  const waiting = createHeap<Entry>((a, b) => a.readyAt < b.readyAt)
   let timerAt = never
   let cancelTimer: (() => void) | undefined
   let isClosed = false
 
   function place(entry: Entry, now: number): void {
-    entry.heap = entry.readyAt <= now ? ready : waiting
-    entry.heap.push(entry)
-    if (entry.heap === ready) onReady?.()
-    else arm(now)
+    if (entry.readyAt <= now) {
+      append(lineOf(lines, entry.priority), entry)
+      if (entry.takenAt === never) onReady?.()
+    } else {
+      waiting.push(entry)
+      arm(now)
+    }
+  }
+
+  function displace(entry: Entry): void {
+    if (entry.line === undefined) waiting.remove(entry)
+    else remove(lines, entry)
   }
 
   function arm(now: number): void {
@@ -114,20 +131,21 @@ export function createQueue(options: QueueOptions = {}): Queue {
     cancelTimer = clock.after(Math.min(earliest - now, longestTimerMs), () => {
       timerAt = never
       const later = clock.monotonic()
-      promote(later)
+      const hasReady = promote(later)
       arm(later)
-      if (ready.size > 0) onReady?.()
+      if (hasReady) onReady?.()
     })
   }
 
   /** Those whose time came join the end of the line of their priority. */
-  function promote(now: number): void {
+  function promote(now: number): boolean {
+    let hasReady = false
     for (let entry = waiting.peek(); entry !== undefined && entry.readyAt <= now; entry = waiting.peek()) {
       waiting.pop()
-      entry.order = order++
-      entry.heap = ready
-      ready.push(entry)
+      append(lineOf(lines, entry.priority), entry)
+      hasReady = true
     }
+    return hasReady
   }
 
   function ask(key: Key, afterMs: number, priority: number | undefined): void {
@@ -143,16 +161,26 @@ export function createQueue(options: QueueOptions = {}): Queue {
     if (entry.readyAt === never) {
       entry.readyAt = readyAt
       entry.priority = wanted
-      entry.order = order++
       observer?.added()
     } else if (readyAt < entry.readyAt || wanted > entry.priority) {
-      entry.heap?.remove(entry)
+      // Ready already and of no higher priority now: it keeps its place.
+      if (entry.line !== undefined && wanted <= entry.priority) return
+      displace(entry)
       entry.readyAt = Math.min(entry.readyAt, readyAt)
       entry.priority = Math.max(entry.priority, wanted)
     } else {
       return
     }
-    if (entry.takenAt === never) place(entry, now)
+    place(entry, now)
+  }
+
+  function findFirst(): Entry | undefined {
+    for (const line of lines) {
+      let entry = line.first
+      while (entry !== undefined && entry.takenAt !== never) entry = entry.after
+      if (entry !== undefined) return entry
+    }
+    return undefined
   }
 
   return {
@@ -161,10 +189,10 @@ export function createQueue(options: QueueOptions = {}): Queue {
       if (isClosed) return undefined
       const now = clock.monotonic()
       promote(now)
-      const entry = ready.pop()
+      const entry = findFirst()
       if (entry === undefined) return undefined
+      remove(lines, entry)
       observer?.taken(now - entry.readyAt)
-      entry.heap = undefined
       entry.readyAt = never
       entry.takenAt = now
       entry.runPriority = entry.priority
@@ -174,12 +202,11 @@ export function createQueue(options: QueueOptions = {}): Queue {
     done(key) {
       const entry = entries.get(key)
       if (entry === undefined || entry.takenAt === never) return
-      const now = clock.monotonic()
-      observer?.finished(now - entry.takenAt)
+      observer?.finished(clock.monotonic() - entry.takenAt)
       entry.takenAt = never
       out.delete(entry)
-      if (entry.readyAt === never || isClosed) entries.delete(key)
-      else place(entry, now)
+      if (entry.readyAt === never) entries.delete(key)
+      else if (entry.line !== undefined) onReady?.()
     },
     retry(key) {
       const failures = entries.get(key)?.failures ?? 0
@@ -198,17 +225,14 @@ export function createQueue(options: QueueOptions = {}): Queue {
       if (entry !== undefined) entry.failures = 0
     },
     get size() {
-      return ready.size
+      return lines.reduce((sum, { size }) => sum + size, 0)
     },
     get tracked() {
       return entries.size
     },
     stats() {
       const now = clock.monotonic()
-      const depth = new Map<number, number>()
-      for (const entry of entries.values()) {
-        if (entry.heap === ready) depth.set(entry.priority, (depth.get(entry.priority) ?? 0) + 1)
-      }
+      const depth = new Map(lines.map(({ priority, size }) => [priority, size]))
       const ages = [...out].map((entry) => now - entry.takenAt)
       return { depth, unfinishedMs: ages.reduce((sum, age) => sum + age, 0), longestMs: Math.max(0, ...ages) }
     },
@@ -216,7 +240,8 @@ export function createQueue(options: QueueOptions = {}): Queue {
       isClosed = true
       cancelTimer?.()
       for (const entry of entries.values()) {
-        entry.heap?.remove(entry)
+        if (entry.readyAt !== never) displace(entry)
+        entry.readyAt = never
         if (entry.takenAt === never) entries.delete(entry.key)
       }
     },
@@ -229,10 +254,48 @@ function newEntry(key: Key): Entry {
     place: -1,
     priority: 0,
     runPriority: 0,
-    order: 0,
     readyAt: never,
     failures: 0,
     takenAt: never,
-    heap: undefined,
+    line: undefined,
+    before: undefined,
+    after: undefined,
   }
+}
+
+/** Lines are few: one per priority in use. */
+function lineOf(lines: Line[], priority: number): Line {
+  let index = 0
+  for (const line of lines) {
+    if (line.priority === priority) return line
+    if (line.priority < priority) break
+    index++
+  }
+  const line: Line = { priority, first: undefined, last: undefined, size: 0 }
+  lines.splice(index, 0, line)
+  return line
+}
+
+function append(line: Line, entry: Entry): void {
+  entry.line = line
+  entry.before = line.last
+  entry.after = undefined
+  if (line.last === undefined) line.first = entry
+  else line.last.after = entry
+  line.last = entry
+  line.size++
+}
+
+function remove(lines: Line[], entry: Entry): void {
+  const { line, before, after } = entry
+  if (line === undefined) return
+  if (before === undefined) line.first = after
+  else before.after = after
+  if (after === undefined) line.last = before
+  else after.before = before
+  entry.line = undefined
+  entry.before = undefined
+  entry.after = undefined
+  line.size--
+  if (line.size === 0) lines.splice(lines.indexOf(line), 1)
 }

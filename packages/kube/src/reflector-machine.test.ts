@@ -116,7 +116,7 @@ describe('the initial sync', () => {
 
 describe('a set that would remove much', () => {
   it('is read a second time before anything is removed', () => {
-    const { reflection, log } = play([{ type: 'ended' }, endMark('200', { known: 100, vanished: 40 })], {
+    const { reflection, log } = play([endMark('200', { known: 100, vanished: 40 })], {
       ...live(),
       state: { at: 'stream' },
     })

@@ -8,6 +8,7 @@
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { PublishConfig } from './publish/config.ts'
+import { RecordsConfig } from './records/config.ts'
 import { WildcardConfig } from './wildcard/config.ts'
 
 export const CONFIG_API_VERSION = 'config.seamark.io/v1alpha1'
@@ -30,6 +31,7 @@ export const ManagerConfiguration = z.strictObject({
   probes: z.strictObject({ address: z.string().default(':8181') }).prefault({}),
   logLevel: z.enum(['silent', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),
   publish: PublishConfig.prefault({}),
+  records: RecordsConfig.prefault({}),
   wildcard: WildcardConfig.prefault({}),
 })
 

@@ -92,7 +92,7 @@ const number = fc.integer({ min: 0, max: 3 })
 const strings = fc.dictionary(word, word, { maxKeys: 3 })
 
 function some(shape: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<Body> {
-  return fc.record(shape, { requiredKeys: [] }) as fc.Arbitrary<Body>
+  return fc.record(shape, { requiredKeys: [] })
 }
 
 const pair = some({ x: number, y: word })
@@ -109,7 +109,7 @@ function portsOf(allowsClash: boolean): fc.Arbitrary<unknown[]> {
       }),
     )
     .map(([at, rest]) => ({ port: at, ...rest }))
-  const identity = (item: Body): string => `${String(item['port'])}/${String(item['protocol'] ?? 'TCP')}`
+  const identity = (item: Body): string => JSON.stringify([item['port'], item['protocol'] ?? 'TCP'])
   return allowsClash ? fc.array(port, { maxLength: 3 }) : fc.uniqueArray(port, { maxLength: 3, selector: identity })
 }
 

@@ -33,13 +33,15 @@ interface Kubeconfig {
 
 const streamTimeoutMs = 10_000
 
-export function rawClient(kubeconfig: string): RawClient {
+/** `isAnonymous` leaves the credentials of the kubeconfig aside. */
+export function rawClient(kubeconfig: string, isAnonymous = false): RawClient {
   const { clusters, users } = parse(kubeconfig) as Kubeconfig
-  const [cluster, user] = [clusters[0]?.cluster, users[0]?.user]
+  const [cluster, user] = [clusters[0]?.cluster, isAnonymous ? {} : users[0]?.user]
   if (cluster === undefined || user === undefined) throw new Error('the kubeconfig names no cluster or no user')
   const ca = decode(cluster['certificate-authority-data'])
   const cert = decode(user['client-certificate-data'])
   const key = decode(user['client-key-data'])
+  const server = new URL(cluster.server)
   const agent = new Agent({ keepAlive: true, ca, cert, key })
   const authorization = user.token === undefined ? {} : { authorization: `Bearer ${user.token}` }
 
@@ -49,8 +51,9 @@ export function rawClient(kubeconfig: string): RawClient {
       return await new Promise((resolve, reject) => {
         // Node sends the body of a DELETE without framing unless told its length.
         const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
-        const options = { method, agent, headers: { ...authorization, ...length, ...headers } }
-        const outgoing = httpsRequest(new URL(path, cluster.server), options, (incoming) => {
+        const target = { hostname: server.hostname, port: server.port, path }
+        const options = { ...target, method, agent, headers: { ...authorization, ...length, ...headers } }
+        const outgoing = httpsRequest(options, (incoming) => {
           let text = ''
           let count = 0
           const finish = () => {

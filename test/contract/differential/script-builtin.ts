@@ -105,5 +105,4 @@ export const builtinSteps: readonly Step[] = [
   get(`${core}/configmaps/none`, { headers: { 'impersonate-user': 'jane' } }),
   get(`${core}/secrets/s`, { headers: { 'impersonate-user': 'jane' } }),
   get(`${core}/secrets`, { headers: { 'impersonate-user': 'jane' } }),
-  get(`${core}/configmaps`, { headers: { authorization: 'Bearer nonsense' } }),
 ]

@@ -20,7 +20,10 @@ const u16 = (value: number) => Buffer.from([value >> 8, value & 255])
 
 const ID = 0x1234
 
-export function packet({ word = 0, counts, qname, type = 1, class: rrClass = 1, tail = [] }: Shape, name: string): OddPacket {
+export function packet(
+  { word = 0, counts, qname, type = 1, class: rrClass = 1, tail = [] }: Shape,
+  name: string,
+): OddPacket {
   const question = Buffer.concat([nameOctets(qname ?? 'www.z0.test.'), u16(type), u16(rrClass)])
   const header = [ID, word, ...(counts ?? [1, 0, 0, tail.length])].map(u16)
   return { name, bytes: Buffer.concat([...header, question, ...tail]) }
@@ -59,10 +62,22 @@ export function oddPackets(): OddPacket[] {
   add('unknown option', { tail: [opt({ options: [[100, octets(4)]] })] })
   add('NSID', { tail: [opt({ options: [[3, octets(0)]] })] })
   for (const length of [8, 16, 24, 40]) add(`cookie of ${length}`, { tail: [opt({ options: [[10, octets(length)]] })] })
-  for (const length of [0, 7, 9, 15, 41]) add(`bad cookie of ${length}`, { tail: [opt({ options: [[10, octets(length)]] })] })
+  for (const length of [0, 7, 9, 15, 41])
+    add(`bad cookie of ${length}`, { tail: [opt({ options: [[10, octets(length)]] })] })
   add('client subnet', { tail: [opt({ options: [[8, Buffer.of(0, 1, 24, 0, 192, 0, 2)]] })] })
   add('padding', { tail: [opt({ options: [[12, octets(50)]] })] })
-  add('all options', { tail: [opt({ flags: 0x8000, options: [[3, octets(0)], [10, octets(8)], [100, octets(9)]] })] })
+  add('all options', {
+    tail: [
+      opt({
+        flags: 0x8000,
+        options: [
+          [3, octets(0)],
+          [10, octets(8)],
+          [100, octets(9)],
+        ],
+      }),
+    ],
+  })
   add('no such name with EDNS', { qname: 'nope.z0.test.', tail: [opt({})] })
   add('apex SOA', { qname: 'z0.test.', type: 6 })
   add('apex SOA with DO', { qname: 'z0.test.', type: 6, tail: [opt({ flags: 0x8000 })] })
@@ -74,15 +89,27 @@ export function oddPackets(): OddPacket[] {
   add('no question', { counts: [0, 0, 0, 0] })
   add('two OPT', { tail: [opt({}), opt({})] })
   add('OPT with a name', { tail: [opt({ owner: nameOctets('a.') })] })
-  add('option longer than OPT', { tail: [Buffer.concat([Buffer.of(0), u16(41), u16(1232), Buffer.alloc(4), u16(4), u16(3), u16(9)])] })
-  add('an answer in a question', { counts: [1, 1, 0, 0], tail: [Buffer.concat([nameOctets('a.'), u16(1), u16(1), Buffer.alloc(4), u16(4), octets(4)])] })
+  add('option longer than OPT', {
+    tail: [Buffer.concat([Buffer.of(0), u16(41), u16(1232), Buffer.alloc(4), u16(4), u16(3), u16(9)])],
+  })
+  add('an answer in a question', {
+    counts: [1, 1, 0, 0],
+    tail: [Buffer.concat([nameOctets('a.'), u16(1), u16(1), Buffer.alloc(4), u16(4), octets(4)])],
+  })
   add('garbage after the question', { counts: [1, 0, 0, 0], tail: [octets(5)] })
   add('garbage after OPT', { counts: [1, 0, 0, 1], tail: [opt({}), octets(5)] })
   add('more records promised than sent', { counts: [1, 0, 0, 3], tail: [opt({})] })
   const whole = packet({}, '').bytes
-  for (const length of [12, 13, 20, whole.length - 4, whole.length - 1]) list.push({ name: `cut to ${length} octets`, bytes: whole.subarray(0, length) })
-  list.push({ name: 'a pointer as name', bytes: Buffer.concat([whole.subarray(0, 12), Buffer.of(0xc0, 0x0c, 0, 1, 0, 1)]) })
-  list.push({ name: 'a label of type 0x40', bytes: Buffer.concat([whole.subarray(0, 12), Buffer.of(0x41, 1, 0, 0, 1, 0, 1)]) })
+  for (const length of [12, 13, 20, whole.length - 4, whole.length - 1])
+    list.push({ name: `cut to ${length} octets`, bytes: whole.subarray(0, length) })
+  list.push({
+    name: 'a pointer as name',
+    bytes: Buffer.concat([whole.subarray(0, 12), Buffer.of(0xc0, 0x0c, 0, 1, 0, 1)]),
+  })
+  list.push({
+    name: 'a label of type 0x40',
+    bytes: Buffer.concat([whole.subarray(0, 12), Buffer.of(0x41, 1, 0, 0, 1, 0, 1)]),
+  })
   return list
 }
 
@@ -99,7 +126,11 @@ export function silentPackets(): OddPacket[] {
 }
 
 /** Sends octets and resolves with the answer, or undefined after `timeoutMs` of silence. */
-export async function sendRaw(server: { address: string; port?: number }, bytes: Buffer, timeoutMs = 1000): Promise<Buffer | undefined> {
+export async function sendRaw(
+  server: { address: string; port?: number },
+  bytes: Buffer,
+  timeoutMs = 1000,
+): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     const socket = createSocket('udp4')
     const timer = setTimeout(() => socket.close(() => resolve(undefined)), timeoutMs)

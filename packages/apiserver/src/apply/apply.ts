@@ -255,7 +255,7 @@ function withoutManagedFields(object: Obj | undefined): Fields | undefined {
 
 function withManagedFields(fields: Fields, managedFields: ManagedFieldsEntry[]): Obj {
   const metadata = { ...(fields['metadata'] as Fields | undefined), managedFields }
-  return { ...fields, metadata } as Obj
+  return { ...fields, metadata }
 }
 
 function describe({ apiVersion = '', kind = '', metadata }: Obj): string {

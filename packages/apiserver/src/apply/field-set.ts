@@ -20,9 +20,8 @@ export class FieldSet {
   /** Only while building: adds the path. The empty path, the object itself, is never owned. */
   insert(path: readonly string[]): void {
     if (path.length === 0) return
-    let node: FieldSet = this
-    for (let i = 0; i < path.length - 1; i++) node = node.descend(path[i]!)
-    node.members.add(path[path.length - 1]!)
+    const parent = path.slice(0, -1).reduce<FieldSet>((node, element) => node.descend(element), this)
+    parent.members.add(path[path.length - 1]!)
   }
 
   private descend(element: string): FieldSet {
@@ -38,9 +37,9 @@ export class FieldSet {
   }
 
   has(path: readonly string[]): boolean {
-    let node: FieldSet | undefined = this
-    for (let i = 0; i < path.length - 1 && node !== undefined; i++) node = node.children.get(path[i]!)
-    return path.length > 0 && node !== undefined && node.members.has(path[path.length - 1]!)
+    const [first, ...rest] = path
+    if (first === undefined) return false
+    return rest.length === 0 ? this.members.has(first) : (this.children.get(first)?.has(rest) ?? false)
   }
 
   /** The part below `element`; empty when there is none. */

@@ -91,6 +91,8 @@ function deriveType(schema: Schema, keepsUnknown: boolean): FieldType {
       return {
         scalar: schema.format === undefined || schema.format === '' || schema.format === 'byte' ? 'string' : 'untyped',
       }
+    case undefined:
+      break
   }
   return { scalar: 'untyped', list: deriveList(schema, keepsUnknown), map: deriveMap(schema, keepsUnknown) }
 }
@@ -106,6 +108,8 @@ function deriveList(schema: Schema, keepsUnknown: boolean): ListType {
       return { atomic: false, keys: schema['x-kubernetes-list-map-keys'] ?? [], element }
     case 'atomic':
       return { atomic: true, keys: [], element }
+    case undefined:
+      break
   }
   const strategy = schema['x-kubernetes-patch-strategy']
   if (strategy !== 'merge' && strategy !== 'merge,retainKeys') return { atomic: true, keys: [], element }

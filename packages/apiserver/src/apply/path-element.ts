@@ -33,7 +33,7 @@ export function valueElement(value: unknown): string {
 /** Canonical spelling of an element read from the wire; undefined for a type of element that is not known. */
 export function parseElement(text: string): string | undefined {
   if (text.length < 2 || text[1] !== ':') throw new SyntaxError(`missing colon: ${text}`)
-  switch (text[0]) {
+  switch (text.charAt(0)) {
     case 'f':
       return text
     case 'i':
@@ -54,7 +54,7 @@ export function parseElement(text: string): string | undefined {
 /** How a person reads the element: `.name`, `[name="a"]`, `[="x"]`, `[0]`. */
 export function elementText(element: string): string {
   const body = element.slice(2)
-  switch (element[0]) {
+  switch (element.charAt(0)) {
     case 'f':
       return `.${body}`
     case 'k': {

@@ -2,6 +2,7 @@
  * Checks that an applied configuration fits the type, before anything is merged: the messages stand in the real
  * server's answer to a bad apply.
  */
+import { goText } from '../go-text.ts'
 import { asList, asMap, shapeOf } from './field-type.ts'
 import type { FieldType } from './field-type.ts'
 import { TypedValueError, itemElement } from './list-item.ts'
@@ -109,15 +110,5 @@ function goType(value: unknown): string {
 }
 
 function goSyntax(value: unknown): string {
-  return typeof value === 'object' && value !== null ? `${goType(value)}{…}` : String(value)
-}
-
-/** A value as Go's `%v` prints it: maps sorted by key, no quotes. */
-function goText(value: unknown): string {
-  if (value === null || value === undefined) return '<nil>'
-  if (Array.isArray(value)) return `[${value.map(goText).join(' ')}]`
-  const map = asMap(value)
-  if (map === undefined) return String(value)
-  const keys = Object.keys(map).toSorted()
-  return `map[${keys.map((key) => `${key}:${goText(map[key])}`).join(' ')}]`
+  return typeof value === 'object' && value !== null ? `${goType(value)}{…}` : goText(value)
 }

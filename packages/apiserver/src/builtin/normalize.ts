@@ -101,7 +101,7 @@ function normalizePresent(schema: Schema, value: unknown, place: Place): unknown
       return value
     case 'string':
       return normalizeString(schema, value, place)
-    default:
+    case undefined:
       return value
   }
 }
@@ -156,7 +156,9 @@ function goTypeName(schema: Schema): string {
       return 'float64'
     case 'boolean':
       return 'bool'
-    default:
-      return schema.format === 'byte' ? '[]uint8' : 'string'
+    case 'string':
+    case undefined:
+      break
   }
+  return schema.format === 'byte' ? '[]uint8' : 'string'
 }

@@ -35,7 +35,7 @@ function list(value: unknown): JsonObject[] {
 
 /** `latest`, or no tag and no digest: pulled always. */
 function pullPolicy(image: unknown): string {
-  const name = String(image ?? '').replace(/^.*\//, '')
+  const name = (typeof image === 'string' ? image : '').replace(/^.*\//, '')
   if (name.includes('@')) return 'IfNotPresent'
   const tag = name.split(':')[1] ?? 'latest'
   return tag === 'latest' ? 'Always' : 'IfNotPresent'

@@ -21,12 +21,12 @@ function formatOne(verb: string, value: unknown, precision: number | undefined):
         .toExponential(precision ?? 6)
         .replace(/e([+-])(\d)$/, 'e$10$2')
     case 'b':
-      return typeof value === 'boolean' ? String(Number(value)) : BigInt(value as bigint).toString(2)
+      return typeof value === 'boolean' ? String(Number(value)) : toInteger(value).toString(2)
     case 'o':
-      return BigInt(value as bigint).toString(8)
+      return toInteger(value).toString(8)
     case 'x':
     case 'X': {
-      const hex = typeof value === 'string' ? Buffer.from(value).toString('hex') : BigInt(value as bigint).toString(16)
+      const hex = typeof value === 'string' ? Buffer.from(value).toString('hex') : toInteger(value).toString(16)
       return verb === 'x' ? hex : hex.toUpperCase()
     }
     default:
@@ -42,4 +42,9 @@ function plainText(value: unknown): string {
     return `{${entries.map(([key, item]) => `${key}: ${plainText(item)}`).join(', ')}}`
   }
   return String(value)
+}
+
+function toInteger(value: unknown): bigint {
+  if (typeof value === 'bigint') return value
+  throw new Error('only integers can be formatted so')
 }

@@ -16,10 +16,27 @@ import { Semver, parseSemver } from './semver.ts'
 /** Steps that matching a text costs: one per this many characters. */
 const CHARS_PER_STEP = 50
 
-class MathNamespace {}
-class SetsNamespace {}
-class StringsNamespace {}
-class FormatNamespace {}
+/** What `math`, `sets`, … stand for: a value whose type carries the functions. Each needs a class of its own. */
+class Namespace {
+  readonly name: string
+
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+class MathNamespace extends Namespace {
+  readonly kind = 'math'
+}
+class SetsNamespace extends Namespace {
+  readonly kind = 'sets'
+}
+class StringsNamespace extends Namespace {
+  readonly kind = 'strings'
+}
+class FormatNamespace extends Namespace {
+  readonly kind = 'format'
+}
 
 class NamedFormat {
   readonly name: string
@@ -61,16 +78,16 @@ function matchText(text: string, pattern: string): boolean {
 function registerStrings(env: Environment): void {
   env.registerFunction('string.matchesPattern(string): bool', matchText)
   env.registerFunction('matches(string, string): bool', matchText)
-  env.registerFunction('string.charAt(int): string', (text: string, at: bigint) => [...text][Number(at)] ?? '')
+  env.registerFunction('string.charAt(int): string', (text: string, at: bigint) => Array.from(text)[Number(at)] ?? '')
   env.registerFunction('string.replace(string, string): string', (text: string, from: string, to: string) =>
     text.replaceAll(from, () => to),
   )
   env.registerFunction('string.replace(string, string, int): string', replaceSome)
-  env.registerFunction('string.reverse(): string', (text: string) => [...text].toReversed().join(''))
+  env.registerFunction('string.reverse(): string', (text: string) => Array.from(text).toReversed().join(''))
   env.registerFunction('string.format(list): string', (text: string, args: unknown[]) => formatText(text, args))
   env
     .registerType('StringsNamespace', StringsNamespace)
-    .registerConstant('strings', 'StringsNamespace', new StringsNamespace())
+    .registerConstant('strings', 'StringsNamespace', new StringsNamespace('StringsNamespace'))
   env.registerFunction('StringsNamespace.quote(string): string', (_: unknown, text: string) => JSON.stringify(text))
 }
 
@@ -108,7 +125,9 @@ function registerLists(env: Environment): void {
   env.registerFunction('list.lastIndexOf(dyn): int', (list: unknown[], item: unknown) =>
     BigInt(list.findLastIndex((one) => jsonEqual(one, item))),
   )
-  env.registerType('SetsNamespace', SetsNamespace).registerConstant('sets', 'SetsNamespace', new SetsNamespace())
+  env
+    .registerType('SetsNamespace', SetsNamespace)
+    .registerConstant('sets', 'SetsNamespace', new SetsNamespace('SetsNamespace'))
   const containsAll = (a: unknown[], b: unknown[]): boolean => b.every((item) => a.some((one) => jsonEqual(one, item)))
   env.registerFunction('SetsNamespace.contains(list, list): bool', (_: unknown, a: unknown[], b: unknown[]) =>
     containsAll(a, b),
@@ -125,7 +144,9 @@ function registerLists(env: Environment): void {
 type Numeric = bigint | number
 
 function registerMath(env: Environment): void {
-  env.registerType('MathNamespace', MathNamespace).registerConstant('math', 'MathNamespace', new MathNamespace())
+  env
+    .registerType('MathNamespace', MathNamespace)
+    .registerConstant('math', 'MathNamespace', new MathNamespace('MathNamespace'))
   const pick =
     (isBetter: (a: Numeric, b: Numeric) => boolean) =>
     (_: unknown, ...args: (Numeric | Numeric[])[]): Numeric =>
@@ -285,7 +306,7 @@ const NAMED_FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map<st
 function registerFormats(env: Environment): void {
   env
     .registerType('FormatNamespace', FormatNamespace)
-    .registerConstant('format', 'FormatNamespace', new FormatNamespace())
+    .registerConstant('format', 'FormatNamespace', new FormatNamespace('FormatNamespace'))
   env.registerType('kubernetes.NamedFormat', NamedFormat)
   for (const name of NAMED_FORMATS.keys()) {
     env.registerFunction(`FormatNamespace.${name}(): kubernetes.NamedFormat`, () => new NamedFormat(name))

@@ -20,7 +20,7 @@ export function rewriteRule(source: string, ast: ASTNode): string {
   visit(ast, (node) => {
     if (node.op === 'call') rewriteHas(source, node, edits)
     if (node.op !== 'rcall') return
-    const [name, receiver, args] = node.args as [string, ASTNode, ASTNode[]]
+    const [name, receiver, args] = node.args
     if (name === 'matches' && args.length === 1) renameMatches(source, receiver, edits)
     if (!LOOPS.has(name) || args.length < 2) return
     const otherwise = name === 'map' && args.length === 2 ? 'dyn(null)' : 'false'

@@ -71,21 +71,42 @@ function checkVersions(object: ApiObject): Cause[] {
     const name = text(version['name'])
     const problems = checkDns1035Label(name)
     if (problems.length > 0) wrong.push(invalidValue(`${at}.name`, name, problems.join(',')))
-    wrong.push(...checkSchema(version, at), ...checkColumns(version, at))
+    // What all versions share is checked, and named, as if it stood once at the top.
+    const isShared = (key: string): boolean => versions.every((other) => isSameJson(other[key], versions[0]?.[key]))
+    const schemaAt = isShared('schema') ? 'spec.validation' : `${at}.schema`
+    const columnsAt = isShared('additionalPrinterColumns') ? 'spec' : at
+    if (index === 0 || !isShared('schema')) wrong.push(...checkSchema(version, schemaAt))
+    if (index === 0 || !isShared('additionalPrinterColumns')) wrong.push(...checkColumns(version, columnsAt))
   })
   const names = versions.map((version) => text(version['name']))
   if (new Set(names).size !== names.length) wrong.push(invalidValue('spec.versions', versions, 'must contain unique version names'))
-  if (versions.filter((version) => version['storage'] === true).length !== 1) {
-    wrong.push(invalidValue('spec.versions', versions, 'must have exactly one version marked as storage version'))
-  }
+  const storage = versions.filter((version) => version['storage'] === true)
+  if (storage.length !== 1) wrong.push(invalidValue('spec.versions', versions, 'must have exactly one version marked as storage version'))
+  if (storage.length === 0) wrong.push(invalidValue('status.storedVersions', null, 'must have at least one stored version'))
   return wrong
 }
 
 function checkSchema(version: Json, at: string): Cause[] {
   const schema = getPath(version, 'schema', 'openAPIV3Schema')
   if (!isRecord(schema)) return []
-  const prefix = `${at}.schema.openAPIV3Schema`
+  const prefix = `${at}.openAPIV3Schema`
+  const wrongTypes = checkTypes(schema, prefix)
+  if (wrongTypes.length > 0) return wrongTypes
   return checkStructural(schema as Schema).map((cause) => ({ ...cause, field: cause.field === '' ? prefix : `${prefix}.${cause.field}` }))
+}
+
+const schemaTypes = ['array', 'boolean', 'integer', 'number', 'object', 'string']
+
+function checkTypes(schema: Json, at: string): Cause[] {
+  const { type, properties, items, additionalProperties } = schema
+  const wrong = typeof type === 'string' && type !== '' && !schemaTypes.includes(type) ? [unsupportedValue(`${at}.type`, type, schemaTypes)] : []
+  for (const key of isRecord(properties) ? Object.keys(properties).sort() : []) {
+    const child = (properties as Json)[key]
+    if (isRecord(child)) wrong.push(...checkTypes(child, `${at}.properties[${key}]`))
+  }
+  if (isRecord(items)) wrong.push(...checkTypes(items, `${at}.items`))
+  if (isRecord(additionalProperties)) wrong.push(...checkTypes(additionalProperties, `${at}.additionalProperties`))
+  return wrong
 }
 
 const columnTypes = ['boolean', 'date', 'integer', 'number', 'string']

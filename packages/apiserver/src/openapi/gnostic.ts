@@ -43,7 +43,7 @@ class BackwardWriter {
 
   text(field: number, value: unknown): void {
     if (value === undefined || value === '') return
-    const content = String(value)
+    const content = typeof value === 'string' ? value : JSON.stringify(value)
     const size = Buffer.byteLength(content)
     this.reserve(size)
     this.at -= size

@@ -1,4 +1,5 @@
 /** Order of merged lists: what the patch names stands as the patch says, the rest keeps its place around it. */
+import { goText } from '../go-text.ts'
 import { jsonEqual } from '../json-equal.ts'
 import { getOwn, isJsonObject } from '../json-object.ts'
 import type { JsonObject } from '../json-object.ts'
@@ -7,10 +8,7 @@ import { PatchError } from './patch-error.ts'
 export function requireKey(item: JsonObject, key: string): unknown {
   const value = isJsonObject(item) ? getOwn(item, key) : undefined
   if (value !== undefined) return value
-  const text = Object.keys(item)
-    .toSorted()
-    .map((name) => `${name}:${String(item[name])}`)
-  throw new PatchError(500, `map: map[${text.join(' ')}] does not contain declared merge key: ${key}`)
+  throw new PatchError(500, `map: ${goText(item)} does not contain declared merge key: ${key}`)
 }
 
 function identity(item: unknown, key: string | undefined): unknown {

@@ -4,6 +4,7 @@
  *
  * Pure: neither argument is changed. Throws PatchError with the real server's status and message.
  */
+import { goText } from '../go-text.ts'
 import { jsonEqual } from '../json-equal.ts'
 import { getOwn, isJsonObject, setOwn } from '../json-object.ts'
 import type { JsonObject } from '../json-object.ts'
@@ -28,7 +29,7 @@ function mergeMap(document: JsonObject, patch: JsonObject, schema: Schema | unde
   const result = retainKeys(document, patch)
   const done = new Set<string>([RETAIN_KEYS])
   for (const key of Object.keys(patch)) {
-    if (!key.startsWith(`${ORDER_PREFIX}`)) continue
+    if (!key.startsWith(ORDER_PREFIX)) continue
     const name = directiveTarget(key)
     const list = mergeOrdered(getOwn(result, name), getOwn(patch, name), patch[key], fieldSchema(schema, name))
     done.add(key)
@@ -45,7 +46,7 @@ function applyDirective(patch: JsonObject): JsonObject {
   const { [DIRECTIVE]: directive, ...rest } = patch
   if (directive === 'replace') return rest
   if (directive === 'delete') return {}
-  throw new PatchError(500, `unknown patch type: ${String(directive)} in map: ${goText(patch)}`)
+  throw new PatchError(500, `unknown patch type: ${goText(directive)} in map: ${goText(patch)}`)
 }
 
 /** `$setElementOrder/containers` → `containers` */
@@ -198,7 +199,7 @@ function applySpecialItems(
     } else if (directive === 'merge') {
       throw new PatchError(500, 'merging lists cannot yet be specified in the patch')
     } else {
-      throw new PatchError(500, `unknown patch type: ${String(directive)} in map: ${goText(item)}`)
+      throw new PatchError(500, `unknown patch type: ${goText(directive)} in map: ${goText(item)}`)
     }
   }
   return isReplaced ? { items: changes, changes: [] } : { items, changes }
@@ -276,13 +277,4 @@ function checkOrder(patch: unknown[], order: unknown[], key: string | undefined)
 function goType(value: unknown): string {
   if (isJsonObject(value)) return 'map[string]interface {}'
   return typeof value === 'number' ? 'int64' : typeof value === 'boolean' ? 'bool' : typeof value
-}
-
-/** A value as Go's `%v` prints it. */
-export function goText(value: unknown): string {
-  if (value === null || value === undefined) return '<nil>'
-  if (Array.isArray(value)) return `[${value.map(goText).join(' ')}]`
-  if (!isJsonObject(value)) return String(value)
-  const keys = Object.keys(value).toSorted()
-  return `map[${keys.map((key) => `${key}:${goText(value[key])}`).join(' ')}]`
 }

@@ -41,7 +41,7 @@ class Parser {
 
   constructor(pattern: string) {
     this.pattern = pattern
-    this.chars = [...pattern]
+    this.chars = Array.from(pattern)
   }
 
   parse(): Node {

@@ -57,7 +57,12 @@ export function compileRules(schema: Schema, engine: Engine): Rules {
   return {
     warnings,
     check: (value, old) => {
-      const run: Run = { reader: new ValueReader(engine.readDuration), engine, causes: [], goesOn: true }
+      const run: Run = {
+        reader: new ValueReader((text) => engine.readDuration(text)),
+        engine,
+        causes: [],
+        goesOn: true,
+      }
       startObject()
       visit?.(value, old, '', run)
       return run.causes
@@ -227,11 +232,13 @@ function causeOf(schema: Schema, rule: ValidationRule, value: unknown, field: st
       return required(field, detail)
     case 'FieldValueDuplicate':
       return isCompound ? { reason: 'FieldValueDuplicate', message: 'Duplicate value', field } : duplicate(field, value)
-    default:
-      return isCompound
-        ? { reason: 'FieldValueInvalid', message: `Invalid value: ${detail}`, field }
-        : invalid(field, value, detail)
+    case 'FieldValueInvalid':
+    case undefined:
+      break
   }
+  return isCompound
+    ? { reason: 'FieldValueInvalid', message: `Invalid value: ${detail}`, field }
+    : invalid(field, value, detail)
 }
 
 function ruleText(rule: ValidationRule): string {

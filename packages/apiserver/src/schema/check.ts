@@ -33,18 +33,14 @@ function compileCheck(schema: Schema): Check {
   const allowsBoolean = typeAllows(schema, 'boolean')
   return (value) => {
     if (value === null) return isNullAllowed && enumAllows(schema, null)
-    switch (typeof value) {
-      case 'string':
-        if (!ofString(value)) return false
-        break
-      case 'number':
-        if (!ofNumber(value)) return false
-        break
-      case 'object':
-        if (!(Array.isArray(value) ? ofArray(value) : ofObject(value as Fields))) return false
-        break
-      default:
-        if (!allowsBoolean || !enumAllows(schema, value)) return false
+    if (typeof value === 'string') {
+      if (!ofString(value)) return false
+    } else if (typeof value === 'object') {
+      if (!(Array.isArray(value) ? ofArray(value) : ofObject(value as Fields))) return false
+    } else if (typeof value === 'number') {
+      if (!ofNumber(value)) return false
+    } else if (!allowsBoolean || !enumAllows(schema, value)) {
+      return false
     }
     return rest === undefined || rest(value)
   }

@@ -77,7 +77,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 export function goJson(value: unknown): string {
   if (value === undefined || value === null) return 'null'
   if (typeof value === 'string') return escapeHtml(JSON.stringify(value))
-  if (typeof value !== 'object') return String(value)
+  if (typeof value !== 'object') return JSON.stringify(value)
   if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`
   const keys = Object.keys(value).toSorted()
   const record = value as Record<string, unknown>

@@ -44,7 +44,7 @@ function isDuration(text: string): boolean {
 }
 
 function isUri(text: string): boolean {
-  if (text === '' || /[\s\x00-\x1f\x7f]/.test(text)) return false
+  if (text === '' || /[\s\p{Cc}]/u.test(text)) return false
   if (text.startsWith('/')) return !/%(?![0-9a-fA-F]{2})/.test(text)
   if (!/^[a-zA-Z][a-zA-Z0-9+.-]*:/.test(text)) return false
   const rest = text.slice(text.indexOf(':') + 1)
@@ -59,7 +59,7 @@ function isCidr(text: string): boolean {
 }
 
 function isBase64(text: string): boolean {
-  return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
+  return text !== '' && text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)
 }
 
 function isIsbn10(text: string): boolean {

@@ -69,7 +69,7 @@ function typeOf(value: unknown): [type: string, format: string] {
 }
 
 function checkType(schema: Schema, value: unknown, path: string): Cause | undefined {
-  const types =
+  const types: string[] =
     schema['x-kubernetes-int-or-string'] === true
       ? ['integer', 'string']
       : schema.type === undefined
@@ -81,7 +81,7 @@ function checkType(schema: Schema, value: unknown, path: string): Cause | undefi
   const wrong = (expected: string, actual: string): Cause =>
     typeInvalid(path, actual, `${path} in body must be of type ${expected}: ${JSON.stringify(actual)}`)
   if (type === 'null') return types.length > 0 && schema.nullable !== true ? wrong(types.join(','), 'null') : undefined
-  const isAllowed = types.includes(type as never) || (type === 'integer' && types.includes('number'))
+  const isAllowed = types.includes(type) || (type === 'integer' && types.includes('number'))
   const isText = type === 'string' || type === 'array'
   if (!isText && format !== '' && !isAllowed && valueFormat !== format) return wrong(format, valueFormat)
   if (isText && format !== '' && !types.includes('number') && !types.includes('integer')) return undefined
@@ -99,9 +99,11 @@ function usedFormat({ type, format = '' }: Schema): string {
     case 'array':
     case 'boolean':
       return ''
-    default:
-      return findFormat(format) === undefined ? '' : format
+    case 'string':
+    case undefined:
+      break
   }
+  return findFormat(format) === undefined ? '' : format
 }
 
 function reportString(schema: Schema, value: string, path: string, result: Result): void {

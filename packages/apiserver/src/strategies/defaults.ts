@@ -1,5 +1,5 @@
 /** What the server fills into objects of built-in kinds when they are written. In place, like the typed decoder does it. */
-import { type ApiObject, asRecords, getPath, isRecord, type Json } from '../object-shape.ts'
+import { type ApiObject, asRecords, getPath, isRecord, type Json, setOwn } from '../object-shape.ts'
 import { fill, fillPodSpec, fillTemplate } from './pod-defaults.ts'
 
 const rbac = 'rbac.authorization.k8s.io'
@@ -106,7 +106,15 @@ function fillPolicyTypes(object: ApiObject): void {
 
 const defaultsByKind: Record<string, (object: ApiObject) => void> = {
   services: fillService,
-  secrets: (object) => fill(object, 'type', 'Opaque'),
+  secrets: (object) => {
+    fill(object, 'type', 'Opaque')
+    const text = object['stringData']
+    if (!isRecord(text)) return
+    const data: Json = isRecord(object['data']) ? object['data'] : {}
+    for (const key of Object.keys(text)) setOwn(data, key, Buffer.from(String(text[key])).toString('base64'))
+    object['data'] = data
+    delete object['stringData']
+  },
   endpoints: (object) => {
     for (const subset of asRecords(object['subsets'])) for (const port of asRecords(subset['ports'])) fill(port, 'protocol', 'TCP')
   },

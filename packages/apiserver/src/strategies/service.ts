@@ -113,20 +113,22 @@ export function serviceStrategy(common: Strategy, collection: Collection): Strat
     const given = typeof spec['clusterIP'] === 'string' ? spec['clusterIP'] : (asStrings(spec['clusterIPs'])[0] ?? '')
     const kept = getPath(old, 'spec', 'clusterIP')
     let address = given === '' && typeof kept === 'string' ? kept : given
+    if (typeof kept === 'string' && kept !== '' && address !== kept && getPath(old, 'spec', 'type') !== 'ExternalName') {
+      refuse(object, invalidValue('spec.clusterIPs[0]', [address], 'may not change once set'))
+    }
     if (address !== '' && address !== 'None') {
       const value = parseAddress(address)
       if (value === undefined && !address.includes(':')) refuse(object, invalidValue('spec.clusterIPs[0]', address, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'))
       if (value !== undefined && !isInRange(value)) refuse(object, invalidValue('spec.clusterIPs', [address], `failed to allocate IP ${address}: the provided IP (${address}) is not in the valid range. The range of valid IPs is 10.96.0.0/12`))
       if (allocations.isAddressTaken(address, key)) refuse(object, invalidValue('spec.clusterIPs', [address], `failed to allocate IP ${address}: provided IP is already allocated`))
     }
-    if (typeof kept === 'string' && kept !== '' && address !== kept && getPath(old, 'spec', 'type') !== 'ExternalName') {
-      refuse(object, invalidValue('spec.clusterIPs[0]', [address], 'may not change once set'))
-    }
     if (address === '') address = allocations.newAddress()
     spec['clusterIP'] = address
     spec['clusterIPs'] = [address]
-    spec['ipFamilies'] ??= ['IPv4']
-    spec['ipFamilyPolicy'] ??= 'SingleStack'
+    // A headless Service without a selector takes what its owner puts into it.
+    const isOpen = address === 'None' && !isRecord(spec['selector'])
+    spec['ipFamilies'] ??= isOpen ? ['IPv4', 'IPv6'] : ['IPv4']
+    spec['ipFamilyPolicy'] ??= isOpen ? 'RequireDualStack' : 'SingleStack'
   }
 
   const assignPorts = (object: ApiObject, spec: Json, old: ApiObject | undefined): void => {

@@ -3,7 +3,7 @@
  * words. Not every rule of every kind; what is not checked is accepted.
  */
 import { isIP } from 'node:net'
-import { duplicateValue, invalidValue, requiredValue, unsupportedValue } from '../metadata.ts'
+import { duplicateValue, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from '../metadata.ts'
 import { checkConfigKey, checkDns1035Label, checkLabel, checkSubdomain } from '../names.ts'
 import { type ApiObject, asRecords, asStrings, getPath, isRecord, isSameJson, type Json } from '../object-shape.ts'
 import type { Cause } from '../schema/model.ts'
@@ -105,6 +105,7 @@ function validateServicePorts(spec: unknown): Cause[] {
 
 function validateService(object: ApiObject): Cause[] {
   const spec = object['spec']
+  const points = asRecords(getPath(object, 'status', 'loadBalancer', 'ingress'))
   const type = text(getPath(spec, 'type'))
   const wrong = validateServicePorts(spec)
   if (!serviceTypes.includes(type)) wrong.push(unsupportedValue('spec.type', type, serviceTypes))
@@ -112,6 +113,9 @@ function validateService(object: ApiObject): Cause[] {
     const name = text(getPath(spec, 'externalName'))
     if (name === '') wrong.push(requiredValue('spec.externalName'))
     else wrong.push(...checkSubdomain(name.replace(/\.$/, '')).map((why) => invalidValue('spec.externalName', name, why)))
+  }
+  if (points.length > 0 && type !== 'LoadBalancer') {
+    wrong.push(forbiddenValue('status.loadBalancer.ingress', "may only be used when `spec.type` is 'LoadBalancer'"))
   }
   const affinity = getPath(spec, 'sessionAffinity')
   if (affinity !== 'None' && affinity !== 'ClientIP') wrong.push(unsupportedValue('spec.sessionAffinity', affinity, ['ClientIP', 'None']))
@@ -155,7 +159,7 @@ function validateIngress(object: ApiObject): Cause[] {
   const wrong: Cause[] = []
   const defaultBackend = getPath(spec, 'defaultBackend')
   if (rules.length === 0 && !isRecord(defaultBackend)) {
-    wrong.push(invalidValue('spec', [], 'either `defaultBackend` or `rules` must be specified'))
+    wrong.push(invalidValue('spec', null, 'either `defaultBackend` or `rules` must be specified'))
   }
   if (isRecord(defaultBackend)) wrong.push(...validateBackend(defaultBackend, 'spec.defaultBackend'))
   rules.forEach((rule, index) => {

@@ -49,9 +49,13 @@ async function ask(server: string, name: string, signal: AbortSignal): Promise<A
   const at = { host, port: Number(match?.groups?.['port'] ?? 53) }
   const client = createDnsClient()
   try {
-    const replies = await Promise.all(['A', 'AAAA'].map(async (type) => await client.query({ server: at, name, type, signal })))
+    const replies = await Promise.all(
+      ['A', 'AAAA'].map(async (type) => await client.query({ server: at, name, type, signal })),
+    )
     const sets = replies.flatMap((reply) => groupRecords(reply.message.answers))
-    const targets = sets.filter((set) => ['A', 'AAAA', 'CNAME'].includes(set.type)).flatMap((set) => set.values.map((value) => value.replace(/\.$/, '')))
+    const targets = sets
+      .filter((set) => ['A', 'AAAA', 'CNAME'].includes(set.type))
+      .flatMap((set) => set.values.map((value) => value.replace(/\.$/, '')))
     return { server, targets: [...new Set(targets)] }
   } catch (error) {
     return { server, targets: [], fault: messageOf(error) }

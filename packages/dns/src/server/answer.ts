@@ -55,7 +55,7 @@ export interface Peer {
 const OPT_LENGTH = 11
 const COOKIE_OPTION = 4 + 8 + SERVER_COOKIE
 /** Types that are no data and are asked for by nobody who means well: they have no records by definition. */
-const isMeta = (type: number): boolean => type === TYPE.OPT || type === TYPE.TSIG || type === TYPE.TKEY || type === 0
+const isMeta = (type: number): boolean => type === TYPE.OPT || type === TYPE.TSIG || type === TYPE.TKEY
 
 const COMPRESSED = Uint8Array.from({ length: 65_536 }, (_, type) => (hasCompressedName(type) ? 1 : 0))
 
@@ -172,7 +172,7 @@ export class Answerer {
     if (request.questionEnd === 0) return this.#finish(RCODE.NOERROR, 0, 0, 0, 0)
     if (isMeta(request.type)) return this.#refuse(RCODE.FORMERR)
     if (request.type === TYPE.MAILA || request.type === TYPE.MAILB) return this.#refuse(RCODE.NOTIMP)
-    if (request.class !== CLASS.IN) return this.#refuse(RCODE.REFUSED)
+    if (request.class !== CLASS.IN) return this.#refuse(request.class === CLASS.ANY ? RCODE.FORMERR : RCODE.REFUSED)
     const { name, nameLength, scan } = request
     let zone = this.#zones.find(name, nameLength, scan)
     if (zone === undefined) {
@@ -180,7 +180,9 @@ export class Answerer {
       return this.#refuse(RCODE.REFUSED)
     }
     // Transfers come signed and by TCP (transfer.ts); everybody else is refused.
-    if (request.type === TYPE.AXFR || request.type === TYPE.IXFR) return this.#refuse(RCODE.REFUSED)
+    if (request.type === TYPE.AXFR || request.type === TYPE.IXFR) {
+      return this.#refuse(zone.originWire.length === nameLength ? RCODE.REFUSED : RCODE.NOTAUTH)
+    }
     if (request.type === TYPE.DS && zone.originWire.length === nameLength)
       zone = this.#zones.find(name, nameLength, scan, 1) ?? zone
     if (zone.cuts === 0) {

@@ -33,6 +33,8 @@ export class Request {
   /** Offset and length of the cookie option's data; length 0 when there is none. */
   cookieAt = 0
   cookieLength = 0
+  /** The message is well-formed but for its cookie: then the refusal still speaks EDNS (RFC 7873 §5.2.2). */
+  isCookieBad = false
   subnetAt = 0
   subnetLength = 0
   /** Offset of the TSIG record, 0 when there is none. */
@@ -48,6 +50,7 @@ export class Request {
     this.isDo = false
     this.size = 512
     this.cookieLength = 0
+    this.isCookieBad = false
     this.subnetLength = 0
     this.tsigAt = 0
     this.type = 0
@@ -64,11 +67,17 @@ export class Request {
     if (records + additionals === 0) return at === length && questions === 1 ? RCODE.NOERROR : RCODE.FORMERR
     for (let i = records + additionals; i > 0; i--) {
       at = this.#record(at, i <= additionals, i === 1)
-      if (at === 0) return RCODE.FORMERR
+      if (at === 0) return this.#malformed()
     }
-    if (at !== length) return RCODE.FORMERR
+    if (at !== length) return this.#malformed()
     // RFC 7873 §5.4: no question but a cookie asks for a cookie only.
     return questions === 1 || this.cookieLength > 0 ? RCODE.NOERROR : RCODE.FORMERR
+  }
+
+  /** An OPT in a message that makes no sense is not believed either: the refusal carries none, as BIND's and Knot's. */
+  #malformed(): number {
+    this.hasEdns &&= this.isCookieBad
+    return RCODE.FORMERR
   }
 
   /** Returns the offset after the question, or 0. */
@@ -77,6 +86,7 @@ export class Request {
     let at = 12
     let end = 0
     for (;;) {
+      if (at >= length) return 0
       const octet = bytes[at]!
       // No pointers: nothing stands before the first name that it could point to.
       if (octet > 63 || at + octet >= length || end + octet >= MAX_NAME) return 0
@@ -141,7 +151,10 @@ export class Request {
       if (at + length > end) return false
       if (code === OPTION.COOKIE) {
         // RFC 7873 §5.2.2: a client cookie of 8 octets, and a server cookie of 8 to 32 or none.
-        if (length !== 8 && (length < 16 || length > 40)) return false
+        if (length !== 8 && (length < 16 || length > 40)) {
+          this.isCookieBad = true
+          return false
+        }
         this.cookieAt = at
         this.cookieLength = length
       } else if (code === OPTION.CLIENT_SUBNET) {

@@ -3,6 +3,7 @@
  * wants them: BADKEY and BADSIG unsigned, BADTIME and BADTRUNC signed.
  */
 import { RCODE } from '../codes.ts'
+import { SAFE_UDP_SIZE, writeOpt } from '../edns.ts'
 import { DnsError } from '../error.ts'
 import { FLAG } from '../message.ts'
 import type { Fqdn } from '../name.ts'
@@ -15,6 +16,7 @@ import {
   type TsigRecord,
   verifyMessage,
 } from '../tsig.ts'
+import { WireWriter } from '../wire.ts'
 import type { Request } from './request.ts'
 
 export type Keyring = ReadonlyMap<Fqdn, TsigKey>
@@ -25,15 +27,19 @@ export type Authentication =
   /** The answer to send instead. */
   | { readonly kind: 'refused'; readonly answer: Uint8Array }
 
-/** Header and question of a request, turned into an answer with nothing in it. */
+/** Header and question of a request, turned into an answer with nothing in it but OPT where the client speaks EDNS. */
 export function emptyAnswer(request: Request, rcode: number): Buffer {
-  const end = Math.max(12, request.questionEnd)
-  const answer = Buffer.from(request.bytes.subarray(0, end))
-  answer[2] = (FLAG.QR >> 8) | (answer[2]! & 0x79)
-  answer[3] = rcode & 15
-  answer.writeUInt16BE(request.questionEnd > 0 ? 1 : 0, 4)
-  answer.fill(0, 6, 12)
-  return answer
+  const { bytes, questionEnd, hasEdns, isDo } = request
+  const out = new WireWriter(512)
+  out.put(bytes, 0, 2)
+  out.u8((FLAG.QR >> 8) | (bytes[2]! & 0x79))
+  out.u8(rcode & 15)
+  out.u16(questionEnd > 0 ? 1 : 0)
+  out.u32(0)
+  out.u16(hasEdns ? 1 : 0)
+  if (questionEnd > 0) out.put(bytes, 12, questionEnd)
+  if (hasEdns) writeOpt({ size: SAFE_UDP_SIZE, version: 0, isDo, options: [] }, rcode, out)
+  return out.finish()
 }
 
 export function authenticate(request: Request, keys: Keyring, now: number): Authentication {

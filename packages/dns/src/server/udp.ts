@@ -2,7 +2,7 @@
  * The UDP side of a server: one socket, answers written into slabs that are never reused, since a send that the kernel cannot
  * take at once keeps a reference to its octets.
  */
-import { createSocket, type Socket, type SocketOptions } from 'node:dgram'
+import { createSocket, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import type { Answerer, Peer } from './answer.ts'
 import type { RateLimiter } from './ratelimit.ts'
@@ -23,11 +23,6 @@ export interface UdpOptions {
   readonly onError: (error: Error) => void
 }
 
-/** Peers come as addresses: no resolver must be asked, which Node's default would do for each answer. */
-const noLookup: NonNullable<SocketOptions['lookup']> = (host, _options, done) => {
-  done(null, host, isIPv6(host) ? 6 : 4)
-}
-
 const SLAB = 65_536
 const MAX_ANSWER = 4096
 /** Asked of the kernel, which grants what its limit allows: room for a burst while JavaScript collects garbage. */
@@ -35,10 +30,12 @@ const BUFFER = 4 << 20
 
 export async function listenUdp(options: UdpOptions): Promise<UdpListener> {
   const { answerer, limiter, now } = options
+  const family = isIPv6(options.address) ? 6 : 4
   const socket = createSocket({
-    type: isIPv6(options.address) ? 'udp6' : 'udp4',
-    ipv6Only: isIPv6(options.address),
-    lookup: noLookup,
+    type: `udp${family}`,
+    ipv6Only: family === 6,
+    // Peers come as addresses: no resolver must be asked, which Node's default would do for each answer.
+    lookup: (host, _options, done) => done(null, host, family),
     recvBufferSize: BUFFER,
     sendBufferSize: BUFFER,
   })

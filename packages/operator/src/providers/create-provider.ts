@@ -78,12 +78,26 @@ export async function createProvider(config: ProviderConfig, deps: ProviderDeps)
                 ...(await keyOf(config.transfer.key)),
               },
             }
-      return rfc2136Provider({ name, server: parseServer(config.server), zones: canonicalZones(config.zones), ...(await keyOf(config.key)), ...transfer, ...rate })
+      return rfc2136Provider({
+        name,
+        server: parseServer(config.server),
+        zones: canonicalZones(config.zones),
+        ...(await keyOf(config.key)),
+        ...transfer,
+        ...rate,
+      })
     }
     case 'powerdns': {
       const { powerdnsProvider } = await import('./powerdns.ts')
       const zones = config.zones === undefined ? {} : { zones: canonicalZones(config.zones) }
-      return powerdnsProvider({ name, url: config.url, serverId: config.serverId, apiKey: await readSecret(config.apiKeyFrom, deps), ...zones, ...rate })
+      return powerdnsProvider({
+        name,
+        url: config.url,
+        serverId: config.serverId,
+        apiKey: await readSecret(config.apiKeyFrom, deps),
+        ...zones,
+        ...rate,
+      })
     }
     case 'aws': {
       const { awsProvider } = await import('./aws.ts')
@@ -95,13 +109,17 @@ export async function createProvider(config: ProviderConfig, deps: ProviderDeps)
               credentials: {
                 accessKeyId: await readSecret(given.accessKeyIdFrom, deps),
                 secretAccessKey: await readSecret(given.secretAccessKeyFrom, deps),
-                ...(given.sessionTokenFrom === undefined ? {} : { sessionToken: await readSecret(given.sessionTokenFrom, deps) }),
+                ...(given.sessionTokenFrom === undefined
+                  ? {}
+                  : { sessionToken: await readSecret(given.sessionTokenFrom, deps) }),
               },
             }
       return awsProvider({
         name,
         ...credentials,
-        ...(config.zones === undefined ? {} : { zones: config.zones.map((zone) => (zone.includes('.') ? (canonicalZones([zone])[0] ?? zone) : zone)) }),
+        ...(config.zones === undefined
+          ? {}
+          : { zones: config.zones.map((zone) => (zone.includes('.') ? (canonicalZones([zone])[0] ?? zone) : zone)) }),
         ...(config.account === undefined ? {} : { account: config.account }),
         ...(config.region === undefined ? {} : { region: config.region }),
         ...(config.endpoint === undefined ? {} : { endpoint: config.endpoint }),
@@ -117,7 +135,12 @@ export async function createProvider(config: ProviderConfig, deps: ProviderDeps)
     case 'dnsendpoint': {
       const { dnsEndpointProvider } = await import('./dnsendpoint.ts')
       if (deps.client === undefined) throw misconfigured(`provider ${name} writes DNSEndpoints and needs a cluster`)
-      return dnsEndpointProvider({ name, client: deps.client, namespace: config.namespace, zones: canonicalZones(config.zones) })
+      return dnsEndpointProvider({
+        name,
+        client: deps.client,
+        namespace: config.namespace,
+        zones: canonicalZones(config.zones),
+      })
     }
   }
 }

@@ -5,12 +5,32 @@
  * Markers travel in the object's annotations: ExternalDNS keeps its own registry, and needs none of ours in the zone.
  */
 import { createHash } from 'node:crypto'
-import { type Client, isConflict, messageOf, type Obj } from '@seamark/kube'
+import {
+  AlreadyExists,
+  ApiError,
+  BadRequest,
+  type Client,
+  Conflict,
+  Forbidden,
+  Invalid,
+  type Kind,
+  messageOf,
+  NotFound,
+  type Obj,
+} from '@seamark/kube'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { ProviderError } from '../records/error.ts'
 import { isMarkerName } from '../records/marker.ts'
 import type { SetChange } from '../records/plan.ts'
-import { compareText, isWithin, type ObservedSet, printSet, type RecordSet, sameSet, setKey } from '../records/record-set.ts'
+import {
+  compareText,
+  isWithin,
+  type ObservedSet,
+  printSet,
+  type RecordSet,
+  sameSet,
+  setKey,
+} from '../records/record-set.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 import { fromEndpoint, toEndpoint } from './webhook-endpoint.ts'
 
@@ -33,27 +53,40 @@ interface Stored extends Obj {
 
 export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
   const { client, namespace } = options
-  const kind = DNSEndpoint as unknown as import('@seamark/kube').Kind<Stored>
+  const kind = DNSEndpoint as unknown as Kind<Stored>
   const zones = options.zones.map((name): ProviderZone => ({ id: name, name }))
   const check = (zone: ProviderZone): void => {
-    if (!zones.some(({ name }) => name === zone.name)) throw new ProviderError('ZoneNotFound', 'later', `${zone.name} is not among the zones of ${options.name}`)
+    if (!zones.some(({ name }) => name === zone.name))
+      throw new ProviderError('ZoneNotFound', 'later', `${zone.name} is not among the zones of ${options.name}`)
   }
   const failure = (cause: unknown, isWrite: boolean): ProviderError => {
     if (cause instanceof ProviderError) return cause
-    if (isConflict(cause)) return new ProviderError('BaseMoved', 'moved', messageOf(cause))
-    const status = (cause as { status?: { code?: number } }).status?.code
-    if (status === 403) return new ProviderError('PermissionDenied', 'later', messageOf(cause))
-    if (status === 404) return new ProviderError('ZoneNotFound', 'later', `DNSEndpoint cannot be reached: ${messageOf(cause)}`)
-    if (status === 400 || status === 422) return new ProviderError('RecordRejected', 'rejected', messageOf(cause))
-    return isWrite ? new ProviderError('OutcomeUnknown', 'unknown', messageOf(cause), { cause }) : new ProviderError('ProviderUnavailable', 'later', messageOf(cause), { cause })
+    const why = messageOf(cause)
+    if (cause instanceof Conflict || cause instanceof AlreadyExists) return new ProviderError('BaseMoved', 'moved', why)
+    if (cause instanceof Forbidden) return new ProviderError('PermissionDenied', 'later', why)
+    if (cause instanceof NotFound)
+      return new ProviderError('ZoneNotFound', 'later', `DNSEndpoints are not served: ${why}`)
+    if (cause instanceof BadRequest || cause instanceof Invalid)
+      return new ProviderError('RecordRejected', 'rejected', why)
+    if (cause instanceof ApiError && !isWrite) return new ProviderError('ProviderUnavailable', 'later', why, { cause })
+    return isWrite
+      ? new ProviderError('OutcomeUnknown', 'unknown', messageOf(cause), { cause })
+      : new ProviderError('ProviderUnavailable', 'later', messageOf(cause), { cause })
   }
-  const find = async (owner: string, signal: AbortSignal): Promise<Stored | undefined> => client.find(kind, `${namespace}/${objectName(options.name, owner)}`, { signal })
+  const find = async (owner: string, signal: AbortSignal): Promise<Stored | undefined> =>
+    client.find(kind, `${namespace}/${objectName(options.name, owner)}`, { signal })
 
   const readAll = async (signal: AbortSignal): Promise<ObservedSet[]> => {
     const sets: ObservedSet[] = []
     let next: string | undefined
     do {
-      const page = await client.list(kind, { namespace, labelSelector: `${RECORDS_LABEL}=${options.name}`, limit: 500, signal, ...(next === undefined ? {} : { continue: next }) })
+      const page = await client.list(kind, {
+        namespace,
+        labelSelector: `${RECORDS_LABEL}=${options.name}`,
+        limit: 500,
+        signal,
+        ...(next === undefined ? {} : { continue: next }),
+      })
       for (const object of page.items) sets.push(...setsOf(object))
       next = page.metadata.continue === '' ? undefined : page.metadata.continue
     } while (next !== undefined)
@@ -72,7 +105,9 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
         if (names === 'all') return (await readAll(signal)).filter(({ name }) => isWithin(name, zone.name))
         const owners = new Set([...names].map(subjectName))
         const found = await Promise.all([...owners].map(async (owner) => find(owner, signal)))
-        return found.flatMap((object) => (object === undefined ? [] : setsOf(object))).filter(({ name }) => names.has(name))
+        return found
+          .flatMap((object) => (object === undefined ? [] : setsOf(object)))
+          .filter(({ name }) => names.has(name))
       } catch (cause) {
         throw failure(cause, false)
       }
@@ -100,7 +135,11 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
       if (subject === undefined) continue
       const there = sets.get(setKey(subject))
       if (!sameSet(there, from)) {
-        throw new ProviderError('BaseMoved', 'moved', `${setKey(subject)}: the object holds ${there === undefined ? 'nothing' : printSet(there)}`)
+        throw new ProviderError(
+          'BaseMoved',
+          'moved',
+          `${setKey(subject)}: the object holds ${there === undefined ? 'nothing' : printSet(there)}`,
+        )
       }
       if (to === undefined) sets.delete(setKey(subject))
       else sets.set(setKey(to), to)
@@ -112,7 +151,10 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
       const { uid, resourceVersion } = present.metadata
       await client.delete(kind, `${namespace}/${objectName(options.name, owner)}`, {
         signal,
-        precondition: { ...(uid === undefined ? {} : { uid }), ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+        precondition: {
+          ...(uid === undefined ? {} : { uid }),
+          ...(resourceVersion === undefined ? {} : { resourceVersion }),
+        },
       })
     } else {
       await client.update(kind, wanted, { signal })
@@ -137,7 +179,12 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
       spec: {
         endpoints: records.map((set) => {
           const { dnsName, recordType, targets, recordTTL } = toEndpoint(set)
-          return { dnsName, recordType, targets: [...(targets ?? [])], ...(recordTTL === undefined ? {} : { recordTTL }) }
+          return {
+            dnsName,
+            recordType,
+            targets: [...(targets ?? [])],
+            ...(recordTTL === undefined ? {} : { recordTTL }),
+          }
         }),
       },
     }
@@ -154,13 +201,25 @@ function subjectName(name: string): string {
 /** A name of 253 characters with an asterisk is no object name: a readable start and a hash of the whole. */
 function objectName(provider: string, owner: string): string {
   const hash = createHash('sha256').update(owner).digest('hex').slice(0, 10)
-  const start = owner.replaceAll('*', 'any').replaceAll(/[^a-z0-9.-]/g, '-').replaceAll(/^[.-]+|[.-]+$/g, '').slice(0, 150)
+  const start = owner
+    .replaceAll('*', 'any')
+    .replaceAll(/[^a-z0-9.-]/g, '-')
+    .replaceAll(/^[.-]+|[.-]+$/g, '')
+    .slice(0, 150)
   return `${provider}-${start.replaceAll(/\.+/g, '-')}-${hash}`
 }
 
 function setsOf(object: Stored): ObservedSet[] {
   const records = (object.spec?.endpoints ?? []).map((endpoint) =>
-    fromEndpoint({ dnsName: endpoint.dnsName ?? '', recordType: endpoint.recordType ?? '', targets: endpoint.targets ?? [], recordTTL: endpoint.recordTTL }, 300),
+    fromEndpoint(
+      {
+        dnsName: endpoint.dnsName ?? '',
+        recordType: endpoint.recordType ?? '',
+        targets: endpoint.targets ?? [],
+        recordTTL: endpoint.recordTTL,
+      },
+      300,
+    ),
   )
   try {
     const markers = JSON.parse(object.metadata.annotations?.[MARKERS] ?? '[]') as RecordSet[]

@@ -48,14 +48,25 @@ export const ProviderConfig = z.discriminatedUnion('type', [
     ...common,
     type: z.literal('aws'),
     /** Absent: the SDK's chain. */
-    credentials: z.strictObject({ accessKeyIdFrom: SecretRef, secretAccessKeyFrom: SecretRef, sessionTokenFrom: SecretRef.optional() }).optional(),
+    credentials: z
+      .strictObject({
+        accessKeyIdFrom: SecretRef,
+        secretAccessKeyFrom: SecretRef,
+        sessionTokenFrom: SecretRef.optional(),
+      })
+      .optional(),
     /** Providers with one account share one rate limit. */
     account: z.string().optional(),
     region: z.string().optional(),
     endpoint: z.url().optional(),
     visibility: z.enum(['public', 'private']).optional(),
   }),
-  z.strictObject({ ...common, type: z.literal('webhook'), url: z.url(), defaultTtl: z.number().int().positive().default(300) }),
+  z.strictObject({
+    ...common,
+    type: z.literal('webhook'),
+    url: z.url(),
+    defaultTtl: z.number().int().positive().default(300),
+  }),
   z.strictObject({
     ...common,
     type: z.literal('dnsendpoint'),
@@ -105,13 +116,22 @@ export const RecordsConfig = z
   })
   .superRefine((config, context) => {
     if (config.owner !== '' && (!isFieldText(config.owner) || config.owner.length > 63)) {
-      context.addIssue({ code: 'custom', path: ['owner'], message: 'has 1 to 63 characters without spaces, quotes, commas, equals or bars' })
+      context.addIssue({
+        code: 'custom',
+        path: ['owner'],
+        message: 'has 1 to 63 characters without spaces, quotes, commas, equals or bars',
+      })
     }
     if (config.enabled && config.owner === '') {
-      context.addIssue({ code: 'custom', path: ['owner'], message: 'is required: it tells your records from those of others, and has no default' })
+      context.addIssue({
+        code: 'custom',
+        path: ['owner'],
+        message: 'is required: it tells your records from those of others, and has no default',
+      })
     }
     const names = config.providers.map(({ name }) => name)
     const doubled = names.find((name, index) => names.indexOf(name) !== index)
-    if (doubled !== undefined) context.addIssue({ code: 'custom', path: ['providers'], message: `the name '${doubled}' is used twice` })
+    if (doubled !== undefined)
+      context.addIssue({ code: 'custom', path: ['providers'], message: `the name '${doubled}' is used twice` })
   })
 export type RecordsConfig = z.output<typeof RecordsConfig>

@@ -33,7 +33,8 @@ export function planAdoption(world: HandOver, from: string): Plan {
     if (ownership.kind !== 'theirs') return refuse('ForeignOwner', 'it is shared by others')
     if (!isAdoptable(ownership, world.view, set)) return refuse(ownership.code, ownership.message)
     const claim = claimOf(ownership) ?? 'unmarked'
-    if (claim !== from) return refuse(ownership.code, `it belongs to ${claim === 'unmarked' ? 'nobody' : claim}, not to ${from}`)
+    if (claim !== from)
+      return refuse(ownership.code, `it belongs to ${claim === 'unmarked' ? 'nobody' : claim}, not to ${from}`)
     return adoptionOf(set, ownership, world.view, { owner: world.owner, source: ADOPTED, number: world.number })
   })
 }
@@ -66,7 +67,12 @@ export function planExclusive(world: HandOver, from: string): Plan {
     if (ownership.kind !== 'ours' || ownership.mine.marker.from !== from) return undefined
     const before = world.view.marked(set.name, set.type)?.set
     const { from: _from, ...marker } = ownership.mine.marker
-    const after = markerSet(set, before, ownership.mine.value, printMarker(set, { ...marker, plan: world.number }, world.owner.key))
+    const after = markerSet(
+      set,
+      before,
+      ownership.mine.value,
+      printMarker(set, { ...marker, plan: world.number }, world.owner.key),
+    )
     const entries = ownership.kept.map(({ set: entry }): SetChange => ({ from: entry, to: undefined }))
     return markerChange(world, set, { from: before, to: after }, entries, 'Transferred', `taken from ${from}`)
   })
@@ -74,7 +80,10 @@ export function planExclusive(world: HandOver, from: string): Plan {
 
 function entryFor(set: { name: string; type: string }, to: { owner: string; registry: RegistryOptions }): SetChange {
   const name = registryNames(set.name, set.type, to.registry)[0] ?? set.name
-  return { from: undefined, to: { name, type: 'TXT', ttl: MARKER_TTL, values: [printRegistryValue({ owner: to.owner }, to.registry)] } }
+  return {
+    from: undefined,
+    to: { name, type: 'TXT', ttl: MARKER_TTL, values: [printRegistryValue({ owner: to.owner }, to.registry)] },
+  }
 }
 
 interface Refused {
@@ -84,7 +93,10 @@ interface Refused {
 
 const refuse = (code: Reason, why: string): Refused => ({ code, why })
 
-function collect(world: HandOver, decide: (set: ObservedSet, ownership: Ownership) => Change | Refused | undefined): Plan {
+function collect(
+  world: HandOver,
+  decide: (set: ObservedSet, ownership: Ownership) => Change | Refused | undefined,
+): Plan {
   const changes: Change[] = []
   const refused: Refusal[] = []
   for (const set of world.view.sets) {

@@ -59,15 +59,15 @@ function isTooMany(count: number, of: number, limits: Limits): boolean {
   return count > limits.breakerFloor && count > of * limits.breakerShare
 }
 
-/** Sources from which nothing is wanted any more, although they own records. */
+/** Sources that are gone, or from which nothing is wanted any more although they own records. */
 function vanishedSources(left: readonly Candidate[], input: PlanInput): Set<string> {
-  if (left.length === 0) return new Set()
+  const deleted = left.filter(isDeletion).map(({ change }) => change.source)
+  if (deleted.length === 0) return new Set()
+  const { gone } = input.sources
+  // A plan about some names does not see what else a source wants.
+  if (input.scope !== 'all') return new Set(deleted.filter((source) => gone.has(source)))
   const wanting = new Set(input.desired.map((desired) => desired.source.uid))
-  return new Set(
-    left.flatMap(({ change, ...rest }) =>
-      isDeletion({ change, ...rest }) && !wanting.has(change.source) ? [change.source] : [],
-    ),
-  )
+  return new Set(deleted.filter((source) => gone.has(source) || !wanting.has(source)))
 }
 
 export const shrinkBreaker: PlanGuard = (left, input) => {

@@ -1,0 +1,26 @@
+/** `seamark adopt`: takes records over, by markers alone; their values stay. Without --apply it only shows the plan. */
+import { planAdoption } from '@seamark/operator'
+import { Command } from 'commander'
+import { CommandError, EXIT, type Io } from '../command.ts'
+import { addHandOverFlags, handOver, type HandOverFlags } from '../hand-over-flags.ts'
+
+interface Flags extends HandOverFlags {
+  from: string
+}
+
+export function build(io: Io): Command {
+  const command = new Command()
+    .description('take over records of ExternalDNS or of nobody; writes markers only')
+    .argument('[names...]', 'only these names')
+    .requiredOption('--from <external-dns/OWNER|unmarked>', 'whose records')
+  addHandOverFlags(command)
+  return command.action(async (names: string[], flags: Flags & Record<string, unknown>) => {
+    if (flags.from !== 'unmarked' && !/^external-dns\/.+/.test(flags.from)) {
+      throw new CommandError(`--from ${flags.from}: it is external-dns/OWNER or unmarked`, EXIT.usage)
+    }
+    if (flags.from === 'unmarked' && names.length === 0) {
+      throw new CommandError('name the records: everything that nobody marked is not yours by default', EXIT.usage)
+    }
+    await handOver(io, flags, names, (world) => planAdoption(world, flags.from))
+  })
+}

@@ -1,0 +1,37 @@
+/** `seamark export`: the records we own, or a whole zone, as a zone file or as DNSEndpoints. Read-only. */
+import { fqdn, printZoneFile } from '@seamark/dns'
+import { exportDnsEndpoint, exportedSets } from '@seamark/operator'
+import { Command } from 'commander'
+import { CommandError, EXIT, type Io } from '../command.ts'
+import { addRecordsFlags, eachTarget, type RecordsFlags, withSession } from '../records-session.ts'
+
+interface Flags extends RecordsFlags {
+  as: string
+  zone?: string
+  all?: boolean
+}
+
+export function build(io: Io): Command {
+  const command = new Command()
+    .description('our records as a zone file or as DNSEndpoints')
+    .option('--as <zonefile|dnsendpoint>', 'form of the output', 'zonefile')
+    .option('--zone <name>', 'only this zone')
+    .option('--all', 'also records that are not ours')
+  addRecordsFlags(command)
+  return command.action(async (flags: Flags & Record<string, unknown>) => {
+    if (flags.as !== 'zonefile' && flags.as !== 'dnsendpoint')
+      throw new CommandError(`--as ${flags.as}: it is zonefile or dnsendpoint`, EXIT.usage)
+    await withSession(io, flags, async (session) => {
+      const texts = await eachTarget(session, io.signal, flags.zone, async ({ zone, ...target }) => {
+        const view = await session.engine.view({ zone, ...target }, 'all', io.signal)
+        const sets = exportedSets(view, session.owner, session.config.types, flags.all === true)
+        if (flags.as === 'dnsendpoint') return exportDnsEndpoint(zone.name, sets, flags.namespace ?? 'seamark')
+        return printZoneFile(
+          fqdn(zone.name),
+          sets.map((set) => ({ ...set, name: fqdn(set.name) })),
+        )
+      })
+      io.stdout.write(texts.join(flags.as === 'dnsendpoint' ? '---\n' : '\n'))
+    })
+  })
+}

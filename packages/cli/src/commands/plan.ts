@@ -1,0 +1,207 @@
+/**
+ * `seamark plan`: what would be written to DNS, and what would not, and why. Zero writes.
+ * Wishes come from the cluster's DNSEndpoints, or from manifests with `-f`. Without providers the authoritative servers are
+ * asked instead. A zone that cannot be read makes the exit code 1, whatever else is fine.
+ */
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createDnsClient, type ServerAddress } from '@seamark/dns'
+import {
+  compareWithServers,
+  DNSEndpoint,
+  parseServer,
+  type Plan,
+  type Planned,
+  printPlanJson,
+  type ServerComparison,
+  sourceOf,
+  wishesOf,
+  type Wishes,
+} from '@seamark/operator'
+import { Command } from 'commander'
+import { parseAllDocuments } from 'yaml'
+import { CommandError, EXIT, type Io } from '../command.ts'
+import {
+  addRecordsFlags,
+  printPlans,
+  readForm,
+  type RecordsFlags,
+  type Session,
+  withSession,
+} from '../records-session.ts'
+
+interface Flags extends RecordsFlags {
+  filename?: string[]
+  output?: string
+  out?: string
+  detailedExitcode?: boolean
+  release?: string[]
+  server?: string
+}
+
+type Manifest = Parameters<typeof sourceOf>[0]
+
+export function build(io: Io): Command {
+  const command = new Command()
+    .description('what would be written to DNS, and what not, and why; writes nothing')
+    .option('-f, --filename <path...>', 'DNSEndpoint manifests instead of the cluster: files or folders')
+    .option('-o, --output <text|json|md>', 'form of the output', 'text')
+    .option('--out <file>', 'also write the plan to a file, for seamark apply')
+    .option('--detailed-exitcode', 'exit with 2 when there are changes')
+    .option('--release <name...>', 'let go what guards hold for a name or a whole zone')
+    .option('--server <address[:port]>', 'authoritative server to ask when there are no providers')
+  addRecordsFlags(command)
+  return command.action(async (flags: Flags & Record<string, unknown>) => {
+    const form = readForm(flags.output)
+    await withSession(io, flags, async (session) => {
+      const { objects, isComplete } = await readWishes(io, flags, session)
+      const wishes = wishesOf(objects, session.config.defaultTtl)
+      if (session.config.providers.length === 0) {
+        await askServers(io, flags, session, wishes)
+        return
+      }
+      const present = new Set(objects.map((object) => sourceOf(object).uid))
+      const released = new Set((flags.release ?? []).map((name) => `${name.replace(/\.$/, '').toLowerCase()}.`))
+      const planned = await session.engine.plan(
+        // Manifests in a folder are not all there is: what they do not name is not gone.
+        {
+          ...wishes,
+          sources: { present, gone: isComplete ? await goneSources(session, present, io) : new Set() },
+          released,
+        },
+        'all',
+        io.signal,
+      )
+      await report(io, flags, planned, form)
+    })
+  })
+}
+
+async function readWishes(
+  io: Io,
+  flags: Flags,
+  { cluster, config }: Session,
+): Promise<{ objects: Manifest[]; isComplete: boolean }> {
+  if (flags.filename !== undefined) {
+    const texts = await Promise.all(
+      (await listFiles(flags.filename)).map(async (file) => ({ file, text: await readFile(file, 'utf8') })),
+    )
+    return { objects: texts.flatMap(({ file, text }) => parseManifests(file, text)), isComplete: false }
+  }
+  if (cluster === undefined)
+    throw new CommandError('name manifests with -f, or a cluster with --kubeconfig', EXIT.usage)
+  const { namespace, labelFilter } = config.dnsEndpoints
+  const list = await cluster.client.list(DNSEndpoint, {
+    signal: io.signal,
+    ...(namespace === '' ? {} : { namespace }),
+    ...(labelFilter === '' ? {} : { labelSelector: labelFilter }),
+  })
+  return { objects: list.items, isComplete: true }
+}
+
+async function listFiles(paths: readonly string[]): Promise<string[]> {
+  const files: string[] = []
+  for (const path of paths) {
+    const info = await stat(path).catch(() => {
+      throw new CommandError(`cannot read ${path}`)
+    })
+    if (!info.isDirectory()) files.push(path)
+    else
+      for (const name of (await readdir(path)).toSorted())
+        if (/\.(ya?ml|json)$/.test(name)) files.push(join(path, name))
+  }
+  return files
+}
+
+function parseManifests(file: string, text: string): Manifest[] {
+  const documents = parseAllDocuments(text, { schema: 'core', logLevel: 'silent' })
+  if (!Array.isArray(documents)) return []
+  return documents.flatMap((document) => {
+    if (document.errors[0] !== undefined) throw new CommandError(`${file}: ${document.errors[0].message}`)
+    const object = document.toJS({ maxAliasCount: 10 }) as
+      | (Partial<Manifest> & { kind?: string; items?: unknown[] })
+      | null
+    const all = object?.kind?.endsWith('List') === true ? (object.items ?? []) : [object]
+    return all.filter(
+      (item): item is Manifest =>
+        (item as { kind?: string } | null)?.kind === 'DNSEndpoint' && (item as Manifest).metadata !== undefined,
+    )
+  })
+}
+
+/** Owned sources that a complete, consistent list of the cluster does not hold. */
+async function goneSources({ engine, owner }: Session, present: ReadonlySet<string>, io: Io): Promise<Set<string>> {
+  const gone = new Set<string>()
+  const { targets } = await engine.targets(io.signal)
+  for (const target of targets) {
+    const view = await engine.view(target, 'all', io.signal).catch(() => undefined)
+    for (const marked of view?.markedNames().values() ?? []) {
+      for (const reading of marked.flatMap(({ readings }) => readings)) {
+        if (reading.kind !== 'marker' || reading.marker.owner !== owner.id || reading.marker.cluster !== owner.cluster)
+          continue
+        if (reading.marker.source.startsWith('dnsendpoint/') && !present.has(reading.marker.source))
+          gone.add(reading.marker.source)
+      }
+    }
+  }
+  return gone
+}
+
+async function report(
+  io: Io,
+  flags: Flags,
+  { plans, unread, homeless }: Planned,
+  form: ReturnType<typeof readForm>,
+): Promise<void> {
+  if (flags.out !== undefined) await writeFile(flags.out, printPlanJson(plans))
+  io.stdout.write(printPlans(plans, form))
+  for (const { name, type, code, message } of homeless) io.stderr.write(`held: ${name} ${type} ${code}: ${message}\n`)
+  for (const { provider, zone, code, why } of unread) io.stderr.write(`unread: ${zone} (${provider}) ${code}: ${why}\n`)
+  if (unread.length > 0) io.exit(EXIT.error)
+  else if (flags.detailedExitcode === true && hasChanges(plans)) io.exit(EXIT.changes)
+}
+
+function hasChanges(plans: readonly Plan[]): boolean {
+  return plans.some((plan) => plan.changes.length > 0)
+}
+
+/** Without providers: what the servers answer, wish by wish. */
+async function askServers(io: Io, flags: Flags, { owner }: Session, wishes: Wishes): Promise<void> {
+  const client = createDnsClient()
+  try {
+    const given = flags.server === undefined ? undefined : parseServer(flags.server)
+    const servers = async (name: string): Promise<readonly ServerAddress[]> =>
+      given === undefined ? findServers(name) : [given]
+    const found = await compareWithServers(wishes.desired, owner.id, servers, client, io.signal)
+    for (const { desired, verdict, present, why } of found) {
+      const values = present === undefined ? '' : ` has ${present.values.join(', ')}`
+      io.stdout.write(
+        `${verdict.padEnd(8)} ${desired.set.name} ${desired.set.type}${values}${why === undefined ? '' : ` (${why})`}\n`,
+      )
+    }
+    for (const { name, type, code, message } of wishes.unusable)
+      io.stderr.write(`held: ${name} ${type} ${code}: ${message}\n`)
+    io.exit(exitFor(found, flags.detailedExitcode === true))
+  } finally {
+    await client.close()
+  }
+}
+
+function exitFor(found: readonly ServerComparison[], isDetailed: boolean): 0 | 1 | 2 {
+  if (found.some(({ verdict }) => verdict === 'unread')) return EXIT.error
+  return isDetailed && found.some(({ verdict }) => verdict !== 'equal') ? EXIT.changes : EXIT.ok
+}
+
+/** The zone's name servers, by the system's resolver. */
+async function findServers(name: string): Promise<ServerAddress[]> {
+  const { Resolver } = await import('node:dns/promises')
+  const resolver = new Resolver({ timeout: 2000, tries: 2 })
+  for (let zone = name.replace(/\.$/, ''); zone.includes('.'); zone = zone.slice(zone.indexOf('.') + 1)) {
+    const hosts = await resolver.resolveNs(zone).catch(() => [])
+    for (const host of hosts) {
+      const addresses = await resolver.resolve4(host).catch(() => [])
+      if (addresses.length > 0) return addresses.map((address) => ({ address, port: 53 }))
+    }
+  }
+  return []
+}

@@ -1,0 +1,79 @@
+/** `seamark provider list|test|conformance`: what is configured, whether it works, and whether it keeps its promises. */
+import { CONFORMANCE, ConformanceError, ProviderError } from '@seamark/operator'
+import { Command } from 'commander'
+import { CommandError, EXIT, type Io } from '../command.ts'
+import { addRecordsFlags, eachTarget, type RecordsFlags, type Session, withSession } from '../records-session.ts'
+
+interface Flags extends RecordsFlags {
+  zone?: string
+}
+
+export function build(io: Io): Command {
+  const command = new Command().description('look at DNS providers')
+  addRecordsFlags(command.command('list').description('configured providers and their zones')).action(
+    async (flags: Flags & Record<string, unknown>) => withSession(io, flags, async (session) => list(io, session)),
+  )
+  addRecordsFlags(
+    command.command('test').description('read every zone').option('--zone <name>', 'only this zone'),
+  ).action(async (flags: Flags & Record<string, unknown>) =>
+    withSession(io, flags, async (session) => test(io, session, flags.zone)),
+  )
+  addRecordsFlags(
+    command
+      .command('conformance')
+      .description('run the conformance kit: writes and removes names that begin with conformance-')
+      .requiredOption('--zone <name>', 'a zone to write to'),
+  ).action(async (flags: Flags & Record<string, unknown>) =>
+    withSession(io, flags, async (session) => conform(io, session, flags.zone)),
+  )
+  return command
+}
+
+async function list(io: Io, { engine }: Session): Promise<void> {
+  const { targets, unread } = await engine.targets(io.signal)
+  for (const { label, provider, zone } of targets) {
+    const { isAtomic, comparesAndSwaps } = provider.capabilities
+    const traits = [
+      zone.visibility ?? 'public',
+      isAtomic ? 'atomic' : 'not atomic',
+      comparesAndSwaps ? 'compare-and-swap' : 'no compare',
+    ]
+    io.stdout.write(`${label}\t${zone.name}\t${traits.join(', ')}\n`)
+  }
+  for (const { provider, code, why } of unread) io.stderr.write(`${provider}: ${code}: ${why}\n`)
+  if (unread.length > 0) io.exit(EXIT.error)
+}
+
+async function test(io: Io, session: Session, zone: string | undefined): Promise<void> {
+  let failures = 0
+  await eachTarget(session, io.signal, zone, async (target) => {
+    try {
+      const view = await session.engine.view(target, 'all', io.signal)
+      io.stdout.write(
+        `ok\t${target.label}\t${target.zone.name}\t${view.sets.length} record sets, ${view.markedNames().size} marked names\n`,
+      )
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error
+      failures++
+      io.stdout.write(`fail\t${target.label}\t${target.zone.name}\t${error.code}: ${error.message}\n`)
+    }
+  })
+  if (failures > 0) io.exit(EXIT.error)
+}
+
+async function conform(io: Io, session: Session, zone: string | undefined): Promise<void> {
+  let failures = 0
+  await eachTarget(session, io.signal, zone, async (target) => {
+    for (const item of CONFORMANCE) {
+      try {
+        await item.run({ provider: target.provider, zone: target.zone, signal: io.signal })
+        io.stdout.write(`ok   ${target.label}: ${item.title}\n`)
+      } catch (error) {
+        failures++
+        const why = error instanceof ConformanceError || error instanceof ProviderError ? error.message : String(error)
+        io.stdout.write(`FAIL ${target.label}: ${item.title}: ${why}\n`)
+      }
+    }
+  })
+  if (failures > 0) throw new CommandError(`${failures} cases failed`)
+}

@@ -1,0 +1,172 @@
+/**
+ * What the commands about records share: configuration, providers, an engine, and the guard state that `seamark run`
+ * uses too. A cluster is opened only when something needs one.
+ */
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { type Cluster, messageOf } from '@seamark/kube'
+import {
+  canonicalName,
+  configMapGuardStore,
+  createKillSwitch,
+  type Engine,
+  fileGuardStore,
+  type GuardStore,
+  isInvalid,
+  type LoadedConfig,
+  openEngine,
+  type OpenedEngine,
+  type Plan,
+  printPlanJson,
+  printPlanMarkdown,
+  printPlanText,
+  ProviderError,
+  RecordsError,
+  type Target,
+} from '@seamark/operator'
+import type { Command } from 'commander'
+import { CommandError, EXIT, type Io } from './command.ts'
+import { addSettingFlags, readConfig } from './commands/config-view.ts'
+import { addKubeFlags, type KubeFlags, openCluster } from './kube-flags.ts'
+
+export interface RecordsFlags extends KubeFlags {
+  config?: string
+  owner?: string
+  namespace?: string
+}
+
+export interface Session extends OpenedEngine {
+  readonly config: LoadedConfig['config']['records']
+  readonly cluster: Cluster | undefined
+  readonly store: GuardStore
+}
+
+export function addRecordsFlags(command: Command): Command {
+  addKubeFlags(command)
+    .option('--config <file>', 'ManagerConfiguration file [SEAMARK_CONFIG]')
+    .option('--owner <id>', 'owner id, as --records-owner')
+    .option('-n, --namespace <name>', 'namespace of the manager, where the guard state is', 'seamark')
+  addSettingFlags(command)
+  return command
+}
+
+/** Opens everything, runs the body, and closes everything. Known failures become one line without a stack. */
+export async function withSession(
+  io: Io,
+  flags: RecordsFlags & Record<string, unknown>,
+  body: (session: Session) => Promise<void>,
+): Promise<void> {
+  const given = flags.owner === undefined ? flags : { ...flags, recordsOwner: flags.owner }
+  const { config } = await readConfig(io, given)
+  const { records } = config
+  const cluster = isClusterNeeded(records, flags) ? await openCluster(io, flags) : undefined
+  const client = cluster === undefined ? {} : { client: cluster.client }
+  const store = storeOf(io, records.stateFolder, cluster, flags.namespace ?? 'seamark')
+  let engine: Engine | undefined
+  try {
+    const opened = await openEngine({
+      config: records,
+      // A command is a person's decision; the mode is the manager's.
+      mode: 'enforce',
+      env: io.env,
+      store,
+      killSwitch: createKillSwitch(...(records.pause ? ['configuration'] : [])),
+      ...client,
+    })
+    engine = opened.engine
+    await body({ ...opened, config: records, cluster, store })
+  } catch (error) {
+    if (error instanceof RecordsError)
+      throw new CommandError(error.message, error.code === 'CONFIG_INVALID' ? EXIT.usage : EXIT.error)
+    if (error instanceof ProviderError) throw new CommandError(`${error.code}: ${error.message}`)
+    throw error
+  } finally {
+    await engine?.close()
+    await cluster?.close()
+  }
+}
+
+function isClusterNeeded(records: Session['config'], flags: KubeFlags): boolean {
+  if (flags.kubeconfig !== undefined || flags.context !== undefined || records.cluster === '') return true
+  return records.providers.some((provider) => provider.type === 'dnsendpoint')
+}
+
+function storeOf(io: Io, folder: string, cluster: Cluster | undefined, namespace: string): GuardStore {
+  if (folder !== '') return fileGuardStore(folder)
+  if (cluster !== undefined) return configMapGuardStore(cluster.client, `${namespace}/seamark-guard-state`)
+  return fileGuardStore(
+    join(io.env['XDG_STATE_HOME'] ?? join(io.env['HOME'] ?? homedir(), '.local', 'state'), 'seamark'),
+  )
+}
+
+/** Names as typed on a command line. */
+export function readNames(names: readonly string[]): ReadonlySet<string> | undefined {
+  if (names.length === 0) return undefined
+  return new Set(
+    names.map((text) => {
+      const name = canonicalName(text)
+      if (isInvalid(name)) throw new CommandError(`'${text}': ${name.invalid}`, EXIT.usage)
+      return name
+    }),
+  )
+}
+
+/** Every target, whole; throws when one cannot be read, because a hand-over of half a zone is none. */
+export async function eachTarget<T>(
+  { engine }: Session,
+  signal: AbortSignal,
+  zone: string | undefined,
+  visit: (target: Target) => Promise<T>,
+): Promise<T[]> {
+  const { targets, unread } = await engine.targets(signal)
+  const problem = unread[0]
+  if (problem !== undefined) throw new CommandError(`${problem.provider}: ${problem.code}: ${problem.why}`)
+  const wanted = zone === undefined ? undefined : readNames([zone])
+  const chosen = targets.filter((target) => wanted?.has(target.zone.name) ?? true)
+  if (chosen.length === 0)
+    throw new CommandError(zone === undefined ? 'no provider serves a zone' : `no provider serves ${zone}`)
+  const results: T[] = []
+  for (const target of chosen) results.push(await visit(target))
+  return results
+}
+
+export type PlanForm = 'text' | 'json' | 'md'
+
+export function printPlans(plans: readonly Plan[], form: PlanForm): string {
+  switch (form) {
+    case 'text':
+      return printPlanText(plans)
+    case 'json':
+      return printPlanJson(plans)
+    case 'md':
+      return printPlanMarkdown(plans)
+  }
+}
+
+export function readForm(text: string | undefined): PlanForm {
+  if (text === undefined || text === 'text' || text === 'json' || text === 'md') return text ?? 'text'
+  throw new CommandError(`-o ${text}: it is text, json or md`, EXIT.usage)
+}
+
+/** Applies plans one after the other, says what became of each change, and sets the exit code. */
+export async function applyPlans(
+  io: Io,
+  engine: Engine,
+  plans: readonly Plan[],
+  options: { hasBase?: boolean } = {},
+): Promise<void> {
+  let refused = 0
+  for (const plan of plans) {
+    const outcome = await engine.apply(plan, io.signal, options).catch((error: unknown) => {
+      throw new CommandError(messageOf(error))
+    })
+    for (const { change, result, code, why } of outcome.results) {
+      if (result === 'refused') refused++
+      const reason = code === undefined ? '' : ` ${code}: ${why ?? ''}`
+      io.stdout.write(`${result.padEnd(8)} ${change.op} ${change.name} ${change.type}${reason}\n`)
+    }
+  }
+  const total = plans.reduce((sum, plan) => sum + plan.changes.length, 0)
+  io.stdout.write(`${total - refused} of ${total} changes are in place\n`)
+  if (refused > 0) io.exit(EXIT.refused)
+}

@@ -1,0 +1,117 @@
+/** Servers under load, each its own process, with the CPU time the kernel charges it. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findProgram } from '@seamark/kit'
+import { startBind } from '../../integration/dns/peers.ts'
+
+export interface LoadedServer {
+  readonly port: number
+  /** Seconds of user and system time since it started. */
+  cpuSeconds(): number
+  close(): Promise<void>
+}
+
+const root = join(import.meta.dirname, '../../..')
+const TICKS = 100 // clock ticks a second in /proc; fixed on Linux
+
+function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / TICKS
+}
+
+async function spawnNode(args: readonly string[]): Promise<LoadedServer> {
+  const child = spawn(process.execPath, ['--conditions=source', '--import', 'tsx', ...args], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+  const port = await readyPort(child)
+  return {
+    port,
+    cpuSeconds: () => cpuSeconds(child.pid!),
+    async close() {
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+async function readyPort(child: ChildProcess): Promise<number> {
+  let text = ''
+  for await (const chunk of child.stdout!) {
+    text += String(chunk)
+    const port = /ready \S+:(\d+)/.exec(text)?.[1]
+    if (port !== undefined) return Number(port)
+  }
+  throw new Error(`the server ended before it was ready: ${text}`)
+}
+
+/** Names host-0 … and a wildcard. */
+export function zoneText(names: number): string {
+  const lines = ['$ORIGIN bench.test.', '$TTL 300', '@ SOA ns host 1 3600 600 86400 60', '@ NS ns', 'ns A 127.0.0.1', '*.wild A 192.0.2.77']
+  for (let i = 0; i < names; i++) lines.push(`host-${i} 60 A 10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`)
+  return `${lines.join('\n')}\n`
+}
+
+/** 80 % A, 10 % AAAA (no data), 5 % no such name, 3 % wildcard, 2 % another type. */
+export function questions(names: number, count: number): string {
+  const lines: string[] = []
+  for (let i = 0; i < count; i++) {
+    const n = (i * 7919) % names
+    const kind = i % 100
+    if (kind < 80) lines.push(`host-${n}.bench.test A`)
+    else if (kind < 90) lines.push(`host-${n}.bench.test AAAA`)
+    else if (kind < 95) lines.push(`nope-${i}.bench.test A`)
+    else if (kind < 98) lines.push(`any-${i}.wild.bench.test A`)
+    else lines.push(`host-${n}.bench.test CAA`)
+  }
+  return `${lines.join('\n')}\n`
+}
+
+export class DnsBench {
+  readonly folder = mkdtempSync(join(tmpdir(), 'seamark-bench-dns-'))
+  readonly #zone: string
+  readonly #questions: string
+
+  constructor(names: number) {
+    this.#zone = zoneText(names)
+    writeFileSync(join(this.folder, 'bench.test.zone'), this.#zone)
+    this.#questions = join(this.folder, 'questions')
+    writeFileSync(this.#questions, questions(names, 50_000))
+  }
+
+  async ours(): Promise<LoadedServer> {
+    return spawnNode([join(import.meta.dirname, 'server.ts'), join(this.folder, 'bench.test.zone')])
+  }
+
+  async echo(): Promise<LoadedServer> {
+    return spawnNode([join(import.meta.dirname, 'echo.ts')])
+  }
+
+  async bind(): Promise<LoadedServer> {
+    const peer = await startBind([{ origin: 'bench.test.', text: this.#zone }])
+    const pid = Number(readFileSync(join(peer.folder, 'named.pid'), 'utf8'))
+    return { port: peer.address.port!, cpuSeconds: () => cpuSeconds(pid), close: async () => peer.close() }
+  }
+
+  /** Answers per CPU-second of the server, and per second, under dnsperf as fast as it can. */
+  load(server: LoadedServer, seconds: number): { perCpuSecond: number; perSecond: number } {
+    const run = (length: number) =>
+      execFileSync(findProgram('dnsperf')!, ['-s', '127.0.0.1', '-p', String(server.port), '-d', this.#questions, '-l', String(length), '-c', '8', '-q', '128', '-T', '1'], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      })
+    run(1) // compiled and warm before it counts
+    const before = server.cpuSeconds()
+    const report = run(seconds)
+    const used = server.cpuSeconds() - before
+    const completed = Number(/Queries completed:\s+(\d+)/.exec(report)?.[1])
+    const lost = Number(/Queries lost:\s+(\d+)/.exec(report)?.[1])
+    if (!(completed > 0) || lost > completed / 100) throw new Error(`dnsperf lost ${lost} of ${completed}:\n${report}`)
+    return { perCpuSecond: completed / used, perSecond: completed / Number(/Run time \(s\):\s+([\d.]+)/.exec(report)?.[1]) }
+  }
+
+  close(): void {
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}
