@@ -29,18 +29,22 @@ describe.each(servers)('$name answers as recorded', ({ run, isReal, isSkipped })
     recorded = readFileSync(file, 'utf8').split(/^(?=## \d+\. )/m)
   })
 
-  const steps = script.map(({ method, path }, index) => ({ index, method, path: typeof path === 'string' ? path : '…' }))
+  const steps = script.map(({ method, path }, index) => ({
+    index,
+    method,
+    path: typeof path === 'string' ? path : '…',
+  }))
   it.skipIf(isSkipped).each(steps)('$index: $method $path', ({ index }) => {
     expect(answered[index]?.trimEnd()).toBe(recorded[index]?.trimEnd())
   })
 })
 
 async function runOnEmbedded(): Promise<string[]> {
-  const { kubeconfig, stop } = await startEmbeddedServer({ controllers: false })
+  const embedded = await startEmbeddedServer({ controllers: false })
   try {
-    return await runScript(script, kubeconfig)
+    return await runScript(script, embedded.kubeconfig)
   } finally {
-    await stop()
+    await embedded.stop()
   }
 }
 

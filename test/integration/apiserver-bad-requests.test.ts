@@ -11,7 +11,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { rawClient } from '../contract/differential/raw-client.ts'
 import { crd, rope } from './bad-requests/crd.ts'
-import { badRequest, samples, type BadRequest } from './bad-requests/generate.ts'
+import type { BadRequest } from './bad-requests/bad-request.ts'
+import { badRequest, samples } from './bad-requests/generate.ts'
 import { startEmbeddedServer } from './embedded-server.ts'
 
 const runs = 10_000
@@ -81,8 +82,8 @@ const servers = [
 
 describe.each(servers)('$name', ({ start, isSkipped }) => {
   it.skipIf(isSkipped)('answers samples of every class with the same codes', async () => {
-    const { kubeconfig, stop } = await start()
-    const send = sendHttps(kubeconfig)
+    const target = await start()
+    const send = sendHttps(target.kubeconfig)
     try {
       await prepare(send)
       const wrong: string[] = []
@@ -96,7 +97,7 @@ describe.each(servers)('$name', ({ start, isSkipped }) => {
       }
       expect(wrong).toEqual([])
     } finally {
-      await stop()
+      await target.stop()
     }
   })
 })
@@ -153,7 +154,7 @@ function sendHttps(kubeconfig: string): Send {
 
 async function startReal() {
   const plane = await ControlPlane.start()
-  return { kubeconfig: plane.kubeconfig(), stop: plane.stop }
+  return { kubeconfig: plane.kubeconfig(), stop: async () => plane.stop() }
 }
 
 let collect: (() => void) | undefined

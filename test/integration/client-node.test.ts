@@ -49,7 +49,7 @@ describe('@kubernetes/client-node', () => {
     config.loadFromString(embedded.kubeconfig)
     core = config.makeApiClient(CoreV1Api)
   })
-  afterAll(async () => await embedded?.stop())
+  afterAll(async () => embedded?.stop())
 
   const configMap = (name: string, data: Record<string, string>): V1ConfigMap => ({
     apiVersion: 'v1',
@@ -63,10 +63,14 @@ describe('@kubernetes/client-node', () => {
     expect(created.metadata?.creationTimestamp).toBeInstanceOf(Date)
     const read = await core.readNamespacedConfigMap({ name: 'plain', namespace })
     expect(read.data).toEqual({ a: '1' })
-    await core.replaceNamespacedConfigMap({ name: 'plain', namespace, body: { ...read, data: { a: '2' } } })
+    await core.replaceNamespacedConfigMap({ name: 'plain', namespace, body: Object.assign(read, { data: { a: '2' } }) })
     const { items } = await core.listNamespacedConfigMap({ namespace, labelSelector: 'suite=client-node' })
     expect(items.map(({ metadata, data }) => [metadata?.name, data])).toEqual([['plain', { a: '2' }]])
-    const stale = core.replaceNamespacedConfigMap({ name: 'plain', namespace, body: { ...read, data: { a: '3' } } })
+    const stale = core.replaceNamespacedConfigMap({
+      name: 'plain',
+      namespace,
+      body: Object.assign(read, { data: { a: '3' } }),
+    })
     await expect(stale).rejects.toMatchObject({ code: 409 })
     await core.deleteNamespacedConfigMap({ name: 'plain', namespace })
     const gone = core.readNamespacedConfigMap({ name: 'plain', namespace })
@@ -77,14 +81,7 @@ describe('@kubernetes/client-node', () => {
   it('applies server-side, with owners of fields and conflicts', async () => {
     const objects = KubernetesObjectApi.makeApiClient(config)
     const apply = async (data: Record<string, string>, manager: string, isForced = false) =>
-      await objects.patch(
-        configMap('applied', data),
-        undefined,
-        undefined,
-        manager,
-        isForced,
-        PatchStrategy.ServerSideApply,
-      )
+      objects.patch(configMap('applied', data), undefined, undefined, manager, isForced, PatchStrategy.ServerSideApply)
     await apply({ a: '1', b: '1' }, 'one')
     await expect(apply({ a: '2' }, 'two')).rejects.toMatchObject({ code: 409 })
     const forced = await apply({ a: '2' }, 'two', true)
@@ -104,7 +101,12 @@ describe('@kubernetes/client-node', () => {
     await objects.create(crd)
     const custom = config.makeApiClient(CustomObjectsApi)
     const kind = { group: 'harbour.test', version: 'v1', namespace, plural: 'boats' }
-    const boat = { apiVersion: 'harbour.test/v1', kind: 'Boat', metadata: { name: 'ann' }, spec: { length: 9, sail: 1 } }
+    const boat = {
+      apiVersion: 'harbour.test/v1',
+      kind: 'Boat',
+      metadata: { name: 'ann' },
+      spec: { length: 9, sail: 1 },
+    }
     await custom.createNamespacedCustomObject({ ...kind, body: boat })
     const list: unknown = await custom.listNamespacedCustomObject(kind)
     expect(list).toMatchObject({ items: [{ metadata: { name: 'ann' }, spec: { length: 9 } }] })
@@ -132,7 +134,7 @@ describe('@kubernetes/client-node', () => {
 
   it('keeps an informer in step, through a lost stream and a compacted history', async () => {
     const path = `/api/v1/namespaces/${namespace}/configmaps`
-    const list = async () => await core.listNamespacedConfigMap({ namespace, labelSelector: 'suite=client-node' })
+    const list = async () => core.listNamespacedConfigMap({ namespace, labelSelector: 'suite=client-node' })
     const informer = makeInformer(config, path, list, 'suite=client-node')
     const seen: string[] = []
     for (const event of ['add', 'update', 'delete'] as const) {

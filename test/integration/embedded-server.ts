@@ -17,5 +17,5 @@ export async function startEmbeddedServer(options: ApiServerOptions = {}): Promi
   })
   const { url, caPem = '' } = await server.listen({ tls: 'self-signed' })
   const kubeconfig = writeKubeconfig({ server: url, caPem, token })
-  return { server, kubeconfig, stop: async () => await server.close() }
+  return { server, kubeconfig, stop: async () => server.close() }
 }

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { needs } from '@seamark/kit'
 import { ControlPlane } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
@@ -39,5 +40,32 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('control plane', () => {
   it('passes flags on, ours giving way, and reports why a server did not start', async () => {
     const wrong = ControlPlane.start({ flags: ['--authorization-mode=Nonsense'] })
     await expect(wrong).rejects.toThrow(/kube-apiserver ended before it was ready; its last output:[\s\S]*Nonsense/)
+  })
+
+  it('leaves nothing behind when its process is killed', async () => {
+    const program = `
+      const { ControlPlane } = await import('@seamark/kube/testing')
+      const plane = await ControlPlane.start()
+      process.stdout.write(plane.server + ' ' + plane.etcdUrl)
+      setInterval(() => undefined, 1000)`
+    const child = spawn(
+      process.execPath,
+      ['--conditions=source', '--import', 'tsx', '--input-type=module', '-e', program],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    )
+    let text = ''
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+    await expect.poll(() => text, { timeout: 60_000 }).toContain('http')
+    const [server = '', etcd = ''] = text.split(' ')
+    expect((await fetch(`${etcd}/health`)).status).toBe(200)
+    child.kill('SIGKILL')
+    const isGone = async (url: string) =>
+      fetch(url.replace('https', 'http')).then(
+        () => false,
+        () => true,
+      )
+    await expect.poll(async () => (await isGone(server)) && (await isGone(etcd)), { timeout: 10_000 }).toBe(true)
   })
 })

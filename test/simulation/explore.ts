@@ -63,7 +63,9 @@ export async function explore(scenario: Scenario, options: ExploreOptions = {}):
 /** The message of a red test: what is wrong, in which run, and how to see that run again. */
 export function describeFailure({ scenario, seed, plans, problems, history }: Failure, env = process.env): string {
   const write = env['WRITE'] ?? String(problems.find((problem) => problem.write !== undefined)?.write ?? history.length)
-  const until = history.slice(0, Number(write)).map(({ index, type, kind, key }) => `    ${index}. ${type} ${kind} ${key}`)
+  const until = history
+    .slice(0, Number(write))
+    .map(({ index, type, kind, key }) => `    ${index}. ${type} ${kind} ${key}`)
   return [
     `${scenario} went wrong with ${nameOf(plans)}:`,
     ...problems.map(({ oracle, message }) => `  ${oracle}: ${message}`),

@@ -25,7 +25,9 @@ export function judge(run: Run, reference: Run): Problem[] {
     })),
     ...compareEndStates(run.endState, reference.endState),
     ...compareHistories(run.history, reference.history),
-    ...(run.quietMs >= restMs ? [] : [{ oracle: 'rest' as const, message: `last write ${run.quietMs} ms before the end` }]),
+    ...(run.quietMs >= restMs
+      ? []
+      : [{ oracle: 'rest' as const, message: `last write ${run.quietMs} ms before the end` }]),
   ]
 }
 
@@ -35,7 +37,11 @@ function compareEndStates(state: Run['endState'], wanted: Run['endState']): Prob
     const [is, should] = [state.get(name), wanted.get(name)]
     if (is === should) return []
     const message =
-      is === undefined ? `${name} is missing` : should === undefined ? `${name} should not be there` : describe(name, is, should)
+      is === undefined
+        ? `${name} is missing`
+        : should === undefined
+          ? `${name} should not be there`
+          : describe(name, is, should)
     return [{ oracle: 'end state' as const, message }]
   })
 }

@@ -47,10 +47,16 @@ export function enumeratePlans({ sentWrites, events, lists, writes }: Extent): P
   const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
   return [
     ...upTo(sentWrites).flatMap((at) => crashPoints.map((point) => ({ kind: 'crash' as const, at, point }))),
-    ...upTo(events).flatMap((at) => [{ kind: 'drop' as const, at }, { kind: 'duplicate' as const, at }]),
+    ...upTo(events).flatMap((at) => [
+      { kind: 'drop' as const, at },
+      { kind: 'duplicate' as const, at },
+    ]),
     { kind: 'reorder' },
     ...upTo(writes).flatMap((at) => (['freeze', 'stale', 'gone'] as const).map((kind) => ({ kind, at }))),
-    ...upTo(lists).flatMap((at) => [{ kind: 'emptyList' as const, at }, { kind: 'shortList' as const, at }]),
+    ...upTo(lists).flatMap((at) => [
+      { kind: 'emptyList' as const, at },
+      { kind: 'shortList' as const, at },
+    ]),
     ...upTo(sentWrites).flatMap((at) =>
       ([409, 429, 500, 503] as const).map((status) => ({ kind: 'refuse' as const, at, status })),
     ),

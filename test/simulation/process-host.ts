@@ -52,7 +52,7 @@ export class ProcessHost {
       monotonic: () => clock.monotonic(),
       after: (ms: number, task: () => void) => clock.after(ms, () => (life.signal.aborted ? undefined : task())),
     }
-    const fetch: InProcessFetch = async (input, init) => await this.#send(life, input, init)
+    const fetch: InProcessFetch = async (input, init) => this.#send(life, input, init)
     controller({ fetch, clock: own, random, signal: life.signal }).catch((error: unknown) => {
       // A program that ends by itself is started again, as a kubelet would.
       if (!life.signal.aborted) this.restart(undefined)
@@ -82,13 +82,13 @@ export class ProcessHost {
     await this.#untilArrived(life)
     const write = method === 'GET' ? 0 : (this.sentWrites += 1)
     const crash = this.#options.plans.find((plan) => plan.kind === 'crash' && plan.at === write)
-    if (crash?.kind === 'crash' && crash.point === 'before') return await this.#die()
+    if (crash?.kind === 'crash' && crash.point === 'before') return this.#die()
     this.#layRequestFaults(write, url, method)
     clock.activity += 1
     const signal = init.signal == null ? life.signal : AbortSignal.any([init.signal, life.signal])
     const response = await this.#fetch(url, { ...init, method, signal })
     clock.activity += 1
-    if (crash?.kind === 'crash' && crash.point === 'unanswered') return await this.#die()
+    if (crash?.kind === 'crash' && crash.point === 'unanswered') return this.#die()
     await this.#untilArrived(life)
     if (crash?.kind === 'crash') clock.after(0, () => this.restart(undefined))
     return response
@@ -104,7 +104,7 @@ export class ProcessHost {
 
   async #die(): Promise<never> {
     this.restart(undefined)
-    return await never()
+    return never()
   }
 
   #layRequestFaults(write: number, url: URL, method: string): void {
@@ -138,5 +138,5 @@ function isCollection(path: string): boolean {
 }
 
 async function never(): Promise<never> {
-  return await new Promise<never>(() => undefined)
+  return new Promise<never>(() => undefined)
 }

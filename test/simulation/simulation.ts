@@ -117,14 +117,14 @@ function recordWrites({ cluster }: ApiServer, clock: VirtualClock, { invariants 
           type,
           kind: current.kind,
           key,
-          before: previous?.object as Obj | undefined,
-          after: type === 'delete' ? undefined : (current.object as Obj),
+          before: previous?.object,
+          after: type === 'delete' ? undefined : current.object,
         }
         history.push(write)
         lastWriteMs = clock.now()
-        for (const { name, check } of invariants) {
-          const message = check(world, write)
-          if (message !== undefined) violations.push({ invariant: name, write: write.index, message })
+        for (const invariant of invariants) {
+          const message = invariant.check(world, write)
+          if (message !== undefined) violations.push({ invariant: invariant.name, write: write.index, message })
         }
         onWrite(write)
       })
@@ -142,7 +142,7 @@ function worldOf(cluster: Cluster): World {
     find: (kind, key) => {
       for (const collection of cluster.store.collections()) {
         const stored = collection.get(key)
-        if (stored?.kind === kind) return stored.object as Obj
+        if (stored?.kind === kind) return stored.object
       }
       return undefined
     },
@@ -193,14 +193,12 @@ function afterWrite(
 /** Faults of single events; the answer counts the events that the controller was sent. */
 function layWatchFaults({ faults }: ApiServer, plans: readonly Plan[]): () => number {
   let count = 0
-  faults.drop({ user }, (event) => {
-    if (event.type === 'BOOKMARK') return false
+  const isPlanned = (kind: 'drop' | 'duplicate') => plans.some((plan) => plan.kind === kind && plan.at === count)
+  faults.drop({ user }, () => {
     count += 1
-    return plans.some((plan) => plan.kind === 'drop' && plan.at === count)
+    return isPlanned('drop')
   })
-  faults.duplicate({ user }, (event) => {
-    return event.type !== 'BOOKMARK' && plans.some((plan) => plan.kind === 'duplicate' && plan.at === count)
-  })
+  faults.duplicate({ user }, () => isPlanned('duplicate'))
   if (plans.some((plan) => plan.kind === 'reorder')) faults.reorder({ user })
   return () => count
 }

@@ -1,5 +1,6 @@
 /** The simulation kit, proved: one right controller passes everything, three wrong ones are caught. */
 import type { InProcessFetch } from '@seamark/apiserver'
+import type { Obj } from '@seamark/kube/object'
 import { describe, expect, it } from 'vitest'
 import { describeFailure, explore } from './explore.ts'
 import { expectConvergence } from './expect-convergence.ts'
@@ -22,14 +23,16 @@ const put = async (fetch: InProcessFetch, name: string, data: Record<string, str
   expect(response.ok).toBe(true)
 }
 
+const dataOf = (object: Obj | undefined) => (object as ConfigMap | undefined)?.data ?? {}
+
 const neverUnexplained: Invariant = {
   name: 'a child goes only when its source stopped wanting it',
   check(world, { type, before }) {
     const { source: owner, role } = before?.metadata.labels ?? {}
     if (type !== 'delete' || role !== 'child') return undefined
-    const key = (before as ConfigMap).data?.['key'] ?? ''
-    const wanting = world.find('ConfigMap', `default/${owner}`) as ConfigMap | undefined
-    return wanting?.data?.[key] === undefined ? undefined : `${owner} still wants ${key}`
+    const key = dataOf(before)['key'] ?? ''
+    const isWanted = dataOf(world.find('ConfigMap', `default/${owner}`))[key] !== undefined
+    return isWanted ? `${owner} still wants ${key}` : undefined
   },
 }
 
@@ -37,9 +40,9 @@ const scenario = (mistake?: Mistake): Scenario => ({
   name: mistake ?? 'source and children',
   given: [source('old', { a: '1' })],
   steps: [
-    { name: 'create', act: async (fetch) => await put(fetch, 'new', { a: '1', b: '2' }) },
-    { name: 'change a value', act: async (fetch) => await put(fetch, 'new', { a: '3', b: '2' }) },
-    { name: 'drop a key', act: async (fetch) => await put(fetch, 'new', { a: '3' }) },
+    { name: 'create', act: async (fetch) => put(fetch, 'new', { a: '1', b: '2' }) },
+    { name: 'change a value', act: async (fetch) => put(fetch, 'new', { a: '3', b: '2' }) },
+    { name: 'drop a key', act: async (fetch) => put(fetch, 'new', { a: '3' }) },
     { name: 'delete', act: async (fetch) => void (await fetch(`${path}/old`, { method: 'DELETE' })) },
   ],
   controller: sourceChildren(mistake),

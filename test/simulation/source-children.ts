@@ -45,7 +45,7 @@ export function sourceChildren(mistake?: Mistake): Controller {
     const markAll = () => [...sources.objects.values(), ...children.objects.values()].forEach(mark)
 
     const resyncing = mistake === 'no resync' ? Infinity : resyncMs
-    const following = [sources, children].map(async (view) => await follow(process, view, resyncing, mark, markAll))
+    const following = [sources, children].map(async (view) => follow(process, view, resyncing, mark, markAll))
     const working = (async () => {
       while (!process.signal.aborted) {
         const [source] = dirty
@@ -54,7 +54,7 @@ export function sourceChildren(mistake?: Mistake): Controller {
           continue
         }
         dirty.delete(source)
-        await withBackoff(process, async () => await reconcile(process, source, sources, children, mistake))
+        await withBackoff(process, async () => reconcile(process, source, sources, children, mistake))
       }
     })()
     /** Deciding on one of two lists would delete what the other explains. */

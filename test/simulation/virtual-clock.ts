@@ -76,7 +76,11 @@ export class VirtualClock implements ServerClock, ProcessClock {
     let earliest: Entry | undefined
     for (const timer of this.#timers) {
       if (timer.at > until) continue
-      if (earliest === undefined || timer.at < earliest.at || (timer.at === earliest.at && timer.order < earliest.order)) {
+      if (
+        earliest === undefined ||
+        timer.at < earliest.at ||
+        (timer.at === earliest.at && timer.order < earliest.order)
+      ) {
         earliest = timer
       }
     }

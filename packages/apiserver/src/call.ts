@@ -81,9 +81,12 @@ function managerFromUserAgent(userAgent: string | undefined): string {
   return printable === '' ? 'unknown' : Buffer.from(printable).subarray(0, 128).toString()
 }
 
+const streamTypes = ['application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch']
+
 export function readView(call: Call): View {
   const { request, resource, backend } = call
-  const offered = resource.isCustom ? customMediaTypes : builtinMediaTypes
+  const plain: readonly string[] = resource.isCustom ? customMediaTypes : builtinMediaTypes
+  const offered = call.info.verb === 'list' || call.info.verb === 'watch' ? [...plain, ...streamTypes] : plain
   const representation = negotiate(request.headers['accept'], offered)
   const include = request.query.get('includeObject') ?? ''
   if (representation.as === 'Table' && !['', 'None', 'Metadata', 'Object'].includes(include)) {

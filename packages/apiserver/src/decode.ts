@@ -5,6 +5,7 @@
  * Flow: bytes → value → kind check → type check (built-in kinds) → prune. Unknown and duplicate fields are errors, warnings
  * or silence as `fieldValidation` says. Custom resources are pruned here too, and typed by validation later.
  */
+import { findTypeName } from './builtin/builtin.ts'
 import { DecodeError, normalizeBuiltin } from './builtin/normalize.ts'
 import { explainSyntaxError, findDuplicateFields, hasDuplicateFields } from './json-text.ts'
 import { bodyMediaType, builtinMediaTypes, customMediaTypes } from './negotiate.ts'
@@ -174,7 +175,8 @@ function checkKind(resource: Resource, apiVersion: string, kind: string, name: s
   }
   const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
   const goPackage = version
-  const why = isSameVersion
+  const isKnown = kind === '' || findTypeName(apiVersion === '' ? resource.apiVersion : apiVersion, kind) !== undefined
+  const why = isSameVersion && isKnown
     ? `converting (${goPackage}.${kind}) to (${resource.group === '' ? 'core' : (resource.group.split('.')[0] ?? '')}.${resource.kind}): unknown conversion`
     : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`
   throw badRequest(`${kind} in version ${JSON.stringify(version === '' ? resource.version : version)} cannot be handled as a ${resource.kind}: ${why}`)

@@ -17,6 +17,8 @@ function rename(object: ApiObject, apiVersion: string): ApiObject {
   const names = new Map(renamed.map(([core, modern]) => (apiVersion === 'v1' ? [modern, core] : [core, modern])))
   const result: Json = {}
   for (const key of Object.keys(object)) result[names.get(key) ?? key] = object[key]
+  // Always written in one API, left out when empty in the other.
+  for (const key of ['reportingController', 'reportingInstance']) if (apiVersion !== 'v1' && result[key] === '') delete result[key]
   return { ...result, apiVersion, kind: 'Event', metadata: object.metadata }
 }
 

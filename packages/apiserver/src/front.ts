@@ -16,7 +16,7 @@ import { statusResponse } from './exchange.ts'
 import { requestTooLarge } from './status.ts'
 
 /** The limit of a real server for a request body. */
-const bodyLimit = 3 * 1024 * 1024
+export const bodyLimit = 3 * 1024 * 1024
 /** Smaller answers are sent as they are. */
 const gzipFrom = 128 * 1024
 

@@ -12,11 +12,12 @@ import type { AdmissionHook } from './admission/admission.ts'
 import { admin, anonymous } from './auth.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { Cluster } from './cluster.ts'
-import { type ApiRequest, type ApiResponse, textResponse, type UserInfo } from './exchange.ts'
+import { type ApiRequest, type ApiResponse, statusResponse, textResponse, type UserInfo } from './exchange.ts'
 import type { Faults } from './faults.ts'
 import { issueServingCredentials } from './credentials.ts'
-import { type Front, listen, type ListenOptions, type TlsOptions } from './front.ts'
+import { bodyLimit, type Front, listen, type ListenOptions, type TlsOptions } from './front.ts'
 import { createFetch, type InProcessFetch } from './in-process.ts'
+import { requestTooLarge } from './status.ts'
 
 export type { AdmissionHook, AdmissionReview, Refusal } from './admission/admission.ts'
 export type { Clock, Timer } from './clock.ts'
@@ -106,6 +107,7 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
   const root = addCluster('')
 
   const handle = async (request: ApiRequest): Promise<ApiResponse> => {
+    if (request.body.length > bodyLimit) return statusResponse(requestTooLarge(bodyLimit).status)
     if (!request.path.startsWith('/clusters/')) return await root.handle(request)
     const rest = request.path.slice('/clusters/'.length)
     const slash = rest.indexOf('/')

@@ -98,6 +98,7 @@ export async function serveScale(call: Call): Promise<ApiResponse> {
         }
         const version = getPath(wanted, 'metadata', 'resourceVersion')
         const next = withReplicas(old, paths.specReplicasPath, replicas)
+        if (resource.isCustom) resource.compiled()?.prune(next)
         return typeof version === 'string' && version !== '' ? { ...next, metadata: { ...next.metadata, resourceVersion: version } } : next
       },
     },

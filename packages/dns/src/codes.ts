@@ -84,6 +84,8 @@ const opcodeNames = invert(OPCODE)
 const rcodeNames = invert(RCODE)
 
 function findCode(codes: Map<string, number>, generic: string, text: string): number | undefined {
+  const usual = codes.get(text)
+  if (usual !== undefined) return usual
   const upper = text.toUpperCase()
   const known = codes.get(upper)
   if (known !== undefined) return known

@@ -2,6 +2,7 @@
  * Builds a zone from a log of records: distributes them over shards by hash, groups them into names and sets, then counts
  * children and adds the empty non-terminals. Linear in the number of records; the log is the only large temporary.
  */
+import { TYPE } from './codes.ts'
 import { DnsError } from './error.ts'
 import { wireToFqdn } from './name.ts'
 import { hashName } from './name-hash.ts'
@@ -84,18 +85,26 @@ function buildNode(log: RecordLog, order: readonly number[], from: number, to: n
 function buildShard(log: RecordLog, indexes: Uint32Array, depth: number): Shard {
   const order = Array.from(indexes).sort((a, b) => log.compare(a, b))
   const nodes: ZoneNode[] = []
+  const single: number[] = []
   for (let from = 0; from < order.length;) {
     let to = from + 1
-    while (
-      to < order.length &&
-      log.hashes[order[from]!] === log.hashes[order[to]!] &&
-      log.compareNames(order[from]!, order[to]!) === 0
-    )
-      to++
-    nodes.push(buildNode(log, order, from, to))
+    while (to < order.length && isSameName(log, order[from]!, order[to]!)) to++
+    // A single record conflicts with nothing, unless it is a SOA in the wrong place.
+    if (to === from + 1 && log.typeOf(order[from]!) !== TYPE.SOA) single.push(order[from]!)
+    else nodes.push(buildNode(log, order, from, to))
     from = to
   }
-  return packShard({ nodes, kept: [] }, depth)
+  return packShard({ nodes, kept: [], log, single }, depth)
+}
+
+const isSameName = (log: RecordLog, a: number, b: number): boolean =>
+  log.hashes[a] === log.hashes[b] && log.compareNames(a, b) === 0
+
+function hasSoa(directory: readonly Shard[], depth: number, origin: Uint8Array): boolean {
+  const hash = hashName(origin)
+  const shard = directory[hash >>> (32 - depth)]!
+  const apex = shard.find(hash, origin, 0, origin.length)
+  return apex !== -1 && shard.findSet(apex, TYPE.SOA) !== -1
 }
 
 interface Missing {
@@ -112,26 +121,25 @@ function countChildren(directory: readonly Shard[], depth: number, origin: Uint8
   let lastShard: Shard | undefined
   let lastNode = -1
   for (const shard of directory) {
+    const { data } = shard
     shard.eachNode((node) => {
-      const name = shard.nameOf(node)
-      if (name.length === origin.length) return
-      const parent = name[0]! + 1
-      const hash = hashName(name, parent)
-      if (
-        hash !== lastHash ||
-        lastShard === undefined ||
-        lastShard.find(hash, name, parent, name.length) !== lastNode
-      ) {
+      const start = node + NODE_HEAD
+      const end = start + data[node + 15]!
+      if (end - start === origin.length) return
+      const parent = start + data[start]! + 1
+      const hash = hashName(data, parent, end)
+      if (hash !== lastHash || lastShard === undefined || lastShard.find(hash, data, parent, end) !== lastNode) {
         lastShard = directory[hash >>> shift]!
-        lastNode = lastShard.find(hash, name, parent, name.length)
+        lastNode = lastShard.find(hash, data, parent, end)
         lastHash = hash
       }
       if (lastNode !== -1) {
         addChildren(lastShard, lastNode, 1)
         return
       }
-      const key = Buffer.from(name.subarray(parent)).toString('latin1')
-      const entry = missing.get(key) ?? { name: name.slice(parent), children: 0 }
+      const name = data.slice(parent, end)
+      const key = Buffer.from(name).toString('latin1')
+      const entry = missing.get(key) ?? { name, children: 0 }
       entry.children++
       missing.set(key, entry)
     })
@@ -165,6 +173,8 @@ export function buildZone(log: RecordLog): ZoneParts | DnsError {
     const directory = Array.from(ends, (end, bucket) =>
       buildShard(log, order.subarray(bucket === 0 ? 0 : ends[bucket - 1]!, end), depth),
     )
+    if (!hasSoa(directory, depth, log.origin))
+      return new DnsError('BAD_ZONE', `zone ${wireToFqdn(log.origin)} has no SOA record`)
     const missing = countChildren(directory, depth, log.origin)
     const counts = countParts(directory, log.origin.length)
     const parts = { origin: wireToFqdn(log.origin), originWire: log.origin, directory, shift: 32 - depth, ...counts }

@@ -6,7 +6,7 @@ import { DnsError } from './error.ts'
 import { wireToFqdn } from './name.ts'
 import { hashName } from './name-hash.ts'
 
-/** Entry: name length u8, name, type u16, ttl u32, line u32, data length u16, data (all in host order through DataView). */
+/** Entry: name length u8, name, type u16, ttl u32, line u32, data length u16, data; little endian. */
 const FIXED = 13
 
 export interface LoggedRecord {
@@ -82,10 +82,30 @@ export class RecordLog {
     this.offsets = offsets
   }
 
+  /** The octets behind `offsets`: name length, name, then what `recordOf` reads. */
+  get bytes(): Uint8Array {
+    return this.#bytes
+  }
+
   /** A copy: it outlives the log. */
   nameOf(index: number): Uint8Array {
     const start = this.offsets[index]!
     return Uint8Array.prototype.slice.call(this.#bytes, start + 1, start + 1 + this.#bytes[start]!)
+  }
+
+  /** Octets of name and data together. */
+  sizeOf(index: number): number {
+    const bytes = this.#bytes
+    const start = this.offsets[index]!
+    const at = start + bytes[start]! + 11
+    return bytes[start]! + (bytes[at]! | (bytes[at + 1]! << 8))
+  }
+
+  typeOf(index: number): number {
+    const bytes = this.#bytes
+    const at = this.offsets[index]! + 1
+    const type = at + bytes[at - 1]!
+    return bytes[type]! | (bytes[type + 1]! << 8)
   }
 
   /** Views into the log. */
@@ -104,7 +124,7 @@ export class RecordLog {
 
   /** Orders by name (equal hashes first, then octets), type and arrival. */
   compare(a: number, b: number): number {
-    return this.hashes[a]! - this.hashes[b]! || this.compareNames(a, b) || this.#typeOf(a) - this.#typeOf(b) || a - b
+    return this.hashes[a]! - this.hashes[b]! || this.compareNames(a, b) || this.typeOf(a) - this.typeOf(b) || a - b
   }
 
   compareNames(a: number, b: number): number {
@@ -112,10 +132,5 @@ export class RecordLog {
     const x = this.offsets[a]!
     const y = this.offsets[b]!
     return bytes.compare(bytes, y, y + 1 + bytes[y]!, x, x + 1 + bytes[x]!)
-  }
-
-  #typeOf(index: number): number {
-    const start = this.offsets[index]!
-    return this.#bytes.readUInt16LE(start + 1 + this.#bytes[start]!)
   }
 }

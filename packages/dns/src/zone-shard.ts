@@ -10,6 +10,7 @@
 import { TYPE } from './codes.ts'
 import { DnsError } from './error.ts'
 import type { QueryContext } from './query-context.ts'
+import type { RecordLog } from './zone-log.ts'
 
 /** A record set that is a function of the query. Returns presentation values; none means "no data". */
 export type DynamicAnswer = (query: QueryContext) => readonly string[]
@@ -159,6 +160,22 @@ function isName(data: Uint8Array, node: number, name: Uint8Array, from: number, 
   return true
 }
 
+/** What stands before the data of a record: pointer to the question, type, class IN, TTL, length; in network order. */
+function putHead(bytes: Uint8Array, at: number, type: number, ttl: number, length: number): void {
+  bytes[at] = 0xc0
+  bytes[at + 1] = 0x0c
+  bytes[at + 2] = type >>> 8
+  bytes[at + 3] = type
+  bytes[at + 4] = 0
+  bytes[at + 5] = 1
+  bytes[at + 6] = ttl >>> 24
+  bytes[at + 7] = ttl >>> 16
+  bytes[at + 8] = ttl >>> 8
+  bytes[at + 9] = ttl
+  bytes[at + 10] = length >>> 8
+  bytes[at + 11] = length
+}
+
 /** Packs the records of one set. Throws TOO_LARGE when no message could carry it. */
 export function packSet(type: number, ttl: number, datas: readonly Uint8Array[]): PackedSet {
   let length = 0
@@ -172,17 +189,7 @@ export function packSet(type: number, ttl: number, datas: readonly Uint8Array[])
   const body = new Uint8Array(length)
   let at = 0
   for (const data of datas) {
-    body[at] = 0xc0
-    body[at + 1] = 0x0c
-    body[at + 2] = type >>> 8
-    body[at + 3] = type
-    body[at + 5] = 1 // class IN
-    body[at + 6] = ttl >>> 24
-    body[at + 7] = ttl >>> 16
-    body[at + 8] = ttl >>> 8
-    body[at + 9] = ttl
-    body[at + 10] = data.length >>> 8
-    body[at + 11] = data.length
+    putHead(body, at, type, ttl, data.length)
     body.set(data, at + RECORD_HEAD)
     at += RECORD_HEAD + data.length
   }
@@ -216,12 +223,16 @@ export function datasOf(set: PackedSet): Uint8Array[] {
   return datas
 }
 
+const FLAG_OF: ReadonlyMap<number, number> = new Map([
+  [TYPE.NS, NODE_FLAG.NS],
+  [TYPE.CNAME, NODE_FLAG.CNAME],
+  [TYPE.DNAME, NODE_FLAG.DNAME],
+])
+
 function flagsOf(node: ZoneNode): number {
-  return (
-    (node.sets.has(TYPE.NS) ? NODE_FLAG.NS : 0) |
-    (node.sets.has(TYPE.CNAME) ? NODE_FLAG.CNAME : 0) |
-    (node.sets.has(TYPE.DNAME) ? NODE_FLAG.DNAME : 0)
-  )
+  let flags = 0
+  for (const type of node.sets.keys()) flags |= FLAG_OF.get(type) ?? 0
+  return flags
 }
 
 /** What goes into a shard: unpacked nodes, and nodes that are copied as they stand in another shard. */
@@ -230,15 +241,19 @@ export interface ShardContent {
   readonly from?: Shard | undefined
   /** Offsets in `from`. */
   readonly kept: readonly number[]
+  /** Names with a single record, straight from a log: most of a large zone. */
+  readonly log?: RecordLog
+  readonly single?: readonly number[]
 }
 
-function sizeOf({ nodes, from, kept }: ShardContent): number {
+function sizeOf({ nodes, from, kept, log, single = [] }: ShardContent): number {
   let size = 0
   for (const node of nodes) {
     size += NODE_HEAD + node.name.length
     for (const set of node.sets.values()) size += SET_HEAD + set.body.length
   }
   for (const offset of kept) size += u32(from!.data, offset + 8)
+  for (const index of single) size += NODE_HEAD + SET_HEAD + RECORD_HEAD + log!.sizeOf(index)
   return size
 }
 
@@ -291,6 +306,37 @@ class ShardPacker {
     this.at = at
   }
 
+  /** A name with one record. */
+  addSingle(log: RecordLog, index: number): void {
+    const { data, at: start } = this
+    const { bytes } = log
+    const hash = log.hashes[index]!
+    const from = log.offsets[index]!
+    const nameLength = bytes[from]!
+    const record = from + 1 + nameLength
+    const type = u16(bytes, record)
+    const ttl = u32(bytes, record + 2)
+    const length = u16(bytes, record + 10)
+    this.#index(hash)
+    putU32(data, start, hash)
+    putU16(data, start + 12, 1)
+    data[start + 14] = FLAG_OF.get(type) ?? 0
+    data[start + 15] = nameLength
+    let at = start + NODE_HEAD
+    for (let i = 1; i <= nameLength; i++) data[at++] = bytes[from + i]!
+    putU16(data, at, type)
+    putU16(data, at + 2, 1)
+    putU16(data, at + 4, this.sets++)
+    putU16(data, at + 6, RECORD_HEAD + length)
+    putU32(data, at + 8, RECORD_HEAD + length)
+    at += SET_HEAD
+    putHead(data, at, type, ttl, length)
+    at += RECORD_HEAD
+    for (let i = record + 12; i < record + 12 + length; i++) data[at++] = bytes[i]!
+    putU32(data, start + 8, at - start)
+    this.at = at
+  }
+
   /** Octets as they are; only hit slots and indexes of dynamic sets are new. */
   copy(from: Shard, offset: number): void {
     const { data, at: start } = this
@@ -308,10 +354,11 @@ class ShardPacker {
 
 /** Packs nodes that share their first `depth` hash bits. */
 export function packShard(content: ShardContent, depth: number): Shard {
-  const names = content.nodes.length + content.kept.length
+  const names = content.nodes.length + content.kept.length + (content.single?.length ?? 0)
   const packer = new ShardPacker(sizeOf(content), names)
   for (const node of content.nodes) packer.add(node)
   for (const offset of content.kept) packer.copy(content.from!, offset)
+  for (const index of content.single ?? []) packer.addSingle(content.log!, index)
   return new Shard(packer.data, packer.table, names, packer.sets, depth, packer.dynamics)
 }
 

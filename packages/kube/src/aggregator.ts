@@ -83,7 +83,7 @@ export function defineAggregator<A>(
         await waitForSync(environment, { name, informer, isOptional, stop, timeoutMs: syncTimeoutMs })
       }
       if (stop.aborted) return
-      const run = async (context: Context) => await act(build(context), context)
+      const run = async (context: Context) => act(build(context), context)
       const workers = createWorkers({ name, kind: first.kind, concurrency: 1, timeoutMs, run }, environment)
       const unsubscribes = pairs.map(({ watch, informer }) => {
         return informer.subscribe((change) => {

@@ -12,8 +12,8 @@ function judge(fields: object | undefined, want: object, live: object | undefine
   return judgeApply({
     kind: Thing,
     fields: fields === undefined ? undefined : JSON.stringify(fields),
-    want: { ...identity, ...want } as Obj,
-    live: live === undefined ? undefined : ({ ...identity, ...live } as Obj),
+    want: { ...identity, ...want },
+    live: live === undefined ? undefined : { ...identity, ...live },
   })
 }
 const reason = (verdict: Verdict) => (verdict.noop ? 'noop' : `${verdict.reason} ${verdict.path}`)
@@ -121,14 +121,14 @@ describe('apply verdict', () => {
       ...filled,
       metadata: { name: 'x', managedFields: [{ manager: 'us', operation: 'Apply', fieldsV1: atomic }] },
     }
-    learnDefaults(defaults, Thing, { ...identity, ...want } as Obj, written as Obj, 'us')
+    learnDefaults(defaults, Thing, { ...identity, ...want }, written as Obj, 'us')
     const again = (live: object, wanted: object = want, token = Thing) =>
       reason(
         judgeApply({
           kind: token,
           fields: JSON.stringify(atomic),
-          want: { ...identity, ...wanted } as Obj,
-          live: { ...identity, ...live } as Obj,
+          want: { ...identity, ...wanted },
+          live: { ...identity, ...live },
           defaults,
         }),
       )

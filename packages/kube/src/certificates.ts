@@ -10,6 +10,7 @@
 import { createPrivateKey, webcrypto, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import type * as X509 from '@peculiar/x509'
+import { KubeError } from './errors.ts'
 
 export interface CertificatePair {
   certPem: string
@@ -58,7 +59,7 @@ async function loadX509(): Promise<typeof X509> {
     x509.cryptoProvider.set(webcrypto)
     return x509
   })()
-  return await loading
+  return loading
 }
 
 /** Makes a new self-signed authority. */
@@ -84,7 +85,8 @@ export async function createAuthority(request: AuthorityRequest): Promise<Author
 
 /** Takes up an authority that was stored, for example in a Secret. Rejects when certificate and key do not belong together. */
 export async function loadAuthority(stored: CertificatePair, now: () => number = Date.now): Promise<Authority> {
-  if (!isPair(stored)) throw new Error('the stored authority is unusable: certificate and private key do not match')
+  if (!isPair(stored))
+    throw new KubeError('CERTIFICATE', 'the stored authority is unusable: certificate and private key do not match')
   const x509 = await loadX509()
   const der = Buffer.from(stored.keyPem.replaceAll(/-----[^-]+-----|\s/g, ''), 'base64')
   const privateKey = await webcrypto.subtle.importKey('pkcs8', der, keyAlgorithm, true, ['sign'])
@@ -126,7 +128,8 @@ function authority(
       const keys = await generateKeys()
       const { dnsNames = [], ipAddresses = [], organizations = [], usages } = request
       const wrong = ipAddresses.find((address) => isIP(address) === 0)
-      if (wrong !== undefined) throw new Error(`cannot issue for ${JSON.stringify(wrong)}: not an IP address`)
+      if (wrong !== undefined)
+        throw new KubeError('CERTIFICATE', `cannot issue for ${JSON.stringify(wrong)}: not an IP address`)
       const names = [
         ...dnsNames.map((value) => ({ type: 'dns' as const, value })),
         ...ipAddresses.map((value) => ({ type: 'ip' as const, value })),
@@ -159,7 +162,7 @@ function authority(
 }
 
 async function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
-  return await webcrypto.subtle.generateKey(keyAlgorithm, true, ['sign', 'verify'])
+  return webcrypto.subtle.generateKey(keyAlgorithm, true, ['sign', 'verify'])
 }
 
 async function exportKey(key: webcrypto.CryptoKey): Promise<string> {

@@ -20,8 +20,8 @@ const route = (name: string, host = `${name}.test`): Route => ({ metadata: { nam
 interface Started {
   environment: MemoryEnvironment
   outcome: Promise<unknown>
-  stop(): void
-  kill(): void
+  stop: () => void
+  kill: () => void
 }
 
 const started: Started[] = []
@@ -52,8 +52,7 @@ function start(
   return result
 }
 
-const metric = async ({ metrics }: MemoryEnvironment, name: string) =>
-  await metrics.registry.getSingleMetricAsString(name)
+const metric = async ({ metrics }: MemoryEnvironment, name: string) => metrics.registry.getSingleMetricAsString(name)
 
 describe('controller', () => {
   it('hands the reconciler the cached object of each key: those there at first, and every change', async () => {
@@ -427,7 +426,7 @@ describe('controller', () => {
     await environment.clock.advance(0)
     expect(seen).toEqual(['web/first', 'web/second'])
     expect(signals[1]?.aborted).toBe(false)
-    expect(await Promise.race([outcome, 'running'])).toBe('running')
+    expect(await Promise.race([outcome, Promise.resolve('running')])).toBe('running')
     kill()
     await environment.clock.advance(0)
     expect(await outcome).toBe('stopped')

@@ -153,7 +153,7 @@ function controllerOf<T extends Obj>(spec: Spec<T>): Controller {
         await waitForSync(environment, { name, informer, isOptional, stop, timeoutMs: timeoutMs_ })
       }
       if (stop.aborted) return
-      const run = async (context: Context) => await reconcileKey(spec, context)
+      const run = async (context: Context) => reconcileKey(spec, context)
       const workers = createWorkers({ name, kind, concurrency, timeoutMs, run }, environment)
       const mapper = createMapper(workers.queue, environment, name)
       const unsubscribes = pairs.map(({ watch, informer }) => {
@@ -172,19 +172,19 @@ function controllerOf<T extends Obj>(spec: Spec<T>): Controller {
 async function reconcileKey<T extends Obj>(spec: Spec<T>, context: Context): Promise<Next> {
   const { kind, finalizer, gone, reconcile } = spec
   const object = context.get(kind, context.key)
-  if (object === undefined) return await gone?.(context.key, context)
-  if (finalizer === undefined) return await reconcile?.(object, context)
+  if (object === undefined) return gone?.(context.key, context)
+  if (finalizer === undefined) return reconcile?.(object, context)
   switch (nextFinalizerStep(object, finalizer.name)) {
     case 'add': {
       const marked = await addFinalizer(context.client, kind, object, finalizer.name)
-      return await reconcile?.(marked as Immutable<T>, context)
+      return reconcile?.(marked as Immutable<T>, context)
     }
     case 'reconcile':
-      return await reconcile?.(object, context)
+      return reconcile?.(object, context)
     case 'cleanup': {
       const next = await finalizer.cleanup(object, context)
       if (typeof next === 'object') return next
-      return await removeFinalizer(context.client, kind, object, finalizer.name)
+      return removeFinalizer(context.client, kind, object, finalizer.name)
     }
     case 'leave':
       return undefined

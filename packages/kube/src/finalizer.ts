@@ -36,7 +36,7 @@ export async function addFinalizer<T extends Obj>(
           { op: 'add', path: '/metadata/finalizers', value: [finalizer] },
         ]
       : [{ op: 'add', path: '/metadata/finalizers/-', value: finalizer }]
-  return await client.patch(kind, keyOf(object), 'json', [{ op: 'test', path: '/metadata/uid', value: uid }, ...add])
+  return client.patch(kind, keyOf(object), 'json', [{ op: 'test', path: '/metadata/uid', value: uid }, ...add])
 }
 
 /** An object that is gone already needs nothing removed. */

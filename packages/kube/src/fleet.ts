@@ -71,7 +71,7 @@ export function createFleet({ run, clock, log }: FleetDeps): RunningFleet {
 
   async function keepRunning({ cluster, stop, kill }: Member): Promise<void> {
     const what = { log: log.child({ cluster: cluster.name }), clock, stop: stop.signal }
-    await keepTrying(what, async () => await run(cluster, { stop: stop.signal, kill: kill.signal }))
+    await keepTrying(what, async () => run(cluster, { stop: stop.signal, kill: kill.signal }))
   }
 
   async function end(member: Member, name: string): Promise<void> {
@@ -119,7 +119,7 @@ export function createFleet({ run, clock, log }: FleetDeps): RunningFleet {
       for (const [, member] of all) member.stop.abort(stop.reason)
       kill.addEventListener('abort', killAll)
       if (kill.aborted) killAll()
-      await Promise.all(all.map(async ([name, member]) => await end(member, name)))
+      await Promise.all(all.map(async ([name, member]) => end(member, name)))
       kill.removeEventListener('abort', killAll)
       members.clear()
       clusters.clear()

@@ -56,10 +56,12 @@ async function until(isTrue: () => boolean): Promise<void> {
   while (!isTrue()) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Answers WatchList with these objects and keeps the stream for more. */
+/** Answers WatchList and list with these objects, and keeps streams for more. */
 function serving(objects: Obj[], version: number, streams: PeerExchange[] = []): PeerOptions['script'] {
   return (exchange) => {
-    if (exchange.url.searchParams.get('watch') !== 'true') return exchange.reply(404, refusal(404, 'NotFound'))
+    if (exchange.url.searchParams.get('watch') !== 'true') {
+      return exchange.reply(200, { metadata: { resourceVersion: String(version) }, items: objects })
+    }
     streams.push(exchange)
     exchange.start()
     if (exchange.url.searchParams.get('sendInitialEvents') !== 'true') return undefined

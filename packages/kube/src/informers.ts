@@ -4,6 +4,7 @@
  * Kinds whose CRD is absent wait for it: a metadata watch of CRDs (where RBAC allows it) wakes them at once, and a poll
  * of discovery every 30 s does so otherwise.
  */
+import { setMaxListeners } from 'node:events'
 import type { Index } from './cache.ts'
 import { NotSynced } from './errors.ts'
 import { createHttpSource } from './http-source.ts'
@@ -195,11 +196,16 @@ export function createInformers(
     },
     async start(signal) {
       if (running !== undefined) throw new NotSynced('the informers of this cluster are already running')
+      // One listener on the caller's signal, however many informers listen to ours.
+      const stop = new AbortController()
+      setMaxListeners(0, stop.signal)
       const promises: Promise<void>[] = []
-      running = { signal, promises }
-      for (const informer of ids.values()) promises.push(informer.run(signal))
-      if (!signal.aborted)
+      running = { signal: stop.signal, promises }
+      for (const informer of ids.values()) promises.push(informer.run(stop.signal))
+      if (!signal.aborted) {
         await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+      }
+      stop.abort()
       for (let done = 0; done < promises.length;) {
         done = promises.length
         await Promise.all(promises)

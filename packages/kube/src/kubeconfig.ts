@@ -52,7 +52,7 @@ function parseYaml(text: string, maxAliases: number): Fields {
   const lines = new LineCounter()
   let value: unknown
   try {
-    const document = parseDocument(text, { prettyErrors: false, logLevel: 'silent', lineCounter: lines })
+    const document = parseDocument(text, { prettyErrors: false, lineCounter: lines })
     const [error] = document.errors
     if (error !== undefined) {
       const { line, col } = lines.linePos(error.pos[0])

@@ -92,7 +92,7 @@ describe('lease', () => {
     const a = start(cluster, 'a')
     await a.clock.advance(0)
     let answer: () => void = () => undefined
-    cluster.intercept = async () => await new Promise((resolve) => (answer = resolve))
+    cluster.intercept = async () => new Promise((resolve) => (answer = resolve))
     await a.clock.advance(2_000)
     a.clock.stall(4_000)
     answer()
@@ -106,10 +106,7 @@ describe('lease', () => {
   })
 
   it('is lost when no renewal succeeds for the deadline, also when requests hang', async () => {
-    for (const fault of [
-      async () => await new Promise<void>(() => undefined),
-      () => Promise.reject(new Error('down')),
-    ]) {
+    for (const fault of [async () => new Promise<void>(() => undefined), () => Promise.reject(new Error('down'))]) {
       const cluster = memoryCluster()
       const a = start(cluster, 'a')
       await a.clock.advance(0)
@@ -208,10 +205,10 @@ describe('lease', () => {
           const own: MemoryCluster = { ...cluster, client: { ...cluster.client } }
           for (const verb of ['find', 'create', 'update'] as const) {
             const call = cluster.client[verb] as (...rest: unknown[]) => Promise<never>
-            own.client[verb] = (async (...rest: unknown[]) => {
+            own.client[verb] = async (...rest: unknown[]) => {
               if (cut.has(index)) throw new Error('cut off')
-              return await call(...rest)
-            }) as never
+              return call(...rest)
+            }
           }
           return start(own, `p${index}`, clock)
         })

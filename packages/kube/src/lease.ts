@@ -190,7 +190,7 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
       while (!signal.aborted) {
         await sleep(clock, retryPeriodMs, signal)
         if (signal.aborted || (isLeading() && (await tryOnce(signal)))) continue
-        const isTaken = isCurrent === false && seen !== undefined && !mayTake(seen)
+        const isTaken = !isCurrent && seen !== undefined && !mayTake(seen)
         if (isLeading() && !isTaken) continue
         isOver = true
         onChange?.(false)

@@ -27,7 +27,9 @@ describe('log', () => {
     const error = Object.assign(new Error(`refused ${String(token)}`), { token })
     log.info({ token, nested: { token } }, 'with a token')
     log.error({ err: error }, 'with an error')
-    const everything = [...lines, JSON.stringify({ token }), inspect({ token }), inspect(error), `${token}`].join('\n')
+    const everything = [...lines, JSON.stringify({ token }), inspect({ token }), inspect(error), String(token)].join(
+      '\n',
+    )
     expect(everything).not.toContain('hunter2')
     expect(everything).toContain('[redacted]')
     expect(token.reveal()).toBe('hunter2')

@@ -99,7 +99,7 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
       // Each for itself: a kind that a member does not let us list must not hold up its other controllers.
       const each = chosen.map(async (controller) => {
         const about = log.child({ controller: controller.name, cluster: member.name })
-        await keepTrying({ log: about, clock: own.clock, stop }, async () => await controller.run(own, signals))
+        await keepTrying({ log: about, clock: own.clock, stop }, async () => controller.run(own, signals))
       })
       await Promise.all(each)
       await untilAborted(stop)
@@ -136,17 +136,17 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
       const waiting = [...required].filter(({ hasSynced }) => !hasSynced).map(({ kind }) => kindName(kind))
       return waiting.length === 0 ? undefined : `not synced: ${waiting.join(', ')}`
     })
-    start(caches, 'caches', async (stop) => await cluster.informers.start(stop))
-    start(caches, 'events', async (stop) => await environment.recorder.run(stop))
+    start(caches, 'caches', async (stop) => cluster.informers.start(stop))
+    start(caches, 'events', async (stop) => environment.recorder.run(stop))
     const forgetStats = metrics.watchCluster(() => statsOf(cluster, [...required]))
     const forgetLoop = metrics.watchEventLoop()
     caches.stop.signal.addEventListener('abort', () => [forgetStats(), forgetLoop()], { once: true })
     const wait = { name: 'manager', isOptional: true, stop: until, timeoutMs: parts.syncTimeoutMs }
-    await Promise.all([...required].map(async (informer) => await waitForSync(environment, { ...wait, informer })))
+    await Promise.all([...required].map(async (informer) => waitForSync(environment, { ...wait, informer })))
     if (until.aborted) return
 
     for (const { name, run, leader } of parts.runnables) {
-      if (!leader) start(runnables, name, async (stop) => await run(stop, cluster.client))
+      if (!leader) start(runnables, name, async (stop) => run(stop, cluster.client))
     }
     const followers = parts.aggregators.filter(({ needsLeader }) => !needsLeader)
     for (const aggregator of followers) startController(aggregator)
@@ -155,13 +155,13 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     if (election !== undefined) {
       await election.acquire(until)
       if (until.aborted) return
-      start(lease, 'lease', async (stop) => await election.hold(stop))
+      start(lease, 'lease', async (stop) => election.hold(stop))
     }
     onLead()
     for (const controller of controllersOf('local')) startController(controller)
     for (const aggregator of parts.aggregators) if (aggregator.needsLeader) startController(aggregator)
     for (const { name, run, leader } of parts.runnables) {
-      if (leader) start(runnables, name, async (stop) => await run(stop, cluster.client))
+      if (leader) start(runnables, name, async (stop) => run(stop, cluster.client))
     }
   }
 
@@ -211,9 +211,7 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     await Promise.race([fleetStopped, graceOver])
     await stopPhase(caches)
     await stopPhase(keeping)
-    await Promise.all(
-      [...webhooks, ...servers].map(async (server) => await server.close(Math.min(serverGraceMs, graceMs))),
-    )
+    await Promise.all([...webhooks, ...servers].map(async (server) => server.close(Math.min(serverGraceMs, graceMs))))
     // Release comes last: whoever takes over must find no writer left.
     await stopPhase(lease)
     if (!isLost) await election?.release()

@@ -69,7 +69,7 @@ describe('manager', () => {
     cluster.requests.length = 0
     const second = await start(wire, {}, cluster)
     await expect
-      .poll(async () => await second.mgr.metrics.registry.getSingleMetricAsString('controller_runtime_reconcile_total'))
+      .poll(async () => second.mgr.metrics.registry.getSingleMetricAsString('controller_runtime_reconcile_total'))
       .toContain('result="success"} 1')
     expect(cluster.requests).toEqual([])
   })
@@ -77,7 +77,7 @@ describe('manager', () => {
   it('starts and stops in order', async () => {
     const log: string[] = []
     const cluster = memoryCluster()
-    const { start: startInformers } = cluster.informers
+    const startInformers = cluster.informers.start.bind(cluster.informers)
     Object.assign(cluster.informers, {
       start: async (signal: AbortSignal) => {
         log.push('caches start')
@@ -115,7 +115,7 @@ describe('manager', () => {
       cluster,
     )
     await expect.poll(() => mgr.addresses.probes).toBeDefined()
-    await expect.poll(async () => await statusOf(mgr.addresses.probes, '/readyz')).toBe(500)
+    await expect.poll(async () => statusOf(mgr.addresses.probes, '/readyz')).toBe(500)
     expect(log).toEqual(['caches start'])
     cluster.setState(Service, 'live')
     await expect.poll(() => log.at(-1)).toBe('reconcile start')

@@ -150,7 +150,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
   let hasRun = false
 
   const isLeading = () => hasRun && (election === undefined || election.isLeading)
-  const fleet = createFleet({ run: async (member, signals) => await parts.runMember?.(member, signals), clock, log })
+  const fleet = createFleet({ run: async (member, signals) => parts.runMember?.(member, signals), clock, log })
   const parts: ManagerParts = {
     options,
     graceMs: durationMs(options.grace ?? '30s'),

@@ -8,7 +8,7 @@ import { createQueue } from './queue.ts'
 
 const listeners: Listener[] = []
 afterEach(async () => {
-  await Promise.all(listeners.splice(0).map(async (listener) => await listener.close(0)))
+  await Promise.all(listeners.splice(0).map(async (listener) => listener.close(0)))
 })
 
 async function serve(handler: Parameters<typeof startListener>[0]['handler']): Promise<string> {
@@ -68,7 +68,7 @@ describe('probes', () => {
       listen: '127.0.0.1:0',
       handler: (_request, response) => finish.push(() => response.end('late')),
     })
-    const slow = fetch(`http://${listener.address}`).then(async (response) => await response.text())
+    const slow = fetch(`http://${listener.address}`).then(async (response) => response.text())
     const stuck = fetch(`http://${listener.address}`).then(
       () => 'answered',
       () => 'cut',

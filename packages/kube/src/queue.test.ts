@@ -51,7 +51,7 @@ describe('queue', () => {
     queue.add('normal')
     queue.add('changed')
     queue.add('urgent', { priority: LOW_PRIORITY })
-    expect(drain(queue)).toEqual(['urgent', 'changed', 'normal', 'listed'])
+    expect(drain(queue)).toEqual(['urgent', 'normal', 'changed', 'listed'])
   })
 
   it('waits for the earliest time asked for', async () => {
@@ -207,11 +207,9 @@ describe('queue', () => {
         }
         const take = () => {
           const taken = queue.take()
-          if (taken === undefined) {
-            const due = [...owed].filter(([key, at]) => at <= clock.monotonic() && !out.has(key))
-            expect(due).toEqual([])
-            return
-          }
+          const due = [...owed].filter(([key, at]) => at <= clock.monotonic() && !out.has(key))
+          expect(taken === undefined ? due : []).toEqual([])
+          if (taken === undefined) return
           expect(out.has(taken)).toBe(false)
           expect(owed.get(taken)).toBeLessThanOrEqual(clock.monotonic())
           owed.delete(taken)

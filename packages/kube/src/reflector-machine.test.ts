@@ -151,6 +151,21 @@ describe('a watch', () => {
     expect(storm.log).toEqual(['open-stream', 'commit 1', 'wait 800'])
   })
 
+  it('that fails inside the server again and again at one version gives the version up', () => {
+    const { log } = play(
+      [failed('internal'), waited, failed('internal'), waited, failed('internal'), waited, failed('internal'), waited],
+      live(),
+    )
+    expect(log.filter((entry) => !entry.startsWith('wait'))).toEqual([
+      'open-watch 100',
+      'open-watch 100',
+      'open-watch 100',
+      'open-stream',
+    ])
+    const busy = play(Array.from({ length: 8 }, () => [failed('busy'), waited]).flat(), live())
+    expect(busy.log).not.toContain('open-stream')
+  })
+
   it('that is denied after a good list is replaced by listing, without spinning', () => {
     const { log } = play([start, failed('denied'), page('9'), failed('denied'), waited, page('10'), failed('denied')])
     expect(log).toEqual([

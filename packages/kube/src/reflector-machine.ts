@@ -18,7 +18,8 @@ export type Failure =
   | 'unsupported' // the request itself is refused: no WatchList
   | 'denied' // 401, 403
   | 'absent' // 404
-  | 'busy' // 429, 5xx
+  | 'internal' // 500: a fault of the server
+  | 'busy' // 429, 503, 504: later
   | 'broken' // reset, torn frame, timeout: no answer or half of one
 
 export type State =
@@ -253,6 +254,9 @@ function watchOver(
       case 'unsupported':
         // The version itself is not accepted.
         return wait(now, 'sync', context, [])
+      case 'internal':
+        // Some faults belong to the version (an event that etcd has compacted in part): resuming there never ends.
+        return wait(now, now.failures >= 3 ? 'sync' : 'watch', context, [], input.retryAfterMs)
       case 'busy':
       case 'broken':
         return wait(now, 'watch', context, [], input.retryAfterMs)

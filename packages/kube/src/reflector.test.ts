@@ -296,7 +296,7 @@ describe('failures', () => {
     [refusal(403, 'Forbidden'), 'denied'],
     [refusal(404, 'NotFound'), 'absent'],
     [refusal(429, 'TooManyRequests'), 'busy'],
-    [refusal(500, 'InternalError'), 'busy'],
+    [refusal(500, 'InternalError'), 'internal'],
     [refusal(500, 'InternalError', 'the required storage feature RequestWatchProgress is disabled'), 'unsupported'],
     [refusal(503, 'ServiceUnavailable'), 'busy'],
     [new TransportError('RESET', 'reset'), 'broken'],

@@ -287,5 +287,6 @@ function byStatus(httpStatus: number, reason: string | undefined): Failure {
   if (httpStatus === 410 || reason === 'Expired' || reason === 'Gone') return 'expired'
   if (httpStatus === 404) return 'absent'
   if (httpStatus === 401 || httpStatus === 403) return 'denied'
+  if (httpStatus === 500) return 'internal'
   return httpStatus >= 400 && httpStatus < 500 && httpStatus !== 408 && httpStatus !== 429 ? 'unsupported' : 'busy'
 }

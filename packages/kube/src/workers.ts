@@ -59,12 +59,16 @@ export function createWorkers(work: Work, environment: Environment): Workers {
     isScheduled = true
     setImmediate(() => {
       isScheduled = false
-      while (isOpen && running.size < work.concurrency) {
-        const key = queue.take()
-        if (key === undefined) return
-        void reconcile(key)
-      }
+      if (isOpen) startReady()
     })
+  }
+
+  function startReady(): void {
+    while (running.size < work.concurrency) {
+      const key = queue.take()
+      if (key === undefined) return
+      void reconcile(key)
+    }
   }
 
   async function reconcile(key: Key): Promise<void> {
@@ -97,22 +101,28 @@ export function createWorkers(work: Work, environment: Environment): Workers {
         })
       })
     })
-    const ended = traced(context).then(
-      (next) => (signal.aborted ? outcomeOfError(undefined, signal.reason) : outcomeOf(next)),
-      (error: unknown) => outcomeOfError(error, signal.aborted ? signal.reason : undefined),
-    )
-    const outcome = await Promise.race([ended, abandoned])
+    const outcome = await Promise.race([ended(context), abandoned])
     cancelTimeout()
     cancelAbandon()
     controller.abort(hasEnded)
     return outcome
   }
 
+  async function ended(context: Context): Promise<Outcome> {
+    const { signal } = context
+    try {
+      const next = await traced(context)
+      return signal.aborted ? outcomeOfError(undefined, signal.reason) : outcomeOf(next)
+    } catch (error) {
+      return outcomeOfError(error, signal.aborted ? signal.reason : undefined)
+    }
+  }
+
   async function traced(context: Context): Promise<Next> {
-    if (!trace.start.hasSubscribers) return await work.run(context)
+    if (!trace.start.hasSubscribers) return work.run(context)
     const { key, reconcileId } = context
     const message = { controller: work.name, cluster: cluster.name, key, reconcileId }
-    return await trace.tracePromise(async () => await work.run(context), message)
+    return trace.tracePromise(async () => work.run(context), message)
   }
 
   return {

@@ -66,7 +66,7 @@ export function createWriter({ cluster, fieldManager, fence, defaults, signal }:
     const fields = live === undefined ? undefined : informers.ownFields(kind, keyOf(want), fieldManager, subresource)
     const verdict = judgeApply({ kind, fields, want, live, defaults })
     if (verdict.noop && live !== undefined) return live
-    const written = await client.apply(kind, want as T, {
+    const written = await client.apply(kind, want, {
       force,
       fieldManager,
       ...(subresource === undefined ? {} : { subresource }),
@@ -88,7 +88,7 @@ export function createWriter({ cluster, fieldManager, fence, defaults, signal }:
   return {
     apply: async (kind, intent, options = {}) => {
       refuseWhenStopped(fence, signal)
-      return await applyUnlessSame(kind, intent, options)
+      return applyUnlessSame(kind, intent, options)
     },
     async status(kind, of, status) {
       refuseWhenStopped(fence, signal)
@@ -98,7 +98,7 @@ export function createWriter({ cluster, fieldManager, fence, defaults, signal }:
         ...(namespace === undefined ? {} : { namespace }),
         ...(uid === undefined ? {} : { uid }),
       }
-      return await applyUnlessSame(kind, { metadata, status } as never, { subresource: 'status' })
+      return applyUnlessSame(kind, { metadata, status } as never, { subresource: 'status' })
     },
     async delete(kind, of, { when = () => true, propagationPolicy } = {}) {
       refuseWhenStopped(fence, signal)
@@ -139,19 +139,19 @@ export function fencedClient(client: Client, fence: WriteFence, signal: AbortSig
     return { ...(options as O), signal: options?.signal ?? signal }
   }
   return {
-    get: async (kind, key, options) => await client.get(kind, key, read(options)),
-    find: async (kind, key, options) => await client.find(kind, key, read(options)),
-    list: async (kind, options) => await client.list(kind, read(options)),
+    get: async (kind, key, options) => client.get(kind, key, read(options)),
+    find: async (kind, key, options) => client.find(kind, key, read(options)),
+    list: async (kind, options) => client.list(kind, read(options)),
     watch: (kind, options) => client.watch(kind, read(options)),
-    create: async (kind, object, options) => await client.create(kind, object, guard(options)),
-    update: async (kind, object, options) => await client.update(kind, object, guard(options)),
-    updateStatus: async (kind, object, options) => await client.updateStatus(kind, object, guard(options)),
-    apply: async (kind, intent, options) => await client.apply(kind, intent, guard(options)),
-    patch: async (kind, key, type, patch, options) => await client.patch(kind, key, type, patch, guard(options)),
-    delete: async (kind, key, options) => await client.delete(kind, key, guard(options)),
-    deleteCollection: async (kind, options) => await client.deleteCollection(kind, guard(options)),
+    create: async (kind, object, options) => client.create(kind, object, guard(options)),
+    update: async (kind, object, options) => client.update(kind, object, guard(options)),
+    updateStatus: async (kind, object, options) => client.updateStatus(kind, object, guard(options)),
+    apply: async (kind, intent, options) => client.apply(kind, intent, guard(options)),
+    patch: async (kind, key, type, patch, options) => client.patch(kind, key, type, patch, guard(options)),
+    delete: async (kind, key, options) => client.delete(kind, key, guard(options)),
+    deleteCollection: async (kind, options) => client.deleteCollection(kind, guard(options)),
     request: async (request) => {
-      return await client.request(request.method === 'GET' ? read(request) : guard(request))
+      return client.request(request.method === 'GET' ? read(request) : guard(request))
     },
   }
 }

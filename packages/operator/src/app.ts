@@ -7,13 +7,25 @@ import { createProductMetrics } from './metrics.ts'
 import { FIELD_MANAGER } from './publish/annotation-keys.ts'
 import type { PublishOptions } from './publish/options.ts'
 import { setUpPublish } from './publish/set-up.ts'
+import type { Provider } from './providers/provider.ts'
+import type { RecordsConfig } from './records/config.ts'
+import { createKillSwitch } from './records/kill-switch.ts'
+import { setUpRecords, watchSwitches } from './records/set-up.ts'
 import type { WildcardOptions } from './wildcard/options.ts'
 import { setUpWildcard } from './wildcard/set-up.ts'
+
+export interface RecordsOptions {
+  readonly config: RecordsConfig
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Beside those of the configuration: the embedded server of this process. */
+  readonly providers?: readonly Provider[]
+}
 
 export interface AppOptions {
   readonly cluster: Cluster
   readonly publish?: PublishOptions
   readonly wildcard?: WildcardOptions
+  readonly records?: RecordsOptions
   /** observe decides and reports, and writes nothing. */
   readonly mode: 'observe' | 'enforce'
   /** The manager's own: Secrets of registered clusters, wildcards, state. */
@@ -29,6 +41,8 @@ export interface AppOptions {
   readonly isInitialTold?: boolean
   /** Registered clusters may be on this machine: for the playground and tests. @default false */
   readonly allowLoopback?: boolean
+  /** Obey `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
+  readonly hasPause?: boolean
   /** The servers listen. */
   readonly onReady?: (addresses: { readonly metrics?: string; readonly probes?: string }) => void
 }
@@ -50,7 +64,10 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     ...(options.probes !== undefined && { probes: options.probes }),
   })
   const metrics = createProductMetrics(mgr.metrics.registry)
-  const isWriting = mode === 'enforce'
+  const killSwitch = createKillSwitch()
+  if (options.records === undefined && (options.hasPause ?? true))
+    watchSwitches(cluster.informers, namespace, killSwitch)
+  const isWriting = (): boolean => mode === 'enforce' && !killSwitch.isPaused
   if (publish !== undefined) {
     setUpPublish(mgr, {
       options: publish,
@@ -71,6 +88,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
       allowLoopback: options.allowLoopback ?? false,
     })
   }
+  if (options.records !== undefined) setUpRecords(mgr, { ...options.records, mode, namespace, killSwitch, clock })
   if (options.onReady !== undefined) {
     const { onReady } = options
     mgr.add('ready', async (running) => {

@@ -50,7 +50,8 @@ export function createNormaliser(): Normaliser {
       return key === 'continue' && value !== '' ? '<continue>' : text(value)
     }
     if (key === 'nodePort') return '<port>'
-    if (key === 'columnDefinitions') return (value as { description: string }[]).map(({ description: _, ...rest }) => rest)
+    if (key === 'columnDefinitions')
+      return (value as { description: string }[]).map((column) => ({ ...column, description: undefined }))
     if (Array.isArray(value)) return sortUnordered(key, value).map((item) => walk(item, '', owner))
     if (typeof value !== 'object' || value === null) return value
     const fields = value as Record<string, unknown>
@@ -67,13 +68,22 @@ export function createNormaliser(): Normaliser {
         const value = headers[name]
         return value === undefined ? [] : [`${name}: ${[value].flat().toSorted().join('; ')}`]
       })
-      return [`${status}`, ...lines, ...printBody(body, headers['content-type'] ?? '', (value) => walk(value, '', ''), text)].join('\n')
+      return [
+        `${status}`,
+        ...lines,
+        ...printBody(body, headers['content-type'] ?? '', (value) => walk(value, '', ''), text),
+      ].join('\n')
     },
   }
 }
 
 /** A body is one JSON or YAML document, a stream of JSON lines, or text. */
-function printBody(body: string, type: string, walk: (value: unknown) => unknown, text: (value: string) => string): string[] {
+function printBody(
+  body: string,
+  type: string,
+  walk: (value: unknown) => unknown,
+  text: (value: string) => string,
+): string[] {
   const whole = type.startsWith('application/yaml') ? (parseYaml(body) as unknown) : parseJson(body)
   if (whole !== undefined) return [print(walk(whole), '')]
   return body
@@ -122,6 +132,7 @@ function fill(items: readonly string[], indent: string): string {
 function sortUnordered(key: string, items: readonly unknown[]): readonly unknown[] {
   const fields = { causes: ['field', 'message'], managedFields: ['manager', 'operation', 'subresource'] }[key]
   if (fields === undefined) return items
-  const rank = (item: unknown) => fields.map((field) => String((item as Record<string, unknown>)[field] ?? '')).join('\0')
+  const rank = (item: unknown) =>
+    fields.map((field) => (item as Record<string, string | undefined>)[field] ?? '').join('\0')
   return items.toSorted((left, right) => (rank(left) < rank(right) ? -1 : 1))
 }

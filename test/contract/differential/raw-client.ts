@@ -48,7 +48,7 @@ export function rawClient(kubeconfig: string, isAnonymous = false): RawClient {
   return {
     close: () => agent.destroy(),
     async send({ method, path, headers = {}, body, lines }) {
-      return await new Promise((resolve, reject) => {
+      return new Promise((resolve, reject) => {
         // Node sends the body of a DELETE without framing unless told its length.
         const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
         const target = { hostname: server.hostname, port: server.port, path }

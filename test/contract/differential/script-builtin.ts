@@ -16,17 +16,29 @@ const deployment = {
 
 const rule = (path: object) => ({ host: 'shop.test', http: { paths: [path] } })
 const backend = { service: { name: 'web', port: { number: 80 } } }
-const review = (resource: string, verb: string) => ({ spec: { resourceAttributes: { namespace: 'diff', verb, resource } } })
+const review = (resource: string, verb: string) => ({
+  spec: { resourceAttributes: { namespace: 'diff', verb, resource } },
+})
 
 export const builtinSteps: readonly Step[] = [
   post(`${core}/services`, { metadata: { name: 'web' }, spec: { selector: { app: 'web' }, ports: [{ port: 80 }] } }),
-  post(`${core}/services`, { metadata: { name: 'headless' }, spec: { clusterIP: 'None', ports: [{ name: 'a', port: 80, targetPort: 'http' }] } }),
+  post(`${core}/services`, {
+    metadata: { name: 'headless' },
+    spec: { clusterIP: 'None', ports: [{ name: 'a', port: 80, targetPort: 'http' }] },
+  }),
   post(`${core}/services`, { metadata: { name: 'node' }, spec: { type: 'NodePort', ports: [{ port: 80 }] } }),
   post(`${core}/services`, { metadata: { name: 'out' }, spec: { type: 'ExternalName', externalName: 'example.test' } }),
   post(`${core}/services`, { metadata: { name: 'none' }, spec: {} }),
   post(`${core}/services`, { metadata: { name: 'two' }, spec: { ports: [{ port: 80 }, { port: 81 }] } }),
   get(`${core}/services`, asTable),
-  patch('strategic', `${core}/services/web`, { spec: { ports: [{ port: 443, name: 'tls' }, { port: 80, name: 'plain' }] } }),
+  patch('strategic', `${core}/services/web`, {
+    spec: {
+      ports: [
+        { port: 443, name: 'tls' },
+        { port: 80, name: 'plain' },
+      ],
+    },
+  }),
   patch('strategic', `${core}/services/web`, { spec: { ports: [{ $patch: 'delete', port: 80 }] } }),
   patch('merge', `${core}/services/web`, { spec: { clusterIP: '10.0.0.77' } }),
   patch('merge', `${core}/services/web/status`, { status: { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } } }),
@@ -42,11 +54,21 @@ export const builtinSteps: readonly Step[] = [
   get(`${core}/secrets`, asTable),
 
   post(deployments, deployment, { as: 'web' }),
-  post(deployments, { ...deployment, metadata: { name: 'bad' }, spec: { ...deployment.spec, selector: { matchLabels: { app: 'other' } } } }),
+  post(deployments, {
+    ...deployment,
+    metadata: { name: 'bad' },
+    spec: { ...deployment.spec, selector: { matchLabels: { app: 'other' } } },
+  }),
   get(deployments, asTable),
-  patch('strategic', `${deployments}/web`, { spec: { template: { spec: { containers: [{ name: 'd', image: 'busybox' }] } } } }),
   patch('strategic', `${deployments}/web`, {
-    spec: { template: { spec: { $setElementOrder: undefined, containers: [{ name: 'c', env: [{ name: 'A', value: '1' }] }] } } },
+    spec: { template: { spec: { containers: [{ name: 'd', image: 'busybox' }] } } },
+  }),
+  patch('strategic', `${deployments}/web`, {
+    spec: {
+      template: {
+        spec: { $setElementOrder: undefined, containers: [{ name: 'c', env: [{ name: 'A', value: '1' }] }] },
+      },
+    },
   }),
   patch('apply', `${deployments}/web?fieldManager=one`, {
     apiVersion: 'apps/v1',
@@ -58,13 +80,19 @@ export const builtinSteps: readonly Step[] = [
   patch('merge', `${deployments}/web`, { spec: { replicas: -1 } }),
   get(`${deployments}/web/scale`),
   patch('merge', `${deployments}/web/scale`, { spec: { replicas: 3 } }),
-  put(`${deployments}/web/status`, (seen) => ({ ...seen('web'), metadata: { name: 'web' }, status: { replicas: 3, observedGeneration: 1 } })),
+  put(`${deployments}/web/status`, (seen) => ({
+    ...seen('web'),
+    metadata: { name: 'web' },
+    status: { replicas: 3, observedGeneration: 1 },
+  })),
   remove(`${deployments}/web`, { propagationPolicy: 'Background' }),
 
   post(ingresses, { metadata: { name: 'i' }, spec: { rules: [rule({ path: '/', pathType: 'Prefix', backend })] } }),
   post(ingresses, { metadata: { name: 'bad' }, spec: { rules: [rule({ path: 'x', pathType: 'Prefix', backend })] } }),
   post(ingresses, { metadata: { name: 'bad' }, spec: {} }),
-  patch('merge', `${ingresses}/i/status`, { status: { loadBalancer: { ingress: [{ ip: '192.0.2.1' }, { hostname: 'lb.test' }] } } }),
+  patch('merge', `${ingresses}/i/status`, {
+    status: { loadBalancer: { ingress: [{ ip: '192.0.2.1' }, { hostname: 'lb.test' }] } },
+  }),
   get(ingresses, asTable),
   remove(ingresses),
 
@@ -91,7 +119,10 @@ export const builtinSteps: readonly Step[] = [
     metadata: { name: 'reader' },
     rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list'] }],
   }),
-  post('/apis/rbac.authorization.k8s.io/v1/namespaces/diff/roles', { metadata: { name: 'bad' }, rules: [{ verbs: [] }] }),
+  post('/apis/rbac.authorization.k8s.io/v1/namespaces/diff/roles', {
+    metadata: { name: 'bad' },
+    rules: [{ verbs: [] }],
+  }),
   post('/apis/rbac.authorization.k8s.io/v1/namespaces/diff/rolebindings', {
     metadata: { name: 'reader' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'reader' },

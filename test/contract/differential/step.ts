@@ -60,7 +60,12 @@ export const patch = (type: keyof typeof patchTypes, path: string, body: unknown
   ...more,
 })
 
-export const watch = (path: Step['path'], lines: number, more: More = {}): Step => ({ method: 'GET', path, lines, ...more })
+export const watch = (path: Step['path'], lines: number, more: More = {}): Step => ({
+  method: 'GET',
+  path,
+  lines,
+  ...more,
+})
 
 export const asTable = accepts('application/json;as=Table;v=v1;g=meta.k8s.io')
 export const asMetadata = accepts('application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io')

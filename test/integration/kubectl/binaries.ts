@@ -44,13 +44,9 @@ export interface RunOptions {
 }
 
 /** Runs until it ends, or until its output matches `stopAt`, or until it is killed after `timeoutMs`. */
-export async function runKubectl(
-  kubectl: Kubectl,
-  args: readonly string[],
-  options: RunOptions,
-): Promise<Outcome> {
+export async function runKubectl(kubectl: Kubectl, args: readonly string[], options: RunOptions): Promise<Outcome> {
   const { cwd, env, stdin = '', timeoutMs = 30_000, stopAt } = options
-  return await new Promise((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     const child = spawn(kubectl.path, args, { cwd, env, stdio: 'pipe' })
     child.stdin.once('error', () => undefined).end(stdin)
     const outcome: Outcome = { exit: -1, stdout: '', stderr: '' }

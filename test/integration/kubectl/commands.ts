@@ -111,7 +111,8 @@ export const commands: readonly Command[] = [
   {
     run: 'get cm -w -o json',
     isStream: true,
-    stdout: '{\n<more>\n        "name": "cm1",\n<more>\n}\n{\n<more>\n            "touched": "<word>"\n<more>\n}\n<more>',
+    stdout:
+      '{\n<more>\n        "name": "cm1",\n<more>\n}\n{\n<more>\n            "touched": "<word>"\n<more>\n}\n<more>',
   },
   {
     run: 'get cm -w --output-watch-events',
@@ -549,7 +550,7 @@ FIELDS:
     stdout: 'ATTRIBUTE VALUE\nUsername admin\nGroups [system:masters system:authenticated]\n<more>',
     below: [
       { minor: 28, exit: 1, stderr: 'error: the selfsubjectreviews API is not enabled in the cluster\n<more>' },
-      { minor: 21, exit: 1, stderr: "error: unknown command \"whoami\"\nSee 'kubectl auth -h' for help and examples" },
+      { minor: 21, exit: 1, stderr: 'error: unknown command "whoami"\nSee \'kubectl auth -h\' for help and examples' },
     ],
   },
   {

@@ -23,6 +23,6 @@ export async function makeHome(kubectl: Kubectl, kubeconfig: string): Promise<Ho
       const outcome = await runKubectl(kubectl, splitArguments(line), { cwd: folder, env, ...options })
       return { ...outcome, stdout: tidy(outcome.stdout), stderr: tidy(outcome.stderr) }
     },
-    remove: async () => await rm(folder, { recursive: true, force: true }),
+    remove: async () => rm(folder, { recursive: true, force: true }),
   }
 }

@@ -15,7 +15,13 @@ import { startEmbeddedServer } from '../embedded-server.ts'
 
 export interface Target {
   readonly kubeconfig: string
-  request: ControlPlane['request']
+  request(
+    this: void,
+    method: string,
+    path: string,
+    body?: unknown,
+    options?: { type?: string },
+  ): Promise<{ status: number; body: unknown }>
   stop(): Promise<void>
 }
 
@@ -23,23 +29,27 @@ export const manifests = join(import.meta.dirname, 'manifests')
 const widgets = join(manifests, 'widgets.yaml')
 
 async function startEmbedded(): Promise<Target> {
-  const { server, kubeconfig, stop } = await startEmbeddedServer()
+  const embedded = await startEmbeddedServer()
   const request: Target['request'] = async (method, path, body, { type = 'application/json' } = {}) => {
     const headers = body === undefined ? {} : { 'content-type': type }
-    const response = await server.fetch(path, { method, headers, body: body === undefined ? null : JSON.stringify(body) })
+    const response = await embedded.server.fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? null : JSON.stringify(body),
+    })
     return { status: response.status, body: await response.json() }
   }
   const crd: unknown = parse(await readFile(widgets, 'utf8'))
   const { status, body } = await request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd)
   if (status !== 201) throw new Error(`could not install the CRD: ${JSON.stringify(body)}`)
-  return { kubeconfig, request, stop }
+  return { kubeconfig: embedded.kubeconfig, request, stop: async () => embedded.stop() }
 }
 
 interface TargetKind {
   name: string
   isReal: boolean
   isSkipped: boolean
-  start(): Promise<Target>
+  start(this: void): Promise<Target>
 }
 
 export const targets: readonly TargetKind[] = [
@@ -50,10 +60,11 @@ export const targets: readonly TargetKind[] = [
 async function startReal(): Promise<Target> {
   const plane = await ControlPlane.start({ crds: [widgets] })
   const stopping = new AbortController()
-  const playing = playManager(plane, stopping.signal)
+  const request: Target['request'] = async (...given) => plane.request(...given)
+  const playing = playManager({ request }, stopping.signal)
   return {
     kubeconfig: plane.kubeconfig(),
-    request: plane.request,
+    request,
     async stop() {
       stopping.abort()
       await playing
@@ -78,7 +89,7 @@ interface NamespaceList {
   items: { metadata: { name: string; deletionTimestamp?: string; finalizers?: string[] }; spec?: object }[]
 }
 
-async function playManager({ request }: ControlPlane, signal: AbortSignal): Promise<void> {
+async function playManager({ request }: Pick<Target, 'request'>, signal: AbortSignal): Promise<void> {
   const named = (name: string) => ({ metadata: { name } })
   await request('POST', '/api/v1/namespaces/default/serviceaccounts', named('default'))
   const authority = { ...named('kube-root-ca.crt'), data: { 'ca.crt': '' } }

@@ -14,7 +14,10 @@ export interface Exchange {
 }
 
 export function parseTranscript(text: string): Exchange[] {
-  return text.split(/^\$ kubectl /m).slice(1).map(parseExchange)
+  return text
+    .split(/^\$ kubectl /m)
+    .slice(1)
+    .map(parseExchange)
 }
 
 function parseExchange(text: string): Exchange {

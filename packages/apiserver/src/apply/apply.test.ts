@@ -35,8 +35,22 @@ function thing(spec: object): Obj {
   return { apiVersion: 'x/v1', kind: 'Thing', metadata: { name: 'n' }, spec } as Obj
 }
 
-function apply(live: Obj | undefined, spec: object, manager: string, more: Partial<ApplyInput> = {}): ReturnType<typeof serverSideApply> {
-  return serverSideApply({ live, intent: thing(spec), manager, force: false, schema, apiVersion: 'x/v1', now: 'T', ...more })
+function apply(
+  live: Obj | undefined,
+  spec: object,
+  manager: string,
+  more: Partial<ApplyInput> = {},
+): ReturnType<typeof serverSideApply> {
+  return serverSideApply({
+    live,
+    intent: thing(spec),
+    manager,
+    force: false,
+    schema,
+    apiVersion: 'x/v1',
+    now: 'T',
+    ...more,
+  })
 }
 
 function applied(...args: Parameters<typeof apply>): Obj & { spec?: unknown } {
@@ -61,8 +75,14 @@ describe('server-side apply', () => {
     const first = applied(undefined, { a: 1, list: [{ k: 'x', v: 1 }] }, 'one')
     const outcome = apply(first, { a: 2, list: [{ k: 'x', v: 2 }] }, 'two')
     if (!('conflicts' in outcome)) throw new Error('no conflict')
-    expect(conflictMessage(outcome.conflicts)).toBe('Apply failed with 2 conflicts: conflicts with "one":\n- .spec.a\n- .spec.list[k="x"].v')
-    expect(conflictCauses(outcome.conflicts)[0]).toEqual({ reason: 'FieldManagerConflict', message: 'conflict with "one"', field: '.spec.a' })
+    expect(conflictMessage(outcome.conflicts)).toBe(
+      'Apply failed with 2 conflicts: conflicts with "one":\n- .spec.a\n- .spec.list[k="x"].v',
+    )
+    expect(conflictCauses(outcome.conflicts)[0]).toEqual({
+      reason: 'FieldManagerConflict',
+      message: 'conflict with "one"',
+      field: '.spec.a',
+    })
     const forced = applied(first, { a: 2 }, 'two', { force: true })
     expect(forced.spec).toEqual({ a: 2, list: [{ k: 'x', v: 1 }] })
     expect(forced.metadata.managedFields?.map(({ manager, fieldsV1 }) => [manager, fieldsV1])).toEqual([
@@ -73,7 +93,14 @@ describe('server-side apply', () => {
 
   it('names an updater with its version in a conflict', () => {
     const object = thing({ a: 1 })
-    object.metadata.managedFields = trackUpdate({ old: undefined, next: object, manager: 'm', schema, apiVersion: 'x/v1', now: 'T' })
+    object.metadata.managedFields = trackUpdate({
+      old: undefined,
+      next: object,
+      manager: 'm',
+      schema,
+      apiVersion: 'x/v1',
+      now: 'T',
+    })
     const outcome = apply(object, { a: 2 }, 'two')
     expect('conflicts' in outcome && conflictMessage(outcome.conflicts)).toBe(
       'Apply failed with 1 conflict: conflict with "m" using x/v1: .spec.a',
@@ -86,11 +113,32 @@ describe('server-side apply', () => {
   })
 
   it.each<[string, object, Partial<Obj>, 400 | 500, string]>([
-    ['an unknown field', { z: 1 }, {}, 500, 'failed to create typed patch object (/n; x/v1, Kind=Thing): .spec.z: field not declared in schema'],
-    ['a repeated key', { list: [{ k: 'a' }, { k: 'a' }] }, {}, 500, 'failed to create typed patch object (/n; x/v1, Kind=Thing): .spec.list: duplicate entries for key [k="a"]'],
-    ['another version', {}, { apiVersion: 'x/v2' }, 400, 'Incorrect version specified in apply patch. Specified patch version: x/v2, expected: x/v1'],
+    [
+      'an unknown field',
+      { z: 1 },
+      {},
+      500,
+      'failed to create typed patch object (/n; x/v1, Kind=Thing): .spec.z: field not declared in schema',
+    ],
+    [
+      'a repeated key',
+      { list: [{ k: 'a' }, { k: 'a' }] },
+      {},
+      500,
+      'failed to create typed patch object (/n; x/v1, Kind=Thing): .spec.list: duplicate entries for key [k="a"]',
+    ],
+    [
+      'wrong types',
+      { a: 'x', b: { c: [1, 'y'] } },
+      {},
+      500,
+      'failed to create typed patch object (/n; x/v1, Kind=Thing): errors:\n  .spec.a: expected numeric (int or float), got string\n  .spec.b: expected string, got &value.valueUnstructured{Value:map[string]interface {}{"c":[]interface {}{1, "y"}}}',
+    ],
+    ['another version', {}, { apiVersion: 'x/v2' }, 400, 'invalid object type: x/v2, Kind=Thing'],
   ])('refuses %s', (_, spec, more, status, message) => {
-    expect(() => apply(undefined, spec, 'one', { intent: { ...thing(spec), ...more } })).toThrow(new ApplyError(status, message))
+    expect(() => apply(undefined, spec, 'one', { intent: { ...thing(spec), ...more } })).toThrow(
+      new ApplyError(status, message),
+    )
   })
 })
 
@@ -101,7 +149,10 @@ const specs = fc.record(
     b: word,
     map: fc.dictionary(word, word, { maxKeys: 3 }),
     set: fc.uniqueArray(word, { maxLength: 3 }),
-    list: fc.uniqueArray(fc.record({ k: word, v: fc.integer({ max: 2, min: 0 }) }), { maxLength: 3, selector: ({ k }) => k }),
+    list: fc.uniqueArray(fc.record({ k: word, v: fc.integer({ max: 2, min: 0 }) }), {
+      maxLength: 3,
+      selector: ({ k }) => k,
+    }),
   },
   { requiredKeys: [] },
 )
@@ -109,7 +160,10 @@ const specs = fc.record(
 describe('ownership', () => {
   it('of a creator is what comparing with the empty object says', () => {
     const type = objectType(schema)
-    const metadata = fc.record({ name: fc.constant('n'), labels: fc.dictionary(word, word), finalizers: fc.uniqueArray(word) }, { requiredKeys: ['name'] })
+    const metadata = fc.record(
+      { name: fc.constant('n'), labels: fc.dictionary(word, word), finalizers: fc.uniqueArray(word) },
+      { requiredKeys: ['name'] },
+    )
     fc.assert(
       fc.property(specs, metadata, (spec, meta) => {
         const object = { ...thing(spec), metadata: meta } as unknown as Record<string, unknown>
@@ -117,7 +171,9 @@ describe('ownership', () => {
         const { added, modified } = compareFields(type, empty, object)
         const direct = FieldSet.fromFieldsV1(fieldsOfCreator(type, empty, object, []) ?? {})
         const hidden = new Set(['f:metadata', 'f:metadata f:name'])
-        const expected = [...added.union(modified).paths()].map((path) => path.join(' ')).filter((path) => !hidden.has(path))
+        const expected = [...added.union(modified).paths()]
+          .map((path) => path.join(' '))
+          .filter((path) => !hidden.has(path))
         expect([...direct.paths()].map((path) => path.join(' '))).toEqual(expected)
       }),
     )
@@ -151,7 +207,9 @@ describe('ownership', () => {
     const create = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c' }, data: { a: '1', b: '1' } } as Obj
     create.metadata.managedFields = trackUpdate({ old: undefined, next: create, manager: 'one', ...write })
     const next = { ...create, data: { a: '2' } } as Obj
-    expect(trackUpdate({ old: create, next, manager: 'two', ...write }).map(({ manager, fieldsV1 }) => [manager, fieldsV1])).toEqual([
+    expect(
+      trackUpdate({ old: create, next, manager: 'two', ...write }).map(({ manager, fieldsV1 }) => [manager, fieldsV1]),
+    ).toEqual([
       ['one', { 'f:data': {} }],
       ['two', { 'f:data': { 'f:a': {} } }],
     ])
@@ -162,7 +220,14 @@ describe('ownership', () => {
     for (let i = 0; i < 12; i++) {
       const next = thing({ map: { ...(object as unknown as { spec: { map: object } }).spec.map, [`k${i}`]: 'x' } })
       const now = `2020-01-01T00:00:${String(i).padStart(2, '0')}Z`
-      next.metadata.managedFields = trackUpdate({ old: i === 0 ? undefined : object, next, manager: `m${i}`, schema, apiVersion: 'x/v1', now })
+      next.metadata.managedFields = trackUpdate({
+        old: i === 0 ? undefined : object,
+        next,
+        manager: `m${i}`,
+        schema,
+        apiVersion: 'x/v1',
+        now,
+      })
       object = next
     }
     expect(object.metadata.managedFields).toHaveLength(10)

@@ -3,6 +3,8 @@
  *
  * Place in the flow: the write path calls `serverSideApply` for apply patches and `trackUpdate` for every other write.
  * Both see objects as decoded and defaulted, before the strategy sets uid, timestamps and resets foreign fields.
+ * What apply returns is to be defaulted and validated, not pruned: a null that it leaves is for validation to judge. When
+ * it is stored it is read like any other object, pruned and defaulted.
  * Guarantees: pure (the time is an argument); the result equals structured-merge-diff's, field for field.
  * Caveats: one schema serves all versions in managedFields, which is exact for conversion strategy None.
  */
@@ -72,10 +74,7 @@ const STRIPPED = new FieldSet(
 export function serverSideApply(input: ApplyInput): { object: Obj } | { conflicts: ApplyConflict[] } {
   const { intent, manager, schema, apiVersion } = input
   if (intent.apiVersion !== apiVersion) {
-    throw new ApplyError(
-      400,
-      `Incorrect version specified in apply patch. Specified patch version: ${intent.apiVersion ?? ''}, expected: ${apiVersion}`,
-    )
+    throw new ApplyError(400, `invalid object type: ${intent.apiVersion ?? ''}, Kind=${intent.kind ?? ''}`)
   }
   if (intent.metadata.managedFields !== undefined) throw new ApplyError(400, 'metadata.managedFields must be nil')
   const type = objectType(schema)

@@ -6,7 +6,12 @@ import { elementText, keyElement, parseElement, valueElement } from './path-elem
 const element = fc.oneof(
   fc.constantFrom('a', 'b', 'c').map((name) => `f:${name}`),
   fc.constantFrom<string | number>('x', 'y&', 1).map(valueElement),
-  fc.constantFrom('m', 'n').map((name) => keyElement([['name', name], ['at', 1]])),
+  fc.constantFrom('m', 'n').map((name) =>
+    keyElement([
+      ['name', name],
+      ['at', 1],
+    ]),
+  ),
 )
 const paths = fc.array(fc.array(element, { minLength: 1, maxLength: 3 }), { maxLength: 8 })
 const sets = paths.map((list) => {

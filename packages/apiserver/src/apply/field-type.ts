@@ -8,7 +8,7 @@
 import type { Schema } from '../schema/model.ts'
 import { OBJECT_META } from '../schema/object-meta.ts'
 
-export type ScalarType = 'numeric' | 'string' | 'boolean' | 'untyped'
+type ScalarType = 'numeric' | 'string' | 'boolean' | 'untyped'
 
 export interface ListType {
   atomic: boolean
@@ -42,7 +42,7 @@ const UNTYPED: FieldType = {
 }
 
 /** No schema: maps are split, lists are atomic. */
-export const DEDUCED: FieldType = {
+const DEDUCED: FieldType = {
   scalar: 'untyped',
   list: { atomic: true, keys: [], element: () => UNTYPED },
   map: { atomic: false, field: () => undefined, defaultOf: () => undefined, element: () => DEDUCED, isDeduced: true },

@@ -6,7 +6,7 @@
  */
 
 /** JSON text of a scalar as Go writes it inside path elements: `<`, `>` and `&` are escaped. */
-export function scalarText(value: unknown): string {
+function scalarText(value: unknown): string {
   if (typeof value !== 'string') return JSON.stringify(value) ?? 'null'
   const text = JSON.stringify(value)
   return /[<>&\u2028\u2029]/.test(text) ? text.replace(/[<>&\u2028\u2029]/g, escapeUnit) : text

@@ -109,6 +109,14 @@ function goType(value: unknown): string {
   return Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}'
 }
 
+/** Go's `%#v`. */
 function goSyntax(value: unknown): string {
-  return typeof value === 'object' && value !== null ? `${goType(value)}{…}` : goText(value)
+  if (typeof value === 'string') return JSON.stringify(value)
+  if (typeof value !== 'object' || value === null) return goText(value)
+  const parts = Array.isArray(value)
+    ? value.map(goSyntax)
+    : Object.entries(value)
+        .toSorted(([a], [b]) => (a < b ? -1 : 1))
+        .map(([key, item]) => `${JSON.stringify(key)}:${goSyntax(item)}`)
+  return `${goType(value)}{${parts.join(', ')}}`
 }

@@ -5,7 +5,7 @@
 import type { Schema } from '../schema/model.ts'
 import { OBJECT_META } from '../schema/object-meta.ts'
 import type { FieldSpec } from './table.ts'
-import { getType } from './table.ts'
+import { getType, scalarZero } from './table.ts'
 
 const schemas = new Map<string, Schema>([['meta.v1.ObjectMeta', OBJECT_META]])
 
@@ -15,24 +15,42 @@ export function schemaOfType(name: string): Schema {
   const type = getType(name)
   schema = { type: 'object', typeName: name }
   if (type.isAtomic) schema['x-kubernetes-map-type'] = 'atomic'
-  schemas.set(name, schema)
-  const properties: Record<string, Schema> = {}
-  const required: string[] = []
-  addFields(type.fields, properties, required)
-  schema.properties = properties
+  const required = requiredFields(type.fields)
   if (required.length > 0) schema.required = required
+  schemas.set(
+    name,
+    withLazyProperties(schema, () => propertiesOf(type.fields)),
+  )
   return schema
 }
 
-function addFields(fields: readonly FieldSpec[], properties: Record<string, Schema>, required: string[]): void {
+/** Properties are read from the table when somebody looks: a kind reaches hundreds of types, a request a handful. */
+function withLazyProperties(schema: Schema, read: () => Record<string, Schema>): Schema {
+  return Object.defineProperty(schema, 'properties', {
+    configurable: true,
+    enumerable: true,
+    get: () => {
+      const value = read()
+      Object.defineProperty(schema, 'properties', { value, enumerable: true })
+      return value
+    },
+  })
+}
+
+function requiredFields(fields: readonly FieldSpec[]): string[] {
+  return fields.flatMap((field) => {
+    if (field.isInline) return requiredFields(getType(field.base).fields)
+    return field.isRequired ? [field.name] : []
+  })
+}
+
+function propertiesOf(fields: readonly FieldSpec[]): Record<string, Schema> {
+  const properties: Record<string, Schema> = {}
   for (const field of fields) {
-    if (field.isInline) {
-      addFields(getType(field.base).fields, properties, required)
-      continue
-    }
-    properties[field.name] = schemaOfField(field)
-    if (field.isRequired) required.push(field.name)
+    if (field.isInline) Object.assign(properties, propertiesOf(getType(field.base).fields))
+    else properties[field.name] = schemaOfField(field)
   }
+  return properties
 }
 
 function schemaOfField(field: FieldSpec): Schema {
@@ -60,36 +78,17 @@ function presence(field: FieldSpec, inner: Schema): Schema {
   const extra: Schema = {}
   if (field.default !== undefined) extra.default = field.default
   if (isPointer) extra.optional = true
-  if (isAlways) extra.zero = isPointer ? null : zeroOf(field)
+  if (isAlways) extra.zero = isPointer ? null : field.isStruct ? {} : scalarZero(field.base)
   if (patchStrategy !== undefined) extra['x-kubernetes-patch-strategy'] = patchStrategy
   if (mergeKey !== undefined) extra['x-kubernetes-patch-merge-key'] = mergeKey
   if (listType !== undefined && field.isStruct)
     extra['x-kubernetes-map-type'] = listType === 'atomic' ? 'atomic' : 'granular'
   if (Object.keys(extra).length === 0) return inner
-  if (inner.properties !== undefined || !field.isStruct) return { ...inner, ...extra }
-  // A type that is still being read (recursion): properties arrive later, so they are read through.
-  return Object.defineProperty({ ...inner, ...extra }, 'properties', { get: () => inner.properties, enumerable: true })
-}
-
-function zeroOf(field: FieldSpec): unknown {
-  if (field.isStruct) return {}
-  switch (field.base) {
-    case 's':
-      return ''
-    case 'b':
-      return false
-    case 'i':
-    case 'l':
-    case 'd':
-    case 'I':
-      return 0
-    case 'Q':
-      return '0'
-    case 'D':
-      return '0s'
-    default:
-      return null
-  }
+  if (!field.isStruct) return { ...inner, ...extra }
+  const { type = 'object', typeName = field.base, required } = inner
+  const own: Schema = { type, typeName, ...(required === undefined ? {} : { required }) }
+  if (inner['x-kubernetes-map-type'] !== undefined) own['x-kubernetes-map-type'] = inner['x-kubernetes-map-type']
+  return withLazyProperties({ ...own, ...extra }, () => inner.properties ?? {})
 }
 
 const JSON_SCHEMA_PROPS = 'apiextensions.v1.JSONSchemaProps'

@@ -118,7 +118,8 @@ function normalizeItems(schema: Schema, list: unknown[], place: Place): void {
 function normalizeElement(schema: Schema, value: unknown, place: Place): unknown {
   if (value !== null) return normalizePresent(schema, value, place)
   if (schema.properties !== undefined) return structuredClone(zeroValue(schema))
-  return schema.type === 'string' ? '' : schema.type === 'boolean' ? false : schema.type === 'array' ? null : 0
+  if (schema.type === 'array' || schema.format === 'byte' || schema.format === 'date-time') return null
+  return schema.type === 'string' ? '' : schema.type === 'boolean' ? false : 0
 }
 
 function normalizeString(schema: Schema, value: unknown, place: Place): unknown {
@@ -133,14 +134,15 @@ function normalizeString(schema: Schema, value: unknown, place: Place): unknown 
 
 function wrongType(schema: Schema, value: unknown, { struct, path }: Place): DecodeError {
   return new DecodeError(
-    `json: cannot unmarshal ${jsonKind(value)} into Go struct field ${struct}.${path} of type ${goTypeName(schema)}`,
+    `json: cannot unmarshal ${jsonKind(schema, value)} into Go struct field ${struct}.${path} of type ${goTypeName(schema)}`,
   )
 }
 
-function jsonKind(value: unknown): string {
+/** A number is named with its value when the type was right and only the value was not. */
+function jsonKind(schema: Schema, value: unknown): string {
   if (Array.isArray(value)) return 'array'
   if (typeof value === 'boolean') return 'bool'
-  return typeof value === 'number' && !Number.isSafeInteger(value) ? `number ${value}` : typeof value
+  return typeof value === 'number' && schema.type === 'integer' ? `number ${value}` : typeof value
 }
 
 function goTypeName(schema: Schema): string {
@@ -160,5 +162,6 @@ function goTypeName(schema: Schema): string {
     case undefined:
       break
   }
+  if (schema['x-kubernetes-int-or-string'] === true) return 'int32'
   return schema.format === 'byte' ? '[]uint8' : 'string'
 }

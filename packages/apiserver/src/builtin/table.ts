@@ -17,8 +17,6 @@ import { CORE_TYPES } from './tables/core.ts'
 import { GROUP_TYPES } from './tables/groups.ts'
 import { META_TYPES } from './tables/meta.ts'
 
-export type ScalarCode = 's' | 'b' | 'i' | 'l' | 'd' | 'y' | 'T' | 'M' | 'D' | 'Q' | 'I' | 'R' | 'X' | 'B' | 'A' | 'S'
-
 export interface FieldSpec {
   name: string
   number: number
@@ -64,7 +62,7 @@ function indexLines(): Map<string, string> {
 }
 
 /** By full name, e.g. `core.v1.ServicePort`. */
-export function findType(name: string): TypeSpec | undefined {
+function findType(name: string): TypeSpec | undefined {
   let type = types.get(name)
   if (type !== undefined) return type
   const line = findLine(name)
@@ -120,5 +118,26 @@ function parseField(token: string, pkg: string): FieldSpec {
     listType: kind as FieldSpec['listType'],
     listKeys: keys?.split(',') ?? [],
     default: fallback === undefined ? undefined : JSON.parse(fallback),
+  }
+}
+
+/** What JSON shows for the zero value of a scalar type that is always written. */
+export function scalarZero(code: string): unknown {
+  switch (code) {
+    case 's':
+      return ''
+    case 'b':
+      return false
+    case 'i':
+    case 'l':
+    case 'd':
+    case 'I':
+      return 0
+    case 'Q':
+      return '0'
+    case 'D':
+      return '0s'
+    default:
+      return null
   }
 }

@@ -28,13 +28,13 @@ const PACKAGES: ReadonlyMap<string, string> = new Map([
 ])
 
 /** `core.v1.Service` → `io.k8s.api.core.v1.Service` */
-export function typeDefinitionName(typeName: string): string {
+function typeDefinitionName(typeName: string): string {
   const [pkg = '', ...rest] = typeName.split('.')
   return [PACKAGES.get(pkg) ?? `io.k8s.api.${pkg}`, ...rest].join('.')
 }
 
 /** `Widget` of `example.dev/v1` → `dev.example.v1.Widget` */
-export function kindDefinitionName({ group, version, kind, schema }: OpenApiKind): string {
+function kindDefinitionName({ group, version, kind, schema }: OpenApiKind): string {
   if (schema?.typeName !== undefined) return typeDefinitionName(schema.typeName)
   return [...group.split('.').toReversed(), version, kind].join('.')
 }

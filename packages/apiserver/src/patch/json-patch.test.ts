@@ -22,7 +22,11 @@ describe('JSON patch', () => {
     ['appends', [{ op: 'add', path: '/list/-', value: 9 }], { ...document, list: [1, 2, 3, 9] }],
     ['removes by a negative index', [{ op: 'remove', path: '/list/-1' }], { ...document, list: [1, 2] }],
     ['replaces a missing key', [{ op: 'replace', path: '/b', value: 2 }], { ...document, b: 2 }],
-    ['reads escaped parts', [{ op: 'replace', path: '/deep/x~1y/~0', value: 2 }], { ...document, deep: { 'x/y': { '~': 2 } } }],
+    [
+      'reads escaped parts',
+      [{ op: 'replace', path: '/deep/x~1y/~0', value: 2 }],
+      { ...document, deep: { 'x/y': { '~': 2 } } },
+    ],
     ['moves', [{ op: 'move', from: '/a', path: '/list/0' }], { list: [1, 1, 2, 3], deep: document.deep }],
     ['copies', [{ op: 'copy', from: '/list', path: '/b' }], { ...document, b: [1, 2, 3] }],
     ['tests deeply', [{ op: 'test', path: '/deep', value: { 'x/y': { '~': 1 } } }], document],
@@ -32,12 +36,21 @@ describe('JSON patch', () => {
   })
 
   it.each<[unknown, string]>([
-    [[{ op: 'remove', path: '/z' }], "422 error in remove for path: '/z': Unable to remove nonexistent key: z: missing value"],
+    [
+      [{ op: 'remove', path: '/z' }],
+      "422 error in remove for path: '/z': Unable to remove nonexistent key: z: missing value",
+    ],
     [[{ op: 'test', path: '/a', value: 2 }], '422 testing value /a failed: test failed'],
-    [[{ op: 'add', path: '/x/y', value: 2 }], '422 add operation does not apply: doc is missing path: "/x/y": missing value'],
+    [
+      [{ op: 'add', path: '/x/y', value: 2 }],
+      '422 add operation does not apply: doc is missing path: "/x/y": missing value',
+    ],
     [[{ op: 'nope', path: '/a' }], '422 Unexpected kind: nope'],
     [{}, '400 error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp'],
-    [Array.from({ length: 10_001 }, () => ({})), '413 The allowed maximum operations in a JSON patch is 10000, got 10001'],
+    [
+      Array.from({ length: 10_001 }, () => ({})),
+      '413 The allowed maximum operations in a JSON patch is 10000, got 10001',
+    ],
   ])('%j is refused', (patch, message) => {
     expect(messageOf(patch)).toBe(message)
   })

@@ -6,7 +6,7 @@
  */
 import { findTypeName } from '../builtin/builtin.ts'
 import type { FieldSpec, TypeSpec } from '../builtin/table.ts'
-import { getType } from '../builtin/table.ts'
+import { getType, scalarZero } from '../builtin/table.ts'
 import { readDuration, readIntOrString, readQuantity, readRaw, readTime } from './well-known.ts'
 import { MalformedProtobuf, WireReader } from './wire.ts'
 
@@ -229,21 +229,5 @@ function fillAlways(type: TypeSpec, object: Fields): void {
 function zeroOf(field: FieldSpec): unknown {
   if (field.isPointer || field.container !== 'none') return null
   if (field.isStruct) return readMessage(getType(field.base), new Uint8Array(0), 0)
-  switch (field.base) {
-    case 's':
-      return ''
-    case 'b':
-      return false
-    case 'i':
-    case 'l':
-    case 'd':
-    case 'I':
-      return 0
-    case 'Q':
-      return '0'
-    case 'D':
-      return '0s'
-    default:
-      return null
-  }
+  return scalarZero(field.base)
 }

@@ -2,8 +2,9 @@
  * The fast path of validation: closures that only answer whether a value fits. Nearly every write is valid, so that
  * paths and messages are built (report.ts) only when one of these says no.
  *
- * Invariant: `check(value)` is true exactly when `report` finds nothing (a property test says so). A node is compiled when
- * it is first met: large schemas cost only what objects use, and recursive ones end.
+ * Invariant: `check(value)` is true only when `report` finds nothing (a property test says so); where it is false, the
+ * report decides: the real server lets some oddities pass, such as a list for a text with a format. A node is compiled
+ * when it is first met: large schemas cost only what objects use, and recursive ones end.
  */
 import { jsonEqual } from '../json-equal.ts'
 import { Matcher, findMatcher } from '../regexp/matcher.ts'

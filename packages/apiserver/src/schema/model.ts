@@ -5,7 +5,7 @@
  * Place in the flow: pure types; every module of schema/, apply/, patch/ and builtin/ speaks them.
  */
 
-export type SchemaType = 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
+type SchemaType = 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
 
 /** One CEL rule of `x-kubernetes-validations`. */
 export interface ValidationRule {

@@ -16,7 +16,6 @@ import type { Cause, CauseReason, CompiledSchema, Schema } from './model.ts'
 import { pruneUnknown } from './prune.ts'
 import { reportViolations } from './report.ts'
 
-export type { Cause, CauseReason, CompiledSchema, Schema, SchemaType, ValidationRule } from './model.ts'
 export { checkStructural } from './structural.ts'
 
 /** Compiles a schema, after loading the CEL engine if it has rules. */
@@ -28,28 +27,25 @@ export async function prepareSchema(schema: Schema): Promise<CompiledSchema> {
 /** For schemas without rules, or when the engine is loaded; throws otherwise, so that no rule is ever overlooked. */
 export function compileSchema(schema: Schema): CompiledSchema {
   const rules = rulesOf(schema)
-  const check = checkOf(schema)
-  const lists = listTypeCheck(schema)
-  const embedded = embeddedCheck(schema)
-  const fill = defaultsOf(schema)
   return {
     schema,
     validate: (value, old) => {
-      const causes = check(value) ? [] : reportViolations(schema, value, old)
-      embedded?.(value, '', causes)
-      lists?.(value, '', causes)
+      const causes = checkOf(schema)(value) ? [] : reportViolations(schema, value, old)
+      embeddedCheck(schema)?.(value, '', causes)
+      listTypeCheck(schema)?.(value, '', causes)
       if (rules !== undefined) causes.push(...(causes.some(isBlocking) ? [NOT_CHECKED] : rules.check(value, old)))
       return causes
     },
     prune: (value) => pruneUnknown(schema, value, true),
-    applyDefaults: (value) => fill?.(value),
+    applyDefaults: (value) => defaultsOf(schema)?.(value),
     unknownFields: (value) => pruneUnknown(schema, value, false),
     warnings: rules?.warnings ?? [],
   }
 }
 
 function rulesOf(schema: Schema): Rules | undefined {
-  if (!hasRules(schema)) return undefined
+  // Built-in types have none, and looking for them would read all their tables.
+  if (schema.typeName !== undefined || !hasRules(schema)) return undefined
   const engine = findEngine()
   if (engine === undefined) throw new Error('the schema has CEL rules and the engine is not loaded; use prepareSchema')
   return compileRules(schema, engine)

@@ -4,12 +4,12 @@ import type { Schema } from './model.ts'
 const cache = new WeakMap<Schema, unknown>()
 
 export function zeroValue(schema: Schema): unknown {
-  if (schema.type !== 'object' || schema.properties === undefined) return schema.zero
+  if (schema.zero === null || schema.type !== 'object' || schema.properties === undefined) return schema.zero
   let value = cache.get(schema) as Record<string, unknown> | undefined
   if (value === undefined) {
     value = {}
     for (const [name, property] of Object.entries(schema.properties)) {
-      if (property.zero !== undefined) value[name] = property.zero === null ? null : zeroValue(property)
+      if (property.zero !== undefined) value[name] = zeroValue(property)
     }
     cache.set(schema, value)
   }

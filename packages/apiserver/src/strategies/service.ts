@@ -6,7 +6,7 @@
  */
 import { isIPv4 } from 'node:net'
 import { invalidValue } from '../metadata.ts'
-import { checkDns1035Label } from '../names.ts'
+import { checkLabel } from '../names.ts'
 import { type ApiObject, asRecords, asStrings, getPath, isRecord, type Json } from '../object-shape.ts'
 import type { Strategy } from '../resource.ts'
 import { type Cause } from '../schema/model.ts'
@@ -164,7 +164,7 @@ export function serviceStrategy(common: Strategy, collection: Collection): Strat
 
   return {
     ...common,
-    checkName: checkDns1035Label,
+    checkName: checkLabel,
     prepareForCreate(object) {
       object['status'] = { loadBalancer: {} }
       const spec = own(object)

@@ -56,6 +56,7 @@ async function run(io: Io, flags: Flags, publish: PublishOptions, metrics: strin
         mode: 'enforce',
         namespace: namespace ?? 'default',
         isInitialTold: false,
+        hasPause: false,
         ...(isElected && namespace !== undefined && { leader: { lease: LEASE, namespace } }),
         ...(metrics !== '0' && metrics !== '' && { metrics }),
       },

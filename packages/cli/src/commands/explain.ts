@@ -46,7 +46,7 @@ async function ask(server: string, name: string, signal: AbortSignal): Promise<A
   const match = /^(?:\[(?<v6>[^\]]+)\]|(?<v4>[^:]+))(?::(?<port>\d+))?$/.exec(server)
   const host = match?.groups?.['v6'] ?? match?.groups?.['v4'] ?? server
   if (isIP(host) === 0) throw new CommandError(`--server ${server} is no address`, EXIT.usage)
-  const at = { host, port: Number(match?.groups?.['port'] ?? 53) }
+  const at = { address: host, port: Number(match?.groups?.['port'] ?? 53) }
   const client = createDnsClient()
   try {
     const replies = await Promise.all(

@@ -146,6 +146,12 @@ export const tail = (what: string): Field => ({
   skip: (from) => from.rest(),
 })
 
+/** The rest, which has no text form when it is nothing. */
+function some(what: string, from: WireReader): Uint8Array {
+  if (from.left === 0) throw new DnsError('MALFORMED', `${what} is missing`)
+  return from.rest()
+}
+
 export const hex = (what: string): Field => ({
   what,
   parse(tokens, out) {
@@ -154,8 +160,8 @@ export const hex = (what: string): Field => ({
       throw bad(`${what} in hex`, { text, isQuoted: false })
     out.put(Buffer.from(text, 'hex'))
   },
-  print: (from) => Buffer.from(from.rest()).toString('hex').toUpperCase(),
-  skip: (from) => from.rest(),
+  print: (from) => Buffer.from(some(what, from)).toString('hex').toUpperCase(),
+  skip: (from) => some(what, from),
 })
 
 export const base64 = (what: string): Field => ({
@@ -165,8 +171,8 @@ export const base64 = (what: string): Field => ({
     if (text === '' || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) throw bad(`${what} in base64`, { text, isQuoted: false })
     out.put(Buffer.from(text, 'base64'))
   },
-  print: (from) => Buffer.from(from.rest()).toString('base64'),
-  skip: (from) => from.rest(),
+  print: (from) => Buffer.from(some(what, from)).toString('base64'),
+  skip: (from) => some(what, from),
 })
 
 /** A covered record type (RRSIG). */

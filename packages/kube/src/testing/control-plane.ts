@@ -137,7 +137,7 @@ function controlPlane(parts: {
     addUser: async (name, groups = []) => ({ name, ...(await issueUser(authority, name, groups)) }),
     kubeconfig: (user = admin) => kubeconfigOf(reach, user),
     request: async (method, path, body, { user = admin, type } = {}) => {
-      return await sendRequest(reach, user, method, path, body, type)
+      return sendRequest(reach, user, method, path, body, type)
     },
     async install(manifests) {
       const objects = await readManifests(manifests)
@@ -159,7 +159,7 @@ async function startEtcd(given: {
 }): Promise<ServerProcess> {
   const { folder, etcdUrl, peerPort, options } = given
   const peerUrl = `http://127.0.0.1:${peerPort}`
-  return await startServerProcess({
+  return startServerProcess({
     ...processOptions(folder),
     command: findAsset('etcd', options.assets) ?? 'etcd',
     flags: mergeFlags(
@@ -190,7 +190,7 @@ async function startApiServer(given: {
   admin: User
 }): Promise<ServerProcess> {
   const { folder, etcdUrl, securePort, options, reach, admin } = given
-  return await startServerProcess({
+  return startServerProcess({
     ...processOptions(folder),
     command: findAsset('kube-apiserver', options.assets) ?? 'kube-apiserver',
     flags: mergeFlags(
@@ -241,7 +241,7 @@ function mergeFlags(ours: readonly string[], theirs: readonly string[] = []): st
 /** Memory where possible: etcd syncs every write, and on a disk that is most of the time of a test. */
 async function temporaryRoot(): Promise<string> {
   const memory = '/dev/shm'
-  return await access(memory, constants.W_OK).then(
+  return access(memory, constants.W_OK).then(
     () => memory,
     () => tmpdir(),
   )
@@ -268,7 +268,7 @@ async function writeCertificates(folder: string): Promise<Authority> {
 }
 
 async function issueUser(authority: Authority, name: string, groups: readonly string[]): Promise<CertificatePair> {
-  return await authority.issue({ commonName: name, organizations: groups, usages: 'client' })
+  return authority.issue({ commonName: name, organizations: groups, usages: 'client' })
 }
 
 function kubeconfigOf({ server, caPem }: Reach, user: User): string {
@@ -296,7 +296,7 @@ async function sendRequest(
   body?: unknown,
   type = 'application/json',
 ): Promise<Reply> {
-  return await new Promise((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     const headers = { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': type }) }
     const tls = { ca: caPem, cert: user.certPem, key: user.keyPem }
     const outgoing = httpsRequest(new URL(path, server), { method, headers, agent, ...tls }, (incoming) => {
@@ -350,5 +350,5 @@ async function waitUntil(what: string, isTrue: () => Promise<boolean>, timeoutMs
 
 function once(task: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
-  return async () => await (running ??= task())
+  return async () => (running ??= task())
 }

@@ -47,11 +47,11 @@ async function manifestFiles(path: string): Promise<string[]> {
 
 async function readManifestFile(file: string): Promise<Manifest[]> {
   const documents = parseAllDocuments(await readFile(file, 'utf8'))
-  return [...documents].flatMap((document) => {
+  return [...documents].flatMap((document): Manifest[] => {
     const [error] = document.errors
     if (error !== undefined) throw new Error(`${file} is not a manifest: ${error.message}`, { cause: error })
-    const value: unknown = document.toJS()
-    return value === null ? [] : [value as Manifest]
+    const value = document.toJS() as Manifest | null
+    return value === null ? [] : [value]
   })
 }
 

@@ -165,7 +165,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       return write(kind, structuredClone(object) as never)
     },
     update: replace,
-    updateStatus: async (kind, object, options) => await replace(kind, object, { ...options, subresource: 'status' }),
+    updateStatus: async (kind, object, options) => replace(kind, object, { ...options, subresource: 'status' }),
     async apply(kind, intent, options?: ApplyOptions) {
       const key = keyOf(intent)
       const { subresource } = options ?? {}
@@ -191,7 +191,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       }
       merged.metadata.managedFields = [...others, entry]
       const isSame = live !== undefined && JSON.stringify(live) === JSON.stringify(merged)
-      return (isSame ? live : write(kind, merged as never)) as never
+      return isSame ? live : write(kind, merged as never)
     },
     async patch(kind, key, type: PatchType, patch, options) {
       await admit(
@@ -215,8 +215,8 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       if ((live.metadata.finalizers ?? []).length === 0) drop(kind, key)
       else write(kind, { ...live, metadata: { ...live.metadata, deletionTimestamp: '2030-01-01T00:00:00Z' } })
     },
-    deleteCollection: async () => await Promise.reject(new Error('not in memory')),
-    request: async () => await Promise.reject(new Error('not in memory')),
+    deleteCollection: async () => Promise.reject(new Error('not in memory')),
+    request: async () => Promise.reject(new Error('not in memory')),
     watch: () => {
       throw new Error('not in memory')
     },

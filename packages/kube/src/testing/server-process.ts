@@ -66,9 +66,9 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
 /** `count` different ports that were free a moment ago; another program may still take one, so callers try again. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
-  await Promise.all(servers.map(async (server) => await once(server, 'listening')))
+  await Promise.all(servers.map(async (server) => once(server, 'listening')))
   const ports = servers.map((server) => (server.address() as AddressInfo).port)
-  await Promise.all(servers.map(async (server) => await once(server.close(), 'close')))
+  await Promise.all(servers.map(async (server) => once(server.close(), 'close')))
   return ports
 }
 

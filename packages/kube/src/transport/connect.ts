@@ -1,6 +1,6 @@
 /**
- * Chooses the protocol for one server: HTTP/2 when TLS negotiates it, else HTTP/1.1. The first dial decides, and its
- * socket is used.
+ * Chooses the protocol for one server: HTTP/2 when TLS negotiates it, else HTTP/1.1. The first connection decides; to a
+ * server without HTTP/2 it is the only one that is thrown away.
  */
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'

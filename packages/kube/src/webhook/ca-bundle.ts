@@ -86,7 +86,7 @@ async function readTargets(client: Client, targets: BundleTargets, signal: Abort
     const crd = await client.find(CustomResourceDefinition, name, { signal })
     if (crd === undefined) continue
     const patch = async (operations: unknown) =>
-      await client.patch(CustomResourceDefinition, name, 'json', operations, { signal })
+      client.patch(CustomResourceDefinition, name, 'json', operations, { signal })
     found.push({ places: crdPlaces(crd), patch })
   }
   for (const [token, names] of [
@@ -96,7 +96,7 @@ async function readTargets(client: Client, targets: BundleTargets, signal: Abort
     for (const name of names) {
       const object = await client.find(token, name, { signal })
       if (object === undefined) continue
-      const patch = async (operations: unknown) => await client.patch(token, name, 'json', operations, { signal })
+      const patch = async (operations: unknown) => client.patch(token, name, 'json', operations, { signal })
       found.push({ places: configurationPlaces(object), patch })
     }
   }

@@ -72,10 +72,10 @@ function setUp() {
       isLeading: () => isLeading,
     }
     const keeper = createCertificateKeeper(options, deps)
-    const started = keeper.start(stop.signal).then((leaf) => {
-      leaves.push(leaf)
+    const started = (async () => {
+      leaves.push(await keeper.start(stop.signal))
       void keeper.run(stop.signal, (next) => leaves.push(next))
-    })
+    })()
     return { leaves, stop, started }
   }
   const bundles = () => {

@@ -26,7 +26,7 @@ const conversions = [
       },
       fromHub: ({ spec, ...rest }) => {
         const addresses = spec.targets?.map(({ address }) => address)
-        return { ...rest, spec: { fqdn: spec.host, ...(addresses === undefined ? {} : { addresses }) } } as Old
+        return { ...rest, spec: { fqdn: spec.host, ...(addresses === undefined ? {} : { addresses }) } }
       },
     },
     {
@@ -35,7 +35,7 @@ const conversions = [
         const { host, ...rest } = object as Older
         return { ...rest, spec: { host } }
       },
-      fromHub: ({ spec, ...rest }) => ({ ...rest, host: spec.host }) as Older,
+      fromHub: ({ spec, ...rest }) => ({ ...rest, host: spec.host }),
     },
   ]),
 ]

@@ -45,7 +45,7 @@ export function parseAdmission(body: unknown): AdmissionRequest {
     uid,
     operation: operation as AdmissionRequest['operation'],
     dryRun: dryRun === true,
-    userInfo: isPlain(userInfo) ? (userInfo as AdmissionRequest['userInfo']) : {},
+    userInfo: isPlain(userInfo) ? userInfo : {},
     ...(typeof namespace === 'string' ? { namespace } : {}),
     ...(typeof name === 'string' ? { name } : {}),
     ...(typeof subResource === 'string' ? { subresource: subResource } : {}),

@@ -61,7 +61,7 @@ export async function takeRotationStep(
 ): Promise<CertificateState> {
   const now = () => nowMs
   const newAuthority = async () => {
-    return await createAuthority({ commonName: 'webhook-ca', validForMs: times.authorityMs, now })
+    return createAuthority({ commonName: 'webhook-ca', validForMs: times.authorityMs, now })
   }
   const [commonName = 'webhook'] = dnsNames
   const leafRequest = {

@@ -34,14 +34,14 @@ beforeAll(async () => {
     tls: { cert: certPem, key: keyPem },
   })
 })
-afterAll(async () => await listener.close(0))
+afterAll(async () => listener.close(0))
 
 async function call(
   method: string,
   target: string,
   body?: string,
 ): Promise<{ status: number; body: unknown; peer: string | undefined }> {
-  return await new Promise((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     const port = Number(listener.address.split(':').at(-1))
     const options = {
       host: '127.0.0.1',
@@ -131,7 +131,7 @@ describe('webhook server', () => {
     open.setHeader('content-length', text.length)
     open.write(text.slice(0, 10))
     await expect
-      .poll(async () => await metrics.registry.getSingleMetricAsString('controller_runtime_webhook_requests_in_flight'))
+      .poll(async () => metrics.registry.getSingleMetricAsString('controller_runtime_webhook_requests_in_flight'))
       .toContain(`{webhook="${path}"} 1`)
     expect((await call('POST', path, review('fine'))).peer).toBe('first')
     const { certPem, keyPem } = await authority.issue({

@@ -42,12 +42,14 @@ export interface PublishShell {
   readonly metrics: ProductMetrics
   readonly clock: Clock
   readonly told: Told
-  /** False in observe mode: decide and count, write nothing. */
-  readonly isWriting: boolean
+  /** False in observe mode and while writing is paused: decide and count, write nothing. */
+  readonly isWriting: () => boolean
 }
 
 /** Reconciles at once; each applies its children together, so about 32 requests are in flight. */
 const CONCURRENCY = 16
+/** While nothing may be written each source is looked at again, so that the end of a pause is noticed. */
+const IDLE_RETRY_MS = 10_000
 
 export function addPublishControllers(manager: Manager, shell: PublishShell): void {
   for (const kind of shell.options.sources) addController(manager, kind, shell)
@@ -102,12 +104,15 @@ async function reconcile(kind: SourceKind, token: Kind, context: Context, shell:
   const considered = shell.considering.consider(kind, context.key, shell.clock.monotonic())
   if (considered === undefined) return
   const { source, object, againAtMs } = considered
-  const outcome = shell.isWriting ? await act(considered, actDeps(token, context, shell)) : { findings: [], errors: [] }
+  const isWriting = shell.isWriting()
+  const outcome = isWriting
+    ? await act(considered, actDeps(token, context, shell))
+    : { findings: [], errors: [], afterMs: IDLE_RETRY_MS }
   const findings = [...considered.findings, ...outcome.findings]
   const reason =
     findings.find((finding) => finding.severity === 'Warning')?.reason ?? findings[0]?.reason ?? 'Published'
   shell.metrics.sourceDecided(kind, context.key, reason)
-  if (shell.isWriting && !source.isDeleting) await tell(considered, findings, token, context, shell)
+  if (isWriting && !source.isDeleting) await tell(considered, findings, token, context, shell)
   if (outcome.errors.length > 0)
     throw outcome.errors.length === 1
       ? outcome.errors[0]

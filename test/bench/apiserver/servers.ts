@@ -1,0 +1,148 @@
+/** The two servers that the figures compare, each as a process of its own, and an HTTP/2 client for both. */
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { type ClientHttp2Session, connect } from 'node:http2'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ControlPlane } from '@seamark/kube/testing'
+import { parseAllDocuments } from 'yaml'
+
+const root = join(import.meta.dirname, '../../..')
+const definition = join(root, '../shared/crds/contour-httpproxies.yaml')
+const bundle = join(root, 'dist/seamark.mjs')
+
+export interface Target {
+  readonly pid: number | undefined
+  /** A new connection. */
+  open(): Session
+  stop(): Promise<void>
+}
+
+export class Session {
+  readonly session: ClientHttp2Session
+  readonly #headers: Record<string, string>
+
+  constructor(session: ClientHttp2Session, headers: Record<string, string>) {
+    this.session = session
+    this.#headers = headers
+    session.setMaxListeners(0)
+    session.on('error', () => undefined)
+  }
+
+  async send(method: string, path: string, body?: Buffer): Promise<{ status: number; bytes: number }> {
+    return await new Promise((resolve, reject) => {
+      const stream = this.session.request({ ':method': method, ':path': path, ...this.#headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }, { endStream: body === undefined })
+      let status = 0
+      let bytes = 0
+      stream.on('response', (headers) => (status = Number(headers[':status'])))
+      stream.on('data', (chunk: Buffer) => (bytes += chunk.length))
+      stream.on('error', reject)
+      stream.on('end', () => resolve({ status, bytes }))
+      if (body !== undefined) stream.end(body)
+    })
+  }
+
+  /** Calls `onLine` with every line of a watch. The answer ends it. */
+  watch(path: string, onLine: (line: string) => void): () => void {
+    const stream = this.session.request({ ':path': path, ...this.#headers })
+    let rest = ''
+    stream.setEncoding('utf8')
+    stream.on('error', () => undefined)
+    stream.on('data', (chunk: string) => {
+      const lines = (rest + chunk).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) onLine(line)
+    })
+    return () => stream.close()
+  }
+}
+
+/** Builds the bundle when a source is newer, so that what is measured is what is shipped. */
+export function build(): string {
+  const { status, stderr } = spawnSync(join(root, 'bin/seamark'), ['version'], { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`bin/seamark does not run: ${stderr}`)
+  return bundle
+}
+
+export async function startEmbedded(): Promise<Target> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-apiserver-'))
+  const kubeconfig = join(folder, 'kubeconfig')
+  const child = spawn(process.execPath, [build(), 'apiserver', '--listen', '127.0.0.1:0', '--kubeconfig', kubeconfig], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const url = await new Promise<string>((resolve, reject) => {
+    child.on('exit', () => reject(new Error('the embedded server ended')))
+    child.stdout.on('data', (chunk: Buffer) => {
+      const found = /^ready (\S+)/m.exec(chunk.toString())?.[1]
+      if (found !== undefined) resolve(found)
+    })
+  })
+  const text = readFileSync(kubeconfig, 'utf8')
+  const ca = Buffer.from(/certificate-authority-data: (\S+)/.exec(text)?.[1] ?? '', 'base64')
+  const token = /token: (\S+)/.exec(text)?.[1] ?? ''
+  return {
+    pid: child.pid,
+    open: () => new Session(connect(url, { ca }), { authorization: `Bearer ${token}` }),
+    async stop() {
+      const ended = new Promise<void>((resolve) => child.on('exit', () => resolve()))
+      child.kill('SIGTERM')
+      await ended
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export async function startReal(): Promise<Target> {
+  const plane = await ControlPlane.start()
+  const { admin } = plane
+  return {
+    pid: undefined,
+    open: () => new Session(connect(plane.server, { ca: plane.caPem, cert: admin.certPem, key: admin.keyPem }), {}),
+    stop: async () => await plane.stop(),
+  }
+}
+
+export function readDefinition(): object {
+  const [document] = parseAllDocuments(readFileSync(definition, 'utf8'))
+  return document?.toJS() as object
+}
+
+export function findDefinition(): string | undefined {
+  try {
+    readFileSync(definition)
+    return undefined
+  } catch {
+    return `${definition} is not there`
+  }
+}
+
+export const proxies = '/apis/projectcontour.io/v1/namespaces/default/httpproxies'
+
+/** An HTTPProxy whose JSON has about 1 kB. */
+export function proxy(name: string): Buffer {
+  const routes = Array.from({ length: 6 }, (_, index) => ({
+    conditions: [{ prefix: `/service-${index}/api/v1` }],
+    services: [{ name: `backend-${index}`, port: 8080, weight: 10 }],
+    timeoutPolicy: { response: '30s', idle: '60s' },
+  }))
+  return Buffer.from(JSON.stringify({ apiVersion: 'projectcontour.io/v1', kind: 'HTTPProxy', metadata: { name, labels: { app: 'bench' } }, spec: { virtualhost: { fqdn: `${name}.example.com` }, routes } }))
+}
+
+/** Installs the definition and waits until it is served. */
+export async function prepare(session: Session): Promise<void> {
+  await session.send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', Buffer.from(JSON.stringify(readDefinition())))
+  while ((await session.send('GET', proxies)).status !== 200) await new Promise((resolve) => setTimeout(resolve, 50))
+}
+
+/** Creates `count` objects, `inFlight` at a time; the answer is the time it took, in s. */
+export async function createMany(session: Session, prefix: string, count: number, inFlight: number): Promise<number> {
+  const started = performance.now()
+  let next = 0
+  const worker = async (): Promise<void> => {
+    while (next < count) {
+      next += 1
+      const { status } = await session.send('POST', proxies, proxy(`${prefix}-${next}`))
+      if (status !== 201) throw new Error(`a create was answered ${status}`)
+    }
+  }
+  await Promise.all(Array.from({ length: inFlight }, worker))
+  return (performance.now() - started) / 1000
+}

@@ -1,0 +1,8 @@
+/** The embedded API server as a process of its own: writes a kubeconfig to the path given and prints `ready`. */
+import { writeFileSync } from 'node:fs'
+import { startEmbeddedServer } from '../../integration/embedded-server.ts'
+
+const { kubeconfig, stop } = await startEmbeddedServer()
+writeFileSync(process.argv[2] ?? '', kubeconfig, { mode: 0o600 })
+process.stdout.write('ready\n')
+process.on('SIGTERM', () => void stop().then(() => process.exit(0)))

@@ -1,0 +1,299 @@
+/** Records: a plan over a large zone, the cost of ten changes in zones of two sizes, and updates beside nsupdate. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { TsigKey } from '@seamark/dns'
+import { findProgram } from '@seamark/kit'
+import {
+  createEngine,
+  createKillSwitch,
+  type Desired,
+  type Engine,
+  memoryGuardStore,
+  memoryProvider,
+  type ObservedSet,
+  powerdnsProvider,
+  type Provider,
+  rfc2136Provider,
+} from '@seamark/operator'
+import { startBind } from '../integration/dns/peers.ts'
+import { startPowerdnsApi } from '../integration/providers/powerdns-api.ts'
+import { type Figure, median } from './figure.ts'
+
+const ZONE = 'bench.test.'
+const zone = { id: ZONE, name: ZONE }
+const OWNER = { id: 'bench', cluster: '6f1f0f5e-0000-4000-8000-000000000000' }
+const signal = new AbortController().signal
+
+const nameOf = (index: number) => `host-${index}.${ZONE}`
+const wish = (index: number, address = '192.0.2.1', revision = '1'): Desired => ({
+  set: { name: nameOf(index), type: 'A', ttl: 60, values: [address] },
+  source: {
+    uid: `dnsendpoint/00000000-0000-4000-8000-${String(index).padStart(12, '0')}`,
+    label: `DNSEndpoint bench/host-${index}`,
+    revision,
+  },
+})
+
+function engineOn(provider: Provider): Engine {
+  return createEngine({
+    providers: [provider],
+    owner: OWNER,
+    store: memoryGuardStore(),
+    killSwitch: createKillSwitch(),
+    mode: 'enforce',
+    types: ['A', 'AAAA', 'CNAME'],
+    registry: {},
+  })
+}
+
+const sourcesOf = (desired: readonly Desired[]) => ({
+  present: new Set(desired.map(({ source }) => source.uid)),
+  gone: new Set<string>(),
+})
+
+async function planAndApply(
+  engine: Engine,
+  desired: readonly Desired[],
+  names: ReadonlySet<string> | 'all',
+): Promise<number> {
+  const { plans, unread } = await engine.plan({ desired, unusable: [], sources: sourcesOf(desired) }, names, signal)
+  if (unread.length > 0) throw new Error(`unread: ${JSON.stringify(unread)}`)
+  let applied = 0
+  for (const plan of plans)
+    applied += (await engine.apply(plan, signal)).results.filter(({ result }) => result === 'applied').length
+  return applied
+}
+
+/** A zone of n owned names, made once through the front door. */
+async function fill(provider: Provider, count: number): Promise<void> {
+  const applied = await planAndApply(
+    engineOn(provider),
+    Array.from({ length: count }, (_, index) => wish(index)),
+    'all',
+  )
+  if (applied !== count) throw new Error(`filled ${applied} of ${count}`)
+}
+
+async function planSeconds(): Promise<number> {
+  const provider = memoryProvider({ zones: [ZONE], capabilities: { maxChanges: 50_000 } })
+  await fill(provider, 100_000)
+  const engine = engineOn(provider)
+  // One in a hundred changes; the rest is compared, its markers read, its owner judged.
+  const desired = Array.from({ length: 100_000 }, (_, index) =>
+    wish(index, index % 100 === 0 ? '192.0.2.2' : '192.0.2.1', '2'),
+  )
+  const wanted = { desired, unusable: [], sources: sourcesOf(desired) }
+  globalThis.gc?.()
+  const startedAt = performance.now()
+  const { plans } = await engine.plan(wanted, 'all', signal)
+  const seconds = (performance.now() - startedAt) / 1000
+  if (plans[0]?.changes.length !== 1000) throw new Error(`planned ${plans[0]?.changes.length} changes`)
+  return seconds
+}
+
+interface Cost {
+  readonly reads: number
+  readonly cpuMs: number
+}
+
+/** Counts what is read, whatever the provider. */
+function counting(provider: Provider): { provider: Provider; counts: { sets: number } } {
+  const counts = { sets: 0 }
+  const counted: Provider = {
+    ...provider,
+    async read(at, names, inner) {
+      const found: readonly ObservedSet[] = await provider.read(at, names, inner)
+      counts.sets += found.length + 1
+      return found
+    },
+  }
+  return { provider: counted, counts }
+}
+
+async function costOfTen(inner: Provider, count: number, rounds: number): Promise<Cost> {
+  const { provider, counts } = counting(inner)
+  const engine = engineOn(provider)
+  const times: number[] = []
+  counts.sets = 0
+  for (let round = 0; round < rounds; round++) {
+    const desired = Array.from({ length: 10 }, (_, index) =>
+      wish((index * 37 + round * 11) % count, `198.51.100.${(round % 250) + 1}`, `r${round}`),
+    )
+    const before = process.cpuUsage()
+    const applied = await planAndApply(engine, desired, new Set(desired.map(({ set }) => set.name)))
+    const { user, system } = process.cpuUsage(before)
+    times.push((user + system) / 1000)
+    if (applied !== 10) throw new Error(`applied ${applied} of 10`)
+  }
+  return { reads: counts.sets / rounds, cpuMs: median(times) }
+}
+
+const ratio = (large: Cost, small: Cost): number => Math.max(large.reads / small.reads, large.cpuMs / small.cpuMs)
+
+async function memoryGrowth(): Promise<number> {
+  const [small, large] = [1000, 100_000].map(() =>
+    memoryProvider({ zones: [ZONE], capabilities: { maxChanges: 50_000 } }),
+  )
+  if (small === undefined || large === undefined) throw new Error('no providers')
+  await fill(small, 1000)
+  await fill(large, 100_000)
+  globalThis.gc?.()
+  // Warm both, then interleave.
+  await costOfTen(small, 1000, 20)
+  await costOfTen(large, 100_000, 20)
+  const pairs: [Cost, Cost][] = []
+  for (let pair = 0; pair < 5; pair++)
+    pairs.push([await costOfTen(large, 100_000, 20), await costOfTen(small, 1000, 20)])
+  return median(pairs.map(([a, b]) => ratio(a, b)))
+}
+
+async function powerdnsGrowth(): Promise<number> {
+  const zones = ['small', 'large'].map((label) => `${label}.test.`)
+  const server = await startPowerdnsApi(zones)
+  try {
+    const providerOf = (name: string): Provider => {
+      const inner = powerdnsProvider({
+        name,
+        url: server.url,
+        apiKey: server.apiKey,
+        zones: [`${name}.test.`],
+        requestsPerSecond: 1000,
+      })
+      // The bench's names are of one zone; each server zone plays it.
+      const rename = (text: string, from: string, to: string) => `${text.slice(0, -from.length)}${to}`
+      const at = { id: `${name}.test.`, name: `${name}.test.` }
+      const into = (set: ObservedSet) => ({ ...set, name: rename(set.name, ZONE, at.name) })
+      const out = (set: ObservedSet) => ({ ...set, name: rename(set.name, at.name, ZONE) })
+      return {
+        ...inner,
+        zones: async () => [zone],
+        read: async (_zone, names, inside) => {
+          const asked = names === 'all' ? names : new Set([...names].map((text) => rename(text, ZONE, at.name)))
+          return (await inner.read(at, asked, inside)).map(out)
+        },
+        apply: async (_zone, batch, inside) =>
+          inner.apply(
+            at,
+            batch.map(({ from, to }) => ({ from: from && into(from), to: to && into(to) })),
+            inside,
+          ),
+      }
+    }
+    const [small, large] = [providerOf('small'), providerOf('large')]
+    await fill(small, 1000)
+    await fill(large, 100_000)
+    await costOfTen(small, 1000, 3)
+    await costOfTen(large, 100_000, 3)
+    const pairs: [Cost, Cost][] = []
+    for (let pair = 0; pair < 5; pair++)
+      pairs.push([await costOfTen(large, 100_000, 4), await costOfTen(small, 1000, 4)])
+    return median(pairs.map(([a, b]) => ratio(a, b)))
+  } finally {
+    await server.close()
+  }
+}
+
+const KEY = { name: 'bench', algorithm: 'hmac-sha256', secret: Buffer.alloc(32, 7).toString('base64') }
+const ZONE_TEXT = `$ORIGIN ${ZONE}\n$TTL 300\n@ IN SOA ns1 hostmaster 1 3600 600 86400 60\n@ IN NS ns1\nns1 IN A 127.0.0.1\n`
+const CHANGES = 1000
+
+/** Ours: reserve, read, compare, pack, send. nsupdate: the same batches with the same prerequisites from a file. */
+async function nsupdateRatio(run: number): Promise<number> {
+  const peer = await startBind([{ origin: ZONE, text: ZONE_TEXT }], [KEY])
+  const folder = mkdtempSync(join(tmpdir(), 'seamark-nsupdate-'))
+  const provider = rfc2136Provider({
+    name: 'bind',
+    server: peer.address,
+    key: new TsigKey(KEY.name, KEY.algorithm, KEY.secret),
+    zones: [ZONE],
+    requestsPerSecond: 1000,
+  })
+  try {
+    const engine = engineOn(provider)
+    const desired = Array.from({ length: CHANGES }, (_, index) => wish(index))
+    const { plans } = await engine.plan({ desired, unusable: [], sources: sourcesOf(desired) }, 'all', signal)
+    const [plan] = plans
+    if (plan === undefined) throw new Error('no plan')
+    writeFileSync(join(folder, 'key'), `key "${KEY.name}" { algorithm ${KEY.algorithm}; secret "${KEY.secret}"; };\n`)
+    const script = [`server ${peer.address.address} ${peer.address.port}`, `zone ${ZONE}`]
+    const perBatch = provider.capabilities.maxChanges / 2
+    for (let at = 0; at < CHANGES; at += perBatch) {
+      for (const change of plan.changes.slice(at, at + perBatch)) {
+        for (const set of [change.to, change.markers[0]?.to]) {
+          if (set === undefined) continue
+          const name = set.name.replace('host-', 'peer-')
+          script.push(
+            `prereq nxrrset ${name} ${set.type}`,
+            `update add ${name} ${set.ttl} ${set.type} ${set.values[0]}`,
+          )
+        }
+      }
+      script.push('send')
+    }
+    writeFileSync(join(folder, 'script'), `${script.join('\n')}\n`)
+    const ours = async () => {
+      const startedAt = performance.now()
+      const outcome = await engine.apply(plan, signal)
+      if (outcome.results.some(({ result }) => result !== 'applied')) throw new Error('not everything was applied')
+      return performance.now() - startedAt
+    }
+    const theirs = async () => {
+      const startedAt = performance.now()
+      await promisify(execFile)(findProgram('nsupdate') ?? 'nsupdate', [
+        '-v',
+        '-k',
+        join(folder, 'key'),
+        join(folder, 'script'),
+      ])
+      return performance.now() - startedAt
+    }
+    const order = run % 2 === 0
+    const first = order ? await ours() : await theirs()
+    const second = order ? await theirs() : await ours()
+    return order ? second / first : first / second
+  } finally {
+    await provider.close?.()
+    await peer.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const lacks =
+  (...programs: string[]) =>
+  () => {
+    const absent = programs.filter((program) => findProgram(program) === undefined)
+    return absent.length === 0 ? undefined : `not installed: ${absent.join(', ')}`
+  }
+
+export const figures: readonly Figure[] = [
+  {
+    name: 'records.plan',
+    what: 'plan over 100 000 record sets, markers parsed and guards run',
+    unit: 's',
+    bound: { max: 1 },
+    against: '-',
+    measure: planSeconds,
+  },
+  {
+    name: 'records.growth',
+    what: 'reads and CPU of 10 changes with 100 000 owned records ÷ with 1 000; the larger of memory and PowerDNS',
+    unit: 'ratio',
+    bound: { max: 1.2 },
+    against: '1 000 owned records',
+    runs: 1,
+    unavailable: lacks('pdns_server', 'sqlite3'),
+    measure: async () => Math.max(await memoryGrowth(), await powerdnsGrowth()),
+  },
+  {
+    name: 'records.nsupdate',
+    what: '1 000 changes to BIND, rate ÷ nsupdate fed the same batches',
+    unit: 'ratio',
+    bound: { min: 0.8 },
+    against: 'nsupdate',
+    unavailable: lacks('named', 'nsupdate'),
+    measure: nsupdateRatio,
+  },
+]

@@ -1,0 +1,12 @@
+/** The contract: every case, each naming the behaviour and the row of the specification it covers. */
+import type { Case } from './case.ts'
+import { builtin } from './cases/builtin.ts'
+import { custom } from './cases/custom.ts'
+import { remove } from './cases/delete.ts'
+import { discovery } from './cases/discovery.ts'
+import { patch } from './cases/patch.ts'
+import { read } from './cases/read.ts'
+import { watch } from './cases/watch.ts'
+import { write } from './cases/write.ts'
+
+export const cases: readonly Case[] = [...discovery, ...read, ...watch, ...write, ...patch, ...remove, ...custom, ...builtin]

@@ -1,0 +1,51 @@
+/** Runs one verb of the command line in this process, with its own output, environment and exit code. */
+import { Writable } from 'node:stream'
+import { CommanderError } from 'commander'
+import { CommandError, type ExitCode, type Io } from '../../../packages/cli/src/command.ts'
+import { findVerb, VERBS } from '../../../packages/cli/src/verbs.ts'
+
+export interface Ran {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+function collector(): { stream: Writable; text: () => string } {
+  let text = ''
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      text += String(chunk)
+      done()
+    },
+  })
+  return { stream, text: () => text }
+}
+
+export async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ran> {
+  const found = findVerb(VERBS, argv)
+  if (found === undefined) throw new Error(`no verb ${argv[0] ?? ''}`)
+  const [out, err] = [collector(), collector()]
+  let code: ExitCode = 0
+  const io: Io = {
+    stdout: out.stream,
+    stderr: err.stream,
+    env,
+    signal: AbortSignal.timeout(60_000),
+    exit: (wanted) => (code = wanted),
+  }
+  try {
+    const { build } = await found.verb.load()
+    const command = build(io).exitOverride()
+    for (const each of [command, ...command.commands])
+      each
+        .exitOverride()
+        .configureOutput({ writeOut: (text) => out.stream.write(text), writeErr: (text) => err.stream.write(text) })
+    await command.parseAsync(found.rest, { from: 'user' })
+  } catch (error) {
+    if (error instanceof CommanderError) code = 5
+    else if (error instanceof CommandError) code = error.code
+    else throw error
+    err.stream.write(`${error.message}\n`)
+  }
+  return { code, stdout: out.text(), stderr: err.text() }
+}
