@@ -3,7 +3,18 @@ import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { findProgram } from '@seamark/kit'
 import { startInProcess, usedBytes } from './apiserver/in-process.ts'
-import { build, createMany, findDefinition, prepare, proxies, proxy, type Session, startEmbedded, startReal, type Target } from './apiserver/servers.ts'
+import {
+  build,
+  createMany,
+  findDefinition,
+  prepare,
+  proxies,
+  proxy,
+  type Session,
+  startEmbedded,
+  startReal,
+  type Target,
+} from './apiserver/servers.ts'
 import { type Figure, median, shared } from './figure.ts'
 
 function unavailable(): string | undefined {
@@ -15,7 +26,9 @@ function unavailable(): string | undefined {
 async function timeStart(): Promise<number> {
   const file = build()
   const started = performance.now()
-  const child = spawn(process.execPath, [file, 'apiserver', '--listen', '127.0.0.1:0'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [file, 'apiserver', '--listen', '127.0.0.1:0'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   await new Promise<void>((resolve) => child.stdout.once('data', () => resolve()))
   const took = performance.now() - started
   const ended = new Promise<void>((resolve) => child.on('exit', () => resolve()))
@@ -63,20 +76,21 @@ async function measureLatency(session: Session): Promise<number> {
 }
 
 /** One start of each server gives three figures. */
-const compared = shared(async () =>
-  await withBoth(async (session) => {
-    await createMany(session, 'warm', 300, 32)
-    const rate = 2000 / (await createMany(session, 'rate', 2000, 32))
-    const latency = await measureLatency(session)
-    await createMany(session, 'fill', 10_000 - 2000 - 300 - 220, 32)
-    const lists: number[] = []
-    for (let index = 0; index < 3; index += 1) {
-      const started = performance.now()
-      await session.send('GET', proxies)
-      lists.push(performance.now() - started)
-    }
-    return { rate, latency, list: median(lists) }
-  }),
+const compared = shared(
+  async () =>
+    await withBoth(async (session) => {
+      await createMany(session, 'warm', 300, 32)
+      const rate = 2000 / (await createMany(session, 'rate', 2000, 32))
+      const latency = await measureLatency(session)
+      await createMany(session, 'fill', 10_000 - 2000 - 300 - 220, 32)
+      const lists: number[] = []
+      for (let index = 0; index < 3; index += 1) {
+        const started = performance.now()
+        await session.send('GET', proxies)
+        lists.push(performance.now() - started)
+      }
+      return { rate, latency, list: median(lists) }
+    }),
 )
 
 function residentBytes(pid: number | undefined): number {
@@ -99,7 +113,8 @@ async function measureFanout(): Promise<number> {
     delivered += 1
     slowest = Math.max(slowest, performance.now() - at)
   }
-  for (const session of sessions) for (let index = 0; index < 20; index += 1) session.watch(`${maps}?watch=true`, onLine)
+  for (const session of sessions)
+    for (let index = 0; index < 20; index += 1) session.watch(`${maps}?watch=true`, onLine)
   await writer.send('GET', maps)
   await new Promise((resolve) => setTimeout(resolve, 1000))
   const before = residentBytes(target.pid)

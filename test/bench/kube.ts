@@ -74,7 +74,7 @@ interface Measured {
 
 const pair = (task: string) =>
   shared(async () => {
-    return await withServer(async (folder, port) => ({
+    return withServer(async (folder, port) => ({
       theirs: await subject<Measured>(`${task}-theirs`, folder, port),
       ours: await subject<Measured & { sliceMs: number }>(task, folder, port),
     }))
@@ -179,6 +179,6 @@ export const figures: Figure[] = [
     against: 'a bare node:http2 loop, same run',
     runs: 3,
     unavailable: () => (needs('kube-apiserver', 'etcd') ? undefined : 'kube-apiserver and etcd are not installed'),
-    measure: async () => await measureRealWrites(),
+    measure: async () => measureRealWrites(),
   },
 ]

@@ -20,7 +20,7 @@ import {
 } from '@seamark/operator'
 import { startBind } from '../integration/dns/peers.ts'
 import { startPowerdnsApi } from '../integration/providers/powerdns-api.ts'
-import { type Figure, median } from './figure.ts'
+import { type Figure, median, shared } from './figure.ts'
 
 const ZONE = 'bench.test.'
 const zone = { id: ZONE, name: ZONE }
@@ -54,6 +54,16 @@ const sourcesOf = (desired: readonly Desired[]) => ({
   gone: new Set<string>(),
 })
 
+/** The engine's timers do not hold the process; a bench must not end while one is waited for. */
+async function keepAlive<T>(work: () => Promise<T>): Promise<T> {
+  const timer = setInterval(() => undefined, 1000)
+  try {
+    return await work()
+  } finally {
+    clearInterval(timer)
+  }
+}
+
 async function planAndApply(
   engine: Engine,
   desired: readonly Desired[],
@@ -77,9 +87,14 @@ async function fill(provider: Provider, count: number): Promise<void> {
   if (applied !== count) throw new Error(`filled ${applied} of ${count}`)
 }
 
-async function planSeconds(): Promise<number> {
+const fullZone = shared(async () => {
   const provider = memoryProvider({ zones: [ZONE], capabilities: { maxChanges: 50_000 } })
   await fill(provider, 100_000)
+  return provider
+})
+
+async function planSeconds(): Promise<number> {
+  const provider = await fullZone(0)
   const engine = engineOn(provider)
   // One in a hundred changes; the rest is compared, its markers read, its owner judged.
   const desired = Array.from({ length: 100_000 }, (_, index) =>
@@ -275,7 +290,7 @@ export const figures: readonly Figure[] = [
     unit: 's',
     bound: { max: 1 },
     against: '-',
-    measure: planSeconds,
+    measure: async () => keepAlive(planSeconds),
   },
   {
     name: 'records.growth',
@@ -285,7 +300,7 @@ export const figures: readonly Figure[] = [
     against: '1 000 owned records',
     runs: 1,
     unavailable: lacks('pdns_server', 'sqlite3'),
-    measure: async () => Math.max(await memoryGrowth(), await powerdnsGrowth()),
+    measure: async () => keepAlive(async () => Math.max(await memoryGrowth(), await powerdnsGrowth())),
   },
   {
     name: 'records.nsupdate',
@@ -294,6 +309,6 @@ export const figures: readonly Figure[] = [
     bound: { min: 0.8 },
     against: 'nsupdate',
     unavailable: lacks('named', 'nsupdate'),
-    measure: nsupdateRatio,
+    measure: async (run) => keepAlive(async () => nsupdateRatio(run)),
   },
 ]

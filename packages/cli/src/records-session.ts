@@ -63,6 +63,8 @@ export async function withSession(
   const client = cluster === undefined ? {} : { client: cluster.client }
   const store = storeOf(io, records.stateFolder, cluster, flags.namespace ?? 'seamark')
   let engine: Engine | undefined
+  // Waiting for a rate limit is no reason for Node to end: its timers do not hold the process.
+  const alive = setInterval(() => undefined, 60_000)
   try {
     const opened = await openEngine({
       config: records,
@@ -81,6 +83,7 @@ export async function withSession(
     if (error instanceof ProviderError) throw new CommandError(`${error.code}: ${error.message}`)
     throw error
   } finally {
+    clearInterval(alive)
     await engine?.close()
     await cluster?.close()
   }

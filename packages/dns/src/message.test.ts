@@ -74,7 +74,10 @@ describe('messages', () => {
   it('are read by dns-packet as we wrote them', () => {
     fc.assert(
       fc.property(message, (original) => {
-        const theirs = dnsPacket.decode(encodeMessage({ ...original, opcode: 0 }))
+        // dns-packet throws on options it knows with data it does not expect.
+        const theirs = dnsPacket.decode(
+          encodeMessage({ ...original, opcode: 0, edns: { ...original.edns!, options: [] } }),
+        )
         expect(theirs.id).toBe(original.id)
         expect(theirs.questions?.map((question) => `${question.name}.`.toLowerCase())).toEqual(
           original.questions.map((question) => question.name.toLowerCase()),

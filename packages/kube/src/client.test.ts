@@ -263,7 +263,7 @@ describe('credentials on requests', () => {
           refreshingCredentials(async () => ({ headers: { authorization: `Bearer token-${++loads}` }, tls: { ca } })),
       },
     )
-    const answers = await Promise.all(Array.from({ length: 6 }, async () => await client.apply(ConfigMap, map())))
+    const answers = await Promise.all(Array.from({ length: 6 }, async () => client.apply(ConfigMap, map())))
     expect(answers).toHaveLength(6)
     expect([loads, peer.requests.length]).toEqual([2, 12])
   })

@@ -163,7 +163,7 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
 
   const client: Client = {
     get: async (kind, key, { signal, subresource } = {}) => {
-      return await call({ method: 'GET', path: objectPath(kind, key, subresource), ...passOn({ signal }) })
+      return call({ method: 'GET', path: objectPath(kind, key, subresource), ...passOn({ signal }) })
     },
     find: async (kind, key, { signal } = {}) => {
       const request: RestRequest = { method: 'GET', path: objectPath(kind, key), ...passOn({ signal }) }
@@ -173,7 +173,7 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
       return JSON.parse(response.body.toString('utf8'))
     },
     list: async (kind, { namespace, signal, limit, ...query } = {}) => {
-      return await call({
+      return call({
         method: 'GET',
         path: collectionPath(kind, namespace),
         query: { ...query, limit: limit === undefined ? undefined : String(limit) },
@@ -186,13 +186,13 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
       const { subresource } = write_
       const path =
         subresource === undefined ? collectionPath(kind, namespace) : objectPath(kind, keyOf(object), subresource)
-      return await write(kind, write_, { method: 'POST', path, headers: JSON_TYPE, body: bodyOf(kind, object) })
+      return write(kind, write_, { method: 'POST', path, headers: JSON_TYPE, body: bodyOf(kind, object) })
     },
     update: async (kind, object, write_ = {}) => {
       const path = objectPath(kind, keyOf(object), write_.subresource)
       // With a resourceVersion a repeated update can only conflict.
       const isIdempotent = object.metadata.resourceVersion !== undefined
-      return await write(kind, write_, {
+      return write(kind, write_, {
         method: 'PUT',
         path,
         headers: JSON_TYPE,
@@ -201,9 +201,9 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
       })
     },
     updateStatus: async (kind, object, write_ = {}) =>
-      await client.update(kind, object, { ...write_, subresource: 'status' }),
+      client.update(kind, object, { ...write_, subresource: 'status' }),
     apply: async (kind, intent, { force = true, ...write_ } = {}) => {
-      return await write(kind, write_, {
+      return write(kind, write_, {
         method: 'PATCH',
         path: objectPath(kind, keyOf(intent), write_.subresource),
         headers: { 'content-type': PATCH_TYPES.apply },
@@ -213,7 +213,7 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
       })
     },
     patch: async (kind, key, type, patch, write_ = {}) => {
-      return await write(kind, write_, {
+      return write(kind, write_, {
         method: 'PATCH',
         path: objectPath(kind, key, write_.subresource),
         headers: { 'content-type': PATCH_TYPES[type] },
@@ -246,7 +246,7 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
         ...passOn(delete_),
       })
     },
-    request: async (request) => await rest.call(request),
+    request: async (request) => rest.call(request),
   }
   return client
 }

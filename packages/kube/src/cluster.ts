@@ -72,7 +72,7 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
     client,
     informers,
     log,
-    close: async () => await rest.close(),
+    close: async () => rest.close(),
     get stats() {
       return rest.transport.stats
     },

@@ -19,7 +19,7 @@ let folder = ''
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'seamark-config-'))
 })
-afterEach(async () => await rm(folder, { recursive: true, force: true }))
+afterEach(async () => rm(folder, { recursive: true, force: true }))
 
 type Fields = Record<string, unknown>
 
@@ -174,7 +174,7 @@ describe('an exec plug-in', () => {
     const text = await plugin(script, { provideClusterInfo: true, env: [{ name: 'EXTRA', value: 'yes' }] })
     const { credentials } = configFromText(text, { clock })
     const runs = async () => (await readFile(join(folder, 'runs'), 'utf8')).split('\n').length - 1
-    const all = await Promise.all(Array.from({ length: 4 }, async () => await credentials.headers()))
+    const all = await Promise.all(Array.from({ length: 4 }, async () => credentials.headers()))
     expect(all.every((headers) => headers['authorization'] === 'Bearer TOKEN')).toBe(true)
     expect(await runs()).toBe(1)
     expect(JSON.parse(await readFile(join(folder, 'info'), 'utf8'))).toMatchObject({

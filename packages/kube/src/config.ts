@@ -56,7 +56,7 @@ export async function loadConfig(options: ConfigOptions = {}): Promise<ClusterCo
   if (listed === '') {
     const home = join(env['HOME'] ?? homedir(), '.kube', 'config')
     const text = await readFile(home, 'utf8').catch(() => undefined)
-    if (text === undefined && env['KUBERNETES_SERVICE_HOST'] !== undefined) return await loadInCluster({ env, clock })
+    if (text === undefined && env['KUBERNETES_SERVICE_HOST'] !== undefined) return loadInCluster({ env, clock })
     if (text === undefined) {
       throw new ConfigError(
         'NOT_FOUND',
@@ -159,7 +159,7 @@ function readPem(fields: Fields, key: string, where: string): Pem {
 
 async function resolvePem(pem: Pem): Promise<string | undefined> {
   if (pem === undefined) return undefined
-  return 'text' in pem ? pem.text : await readFile(pem.path, 'utf8')
+  return 'text' in pem ? pem.text : readFile(pem.path, 'utf8')
 }
 
 function credentialsOf(cluster: Fields, user: Fields, name: string, options: ConfigOptions, clock: Clock): Credentials {
@@ -217,7 +217,7 @@ function credentialsOf(cluster: Fields, user: Fields, name: string, options: Con
     const tls = await readingFiles(who, loadTls)
     // client-go: a tokenFile wins over a token, because it is the one that is kept up to date.
     const read =
-      tokenFile === undefined ? token : (await readingFiles(who, async () => await readFile(tokenFile, 'utf8'))).trim()
+      tokenFile === undefined ? token : (await readingFiles(who, async () => readFile(tokenFile, 'utf8'))).trim()
     return { tls, headers: { ...authorization(read, basic), ...as }, refreshInMs: FILE_REFRESH_MS }
   }, clock)
 }

@@ -22,7 +22,7 @@ describe('a credential that changes', () => {
   it('is loaded by one caller at a time, whoever asks', async () => {
     const { state, load } = loader()
     const credentials = refreshingCredentials(load, fakeClock())
-    await Promise.all(Array.from({ length: 10 }, async () => await credentials.headers()))
+    await Promise.all(Array.from({ length: 10 }, async () => credentials.headers()))
     expect([state.loads, state.most]).toEqual([1, 1])
   })
 

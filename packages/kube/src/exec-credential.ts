@@ -77,7 +77,7 @@ async function run(plugin: ExecPlugin, timeoutMs: number): Promise<string> {
     env: { ...process.env, ...added, KUBERNETES_EXEC_INFO: info },
     stdio: [plugin.interactiveMode === 'Never' ? 'ignore' : 'inherit', 'pipe', 'inherit'],
   })
-  return await new Promise<string>((resolve, reject) => {
+  return new Promise<string>((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
     const fail = (why: string, cause?: unknown) => {

@@ -47,7 +47,7 @@ export function createHttpSource<T extends Obj>(
       const response = await rest.call(request)
       if (response.status !== 200) throw errorOf(request, response)
       const walker = new ListWalker(kind, response.body, decoder, each)
-      return await walkWithin(budget, walker, signal)
+      return walkWithin(budget, walker, signal)
     },
     async watch({ version, timeoutSeconds }, each, onBytes, signal) {
       const stream = await rest.stream({

@@ -49,7 +49,10 @@ async function clusterOn(
     await running
     await cluster.close()
   })
-  return { peer, cluster, start: () => (running = cluster.informers.start(stop.signal)) }
+  const start = () => {
+    running = cluster.informers.start(stop.signal)
+  }
+  return { peer, cluster, start }
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
@@ -83,7 +86,7 @@ describe('informers', () => {
     ]
     expect(new Set([first, ...others]).size).toBe(4)
     start()
-    await Promise.all([first, ...others].map(async (informer) => await informer.synced()))
+    await Promise.all([first, ...others].map(async (informer) => informer.synced()))
     expect(peer.requests).toHaveLength(4)
   })
 

@@ -93,7 +93,7 @@ export function createInformers(
       onAbsent: () => watchDefinitions(kind),
     })
     const entry = entryOf(kind)
-    for (const [name, values] of entry.indexes) informer.store.addIndex(name, values as IndexValues<T>)
+    for (const [name, values] of entry.indexes) informer.store.addIndex(name, values)
     const shared = informer as unknown as SharedInformer<Obj>
     // Reads prefer the widest view: a selector sees only part of a kind.
     if (isNarrow(given)) entry.informers.push(shared)
@@ -166,8 +166,7 @@ export function createInformers(
         return used.length === 1 && only !== undefined
           ? only.store.list()
           : distinct(used.flatMap(({ store }) => [...store.list()]))
-      for (const { store } of used)
-        if (!store.hasIndex(BY_NAMESPACE)) store.addIndex(BY_NAMESPACE, namespaceOf as unknown as IndexValues<T>)
+      for (const { store } of used) if (!store.hasIndex(BY_NAMESPACE)) store.addIndex(BY_NAMESPACE, namespaceOf)
       return distinct(used.flatMap(({ store }) => store.by(BY_NAMESPACE, namespace)))
     },
     by<T extends Obj>(index: Index<T>, value: string) {

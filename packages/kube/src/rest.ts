@@ -25,7 +25,7 @@ export interface Rest {
   call(request: RestRequest): Promise<RawResponse>
   /** A streaming answer; rejects with an ApiError unless the status is 200. */
   stream(request: RestRequest): Promise<OpenStream>
-  close(): Promise<void>
+  readonly close: () => Promise<void>
   readonly transport: Transport
 }
 
@@ -66,7 +66,7 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
 
   /** Every exchange is counted, also those that got no answer. */
   async function observed<T extends { status: number }>(method: string, run: () => Promise<T>): Promise<T> {
-    if (observer === undefined) return await run()
+    if (observer === undefined) return run()
     const startedAt = clock.monotonic()
     let code = '<error>'
     try {
@@ -93,7 +93,7 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
       const { auth, exchange } = await prepare(request, leftMs)
       let answer: T
       try {
-        answer = await observed(method, async () => await run(exchange))
+        answer = await observed(method, async () => run(exchange))
       } catch (error) {
         // A connection that died under a read: once more on another. A dead server is reported, not hidden.
         if (hasRepeated || method !== 'GET' || !(error instanceof TransportError) || error.code !== 'RESET') throw error
@@ -123,13 +123,13 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
     host,
     transport,
     call: async (request) =>
-      await attempts(
+      attempts(
         request,
-        async (exchange) => await transport.send(exchange),
+        async (exchange) => transport.send(exchange),
         () => undefined,
       ),
     async stream(request) {
-      const open = async (exchange: Exchange) => await transport.open(exchange)
+      const open = async (exchange: Exchange) => transport.open(exchange)
       const cancel = (answer: OpenStream) => {
         answer.body.on('error', () => undefined)
         answer.cancel()
@@ -139,7 +139,7 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
       const body = await readBody(answer, MAX_ERROR_BYTES)
       throw errorOf(request, { status: answer.status, headers: answer.headers, body })
     },
-    close: async () => await transport.close(),
+    close: async () => transport.close(),
   }
 }
 

@@ -50,7 +50,15 @@ export { compareWithServers, type Comparison as ServerComparison, type Verdict }
 export { ProviderConfig, RecordsConfig } from './records/config.ts'
 export { configMapGuardStore } from './records/config-map-store.ts'
 export { sourceOf, type Wishes, wishesOf } from './records/dns-endpoint-source.ts'
-export { createEngine, type Engine, type Planned, type Target, type Unread, type Wanted } from './records/engine.ts'
+export {
+  createEngine,
+  ownedSources,
+  type Engine,
+  type Planned,
+  type Target,
+  type Unread,
+  type Wanted,
+} from './records/engine.ts'
 export { ProviderError, RecordsError } from './records/error.ts'
 export { describeResult, failuresOf, type Outcome } from './records/executor.ts'
 export { exportDnsEndpoint, exportedSets } from './records/export.ts'

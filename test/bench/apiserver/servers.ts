@@ -31,7 +31,15 @@ export class Session {
 
   async send(method: string, path: string, body?: Buffer): Promise<{ status: number; bytes: number }> {
     return await new Promise((resolve, reject) => {
-      const stream = this.session.request({ ':method': method, ':path': path, ...this.#headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }, { endStream: body === undefined })
+      const stream = this.session.request(
+        {
+          ':method': method,
+          ':path': path,
+          ...this.#headers,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        { endStream: body === undefined },
+      )
       let status = 0
       let bytes = 0
       stream.on('response', (headers) => (status = Number(headers[':status'])))
@@ -67,7 +75,9 @@ export function build(): string {
 export async function startEmbedded(): Promise<Target> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-apiserver-'))
   const kubeconfig = join(folder, 'kubeconfig')
-  const child = spawn(process.execPath, [build(), 'apiserver', '--listen', '127.0.0.1:0', '--kubeconfig', kubeconfig], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [build(), 'apiserver', '--listen', '127.0.0.1:0', '--kubeconfig', kubeconfig], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const url = await new Promise<string>((resolve, reject) => {
     child.on('exit', () => reject(new Error('the embedded server ended')))
     child.stdout.on('data', (chunk: Buffer) => {
@@ -123,12 +133,23 @@ export function proxy(name: string): Buffer {
     services: [{ name: `backend-${index}`, port: 8080, weight: 10 }],
     timeoutPolicy: { response: '30s', idle: '60s' },
   }))
-  return Buffer.from(JSON.stringify({ apiVersion: 'projectcontour.io/v1', kind: 'HTTPProxy', metadata: { name, labels: { app: 'bench' } }, spec: { virtualhost: { fqdn: `${name}.example.com` }, routes } }))
+  return Buffer.from(
+    JSON.stringify({
+      apiVersion: 'projectcontour.io/v1',
+      kind: 'HTTPProxy',
+      metadata: { name, labels: { app: 'bench' } },
+      spec: { virtualhost: { fqdn: `${name}.example.com` }, routes },
+    }),
+  )
 }
 
 /** Installs the definition and waits until it is served. */
 export async function prepare(session: Session): Promise<void> {
-  await session.send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', Buffer.from(JSON.stringify(readDefinition())))
+  await session.send(
+    'POST',
+    '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+    Buffer.from(JSON.stringify(readDefinition())),
+  )
   while ((await session.send('GET', proxies)).status !== 200) await new Promise((resolve) => setTimeout(resolve, 50))
 }
 

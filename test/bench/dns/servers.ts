@@ -23,7 +23,10 @@ function cpuSeconds(pid: number): number {
 }
 
 async function spawnNode(args: readonly string[]): Promise<LoadedServer> {
-  const child = spawn(process.execPath, ['--conditions=source', '--import', 'tsx', ...args], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['--conditions=source', '--import', 'tsx', ...args], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const port = await readyPort(child)
   return {
     port,
@@ -48,7 +51,14 @@ async function readyPort(child: ChildProcess): Promise<number> {
 
 /** Names host-0 … and a wildcard. */
 export function zoneText(names: number): string {
-  const lines = ['$ORIGIN bench.test.', '$TTL 300', '@ SOA ns host 1 3600 600 86400 60', '@ NS ns', 'ns A 127.0.0.1', '*.wild A 192.0.2.77']
+  const lines = [
+    '$ORIGIN bench.test.',
+    '$TTL 300',
+    '@ SOA ns host 1 3600 600 86400 60',
+    '@ NS ns',
+    'ns A 127.0.0.1',
+    '*.wild A 192.0.2.77',
+  ]
   for (let i = 0; i < names; i++) lines.push(`host-${i} 60 A 10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`)
   return `${lines.join('\n')}\n`
 }
@@ -97,10 +107,29 @@ export class DnsBench {
   /** Answers per CPU-second of the server, and per second, under dnsperf as fast as it can. */
   load(server: LoadedServer, seconds: number): { perCpuSecond: number; perSecond: number } {
     const run = (length: number) =>
-      execFileSync(findProgram('dnsperf')!, ['-s', '127.0.0.1', '-p', String(server.port), '-d', this.#questions, '-l', String(length), '-c', '8', '-q', '128', '-T', '1'], {
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'ignore'],
-      })
+      execFileSync(
+        findProgram('dnsperf')!,
+        [
+          '-s',
+          '127.0.0.1',
+          '-p',
+          String(server.port),
+          '-d',
+          this.#questions,
+          '-l',
+          String(length),
+          '-c',
+          '8',
+          '-q',
+          '128',
+          '-T',
+          '1',
+        ],
+        {
+          encoding: 'utf8',
+          stdio: ['ignore', 'pipe', 'ignore'],
+        },
+      )
     run(1) // compiled and warm before it counts
     const before = server.cpuSeconds()
     const report = run(seconds)
@@ -108,7 +137,10 @@ export class DnsBench {
     const completed = Number(/Queries completed:\s+(\d+)/.exec(report)?.[1])
     const lost = Number(/Queries lost:\s+(\d+)/.exec(report)?.[1])
     if (!(completed > 0) || lost > completed / 100) throw new Error(`dnsperf lost ${lost} of ${completed}:\n${report}`)
-    return { perCpuSecond: completed / used, perSecond: completed / Number(/Run time \(s\):\s+([\d.]+)/.exec(report)?.[1]) }
+    return {
+      perCpuSecond: completed / used,
+      perSecond: completed / Number(/Run time \(s\):\s+([\d.]+)/.exec(report)?.[1]),
+    }
   }
 
   close(): void {

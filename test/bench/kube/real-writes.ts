@@ -35,7 +35,7 @@ export async function measureRealWrites(): Promise<number> {
   const cluster = connect(configFromText(plane.kubeconfig()), { fieldManager: 'bench' })
 
   const writeBare = async (name: string) =>
-    await new Promise<void>((resolve, reject) => {
+    new Promise<void>((resolve, reject) => {
       const stream = bare.request({
         ':method': 'PATCH',
         ':path': `/api/v1/namespaces/default/configmaps/${name}?fieldManager=bench&force=true`,
@@ -55,9 +55,9 @@ export async function measureRealWrites(): Promise<number> {
       stream.end(JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', ...object(name) }))
     })
   const ours = async (round: string) => {
-    return await inParallel(async (index) => await cluster.client.apply(ConfigMap, object(`${round}-${index}`)))
+    return inParallel(async (index) => cluster.client.apply(ConfigMap, object(`${round}-${index}`)))
   }
-  const theirs = async (round: string) => await inParallel(async (index) => await writeBare(`${round}-${index}`))
+  const theirs = async (round: string) => inParallel(async (index) => writeBare(`${round}-${index}`))
   try {
     // Warm-up of both connections and of the server.
     await theirs('w')

@@ -108,10 +108,8 @@ async function writes(): Promise<Measured> {
   const cluster = connect(configFromText(kubeconfig()))
   await cluster.client.apply(HTTPProxy, intent(0), { subresource: 'status' })
   const result = await measure(async () => {
-    await inParallel(
-      WRITES,
-      IN_FLIGHT,
-      async (index) => await cluster.client.apply(HTTPProxy, intent(index), { subresource: 'status' }),
+    await inParallel(WRITES, IN_FLIGHT, async (index) =>
+      cluster.client.apply(HTTPProxy, intent(index), { subresource: 'status' }),
     )
   })
   await cluster.close()
@@ -141,7 +139,7 @@ async function writesTheirs(): Promise<Measured> {
     await api.patchNamespacedCustomObjectStatus({ ...where, body, fieldManager: 'bench', force: true }, options)
   }
   await write(0)
-  return await measure(async () => await inParallel(WRITES, IN_FLIGHT, write))
+  return measure(async () => inParallel(WRITES, IN_FLIGHT, write))
 }
 
 async function watch(): Promise<Measured & { sliceMs: number }> {
@@ -170,7 +168,7 @@ async function watch(): Promise<Measured & { sliceMs: number }> {
 async function watchTheirs(): Promise<Measured> {
   const { k8s, config } = await loadTheirs()
   const cache = new Map<string, unknown>()
-  return await measure(async () => {
+  return measure(async () => {
     let seen = 0
     await new Promise<void>((resolve, reject) => {
       new k8s.Watch(config)
@@ -226,7 +224,7 @@ async function syncTheirs(): Promise<Measured> {
 async function heap(projection: 'full' | 'metadata'): Promise<{ bytes: number }> {
   const make = projection === 'full' ? proxy : partial
   const source: Source<HTTPProxy> = {
-    list: async () => await Promise.reject(new Error('not used')),
+    list: async () => Promise.reject(new Error('not used')),
     isServed: async () => true,
     async watch(_request, each, _onBytes, signal) {
       const decoder = createDecoder(HTTPProxy, { projection })
@@ -266,8 +264,8 @@ const tasks: Record<string, () => Promise<unknown>> = {
   'watch-theirs': watchTheirs,
   sync,
   'sync-theirs': syncTheirs,
-  'heap-full': async () => await heap('full'),
-  'heap-metadata': async () => await heap('metadata'),
+  'heap-full': async () => heap('full'),
+  'heap-metadata': async () => heap('metadata'),
 }
 const run = tasks[task]
 if (run === undefined) throw new Error(`no task ${task}`)

@@ -142,10 +142,11 @@ export async function startKnot(
   keys: readonly Key[] = [],
   zoneExtra = '',
   extra = '',
+  wantedPort?: number,
 ): Promise<Peer> {
   const folder = newFolder('knot')
   mkdirSync(join(folder, 'db'))
-  const port = await freePort()
+  const port = wantedPort ?? (await freePort())
   const keyBlock = keys.map((key) => `  - id: ${key.name}\n    algorithm: ${key.algorithm}\n    secret: ${key.secret}`)
   const acl = keys.length === 0 ? '' : `    acl: ddns\n`
   const blocks = zones.map(({ origin, text }, i) => {

@@ -9,6 +9,7 @@ import { createDnsClient, type ServerAddress } from '@seamark/dns'
 import {
   compareWithServers,
   DNSEndpoint,
+  ownedSources,
   parseServer,
   type Plan,
   type Planned,
@@ -135,13 +136,8 @@ async function goneSources({ engine, owner }: Session, present: ReadonlySet<stri
   const { targets } = await engine.targets(io.signal)
   for (const target of targets) {
     const view = await engine.view(target, 'all', io.signal).catch(() => undefined)
-    for (const marked of view?.markedNames().values() ?? []) {
-      for (const reading of marked.flatMap(({ readings }) => readings)) {
-        if (reading.kind !== 'marker' || reading.marker.owner !== owner.id || reading.marker.cluster !== owner.cluster)
-          continue
-        if (reading.marker.source.startsWith('dnsendpoint/') && !present.has(reading.marker.source))
-          gone.add(reading.marker.source)
-      }
+    for (const uid of view === undefined ? [] : ownedSources(view, owner)) {
+      if (uid.startsWith('dnsendpoint/') && !present.has(uid)) gone.add(uid)
     }
   }
   return gone

@@ -50,7 +50,7 @@ async function test(io: Io, session: Session, zone: string | undefined): Promise
     try {
       const view = await session.engine.view(target, 'all', io.signal)
       io.stdout.write(
-        `ok\t${target.label}\t${target.zone.name}\t${view.sets.length} record sets, ${view.markedNames().size} marked names\n`,
+        `ok\t${target.label}\t${target.zone.name}\t${view.sets.length} record sets, ${[...view.markedNames()].length} marked names\n`,
       )
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error

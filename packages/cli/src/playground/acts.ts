@@ -89,7 +89,8 @@ async function readEmptyList(stage: Stage, narrator: Narrator): Promise<void> {
   // A list, and a watch that begins with everything: both come back empty.
   const heals = [
     faults.shorten({ verb: 'list', resource: 'dnsendpoints' }, 0),
-    faults.drop({ resource: 'dnsendpoints' }, (event) => event.type === 'ADDED'),
+    // Without a watch that begins with everything, clients fall back to the list.
+    faults.fail({ verb: 'watch', resource: 'dnsendpoints' }, { status: 400, reason: 'BadRequest' }),
   ]
   // History is forgotten behind the watches' backs, so that they have to list again.
   const thaw = faults.freeze({ resource: 'dnsendpoints' })

@@ -185,11 +185,25 @@ export class Answerer {
     }
     if (request.type === TYPE.DS && zone.originWire.length === nameLength)
       zone = this.#zones.find(name, nameLength, scan, 1) ?? zone
-    if (zone.cuts === 0) {
-      const length = this.#fast(zone)
-      if (length > 0) return length
+    const length = zone.cuts > 0 && this.#isBelowCut(zone) ? 0 : this.#fast(zone)
+    return length > 0 ? length : this.#slow(zone, peer)
+  }
+
+  /** Is there a delegation or a DNAME on the way from the apex to the name? */
+  #isBelowCut(zone: Zone): boolean {
+    const { name, nameLength, scan } = this.request
+    const apex = nameLength - zone.originWire.length
+    for (let label = scan.labels; label >= 0; label--) {
+      const start = scan.offsets[label]!
+      if (start > apex) continue
+      const hash = scan.hashes[label]!
+      const shard = zone.shardOf(hash)
+      const node = shard.find(hash, name, start, nameLength)
+      if (node === -1) return false
+      const flags = shard.data[node + 14]!
+      if ((flags & NODE_FLAG.DNAME) !== 0 || (start !== apex && (flags & NODE_FLAG.NS) !== 0)) return true
     }
-    return this.#slow(zone, peer)
+    return false
   }
 
   /** 0 when the question is not a plain one. */
@@ -397,11 +411,12 @@ export class Answerer {
     writer.put(this.request.bytes, this.request.questionEnd - 4, this.request.questionEnd)
     const soa: AnswerSet[] = result.isNegative ? [negativeSoa(zone)] : []
     const counts = [0, 0, 0]
+    this.#rotor++
     let isCut = false
     for (const [section, sets] of [result.answers, [...result.authorities, ...soa], result.glue].entries()) {
       for (const set of sets) {
         const before = writer.at
-        writeSet(set, writer)
+        writeSet(set, writer, this.#rotor)
         if (writer.at > room) {
           writer.rewind(before)
           isCut = true
@@ -432,10 +447,11 @@ function negativeSoa(zone: Zone): AnswerSet {
   return { owner: originWire, set: { ...set, body } }
 }
 
-/** Writes the records of a set with names compressed. */
-export function writeSet({ owner, set }: AnswerSet, out: WireWriter): void {
-  const { body, type } = set
-  for (let at = 0; at < body.length;) {
+/** Writes the records of a set with names compressed; those of equal length start at the `turn`th. */
+export function writeSet({ owner, set }: AnswerSet, out: WireWriter, turn = 0): void {
+  const { body, type, records, recordLength } = set
+  let at = records > 1 ? (turn % records) * recordLength : 0
+  for (let i = 0; i < records; i++) {
     const end = at + RECORD_HEAD + ((body[at + 10]! << 8) | body[at + 11]!)
     out.name(owner)
     out.put(body, at + 2, at + 10)
@@ -443,6 +459,6 @@ export function writeSet({ owner, set }: AnswerSet, out: WireWriter): void {
     out.u16(0)
     writeRdata(type, body, out, at + RECORD_HEAD, end)
     out.closeLength(length)
-    at = end
+    at = end === body.length ? 0 : end
   }
 }

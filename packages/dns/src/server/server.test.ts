@@ -302,7 +302,7 @@ describe('TCP', () => {
     socket.on('data', (chunk) => (received += chunk.length))
     socket.write(Buffer.concat([question, Buffer.from([0, 5, 1, 2, 3, 4, 5])]))
     await once(socket, 'close')
-    expect(received).toBe(0) // nothing good was flushed before the garbage was seen
+    expect(received).toBe(2 + 12 + 22 + 2 * 16)
     expect(
       (await client.query({ server: at, name: 'www.example.test', type: 'A', transport: 'tcp' })).message.rcode,
     ).toBe(0)

@@ -88,6 +88,22 @@ export interface DnsServer {
 
 const NO_POLICY: ZonePolicy = {}
 
+/** The server without sockets: packets in, packets out. */
+export interface Dispatcher {
+  /** Writes the answer to the start of `out`, which has 65 537 octets; 0 for none. */
+  answer(query: Buffer, peer: Peer, out: Buffer): number
+  /** The messages of a transfer when the query asks for one. */
+  transfer(query: Buffer): Iterable<Buffer> | undefined
+}
+
+export function createDispatcher(options: DnsServerOptions): Dispatcher {
+  const server = new Server(options)
+  return {
+    answer: (query, peer, out) => server.answerer.answer(query, query.length, peer, out, 0),
+    transfer: (query) => server.transfer(query),
+  }
+}
+
 class Server {
   readonly index = new ZoneIndex()
   readonly totals: Counters = { queries: 0, answers: new Float64Array(24), truncated: 0, ignored: 0, failures: 0 }
@@ -194,7 +210,7 @@ class Server {
   }
 
   /** The messages of a transfer, or of its refusal; undefined when the question is none. */
-  transfer(query: Buffer, _peer: Peer): Iterable<Buffer> | undefined {
+  transfer(query: Buffer): Iterable<Buffer> | undefined {
     const request = this.#request
     if (request.parse(query, query.length) !== RCODE.NOERROR || request.opcode !== OPCODE.QUERY) return undefined
     if ((request.type !== TYPE.AXFR && request.type !== TYPE.IXFR) || request.tsigAt === 0) return undefined
@@ -259,7 +275,7 @@ async function listenBoth(
       onError,
     })
     try {
-      const transfer = (query: Buffer, peer: Peer) => server.transfer(query, peer)
+      const transfer = (query: Buffer) => server.transfer(query)
       const tcp = await listenTcp({
         ...options.tcp,
         address,

@@ -15,7 +15,7 @@ export interface TcpOptions {
   readonly port: number
   readonly answerer: Answerer
   /** The messages of a transfer when the question is one, else undefined. */
-  readonly transfer: (query: Buffer, peer: Peer) => Iterable<Buffer> | undefined
+  readonly transfer: (query: Buffer) => Iterable<Buffer> | undefined
   /** @default 10000 */
   readonly idleMs?: number
   /** @default 1000 */
@@ -121,7 +121,7 @@ class Listener {
     socket.cork()
     for (let query = deframer.next(); query !== undefined && !socket.destroyed; query = deframer.next()) {
       this.#touch(connection)
-      const transfer = this.#options.transfer(query, peer)
+      const transfer = this.#options.transfer(query)
       if (transfer !== undefined) {
         socket.uncork()
         for (const message of transfer) await this.#write(connection, frame(message))
@@ -129,9 +129,10 @@ class Listener {
         continue
       }
       const length = this.#options.answerer.answer(query, query.length, peer, this.#scratch, 2)
-      // What deserves no answer (RFC 7766 §8: garbage) ends the connection.
+      // What deserves no answer ends the connection, once the answers before it are out.
       if (length === 0) {
-        socket.destroy()
+        socket.uncork()
+        socket.destroySoon()
         return
       }
       this.#scratch.writeUInt16BE(length, 0)

@@ -48,7 +48,7 @@ export interface Peer {
   readonly openConnections: number
   /** A client certificate that this peer's CA issued. */
   issueClient(commonName: string): Promise<CertificatePair>
-  close(): Promise<void>
+  readonly close: () => Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -70,7 +70,7 @@ async function loadIdentity(): Promise<{ ca: Authority; server: CertificatePair 
     const names = { dnsNames: ['localhost', 'peer.test'], ipAddresses: ['127.0.0.1'] }
     return { ca, server: await ca.issue({ commonName: 'peer', ...names, usages: 'server' }) }
   })()
-  return await authority
+  return authority
 }
 
 export async function startPeer(options: PeerOptions): Promise<Peer> {
@@ -152,7 +152,7 @@ export async function startPeer(options: PeerOptions): Promise<Peer> {
     get openConnections() {
       return sockets.size
     },
-    issueClient: async (commonName) => await ca.issue({ commonName, usages: 'client' }),
+    issueClient: async (commonName) => ca.issue({ commonName, usages: 'client' }),
     close,
     [Symbol.asyncDispose]: close,
   }
@@ -186,7 +186,7 @@ function http2Exchange(
     index,
     connection,
     closed,
-    body: async () => await text(stream),
+    body: async () => text(stream),
     reply(status, body, extra) {
       start(status, extra)
       if (!stream.destroyed) stream.end(body === undefined ? undefined : encode(body))
@@ -227,7 +227,7 @@ function http1Exchange(
     index,
     connection,
     closed,
-    body: async () => await text(request),
+    body: async () => text(request),
     reply(status, body, extra) {
       start(status, extra)
       response.end(body === undefined ? undefined : encode(body))
@@ -255,7 +255,7 @@ export interface Relay {
   thaw(): void
   /** Cuts every connection at once. */
   cut(): void
-  close(): Promise<void>
+  readonly close: () => Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 

@@ -37,7 +37,7 @@ export function createTransport(config: ClusterConfig, clock: Clock = systemCloc
       socket.on('error', () => undefined).destroy()
       throw new NoHttp2('CONNECT', `${config.server} does not speak HTTP/2`, { unprocessed: true })
     }
-    return await Session.open(socket, { origin: server.origin, tlsVersion: version, clock, onChange })
+    return Session.open(socket, { origin: server.origin, tlsVersion: version, clock, onChange })
   }
 
   const http1 = createHttp1Transport({ clock, origin: server.origin, tlsVersion, target })
@@ -50,18 +50,18 @@ export function createTransport(config: ClusterConfig, clock: Clock = systemCloc
     } catch (error) {
       if (!(error instanceof NoHttp2)) throw error
       chosen = http1
-      return await use(http1)
+      return use(http1)
     }
   }
 
   return {
     send: async (exchange) => {
       const whole = prefix === '' ? exchange : { ...exchange, path: prefix + exchange.path }
-      return await choose(async (transport) => await transport.send(whole))
+      return choose(async (transport) => transport.send(whole))
     },
     open: async (exchange) => {
       const whole = prefix === '' ? exchange : { ...exchange, path: prefix + exchange.path }
-      return await choose(async (transport) => await transport.open(whole))
+      return choose(async (transport) => transport.open(whole))
     },
     async close() {
       closing.abort()

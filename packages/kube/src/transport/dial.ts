@@ -54,7 +54,7 @@ async function establish(target: DialTarget, keep: (socket: Socket) => void): Pr
   const port = portOf(server)
   const raw = proxyUrl === undefined ? await openTcp(host, port, target.guard, keep) : await tunnel(target, keep)
   if (server.protocol === 'http:') return raw
-  return await startTls(raw, host, target.tls, target.protocols, keep)
+  return startTls(raw, host, target.tls, target.protocols, keep)
 }
 
 async function openTcp(host: string, port: number, guard: AddressGuard | undefined, keep: (socket: Socket) => void) {
@@ -162,7 +162,7 @@ async function socksConnect(socket: Socket, proxy: URL, server: URL): Promise<vo
 const MAX_HEAD_BYTES = 16 * 1024
 
 async function readBytes(socket: Socket, count: number): Promise<Buffer> {
-  return await readUntil(socket, (bytes) => (bytes.length < count ? undefined : count))
+  return readUntil(socket, (bytes) => (bytes.length < count ? undefined : count))
 }
 
 /** Reads exactly as far as `endOf` says; what follows belongs to the tunnel and is put back. */

@@ -53,10 +53,10 @@ export function createHttp1Transport(options: Http1Options): Transport {
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: 60_000,
-      connect: (_request, callback) => {
+      connect: (_request, connected) => {
         dial({ ...options.target(), protocols: ['http/1.1'] }).then(
-          (socket) => callback(null, socket),
-          (error: unknown) => callback(error instanceof Error ? error : new Error(messageOf(error)), null),
+          (socket) => connected(null, socket),
+          (error: unknown) => connected(error instanceof Error ? error : new Error(messageOf(error)), null),
         )
       },
     })
@@ -94,9 +94,9 @@ export function createHttp1Transport(options: Http1Options): Transport {
 
   async function start(exchange: Exchange, signal: AbortSignal) {
     const pool = await poolOf(exchange.lane)
-    return await pool.request({
+    return pool.request({
       path: exchange.path,
-      method: exchange.method as 'GET',
+      method: exchange.method,
       headers: exchange.headers as Record<string, string | string[]>,
       signal,
       ...(exchange.body === undefined ? {} : { body: exchange.body }),
@@ -138,7 +138,7 @@ export function createHttp1Transport(options: Http1Options): Transport {
     async close() {
       isClosed = true
       const all = [...[...pools.values()].map(({ pool }) => pool), ...retired]
-      await Promise.all(all.map(async (pool) => await pool.destroy()))
+      await Promise.all(all.map(async (pool) => pool.destroy()))
     },
     get stats() {
       const all = [...pools.values()].map(({ pool }) => pool.stats)

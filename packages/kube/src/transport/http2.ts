@@ -40,7 +40,7 @@ export function createHttp2Transport(options: Http2Options): Transport {
       const left = { ...exchange, deadlineMs: exchange.deadlineMs - (options.clock.monotonic() - startedAt) }
       try {
         return await withDeadline(left, exchange, options.clock, async (signal) => {
-          return await poolOf(exchange.lane).take(signal, async (session) => await use(session, left))
+          return poolOf(exchange.lane).take(signal, async (session) => use(session, left))
         })
       } catch (error) {
         const isRefused = error instanceof TransportError && error.code === 'REFUSED' && error.unprocessed
@@ -52,19 +52,19 @@ export function createHttp2Transport(options: Http2Options): Transport {
   return {
     async send(exchange): Promise<RawResponse> {
       const session = poolOf(exchange.lane).find()
-      if (session === undefined) return await attempt(exchange, async (other, left) => await other.send(left))
+      if (session === undefined) return attempt(exchange, async (other, left) => other.send(left))
       try {
         return await session.send(exchange)
       } catch (error) {
         if (!(error instanceof TransportError) || error.code !== 'REFUSED') throw error
-        return await attempt(exchange, async (other, left) => await other.send(left))
+        return attempt(exchange, async (other, left) => other.send(left))
       }
     },
     async open(exchange): Promise<OpenStream> {
-      return await attempt(exchange, async (session, left) => await session.open(left))
+      return attempt(exchange, async (session, left) => session.open(left))
     },
     async close() {
-      await Promise.all([...pools.values()].map(async (pool) => await pool.close()))
+      await Promise.all([...pools.values()].map(async (pool) => pool.close()))
     },
     get stats() {
       const all = [...pools.values()]

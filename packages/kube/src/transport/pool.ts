@@ -54,8 +54,8 @@ export class SessionPool {
   /** Runs `use` on a session with room as soon as there is one. */
   async take<T>(signal: AbortSignal | undefined, use: (session: Session) => Promise<T>): Promise<T> {
     const session = this.#waiters.length === 0 ? this.find() : undefined
-    if (session !== undefined) return await use(session)
-    return await new Promise<T>((resolve, reject) => {
+    if (session !== undefined) return use(session)
+    return new Promise<T>((resolve, reject) => {
       const onAbort = () => {
         this.#waiters = this.#waiters.filter((other) => other !== waiter)
         const message = 'gave up waiting for a connection with a free stream'
@@ -81,7 +81,7 @@ export class SessionPool {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#failAll(new TransportError('CLOSED', 'the client is closed', { unprocessed: true }))
-    await Promise.all(this.#sessions.map(async (session) => await session.destroy()))
+    await Promise.all(this.#sessions.map(async (session) => session.destroy()))
     this.#sessions = []
   }
 

@@ -141,7 +141,7 @@ export class Session {
 
   async send(exchange: Exchange): Promise<RawResponse> {
     const stream = this.#start(exchange)
-    return await new Promise<RawResponse>((resolve, reject) => {
+    return new Promise<RawResponse>((resolve, reject) => {
       let status = 0
       let headers: RawResponse['headers'] = {}
       let failure: TransportError | undefined
@@ -185,7 +185,7 @@ export class Session {
 
   async open(exchange: Exchange): Promise<OpenStream> {
     const stream = this.#start(exchange)
-    return await new Promise<OpenStream>((resolve, reject) => {
+    return new Promise<OpenStream>((resolve, reject) => {
       const cancel = () => stream.close(constants.NGHTTP2_CANCEL)
       let failure: TransportError | undefined
       let cause: Error | undefined

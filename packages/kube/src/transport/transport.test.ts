@@ -30,7 +30,7 @@ function transportTo(peer: Peer, given: Partial<ClusterConfig> & { clock?: Clock
     },
     clock,
   )
-  cleanups.push(async () => await transport.close())
+  cleanups.push(async () => transport.close())
   return transport
 }
 
@@ -149,7 +149,7 @@ describe('HTTP/2 sessions', () => {
   it('use one connection for many requests', async () => {
     const peer = await peerWith((exchange) => exchange.reply(200, 'ok'))
     const transport = transportTo(peer)
-    await Promise.all(Array.from({ length: 80 }, async () => await transport.send(get())))
+    await Promise.all(Array.from({ length: 80 }, async () => transport.send(get())))
     expect(peer.connections).toBe(1)
   })
 
@@ -167,7 +167,7 @@ describe('HTTP/2 sessions', () => {
       { maxConcurrentStreams: 10 },
     )
     const transport = transportTo(peer)
-    const answers = Array.from({ length: 20 }, async () => await transport.send(get()))
+    const answers = Array.from({ length: 20 }, async () => transport.send(get()))
     await until(() => waiting.length === 20)
     for (const exchange of waiting) exchange.reply(200, 'ok')
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200))
@@ -178,7 +178,7 @@ describe('HTTP/2 sessions', () => {
   it('queue beyond their last connection and serve the queue as streams end', async () => {
     const peer = await peerWith((exchange) => exchange.reply(200, 'ok'), { maxConcurrentStreams: 2 })
     const transport = transportTo(peer)
-    const answers = await Promise.all(Array.from({ length: 50 }, async () => await transport.send(get())))
+    const answers = await Promise.all(Array.from({ length: 50 }, async () => transport.send(get())))
     expect(answers).toHaveLength(50)
     expect(peer.connections).toBeLessThanOrEqual(8)
   })
@@ -193,7 +193,7 @@ describe('HTTP/2 sessions', () => {
     })
     const transport = transportTo(peer)
     const lanes = (lane: Exchange['lane']) => get('/', { lane, headers: { 'x-lane': lane } })
-    const streams = await Promise.all(Array.from({ length: 5 }, async () => await transport.open(lanes('watch'))))
+    const streams = await Promise.all(Array.from({ length: 5 }, async () => transport.open(lanes('watch'))))
     await transport.send(lanes('request'))
     await transport.send(lanes('lease'))
     const all = [...byLane.values()].flatMap((connections) => [...connections])
@@ -214,7 +214,7 @@ describe('HTTP/2 sessions', () => {
     )
     const transport = transportTo(peer)
     const watches = await Promise.all(
-      Array.from({ length: 120 }, async () => await transport.open(get('/?watch=1', { lane: 'watch' }))),
+      Array.from({ length: 120 }, async () => transport.open(get('/?watch=1', { lane: 'watch' }))),
     )
     const renewed = await transport.send(get('/lease', { lane: 'lease', deadlineMs: 5000 }))
     expect(renewed.body.toString()).toBe('renewed')
@@ -270,9 +270,7 @@ describe('HTTP/2 sessions', () => {
     })
     const transport = transportTo(peer)
     await transport.send(get('/warm'))
-    const answers = await Promise.all(
-      Array.from({ length: 5 }, async () => await transport.send(post({ deadlineMs: 5000 }))),
-    )
+    const answers = await Promise.all(Array.from({ length: 5 }, async () => transport.send(post({ deadlineMs: 5000 }))))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
   })
 

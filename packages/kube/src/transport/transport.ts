@@ -29,7 +29,7 @@ export interface OpenStream {
   readonly headers: RawResponse['headers']
   /** Was ended by the server only when `end` and `close` came without `error`: node:http2 ends a reset stream too. */
   readonly body: Readable
-  cancel(): void
+  readonly cancel: () => void
 }
 
 export interface TransportStats {

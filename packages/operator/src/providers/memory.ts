@@ -79,10 +79,9 @@ export function memoryProvider(options: MemoryOptions): MemoryProvider {
     zones: async () => [...tables.values()].map(({ zone }) => zone),
     async read(zone, names) {
       const { byName } = get(zone.id)
-      const found =
-        names === 'all'
-          ? [...byName.values()].flatMap((types) => [...types.values()])
-          : [...names].flatMap((name) => [...(byName.get(name)?.values() ?? [])])
+      const found: ObservedSet[] = []
+      if (names === 'all') for (const types of byName.values()) for (const set of types.values()) found.push(set)
+      else for (const name of names) for (const set of byName.get(name)?.values() ?? []) found.push(set)
       counts.reads++
       counts.readSets += found.length
       return found

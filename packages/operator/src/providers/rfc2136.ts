@@ -140,10 +140,8 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
           signal,
         })
       if (rcode !== RCODE.NOERROR) throw writeRefusal(origin, rcode)
-      if (before === undefined) return
-      // Ours was the only change when the serial moved by one; else the next read transfers.
-      const serial = await askSerial(origin, signal).catch(() => undefined)
-      if (serial === before.serial + 1) caches.set(origin, { serial, sets: merge(before.sets, batch) })
+      // If ours was the only change, the serial moved by one: the next read asks for it, and transfers when it did not.
+      if (before !== undefined) caches.set(origin, { serial: before.serial + 1, sets: merge(before.sets, batch) })
     },
     async close() {
       await Promise.all([asking.close(), updating.close()])

@@ -35,6 +35,8 @@ export interface ActDeps {
   /** Does the server serve the kind? Else its objects wait for the CRD. */
   readonly isServed: (kind: Kind<Child>) => boolean
   readonly onCertificateApplied: (result: 'success' | 'error') => void
+  /** What the server made of an apply. */
+  readonly onApplied: (kind: Kind<Child>, object: Immutable<Child>) => void
   /** True when the Certificate was taken over by the rate queue. */
   readonly enqueue: (certificate: Certificate) => boolean
 }
@@ -116,7 +118,7 @@ class Run {
     }
     if (wanted.role === 'certificate' && enqueue(wanted.object)) return
     try {
-      await writer.apply(kind, wanted.object)
+      this.#deps.onApplied(kind, await writer.apply(kind, wanted.object))
       if (wanted.role === 'certificate') onCertificateApplied('success')
     } catch (error) {
       if (wanted.role === 'certificate') onCertificateApplied('error')

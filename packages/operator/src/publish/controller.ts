@@ -27,6 +27,7 @@ import { childKinds } from './child-kinds.ts'
 import type { Consideration, Considering } from './considering.ts'
 import type { MassGuard } from './mass-guard.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
+import type { OwnWrites } from './own-writes.ts'
 import { conditionStatus, type Told } from './report.ts'
 import { sourceKindToken } from './source-reader.ts'
 import { informerOptions } from './watches.ts'
@@ -39,6 +40,7 @@ export interface PublishShell {
   readonly enqueue: (certificate: Certificate) => boolean
   readonly isServed: ActDeps['isServed']
   readonly onCertificateApplied: ActDeps['onCertificateApplied']
+  readonly ownWrites: OwnWrites
   readonly metrics: ProductMetrics
   readonly clock: Clock
   readonly told: Told
@@ -66,7 +68,11 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
   })
   for (const child of childKinds(options)) {
     const map = (object: Immutable<Obj>): string[] => keysOfOwner(object, kind)
-    builder.watches(child, map, { optional: true, when: isChildChange, ...informerOptions(child, options) })
+    builder.watches(child, map, {
+      optional: true,
+      when: (change) => isChildChange(change) && !shell.ownWrites.isOurs(child, change.object),
+      ...informerOptions(child, options),
+    })
   }
   if (kind === 'HTTPProxy' || kind === 'IngressRoute') {
     for (const { service } of options.services) {
@@ -128,11 +134,9 @@ async function reconcile(kind: SourceKind, token: Kind, context: Context, shell:
   if (Number.isFinite(waitMs)) return requeue(Math.max(1, waitMs))
 }
 
-function actDeps(
-  kind: Kind,
-  context: Context,
-  { guard, isRetargetGuarded, enqueue, isServed, onCertificateApplied }: PublishShell,
-): ActDeps {
+function actDeps(kind: Kind, context: Context, shell: PublishShell): ActDeps {
+  const { guard, isRetargetGuarded, enqueue, isServed, onCertificateApplied, ownWrites } = shell
+  const onApplied: ActDeps['onApplied'] = (child, object) => ownWrites.note(child, object)
   return {
     writer: context,
     client: context.client,
@@ -142,6 +146,7 @@ function actDeps(
     enqueue,
     isServed,
     onCertificateApplied,
+    onApplied,
   }
 }
 

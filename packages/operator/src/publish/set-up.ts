@@ -14,6 +14,7 @@ import { addPublishControllers, type PublishShell } from './controller.ts'
 import { watchReleases } from './host-release.ts'
 import { createMassGuard, type MassGuard } from './mass-guard.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
+import { createOwnWrites } from './own-writes.ts'
 import { createTold } from './report.ts'
 import { sourceKindToken } from './source-reader.ts'
 import { informerOptions, watchForPublish } from './watches.ts'
@@ -51,6 +52,7 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
     isWriting,
     clock,
     told: createTold(setUp.isInitialTold),
+    ownWrites: createOwnWrites(),
     isRetargetGuarded: () => baseline.isGuarded,
     isServed: (kind) => informers.informer(kind, informerOptions(kind, options)).state !== 'absent',
     enqueue: (certificate) => submitIfChanged(certificate, queue, manager),

@@ -15,7 +15,11 @@ export interface Group {
 /** Groups in the order of their first change; a group's record and marker are never separated (INV-10). */
 export function groupChanges(changes: readonly Change[]): Group[] {
   const groups = new Map<string, Change[]>()
-  for (const change of changes) groups.set(change.group, [...(groups.get(change.group) ?? []), change])
+  for (const change of changes) {
+    const members = groups.get(change.group)
+    if (members === undefined) groups.set(change.group, [change])
+    else members.push(change)
+  }
   return [...groups].map(([name, members]) => ({ name, changes: members, writes: members.flatMap(orderedWrites) }))
 }
 
@@ -31,8 +35,7 @@ export function packGroups(groups: readonly Group[], provider: Pick<Provider, 'c
   let batch: Group[] = []
   let size = 0
   for (const group of groups) {
-    const writes = [...batch.flatMap((item) => item.writes), ...group.writes]
-    const isFull = !isAtomic || size + group.writes.length > maxChanges || provider.fits?.(writes) === false
+    const isFull = !isAtomic || size + group.writes.length > maxChanges || !isFitting(provider, batch, group)
     if (batch.length > 0 && isFull) {
       batches.push(batch)
       batch = []
@@ -43,6 +46,10 @@ export function packGroups(groups: readonly Group[], provider: Pick<Provider, 'c
   }
   if (batch.length > 0) batches.push(batch)
   return batches
+}
+
+function isFitting(provider: Pick<Provider, 'fits'>, batch: readonly Group[], group: Group): boolean {
+  return provider.fits === undefined || provider.fits([...batch, group].flatMap((item) => item.writes))
 }
 
 /**

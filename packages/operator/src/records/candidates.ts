@@ -50,16 +50,14 @@ export function collectCandidates(input: PlanInput): Candidate[] {
       if (candidate !== undefined) candidates.push(candidate)
     }
   }
-  for (const [name, marked] of input.view.markedNames()) {
+  for (const item of input.view.allMarked()) {
+    const { name, type } = item
     if (input.scope !== 'all' && !input.scope.has(name)) continue
-    for (const item of marked) {
-      if (wanted.get(name)?.some((desired) => desired.set.type === item.type) === true || kept.has(setKey(item)))
-        continue
-      const isMarkedByUs = item.readings.some(
-        (reading) => reading.kind === 'marker' && reading.marker.owner === input.owner.id,
-      )
-      if (isMarkedByUs) candidates.push(removalOf(name, item.type, input))
-    }
+    if (wanted.get(name)?.some((desired) => desired.set.type === type) === true || kept.has(setKey(item))) continue
+    const isMarkedByUs = item.readings.some(
+      (reading) => reading.kind === 'marker' && reading.marker.owner === input.owner.id,
+    )
+    if (isMarkedByUs) candidates.push(removalOf(name, type, input))
   }
   return pairTypeSwitches(candidates)
 }

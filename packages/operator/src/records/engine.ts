@@ -231,12 +231,11 @@ export function createEngine(options: EngineOptions): Engine {
 /** The sources behind our own markers. */
 export function ownedSources(view: ZoneView, owner: Owner): Set<string> {
   const sources = new Set<string>()
-  for (const marked of view.markedNames().values()) {
-    for (const { readings } of marked) {
-      for (const reading of readings) {
-        if (reading.kind === 'marker' && reading.marker.owner === owner.id && reading.marker.cluster === owner.cluster)
-          sources.add(reading.marker.source)
-      }
+  for (const { readings } of view.allMarked()) {
+    for (const reading of readings) {
+      if (reading.kind !== 'marker') continue
+      const { marker } = reading
+      if (marker.owner === owner.id && marker.cluster === owner.cluster) sources.add(marker.source)
     }
   }
   return sources

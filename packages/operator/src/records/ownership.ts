@@ -127,12 +127,10 @@ function describeBad(reading: MarkerReading): string {
 
 /** Does somebody else use our owner id in this zone? One such marker stops every write to the zone. */
 export function findOtherCluster(view: ZoneView, owner: Owner): string | undefined {
-  for (const marked of view.markedNames().values()) {
-    for (const { readings } of marked) {
-      for (const reading of readings) {
-        if (reading.kind !== 'marker') continue
-        if (reading.marker.owner === owner.id && reading.marker.cluster !== owner.cluster) return reading.marker.cluster
-      }
+  for (const { readings } of view.allMarked()) {
+    for (const reading of readings) {
+      if (reading.kind !== 'marker') continue
+      if (reading.marker.owner === owner.id && reading.marker.cluster !== owner.cluster) return reading.marker.cluster
     }
   }
   return undefined

@@ -168,10 +168,8 @@ export function planZone(input: PlanInput): Plan {
  */
 export function nextPlanNumber(now: number, fence: number, view: ZoneView): number {
   let newest = fence
-  for (const marked of view.markedNames().values()) {
-    for (const { readings } of marked) {
-      for (const reading of readings) if (reading.kind === 'marker') newest = Math.max(newest, reading.marker.plan)
-    }
+  for (const { readings } of view.allMarked()) {
+    for (const reading of readings) if (reading.kind === 'marker') newest = Math.max(newest, reading.marker.plan)
   }
   return Math.max(Math.floor(now), newest + 1)
 }

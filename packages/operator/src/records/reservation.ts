@@ -21,8 +21,10 @@ export function reserve(state: GuardState, plan: Plan, limits: Limits, now: numb
   const allowance = deleteAllowance(owned, limits)
   const overBudget = new Set<Change>()
   const deleted: string[] = []
+  // A name that keeps a record is not lost: a change of type.
+  const kept = new Set(plan.changes.flatMap((change) => (change.to === undefined ? [] : [change.group])))
   for (const change of plan.changes) {
-    if (!isLoss(change, plan)) continue
+    if (change.op !== 'delete' || change.from === undefined || kept.has(change.group)) continue
     if (change.isReleased !== true && !spent.has(change.name) && spent.size >= allowance) {
       overBudget.add(change)
       continue
@@ -45,9 +47,4 @@ export function reserve(state: GuardState, plan: Plan, limits: Limits, now: numb
       waiting: plan.state.fence === 0 ? state.waiting : plan.state.waiting,
     },
   }
-}
-
-function isLoss(change: Change, plan: Plan): boolean {
-  if (change.op !== 'delete' || change.from === undefined) return false
-  return !plan.changes.some((other) => other.group === change.group && other !== change && other.to !== undefined)
 }

@@ -30,8 +30,12 @@ export interface ZoneView {
   /** All plain types present at a name. */
   typesAt(name: string): readonly ObservedSet[]
   marked(name: string, type: string): MarkedSet | undefined
-  /** Every marked set in sight, ours and others', by the name it speaks of. */
-  markedNames(): ReadonlyMap<string, readonly MarkedSet[]>
+  /** Every marked set in sight, ours and others'. */
+  allMarked(): Iterable<MarkedSet>
+  /** Those that speak of a name. */
+  markedAt(name: string): readonly MarkedSet[]
+  /** Names that a marker speaks of. */
+  markedNames(): Iterable<string>
   entries(name: string, type: string): readonly ForeignEntry[]
   readonly sets: readonly ObservedSet[]
 }
@@ -43,42 +47,57 @@ export interface ViewOptions {
 }
 
 export function createZoneView(sets: readonly ObservedSet[], options: ViewOptions): ZoneView {
-  const byName = new Map<string, ObservedSet[]>()
-  const markers = new Map<string, MarkedSet[]>()
+  const { registry, origin } = options
+  // Most names have one set, and a large zone has many names: a list is made only for the second.
+  const byName = new Map<string, ObservedSet | ObservedSet[]>()
+  const markers = new Map<string, MarkedSet | MarkedSet[]>()
   const entries = new Map<string, ForeignEntry[]>()
   for (const set of sets) {
+    const subject = set.type === 'TXT' ? markedSet(set.name) : undefined
+    // A marker is found by what it marks.
+    if (subject !== undefined && isWithin(subject.name, origin)) {
+      add(markers, subject.name, new MarkedRecord(subject, set, options.markerKey))
+      continue
+    }
     add(byName, set.name, set)
-    if (set.type !== 'TXT') continue
-    const subject = markedSet(set.name)
-    if (subject !== undefined && isWithin(subject.name, options.origin)) {
-      const readings = set.values.map((value) => readMarker(subject, value, options.markerKey))
-      add(markers, subject.name, { name: subject.name, type: subject.type, set, readings })
-    } else if (options.registry !== undefined) {
-      // ExternalDNS reads the first value only; a mixed set is looked at value by value, to be sure.
-      for (const value of set.values) {
-        const reading = readRegistryValue(value, options.registry)
-        if (reading.kind === 'none') continue
-        add(entries, set.name, { set, entry: reading.kind === 'entry' ? reading.entry : 'unknown' })
-      }
+    if (registry === undefined || set.type !== 'TXT') continue
+    // ExternalDNS reads the first value only; a mixed set is looked at value by value, to be sure.
+    for (const value of set.values) {
+      const reading = readRegistryValue(value, registry)
+      if (reading.kind === 'none') continue
+      const entry: ForeignEntry = { set, entry: reading.kind === 'entry' ? reading.entry : 'unknown' }
+      entries.set(set.name, [...(entries.get(set.name) ?? []), entry])
     }
   }
-  const { registry } = options
+  const marked = (name: string, type: string) => pick(markers.get(name), type)
   return {
-    origin: options.origin,
+    origin,
     sets,
-    find: (name, type) => byName.get(name)?.find((set) => set.type === type),
-    isOpaque(name, type) {
-      let count = 0
-      for (const set of byName.get(name) ?? NOTHING) {
-        if (set.type !== type) continue
-        count++
-        if (set.opaque !== undefined) return true
-      }
-      return count > 1
+    find(name, type) {
+      const subject = type === 'TXT' ? markedSet(name) : undefined
+      const marker = subject === undefined ? undefined : marked(subject.name, subject.type)
+      return marker?.set ?? pick(byName.get(name), type)
     },
-    typesAt: (name) => byName.get(name) ?? NOTHING,
-    marked: (name, type) => markers.get(name)?.find((marked) => marked.type === type),
-    markedNames: () => markers,
+    isOpaque(name, type) {
+      const there = byName.get(name)
+      if (!Array.isArray(there)) return there?.type === type && there.opaque !== undefined
+      const same = there.filter((set) => set.type === type)
+      return same.length > 1 || same[0]?.opaque !== undefined
+    },
+    typesAt(name) {
+      const subject = markedSet(name)
+      const marker = subject === undefined ? undefined : marked(subject.name, subject.type)
+      return marker === undefined ? listOf(byName.get(name)) : [marker.set, ...listOf(byName.get(name))]
+    },
+    marked,
+    *allMarked() {
+      for (const item of markers.values()) {
+        if (Array.isArray(item)) yield* item
+        else yield item
+      }
+    },
+    markedAt: (name) => listOf(markers.get(name)),
+    markedNames: () => markers.keys(),
     entries(name, type) {
       if (registry === undefined || entries.size === 0) return NO_ENTRIES
       return registryNames(name, type, registry).flatMap((at) => entries.get(at) ?? [])
@@ -86,13 +105,36 @@ export function createZoneView(sets: readonly ObservedSet[], options: ViewOption
   }
 }
 
-const NOTHING: readonly ObservedSet[] = []
 const NO_ENTRIES: readonly ForeignEntry[] = []
 
-function add<T>(map: Map<string, T[]>, key: string, item: T): void {
+class MarkedRecord implements MarkedSet {
+  readonly name: string
+  readonly type: string
+  readonly set: RecordSet
+  readonly readings: readonly MarkerReading[]
+  constructor(subject: { name: string; type: string }, set: RecordSet, key: Uint8Array | undefined) {
+    this.name = subject.name
+    this.type = subject.type
+    this.set = set
+    this.readings = set.values.map((value) => readMarker(subject, value, key))
+  }
+}
+
+function add<T>(map: Map<string, T | T[]>, key: string, item: T): void {
   const there = map.get(key)
-  if (there === undefined) map.set(key, [item])
-  else there.push(item)
+  if (there === undefined) map.set(key, item)
+  else if (Array.isArray(there)) there.push(item)
+  else map.set(key, [there, item])
+}
+
+function listOf<T>(items: T | T[] | undefined): readonly T[] {
+  if (items === undefined) return []
+  return Array.isArray(items) ? items : [items]
+}
+
+function pick<T extends { readonly type: string }>(items: T | T[] | undefined, type: string): T | undefined {
+  if (Array.isArray(items)) return items.find((item) => item.type === type)
+  return items?.type === type ? items : undefined
 }
 
 /** Every name that must be read before one name may be changed: the name, its markers, the registry's entries. */

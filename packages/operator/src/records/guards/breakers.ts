@@ -39,10 +39,10 @@ function countOwned(input: PlanInput): Baseline {
   const { state, limits, now, view, owner } = input
   const sources = new Set(withinWindow(state.gone, now, limits.windowMs).map(({ key }) => key))
   let names = 0
-  for (const { key } of withinWindow(state.deleted, now, limits.windowMs)) if (!view.markedNames().has(key)) names++
-  for (const marked of view.markedNames().values()) {
+  for (const { key } of withinWindow(state.deleted, now, limits.windowMs)) if (view.markedAt(key).length === 0) names++
+  for (const name of view.markedNames()) {
     let isOurs = false
-    for (const { readings } of marked) {
+    for (const { readings } of view.markedAt(name)) {
       for (const reading of readings) {
         if (reading.kind !== 'marker' || reading.marker.owner !== owner.id) continue
         isOurs = true
