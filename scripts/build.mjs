@@ -3,7 +3,7 @@
  * Chunks are split so that a command loads only what it uses. The entry file is replaced last and atomically, and chunks
  * of an earlier bundle stay for a while, so that a command that is just starting is never torn apart.
  */
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { build } from 'esbuild'
 
@@ -34,6 +34,9 @@ const { outputFiles } = await build({
   legalComments: 'none',
   logLevel: 'warning',
 })
+
+// The playground applies the examples: they travel with the bundle.
+cpSync(join(root, 'examples'), join(outdir, 'examples'), { recursive: true })
 
 const entry = join(outdir, 'seamark.mjs')
 const current = new Set()

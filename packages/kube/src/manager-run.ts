@@ -198,7 +198,6 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     const killTimer = setTimeout(() => kill.abort(reason), graceMs * (1 - killFraction))
     let graceTimer: NodeJS.Timeout | undefined
     const graceOver = new Promise<void>((resolve) => (graceTimer = setTimeout(resolve, graceMs)))
-    if (isLost) kill.abort(reason)
     // What was being started meanwhile has to be there to be stopped.
     await Promise.race([starting.catch(() => undefined), graceOver])
     const stopPhase = async ({ stop, running }: Phase) => {

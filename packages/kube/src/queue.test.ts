@@ -72,6 +72,14 @@ describe('queue', () => {
     expect(queue.tracked).toBe(0)
   })
 
+  it('keeps the higher priority of a waiting key that is asked for earlier', () => {
+    const queue = createQueue({ clock: fakeClock() })
+    queue.add('normal')
+    queue.add('high', { priority: 5, afterMs: 100 })
+    queue.add('high', { priority: LOW_PRIORITY })
+    expect(drain(queue)).toEqual(['high', 'normal'])
+  })
+
   it('waits longer than one timer of the platform can', async () => {
     const clock = fakeClock()
     const limitMs = 2 ** 31 - 1
