@@ -2,7 +2,7 @@
 import { defineConfig } from 'vitest/config'
 
 // Workspaces are read from their sources: nothing has to be built before a test runs.
-const conditions = ['source', 'module', 'node']
+const conditions = ['source', 'node']
 
 const tier = (name: string, include: string[], testTimeout: number, fileParallelism = true) => ({
   resolve: { conditions },

@@ -23,7 +23,7 @@ const { outputFiles } = await build({
   format: 'esm',
   platform: 'node',
   target: 'node20',
-  conditions: ['source', 'module', 'node'],
+  conditions: ['source', 'node'],
   // CommonJS dependencies call require() for Node's own modules.
   banner: {
     js: "import { createRequire as seamarkRequire } from 'node:module'; const require = seamarkRequire(import.meta.url);",

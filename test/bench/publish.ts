@@ -59,7 +59,7 @@ async function bundle(): Promise<string> {
     })
     return outdir
   })()
-  return await bundles
+  return bundles
 }
 
 async function run(program: string, ...args: string[]): Promise<Usage> {
@@ -115,7 +115,7 @@ const isReal = ControlPlane.missing() === undefined
 async function startServer(kind: 'real' | 'embedded'): Promise<Server> {
   const folder = await mkdtemp(join(tmpdir(), 'publish-server-'))
   const path = join(folder, 'kubeconfig')
-  const clean = async (): Promise<void> => await rm(folder, { recursive: true, force: true })
+  const clean = async (): Promise<void> => rm(folder, { recursive: true, force: true })
   if (kind === 'real') {
     const plane = await ControlPlane.start({ crds: crds() })
     await writeFile(path, plane.kubeconfig(), { mode: 0o600 })
@@ -123,7 +123,7 @@ async function startServer(kind: 'real' | 'embedded'): Promise<Server> {
       await plane.stop()
       await clean()
     }
-    return await prepare({ kubeconfig: plane.kubeconfig(), path, stop }, [])
+    return prepare({ kubeconfig: plane.kubeconfig(), path, stop }, [])
   }
   const child = spawn(process.execPath, ['--max-old-space-size=6144', join(await bundle(), 'server.mjs'), path], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -136,7 +136,7 @@ async function startServer(kind: 'real' | 'embedded'): Promise<Server> {
     await exited
     await clean()
   }
-  return await prepare({ kubeconfig: await readFile(path, 'utf8'), path, stop }, crds())
+  return prepare({ kubeconfig: await readFile(path, 'utf8'), path, stop }, crds())
 }
 
 async function prepare(server: Server, definitions: object[]): Promise<Server> {

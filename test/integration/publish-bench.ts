@@ -73,7 +73,7 @@ export class Bench {
 
   /** Fixture F, changed. */
   async proxy({ metadata = {}, spec, annotations = {} }: ProxyChanges = {}): Promise<HTTPProxy> {
-    return await this.client.create(HTTPProxy, {
+    return this.client.create(HTTPProxy, {
       metadata: {
         namespace: 'ns',
         name: 'foo',
@@ -92,18 +92,15 @@ export class Bench {
   }
 
   async dns(key: string, isRight: (object: DNSEndpoint) => boolean = () => true): Promise<DNSEndpoint> {
-    return await eventually(`DNSEndpoint ${key}`, async () => await this.client.find(DNSEndpoint, key), isRight)
+    return eventually(`DNSEndpoint ${key}`, async () => this.client.find(DNSEndpoint, key), isRight)
   }
 
   async certificate(key: string, isRight: (object: Certificate) => boolean = () => true): Promise<Certificate> {
-    return await eventually(`Certificate ${key}`, async () => await this.client.find(Certificate, key), isRight)
+    return eventually(`Certificate ${key}`, async () => this.client.find(Certificate, key), isRight)
   }
 
   async delegation(key: string): Promise<TLSCertificateDelegation> {
-    return await eventually(
-      `TLSCertificateDelegation ${key}`,
-      async () => await this.client.find(TLSCertificateDelegation, key),
-    )
+    return eventually(`TLSCertificateDelegation ${key}`, async () => this.client.find(TLSCertificateDelegation, key))
   }
 
   /** Of every child kind, `Kind namespace/name`, sorted. */

@@ -79,7 +79,7 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
     for (const stop of running) await stop()
     if (!isMissing) await bench.wipe()
   })
-  afterAll(async () => await world?.[Symbol.asyncDispose]())
+  afterAll(async () => world?.[Symbol.asyncDispose]())
 
   /** Everything contour-plus can be asked for, once. */
   async function createProxies(): Promise<void> {
@@ -130,13 +130,13 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
       const original = await startOriginal(world, FLAGS)
       await eventually(
         'the original’s children',
-        async () => await bench.children(),
+        async () => bench.children(),
         (children) => children.length === CHILDREN,
         20_000,
       )
       await eventually(
         'the original’s patch',
-        async () => await world.client.find(HTTPProxy, 'ns/far'),
+        async () => world.client.find(HTTPProxy, 'ns/far'),
         (proxy) => proxy.spec?.virtualhost?.tls?.secretName === 'certs/ns-far',
       )
       await original.stop()
@@ -172,12 +172,12 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
         await using _app = bench.run(OPTIONS, { isInitialTold: false })
         await eventually(
           'our children',
-          async () => await bench.children(),
+          async () => bench.children(),
           (children) => children.length === CHILDREN,
         )
         await eventually(
           'our patch',
-          async () => await world.client.find(HTTPProxy, 'ns/far'),
+          async () => world.client.find(HTTPProxy, 'ns/far'),
           (proxy) => proxy.spec?.virtualhost?.tls?.secretName === 'certs/ns-far',
         )
       }
@@ -187,12 +187,7 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
         metadata: { namespace: 'ns2', name: 'late' },
         spec: { routes: [], virtualhost: { fqdn: 'late.example.com' } } as NonNullable<HTTPProxy['spec']>,
       })
-      await eventually(
-        'late',
-        async () => await world.client.find(DNSEndpoint, 'ns2/late-delegation'),
-        undefined,
-        20_000,
-      )
+      await eventually('late', async () => world.client.find(DNSEndpoint, 'ns2/late-delegation'), undefined, 20_000)
       expect((await bench.versions()).filter((line) => !line.includes('/late'))).toEqual(before)
       await world.client.delete(HTTPProxy, 'ns/far')
       await eventually(
@@ -222,7 +217,7 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
       await world.client.patch(Lease, 'manager/contour-plus-leader', 'merge', { spec: { holderIdentity: '' } })
       await eventually(
         'our children',
-        async () => await bench.children(),
+        async () => bench.children(),
         (children) => children.length === 2,
         20_000,
       )

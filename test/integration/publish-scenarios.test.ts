@@ -1,5 +1,5 @@
 /** Every scenario of publish-scenarios.ts, on the embedded API server and on a real one. */
-import { afterAll, afterEach, beforeAll, describe, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Bench } from './publish-bench.ts'
 import { scenarios } from './publish-scenarios.ts'
 import { crdsInUse, type World, worldKinds } from './publish-world.ts'
@@ -18,7 +18,10 @@ describe.each(worldKinds)(`publish on $name, ${crdsInUse}`, ({ isMissing, start 
     await bench.wipe()
     await bench.restoreService()
   })
-  afterAll(async () => await world?.[Symbol.asyncDispose]())
+  afterAll(async () => world?.[Symbol.asyncDispose]())
 
-  it.skipIf(isMissing).each(scenarios)('$title', async ({ run }) => await run(bench))
+  it.skipIf(isMissing).each(scenarios)('$title', async ({ run }) => {
+    // Each scenario asserts by itself; here it must come to its end.
+    await expect(run(bench)).resolves.toBeUndefined()
+  })
 })

@@ -11,7 +11,7 @@ import { eventually, setAddresses } from './publish-world.ts'
 
 export interface Scenario {
   readonly title: string
-  run(bench: Bench): Promise<void>
+  readonly run: (bench: Bench) => Promise<void>
 }
 
 const CP = 'contour-plus.cybozu.com/'
@@ -289,7 +289,7 @@ export const scenarios: readonly Scenario[] = [
       expect(await bench.children()).toEqual(['Certificate certs/ns-foo', 'TLSCertificateDelegation certs/ns-foo'])
       const patched = await eventually(
         'the patch',
-        async () => await bench.client.find(HTTPProxy, 'ns/foo'),
+        async () => bench.client.find(HTTPProxy, 'ns/foo'),
         (proxy) => proxy.spec?.virtualhost?.tls?.secretName === 'certs/ns-foo',
       )
       expect(patched.metadata.finalizers).toEqual([`${CP}finalizer`])
@@ -574,7 +574,7 @@ export const scenarios: readonly Scenario[] = [
       await using _app = bench.run({ prune: true })
       await eventually(
         'the Certificate to go',
-        async () => await bench.children(),
+        async () => bench.children(),
         (children) => children.join() === 'DNSEndpoint ns/foo',
       )
     },

@@ -54,15 +54,15 @@ export interface World extends AsyncDisposable {
 export interface WorldKind {
   readonly name: string
   readonly isMissing: boolean
-  start(options?: { crds?: object[] }): Promise<World>
+  readonly start: (options?: { crds?: object[] }) => Promise<World>
 }
 
 async function startEmbedded({ crds: definitions = crds() }: { crds?: object[] } = {}): Promise<World> {
   const embedded = await startEmbeddedServer()
-  return await makeWorld('embedded', embedded.kubeconfig, {
+  return makeWorld('embedded', embedded.kubeconfig, {
     server: embedded.server,
     definitions,
-    stop: embedded.stop,
+    stop: async () => embedded.stop(),
     userKubeconfig: async () => {
       throw new Error('users of the embedded server are made by its tokens option')
     },
@@ -71,10 +71,10 @@ async function startEmbedded({ crds: definitions = crds() }: { crds?: object[] }
 
 async function startReal({ crds: definitions = crds() }: { crds?: object[] } = {}): Promise<World> {
   const plane = await ControlPlane.start({ crds: definitions })
-  return await makeWorld('kube-apiserver', plane.kubeconfig(), {
+  return makeWorld('kube-apiserver', plane.kubeconfig(), {
     server: undefined,
     definitions: [],
-    stop: async () => await plane.stop(),
+    stop: async () => plane.stop(),
     userKubeconfig: async (name, groups = []) => plane.kubeconfig(await plane.addUser(name, groups)),
   })
 }
@@ -93,7 +93,7 @@ interface Parts {
 
 async function makeWorld(name: string, kubeconfig: string, parts: Parts): Promise<World> {
   const clusters: Cluster[] = []
-  const config = await configFromText(kubeconfig)
+  const config = configFromText(kubeconfig)
   const admin = connect(config, { name: 'admin', fieldManager: 'test-user' })
   clusters.push(admin)
   const world: World = {
@@ -116,11 +116,11 @@ async function makeWorld(name: string, kubeconfig: string, parts: Parts): Promis
     },
     userKubeconfig: parts.userKubeconfig,
     async [Symbol.asyncDispose]() {
-      await Promise.all(clusters.map(async (cluster) => await cluster.close()))
+      await Promise.all(clusters.map(async (cluster) => cluster.close()))
       await parts.stop()
     },
   }
-  await Promise.all(parts.definitions.map(async (definition) => await install(world.client, definition as Obj)))
+  await Promise.all(parts.definitions.map(async (definition) => install(world.client, definition as Obj)))
   return world
 }
 
@@ -172,5 +172,5 @@ export async function eventually<T>(
 }
 
 export async function find<T extends Obj>(client: Client, kind: Kind<T>, key: string): Promise<T | undefined> {
-  return await client.find(kind, key)
+  return client.find(kind, key)
 }

@@ -1,6 +1,7 @@
 /** W01–W16: wildcards that follow the nodes of registered clusters, on the embedded and on a real API server as hub. */
 import { type Client, Node, Secret } from '@seamark/kube'
 import { configFromText, connect } from '@seamark/kube'
+import type { Obj } from '@seamark/kube/object'
 import { DNSEndpoint, runApp, wildcardDefaults, type WildcardOptions } from '@seamark/operator'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { startEmbeddedServer } from './embedded-server.ts'
@@ -9,7 +10,7 @@ import { createNamespace, crdsInUse, eventually, type World, worldKinds } from '
 interface UserCluster {
   readonly client: Client
   readonly kubeconfig: string
-  stop(): Promise<void>
+  readonly stop: () => Promise<void>
 }
 
 async function startUserCluster(): Promise<UserCluster> {
@@ -71,12 +72,12 @@ describe.each(worldKinds)(`wildcard on $name, ${crdsInUse}`, ({ isMissing, start
   afterEach(async () => {
     for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
     for (const kind of [Secret, DNSEndpoint]) {
-      const { items } = await world.client.list(kind as typeof Secret, { namespace: 'manager' })
+      const { items } = await world.client.list<Obj>(kind, { namespace: 'manager' })
       for (const { metadata } of items)
-        await world.client.delete(kind as typeof Secret, `manager/${metadata.name}`).catch(() => undefined)
+        await world.client.delete<Obj>(kind, `manager/${metadata.name}`).catch(() => undefined)
     }
   })
-  afterAll(async () => await world?.[Symbol.asyncDispose]())
+  afterAll(async () => world?.[Symbol.asyncDispose]())
 
   async function userCluster(): Promise<UserCluster> {
     user = await startUserCluster()
@@ -84,7 +85,7 @@ describe.each(worldKinds)(`wildcard on $name, ${crdsInUse}`, ({ isMissing, start
     return user
   }
 
-  function run(changes: Partial<WildcardOptions> = {}): { stop(): Promise<void>; writes: { count: number } } {
+  function run(changes: Partial<WildcardOptions> = {}): { stop: () => Promise<void>; writes: { count: number } } {
     const { cluster, writes } = world.connect('contour-plus')
     const controller = new AbortController()
     const wildcard = {
@@ -121,15 +122,15 @@ describe.each(worldKinds)(`wildcard on $name, ${crdsInUse}`, ({ isMissing, start
   }
 
   const read = async (name: string): Promise<DNSEndpoint | undefined> =>
-    await world.client.find(DNSEndpoint, `manager/${name}-wildcard`)
+    world.client.find(DNSEndpoint, `manager/${name}-wildcard`)
   const lines = (object: DNSEndpoint): string =>
     object.spec.endpoints
       .map((item) => `${item.dnsName} ${item.recordTTL} ${item.recordType} ${item.targets.join(',')}`)
       .join('; ')
   async function expectLines(name: string, expected: string): Promise<DNSEndpoint> {
-    return await eventually(
+    return eventually(
       `wildcard of ${name}`,
-      async () => await read(name),
+      async () => read(name),
       (object) => lines(object) === expected,
     )
   }
@@ -245,9 +246,9 @@ describe.each(worldKinds)(`wildcard on $name, ${crdsInUse}`, ({ isMissing, start
       expect((await read('iad1'))?.metadata.resourceVersion).toBe(other.metadata.resourceVersion)
       await world.client.delete(Secret, 'manager/iad1')
       // Garbage collection is the server's; a real kube-apiserver alone has no collector, so only the reference is checked there.
-      if (world.server !== undefined)
-        await eventually('the wildcard to go', async () => ((await read('iad1')) === undefined ? true : undefined))
-      else expect(other.metadata.ownerReferences).toMatchObject([{ kind: 'Secret', name: 'iad1' }])
+      expect(other.metadata.ownerReferences).toMatchObject([{ kind: 'Secret', name: 'iad1' }])
+      if (world.server === undefined) return
+      await eventually('the wildcard to go', async () => ((await read('iad1')) === undefined ? true : undefined))
     },
   )
 
@@ -281,7 +282,7 @@ describe.each(worldKinds)(`wildcard on $name, ${crdsInUse}`, ({ isMissing, start
 
   it.skipIf(isMissing)('the local cluster has a wildcard by name, and the apex when asked', async () => {
     await addNode(world.client, 'local-node', { external: ['203.0.113.7'] })
-    cleanups.push(async () => await world.client.delete(Node, 'local-node'))
+    cleanups.push(async () => world.client.delete(Node, 'local-node'))
     run({ localCluster: 'hub', apex: true })
     await expectLines('hub', '*.hub.clusters.example.com 60 A 203.0.113.7; hub.clusters.example.com 60 A 203.0.113.7')
   })

@@ -75,6 +75,6 @@ export function describeFailure({ scenario, seed, plans, problems, history }: Fa
   ].join('\n')
 }
 
-export function nameOf(plans: readonly Plan[]): string {
+function nameOf(plans: readonly Plan[]): string {
   return plans.length === 0 ? 'none' : plans.map(planName).join('+')
 }

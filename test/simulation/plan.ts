@@ -4,8 +4,8 @@
  * Indices count what the run without faults did: requests that write, watch events delivered to the controller, lists
  * it made, writes that reached the store.
  */
-export const crashPoints = ['before', 'unanswered', 'after'] as const
-export type CrashPoint = (typeof crashPoints)[number]
+const crashPoints = ['before', 'unanswered', 'after'] as const
+type CrashPoint = (typeof crashPoints)[number]
 
 export type Plan =
   | { readonly kind: 'none' }

@@ -16,7 +16,7 @@ import type { Scenario, World, Write } from './scenario.ts'
 import { seededRandom } from './seeded-random.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
-export interface Violation {
+interface Violation {
   readonly invariant: string
   readonly write: number
   readonly message: string

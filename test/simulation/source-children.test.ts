@@ -1,6 +1,5 @@
 /** The simulation kit, proved: one right controller passes everything, three wrong ones are caught. */
 import type { InProcessFetch } from '@seamark/apiserver'
-import type { Obj } from '@seamark/kube/object'
 import { describe, expect, it } from 'vitest'
 import { describeFailure, explore } from './explore.ts'
 import { expectConvergence } from './expect-convergence.ts'
@@ -23,7 +22,7 @@ const put = async (fetch: InProcessFetch, name: string, data: Record<string, str
   expect(response.ok).toBe(true)
 }
 
-const dataOf = (object: Obj | undefined) => (object as ConfigMap | undefined)?.data ?? {}
+const dataOf = (object: ConfigMap | undefined) => object?.data ?? {}
 
 const neverUnexplained: Invariant = {
   name: 'a child goes only when its source stopped wanting it',

@@ -50,7 +50,10 @@ export function addContourPlusFlags(command: Command): void {
     const text = `${help}${suffix} [${environmentName(name)}]`
     if (shape === 'switch') command.addOption(command.createOption(`--${name} [bool]`, text).preset('true'))
     else if (shape === 'list')
-      command.option(`--${name} <list>`, text, (value: string, before: string[] = []) => [...before, value])
+      command.option(`--${name} <list>`, text, (value: string, before: string[] | undefined) => [
+        ...(before ?? []),
+        value,
+      ])
     else command.option(`--${name} <${shape}>`, text)
   }
   for (const [name, text] of Object.entries(BEYOND)) command.option(`--${name}`, text)

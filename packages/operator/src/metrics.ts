@@ -64,7 +64,7 @@ export function createProductMetrics(registry: Registry): ProductMetrics {
       }
     },
     held(count) {
-      new Gauge({
+      const gauge = new Gauge({
         name: 'seamark_publish_held',
         help: 'Objects that the guard against mass changes holds back',
         registers,
@@ -72,6 +72,7 @@ export function createProductMetrics(registry: Registry): ProductMetrics {
           this.set(count())
         },
       })
+      gauge.set(0)
     },
     shadowed: (isDifferent) => compared.inc({ result: isDifferent ? 'different' : 'same' }),
     wildcardTargets(cluster, count) {

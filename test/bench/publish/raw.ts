@@ -26,7 +26,7 @@ const session: ClientHttp2Session = connect(config.clusters[0]?.cluster.server ?
 })
 
 async function send(method: string, path: string, body?: string): Promise<string> {
-  return await new Promise((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     const type = method === 'PATCH' ? 'application/apply-patch+yaml' : 'application/json'
     const stream = session.request({
       ':method': method,
@@ -72,23 +72,21 @@ async function listAll(path: string): Promise<number> {
 
 const TASKS: Record<string, () => Promise<unknown>> = {
   proxies: async () =>
-    await inFlight(
-      count,
-      async (index) =>
-        await send('POST', `/apis/projectcontour.io/v1/namespaces/${NAMESPACE}/httpproxies`, proxyBody(index)),
+    inFlight(count, async (index) =>
+      send('POST', `/apis/projectcontour.io/v1/namespaces/${NAMESPACE}/httpproxies`, proxyBody(index)),
     ),
   children: async () => {
     // As a controller does it: both objects of one source together.
     await inFlight(count * 2, async (position) => {
       const index = position >> 1
       const { path, body } = position % 2 === 0 ? dnsWrite(index, ADDRESS) : certificateWrite(index)
-      return await send('PATCH', path, body)
+      return send('PATCH', path, body)
     })
   },
   move: async () =>
-    await inFlight(count, async (index) => {
+    inFlight(count, async (index) => {
       const { path, body } = dnsWrite(index, MOVED_ADDRESS)
-      return await send('PATCH', path, body)
+      return send('PATCH', path, body)
     }),
   list: async () => {
     for (const path of [

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { startEmbeddedServer } from '../../integration/embedded-server.ts'
 
-const { kubeconfig, stop } = await startEmbeddedServer()
-writeFileSync(process.argv[2] ?? '', kubeconfig, { mode: 0o600 })
+const server = await startEmbeddedServer()
+writeFileSync(process.argv[2] ?? '', server.kubeconfig, { mode: 0o600 })
 process.stdout.write('ready\n')
-process.on('SIGTERM', () => void stop().then(() => process.exit(0)))
+process.on('SIGTERM', () => void server.stop().then(() => process.exit(0)))

@@ -56,8 +56,8 @@ function run(program: string, args: readonly string[], folder: string): { child:
   if (file === undefined) throw new Error(`${program} is not installed`)
   const child = spawn(file, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
   let text = ''
-  child.stdout!.on('data', (chunk) => (text += String(chunk)))
-  child.stderr!.on('data', (chunk) => (text += String(chunk)))
+  child.stdout.on('data', (chunk) => (text += String(chunk)))
+  child.stderr.on('data', (chunk) => (text += String(chunk)))
   return { child, log: () => text }
 }
 

@@ -7,7 +7,7 @@ export interface Subject extends Omit<ConformanceSubject, 'signal'> {
 }
 
 export function describeProvider(name: string, isAvailable: boolean, start: () => Promise<Subject>): void {
-  describe.skipIf(!isAvailable)(name, () => {
+  describe.skipIf(!isAvailable)(`provider conformance: ${name}`, () => {
     let subject: Subject
     beforeAll(async () => {
       subject = await start()

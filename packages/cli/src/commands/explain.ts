@@ -27,7 +27,7 @@ export function build(io: Io): Command {
     const { server } = flags
     try {
       const answer =
-        server === undefined ? undefined : async (name: string, signal: AbortSignal) => await ask(server, name, signal)
+        server === undefined ? undefined : async (name: string, signal: AbortSignal) => ask(server, name, signal)
       const facts = await gatherFacts(
         host,
         { cluster, options: publishOptions(config.publish), ...(answer !== undefined && { answer }) },
@@ -50,7 +50,7 @@ async function ask(server: string, name: string, signal: AbortSignal): Promise<A
   const client = createDnsClient()
   try {
     const replies = await Promise.all(
-      ['A', 'AAAA'].map(async (type) => await client.query({ server: at, name, type, signal })),
+      ['A', 'AAAA'].map(async (type) => client.query({ server: at, name, type, signal })),
     )
     const sets = replies.flatMap((reply) => groupRecords(reply.message.answers))
     const targets = sets

@@ -2,6 +2,7 @@
  * `seamark playground` (`npm start`): a cluster, a zone and the manager on this machine, three acts, then whatever the reader
  * changes, live. Nothing leaves the machine; Ctrl-C removes everything.
  */
+import { messageOf } from '@seamark/kube'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
 import { follow, type Narrator, NoAnswer, playFirstAct, playSecondAct, tellThirdAct } from '../playground/acts.ts'
@@ -15,7 +16,7 @@ export function build(io: Io): Command {
   return new Command()
     .description('a cluster, a DNS zone and the manager on this machine, with only Node')
     .option('--once', 'play the three acts and exit: 0, or 4 when no answer came within 30 s')
-    .action(async (flags: Flags) => await play(io, flags.once === true))
+    .action(async (flags: Flags) => play(io, flags.once === true))
 }
 
 async function play(io: Io, isOnce: boolean): Promise<void> {
@@ -37,15 +38,15 @@ async function play(io: Io, isOnce: boolean): Promise<void> {
     await playFirstAct(stage, narrator)
     await playSecondAct(stage, narrator)
     tellThirdAct(stage, narrator)
-    if (isOnce) return
-    narrator.heading('Following every change; Ctrl-C ends it')
-    await follow(stage, narrator, AbortSignal.any([io.signal, stopped.signal]))
+    if (!isOnce) {
+      narrator.heading('Following every change; Ctrl-C ends it')
+      await follow(stage, narrator, AbortSignal.any([io.signal, stopped.signal]))
+    }
   } catch (error) {
     if (error instanceof NoAnswer) throw new CommandError(error.message, EXIT.timeout, { cause: error })
     throw error
   } finally {
     await stage.stop()
-    if (failure !== undefined)
-      throw new CommandError(`the manager ended: ${failure instanceof Error ? failure.message : String(failure)}`)
   }
+  if (failure !== undefined) throw new CommandError(`the manager ended: ${messageOf(failure)}`)
 }

@@ -57,14 +57,14 @@ async function loseAddress(stage: Stage, narrator: Narrator): Promise<void> {
   await setAddress(stage.client, [])
   const proxy = await until(
     'the condition',
-    async () => await stage.client.find(HTTPProxy, 'shop/shop'),
+    async () => stage.client.find(HTTPProxy, 'shop/shop'),
     (object) => conditionOf(object) === 'NoLoadBalancerAddress',
   )
   narrator.say(`the load balancer's address was blanked: held, ${conditionOf(proxy)}; ${await answerNow(stage, HOST)}`)
   await setAddress(stage.client, [{ ip: LB_ADDRESS }])
   await until(
     'recovery',
-    async () => await stage.client.find(HTTPProxy, 'shop/shop'),
+    async () => stage.client.find(HTTPProxy, 'shop/shop'),
     (object) => conditionOf(object) === 'Published',
   )
 }
@@ -169,7 +169,7 @@ function recordsOf(stage: Stage): Map<string, string> {
 
 async function applyExample(stage: Stage, file: string): Promise<string[]> {
   const [packed = '', checkout = ''] = EXAMPLES
-  return await stage.applyExample(join(packed, file)).catch(async () => await stage.applyExample(join(checkout, file)))
+  return stage.applyExample(join(packed, file)).catch(async () => stage.applyExample(join(checkout, file)))
 }
 
 async function setAddress(client: Client, ingress: { ip: string }[]): Promise<void> {

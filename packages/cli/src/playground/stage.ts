@@ -103,8 +103,8 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
     apiUrl: front.url,
     kubeconfigPath,
     refusals,
-    applyExample: async (path) => await applyFile(user.client, path),
-    ask: async (name) => await askFor(resolver, dnsAddress, name),
+    applyExample: async (path) => applyFile(user.client, path),
+    ask: async (name) => askFor(resolver, dnsAddress, name),
     async stop() {
       await running.stop()
       await resolver.close()
@@ -124,8 +124,8 @@ async function startDns(): Promise<DnsServer> {
     recordSet(`ns.${origin}`, 'A', 60, ['127.0.0.1']),
   ])
   const listen = async (port: number): Promise<DnsServer> =>
-    await createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port }] })
-  return await listen(DNS_PORT).catch(async () => await listen(0))
+    createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port }] })
+  return listen(DNS_PORT).catch(async () => listen(0))
 }
 
 /** What a cluster has before anybody publishes anything: kinds, nodes, namespaces. */
@@ -181,7 +181,7 @@ function listenForRefusals(refusals: Stage['refusals']): Logger {
   return createLogger({ level: 'info', destination })
 }
 
-const KINDS: readonly Kind[] = [Namespace as Kind, Service as Kind, HTTPProxy as Kind]
+const KINDS: readonly Kind[] = [Namespace, Service, HTTPProxy]
 
 async function applyFile(client: Client, path: string): Promise<string[]> {
   const text = await readFile(path, 'utf8').catch((error: Error) => error)

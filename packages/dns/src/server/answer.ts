@@ -9,16 +9,18 @@
  */
 import { addressOctets } from '../address.ts'
 import { CLASS, OPCODE, RCODE, TYPE } from '../codes.ts'
-import { decodeSubnet, EXTENDED_ERROR, OPTION, SAFE_UDP_SIZE } from '../edns.ts'
+import { decodeSubnet, EXTENDED_ERROR, SAFE_UDP_SIZE } from '../edns.ts'
 import { DnsError } from '../error.ts'
 import { MAX_MESSAGE } from '../message.ts'
 import { wildcardHash } from '../name-hash.ts'
-import { hasCompressedName, writeRdata } from '../rdata/grammar.ts'
+import { hasCompressedName } from '../rdata/grammar.ts'
 import { WireWriter } from '../wire.ts'
-import { NODE_FLAG, RECORD_HEAD, SET_HEAD, type Shard, u16, u32 } from '../zone-shard.ts'
+import { NODE_FLAG, SET_HEAD, type Shard, u16, u32 } from '../zone-shard.ts'
 import type { Zone } from '../zone-table.ts'
 import { type CookieJar, SERVER_COOKIE } from './cookie.ts'
-import { type AnswerSet, type QuerySource, resolve, type Resolution } from './resolve.ts'
+import { type AnswerSet, negativeSoa, writeSet } from './answer-set.ts'
+import { type QuerySource, resolve, type Resolution } from './resolve.ts'
+import { AUTHORITATIVE, OPT_LENGTH, Response, TRUNCATED } from './response.ts'
 import { Request, SILENT } from './request.ts'
 import type { ZoneIndex } from './zone-index.ts'
 
@@ -52,8 +54,8 @@ export interface Peer {
   readonly transport: 'udp' | 'tcp'
 }
 
-const OPT_LENGTH = 11
-const COOKIE_OPTION = 4 + 8 + SERVER_COOKIE
+/** More than any path carries unfragmented; udp.ts keeps this much room. */
+export const MAX_UDP_SIZE = 4096
 /** Types that are no data and are asked for by nobody who means well: they have no records by definition. */
 const isMeta = (type: number): boolean => type === TYPE.OPT || type === TYPE.TSIG || type === TYPE.TKEY
 
@@ -72,22 +74,18 @@ export class Answerer {
   readonly #maxUdpSize: number
   readonly #special: AnswerOptions['special']
   readonly #onFailure: (error: unknown) => void
+  readonly #response: Response
   readonly #writer = new WireWriter(MAX_MESSAGE)
   readonly #wild = new Uint8Array(256)
-  #out: Buffer = Buffer.alloc(0)
-  #start = 0
-  #at = 0
-  #limit = 0
   #rotor = 0
-  #serverCookie: Uint8Array | undefined
-  #extendedError = -1
 
   constructor(options: AnswerOptions) {
     this.#zones = options.zones
     this.#counters = options.counters
     this.#cookies = options.cookies
     this.#now = options.now
-    this.#maxUdpSize = options.maxUdpSize ?? SAFE_UDP_SIZE
+    this.#maxUdpSize = Math.min(options.maxUdpSize ?? SAFE_UDP_SIZE, MAX_UDP_SIZE)
+    this.#response = new Response(this.request, this.#maxUdpSize)
     this.#special = options.special
     this.#onFailure = options.onFailure ?? (() => {})
   }
@@ -100,11 +98,7 @@ export class Answerer {
     const { request } = this
     const counters = this.#counters
     counters.queries++
-    this.#out = out
-    this.#start = start
-    this.#at = start
-    this.#serverCookie = undefined
-    this.#extendedError = -1
+    this.#response.begin(out, start)
     this.hasValidCookie = false
     const status = request.parse(query, length)
     if (status === SILENT) {
@@ -112,7 +106,7 @@ export class Answerer {
       return 0
     }
     this.kind = status
-    this.#limit = start + (peer.transport === 'tcp' ? MAX_MESSAGE : Math.min(request.size, this.#maxUdpSize))
+    this.#response.limit = start + (peer.transport === 'tcp' ? MAX_MESSAGE : Math.min(request.size, this.#maxUdpSize))
     if (request.cookieLength > 0) this.#checkCookie(peer)
     // An opcode we do not know has a layout we do not know: its sections are not looked at (RFC 8906 §8.1.5).
     if (request.opcode !== OPCODE.QUERY && request.opcode !== OPCODE.UPDATE && request.opcode !== OPCODE.NOTIFY)
@@ -125,15 +119,11 @@ export class Answerer {
   /** A truncated answer without data to the question that `answer` saw last, or to an unseen one. */
   truncated(query: Uint8Array, length: number, peer: Peer, out: Buffer, start: number): number {
     const { request } = this
-    this.#out = out
-    this.#start = this.#at = start
-    this.#serverCookie = undefined
-    this.#extendedError = -1
+    this.#response.begin(out, start)
     if (request.parse(query, length) !== RCODE.NOERROR || request.opcode !== OPCODE.QUERY) return 0
-    this.#limit = start + 512
+    this.#response.limit = start + 512
     if (request.cookieLength > 0) this.#checkCookie(peer)
-    this.#counters.truncated++
-    return this.#finish(RCODE.NOERROR, 0x02, 0, 0, 0)
+    return this.#finish(RCODE.NOERROR, TRUNCATED, 0, 0, 0)
   }
 
   /** Does the question carry a valid cookie? For a source that is over its limit; cheap when there is none. */
@@ -150,20 +140,26 @@ export class Answerer {
     const address = addressOctets(peer.address)
     const now = this.#now()
     this.hasValidCookie = this.#cookies.isValid(cookie, address, now)
-    this.#serverCookie = this.#cookies.serverCookie(cookie, this.hasValidCookie, address, now)
+    this.#response.serverCookie = this.#cookies.serverCookie(cookie, this.hasValidCookie, address, now)
   }
 
   #specialAnswer(peer: Peer): number {
     const answer = this.#special(this.request, peer)
     if (answer === undefined) return 0
     this.#counters.answers[answer[3]! & 15]!++
-    this.#out.set(answer, this.#start)
+    this.#response.out.set(answer, this.#response.start)
     return answer.length
   }
 
   #refuse(rcode: number): number {
     this.kind = rcode
     return this.#finish(rcode, 0, 0, 0, 0)
+  }
+
+  #finish(rcode: number, bits: number, answers: number, authorities: number, additionals: number): number {
+    this.#counters.answers[rcode]!++
+    if ((bits & TRUNCATED) !== 0) this.#counters.truncated++
+    return this.#response.finish(rcode, bits, answers, authorities, additionals)
   }
 
   #query(peer: Peer): number {
@@ -176,7 +172,7 @@ export class Answerer {
     const { name, nameLength, scan } = request
     let zone = this.#zones.find(name, nameLength, scan)
     if (zone === undefined) {
-      this.#extendedError = EXTENDED_ERROR.NOT_AUTHORITATIVE
+      this.#response.extendedError = EXTENDED_ERROR.NOT_AUTHORITATIVE
       return this.#refuse(RCODE.REFUSED)
     }
     // Transfers come signed and by TCP (transfer.ts); everybody else is refused.
@@ -244,43 +240,20 @@ export class Answerer {
     return this.#negative(zone, RCODE.NXDOMAIN)
   }
 
-  /** Header and question; the counts are filled in by `#finish`. */
-  #head(): void {
-    const { bytes, questionEnd } = this.request
-    const out = this.#out
-    let at = this.#start + 12
-    for (let i = 12; i < questionEnd; i++) out[at++] = bytes[i]!
-    this.#at = at
-  }
-
   #copySet(shard: Shard, set: number): number {
     const { data } = shard
     const records = u16(data, set + 2)
     const length = u32(data, set + 8)
     shard.count(set)
-    this.#head()
-    if (this.#at + length + this.#optLength() > this.#limit) {
-      this.#counters.truncated++
-      return this.#finish(RCODE.NOERROR, 0x06, 0, 0, 0)
-    }
+    const response = this.#response
+    response.question()
+    if (!response.hasRoom(length)) return this.#finish(RCODE.NOERROR, AUTHORITATIVE | TRUNCATED, 0, 0, 0)
     const from = set + SET_HEAD
     // Records of equal length go round by one from answer to answer, so that no address is always first.
     const turn = records > 1 ? (this.#rotor++ % records) * u16(data, set + 6) : 0
-    this.#copy(data, from + turn, from + length)
-    if (turn > 0) this.#copy(data, from, from + turn)
-    return this.#finish(RCODE.NOERROR, 0x04, records, 0, 0)
-  }
-
-  #copy(data: Uint8Array, from: number, to: number): void {
-    const out = this.#out
-    if (to - from > 128) {
-      out.set(data.subarray(from, to), this.#at)
-      this.#at += to - from
-      return
-    }
-    let at = this.#at
-    while (from < to) out[at++] = data[from++]!
-    this.#at = at
+    response.copy(data, from + turn, from + length)
+    if (turn > 0) response.copy(data, from, from + turn)
+    return this.#finish(RCODE.NOERROR, AUTHORITATIVE, records, 0, 0)
   }
 
   #negative(zone: Zone, rcode: number): number {
@@ -288,93 +261,22 @@ export class Answerer {
     const apex = 12 + this.request.nameLength - zone.originWire.length
     // The SOA's names point into the question: only where that is in the case of the zone.
     if (!this.#isLowerFrom(apex)) return 0
-    this.#head()
-    const start = this.#at
-    if (start + negative.length + this.#optLength() > this.#limit) {
-      this.#counters.truncated++
-      return this.#finish(rcode, 0x06, 0, 0, 0)
-    }
-    this.#copy(negative, 0, negative.length)
+    const response = this.#response
+    response.question()
+    if (!response.hasRoom(negative.length)) return this.#finish(rcode, AUTHORITATIVE | TRUNCATED, 0, 0, 0)
+    const start = response.at
+    response.copy(negative, 0, negative.length)
     for (const pointer of pointers) {
-      this.#out[start + pointer] = 0xc0 | (apex >> 8)
-      this.#out[start + pointer + 1] = apex
+      response.out[start + pointer] = 0xc0 | (apex >> 8)
+      response.out[start + pointer + 1] = apex
     }
-    return this.#finish(rcode, 0x04, 0, 1, 0)
+    return this.#finish(rcode, AUTHORITATIVE, 0, 1, 0)
   }
 
   #isLowerFrom(at: number): boolean {
     const { bytes, name, nameLength } = this.request
     for (; at < 12 + nameLength; at++) if (bytes[at] !== name[at - 12]) return false
     return true
-  }
-
-  #optLength(): number {
-    if (!this.request.hasEdns) return 0
-    return OPT_LENGTH + (this.#serverCookie === undefined ? 0 : COOKIE_OPTION) + (this.#extendedError === -1 ? 0 : 6)
-  }
-
-  /** Appends OPT, fills in the header. `bits` are AA (4) and TC (2) of the third octet. */
-  #finish(rcode: number, bits: number, answers: number, authorities: number, additionals: number): number {
-    const { request } = this
-    const { bytes } = request
-    const out = this.#out
-    const start = this.#start
-    if (this.#at === start) this.#head()
-    this.#counters.answers[rcode]!++
-    if (request.hasEdns) this.#opt(rcode)
-    out[start] = bytes[0]!
-    out[start + 1] = bytes[1]!
-    // QR, the opcode and RD as asked (RFC 8906 §8.1.1 wants no unassigned bit back); RA stays clear: no recursion.
-    out[start + 2] = 0x80 | (bytes[2]! & 0x79) | bits
-    out[start + 3] = rcode & 15
-    out[start + 4] = 0
-    out[start + 5] = request.questionEnd > 0 ? 1 : 0
-    out[start + 6] = answers >> 8
-    out[start + 7] = answers
-    out[start + 8] = authorities >> 8
-    out[start + 9] = authorities
-    const extra = additionals + (request.hasEdns ? 1 : 0)
-    out[start + 10] = extra >> 8
-    out[start + 11] = extra
-    return this.#at - start
-  }
-
-  #opt(rcode: number): void {
-    const { bytes, cookieAt, isDo } = this.request
-    const out = this.#out
-    let at = this.#at
-    out[at] = 0
-    out[at + 1] = 0
-    out[at + 2] = TYPE.OPT
-    out[at + 3] = this.#maxUdpSize >> 8
-    out[at + 4] = this.#maxUdpSize
-    out[at + 5] = rcode >> 4
-    out[at + 6] = 0
-    out[at + 7] = isDo ? 0x80 : 0
-    out[at + 8] = 0
-    const length = this.#optLength() - OPT_LENGTH
-    out[at + 9] = length >> 8
-    out[at + 10] = length
-    at += OPT_LENGTH
-    if (this.#serverCookie !== undefined) {
-      out[at] = 0
-      out[at + 1] = OPTION.COOKIE
-      out[at + 2] = 0
-      out[at + 3] = 8 + SERVER_COOKIE
-      for (let i = 0; i < 8; i++) out[at + 4 + i] = bytes[cookieAt + i]!
-      out.set(this.#serverCookie, at + 12)
-      at += COOKIE_OPTION
-    }
-    if (this.#extendedError !== -1) {
-      out[at] = 0
-      out[at + 1] = OPTION.EXTENDED_ERROR
-      out[at + 2] = 0
-      out[at + 3] = 2
-      out[at + 4] = 0
-      out[at + 5] = this.#extendedError
-      at += 6
-    }
-    this.#at = at
   }
 
   #slow(zone: Zone, peer: Peer): number {
@@ -404,7 +306,8 @@ export class Answerer {
 
   #encode(zone: Zone, result: Resolution): number {
     const writer = this.#writer
-    const room = this.#limit - this.#start - this.#optLength()
+    const response = this.#response
+    const room = response.limit - response.start - response.optLength()
     writer.reset()
     writer.at = 12
     writer.name(this.request.bytes, 12)
@@ -426,39 +329,9 @@ export class Answerer {
       }
       if (isCut) break
     }
-    if (isCut) this.#counters.truncated++
-    this.#out.set(writer.bytes.subarray(12, writer.at), this.#start + 12)
-    this.#at = this.#start + writer.at
-    return this.#finish(
-      result.rcode,
-      (result.isAuthoritative ? 4 : 0) | (isCut ? 2 : 0),
-      counts[0]!,
-      counts[1]!,
-      counts[2]!,
-    )
-  }
-}
-
-function negativeSoa(zone: Zone): AnswerSet {
-  const { soa, originWire } = zone
-  const set = zone.findPacked(originWire, TYPE.SOA)!
-  const body = set.body.slice()
-  new DataView(body.buffer).setUint32(6, soa.negativeTtl)
-  return { owner: originWire, set: { ...set, body } }
-}
-
-/** Writes the records of a set with names compressed; those of equal length start at the `turn`th. */
-export function writeSet({ owner, set }: AnswerSet, out: WireWriter, turn = 0): void {
-  const { body, type, records, recordLength } = set
-  let at = records > 1 ? (turn % records) * recordLength : 0
-  for (let i = 0; i < records; i++) {
-    const end = at + RECORD_HEAD + ((body[at + 10]! << 8) | body[at + 11]!)
-    out.name(owner)
-    out.put(body, at + 2, at + 10)
-    const length = out.at
-    out.u16(0)
-    writeRdata(type, body, out, at + RECORD_HEAD, end)
-    out.closeLength(length)
-    at = end === body.length ? 0 : end
+    response.out.set(writer.bytes.subarray(12, writer.at), response.start + 12)
+    response.at = response.start + writer.at
+    const bits = (result.isAuthoritative ? AUTHORITATIVE : 0) | (isCut ? TRUNCATED : 0)
+    return this.#finish(result.rcode, bits, counts[0]!, counts[1]!, counts[2]!)
   }
 }

@@ -10,12 +10,7 @@ import type { QueryContext } from '../query-context.ts'
 import { findTarget, rdataFromText } from '../rdata/grammar.ts'
 import { datasOf, NODE_FLAG, packSet, type PackedSet, type Shard, ttlOf } from '../zone-shard.ts'
 import type { Zone } from '../zone-table.ts'
-
-/** A record set in an answer, under the name it is given out for. */
-export interface AnswerSet {
-  readonly owner: Uint8Array
-  readonly set: PackedSet
-}
+import type { AnswerSet } from './answer-set.ts'
 
 export interface Resolution {
   rcode: number

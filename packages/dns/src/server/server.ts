@@ -7,7 +7,9 @@
  */
 import { createDnsClient } from '../client.ts'
 import { OPCODE, RCODE, rcodeName, TYPE, typeName } from '../codes.ts'
+import { SAFE_UDP_SIZE } from '../edns.ts'
 import { DnsError } from '../error.ts'
+import { FLAG } from '../message.ts'
 import { type Fqdn, fqdn, wireToFqdn } from '../name.ts'
 import { signMessage, type TsigKey } from '../tsig.ts'
 import { u16 } from '../zone-shard.ts'
@@ -169,7 +171,13 @@ class Server {
     const key = auth.kind === 'signed' ? auth.key : undefined
     const answer = this.#unsignedAnswer(request, peer, inner, key)
     if (answer === undefined || auth.kind === 'unsigned') return answer
-    return signMessage(answer, auth.key, this.seconds(), { previousMac: auth.record.mac }).bytes
+    const sign = (bytes: Uint8Array) =>
+      signMessage(bytes, auth.key, this.seconds(), { previousMac: auth.record.mac }).bytes
+    const signed = sign(answer)
+    if (peer.transport === 'tcp' || signed.length <= Math.min(request.size, SAFE_UDP_SIZE)) return signed
+    const cut = emptyAnswer(request, RCODE.NOERROR)
+    cut[2]! |= FLAG.TC >> 8
+    return sign(cut)
   }
 
   #unsignedAnswer(request: Request, peer: Peer, inner: Answerer, key: TsigKey | undefined): Uint8Array | undefined {

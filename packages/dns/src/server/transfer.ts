@@ -12,7 +12,7 @@ import { signMessage, type TsigKey } from '../tsig.ts'
 import { WireWriter } from '../wire.ts'
 import type { PackedSet } from '../zone-shard.ts'
 import type { Zone } from '../zone-table.ts'
-import { writeSet } from './answer.ts'
+import { writeSet } from './answer-set.ts'
 
 /** Octets of records after which a message is sent. One set may go beyond; with TSIG it still fits 65 535. */
 const FILL = 16_384

@@ -4,7 +4,7 @@
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
-import type { Answerer, Peer } from './answer.ts'
+import { type Answerer, MAX_UDP_SIZE, type Peer } from './answer.ts'
 import type { RateLimiter } from './ratelimit.ts'
 
 export interface UdpListener {
@@ -24,7 +24,6 @@ export interface UdpOptions {
 }
 
 const SLAB = 65_536
-const MAX_ANSWER = 4096
 /** Asked of the kernel, which grants what its limit allows: room for a burst while JavaScript collects garbage. */
 const BUFFER = 4 << 20
 
@@ -44,7 +43,7 @@ export async function listenUdp(options: UdpOptions): Promise<UdpListener> {
   const peer = { address: '', port: 0, transport: 'udp' as const }
   socket.on('message', (query, source) => {
     if (source.port === 0) return
-    if (at + MAX_ANSWER > SLAB) {
+    if (at + MAX_UDP_SIZE > SLAB) {
       slab = Buffer.allocUnsafeSlow(SLAB)
       at = 0
     }

@@ -63,7 +63,7 @@ async function considerHost(
   const considering = createConsidering(cluster.informers, options)
   const running = cluster.informers.start(AbortSignal.any([signal, stop.signal]))
   try {
-    await Promise.all(watched.map(async (informer) => await informer.synced(signal)))
+    await Promise.all(watched.map(async (informer) => informer.synced(signal)))
     const naming = considering.sources
       .all()
       .filter((source) => source.hosts.some((name) => normalizeHost(name) === host))

@@ -65,7 +65,7 @@ export function awsProvider(options: AwsOptions): Provider {
         HostedZoneId: zone.id,
         MaxItems: PAGE,
         ...start,
-      } as ConstructorParameters<Sdk['ListResourceRecordSetsCommand']>[0])
+      })
       const page = await client.send(command, { abortSignal: signal }).catch((cause: unknown) => {
         throw failureOf(cause, zone.name, false)
       })
@@ -241,7 +241,7 @@ function toObserved(set: ResourceRecordSet): ObservedSet {
   if (set.AliasTarget !== undefined) return { ...plain, values: [set.AliasTarget.DNSName ?? ''], opaque: 'an alias' }
   const policy = ROUTING.find((field) => set[field] !== undefined)
   if (policy === undefined) return plain
-  return { ...plain, opaque: `a routing policy (${policy} ${String(set.SetIdentifier ?? '')})` }
+  return { ...plain, opaque: `a routing policy (${policy} ${set.SetIdentifier ?? ''})` }
 }
 
 /** Codes of services that throttle; Route 53 answers them with HTTP 400. */

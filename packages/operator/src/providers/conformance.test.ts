@@ -44,7 +44,7 @@ describe('the kit finds a provider that', () => {
       (good) => {
         const lax = memoryProvider({ zones: [ZONE] })
         return {
-          read: lax.read,
+          read: async (at, names, inner) => lax.read(at, names, inner),
           apply: async (at, batch) => {
             for (const { from, to } of batch) {
               if (to !== undefined) lax.put(at.id, to)

@@ -61,7 +61,7 @@ export async function act(consideration: Consideration, deps: ActDeps): Promise<
   if (plan.steps.some((step) => step.type === 'add-finalizer'))
     await addFinalizer(deps.client as Client, deps.kind, object, FINALIZER)
   const applies = plan.steps.filter((step) => step.type === 'apply')
-  await Promise.all(applies.map(async (step) => await run.apply(step)))
+  await Promise.all(applies.map(async (step) => run.apply(step)))
   const patch = plan.steps.find((step) => step.type === 'set-secret-name')
   if (patch !== undefined && run.errors.length === 0)
     await setSecretName(deps.client, deps.kind, object, patch.secretName)

@@ -37,7 +37,7 @@ export function decideCertificate(
 ): CertificateVerdicts {
   const none = (verdict: Verdict): CertificateVerdicts => ({
     certificate: verdict,
-    tlsDelegation: { ...verdict, findings: [] } as Verdict,
+    tlsDelegation: { ...verdict, findings: [] },
   })
   if (annotation(source.annotations, TLS_ACME) !== 'true') return none(unwanted())
   if (source.isPassthrough)

@@ -87,7 +87,7 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
     builder.watches(Gateway, (_, cache) => cache.list(token).map(keyOf), {
       optional: true,
       ...informerOptions(Gateway, options),
-    } as never)
+    })
   if (options.arbitrateHosts) {
     for (const other of options.sources) {
       const map = (object: Immutable<Obj>): string[] => rivalsOf(considering, other, object, kind)
@@ -103,13 +103,13 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
       shell.metrics.sourceDecided(kind, key, undefined)
       shell.told.forget(`${kind}/${key}`)
     })
-    .reconcile(async (_, context) => await reconcile(kind, token, context, shell))
+    .reconcile(async (_, context) => reconcile(kind, token, context, shell))
 }
 
 async function reconcile(kind: SourceKind, token: Kind, context: Context, shell: PublishShell): Promise<Next> {
   const considered = shell.considering.consider(kind, context.key, shell.clock.monotonic())
   if (considered === undefined) return
-  const { source, object, againAtMs } = considered
+  const { source, againAtMs } = considered
   const isWriting = shell.isWriting()
   const outcome = isWriting
     ? await act(considered, actDeps(token, context, shell))

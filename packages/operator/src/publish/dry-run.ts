@@ -36,7 +36,7 @@ export async function dryRun(cluster: Cluster, options: PublishOptions, signal: 
   const considering = createConsidering(cluster.informers, options)
   const running = cluster.informers.start(both)
   try {
-    await Promise.all(watched.map(async (informer) => await informer.synced(signal)))
+    await Promise.all(watched.map(async (informer) => informer.synced(signal)))
     return report(considering, cluster, options)
   } finally {
     stop.abort()

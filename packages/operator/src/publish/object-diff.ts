@@ -35,7 +35,7 @@ export function diffApply(
   return lines
 }
 
-function withoutIdentity({ apiVersion: _, kind: __, metadata, ...rest }: Immutable<Obj>): unknown {
+function withoutIdentity({ apiVersion: _apiVersion, kind: _kind, metadata, ...rest }: Immutable<Obj>): unknown {
   const { annotations, labels, ownerReferences } = metadata
   return {
     metadata: {

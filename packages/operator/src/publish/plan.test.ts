@@ -1,4 +1,4 @@
-import type { Immutable, Kind } from '@seamark/kube/object'
+import type { Kind } from '@seamark/kube/object'
 import { describe, expect, it } from 'vitest'
 import { Certificate } from '../api/certificate.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
@@ -28,7 +28,7 @@ function plan({ proxy = [], options: changes = {}, objects = [], alive = [], sec
     find: (kind, key) =>
       objects.find(
         (item) => item.kind === kind && `${item.object.metadata.namespace}/${item.object.metadata.name}` === key,
-      )?.object as Immutable<Child>,
+      )?.object,
     owned: objects.filter((item) => item.isOurs !== false).map(({ kind, object }): OwnedChild => ({ kind, object })),
     isAlive: (owner) => alive.includes(owner),
     findSecretHolder: () => secretHolder,

@@ -57,5 +57,5 @@ export function conditionStatus(
     nowMs,
   )
   if (next === current) return undefined
-  return { conditions: next.filter((condition) => condition.type === CONDITION_TYPE) as Condition[] }
+  return { conditions: next.filter((condition) => condition.type === CONDITION_TYPE) }
 }

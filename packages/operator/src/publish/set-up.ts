@@ -69,11 +69,9 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
   }
   addPublishControllers(manager, shell)
   if (guard !== undefined) {
-    manager.add(
-      'publish-baseline',
-      async (signal, client) => await keepBaseline(client, guard, baseline, setUp, signal),
-      { leader: true },
-    )
+    manager.add('publish-baseline', async (signal, client) => keepBaseline(client, guard, baseline, setUp, signal), {
+      leader: true,
+    })
   }
 }
 
@@ -113,7 +111,7 @@ function addCertificateQueue(
     },
   })
   const run = async (signal: AbortSignal, client: Client): Promise<void> => {
-    send = client.apply
+    send = async (kind, intent, options) => client.apply(kind, intent, options)
     await queue.run(signal)
   }
   manager.add('certificate-apply', run, { leader: true })

@@ -49,7 +49,7 @@ export async function shadow(
   const watched = watchForPublish(cluster.informers, options)
   const considering = createConsidering(cluster.informers, options)
   const running = cluster.informers.start(signal)
-  await Promise.all(watched.map(async (informer) => await informer.synced(signal))).catch((error: unknown) => {
+  await Promise.all(watched.map(async (informer) => informer.synced(signal))).catch((error: unknown) => {
     if (!signal.aborted) throw error
   })
   const comparing = new Comparing(cluster, considering, options, deps)
@@ -176,7 +176,7 @@ function isHeld(decision: Decision, kind: Kind): boolean {
 }
 
 function isSameContent(a: Immutable<Obj>, b: Immutable<Obj>): boolean {
-  const content = ({ metadata: { resourceVersion: _, ...metadata }, ...rest }: Immutable<Obj>): string =>
+  const content = ({ metadata: { resourceVersion: _version, ...metadata }, ...rest }: Immutable<Obj>): string =>
     JSON.stringify({ metadata, ...rest })
   return content(a) === content(b)
 }

@@ -23,7 +23,7 @@ export function informerOptions(kind: Kind, options: PublishOptions): InformerOp
   const isChild = [DNSEndpoint, Certificate, TLSCertificateDelegation].some((child) => isSameKind(child, kind))
   if (isChild) return { projection: trimStatus, keepManagedFieldsOf }
   if (isSameKind(kind, HTTPProxy) || isSameKind(kind, IngressRoute))
-    return { projection: trimProxy as never, keepManagedFieldsOf }
+    return { projection: trimProxy, keepManagedFieldsOf }
   return options.sources.some((source) => sourceKindToken(source).plural === kind.plural) ? { keepManagedFieldsOf } : {}
 }
 
@@ -33,8 +33,7 @@ export function watchForPublish(informers: Pick<Informers, 'informer'>, options:
   const watched = new Set(
     [...kinds, ...childKinds(options)].map((kind) => informers.informer(kind, informerOptions(kind, options))),
   )
-  if (options.sources.includes('HTTPRoute'))
-    watched.add(informers.informer(Namespace, { projection: 'metadata' }) as unknown as Informer<Obj>)
+  if (options.sources.includes('HTTPRoute')) watched.add(informers.informer(Namespace, { projection: 'metadata' }))
   return [...watched, ...(watchServices(informers, options) as unknown as Informer<Obj>[])]
 }
 

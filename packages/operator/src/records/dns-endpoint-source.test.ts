@@ -12,7 +12,7 @@ const metadata = {
   creationTimestamp: '2030-01-01T00:00:00Z',
 }
 const wishes = (endpoint: Record<string, unknown>, annotations: Record<string, string> = {}) =>
-  wishesOf([{ metadata: { ...metadata, annotations }, spec: { endpoints: [endpoint] } } as never], 300)
+  wishesOf([{ metadata: { ...metadata, annotations }, spec: { endpoints: [endpoint] } }], 300)
 
 describe('a DNSEndpoint', () => {
   it('becomes a wish with its source, revision and age', () => {

@@ -31,7 +31,7 @@ const MAX_TTL = 2 ** 31 - 1
 
 export type Invalid = { readonly invalid: string }
 
-export function isInvalid<T>(value: T | Invalid): value is Invalid {
+export function isInvalid(value: unknown): value is Invalid {
   return typeof value === 'object' && value !== null && 'invalid' in value
 }
 

@@ -253,7 +253,7 @@ class SyncLoop {
 function namesOf(object: Endpoint | undefined): Set<string> {
   const names = new Set<string>()
   for (const endpoint of object?.spec?.endpoints ?? []) {
-    const name = canonicalName(String(endpoint?.dnsName ?? ''))
+    const name = canonicalName(typeof endpoint.dnsName === 'string' ? endpoint.dnsName : '')
     if (!isInvalid(name)) names.add(name)
   }
   return names

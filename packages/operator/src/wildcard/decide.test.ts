@@ -137,15 +137,13 @@ describe('targets of a wildcard', () => {
           ]
           const decision = decide(nodes, { published: targets, lostSince, nowMs })
           lostSince = decision.lostSince
-          if (decision.outcome.state === 'publish') {
-            const next = [...decision.outcome.v4, ...decision.outcome.v6]
-            expect(next.length).toBeGreaterThan(0)
-            const again = decide(nodes, { published: next, lostSince, nowMs })
-            expect(again.outcome).toEqual(decision.outcome)
-            targets = next
-          } else {
-            expect(decision.outcome.state).toBe('keep')
-          }
+          expect(decision.outcome.state).not.toBe('delete')
+          if (decision.outcome.state !== 'publish') continue
+          const next = [...decision.outcome.v4, ...decision.outcome.v6]
+          const again = decide(nodes, { published: next, lostSince, nowMs })
+          expect(next).not.toEqual([])
+          expect(again.outcome).toEqual(decision.outcome)
+          targets = next
         }
       }),
     )

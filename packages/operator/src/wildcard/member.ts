@@ -40,7 +40,7 @@ export function joinCluster(kubeconfig: string, { name, onChange, clock, log, ..
   } catch (error) {
     return { ok: false, message: messageOf(error) }
   }
-  return { ok: true, member: watchNodes(cluster, onChange, async () => await cluster.close()) }
+  return { ok: true, member: watchNodes(cluster, onChange, async () => cluster.close()) }
 }
 
 /** `close` releases what belongs to the member alone; the local cluster stays open. */

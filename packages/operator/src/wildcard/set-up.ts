@@ -38,7 +38,7 @@ export function setUpWildcard(manager: Manager, setUp: WildcardSetUp): void {
   const { namespace } = setUp
   informers.informer(Secret, { namespace, labelSelector: CLUSTER_LABEL })
   informers.informer(DNSEndpoint, { namespace, keepManagedFieldsOf: WILDCARD_MANAGER })
-  manager.add('wildcard', async (signal, client) => await new WildcardLoop(manager, setUp, client).run(signal), {
+  manager.add('wildcard', async (signal, client) => new WildcardLoop(manager, setUp, client).run(signal), {
     leader: true,
   })
 }
@@ -99,7 +99,7 @@ class WildcardLoop {
     }
     for (const unsubscribe of unsubscribes) unsubscribe()
     queue.close()
-    await Promise.all([...this.#entries.values()].map(async ({ member }) => await member?.stop()))
+    await Promise.all([...this.#entries.values()].map(async ({ member }) => member?.stop()))
   }
 
   async #work(queue: Queue, key: string, signal: AbortSignal): Promise<void> {

@@ -10,7 +10,7 @@ import { addStamps, type GuardState, withinWindow } from '../guard-state.ts'
 import type { Limits } from '../limits.ts'
 import type { PlanInput } from '../plan.ts'
 import { setKey } from '../record-set.ts'
-import { isReleased, type PlanGuard } from './list.ts'
+import { isReleased, type PlanGuard } from './guard.ts'
 
 const NONE: ReadonlyMap<Candidate, Objection> = new Map()
 

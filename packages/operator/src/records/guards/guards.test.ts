@@ -115,9 +115,11 @@ describe('a source that is not in sight', () => {
   })
 
   it('and confirmed gone loses them at once when the budget allows', () => {
-    expect(plan(losing(20, 3)).changes.map(({ op, reason }) => [op, reason])).toEqual(
-      Array(3).fill(['delete', 'SourceGone']),
-    )
+    expect(plan(losing(20, 3)).changes.map(({ op, reason }) => `${op} ${reason}`)).toEqual([
+      'delete SourceGone',
+      'delete SourceGone',
+      'delete SourceGone',
+    ])
   })
 
   it('hands its name to the next only after it is confirmed gone and a grace period', () => {

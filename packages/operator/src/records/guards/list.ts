@@ -8,15 +8,11 @@
 import type { Candidate, Objection } from '../candidates.ts'
 import type { GuardState } from '../guard-state.ts'
 import type { PlanInput, Refusal } from '../plan.ts'
-import { setKey } from '../record-set.ts'
 import { deleteBudget, quarantine, remember, retargetBreaker, shrinkBreaker } from './breakers.ts'
+import { type Guard, isReleased, type PlanGuard } from './guard.ts'
 import { notObserving, notPaused } from './modes.ts'
 import { cnameAlone, protectedNames, typeAllowed, typeSwitchInOneTransaction } from './names.ts'
 import { confirmedGone, handedOver, lastTarget, ownedByUs, soleCluster } from './owners.ts'
-
-export type Guard = (candidate: Candidate, input: PlanInput) => Objection | undefined
-/** Gets every candidate that nobody objected to yet; returns those it objects to. */
-export type PlanGuard = (left: readonly Candidate[], input: PlanInput) => ReadonlyMap<Candidate, Objection>
 
 const CHANGE_GUARDS: readonly Guard[] = [
   ownedByUs, // not ours, unusable, or without targets: what candidates.ts already knows
@@ -101,10 +97,4 @@ function refusalOf(candidate: Candidate, objection: Objection): Refusal {
     why: objection.why,
     ...(objection.until === undefined ? {} : { until: objection.until }),
   }
-}
-
-/** `seamark.io/release`: the name, its set, or the whole zone was let go by somebody. */
-export function isReleased(candidate: Candidate, input: PlanInput): boolean {
-  const { name } = candidate.change
-  return input.released.has(name) || input.released.has(input.zone) || input.released.has(setKey(candidate.change))
 }

@@ -1,6 +1,6 @@
 /** Guards that hold everything: observe mode and the kill switch. Asked last, so that a plan still shows what it would do. */
 import type { Candidate, Objection } from '../candidates.ts'
-import type { PlanGuard } from './list.ts'
+import type { PlanGuard } from './guard.ts'
 
 export const notObserving: PlanGuard = (left, input) =>
   input.mode === 'observe'

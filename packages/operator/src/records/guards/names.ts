@@ -1,6 +1,6 @@
 /** Guards about names and types: what DNS forbids, and what needs somebody's yes (INV-5, S7). */
 import { isWildcard } from '../record-set.ts'
-import { type Guard, isReleased } from './list.ts'
+import { type Guard, isReleased } from './guard.ts'
 
 export const typeAllowed: Guard = ({ change, isRemoval }, input) => {
   if (isRemoval === true || change.reason === 'Adopted' || input.types.includes(change.type)) return undefined

@@ -2,7 +2,7 @@
 import { setKey } from '../record-set.ts'
 import { ADOPTED } from '../marker.ts'
 import { findOtherCluster } from '../ownership.ts'
-import { type Guard, isReleased, type PlanGuard } from './list.ts'
+import { type Guard, isReleased, type PlanGuard } from './guard.ts'
 
 /** What candidates.ts found: foreign, forged, doubly marked, invalid, without targets. */
 export const ownedByUs: Guard = (candidate) => candidate.objection

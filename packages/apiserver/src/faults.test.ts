@@ -1,0 +1,124 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { type ApiServer, createApiServer } from './index.ts'
+
+const maps = '/api/v1/namespaces/default/configmaps'
+
+interface Seen {
+  readonly type: string
+  readonly object: { metadata: { name: string }; code?: number }
+}
+
+/** Reads `count` events of a watch, or all of them when it ends before. */
+async function readEvents(response: Response, count: number): Promise<string[]> {
+  const seen: string[] = []
+  let rest = ''
+  const decoder = new TextDecoder()
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    const lines = (rest + decoder.decode(chunk)).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      const event = JSON.parse(line) as Seen
+      seen.push(`${event.type} ${event.object.code ?? event.object.metadata.name}`)
+    }
+    if (seen.length >= count) break
+  }
+  return seen
+}
+
+describe('faults', () => {
+  let server: ApiServer
+  const create = async (name: string): Promise<Response> => await server.fetch(maps, { method: 'POST', body: JSON.stringify({ metadata: { name } }) })
+  const watch = async (): Promise<Response> => await server.fetch(`${maps}?watch=1&fieldSelector=metadata.name!=kube-root-ca.crt`)
+  beforeEach(() => (server = createApiServer({ controllers: false })))
+  afterEach(async () => await server.close())
+
+  it('fail answers as told, as often as told', async () => {
+    server.faults.fail({ verb: 'list', resource: 'configmaps' }, { status: 429, retryAfterSeconds: 7, times: 2 })
+    const first = await server.fetch(maps)
+    expect(first.status).toBe(429)
+    expect(first.headers.get('retry-after')).toBe('7')
+    expect(await first.json()).toMatchObject({ kind: 'Status', reason: 'TooManyRequests', code: 429, details: { retryAfterSeconds: 7 } })
+    expect((await server.fetch(maps)).status).toBe(429)
+    expect((await server.fetch(maps)).status).toBe(200)
+  })
+
+  it('fail afterwards does the work and loses the answer', async () => {
+    server.faults.fail({ verb: 'create' }, { afterwards: true, times: 1 })
+    await expect(create('a')).rejects.toThrow('fetch failed')
+    expect((await server.fetch(`${maps}/a`)).status).toBe(200)
+  })
+
+  it('conflict fails an update that was right', async () => {
+    await create('a')
+    server.faults.conflict({ name: 'a' })
+    const put = async (): Promise<number> => (await server.fetch(`${maps}/a`, { method: 'PUT', body: JSON.stringify({ metadata: { name: 'a' }, data: { k: 'v' } }) })).status
+    expect([await put(), await put()]).toEqual([409, 200])
+  })
+
+  it('shorten answers 200 with fewer items', async () => {
+    await create('a')
+    await create('b')
+    const remove = server.faults.shorten({ resource: 'configmaps' }, 1)
+    const count = async (): Promise<number> => ((await (await server.fetch(maps)).json()) as { items: unknown[] }).items.length
+    expect(await count()).toBe(1)
+    remove()
+    expect(await count()).toBe(2)
+  })
+
+  it('freeze holds events until thawed, then delivers them in order', async () => {
+    const response = await watch()
+    const thaw = server.faults.freeze({ resource: 'configmaps' })
+    await create('a')
+    await create('b')
+    const reading = readEvents(response, 2)
+    const first = await Promise.race([reading, new Promise((resolve) => setTimeout(resolve, 50, 'nothing'))])
+    expect(first).toBe('nothing')
+    thaw()
+    expect(await reading).toEqual(['ADDED a', 'ADDED b'])
+  })
+
+  it('drop loses the events it hits, duplicate repeats them', async () => {
+    server.faults.drop({ resource: 'configmaps' }, (event) => event.key === 'default/a')
+    server.faults.duplicate({ resource: 'configmaps' }, (event) => event.key === 'default/b')
+    const response = await watch()
+    await create('a')
+    await create('b')
+    await create('c')
+    expect(await readEvents(response, 3)).toEqual(['ADDED b', 'ADDED b', 'ADDED c'])
+  })
+
+  it('cut ends watches, or breaks them', async () => {
+    const [ended, broken] = [await watch(), await watch()]
+    expect(server.faults.cut({ resource: 'configmaps' })).toBe(2)
+    expect(await readEvents(ended, 1)).toEqual([])
+    expect(await readEvents(broken, 1)).toEqual([])
+    const third = await watch()
+    server.faults.cut({}, 'break')
+    await expect(readEvents(third, 1)).rejects.toThrow('terminated')
+  })
+
+  it('compact makes old versions 410, on watch, on Exact lists and on continue', async () => {
+    await create('a')
+    const page = (await (await server.fetch(`${maps}?limit=1`)).json()) as { metadata: { resourceVersion: string; continue?: string } }
+    await create('b')
+    const paged = (await (await server.fetch(`${maps}?limit=1`)).json()) as { metadata: { continue: string } }
+    await create('c')
+    server.faults.compact()
+    expect(await readEvents(await server.fetch(`${maps}?watch=1&resourceVersion=${page.metadata.resourceVersion}`), 1)).toEqual(['ERROR 410'])
+    const exact = await server.fetch(`${maps}?resourceVersion=${page.metadata.resourceVersion}&resourceVersionMatch=Exact`)
+    expect(exact.status).toBe(410)
+    const next = await server.fetch(`${maps}?limit=1&continue=${paged.metadata.continue}`)
+    const expired = (await next.json()) as { reason: string; metadata: { continue: string } }
+    expect([next.status, expired.reason]).toEqual([410, 'Expired'])
+    expect((await server.fetch(`${maps}?limit=1&continue=${expired.metadata.continue}`)).status).toBe(200)
+  })
+
+  it('logical clusters do not see each other', async () => {
+    server.addCluster('east')
+    const east = `/clusters/east${maps}`
+    expect((await server.fetch(east, { method: 'POST', body: JSON.stringify({ metadata: { name: 'only-east' } }) })).status).toBe(201)
+    expect((await server.fetch(`${maps}/only-east`)).status).toBe(404)
+    expect((await server.fetch(`${east}/only-east`)).status).toBe(200)
+    expect((await server.fetch('/clusters/west/api')).status).toBe(404)
+  })
+})

@@ -1,0 +1,126 @@
+/**
+ * packages/dns against BIND and a bare Node UDP echo, under dnsperf, on a zone of 10 000 names and 80 % A, 10 % AAAA, 5 % no
+ * such name, 3 % wildcard, 2 % another type. Every server is its own process; per CPU-second, because machines are noisy.
+ */
+import { execFile } from 'node:child_process'
+import { rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { needs } from '@seamark/kit'
+import { DnsBench, zoneText } from './dns/servers.ts'
+import { type Figure, shared } from './figure.ts'
+
+const run = promisify(execFile)
+const NAMES = 10_000
+const SECONDS = 2
+
+async function script<T>(file: string, ...args: string[]): Promise<T> {
+  const path = join(import.meta.dirname, 'dns', file)
+  const { stdout } = await run(process.execPath, [
+    '--conditions=source',
+    '--import',
+    'tsx',
+    '--expose-gc',
+    path,
+    ...args,
+  ])
+  return JSON.parse(stdout) as T
+}
+
+const throughput = shared(async () => {
+  const bench = new DnsBench(NAMES)
+  const servers = await Promise.all([bench.ours(), bench.echo(), ...(needs('named') ? [bench.bind()] : [])])
+  try {
+    const [ours, echo, bind] = servers.map((server) => bench.load(server, SECONDS))
+    const rate = Math.floor(ours!.perSecond / 2)
+    const loop = await script<{ sent: number; answered: number; p99: number }>(
+      'open-loop.ts',
+      String(servers[0].port),
+      String(rate),
+      '3',
+      String(NAMES),
+    )
+    if (loop.answered < loop.sent * 0.999)
+      throw new Error(`${loop.sent - loop.answered} of ${loop.sent} questions were not answered`)
+    return {
+      echo: ours!.perCpuSecond / echo!.perCpuSecond,
+      bind: bind === undefined ? Number.NaN : ours!.perCpuSecond / bind.perCpuSecond,
+      p99: loop.p99,
+    }
+  } finally {
+    await Promise.all(servers.map(async (server) => server.close()))
+    bench.close()
+  }
+})
+
+const load = shared(async () => {
+  const file = join(tmpdir(), `seamark-bench-${process.pid}.zone`)
+  writeFileSync(file, zoneText(1_000_000))
+  try {
+    return await script<{ seconds: number; bytes: number }>('load.ts', file)
+  } finally {
+    rmSync(file, { force: true })
+  }
+})
+
+const lacks =
+  (...programs: string[]) =>
+  () =>
+    needs(...programs) ? undefined : `not installed: ${programs.join(', ')}`
+
+export const figures: readonly Figure[] = [
+  {
+    name: 'dns.bind',
+    what: 'answers per CPU-second, 10 000 names',
+    unit: 'ratio',
+    bound: { min: 0.6 },
+    against: 'BIND 9.18, one thread, same run',
+    unavailable: lacks('dnsperf', 'named'),
+    measure: async (n) => (await throughput(n)).bind,
+  },
+  {
+    name: 'dns.echo',
+    what: 'answers per CPU-second, 10 000 names',
+    unit: 'ratio',
+    bound: { min: 0.65 },
+    against: 'bare Node UDP echo, same run',
+    unavailable: lacks('dnsperf'),
+    measure: async (n) => (await throughput(n)).echo,
+  },
+  {
+    name: 'dns.p99',
+    what: 'open loop at half of the maximum, 99th percentile',
+    unit: 'ms',
+    bound: { max: 2 },
+    against: '-',
+    unavailable: lacks('dnsperf'),
+    measure: async (n) => (await throughput(n)).p99,
+  },
+  {
+    name: 'dns.load',
+    what: '1 000 000 names from a zone file',
+    unit: 's',
+    bound: { max: 10 },
+    against: '-',
+    runs: 3,
+    measure: async (n) => (await load(n)).seconds,
+  },
+  {
+    name: 'dns.heap',
+    what: 'heap and external memory per name of 1 000 000',
+    unit: 'bytes',
+    bound: { max: 400 },
+    against: '-',
+    runs: 3,
+    measure: async (n) => (await load(n)).bytes,
+  },
+  {
+    name: 'dns.swap',
+    what: 'one record changed in a served zone of 100 000 names, 95th percentile',
+    unit: 'ms',
+    bound: { max: 2 },
+    against: '-',
+    measure: async () => (await script<{ p95: number }>('swap.ts', '100000')).p95,
+  },
+]
