@@ -39,7 +39,13 @@ export function area(covers: string, cases: Readonly<Record<string, Run>>, more:
   return Object.entries(cases).map(([name, run]) => ({ name, covers, run, ...more }))
 }
 
-export type Row = readonly [method: string, path: (t: CaseContext) => string, options: (t: CaseContext) => Options, status: number, message?: string | RegExp]
+export type Row = readonly [
+  method: string,
+  path: (t: CaseContext) => string,
+  options: (t: CaseContext) => Options,
+  status: number,
+  message?: string | RegExp,
+]
 
 /** Requests whose answer is one line: a status and a message, word for word. */
 export function answers(covers: string, rows: Readonly<Record<string, Row>>, prepare?: Run): Case[] {

@@ -9,4 +9,13 @@ import { read } from './cases/read.ts'
 import { watch } from './cases/watch.ts'
 import { write } from './cases/write.ts'
 
-export const cases: readonly Case[] = [...discovery, ...read, ...watch, ...write, ...patch, ...remove, ...custom, ...builtin]
+export const cases: readonly Case[] = [
+  ...discovery,
+  ...read,
+  ...watch,
+  ...write,
+  ...patch,
+  ...remove,
+  ...custom,
+  ...builtin,
+]

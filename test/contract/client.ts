@@ -86,7 +86,12 @@ export class Client {
     return await this.#transport.send({
       method,
       path: target(path, options.query),
-      headers: { 'user-agent': 'contract/1.0', ...this.#headers, ...(type === undefined || type === '' ? {} : { 'content-type': type }), ...options.headers },
+      headers: {
+        'user-agent': 'contract/1.0',
+        ...this.#headers,
+        ...(type === undefined || type === '' ? {} : { 'content-type': type }),
+        ...options.headers,
+      },
       body,
       signal,
     })
@@ -95,12 +100,23 @@ export class Client {
   async request(method: string, path: string, options: Options = {}): Promise<Reply> {
     const reply = await this.#send(method, path, options, AbortSignal.timeout(20_000))
     const text = await readAll(reply)
-    return { status: reply.status, headers: reply.headers, text, json: parse(text), warnings: reply.headers.get('warning') ?? [] }
+    return {
+      status: reply.status,
+      headers: reply.headers,
+      text,
+      json: parse(text),
+      warnings: reply.headers.get('warning') ?? [],
+    }
   }
 
   async watch(path: string, options: Options = {}): Promise<Watch> {
     const abort = new AbortController()
-    const reply = await this.#send('GET', path, { ...options, query: { watch: 'true', ...options.query } }, abort.signal)
+    const reply = await this.#send(
+      'GET',
+      path,
+      { ...options, query: { watch: 'true', ...options.query } },
+      abort.signal,
+    )
     const events: Event[] = []
     const waiting: (() => void)[] = []
     let isEnded = false

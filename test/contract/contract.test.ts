@@ -51,7 +51,10 @@ const drivers: Driver[] = [
     async start() {
       const plane = await ControlPlane.start()
       const { admin } = plane
-      return { transport: http2(plane.server, { ca: plane.caPem, cert: admin.certPem, key: admin.keyPem }), stop: async () => await plane.stop() }
+      return {
+        transport: http2(plane.server, { ca: plane.caPem, cert: admin.certPem, key: admin.keyPem }),
+        stop: async () => await plane.stop(),
+      }
     },
   },
 ]
@@ -64,7 +67,10 @@ async function prepare(client: Client): Promise<void> {
   expect(created.status, created.text).toBe(201)
   // Discovery of a real server follows the definition a moment later.
   const isServed = async (): Promise<boolean> => {
-    const [list, index] = [await client.request('GET', `/apis/${group}/v1/widgets`), await client.request('GET', '/openapi/v3')]
+    const [list, index] = [
+      await client.request('GET', `/apis/${group}/v1/widgets`),
+      await client.request('GET', '/openapi/v3'),
+    ]
     return list.status === 200 && index.text.includes(group)
   }
   while (!(await isServed())) await new Promise((resolve) => setTimeout(resolve, 50))
@@ -75,7 +81,11 @@ function contextOf(transport: Transport, index: number, isReal: boolean): CaseCo
   const client = new Client(transport)
   return {
     client,
-    as: (user, ...groups) => new Client(transport, { 'impersonate-user': user, ...(groups.length === 0 ? {} : { 'impersonate-group': groups[0] as string }) }),
+    as: (user, ...groups) =>
+      new Client(transport, {
+        'impersonate-user': user,
+        ...(groups.length === 0 ? {} : { 'impersonate-group': groups[0] as string }),
+      }),
     ns,
     group,
     isReal,
@@ -83,7 +93,13 @@ function contextOf(transport: Transport, index: number, isReal: boolean): CaseCo
     widgets: `/apis/${group}/v1/namespaces/${ns}/widgets`,
     services: `/api/v1/namespaces/${ns}/services`,
     deployments: `/apis/apps/v1/namespaces/${ns}/deployments`,
-    widget: (name, fields = {}) => ({ apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name }, spec: { size: 1 }, ...fields }),
+    widget: (name, fields = {}) => ({
+      apiVersion: `${group}/v1`,
+      kind: 'Widget',
+      metadata: { name },
+      spec: { size: 1 },
+      ...fields,
+    }),
     map: (name, fields = {}) => ({ metadata: { name }, ...fields }),
   }
 }

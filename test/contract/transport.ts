@@ -25,13 +25,22 @@ export interface Transport {
   close(): Promise<void>
 }
 
-function fromFetch(fetchLike: (path: string, init: RequestInit) => Promise<Response>, close: () => Promise<void>): Transport {
+function fromFetch(
+  fetchLike: (path: string, init: RequestInit) => Promise<Response>,
+  close: () => Promise<void>,
+): Transport {
   return {
     async send({ method, path, headers, body, signal }) {
-      const init: RequestInit = { method, headers, signal, ...(body === undefined ? {} : { body: new Uint8Array(body) }) }
+      const init: RequestInit = {
+        method,
+        headers,
+        signal,
+        ...(body === undefined ? {} : { body: new Uint8Array(body) }),
+      }
       const response = await fetchLike(path, init)
       const all = new Map<string, string[]>()
-      for (const [name, value] of response.headers) all.set(name, [...(all.get(name) ?? []), ...(name === 'warning' ? splitWarnings(value) : [value])])
+      for (const [name, value] of response.headers)
+        all.set(name, [...(all.get(name) ?? []), ...(name === 'warning' ? splitWarnings(value) : [value])])
       return { status: response.status, headers: all, body: response.body ?? empty() }
     },
     close,
@@ -48,11 +57,17 @@ async function* empty(): AsyncGenerator<Uint8Array> {
 }
 
 export function inProcess(server: ApiServer): Transport {
-  return fromFetch(async (path, init) => await server.fetch(path, init), async () => undefined)
+  return fromFetch(
+    async (path, init) => await server.fetch(path, init),
+    async () => undefined,
+  )
 }
 
 export function http(url: string): Transport {
-  return fromFetch(async (path, init) => await fetch(`${url}${path}`, init), async () => undefined)
+  return fromFetch(
+    async (path, init) => await fetch(`${url}${path}`, init),
+    async () => undefined,
+  )
 }
 
 export interface Credentials {
@@ -66,7 +81,10 @@ export function http2(url: string, credentials: Credentials): Transport {
   session.on('error', () => undefined)
   return {
     async send({ method, path, headers, body, signal }) {
-      const stream = session.request({ ':method': method, ':path': path, ...headers }, { endStream: body === undefined })
+      const stream = session.request(
+        { ':method': method, ':path': path, ...headers },
+        { endStream: body === undefined },
+      )
       stream.on('error', () => undefined)
       signal.addEventListener('abort', () => stream.close(constants.NGHTTP2_CANCEL), { once: true })
       if (body !== undefined) stream.end(body)

@@ -8,7 +8,10 @@ export function widgetDefinition(group: string): object {
       limit: { type: 'integer' },
       color: { type: 'string', enum: ['red', 'blue'], default: 'red' },
       code: { type: 'string', pattern: '^[A-Z]+$', maxLength: 4 },
-      fixed: { type: 'string', 'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'fixed cannot change' }] },
+      fixed: {
+        type: 'string',
+        'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'fixed cannot change' }],
+      },
       port: { 'x-kubernetes-int-or-string': true },
       free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
       tags: { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set' },
@@ -17,12 +20,21 @@ export function widgetDefinition(group: string): object {
         type: 'array',
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['name'],
-        items: { type: 'object', required: ['name'], properties: { name: { type: 'string' }, value: { type: 'string' } } },
+        items: {
+          type: 'object',
+          required: ['name'],
+          properties: { name: { type: 'string' }, value: { type: 'string' } },
+        },
       },
     },
-    'x-kubernetes-validations': [{ rule: '!has(self.limit) || self.size <= self.limit', message: 'size must not exceed limit' }],
+    'x-kubernetes-validations': [
+      { rule: '!has(self.limit) || self.size <= self.limit', message: 'size must not exceed limit' },
+    ],
   }
-  const status = { type: 'object', properties: { size: { type: 'integer' }, selector: { type: 'string' }, ok: { type: 'boolean' } } }
+  const status = {
+    type: 'object',
+    properties: { size: { type: 'integer' }, selector: { type: 'string' }, ok: { type: 'boolean' } },
+  }
   const loose = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -38,7 +50,14 @@ export function widgetDefinition(group: string): object {
           served: true,
           storage: true,
           schema: { openAPIV3Schema: { type: 'object', properties: { spec, status } } },
-          subresources: { status: {}, scale: { specReplicasPath: '.spec.size', statusReplicasPath: '.status.size', labelSelectorPath: '.status.selector' } },
+          subresources: {
+            status: {},
+            scale: {
+              specReplicasPath: '.spec.size',
+              statusReplicasPath: '.status.size',
+              labelSelectorPath: '.status.selector',
+            },
+          },
           selectableFields: [{ jsonPath: '.spec.color' }],
           additionalPrinterColumns: [
             { name: 'Size', type: 'integer', jsonPath: '.spec.size' },

@@ -1,7 +1,12 @@
 import { spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { needs } from '@seamark/kit'
+import { configFromText, connect, CustomResourceDefinition } from '@seamark/kube'
 import { ControlPlane } from '@seamark/kube/testing'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { startEmbeddedServer } from './embedded-server.ts'
 
 const crd = {
   apiVersion: 'apiextensions.k8s.io/v1',
@@ -67,5 +72,35 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('control plane', () => {
         () => true,
       )
     await expect.poll(async () => (await isGone(server)) && (await isGone(etcd)), { timeout: 10_000 }).toBe(true)
+  })
+})
+
+describe('control plane with USE_EXISTING_CLUSTER', () => {
+  it('attaches to the cluster of the kubeconfig, installs CRDs, refuses users, and leaves it running', async () => {
+    const embedded = await startEmbeddedServer()
+    const folder = await mkdtemp(join(tmpdir(), 'existing-cluster-'))
+    try {
+      await writeFile(join(folder, 'kubeconfig'), embedded.kubeconfig, { mode: 0o600 })
+      vi.stubEnv('KUBECONFIG', join(folder, 'kubeconfig'))
+      vi.stubEnv('USE_EXISTING_CLUSTER', 'true')
+      vi.stubEnv('KUBEBUILDER_ASSETS', '/nowhere')
+      vi.stubEnv('PATH', '/nowhere')
+      expect(ControlPlane.missing()).toBeUndefined()
+      const plane = await ControlPlane.start({ crds: [crd] })
+      expect((await plane.request('GET', '/apis/harbour.test/v1/boats')).status).toBe(200)
+      await expect(plane.addUser('jane')).rejects.toThrow(
+        `${plane.server} was there before this test: it has no authority that makes users; unset USE_EXISTING_CLUSTER`,
+      )
+      expect(() => plane.etcdUrl).toThrow('has no etcd to reach')
+      await plane.stop()
+
+      const cluster = connect(configFromText(plane.kubeconfig()))
+      expect((await cluster.client.get(CustomResourceDefinition, 'boats.harbour.test')).metadata.uid).toBeDefined()
+      await cluster.close()
+    } finally {
+      vi.unstubAllEnvs()
+      await embedded.stop()
+      await rm(folder, { recursive: true })
+    }
   })
 })

@@ -21,7 +21,9 @@ export interface AuthenticatorOptions {
 }
 
 function withAuthenticated(user: UserInfo): UserInfo {
-  return user.groups.includes('system:authenticated') ? user : { ...user, groups: [...user.groups, 'system:authenticated'] }
+  return user.groups.includes('system:authenticated')
+    ? user
+    : { ...user, groups: [...user.groups, 'system:authenticated'] }
 }
 
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
@@ -46,9 +48,13 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 export function impersonate(user: UserInfo, request: ApiRequest): UserInfo {
   const name = request.headers['impersonate-user']
   if (name === undefined || name === '') return user
-  const groups = (request.headers['impersonate-group'] ?? '').split(',').map((group) => group.trim()).filter((group) => group !== '')
+  const groups = (request.headers['impersonate-group'] ?? '')
+    .split(',')
+    .map((group) => group.trim())
+    .filter((group) => group !== '')
   const serviceAccount = /^system:serviceaccount:([^:]+):[^:]+$/.exec(name)
-  const implied = serviceAccount === null ? [] : ['system:serviceaccounts', `system:serviceaccounts:${serviceAccount[1]}`]
+  const implied =
+    serviceAccount === null ? [] : ['system:serviceaccounts', `system:serviceaccounts:${serviceAccount[1]}`]
   const known = groups.length > 0 ? groups : implied
   return { name, groups: name === 'system:anonymous' ? ['system:unauthenticated'] : [...known, 'system:authenticated'] }
 }

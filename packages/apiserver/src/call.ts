@@ -50,7 +50,11 @@ export interface WriteOptions {
 const optionKinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions' } as const
 
 /** Checks the query of a write. `extra` are complaints particular to the verb. */
-export function readWriteOptions(call: Call, verb: keyof typeof optionKinds, extra: readonly Cause[] = []): WriteOptions {
+export function readWriteOptions(
+  call: Call,
+  verb: keyof typeof optionKinds,
+  extra: readonly Cause[] = [],
+): WriteOptions {
   const { query, headers } = call.request
   const dryRun = query.getAll('dryRun').filter((value) => value !== '')
   const fieldManager = query.get('fieldManager') ?? ''
@@ -60,7 +64,9 @@ export function readWriteOptions(call: Call, verb: keyof typeof optionKinds, ext
   const unprintable = /[^\P{C}]/u.exec(fieldManager)
   if (unprintable !== null) {
     const code = (unprintable[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
-    wrong.push(invalidValue('fieldManager', fieldManager, `invalid character U+${code} (at position ${unprintable.index})`))
+    wrong.push(
+      invalidValue('fieldManager', fieldManager, `invalid character U+${code} (at position ${unprintable.index})`),
+    )
   }
   if (dryRun.some((value) => value !== 'All')) wrong.push(unsupportedValue('dryRun', dryRun, ['All']))
   if (!['', 'Ignore', 'Strict', 'Warn'].includes(fieldValidation)) {
@@ -103,7 +109,10 @@ export function readView(call: Call): View {
 
 /** Warning headers of the answer (RFC 7234 §5.5, code 299). */
 export function warningHeaders(call: Call): Record<string, string[]> {
-  const all = call.resource.deprecationWarning === undefined ? call.warnings : [call.resource.deprecationWarning, ...call.warnings]
+  const all =
+    call.resource.deprecationWarning === undefined
+      ? call.warnings
+      : [call.resource.deprecationWarning, ...call.warnings]
   if (all.length === 0) return {}
   const quote = (text: string): string => text.replaceAll(/[\\"]/g, '\\$&').replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, '?')
   return { warning: [...new Set(all)].map((text) => `299 - "${quote(text)}"`) }

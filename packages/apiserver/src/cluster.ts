@@ -13,7 +13,14 @@ import { decodeObject } from './decode.ts'
 import { deleteCollection, deleteObject } from './delete-path.ts'
 import { Discovery } from './discovery.ts'
 import { encodeObject } from './encode.ts'
-import { type ApiRequest, type ApiResponse, jsonResponse, statusResponse, textResponse, type UserInfo } from './exchange.ts'
+import {
+  type ApiRequest,
+  type ApiResponse,
+  jsonResponse,
+  statusResponse,
+  textResponse,
+  type UserInfo,
+} from './exchange.ts'
 import { Faults, LostAnswer } from './faults.ts'
 import { OpenApiRoutes } from './openapi-routes.ts'
 import { applyDefaults, patchObject } from './patch-path.ts'
@@ -90,10 +97,16 @@ export class Cluster implements Backend {
     this.clock = options.clock
     this.random = options.random
     this.#onError = options.onError
-    this.store = new Store({ clock: options.clock, ...(options.historyLimit === undefined ? {} : { historyLimit: options.historyLimit }) })
+    this.store = new Store({
+      clock: options.clock,
+      ...(options.historyLimit === undefined ? {} : { historyLimit: options.historyLimit }),
+    })
     this.registry = new Registry(this.store, builtinStrategy)
     this.#tokens = new TokenIssuer(options.clock, this.store.collection('serviceaccounts'))
-    this.#authenticator = createAuthenticator({ ...options.users, verifyToken: (token) => this.#tokens.findUser(token) })
+    this.#authenticator = createAuthenticator({
+      ...options.users,
+      verifyToken: (token) => this.#tokens.findUser(token),
+    })
     this.faults = new Faults(this.store, options.random)
     this.hub = new WatchHub(options.clock, this.faults)
     this.admission = new Admission(options.admission, new Webhooks(this.store, options.resolveService))
@@ -102,7 +115,10 @@ export class Cluster implements Backend {
     this.#rbac = new Rbac(this.store)
     this.#isAuthorizing = options.isAuthorizing
     const context = { backend: this, onError: options.onError }
-    this.#controllers.push(new EventExpiry(context), new DefinitionController(context, (definition) => readConverter(definition, options.resolveService)))
+    this.#controllers.push(
+      new EventExpiry(context),
+      new DefinitionController(context, (definition) => readConverter(definition, options.resolveService)),
+    )
     if (options.hasControllers) {
       this.#controllers.push(
         new GarbageCollector(context),
@@ -160,7 +176,8 @@ export class Cluster implements Backend {
   async #answerResource(request: ApiRequest, info: RequestInfo, user: UserInfo): Promise<ApiResponse> {
     const resource = this.registry.find(info.group, info.version, info.resource)
     if (resource === undefined) {
-      if (!this.registry.isBuiltinGroup(info.group) && !this.registry.hasGroupVersion(info.group, info.version)) return textResponse(404, '404 page not found\n')
+      if (!this.registry.isBuiltinGroup(info.group) && !this.registry.hasGroupVersion(info.group, info.version))
+        return textResponse(404, '404 page not found\n')
       throw unknownPath()
     }
     const call: Call = { backend: this, request, info, resource, user, warnings: [] }
@@ -224,11 +241,16 @@ export class Cluster implements Backend {
     const view = readView(call)
     const options = readWriteOptions(call, 'create')
     const { body, headers } = call.request
-    const object = await decodeObject(body, headers['content-type'], call.resource, options.fieldValidation, (text) => call.warnings.push(text))
+    const object = await decodeObject(body, headers['content-type'], call.resource, options.fieldValidation, (text) =>
+      call.warnings.push(text),
+    )
     if (isReview(call.resource.group)) {
       const { status: _status, ...asked } = object
       const managedFields = ownFields(call, options, asked as ApiObject, undefined)
-      const tracked = { ...asked, metadata: { ...object.metadata, ...(managedFields.length === 0 ? {} : { managedFields }) } } as ApiObject
+      const tracked = {
+        ...asked,
+        metadata: { ...object.metadata, ...(managedFields.length === 0 ? {} : { managedFields }) },
+      } as ApiObject
       const answer = answerReview(call, tracked, this.#rbac, this.#authenticator)
       return jsonResponse(201, answer, warningHeaders(call))
     }
@@ -242,16 +264,24 @@ export class Cluster implements Backend {
     const view = readView(call)
     const options = readWriteOptions(call, 'update')
     const { body, headers } = request
-    const object = await decodeObject(body, headers['content-type'], resource, options.fieldValidation, (text) => call.warnings.push(text))
+    const object = await decodeObject(body, headers['content-type'], resource, options.fieldValidation, (text) =>
+      call.warnings.push(text),
+    )
     applyDefaults(call, object)
     const isAbsent = resource.collection.get(keyFor(resource, info.namespace, info.name)) === undefined
     if (isAbsent && resource.strategy.allowsCreateOnUpdate === true && info.subresource === '') {
       if (object.metadata.name !== info.name) {
-        throw badRequest(`the name of the object (${object.metadata.name ?? ''}) does not match the name on the URL (${info.name})`)
+        throw badRequest(
+          `the name of the object (${object.metadata.name ?? ''}) does not match the name on the URL (${info.name})`,
+        )
       }
       return await encodeObject(view, await createObject(call, object, options), 201, warningHeaders(call))
     }
-    const stored = await updateObject(call, { build: () => object, failsOnRace: (object.metadata.resourceVersion ?? '') !== '' }, options)
+    const stored = await updateObject(
+      call,
+      { build: () => object, failsOnRace: (object.metadata.resourceVersion ?? '') !== '' },
+      options,
+    )
     return await encodeObject(view, stored, 200, warningHeaders(call))
   }
 
@@ -264,9 +294,13 @@ export class Cluster implements Backend {
 /** `User "x" cannot list resource "services" in API group "" in the namespace "web"`. */
 function refusal(info: RequestInfo, user: UserInfo): ApiError {
   const who = JSON.stringify(user.name)
-  if (!info.isResource) return forbidden({ group: '', plural: '' }, '', `User ${who} cannot ${info.verb} path ${JSON.stringify(info.path)}`)
+  if (!info.isResource)
+    return forbidden({ group: '', plural: '' }, '', `User ${who} cannot ${info.verb} path ${JSON.stringify(info.path)}`)
   const resource = info.subresource === '' ? info.resource : `${info.resource}/${info.subresource}`
-  const where = info.namespace === '' || info.resource === 'namespaces' ? ' at the cluster scope' : ` in the namespace ${JSON.stringify(info.namespace)}`
+  const where =
+    info.namespace === '' || info.resource === 'namespaces'
+      ? ' at the cluster scope'
+      : ` in the namespace ${JSON.stringify(info.namespace)}`
   const why = `User ${who} cannot ${info.verb} resource ${JSON.stringify(resource)} in API group ${JSON.stringify(info.group)}${where}`
   return forbidden({ group: info.group, plural: info.resource }, info.name, why)
 }

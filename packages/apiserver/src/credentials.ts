@@ -12,7 +12,16 @@ export interface ServingCredentials {
 
 /** Makes an authority and a serving certificate for `host` and the usual local names. */
 export function issueServingCredentials(host: string, nowMs: number): ServingCredentials {
-  const hosts = new Set(['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc', '127.0.0.1', '::1', '10.96.0.1', host])
+  const hosts = new Set([
+    'localhost',
+    'kubernetes',
+    'kubernetes.default',
+    'kubernetes.default.svc',
+    '127.0.0.1',
+    '::1',
+    '10.96.0.1',
+    host,
+  ])
   const { caPem, certPem, keyPem } = issueServingCertificate([...hosts], nowMs)
   return { tls: { cert: certPem, key: keyPem, ca: caPem }, caPem }
 }
@@ -34,7 +43,10 @@ export interface KubeconfigRequest {
 /** YAML; the first context is the current one. */
 export function writeKubeconfig(request: KubeconfigRequest): string {
   const { server, caPem, token, user = 'admin', clusters = [] } = request
-  const entries = [{ name: 'seamark', url: server }, ...clusters.map((name) => ({ name, url: `${server}/clusters/${name}` }))]
+  const entries = [
+    { name: 'seamark', url: server },
+    ...clusters.map((name) => ({ name, url: `${server}/clusters/${name}` })),
+  ]
   const ca = caPem === undefined ? '' : `\n      certificate-authority-data: ${Buffer.from(caPem).toString('base64')}`
   return [
     'apiVersion: v1',

@@ -49,13 +49,18 @@ export async function parseYaml(text: string): Promise<unknown> {
     customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp'),
   })
   const problem = document.errors[0]
-  if (problem !== undefined) throw new SyntaxError(`yaml: line ${problem.linePos?.[0].line ?? 1}: ${problem.message.split('\n')[0]}`)
+  if (problem !== undefined)
+    throw new SyntaxError(`yaml: line ${problem.linePos?.[0].line ?? 1}: ${problem.message.split('\n')[0]}`)
   // Aliases multiply; a bound keeps a small document from becoming a huge value.
   return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 100 }) ?? null)) as unknown
 }
 
 /** The body in its announced format, whatever it holds. */
-export async function decodeBody(body: Buffer, contentType: string | undefined, accepted: readonly string[]): Promise<Decoded> {
+export async function decodeBody(
+  body: Buffer,
+  contentType: string | undefined,
+  accepted: readonly string[],
+): Promise<Decoded> {
   const media = bodyMediaType(contentType)
   if (!accepted.includes(media)) throw unsupportedMediaType(accepted)
   if (media === 'application/vnd.kubernetes.protobuf') {
@@ -82,9 +87,18 @@ function summarize(body: Buffer): string {
 }
 
 const goType = (value: unknown): string =>
-  value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value === 'object' ? 'object' : typeof value === 'boolean' ? 'bool' : typeof value
+  value === null
+    ? 'null'
+    : Array.isArray(value)
+      ? 'array'
+      : typeof value === 'object'
+        ? 'object'
+        : typeof value === 'boolean'
+          ? 'bool'
+          : typeof value
 
-const versionKind = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+const versionKind =
+  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 /** Why a value cannot be an object at all; undefined when it can. */
 function explainShape(value: unknown): string | undefined {
@@ -122,7 +136,9 @@ export async function decodeObject(
   if (shape !== undefined) throw unrecognized(shape)
   if (resource.isCustom && getOwn(decoded.value, 'kind') === undefined) {
     const missing = `Object 'Kind' is missing in '${body.toString()}'`
-    throw badRequest(`the object provided is unrecognized (must be of type ${resource.kind}): ${missing} (${summarize(body)})`)
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${resource.kind}): ${missing} (${summarize(body)})`,
+    )
   }
   return checkObject((decoded.value ?? {}) as Json, resource, validation, decoded.duplicates, warn)
 }
@@ -138,7 +154,9 @@ export function checkObject(
   const { apiVersion = '', kind = '' } = value as { apiVersion?: string; kind?: string }
   checkKind(resource, apiVersion, kind, String(getPath(value, 'metadata', 'name') ?? ''))
   const handled = (why: string): Error =>
-    badRequest(`${resource.kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: ${why}`)
+    badRequest(
+      `${resource.kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: ${why}`,
+    )
   const typeProblem = explainMetadataTypes(value, resource)
   if (typeProblem !== undefined) throw handled(typeProblem)
   value['apiVersion'] = resource.apiVersion
@@ -176,10 +194,13 @@ function checkKind(resource: Resource, apiVersion: string, kind: string, name: s
   const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
   const goPackage = version
   const isKnown = kind === '' || findTypeName(apiVersion === '' ? resource.apiVersion : apiVersion, kind) !== undefined
-  const why = isSameVersion && isKnown
-    ? `converting (${goPackage}.${kind}) to (${resource.group === '' ? 'core' : (resource.group.split('.')[0] ?? '')}.${resource.kind}): unknown conversion`
-    : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`
-  throw badRequest(`${kind} in version ${JSON.stringify(version === '' ? resource.version : version)} cannot be handled as a ${resource.kind}: ${why}`)
+  const why =
+    isSameVersion && isKnown
+      ? `converting (${goPackage}.${kind}) to (${resource.group === '' ? 'core' : (resource.group.split('.')[0] ?? '')}.${resource.kind}): unknown conversion`
+      : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`
+  throw badRequest(
+    `${kind} in version ${JSON.stringify(version === '' ? resource.version : version)} cannot be handled as a ${resource.kind}: ${why}`,
+  )
 }
 
 const metadataFields = new Set([
@@ -232,7 +253,8 @@ function explainMetadataTypes(value: Json, resource: Resource): string | undefin
 function explainMetadata(metadata: Json): string | undefined {
   for (const key of ['name', 'generateName', 'namespace', 'uid', 'resourceVersion']) {
     const found = metadata[key]
-    if (found !== undefined && found !== null && typeof found !== 'string') return mismatch(found, `ObjectMeta.metadata.${key}`, 'string')
+    if (found !== undefined && found !== null && typeof found !== 'string')
+      return mismatch(found, `ObjectMeta.metadata.${key}`, 'string')
   }
   for (const key of ['labels', 'annotations']) {
     const found = metadata[key]
@@ -247,9 +269,12 @@ function explainMetadata(metadata: Json): string | undefined {
   for (const key of ['finalizers', 'ownerReferences', 'managedFields']) {
     const found = metadata[key]
     if (found === undefined || found === null) continue
-    const element = key === 'finalizers' ? 'string' : key === 'ownerReferences' ? 'v1.OwnerReference' : 'v1.ManagedFieldsEntry'
+    const element =
+      key === 'finalizers' ? 'string' : key === 'ownerReferences' ? 'v1.OwnerReference' : 'v1.ManagedFieldsEntry'
     if (!Array.isArray(found)) return mismatch(found, `ObjectMeta.metadata.${key}`, `[]${element}`)
-    const wrong: unknown = found.find((item: unknown) => (key === 'finalizers' ? typeof item !== 'string' : !isRecord(item)))
+    const wrong: unknown = found.find((item: unknown) =>
+      key === 'finalizers' ? typeof item !== 'string' : !isRecord(item),
+    )
     if (wrong !== undefined) return mismatch(wrong, `ObjectMeta.metadata.${key}`, element)
   }
   for (const key of ['creationTimestamp', 'deletionTimestamp']) {
@@ -262,13 +287,15 @@ function explainMetadata(metadata: Json): string | undefined {
   }
   for (const key of ['generation', 'deletionGracePeriodSeconds']) {
     const found = metadata[key]
-    if (found !== undefined && found !== null && !Number.isInteger(found)) return mismatch(found, `ObjectMeta.metadata.${key}`, 'int64')
+    if (found !== undefined && found !== null && !Number.isInteger(found))
+      return mismatch(found, `ObjectMeta.metadata.${key}`, 'int64')
   }
   return undefined
 }
 
 function mismatch(value: unknown, field: string, type: string): string {
-  const found = typeof value === 'number' && !Number.isInteger(value) && type.startsWith('int') ? `number ${value}` : goType(value)
+  const found =
+    typeof value === 'number' && !Number.isInteger(value) && type.startsWith('int') ? `number ${value}` : goType(value)
   return `json: cannot unmarshal ${found} into Go struct field ${field} of type ${type}`
 }
 

@@ -31,14 +31,17 @@ export async function readDeleteOptions(call: Call): Promise<DeleteOptions> {
     try {
       value = (await decodeBody(body, headers['content-type'], builtinMediaTypes)).value ?? {}
     } catch (error) {
-      if (error instanceof SyntaxError) throw badRequest(`couldn't get version/kind; json parse error: ${error.message}`)
+      if (error instanceof SyntaxError)
+        throw badRequest(`couldn't get version/kind; json parse error: ${error.message}`)
       throw error
     }
     if (!isRecord(value)) throw badRequest('expected DeleteOptions')
     const kind = value['kind']
     if (kind !== undefined && kind !== 'DeleteOptions') {
       const version = JSON.stringify(value['apiVersion'] ?? '')
-      throw badRequest(`no kind ${JSON.stringify(kind)} is registered for version ${version} in scheme "pkg/runtime/scheme.go:111"`)
+      throw badRequest(
+        `no kind ${JSON.stringify(kind)} is registered for version ${version} in scheme "pkg/runtime/scheme.go:111"`,
+      )
     }
   } else {
     const grace = query.get('gracePeriodSeconds')
@@ -74,7 +77,14 @@ function checkDeleteOptions(value: unknown): DeleteOptions {
   const resourceVersion = getPath(value, 'preconditions', 'resourceVersion')
   return {
     isDryRun: dryRuns.length > 0,
-    propagationPolicy: policy === undefined ? (orphan === true ? 'Orphan' : orphan === false ? 'Background' : undefined) : (policy as 'Orphan'),
+    propagationPolicy:
+      policy === undefined
+        ? orphan === true
+          ? 'Orphan'
+          : orphan === false
+            ? 'Background'
+            : undefined
+        : (policy as 'Orphan'),
     gracePeriodSeconds: typeof grace === 'number' && Number.isFinite(grace) ? (grace < 0 ? 1 : grace) : undefined,
     uid: typeof uid === 'string' ? uid : undefined,
     resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : undefined,
@@ -169,7 +179,8 @@ export async function deleteObject(call: Call): Promise<ApiResponse> {
   const view = readView(call)
   const options = await readDeleteOptions(call)
   const { stored, isGone } = await deleteStored(call, keyFor(resource, info.namespace, info.name), options)
-  if (isGone && resource.strategy.returnsDeletedObject !== true) return statusResponse(deletedStatus(resource, stored), warningHeaders(call))
+  if (isGone && resource.strategy.returnsDeletedObject !== true)
+    return statusResponse(deletedStatus(resource, stored), warningHeaders(call))
   return await encodeObject(view, stored, 200, warningHeaders(call))
 }
 
@@ -194,5 +205,10 @@ export async function deleteCollection(call: Call): Promise<ApiResponse> {
       if (resource.collection.get(stored.key) !== undefined) throw error
     }
   }
-  return await encodeList(view, removed, { ...(resource.isCustom ? { continue: '' } : {}), resourceVersion: String(backend.store.revision) }, warningHeaders(call))
+  return await encodeList(
+    view,
+    removed,
+    { ...(resource.isCustom ? { continue: '' } : {}), resourceVersion: String(backend.store.revision) },
+    warningHeaders(call),
+  )
 }

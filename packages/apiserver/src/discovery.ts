@@ -108,7 +108,11 @@ export class Discovery {
   }
 
   /** The answer to a path under /api or /apis that is not a resource. Undefined: not a discovery path. */
-  respond(path: string, headers: Readonly<Record<string, string | undefined>>, serverAddress: string): ApiResponse | undefined {
+  respond(
+    path: string,
+    headers: Readonly<Record<string, string | undefined>>,
+    serverAddress: string,
+  ): ApiResponse | undefined {
     const [root, group, version, ...rest] = path.split('/').filter((segment) => segment !== '')
     if (rest.length > 0) return undefined
     if (root === 'api') {
@@ -123,9 +127,14 @@ export class Discovery {
   #root(isCore: boolean, headers: Readonly<Record<string, string | undefined>>, serverAddress: string): WholeResponse {
     const aggregated = aggregatedVersion(headers['accept'])
     if (aggregated === undefined) {
-      return jsonResponse(200, isCore ? coreVersions(serverAddress) : { kind: 'APIGroupList', apiVersion: 'v1', groups: this.#groups() })
+      return jsonResponse(
+        200,
+        isCore ? coreVersions(serverAddress) : { kind: 'APIGroupList', apiVersion: 'v1', groups: this.#groups() },
+      )
     }
-    const { value, etag } = this.#document(`${isCore ? 'api' : 'apis'}:${aggregated}`, () => this.#aggregated(isCore, aggregated))
+    const { value, etag } = this.#document(`${isCore ? 'api' : 'apis'}:${aggregated}`, () =>
+      this.#aggregated(isCore, aggregated),
+    )
     const contentType = `application/json;g=apidiscovery.k8s.io;v=${aggregated};as=APIGroupDiscoveryList`
     const common = { 'content-type': contentType, etag, vary: 'Accept', 'cache-control': 'public' }
     if (headers['if-none-match'] === etag) return { kind: 'whole', status: 304, headers: common, body: [] }
@@ -153,7 +162,9 @@ export class Discovery {
   }
 
   #groups(): Json[] {
-    return [...this.#byGroup()].filter(([group]) => group !== '').map(([group, versions]) => describeGroup(group, versions))
+    return [...this.#byGroup()]
+      .filter(([group]) => group !== '')
+      .map(([group, versions]) => describeGroup(group, versions))
   }
 
   #aggregated(isCore: boolean, version: string): Json {
@@ -198,14 +209,19 @@ function describeGroup(group: string, versions: readonly GroupVersion[]): Json {
 }
 
 function coreVersions(serverAddress: string): Json {
-  return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress }] }
+  return {
+    kind: 'APIVersions',
+    versions: ['v1'],
+    serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress }],
+  }
 }
 
 /** The aggregated version the client prefers; undefined asks for the legacy form. */
 function aggregatedVersion(accept: string | undefined): string | undefined {
   for (const clause of parseAccept(accept ?? '')) {
     const version = clause.parameters.get('v')
-    const isAggregated = clause.parameters.get('g') === 'apidiscovery.k8s.io' && clause.parameters.get('as') === 'APIGroupDiscoveryList'
+    const isAggregated =
+      clause.parameters.get('g') === 'apidiscovery.k8s.io' && clause.parameters.get('as') === 'APIGroupDiscoveryList'
     if (isAggregated && (version === 'v2' || version === 'v2beta1')) return version
     if (!isAggregated && (clause.type === 'application/json' || clause.type === '*/*')) return undefined
   }

@@ -33,7 +33,13 @@ function isVerbatim(resource: Resource, stored: Stored): boolean {
 export async function objectsIn(resource: Resource, items: readonly Stored[]): Promise<ApiObject[]> {
   const { converter, apiVersion, kind } = resource
   const foreign = converter === undefined ? [] : items.filter((stored) => !isVerbatim(resource, stored))
-  const converted = converter === undefined || foreign.length === 0 ? [] : await converter.convert(foreign.map((stored) => stored.object), apiVersion)
+  const converted =
+    converter === undefined || foreign.length === 0
+      ? []
+      : await converter.convert(
+          foreign.map((stored) => stored.object),
+          apiVersion,
+        )
   const byStored = new Map(foreign.map((stored, index) => [stored, converted[index]]))
   return items.map((stored) => byStored.get(stored) ?? inVersion(stored.object, apiVersion, kind))
 }
@@ -42,11 +48,27 @@ function inVersion(object: ApiObject, apiVersion: string, kind: string): ApiObje
   return object.apiVersion === apiVersion ? object : { ...object, apiVersion, kind }
 }
 
-async function encodeValue(value: Json, representation: Representation, status: number, headers: Record<string, string | string[]>): Promise<WholeResponse> {
+async function encodeValue(
+  value: Json,
+  representation: Representation,
+  status: number,
+  headers: Record<string, string | string[]>,
+): Promise<WholeResponse> {
   if (representation.format === 'yaml') {
     const yaml = await import('yaml')
-    const text = yaml.stringify(value, { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false, sortMapEntries: true, indentSeq: false })
-    return { kind: 'whole', status, headers: { 'content-type': 'application/yaml', ...headers }, body: [Buffer.from(text)] }
+    const text = yaml.stringify(value, {
+      version: '1.1',
+      lineWidth: 0,
+      aliasDuplicateObjects: false,
+      sortMapEntries: true,
+      indentSeq: false,
+    })
+    return {
+      kind: 'whole',
+      status,
+      headers: { 'content-type': 'application/yaml', ...headers },
+      body: [Buffer.from(text)],
+    }
   }
   return {
     kind: 'whole',
@@ -76,7 +98,12 @@ export async function encodeObject(
 ): Promise<WholeResponse> {
   const { resource, representation } = view
   if (representation.as === undefined && representation.format === 'json' && isVerbatim(resource, stored)) {
-    return { kind: 'whole', status, headers: { 'content-type': 'application/json', ...headers }, body: [resource.prefix, stored.body] }
+    return {
+      kind: 'whole',
+      status,
+      headers: { 'content-type': 'application/json', ...headers },
+      body: [resource.prefix, stored.body],
+    }
   }
   const object = (await objectsIn(resource, [stored]))[0] as ApiObject
   return await encodeValue(shape(view, object), representation, status, headers)
@@ -114,7 +141,11 @@ export async function encodeList(
 ): Promise<WholeResponse> {
   const { resource, representation } = view
   const { listKind, apiVersion } = resource
-  if (representation.as === undefined && representation.format === 'json' && items.every((stored) => isVerbatim(resource, stored))) {
+  if (
+    representation.as === undefined &&
+    representation.format === 'json' &&
+    items.every((stored) => isVerbatim(resource, stored))
+  ) {
     // Items of typed lists carry no kind, as on a real server; dynamic clients of custom resources need it.
     const prefix = resource.isCustom ? resource.prefix : open
     const head = `{"kind":${JSON.stringify(listKind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[`
@@ -164,19 +195,27 @@ function frameHead(type: string): Buffer {
 }
 
 /** One line of a watch. `isFirst` asks for the column definitions of a Table. */
-export function encodeEvent(view: View, type: WatchEventType, stored: Stored, isFirst = false): Buffer | Promise<Buffer> {
+export function encodeEvent(
+  view: View,
+  type: WatchEventType,
+  stored: Stored,
+  isFirst = false,
+): Buffer | Promise<Buffer> {
   const { resource, representation } = view
   if (representation.as === undefined && isVerbatim(resource, stored)) {
     return Buffer.concat([frameHead(type), resource.prefix, stored.body, frameEnd])
   }
   if (!isVerbatim(resource, stored)) {
-    return objectsIn(resource, [stored]).then(([object]) => encodeFrame(type, shapeEvent(view, object as ApiObject, isFirst)))
+    return objectsIn(resource, [stored]).then(([object]) =>
+      encodeFrame(type, shapeEvent(view, object as ApiObject, isFirst)),
+    )
   }
   return encodeFrame(type, shapeEvent(view, inVersion(stored.object, resource.apiVersion, resource.kind), isFirst))
 }
 
 function shapeEvent(view: View, object: ApiObject, isFirst: boolean): Json {
-  if (view.representation.as === 'PartialObjectMetadataList') return partialMetadata(object, view.representation.version)
+  if (view.representation.as === 'PartialObjectMetadataList')
+    return partialMetadata(object, view.representation.version)
   if (view.representation.as !== 'Table') return shape(view, object)
   return table(view, [object], { resourceVersion: object.metadata.resourceVersion }, isFirst)
 }

@@ -18,10 +18,12 @@ function rename(object: ApiObject, apiVersion: string): ApiObject {
   const result: Json = {}
   for (const key of Object.keys(object)) result[names.get(key) ?? key] = object[key]
   // Always written in one API, left out when empty in the other.
-  for (const key of ['reportingController', 'reportingInstance']) if (apiVersion !== 'v1' && result[key] === '') delete result[key]
+  for (const key of ['reportingController', 'reportingInstance'])
+    if (apiVersion !== 'v1' && result[key] === '') delete result[key]
   return { ...result, apiVersion, kind: 'Event', metadata: object.metadata }
 }
 
 export const eventConverter: Converter = {
-  convert: (objects, apiVersion) => objects.map((object) => (object.apiVersion === apiVersion ? object : rename(object, apiVersion))),
+  convert: (objects, apiVersion) =>
+    objects.map((object) => (object.apiVersion === apiVersion ? object : rename(object, apiVersion))),
 }

@@ -55,7 +55,11 @@ export function textResponse(status: number, text: string): WholeResponse {
   return { kind: 'whole', status, headers, body: [Buffer.from(text)] }
 }
 
-export function jsonResponse(status: number, value: unknown, headers: Record<string, string | string[]> = {}): WholeResponse {
+export function jsonResponse(
+  status: number,
+  value: unknown,
+  headers: Record<string, string | string[]> = {},
+): WholeResponse {
   return {
     kind: 'whole',
     status,

@@ -27,8 +27,11 @@ async function readEvents(response: Response, count: number): Promise<string[]> 
 
 describe('faults', () => {
   let server: ApiServer
-  const create = async (name: string): Promise<Response> => await server.fetch(maps, { method: 'POST', body: JSON.stringify({ metadata: { name } }) })
-  const watch = async (): Promise<Response> => await server.fetch(`${maps}?watch=1&fieldSelector=metadata.name!=kube-root-ca.crt`)
+  const send = async (method: string, path: string, body: object): Promise<Response> =>
+    await server.fetch(path, { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+  const create = async (name: string): Promise<Response> => await send('POST', maps, { metadata: { name } })
+  const watch = async (): Promise<Response> =>
+    await server.fetch(`${maps}?watch=1&fieldSelector=metadata.name!=kube-root-ca.crt`)
   beforeEach(() => (server = createApiServer({ controllers: false })))
   afterEach(async () => await server.close())
 
@@ -37,7 +40,12 @@ describe('faults', () => {
     const first = await server.fetch(maps)
     expect(first.status).toBe(429)
     expect(first.headers.get('retry-after')).toBe('7')
-    expect(await first.json()).toMatchObject({ kind: 'Status', reason: 'TooManyRequests', code: 429, details: { retryAfterSeconds: 7 } })
+    expect(await first.json()).toMatchObject({
+      kind: 'Status',
+      reason: 'TooManyRequests',
+      code: 429,
+      details: { retryAfterSeconds: 7 },
+    })
     expect((await server.fetch(maps)).status).toBe(429)
     expect((await server.fetch(maps)).status).toBe(200)
   })
@@ -51,7 +59,8 @@ describe('faults', () => {
   it('conflict fails an update that was right', async () => {
     await create('a')
     server.faults.conflict({ name: 'a' })
-    const put = async (): Promise<number> => (await server.fetch(`${maps}/a`, { method: 'PUT', body: JSON.stringify({ metadata: { name: 'a' }, data: { k: 'v' } }) })).status
+    const put = async (): Promise<number> =>
+      (await send('PUT', `${maps}/a`, { metadata: { name: 'a' }, data: { k: 'v' } })).status
     expect([await put(), await put()]).toEqual([409, 200])
   })
 
@@ -59,7 +68,8 @@ describe('faults', () => {
     await create('a')
     await create('b')
     const remove = server.faults.shorten({ resource: 'configmaps' }, 1)
-    const count = async (): Promise<number> => ((await (await server.fetch(maps)).json()) as { items: unknown[] }).items.length
+    const count = async (): Promise<number> =>
+      ((await (await server.fetch(maps)).json()) as { items: unknown[] }).items.length
     expect(await count()).toBe(1)
     remove()
     expect(await count()).toBe(2)
@@ -99,13 +109,19 @@ describe('faults', () => {
 
   it('compact makes old versions 410, on watch, on Exact lists and on continue', async () => {
     await create('a')
-    const page = (await (await server.fetch(`${maps}?limit=1`)).json()) as { metadata: { resourceVersion: string; continue?: string } }
+    const page = (await (await server.fetch(`${maps}?limit=1`)).json()) as {
+      metadata: { resourceVersion: string; continue?: string }
+    }
     await create('b')
     const paged = (await (await server.fetch(`${maps}?limit=1`)).json()) as { metadata: { continue: string } }
     await create('c')
     server.faults.compact()
-    expect(await readEvents(await server.fetch(`${maps}?watch=1&resourceVersion=${page.metadata.resourceVersion}`), 1)).toEqual(['ERROR 410'])
-    const exact = await server.fetch(`${maps}?resourceVersion=${page.metadata.resourceVersion}&resourceVersionMatch=Exact`)
+    expect(
+      await readEvents(await server.fetch(`${maps}?watch=1&resourceVersion=${page.metadata.resourceVersion}`), 1),
+    ).toEqual(['ERROR 410'])
+    const exact = await server.fetch(
+      `${maps}?resourceVersion=${page.metadata.resourceVersion}&resourceVersionMatch=Exact`,
+    )
     expect(exact.status).toBe(410)
     const next = await server.fetch(`${maps}?limit=1&continue=${paged.metadata.continue}`)
     const expired = (await next.json()) as { reason: string; metadata: { continue: string } }
@@ -116,7 +132,7 @@ describe('faults', () => {
   it('logical clusters do not see each other', async () => {
     server.addCluster('east')
     const east = `/clusters/east${maps}`
-    expect((await server.fetch(east, { method: 'POST', body: JSON.stringify({ metadata: { name: 'only-east' } }) })).status).toBe(201)
+    expect((await send('POST', east, { metadata: { name: 'only-east' } })).status).toBe(201)
     expect((await server.fetch(`${maps}/only-east`)).status).toBe(404)
     expect((await server.fetch(`${east}/only-east`)).status).toBe(200)
     expect((await server.fetch('/clusters/west/api')).status).toBe(404)

@@ -46,7 +46,13 @@ interface Rule<T> {
   left: number
 }
 
-const reasons: Record<number, string> = { 429: 'TooManyRequests', 500: 'InternalError', 503: 'ServiceUnavailable', 504: 'Timeout', 409: 'Conflict' }
+const reasons: Record<number, string> = {
+  429: 'TooManyRequests',
+  500: 'InternalError',
+  503: 'ServiceUnavailable',
+  504: 'Timeout',
+  409: 'Conflict',
+}
 
 /** The transport breaks the connection instead of answering. */
 export class LostAnswer extends Error {
@@ -116,7 +122,10 @@ export class Faults implements WatchFaults {
   }
 
   /** Events that are delivered together come in another order. @default reversed */
-  reorder(match: WatchMatch, order: (events: readonly WatchEvent[]) => readonly WatchEvent[] = (events) => [...events].reverse()): void {
+  reorder(
+    match: WatchMatch,
+    order: (events: readonly WatchEvent[]) => readonly WatchEvent[] = (events) => [...events].reverse(),
+  ): void {
     this.#orders.push({ match, order })
   }
 
@@ -137,7 +146,16 @@ export class Faults implements WatchFaults {
 
   /** Removes every rule and thaws every watch. */
   clear(): void {
-    for (const list of [this.#errors, this.#delays, this.#conflicts, this.#lists, this.#frozen, this.#lags, this.#copies, this.#orders]) {
+    for (const list of [
+      this.#errors,
+      this.#delays,
+      this.#conflicts,
+      this.#lists,
+      this.#frozen,
+      this.#lags,
+      this.#copies,
+      this.#orders,
+    ]) {
       list.length = 0
     }
     for (const watcher of this.#watchers) watcher.thaw()
@@ -179,7 +197,9 @@ export class Faults implements WatchFaults {
   }
 
   copies(watch: WatchInfo, event: WatchEvent): number {
-    return this.#copies.filter((rule) => isWatchMatch(rule.match, watch)).reduce((count, rule) => count * rule.count(event, watch), 1)
+    return this.#copies
+      .filter((rule) => isWatchMatch(rule.match, watch))
+      .reduce((count, rule) => count * rule.count(event, watch), 1)
   }
 
   isFrozen(watch: WatchInfo): boolean {
@@ -212,7 +232,8 @@ export class Faults implements WatchFaults {
 
 function describeFault(fault: ErrorFault, status: number): ApiError {
   const reason = fault.reason ?? reasons[status] ?? 'InternalError'
-  const message = fault.message ?? (status === 429 ? 'too many requests, please try again later' : `fault injected: ${reason}`)
+  const message =
+    fault.message ?? (status === 429 ? 'too many requests, please try again later' : `fault injected: ${reason}`)
   return statusError(status, reason, message, fault.retryAfterSeconds)
 }
 

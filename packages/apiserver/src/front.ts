@@ -5,8 +5,19 @@
  * Invariants: a body above `bodyLimit` is refused and never held; a client that goes away stops its watch; `close` ends
  * every stream, refuses new ones and settles when the sockets are gone.
  */
-import { createServer as createHttpServer, type IncomingMessage, type Server as HttpServer, type ServerResponse } from 'node:http'
-import { createServer as createHttp2Server, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server as HttpServer,
+  type ServerResponse,
+} from 'node:http'
+import {
+  createServer as createHttp2Server,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2'
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
@@ -46,7 +57,10 @@ export interface Front {
 
 export async function listen(answer: Answer, options: ListenOptions): Promise<Front> {
   const sockets = new Set<Socket>()
-  const http1 = createHttpServer({ keepAliveTimeout: 90_000 }, (request, response) => void serveHttp1(answer, request, response))
+  const http1 = createHttpServer(
+    { keepAliveTimeout: 90_000 },
+    (request, response) => void serveHttp1(answer, request, response),
+  )
   const sessions = new Set<ServerHttp2Session>()
   const server: NetServer = options.tls === undefined ? http1 : createTlsFront(answer, http1, sessions, options.tls)
   server.on('connection', (socket: Socket) => {
@@ -84,8 +98,15 @@ function destroyAll(sockets: Iterable<Socket>): void {
   for (const socket of sockets) socket.destroy()
 }
 
-function createTlsFront(answer: Answer, http1: HttpServer, sessions: Set<ServerHttp2Session>, tls: TlsOptions): NetServer {
-  const http2: Http2Server = createHttp2Server({ settings: { maxConcurrentStreams: 1000, initialWindowSize: 1024 * 1024 } })
+function createTlsFront(
+  answer: Answer,
+  http1: HttpServer,
+  sessions: Set<ServerHttp2Session>,
+  tls: TlsOptions,
+): NetServer {
+  const http2: Http2Server = createHttp2Server({
+    settings: { maxConcurrentStreams: 1000, initialWindowSize: 1024 * 1024 },
+  })
   http2.on('session', (session) => {
     sessions.add(session)
     // The default window of a connection would stall many lists on it.
@@ -120,7 +141,12 @@ function identityOf(socket: Socket): UserInfo | undefined {
   if (authorized === true && getPeerCertificate !== undefined) {
     const { subject } = getPeerCertificate.call(socket, false)
     const organizations: unknown = subject?.O
-    const groups = organizations === undefined ? [] : Array.isArray(organizations) ? organizations.map(String) : [String(organizations)]
+    const groups =
+      organizations === undefined
+        ? []
+        : Array.isArray(organizations)
+          ? organizations.map(String)
+          : [String(organizations)]
     if (subject?.CN !== undefined) user = { name: String(subject.CN), groups }
   }
   identities.set(socket, { user })
@@ -129,7 +155,9 @@ function identityOf(socket: Socket): UserInfo | undefined {
 
 function readTarget(target: string): { path: string; query: URLSearchParams } {
   const mark = target.indexOf('?')
-  return mark < 0 ? { path: target, query: new URLSearchParams() } : { path: target.slice(0, mark), query: new URLSearchParams(target.slice(mark + 1)) }
+  return mark < 0
+    ? { path: target, query: new URLSearchParams() }
+    : { path: target.slice(0, mark), query: new URLSearchParams(target.slice(mark + 1)) }
 }
 
 function flatten(headers: IncomingHttpHeaders | IncomingMessage['headers']): Record<string, string | undefined> {
@@ -163,9 +191,13 @@ async function readBody(stream: NodeJS.ReadableStream): Promise<Buffer | undefin
 const compress = promisify(gzip)
 
 /** One buffer, compressed when it is large and the client can read it. */
-async function wholeBody(response: Extract<ApiResponse, { kind: 'whole' }>, accepted: string | undefined): Promise<{ body: Buffer; headers: Record<string, string | string[]> }> {
+async function wholeBody(
+  response: Extract<ApiResponse, { kind: 'whole' }>,
+  accepted: string | undefined,
+): Promise<{ body: Buffer; headers: Record<string, string | string[]> }> {
   const body = response.body.length === 1 ? (response.body[0] as Buffer) : Buffer.concat(response.body)
-  if (body.length < gzipFrom || accepted === undefined || !/\bgzip\b/.test(accepted)) return { body, headers: { ...response.headers } }
+  if (body.length < gzipFrom || accepted === undefined || !/\bgzip\b/.test(accepted))
+    return { body, headers: { ...response.headers } }
   const packed = await compress(body, { level: zlibConstants.Z_BEST_SPEED })
   return { body: packed, headers: { ...response.headers, 'content-encoding': 'gzip', vary: 'Accept-Encoding' } }
 }
@@ -182,7 +214,10 @@ async function serveHttp2(answer: Answer, stream: ServerHttp2Stream, headers: In
     const flat = flatten(headers)
     const socket = stream.session?.socket
     const identity = socket === undefined ? undefined : peerIdentity(stream)
-    const response = body === undefined ? statusResponse(requestTooLarge(bodyLimit).status) : await answer({ method, path, query, headers: flat, body, ...(identity === undefined ? {} : { identity }) })
+    const response =
+      body === undefined
+        ? statusResponse(requestTooLarge(bodyLimit).status)
+        : await answer({ method, path, query, headers: flat, body, ...(identity === undefined ? {} : { identity }) })
     if (stream.destroyed) return
     if (response.kind === 'stream') {
       stream.respond({ ':status': response.status, ...noStore, ...response.headers })
@@ -194,7 +229,10 @@ async function serveHttp2(answer: Answer, stream: ServerHttp2Stream, headers: In
     const whole = await wholeBody(response, flat['accept-encoding'])
     if (stream.destroyed) return
     const isBodyless = method === 'HEAD' || response.status === 304
-    stream.respond({ ':status': response.status, ...noStore, ...whole.headers, 'content-length': whole.body.length }, { endStream: isBodyless })
+    stream.respond(
+      { ':status': response.status, ...noStore, ...whole.headers, 'content-length': whole.body.length },
+      { endStream: isBodyless },
+    )
     if (!isBodyless) stream.end(whole.body)
   } catch {
     // INTERNAL_ERROR: a lost answer, or a client that went away.
@@ -215,7 +253,12 @@ function peerIdentity(stream: ServerHttp2Stream): UserInfo | undefined {
     if (socket.authorized) {
       const { subject } = socket.getPeerCertificate(false)
       const organizations: unknown = subject?.O
-      const groups = organizations === undefined ? [] : Array.isArray(organizations) ? organizations.map(String) : [String(organizations)]
+      const groups =
+        organizations === undefined
+          ? []
+          : Array.isArray(organizations)
+            ? organizations.map(String)
+            : [String(organizations)]
       if (subject?.CN !== undefined) known = { user: { name: String(subject.CN), groups } }
     }
     sessionIdentities.set(session, known)
@@ -231,7 +274,10 @@ async function serveHttp1(answer: Answer, request: IncomingMessage, response: Se
     const flat = flatten(request.headers)
     const body = await readBody(request)
     const identity = identityOf(request.socket)
-    const result = body === undefined ? statusResponse(requestTooLarge(bodyLimit).status) : await answer({ method, path, query, headers: flat, body, ...(identity === undefined ? {} : { identity }) })
+    const result =
+      body === undefined
+        ? statusResponse(requestTooLarge(bodyLimit).status)
+        : await answer({ method, path, query, headers: flat, body, ...(identity === undefined ? {} : { identity }) })
     if (response.destroyed) return
     if (result.kind === 'stream') {
       response.writeHead(result.status, { ...noStore, ...result.headers })

@@ -7,7 +7,11 @@ import type { Answer } from './front.ts'
 /** `fetch` against the server: the host of the URL does not matter. */
 export type InProcessFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
-async function toRequest(input: string | URL | Request, init: RequestInit | undefined, identity: UserInfo): Promise<{ request: ApiRequest; signal: AbortSignal }> {
+async function toRequest(
+  input: string | URL | Request,
+  init: RequestInit | undefined,
+  identity: UserInfo,
+): Promise<{ request: ApiRequest; signal: AbortSignal }> {
   const whatwg = new Request(typeof input === 'string' ? new URL(input, 'http://in-process') : input, init)
   const url = new URL(whatwg.url)
   const headers: Record<string, string | undefined> = Object.fromEntries(whatwg.headers)
@@ -44,7 +48,10 @@ export function createFetch(answer: Answer, identity: UserInfo): InProcessFetch 
   }
 }
 
-function toReadable(response: Extract<ApiResponse, { kind: 'stream' }>, signal: AbortSignal): ReadableStream<Uint8Array> {
+function toReadable(
+  response: Extract<ApiResponse, { kind: 'stream' }>,
+  signal: AbortSignal,
+): ReadableStream<Uint8Array> {
   let stop: (() => void) | undefined
   let buffered = 0
   let isOver = false

@@ -4,14 +4,19 @@
  */
 import { getOwn, isRecord } from './object-shape.ts'
 
-type Step = { kind: 'field'; name: string } | { kind: 'index'; index: number } | { kind: 'all' } | { kind: 'filter'; path: JsonPath; value: string }
+type Step =
+  | { kind: 'field'; name: string }
+  | { kind: 'index'; index: number }
+  | { kind: 'all' }
+  | { kind: 'filter'; path: JsonPath; value: string }
 
 export interface JsonPath {
   /** Every value the path reaches. */
   read(source: unknown): unknown[]
 }
 
-const token = /^(?:\.?\[\?\(\s*@((?:\.[\w-]+|\['[^']*'\])+)\s*==\s*(?:"([^"]*)"|'([^']*)'|([\w.-]+))\s*\)\]|\.?\['((?:[^'\\]|\\.)*)'\]|\.?\["((?:[^"\\]|\\.)*)"\]|\[(-?\d+)\]|\[\*\]|\.\*|\.((?:[^.[\]\\]|\\.)+))/
+const token =
+  /^(?:\.?\[\?\(\s*@((?:\.[\w-]+|\['[^']*'\])+)\s*==\s*(?:"([^"]*)"|'([^']*)'|([\w.-]+))\s*\)\]|\.?\['((?:[^'\\]|\\.)*)'\]|\.?\["((?:[^"\\]|\\.)*)"\]|\[(-?\d+)\]|\[\*\]|\.\*|\.((?:[^.[\]\\]|\\.)+))/
 
 /** Undefined when the path is not one of the simple ones. */
 export function parseJsonPath(path: string): JsonPath | undefined {
@@ -48,6 +53,8 @@ function take(value: unknown, step: Step): unknown[] {
     case 'all':
       return Array.isArray(value) ? value : isRecord(value) ? Object.values(value) : []
     case 'filter':
-      return (Array.isArray(value) ? value : []).filter((item) => step.path.read(item).some((found) => String(found) === step.value))
+      return (Array.isArray(value) ? value : []).filter((item) =>
+        step.path.read(item).some((found) => String(found) === step.value),
+      )
   }
 }

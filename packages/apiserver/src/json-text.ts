@@ -42,7 +42,9 @@ class Scanner {
   #unexpected(context: string): GoSyntaxError {
     const character = this.#text[this.#at]
     return new GoSyntaxError(
-      character === undefined ? 'unexpected end of JSON input' : `invalid character ${quoteCharacter(character)} ${context}`,
+      character === undefined
+        ? 'unexpected end of JSON input'
+        : `invalid character ${quoteCharacter(character)} ${context}`,
     )
   }
 
@@ -115,7 +117,8 @@ class Scanner {
       if (this.#text[this.#at] === 'u') {
         for (let digits = 0; digits < 4; digits += 1) {
           this.#at += 1
-          if (!/[0-9a-fA-F]/.test(this.#text[this.#at] ?? '')) throw this.#unexpected('in \\u hexadecimal character escape')
+          if (!/[0-9a-fA-F]/.test(this.#text[this.#at] ?? ''))
+            throw this.#unexpected('in \\u hexadecimal character escape')
         }
       } else if (!'"\\/bfnrt'.includes(this.#text[this.#at] ?? '~')) throw this.#unexpected('in string escape code')
     }

@@ -2,7 +2,15 @@
  * Validation of metadata, in the order and the words of the real server. Returns causes; the caller makes one 422 of all.
  */
 import type { ObjectMeta, OwnerReference } from '@seamark/kube/object'
-import { type Check, checkLabel, checkLabelValue, checkPathSegment, checkQualifiedName, checkSubdomain, maskTrailingDash } from './names.ts'
+import {
+  type Check,
+  checkLabel,
+  checkLabelValue,
+  checkPathSegment,
+  checkQualifiedName,
+  checkSubdomain,
+  maskTrailingDash,
+} from './names.ts'
 import { isSameJson } from './object-shape.ts'
 import type { Cause } from './schema/model.ts'
 
@@ -22,7 +30,11 @@ export function forbiddenValue(field: string, why: string): Cause {
 
 export function unsupportedValue(field: string, value: unknown, supported: readonly string[]): Cause {
   const list = supported.map((item) => JSON.stringify(item)).join(', ')
-  return { reason: 'FieldValueNotSupported', message: `Unsupported value: ${showValue(value)}: supported values: ${list}`, field }
+  return {
+    reason: 'FieldValueNotSupported',
+    message: `Unsupported value: ${showValue(value)}: supported values: ${list}`,
+    field,
+  }
 }
 
 export function duplicateValue(field: string, value: unknown): Cause {
@@ -36,13 +48,18 @@ export function tooLong(field: string, limit: number): Cause {
 /** Go's %v for values that are not strings. */
 function showValue(value: unknown): string {
   if (value === undefined || value === null) return 'null'
-  return typeof value === 'object' ? JSON.stringify(value) : typeof value === 'string' ? JSON.stringify(value) : String(value)
+  return typeof value === 'object'
+    ? JSON.stringify(value)
+    : typeof value === 'string'
+      ? JSON.stringify(value)
+      : String(value)
 }
 
 function checkOwner(owner: OwnerReference, field: string): Cause[] {
   const wrong: Cause[] = []
   const version = owner.apiVersion?.slice(owner.apiVersion.indexOf('/') + 1) ?? ''
-  if (version === '') wrong.push(invalidValue(`${field}.apiVersion`, owner.apiVersion ?? '', 'version must not be empty'))
+  if (version === '')
+    wrong.push(invalidValue(`${field}.apiVersion`, owner.apiVersion ?? '', 'version must not be empty'))
   for (const key of ['kind', 'name', 'uid'] as const) {
     if ((owner[key] ?? '') === '') wrong.push(invalidValue(`${field}.${key}`, '', 'must not be empty'))
   }
@@ -59,7 +76,11 @@ function checkOwners(owners: readonly OwnerReference[], field: string): Cause[] 
     if (controller === undefined) controller = name
     else {
       wrong.push(
-        invalidValue(field, owners, `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${name}`),
+        invalidValue(
+          field,
+          owners,
+          `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${name}`,
+        ),
       )
     }
   }
@@ -67,7 +88,9 @@ function checkOwners(owners: readonly OwnerReference[], field: string): Cause[] 
 }
 
 function checkFinalizers(finalizers: readonly string[], field: string): Cause[] {
-  const wrong = finalizers.flatMap((finalizer) => checkQualifiedName(finalizer).map((why) => invalidValue(field, finalizer, why)))
+  const wrong = finalizers.flatMap((finalizer) =>
+    checkQualifiedName(finalizer).map((why) => invalidValue(field, finalizer, why)),
+  )
   if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
     wrong.push(invalidValue(field, finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'))
   }
@@ -81,7 +104,13 @@ export function checkFinalizerNames(metadata: ObjectMeta): Cause[] {
   return (metadata.finalizers ?? []).flatMap((name, index) =>
     name.includes('/') || standardFinalizers.has(name)
       ? []
-      : [invalidValue(`metadata.finalizers[${index}]`, name, 'name is neither a standard finalizer name nor is it fully qualified')],
+      : [
+          invalidValue(
+            `metadata.finalizers[${index}]`,
+            name,
+            'name is neither a standard finalizer name nor is it fully qualified',
+          ),
+        ],
   )
 }
 
@@ -91,7 +120,9 @@ function checkCommon(metadata: ObjectMeta): Cause[] {
   if (labels !== undefined) {
     for (const key of Object.keys(labels)) {
       wrong.push(...checkQualifiedName(key).map((why) => invalidValue('metadata.labels', key, why)))
-      wrong.push(...checkLabelValue(labels[key] as string).map((why) => invalidValue('metadata.labels', labels[key], why)))
+      wrong.push(
+        ...checkLabelValue(labels[key] as string).map((why) => invalidValue('metadata.labels', labels[key], why)),
+      )
     }
   }
   if (annotations !== undefined) {
@@ -107,11 +138,19 @@ function checkCommon(metadata: ObjectMeta): Cause[] {
   return wrong
 }
 
-export function validateMetadata(metadata: ObjectMeta, isNamespaced: boolean, checkName: Check = checkSubdomain): Cause[] {
+export function validateMetadata(
+  metadata: ObjectMeta,
+  isNamespaced: boolean,
+  checkName: Check = checkSubdomain,
+): Cause[] {
   const wrong: Cause[] = []
   const { name = '', generateName = '', namespace = '' } = metadata
   if (generateName !== '') {
-    wrong.push(...checkName(maskTrailingDash(generateName)).map((why) => invalidValue('metadata.generateName', generateName, why)))
+    wrong.push(
+      ...checkName(maskTrailingDash(generateName)).map((why) =>
+        invalidValue('metadata.generateName', generateName, why),
+      ),
+    )
   }
   if (name === '') wrong.push(requiredValue('metadata.name', 'name or generateName is required'))
   else wrong.push(...checkName(name).map((why) => invalidValue('metadata.name', name, why)))
@@ -130,13 +169,26 @@ export function validateMetadataUpdate(next: ObjectMeta, old: ObjectMeta): Cause
   if (old.deletionTimestamp !== undefined) {
     const extra = (next.finalizers ?? []).filter((finalizer) => !(old.finalizers ?? []).includes(finalizer))
     if (extra.length > 0) {
-      const list = `[]string{${[...new Set(extra)].sort().map((name) => JSON.stringify(name)).join(', ')}}`
+      const list = `[]string{${[...new Set(extra)]
+        .sort()
+        .map((name) => JSON.stringify(name))
+        .join(', ')}}`
       wrong.push(
-        forbiddenValue('metadata.finalizers', `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`),
+        forbiddenValue(
+          'metadata.finalizers',
+          `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`,
+        ),
       )
     }
   }
-  for (const key of ['name', 'namespace', 'uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
+  for (const key of [
+    'name',
+    'namespace',
+    'uid',
+    'creationTimestamp',
+    'deletionTimestamp',
+    'deletionGracePeriodSeconds',
+  ] as const) {
     if (!isSameJson(next[key], old[key])) wrong.push(invalidValue(`metadata.${key}`, next[key], 'field is immutable'))
   }
   return [...wrong, ...checkCommon(next)]

@@ -82,13 +82,16 @@ export const checkDns1035Label: Check = (value) => {
 /** One path segment: the least a name has to be, and all that RBAC asks. */
 export const checkPathSegment: Check = (value) => {
   if (value === '.' || value === '..') return [`may not be '${value}'`]
-  return ['/', '%'].filter((character) => value.includes(character)).map((character) => `may not contain '${character}'`)
+  return ['/', '%']
+    .filter((character) => value.includes(character))
+    .map((character) => `may not contain '${character}'`)
 }
 
 /** `prefix/name`: label and annotation keys, finalizers. */
 export const checkQualifiedName: Check = (value) => {
   const parts = value.split('/')
-  const shape = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+  const shape =
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
   const examples = ['MyName', 'my.name', '123-abc'] as const
   if (parts.length > 2) {
     return [
@@ -131,7 +134,13 @@ export const checkConfigKey: Check = (value) => {
   if (byteLength(value) > 253) wrong.push('must be no more than 253 characters')
   if (!configKeyPattern.test(value)) {
     wrong.push(
-      expected("a valid config key must consist of alphanumeric characters, '-', '_' or '.'", configKey, 'key.name', 'KEY_NAME', 'key-name'),
+      expected(
+        "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+        configKey,
+        'key.name',
+        'KEY_NAME',
+        'key-name',
+      ),
     )
   }
   if (value === '.') wrong.push("must not be '.'")

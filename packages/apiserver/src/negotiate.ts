@@ -21,7 +21,11 @@ export interface Representation {
 
 export const plainJson: Representation = { format: 'json', as: undefined, version: 'v1' }
 
-export const builtinMediaTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const
+export const builtinMediaTypes = [
+  'application/json',
+  'application/yaml',
+  'application/vnd.kubernetes.protobuf',
+] as const
 export const customMediaTypes = ['application/json', 'application/yaml'] as const
 
 const parsed = new Map<string, readonly MediaClause[]>()
@@ -71,7 +75,8 @@ export function negotiate(accept: string | undefined, offered: readonly string[]
     if (as === undefined) return format === 'json' ? plainJson : { format, as: undefined, version: 'v1' }
     const version = clause.parameters.get('v') ?? ''
     if (clause.parameters.get('g') !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1')) continue
-    if (as === 'Table' || as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') return { format, as, version }
+    if (as === 'Table' || as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList')
+      return { format, as, version }
   }
   throw notAcceptable(offered)
 }

@@ -16,7 +16,8 @@ export function isRecord(value: unknown): value is Json {
 
 /** Plain assignment would change the prototype for the key `__proto__`. */
 export function setOwn(target: Json, key: string, value: unknown): void {
-  if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+  if (key === '__proto__')
+    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
   else target[key] = value
 }
 

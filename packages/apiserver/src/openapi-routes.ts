@@ -59,7 +59,8 @@ export class OpenApiRoutes {
     const found = this.#registry.groupVersions().find((one) => path === pathOf(one))
     if (found === undefined) return textResponse(404, '404 page not found\n')
     const accept = headers['accept'] ?? ''
-    if (accept.includes(v3Protobuf) && !accept.includes('json') && !accept.includes('*/*')) return textResponse(406, 'Not Acceptable\n')
+    if (accept.includes(v3Protobuf) && !accept.includes('json') && !accept.includes('*/*'))
+      return textResponse(406, 'Not Acceptable\n')
     return answer(await this.#make(found), 'application/json', headers)
   }
 
@@ -98,7 +99,11 @@ function kindsOf({ resources }: GroupVersion): OpenApiKind[] {
   }))
 }
 
-function answer(document: Document, contentType: string, headers: Readonly<Record<string, string | undefined>>): ApiResponse {
+function answer(
+  document: Document,
+  contentType: string,
+  headers: Readonly<Record<string, string | undefined>>,
+): ApiResponse {
   const common = { 'content-type': contentType, etag: document.etag, vary: 'Accept' }
   if (headers['if-none-match'] === document.etag) return { kind: 'whole', status: 304, headers: common, body: [] }
   return { kind: 'whole', status: 200, headers: common, body: [document.body] }

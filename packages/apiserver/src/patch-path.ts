@@ -81,13 +81,17 @@ export async function patchObject(call: Call): Promise<ApiResponse> {
   const { request } = call
   const media = bodyMediaType(request.headers['content-type'])
   if (!acceptedPatches(call).includes(media)) {
-    throw call.resource.isCustom ? unsupportedMediaType(acceptedPatches(call)) : statusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type')
+    throw call.resource.isCustom
+      ? unsupportedMediaType(acceptedPatches(call))
+      : statusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type')
   }
   const view = readView(call)
   const isApply = media === applyType
   const hasForce = request.query.get('force') !== null
   const options = readWriteOptions(call, 'patch', [
-    ...(isApply && (request.query.get('fieldManager') ?? '') === '' ? [requiredValue('fieldManager', 'is required for apply patch')] : []),
+    ...(isApply && (request.query.get('fieldManager') ?? '') === ''
+      ? [requiredValue('fieldManager', 'is required for apply patch')]
+      : []),
     ...(!isApply && hasForce ? [forbiddenValue('force', 'may not be specified for non-apply patch')] : []),
   ])
   if (isApply) return await applyObject(call, options)
@@ -118,14 +122,19 @@ function hasVersion(body: Buffer): boolean {
 function decodePatched(call: Call, patched: Json, options: WriteOptions, strategic: Buffer | undefined): ApiObject {
   const text = strategic === undefined ? sortedText(patched) : goText(JSON.parse(strategic.toString()))
   try {
-    const object = checkObject(patched, call.resource, options.fieldValidation, [], (message) => call.warnings.push(message))
+    const object = checkObject(patched, call.resource, options.fieldValidation, [], (message) =>
+      call.warnings.push(message),
+    )
     applyDefaults(call, object)
     return object
   } catch (error) {
     if (!(error instanceof ApiError) || error.status.code !== 400 || call.resource.isCustom) throw error
     // A patched document that no longer decodes is the patch's fault, and is shown whole.
     const decoding = error.message.replace(/^.* cannot be handled as a \w+: /, '')
-    const why = strategic === undefined ? decoding : decoding.replace(/^json: cannot unmarshal (\w+) into Go struct field \S+ of type (\S+)$/, restoreText)
+    const why =
+      strategic === undefined
+        ? decoding
+        : decoding.replace(/^json: cannot unmarshal (\w+) into Go struct field \S+ of type (\S+)$/, restoreText)
     throw invalid({ group: '', kind: '' }, '', [invalidValue('patch', text, why)])
   }
 }
@@ -133,7 +142,11 @@ function decodePatched(call: Call, patched: Json, options: WriteOptions, strateg
 /** Go's %v of a decoded JSON value: `map[a:1 b:[x y]]`. */
 function goText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(goText).join(' ')}]`
-  if (isRecord(value)) return `map[${Object.keys(value).sort().map((key) => `${key}:${goText(value[key])}`).join(' ')}]`
+  if (isRecord(value))
+    return `map[${Object.keys(value)
+      .sort()
+      .map((key) => `${key}:${goText(value[key])}`)
+      .join(' ')}]`
   return value === null ? '<nil>' : String(value)
 }
 
@@ -160,7 +173,9 @@ async function readIntent(call: Call, options: WriteOptions): Promise<ApiObject>
   try {
     value = await parseYaml(text)
   } catch (error) {
-    throw badRequest(`error decoding YAML: error converting YAML to JSON: ${error instanceof Error ? error.message : String(error)}`)
+    throw badRequest(
+      `error decoding YAML: error converting YAML to JSON: ${error instanceof Error ? error.message : String(error)}`,
+    )
   }
   if (!isRecord(value)) throw badRequest('error decoding YAML: error converting YAML to JSON')
   const duplicates = text.startsWith('{') && hasDuplicateFields(text, value) ? findDuplicateFields(text) : []
@@ -181,8 +196,12 @@ async function readIntent(call: Call, options: WriteOptions): Promise<ApiObject>
   if (!isRecord(copy['metadata'])) copy['metadata'] = {}
   const intent = copy as ApiObject
   const name = intent.metadata.name ?? info.name
-  if (name !== info.name) throw badRequest(`the name of the object (${name}) does not match the name on the URL (${info.name})`)
-  return withMetadata(intent, { name, ...(resource.namespaced ? { namespace: intent.metadata.namespace ?? info.namespace } : {}) })
+  if (name !== info.name)
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${info.name})`)
+  return withMetadata(intent, {
+    name,
+    ...(resource.namespaced ? { namespace: intent.metadata.namespace ?? info.namespace } : {}),
+  })
 }
 
 /** `/v1, Kind=ConfigMap`, `apps/v1, Kind=Deployment`. */
@@ -208,7 +227,8 @@ async function applyObject(call: Call, options: WriteOptions): Promise<ApiRespon
       now: timestamp(backend.clock.now()),
       ...(info.subresource === '' ? {} : { subresource: info.subresource }),
     })
-    if ('conflicts' in outcome) throw applyConflict(conflictMessage(outcome.conflicts), conflictCauses(outcome.conflicts))
+    if ('conflicts' in outcome)
+      throw applyConflict(conflictMessage(outcome.conflicts), conflictCauses(outcome.conflicts))
     const merged = cloneJson(outcome.object) as ApiObject
     if (merged.metadata.managedFields?.length === 0) delete merged.metadata.managedFields
     applyDefaults(call, merged)
@@ -218,9 +238,24 @@ async function applyObject(call: Call, options: WriteOptions): Promise<ApiRespon
   for (;;) {
     if (resource.collection.get(key) === undefined) {
       if (info.subresource !== '') throw conflict(resource, info.name, MODIFIED)
-      if ((intent.metadata.uid ?? '') !== '') throw conflict(resource, info.name, `uid mismatch: the provided object specified uid ${intent.metadata.uid ?? ''}, and no existing object was found`)
+      if ((intent.metadata.uid ?? '') !== '')
+        throw conflict(
+          resource,
+          info.name,
+          `uid mismatch: the provided object specified uid ${intent.metadata.uid ?? ''}, and no existing object was found`,
+        )
       try {
-        return await encodeObject(view, await createObject(call, withMetadata(apply(undefined), { resourceVersion: undefined as never }), options, true), 201, warningHeaders(call))
+        return await encodeObject(
+          view,
+          await createObject(
+            call,
+            withMetadata(apply(undefined), { resourceVersion: undefined as never }),
+            options,
+            true,
+          ),
+          201,
+          warningHeaders(call),
+        )
       } catch (error) {
         // Somebody created it meanwhile: apply to theirs.
         if (error instanceof ApiError && error.status.reason === 'AlreadyExists') continue

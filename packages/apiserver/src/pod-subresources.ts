@@ -43,7 +43,12 @@ export async function serveBinding(call: Call): Promise<ApiResponse> {
     {
       build(old) {
         const present = getPath(old, 'spec', 'nodeName') ?? ''
-        if (present !== '') throw conflict(call.resource, call.info.name, `pod ${call.info.name} is already assigned to node ${JSON.stringify(present)}`)
+        if (present !== '')
+          throw conflict(
+            call.resource,
+            call.info.name,
+            `pod ${call.info.name} is already assigned to node ${JSON.stringify(present)}`,
+          )
         return { ...old, spec: { ...(old['spec'] as object), nodeName: node } }
       },
     },

@@ -11,8 +11,14 @@ function column(spec: string, read: Read): Column {
   return { name: isWide ? title.slice(0, -1) : title, type, priority: isWide ? 1 : 0, read }
 }
 
-const text = (...path: string[]): Read => (object) => getPath(object, ...path) ?? ''
-const number = (...path: string[]): Read => (object) => getPath(object, ...path) ?? 0
+const text =
+  (...path: string[]): Read =>
+  (object) =>
+    getPath(object, ...path) ?? ''
+const number =
+  (...path: string[]): Read =>
+  (object) =>
+    getPath(object, ...path) ?? 0
 const createdAt: Column = { ...column('Created At:date', (object) => object.metadata.creationTimestamp), type: 'date' }
 
 function formatLabels(labels: unknown): string {
@@ -24,9 +30,9 @@ function formatLabels(labels: unknown): string {
 }
 
 function formatSelector(selector: unknown): string {
-  const terms = Object.entries(isRecord(getPath(selector, 'matchLabels')) ? (getPath(selector, 'matchLabels') as object) : {}).map(
-    ([key, value]) => `${key}=${String(value)}`,
-  )
+  const terms = Object.entries(
+    isRecord(getPath(selector, 'matchLabels')) ? (getPath(selector, 'matchLabels') as object) : {},
+  ).map(([key, value]) => `${key}=${String(value)}`)
   for (const expression of asRecords(getPath(selector, 'matchExpressions'))) {
     const values = `(${asStrings(expression['values']).join(',')})`
     const key = String(expression['key'])
@@ -89,22 +95,36 @@ function endpointAddresses(object: ApiObject): string {
     const addresses = asRecords(subset['addresses']).map((address) => String(address['ip']))
     const ports = asRecords(subset['ports'])
     if (ports.length === 0) return addresses
-    return ports.flatMap((port) => addresses.map((ip) => `${ip.includes(':') ? `[${ip}]` : ip}:${String(port['port'])}`))
+    return ports.flatMap((port) =>
+      addresses.map((ip) => `${ip.includes(':') ? `[${ip}]` : ip}:${String(port['port'])}`),
+    )
   })
   return list.length > 3 ? `${list.slice(0, 3).join(',')} + ${list.length - 3} more...` : list.join(',')
 }
 
 const containers = (...path: string[]): Column[] => [
-  column('Containers+', (object) => asRecords(getPath(object, ...path, 'containers')).map((container) => String(container['name'])).join(',')),
-  column('Images+', (object) => asRecords(getPath(object, ...path, 'containers')).map((container) => String(container['image'])).join(',')),
+  column('Containers+', (object) =>
+    asRecords(getPath(object, ...path, 'containers'))
+      .map((container) => String(container['name']))
+      .join(','),
+  ),
+  column('Images+', (object) =>
+    asRecords(getPath(object, ...path, 'containers'))
+      .map((container) => String(container['image']))
+      .join(','),
+  ),
 ]
 const templateContainers = containers('spec', 'template', 'spec')
 const selectorColumn = column('Selector+', (object) => formatSelector(getPath(object, 'spec', 'selector')))
-const readyOf: Read = (object) => `${String(getPath(object, 'status', 'readyReplicas') ?? 0)}/${String(getPath(object, 'spec', 'replicas') ?? 1)}`
+const readyOf: Read = (object) =>
+  `${String(getPath(object, 'status', 'readyReplicas') ?? 0)}/${String(getPath(object, 'spec', 'replicas') ?? 1)}`
 
 function eventTimes(object: ApiObject, nowMs: number): { first: string; last: string; count: unknown } {
   const eventTime = getPath(object, 'eventTime')
-  const first = age(getPath(object, 'firstTimestamp') ?? getPath(object, 'deprecatedFirstTimestamp') ?? eventTime, nowMs)
+  const first = age(
+    getPath(object, 'firstTimestamp') ?? getPath(object, 'deprecatedFirstTimestamp') ?? eventTime,
+    nowMs,
+  )
   const lastTime = getPath(object, 'lastTimestamp') ?? getPath(object, 'deprecatedLastTimestamp')
   const series = getPath(object, 'series')
   if (isRecord(series)) return { first, last: age(series['lastObservedTime'], nowMs), count: series['count'] }
@@ -126,7 +146,9 @@ const eventColumns: Column[] = [
   column('Subobject+', (object) => getPath(involved(object), 'fieldPath') ?? ''),
   column('Source+', (object) => {
     const source = object['source'] ?? object['deprecatedSource']
-    const component = String(getPath(source, 'component') ?? object['reportingComponent'] ?? object['reportingController'] ?? '')
+    const component = String(
+      getPath(source, 'component') ?? object['reportingComponent'] ?? object['reportingController'] ?? '',
+    )
     const host = String(getPath(source, 'host') ?? object['reportingInstance'] ?? '')
     return host === '' ? component : `${component}, ${host}`
   }),
@@ -150,9 +172,15 @@ function nodeRoles(object: ApiObject): string {
   return roles.length === 0 ? '<none>' : roles.sort().join(',')
 }
 
-const nodeAddress = (type: string): Read => (object) =>
-  asRecords(getPath(object, 'status', 'addresses')).find((address) => address['type'] === type)?.['address'] ?? '<none>'
-const orUnknown = (...path: string[]): Read => (object) => getPath(object, ...path) ?? '<unknown>'
+const nodeAddress =
+  (type: string): Read =>
+  (object) =>
+    asRecords(getPath(object, 'status', 'addresses')).find((address) => address['type'] === type)?.['address'] ??
+    '<none>'
+const orUnknown =
+  (...path: string[]): Read =>
+  (object) =>
+    getPath(object, ...path) ?? '<unknown>'
 
 function podReady(object: ApiObject): string {
   const statuses = asRecords(getPath(object, 'status', 'containerStatuses'))
@@ -160,26 +188,40 @@ function podReady(object: ApiObject): string {
   return `${ready}/${asRecords(getPath(object, 'spec', 'containers')).length}`
 }
 
-const subjects = (kind: string): Read => (object) =>
-  asRecords(object['subjects'])
-    .filter((subject) => subject['kind'] === kind)
-    .map((subject) => (kind === 'ServiceAccount' ? `${String(subject['namespace'] ?? '')}/` : '') + String(subject['name']))
-    .join(', ')
+const subjects =
+  (kind: string): Read =>
+  (object) =>
+    asRecords(object['subjects'])
+      .filter((subject) => subject['kind'] === kind)
+      .map(
+        (subject) =>
+          (kind === 'ServiceAccount' ? `${String(subject['namespace'] ?? '')}/` : '') + String(subject['name']),
+      )
+      .join(', ')
 
 const bindingColumns: Column[] = [
   nameColumn,
-  column('Role', (object) => `${String(getPath(object, 'roleRef', 'kind'))}/${String(getPath(object, 'roleRef', 'name'))}`),
+  column(
+    'Role',
+    (object) => `${String(getPath(object, 'roleRef', 'kind'))}/${String(getPath(object, 'roleRef', 'name'))}`,
+  ),
   ageColumn,
   column('Users+', subjects('User')),
   column('Groups+', subjects('Group')),
   column('ServiceAccounts+', subjects('ServiceAccount')),
 ]
 
-const webhookColumns: Column[] = [nameColumn, column('Webhooks:integer', (object) => asRecords(object['webhooks']).length), ageColumn]
+const webhookColumns: Column[] = [
+  nameColumn,
+  column('Webhooks:integer', (object) => asRecords(object['webhooks']).length),
+  ageColumn,
+]
 
 function jobStatus(object: ApiObject): string {
   const isTrue = (type: string): boolean =>
-    asRecords(getPath(object, 'status', 'conditions')).some((condition) => condition['type'] === type && condition['status'] === 'True')
+    asRecords(getPath(object, 'status', 'conditions')).some(
+      (condition) => condition['type'] === type && condition['status'] === 'True',
+    )
   if (isTrue('Complete')) return 'Complete'
   if (isTrue('Failed')) return 'Failed'
   if (object.metadata.deletionTimestamp !== undefined) return 'Terminating'
@@ -193,10 +235,15 @@ function jobDuration(object: ApiObject, nowMs: number): string {
   return humanDuration((typeof end === 'string' ? Date.parse(end) : nowMs) - Date.parse(start))
 }
 
-const accessModes = (...path: string[]): Read => (object) =>
-  asStrings(getPath(object, ...path))
-    .map((mode) => ({ ReadWriteOnce: 'RWO', ReadOnlyMany: 'ROX', ReadWriteMany: 'RWX', ReadWriteOncePod: 'RWOP' })[mode] ?? '')
-    .join(',')
+const accessModes =
+  (...path: string[]): Read =>
+  (object) =>
+    asStrings(getPath(object, ...path))
+      .map(
+        (mode) =>
+          ({ ReadWriteOnce: 'RWO', ReadOnlyMany: 'ROX', ReadWriteMany: 'RWX', ReadWriteOncePod: 'RWOP' })[mode] ?? '',
+      )
+      .join(',')
 
 const plain: readonly Column[] = [nameColumn, ageColumn]
 
@@ -215,10 +262,17 @@ const columnsByResource: Record<string, readonly Column[]> = {
     nameColumn,
     column('Ready', podReady),
     column('Status', (object) =>
-      object.metadata.deletionTimestamp !== undefined ? 'Terminating' : (getPath(object, 'status', 'reason') ?? getPath(object, 'status', 'phase') ?? ''),
+      object.metadata.deletionTimestamp !== undefined
+        ? 'Terminating'
+        : (getPath(object, 'status', 'reason') ?? getPath(object, 'status', 'phase') ?? ''),
     ),
     column('Restarts', (object) =>
-      String(asRecords(getPath(object, 'status', 'containerStatuses')).reduce((sum, status) => sum + Number(status['restartCount'] ?? 0), 0)),
+      String(
+        asRecords(getPath(object, 'status', 'containerStatuses')).reduce(
+          (sum, status) => sum + Number(status['restartCount'] ?? 0),
+          0,
+        ),
+      ),
     ),
     ageColumn,
     column('IP+', (object) => getPath(object, 'status', 'podIP') ?? '<none>'),
@@ -247,7 +301,10 @@ const columnsByResource: Record<string, readonly Column[]> = {
   configmaps: [
     nameColumn,
     column('Data', (object) =>
-      [object['data'], object['binaryData']].reduce<number>((sum, part) => sum + (isRecord(part) ? Object.keys(part).length : 0), 0),
+      [object['data'], object['binaryData']].reduce<number>(
+        (sum, part) => sum + (isRecord(part) ? Object.keys(part).length : 0),
+        0,
+      ),
     ),
     ageColumn,
   ],
@@ -289,7 +346,11 @@ const columnsByResource: Record<string, readonly Column[]> = {
   'jobs.batch': [
     nameColumn,
     column('Status', jobStatus),
-    column('Completions', (object) => `${String(getPath(object, 'status', 'succeeded') ?? 0)}/${String(getPath(object, 'spec', 'completions') ?? 1)}`),
+    column(
+      'Completions',
+      (object) =>
+        `${String(getPath(object, 'status', 'succeeded') ?? 0)}/${String(getPath(object, 'spec', 'completions') ?? 1)}`,
+    ),
     column('Duration', jobDuration),
     ageColumn,
     ...templateContainers,
@@ -318,10 +379,13 @@ const columnsByResource: Record<string, readonly Column[]> = {
     ageColumn,
   ],
   'ingressclasses.networking.k8s.io': [
-    { ...nameColumn, read: (object) => {
-      const isDefault = object.metadata.annotations?.['ingressclass.kubernetes.io/is-default-class'] === 'true'
-      return `${String(object.metadata.name)}${isDefault ? ' (default)' : ''}`
-    } },
+    {
+      ...nameColumn,
+      read: (object) => {
+        const isDefault = object.metadata.annotations?.['ingressclass.kubernetes.io/is-default-class'] === 'true'
+        return `${String(object.metadata.name)}${isDefault ? ' (default)' : ''}`
+      },
+    },
     column('Controller', text('spec', 'controller')),
     column('Parameters', (object) => {
       const parameters = getPath(object, 'spec', 'parameters')
@@ -331,12 +395,20 @@ const columnsByResource: Record<string, readonly Column[]> = {
     }),
     ageColumn,
   ],
-  'networkpolicies.networking.k8s.io': [nameColumn, column('Pod-Selector', (object) => formatSelector(getPath(object, 'spec', 'podSelector'))), ageColumn],
+  'networkpolicies.networking.k8s.io': [
+    nameColumn,
+    column('Pod-Selector', (object) => formatSelector(getPath(object, 'spec', 'podSelector'))),
+    ageColumn,
+  ],
   'endpointslices.discovery.k8s.io': [
     nameColumn,
     column('AddressType', text('addressType')),
-    column('Ports', (object) => withMore(asRecords(object['ports']).map((port) => String(port['port'] ?? port['name'] ?? '*')))),
-    column('Endpoints', (object) => withMore(asRecords(object['endpoints']).flatMap((endpoint) => asStrings(endpoint['addresses'])))),
+    column('Ports', (object) =>
+      withMore(asRecords(object['ports']).map((port) => String(port['port'] ?? port['name'] ?? '*'))),
+    ),
+    column('Endpoints', (object) =>
+      withMore(asRecords(object['endpoints']).flatMap((endpoint) => asStrings(endpoint['addresses']))),
+    ),
     ageColumn,
   ],
   'leases.coordination.k8s.io': [nameColumn, column('Holder', text('spec', 'holderIdentity')), ageColumn],

@@ -52,7 +52,9 @@ export function readListOptions(call: Call, isWatch: boolean): ListOptions {
   const labelText = query.get('labelSelector') ?? ''
   const fieldText = query.get('fieldSelector') ?? ''
   const labels = parseLabelSelector(labelText)
-  const fields = parseFieldSelector(fieldText, call.resource.selectableFields, (field) => unsupportedField(call.resource, field))
+  const fields = parseFieldSelector(fieldText, call.resource.selectableFields, (field) =>
+    unsupportedField(call.resource, field),
+  )
   const wrong = isWatch
     ? checkWatch(match, continueToken, sendInitialEvents)
     : checkList(match, resourceVersion, continueToken, sendInitialEvents)
@@ -77,14 +79,18 @@ const matchField = 'resourceVersionMatch'
 function checkList(match: string, version: string, token: string, sendInitialEvents: boolean | undefined): Cause[] {
   const wrong: Cause[] = []
   if (match !== '') {
-    if (version === '') wrong.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden unless resourceVersion is provided'))
-    if (token !== '') wrong.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden when continue is provided'))
-    if (match !== 'Exact' && match !== 'NotOlderThan') wrong.push(unsupportedValue(matchField, match, ['Exact', 'NotOlderThan', '']))
+    if (version === '')
+      wrong.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden unless resourceVersion is provided'))
+    if (token !== '')
+      wrong.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden when continue is provided'))
+    if (match !== 'Exact' && match !== 'NotOlderThan')
+      wrong.push(unsupportedValue(matchField, match, ['Exact', 'NotOlderThan', '']))
     if (match === 'Exact' && version === '0') {
       wrong.push(forbiddenValue(matchField, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     }
   }
-  if (sendInitialEvents !== undefined) wrong.push(forbiddenValue('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
+  if (sendInitialEvents !== undefined)
+    wrong.push(forbiddenValue('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
   return wrong
 }
 
@@ -95,10 +101,13 @@ function checkWatch(match: string, token: string, sendInitialEvents: boolean | u
   }
   if (match !== '') {
     if (sendInitialEvents === undefined) {
-      wrong.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided'))
+      wrong.push(
+        forbiddenValue(matchField, 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided'),
+      )
     }
     if (match !== 'NotOlderThan') wrong.push(unsupportedValue(matchField, match, ['NotOlderThan']))
-    if (token !== '') wrong.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden when continue is provided'))
+    if (token !== '')
+      wrong.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden when continue is provided'))
   }
   return wrong
 }
@@ -142,7 +151,9 @@ interface ContinueToken {
 
 /** base64url of `{"v","rv","start"}`, as a real server writes it: clients must not care, tools do look. */
 function writeToken(token: ContinueToken): string {
-  return Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv: token.revision, start: `${token.after}\0` })).toString('base64url')
+  return Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv: token.revision, start: `${token.after}\0` })).toString(
+    'base64url',
+  )
 }
 
 function readToken(text: string): ContinueToken {
@@ -152,12 +163,19 @@ function readToken(text: string): ContinueToken {
   if (problem !== undefined) throw badRequest(`invalid continue token: continue key is not valid: ${problem}`)
   const token = JSON.parse(bytes.toString()) as unknown
   if (!isRecord(token) || token['v'] !== 'meta.k8s.io/v1') {
-    throw badRequest('invalid continue token: continue key is not valid: server does not recognize this encoded version ""')
+    throw badRequest(
+      'invalid continue token: continue key is not valid: server does not recognize this encoded version ""',
+    )
   }
   const { rv, start } = token
-  if (rv === 0) throw badRequest('invalid continue token: continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)')
+  if (rv === 0)
+    throw badRequest(
+      'invalid continue token: continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)',
+    )
   if (typeof start !== 'string' || start === '') {
-    throw badRequest('invalid continue token: continue key is not valid: encoded start key empty (version meta.k8s.io/v1)')
+    throw badRequest(
+      'invalid continue token: continue key is not valid: encoded start key empty (version meta.k8s.io/v1)',
+    )
   }
   return { revision: Number(rv), after: start.endsWith('\0') ? start.slice(0, -1) : start }
 }
@@ -190,7 +208,8 @@ export async function listObjects(call: Call): Promise<ApiResponse> {
   } else {
     const asked = checkFreshness(call, options.resourceVersion)
     if (asked !== undefined && (options.match === 'Exact' || (options.match === '' && options.limit > 0))) {
-      if (asked < resource.collection.compactedRevision) throw expired('The resourceVersion for the provided list is too old.')
+      if (asked < resource.collection.compactedRevision)
+        throw expired('The resourceVersion for the provided list is too old.')
       revision = asked
       isHistoric = true
     }
@@ -208,13 +227,20 @@ export async function listObjects(call: Call): Promise<ApiResponse> {
       ...(after === undefined ? {} : { after: `${root}${after}` }),
       ...(isHistoric && revision !== current ? { revision } : {}),
       ...(hasSelector
-        ? { matches: (stored) => (labels.isEmpty || labels.matches(stored.labels)) && (fields.isEmpty || fields.matches(stored)) }
+        ? {
+            matches: (stored) =>
+              (labels.isEmpty || labels.matches(stored.labels)) && (fields.isEmpty || fields.matches(stored)),
+          }
         : {}),
     }),
   )
   const metadata = {
     resourceVersion: String(revision),
-    ...(page.lastKey === undefined ? (resource.isCustom ? { continue: '' } : {}) : { continue: writeToken({ revision, after: page.lastKey.slice(root.length) }) }),
+    ...(page.lastKey === undefined
+      ? resource.isCustom
+        ? { continue: '' }
+        : {}
+      : { continue: writeToken({ revision, after: page.lastKey.slice(root.length) }) }),
     ...(page.lastKey === undefined || hasSelector ? {} : { remainingItemCount: page.remaining }),
   }
   return await encodeList(view, page.items, metadata, warningHeaders(call))

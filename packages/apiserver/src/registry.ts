@@ -51,7 +51,10 @@ class BuiltinResource implements Resource {
     this.listKind = `${kind.kind}List`
     this.prefix = bodyPrefix(this.apiVersion, kind.kind)
     this.converter = kind.plural === 'events' ? eventConverter : undefined
-    this.deprecationWarning = kind.kind === 'Endpoints' ? 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice' : undefined
+    this.deprecationWarning =
+      kind.kind === 'Endpoints'
+        ? 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice'
+        : undefined
   }
 
   get group(): string {
@@ -117,7 +120,11 @@ export class Registry {
   #generation = 1
 
   constructor(store: Store, strategyOf: (kind: BuiltinKind, collection: Collection) => Strategy) {
-    for (const kind of BUILTIN_KINDS) put(this.#builtin, new BuiltinResource(kind, store, strategyOf(kind, store.collection(collectionId(kind.group, kind.plural)))))
+    for (const kind of BUILTIN_KINDS)
+      put(
+        this.#builtin,
+        new BuiltinResource(kind, store, strategyOf(kind, store.collection(collectionId(kind.group, kind.plural)))),
+      )
   }
 
   get generation(): number {

@@ -14,7 +14,14 @@ export interface RequestInfo {
   readonly name: string
 }
 
-const verbs: Record<string, string> = { POST: 'create', GET: 'get', HEAD: 'get', PUT: 'update', PATCH: 'patch', DELETE: 'delete' }
+const verbs: Record<string, string> = {
+  POST: 'create',
+  GET: 'get',
+  HEAD: 'get',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+}
 
 /** Subresources of a namespace itself; any other third segment is a resource inside it. */
 const namespaceSubresources = new Set(['status', 'finalize'])
@@ -34,7 +41,17 @@ export function readRequestInfo(method: string, path: string, query: URLSearchPa
   const segments = decodeSegments(path)
   if (segments === undefined) return undefined
   const verb = verbs[method] ?? method.toLowerCase()
-  const other = { isResource: false, path, verb: method.toLowerCase(), group: '', version: '', namespace: '', resource: '', subresource: '', name: '' }
+  const other = {
+    isResource: false,
+    path,
+    verb: method.toLowerCase(),
+    group: '',
+    version: '',
+    namespace: '',
+    resource: '',
+    subresource: '',
+    name: '',
+  }
   const prefix = segments[0]
   if (prefix !== 'api' && prefix !== 'apis') return other
   const head = prefix === 'api' ? 2 : 3

@@ -17,11 +17,21 @@ function readAttributes(spec: unknown, user: UserInfo, needsUser = false): Attri
   const resource = getPath(spec, 'resourceAttributes')
   const other = getPath(spec, 'nonResourceAttributes')
   const wrong: Cause[] = []
-  if (isRecord(resource) && isRecord(other)) wrong.push(invalidValue('spec.nonResourceAttributes', other, 'cannot be specified in combination with resourceAttributes'))
+  if (isRecord(resource) && isRecord(other))
+    wrong.push(
+      invalidValue('spec.nonResourceAttributes', other, 'cannot be specified in combination with resourceAttributes'),
+    )
   else if (!isRecord(resource) && !isRecord(other)) {
-    wrong.push(invalidValue('spec.resourceAttributes', null, 'exactly one of nonResourceAttributes or resourceAttributes must be specified'))
+    wrong.push(
+      invalidValue(
+        'spec.resourceAttributes',
+        null,
+        'exactly one of nonResourceAttributes or resourceAttributes must be specified',
+      ),
+    )
   }
-  if (needsUser && user.name === '' && user.groups.length === 0) wrong.push(invalidValue('spec.user', '', 'at least one of user or group must be specified'))
+  if (needsUser && user.name === '' && user.groups.length === 0)
+    wrong.push(invalidValue('spec.user', '', 'at least one of user or group must be specified'))
   if (wrong.length > 0) throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', wrong)
   const read = (key: string): string => text(getPath(resource, key))
   return {
@@ -56,7 +66,12 @@ function rulesReview(rbac: Rbac, user: UserInfo, namespace: string): Json {
   return {
     resourceRules: rules
       .filter((rule) => asStrings(rule['resources']).length > 0)
-      .map(({ verbs, apiGroups, resources, resourceNames }: Json) => ({ verbs, apiGroups, resources, ...(resourceNames === undefined ? {} : { resourceNames }) })),
+      .map(({ verbs, apiGroups, resources, resourceNames }: Json) => ({
+        verbs,
+        apiGroups,
+        resources,
+        ...(resourceNames === undefined ? {} : { resourceNames }),
+      })),
     nonResourceRules: rules
       .filter((rule) => asStrings(rule['nonResourceURLs']).length > 0)
       .map(({ verbs, nonResourceURLs }: Json) => ({ verbs, nonResourceURLs })),
@@ -75,13 +90,20 @@ export function answerReview(call: Call, review: ApiObject, rbac: Rbac, authenti
       return withDecision(review, rbac, readAttributes(spec, user))
     case 'SubjectAccessReview':
     case 'LocalSubjectAccessReview': {
-      const attributes = readAttributes(spec, { name: text(getPath(spec, 'user')), groups: asStrings(getPath(spec, 'groups')) }, true)
+      const attributes = readAttributes(
+        spec,
+        { name: text(getPath(spec, 'user')), groups: asStrings(getPath(spec, 'groups')) },
+        true,
+      )
       return withDecision(review, rbac, attributes)
     }
     case 'SelfSubjectRulesReview':
       return { ...review, status: rulesReview(rbac, user, text(getPath(spec, 'namespace'))) }
     case 'TokenReview':
-      return { ...review, status: tokenStatus(text(getPath(spec, 'token')), asStrings(getPath(spec, 'audiences')), authenticator) }
+      return {
+        ...review,
+        status: tokenStatus(text(getPath(spec, 'token')), asStrings(getPath(spec, 'audiences')), authenticator),
+      }
     default:
       throw badRequest(`unknown review ${review.kind ?? ''}`)
   }
@@ -94,7 +116,13 @@ function withDecision(review: ApiObject, rbac: Rbac, attributes: Attributes): Ap
 
 function tokenStatus(token: string, audiences: readonly string[], authenticator: Authenticator): Json {
   try {
-    const user = authenticator.authenticate({ method: 'GET', path: '/', query: new URLSearchParams(), headers: { authorization: `Bearer ${token}` }, body: Buffer.alloc(0) })
+    const user = authenticator.authenticate({
+      method: 'GET',
+      path: '/',
+      query: new URLSearchParams(),
+      headers: { authorization: `Bearer ${token}` },
+      body: Buffer.alloc(0),
+    })
     return { authenticated: true, user: describeUser(user), ...(audiences.length === 0 ? {} : { audiences }) }
   } catch (error) {
     if (error instanceof ApiError) return { user: {}, error: '[invalid bearer token]' }
@@ -106,4 +134,3 @@ function tokenStatus(token: string, audiences: readonly string[], authenticator:
 export function isReview(group: string): boolean {
   return group === 'authorization.k8s.io' || group === 'authentication.k8s.io'
 }
-

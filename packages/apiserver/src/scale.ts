@@ -65,10 +65,18 @@ async function readWanted(call: Call, present: Json): Promise<unknown> {
   const media = bodyMediaType(headers['content-type'])
   const { value: patch } = await decodeBody(body, 'application/json', ['application/json'])
   if (media === 'application/json-patch+json') return applyJsonPatch(present, patch)
-  if (media === 'application/merge-patch+json' || media === 'application/strategic-merge-patch+json' || media === 'application/apply-patch+yaml') {
+  if (
+    media === 'application/merge-patch+json' ||
+    media === 'application/strategic-merge-patch+json' ||
+    media === 'application/apply-patch+yaml'
+  ) {
     return applyMergePatch(present, patch)
   }
-  throw unsupportedMediaType(['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml'])
+  throw unsupportedMediaType([
+    'application/json-patch+json',
+    'application/merge-patch+json',
+    'application/apply-patch+yaml',
+  ])
 }
 
 export async function serveScale(call: Call): Promise<ApiResponse> {
@@ -92,14 +100,19 @@ export async function serveScale(call: Call): Promise<ApiResponse> {
           throw error instanceof SyntaxError ? badRequest(`error decoding patch: ${error.message}`) : error
         })
         const replicas = getPath(wanted, 'spec', 'replicas') ?? 0
-        if (typeof replicas !== 'number' || !Number.isInteger(replicas)) throw badRequest('spec.replicas must be an integer')
+        if (typeof replicas !== 'number' || !Number.isInteger(replicas))
+          throw badRequest('spec.replicas must be an integer')
         if (replicas < 0 && !resource.isCustom) {
-          throw invalid({ group: 'autoscaling', kind: 'Scale' }, info.name, [invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0')])
+          throw invalid({ group: 'autoscaling', kind: 'Scale' }, info.name, [
+            invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0'),
+          ])
         }
         const version = getPath(wanted, 'metadata', 'resourceVersion')
         const next = withReplicas(old, paths.specReplicasPath, replicas)
         if (resource.isCustom) resource.compiled()?.prune(next)
-        return typeof version === 'string' && version !== '' ? { ...next, metadata: { ...next.metadata, resourceVersion: version } } : next
+        return typeof version === 'string' && version !== ''
+          ? { ...next, metadata: { ...next.metadata, resourceVersion: version } }
+          : next
       },
     },
     options,
@@ -124,6 +137,19 @@ export function checkScale(resource: Resource, object: ApiObject): Cause[] {
 }
 
 function accessor(path: string, value: unknown, expected: string): Cause {
-  const type = typeof value === 'string' ? 'string' : typeof value === 'boolean' ? 'bool' : typeof value === 'number' ? 'float64' : Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}'
-  return invalidValue(path, 0, `${path} accessor error: ${typeof value === 'object' ? JSON.stringify(value) : String(value)} is of the type ${type}, expected ${expected}`)
+  const type =
+    typeof value === 'string'
+      ? 'string'
+      : typeof value === 'boolean'
+        ? 'bool'
+        : typeof value === 'number'
+          ? 'float64'
+          : Array.isArray(value)
+            ? '[]interface {}'
+            : 'map[string]interface {}'
+  return invalidValue(
+    path,
+    0,
+    `${path} accessor error: ${typeof value === 'object' ? JSON.stringify(value) : String(value)} is of the type ${type}, expected ${expected}`,
+  )
 }

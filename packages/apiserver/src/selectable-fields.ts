@@ -14,11 +14,18 @@ const fieldsByResource: Record<string, Record<string, FieldReader>> = {
     ...involved.map((key) => field(`involvedObject.${key}`)),
     field('reason'),
     field('reportingComponent'),
-    ['source', (stored) => String(getPath(stored.object, 'source', 'component') ?? getPath(stored.object, 'reportingComponent') ?? '')],
+    [
+      'source',
+      (stored) =>
+        String(getPath(stored.object, 'source', 'component') ?? getPath(stored.object, 'reportingComponent') ?? ''),
+    ],
     field('type'),
   ]),
   'events.events.k8s.io': Object.fromEntries([
-    ...involved.map((key): [string, FieldReader] => [`regarding.${key}`, (stored) => String(getPath(stored.object, 'involvedObject', key) ?? '')]),
+    ...involved.map((key): [string, FieldReader] => [
+      `regarding.${key}`,
+      (stored) => String(getPath(stored.object, 'involvedObject', key) ?? ''),
+    ]),
     field('reason'),
     ['reportingController', (stored) => String(getPath(stored.object, 'reportingComponent') ?? '')],
     field('type'),

@@ -130,7 +130,8 @@ class LabelParser {
       this.#take()
       return ['']
     }
-    if (!isIdentifier(first) && first.type !== ',') throw unparsable(`found '${first.text}', expected: ',', ')' or identifier`)
+    if (!isIdentifier(first) && first.type !== ',')
+      throw unparsable(`found '${first.text}', expected: ',', ')' or identifier`)
     for (;;) {
       const token = this.#take()
       const next = this.#peek()
@@ -178,7 +179,8 @@ function checked(requirement: Requirement): Requirement {
         `values[${index}]: Invalid value: ${JSON.stringify(value)}: for 'Gt', 'Lt' operators, the value must be an integer`,
       )
     }
-    if (wrong.length > 0) throw unparsable(`values[${index}][${key}]: Invalid value: ${JSON.stringify(value)}: ${wrong.join('; ')}`)
+    if (wrong.length > 0)
+      throw unparsable(`values[${index}][${key}]: Invalid value: ${JSON.stringify(value)}: ${wrong.join('; ')}`)
   }
   return requirement
 }
@@ -220,7 +222,8 @@ export function compileLabelSelector(selector: unknown): LabelSelector {
   const requirements: Requirement[] = []
   const matchLabels = getPath(selector, 'matchLabels')
   if (typeof matchLabels === 'object' && matchLabels !== null) {
-    for (const [key, value] of Object.entries(matchLabels)) requirements.push({ key, operator: 'in', values: [String(value)] })
+    for (const [key, value] of Object.entries(matchLabels))
+      requirements.push({ key, operator: 'in', values: [String(value)] })
   }
   const expressions = getPath(selector, 'matchExpressions')
   const operators: Record<string, Operator> = { In: 'in', NotIn: 'notin', Exists: 'exists', DoesNotExist: '!' }

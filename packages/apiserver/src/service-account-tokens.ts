@@ -52,7 +52,10 @@ export class TokenIssuer {
       nbf: now,
       sub: `system:serviceaccount:${namespace}:${name}`,
     })
-    const signature = sign('sha256', Buffer.from(`${head}.${claims}`), { key: this.#pair().privateKey, dsaEncoding: 'ieee-p1363' })
+    const signature = sign('sha256', Buffer.from(`${head}.${claims}`), {
+      key: this.#pair().privateKey,
+      dsaEncoding: 'ieee-p1363',
+    })
     return `${head}.${claims}.${signature.toString('base64url')}`
   }
 
@@ -76,7 +79,14 @@ export class TokenIssuer {
 
   #verify(token: string): Json | undefined {
     const [head, claims, signature, ...rest] = token.split('.')
-    if (this.#keys === undefined || head === undefined || claims === undefined || signature === undefined || rest.length > 0) return undefined
+    if (
+      this.#keys === undefined ||
+      head === undefined ||
+      claims === undefined ||
+      signature === undefined ||
+      rest.length > 0
+    )
+      return undefined
     const key = { key: this.#keys.publicKey, dsaEncoding: 'ieee-p1363' } as const
     if (!verify('sha256', Buffer.from(`${head}.${claims}`), key, Buffer.from(signature, 'base64url'))) return undefined
     try {
@@ -91,9 +101,11 @@ export class TokenIssuer {
 /** POST serviceaccounts/<name>/token. */
 export async function serveTokenRequest(call: Call, tokens: TokenIssuer): Promise<ApiResponse> {
   const { resource, info, request, backend } = call
-  const decoded = await decodeBody(request.body, request.headers['content-type'], builtinMediaTypes).catch((error: unknown) => {
-    throw error instanceof SyntaxError ? badRequest(error.message) : error
-  })
+  const decoded = await decodeBody(request.body, request.headers['content-type'], builtinMediaTypes).catch(
+    (error: unknown) => {
+      throw error instanceof SyntaxError ? badRequest(error.message) : error
+    },
+  )
   const stored = resource.collection.get(`${info.namespace}/${info.name}`)
   if (stored === undefined) throw notFound(resource, info.name)
   const asked = asStrings(getPath(decoded.value, 'spec', 'audiences'))
@@ -101,8 +113,10 @@ export async function serveTokenRequest(call: Call, tokens: TokenIssuer): Promis
   const seconds = Number(getPath(decoded.value, 'spec', 'expirationSeconds') ?? 3600)
   const field = 'spec.expirationSeconds'
   const kind = { group: 'authentication.k8s.io', kind: 'TokenRequest' }
-  if (!(seconds >= shortestSeconds)) throw invalid(kind, '', [invalidValue(field, seconds, 'may not specify a duration less than 10 minutes')])
-  if (seconds > longestSeconds) throw invalid(kind, '', [invalidValue(field, seconds, 'may not specify a duration larger than 2^32 seconds')])
+  if (!(seconds >= shortestSeconds))
+    throw invalid(kind, '', [invalidValue(field, seconds, 'may not specify a duration less than 10 minutes')])
+  if (seconds > longestSeconds)
+    throw invalid(kind, '', [invalidValue(field, seconds, 'may not specify a duration larger than 2^32 seconds')])
   const nowMs = backend.clock.now()
   return jsonResponse(201, {
     kind: 'TokenRequest',

@@ -11,7 +11,18 @@ import { isIP, isIPv6 } from 'node:net'
 const dayMs = 86_400_000
 const skewMs = 300_000
 
-const tag = { boolean: 0x01, integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, sequence: 0x30, set: 0x31, utcTime: 0x17, time: 0x18 }
+const tag = {
+  boolean: 0x01,
+  integer: 0x02,
+  bits: 0x03,
+  octets: 0x04,
+  oid: 0x06,
+  utf8: 0x0c,
+  sequence: 0x30,
+  set: 0x31,
+  utcTime: 0x17,
+  time: 0x18,
+}
 
 function der(type: number, ...content: Buffer[]): Buffer {
   const body = Buffer.concat(content)
@@ -42,7 +53,9 @@ function name(commonName: string): Buffer {
 /** UTCTime up to 2049, GeneralizedTime after (RFC 5280 §4.1.2.5). */
 function time(ms: number): Buffer {
   const text = new Date(ms).toISOString().replaceAll(/[-:T]|\.\d+/g, '')
-  return Number(text.slice(0, 4)) < 2050 ? der(tag.utcTime, Buffer.from(text.slice(2))) : der(tag.time, Buffer.from(text))
+  return Number(text.slice(0, 4)) < 2050
+    ? der(tag.utcTime, Buffer.from(text.slice(2)))
+    : der(tag.time, Buffer.from(text))
 }
 
 function extension(id: string, isCritical: boolean, value: Buffer): Buffer {
@@ -59,7 +72,9 @@ function addressBytes(address: string): Buffer {
 }
 
 function alternativeNames(names: readonly string[]): Buffer {
-  return sequence(...names.map((host) => (isIP(host) === 0 ? der(0x82, Buffer.from(host)) : der(0x87, addressBytes(host)))))
+  return sequence(
+    ...names.map((host) => (isIP(host) === 0 ? der(0x82, Buffer.from(host)) : der(0x87, addressBytes(host)))),
+  )
 }
 
 interface Certificate {
@@ -87,12 +102,17 @@ function certificate(request: Certificate): string {
   )
   const signature = sign('sha256', content, request.signingKey)
   const whole = sequence(content, algorithm, der(tag.bits, Buffer.from([0]), signature))
-  return `-----BEGIN CERTIFICATE-----\n${whole.toString('base64').replaceAll(/(.{64})/g, '$1\n').trimEnd()}\n-----END CERTIFICATE-----\n`
+  return `-----BEGIN CERTIFICATE-----\n${whole
+    .toString('base64')
+    .replaceAll(/(.{64})/g, '$1\n')
+    .trimEnd()}\n-----END CERTIFICATE-----\n`
 }
 
 /** SHA-1 of the key, a name for it and nothing more (RFC 5280 §4.2.1.2). */
 function keyId(key: KeyObject): Buffer {
-  return createHash('sha1').update(key.export({ type: 'spki', format: 'der' }).subarray(-65)).digest()
+  return createHash('sha1')
+    .update(key.export({ type: 'spki', format: 'der' }).subarray(-65))
+    .digest()
 }
 
 export interface ServingCertificate {

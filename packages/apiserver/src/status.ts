@@ -127,7 +127,8 @@ export function badRequest(message: string): ApiError {
 
 export function forbidden(resource: ResourceName, name: string, why: string, causes?: StatusCause[]): ApiError {
   const target = qualified(resource.group, resource.plural)
-  const subject = resource.plural === '' ? 'forbidden' : `${target}${name === '' ? '' : ` ${JSON.stringify(name)}`} is forbidden`
+  const subject =
+    resource.plural === '' ? 'forbidden' : `${target}${name === '' ? '' : ` ${JSON.stringify(name)}`} is forbidden`
   const details = resource.plural === '' ? {} : detailsOf(resource, name)
   return failure(403, 'Forbidden', `${subject}: ${why}`, { ...details, ...(causes === undefined ? {} : { causes }) })
 }

@@ -3,11 +3,19 @@ import { describe, expect, it } from 'vitest'
 import { systemClock } from './clock.ts'
 import { type Change, Store } from './store.ts'
 
-const object = (name: string, value: number) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { value } })
+const object = (name: string, value: number) => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name },
+  data: { value },
+})
 
 type Step = { key: string; value: number | undefined }
 const steps = fc.array(
-  fc.record({ key: fc.constantFrom('n/a', 'n/b', 'm/a', 'n-x/a', 'n/c'), value: fc.option(fc.nat(9), { nil: undefined }) }),
+  fc.record({
+    key: fc.constantFrom('n/a', 'n/b', 'm/a', 'n-x/a', 'n/c'),
+    value: fc.option(fc.nat(9), { nil: undefined }),
+  }),
   { maxLength: 60 },
 )
 
@@ -31,23 +39,32 @@ function perform(store: Store, all: readonly Step[]): Map<number, Map<string, nu
 describe('Store', () => {
   it('lists exactly the state of every revision, by namespace and in pages', () => {
     fc.assert(
-      fc.property(steps, fc.constantFrom('', 'n', 'm', 'n-x'), fc.integer({ min: 1, max: 3 }), (all, namespace, limit) => {
-        const store = new Store({ clock: systemClock })
-        const states = perform(store, all)
-        for (const [revision, state] of states) {
-          const expected = [...state.keys()].filter((key) => namespace === '' || key.startsWith(`${namespace}/`)).sort()
-          const seen: string[] = []
-          let after: string | undefined
-          for (;;) {
-            const page = store.collection('configmaps').range({ namespace, limit, revision, ...(after === undefined ? {} : { after }) })
-            seen.push(...page.items.map((stored) => stored.key))
-            expect(page.remaining).toBe(expected.length - seen.length)
-            if (page.lastKey === undefined) break
-            after = page.lastKey
+      fc.property(
+        steps,
+        fc.constantFrom('', 'n', 'm', 'n-x'),
+        fc.integer({ min: 1, max: 3 }),
+        (all, namespace, limit) => {
+          const store = new Store({ clock: systemClock })
+          const states = perform(store, all)
+          for (const [revision, state] of states) {
+            const expected = [...state.keys()]
+              .filter((key) => namespace === '' || key.startsWith(`${namespace}/`))
+              .sort()
+            const seen: string[] = []
+            let after: string | undefined
+            for (;;) {
+              const page = store
+                .collection('configmaps')
+                .range({ namespace, limit, revision, ...(after === undefined ? {} : { after }) })
+              seen.push(...page.items.map((stored) => stored.key))
+              expect(page.remaining).toBe(expected.length - seen.length)
+              if (page.lastKey === undefined) break
+              after = page.lastKey
+            }
+            expect(seen).toEqual(expected)
           }
-          expect(seen).toEqual(expected)
-        }
-      }),
+        },
+      ),
       { numRuns: 100 },
     )
   })
@@ -85,7 +102,8 @@ describe('Store', () => {
 
   it('forgets what exceeds its history, oldest first, over all collections', () => {
     const store = new Store({ clock: systemClock, historyLimit: 3 })
-    for (let index = 0; index < 4; index += 1) store.collection(index % 2 === 0 ? 'x' : 'y').put(`k${index}`, object('k', index))
+    for (let index = 0; index < 4; index += 1)
+      store.collection(index % 2 === 0 ? 'x' : 'y').put(`k${index}`, object('k', index))
     expect(store.collection('x').compactedRevision).toBe(2)
     expect(store.collection('y').compactedRevision).toBe(0)
     expect([...store.collection('x').changesSince(0)].map((change) => change.key)).toEqual(['k2'])

@@ -129,7 +129,15 @@ export class Collection {
 
   #record(type: Change['type'], key: string, previous: Stored | undefined, current: Stored): void {
     const { resourceVersion } = current
-    const change: Change = { resourceVersion, type, key, previous, current, timeMs: this.#store.now(), collection: this }
+    const change: Change = {
+      resourceVersion,
+      type,
+      key,
+      previous,
+      current,
+      timeMs: this.#store.now(),
+      collection: this,
+    }
     this.#log.push(change)
     this.#store.remember(change)
     for (const subscriber of this.#subscribers) subscriber(change)
@@ -144,7 +152,8 @@ export class Collection {
 
   /** Changes after a revision that is not compacted, oldest first. */
   *changesSince(revision: number): Generator<Change> {
-    for (let index = this.#firstAfter(revision); index < this.#log.length; index += 1) yield this.#log.at(index) as Change
+    for (let index = this.#firstAfter(revision); index < this.#log.length; index += 1)
+      yield this.#log.at(index) as Change
   }
 
   #firstAfter(revision: number): number {
@@ -208,7 +217,10 @@ function* mergeKeys(present: Iterable<string>, undone: ReadonlyMap<string, unkno
 }
 
 /** How many more keys the undone state has than the present one. */
-function extraKeys(undone: ReadonlyMap<string, Stored | undefined> | undefined, items: ReadonlyMap<string, Stored>): number {
+function extraKeys(
+  undone: ReadonlyMap<string, Stored | undefined> | undefined,
+  items: ReadonlyMap<string, Stored>,
+): number {
   let extra = 0
   for (const [key, stored] of undone ?? []) extra += (stored === undefined ? 0 : 1) - (items.has(key) ? 1 : 0)
   return extra

@@ -31,7 +31,9 @@ export class Stored {
   get object(): ApiObject {
     return (
       this.parsed ??
-      (JSON.parse(`{"kind":${JSON.stringify(this.kind)},"apiVersion":${JSON.stringify(this.apiVersion)},${this.body.toString()}`) as ApiObject)
+      (JSON.parse(
+        `{"kind":${JSON.stringify(this.kind)},"apiVersion":${JSON.stringify(this.apiVersion)},${this.body.toString()}`,
+      ) as ApiObject)
     )
   }
 

@@ -17,7 +17,13 @@ export interface Column {
 export type IncludeObject = 'None' | 'Metadata' | 'Object'
 
 export function columnDefinitions(columns: readonly Column[]): Json[] {
-  return columns.map(({ name, type, format = '', description = '', priority = 0 }) => ({ name, type, format, description, priority }))
+  return columns.map(({ name, type, format = '', description = '', priority = 0 }) => ({
+    name,
+    type,
+    format,
+    description,
+    priority,
+  }))
 }
 
 export function tableRow(

@@ -56,11 +56,16 @@ export interface ChannelRequest {
 }
 
 /** The event a change is to a watch with selectors: an object that starts or stops matching appears or disappears. */
-export function selectEvent(change: Change, request: ChannelRequest): { type: WatchEventType; stored: Stored } | undefined {
+export function selectEvent(
+  change: Change,
+  request: ChannelRequest,
+): { type: WatchEventType; stored: Stored } | undefined {
   const { namespace, labels, fields } = request
   if (namespace !== '' && !(change.key.startsWith(namespace) && change.key[namespace.length] === '/')) return undefined
   const matches = (stored: Stored | undefined): boolean =>
-    stored !== undefined && (labels.isEmpty || labels.matches(stored.labels)) && (fields.isEmpty || fields.matches(stored))
+    stored !== undefined &&
+    (labels.isEmpty || labels.matches(stored.labels)) &&
+    (fields.isEmpty || fields.matches(stored))
   const did = matches(change.previous)
   const does = change.type !== 'delete' && matches(change.current)
   if (does) return { type: did ? 'MODIFIED' : 'ADDED', stored: change.current }

@@ -73,21 +73,31 @@ class WatchSession {
       // Ages in a Table differ by the moment, columns by the watcher: each has its own.
       shareKey: isTable
         ? undefined
-        : [resource.apiVersion, resource.plural, info.namespace, options.labelText, options.fieldText, representationKey(view.representation)].join('\n'),
+        : [
+            resource.apiVersion,
+            resource.plural,
+            info.namespace,
+            options.labelText,
+            options.fieldText,
+            representationKey(view.representation),
+          ].join('\n'),
     }
   }
 
   #encode(type: WatchEventType, stored: Stored): Buffer | Promise<Buffer> {
     const isFirst = this.#isFirst
     this.#isFirst = false
-    const view = this.#view.representation.as === 'Table' ? { ...this.#view, nowMs: this.#call.backend.clock.now() } : this.#view
+    const view =
+      this.#view.representation.as === 'Table' ? { ...this.#view, nowMs: this.#call.backend.clock.now() } : this.#view
     return encodeEvent(view, type, stored, isFirst)
   }
 
   start(compacted: number): () => void {
     const { backend } = this.#call
     if (this.#since !== undefined && this.#options.sendInitialEvents !== true && this.#since < compacted) {
-      this.#watcher.send(encodeFrame('ERROR', expired(`too old resource version: ${this.#since} (${compacted})`).status))
+      this.#watcher.send(
+        encodeFrame('ERROR', expired(`too old resource version: ${this.#since} (${compacted})`).status),
+      )
       this.#watcher.end()
       return () => undefined
     }
@@ -138,9 +148,11 @@ class WatchSession {
     const isState = sendInitialEvents ?? this.#since === undefined
     if (isState) {
       for (const stored of collection.range({ namespace, limit: 0 }).items) {
-        if ((labels.isEmpty || labels.matches(stored.labels)) && (fields.isEmpty || fields.matches(stored))) frames.push(this.#encode('ADDED', stored))
+        if ((labels.isEmpty || labels.matches(stored.labels)) && (fields.isEmpty || fields.matches(stored)))
+          frames.push(this.#encode('ADDED', stored))
       }
-      if (sendInitialEvents === true && allowBookmarks) frames.push(encodeBookmark(this.#view, this.#call.backend.store.revision, true))
+      if (sendInitialEvents === true && allowBookmarks)
+        frames.push(encodeBookmark(this.#view, this.#call.backend.store.revision, true))
     } else if (this.#since !== undefined) {
       for (const change of collection.changesSince(this.#since)) {
         const selected = selectEvent(change, this.#request)

@@ -39,7 +39,10 @@ export function readTarget(clientConfig: unknown, resolveService: ResolveService
   const service = getPath(clientConfig, 'service')
   const [namespace, name] = [String(getPath(service, 'namespace')), String(getPath(service, 'name'))]
   const base = resolveService(namespace, name, Number(getPath(service, 'port') ?? 443))
-  if (base === undefined) throw new Error(`service ${JSON.stringify(`${namespace}/${name}`)} is not reachable from the embedded API server; use clientConfig.url or resolveService`)
+  if (base === undefined)
+    throw new Error(
+      `service ${JSON.stringify(`${namespace}/${name}`)} is not reachable from the embedded API server; use clientConfig.url or resolveService`,
+    )
   return { url: `${base}${String(getPath(service, 'path') ?? '')}`, caBundle }
 }
 
@@ -69,11 +72,20 @@ export async function postReview(target: WebhookTarget, review: Json, timeoutMs:
         response.on('end', () => {
           const answer = Buffer.concat(chunks).toString()
           if (response.statusCode === 200) resolve(answer)
-          else reject(new Error(`an error on the server (${JSON.stringify(answer.slice(0, 200))}) has prevented the request from succeeding`))
+          else
+            reject(
+              new Error(
+                `an error on the server (${JSON.stringify(answer.slice(0, 200))}) has prevented the request from succeeding`,
+              ),
+            )
         })
       },
     )
-    call.on('error', (error) => reject(error.name === 'AbortError' || error.name === 'TimeoutError' ? new Error('context deadline exceeded') : error))
+    call.on('error', (error) =>
+      reject(
+        error.name === 'AbortError' || error.name === 'TimeoutError' ? new Error('context deadline exceeded') : error,
+      ),
+    )
     call.end(body)
   })
   const parsed = JSON.parse(text) as unknown

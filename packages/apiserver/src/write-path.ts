@@ -56,10 +56,15 @@ function checkNamespace(call: Call, name: string): void {
   const namespace = backend.store.collection('namespaces').get(info.namespace)
   if (namespace === undefined) throw notFound({ group: '', plural: 'namespaces' }, info.namespace)
   // Asked at every create: the text is searched, the object not parsed.
-  if (!namespace.body.includes('"deletionTimestamp"') || namespace.object.metadata.deletionTimestamp === undefined) return
+  if (!namespace.body.includes('"deletionTimestamp"') || namespace.object.metadata.deletionTimestamp === undefined)
+    return
   const why = `unable to create new content in namespace ${info.namespace} because it is being terminated`
   throw forbidden(resource, name, why, [
-    { reason: 'NamespaceTerminating', message: `namespace ${info.namespace} is being terminated`, field: 'metadata.namespace' },
+    {
+      reason: 'NamespaceTerminating',
+      message: `namespace ${info.namespace} is being terminated`,
+      field: 'metadata.namespace',
+    },
   ])
 }
 
@@ -69,7 +74,8 @@ function adoptNamespace(call: Call, object: ApiObject): ApiObject {
   const wanted = resource.namespaced ? info.namespace : ''
   const given = object.metadata.namespace ?? ''
   if (given === wanted) return object
-  if (given !== '') throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  if (given !== '')
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
   return withMetadata(object, { namespace: wanted })
 }
 
@@ -82,7 +88,9 @@ function validate(call: Call, object: ApiObject, old: ApiObject | undefined, con
   // The real server checks the metadata of an update twice, and lists what it finds twice.
   const updated = old === undefined ? [] : validateMetadataUpdate(object.metadata, old.metadata)
   return [
-    ...(old === undefined ? validateMetadata(object.metadata, namespaced, strategy.checkName) : [...updated, ...updated]),
+    ...(old === undefined
+      ? validateMetadata(object.metadata, namespaced, strategy.checkName)
+      : [...updated, ...updated]),
     ...(compiled === undefined ? [] : relativeToStatus(compiled.validate(object, old), context.subresource)),
     ...(strategy.validate?.(object, old, context) ?? []),
     ...checkScale(resource, object),
@@ -92,7 +100,12 @@ function validate(call: Call, object: ApiObject, old: ApiObject | undefined, con
 /** A real server checks a status by itself, so its messages leave the `status.` out. */
 function relativeToStatus(causes: Cause[], subresource: string): Cause[] {
   if (subresource !== 'status') return causes
-  return causes.map((cause) => ({ ...cause, message: cause.message.replaceAll('status.', (found, at: number, whole: string) => (whole.slice(at).startsWith(`${cause.field} in body`) ? '' : found)) }))
+  return causes.map((cause) => ({
+    ...cause,
+    message: cause.message.replaceAll('status.', (found, at: number, whole: string) =>
+      whole.slice(at).startsWith(`${cause.field} in body`) ? '' : found,
+    ),
+  }))
 }
 
 function hasStatus(call: Call): boolean {
@@ -111,7 +124,12 @@ function withoutStatus(object: ApiObject): ApiObject {
 }
 
 /** Field ownership after a write that is not an apply. Undefined managedFields stay undefined only in an empty object. */
-export function ownFields(call: Call, options: WriteOptions, next: ApiObject, old: ApiObject | undefined): ManagedFieldsEntry[] {
+export function ownFields(
+  call: Call,
+  options: WriteOptions,
+  next: ApiObject,
+  old: ApiObject | undefined,
+): ManagedFieldsEntry[] {
   const { resource, info, backend } = call
   const entries = trackUpdate({
     old,
@@ -124,16 +142,25 @@ export function ownFields(call: Call, options: WriteOptions, next: ApiObject, ol
   })
   if (info.subresource !== 'scale') return entries
   // A real server keeps no time for what was set through scale; entries without a time come first.
-  const scaled = entries.map(({ time, ...entry }) => (entry.subresource === 'scale' || time === undefined ? entry : { ...entry, time }))
+  const scaled = entries.map(({ time, ...entry }) =>
+    entry.subresource === 'scale' || time === undefined ? entry : { ...entry, time },
+  )
   return [...scaled.filter((entry) => !('time' in entry)), ...scaled.filter((entry) => 'time' in entry)]
 }
 
 function setManagedFields(object: ApiObject, entries: ManagedFieldsEntry[]): ApiObject {
-  return entries.length === 0 ? withMetadata(object, { managedFields: undefined as never }) : withMetadata(object, { managedFields: entries })
+  return entries.length === 0
+    ? withMetadata(object, { managedFields: undefined as never })
+    : withMetadata(object, { managedFields: entries })
 }
 
 /** Stores a new object. `isTracked` says that managedFields are already right (server-side apply). */
-export async function createObject(call: Call, body: ApiObject, options: WriteOptions, isTracked = false): Promise<Stored> {
+export async function createObject(
+  call: Call,
+  body: ApiObject,
+  options: WriteOptions,
+  isTracked = false,
+): Promise<Stored> {
   const { resource, backend } = call
   const base = body.metadata.generateName ?? ''
   const isGenerated = (body.metadata.name ?? '') === '' && base !== ''
@@ -148,7 +175,13 @@ export async function createObject(call: Call, body: ApiObject, options: WriteOp
   }
 }
 
-async function createOnce(call: Call, key: string, named: ApiObject, options: WriteOptions, isTracked: boolean): Promise<Stored | undefined> {
+async function createOnce(
+  call: Call,
+  key: string,
+  named: ApiObject,
+  options: WriteOptions,
+  isTracked: boolean,
+): Promise<Stored | undefined> {
   const { resource, backend } = call
   const { strategy, collection } = resource
   const context = contextOf(call, options)
@@ -157,7 +190,8 @@ async function createOnce(call: Call, key: string, named: ApiObject, options: Wr
     throw unclassified('resourceVersion should not be set on objects to be created')
   }
   const given: Json = { ...named.metadata }
-  for (const key of ['deletionTimestamp', 'deletionGracePeriodSeconds', 'resourceVersion', 'selfLink']) delete given[key]
+  for (const key of ['deletionTimestamp', 'deletionGracePeriodSeconds', 'resourceVersion', 'selfLink'])
+    delete given[key]
   let object = adoptNamespace(call, {
     ...(hasStatus(call) ? withoutStatus(named) : named),
     metadata: { ...given, uid: backend.newUid(), creationTimestamp: timestamp(context.nowMs) },
@@ -176,7 +210,8 @@ async function createOnce(call: Call, key: string, named: ApiObject, options: Wr
   await strategy.prepare?.(object)
   const wrong = validate(call, object, undefined, context)
   if (wrong.length > 0) throw invalid(resource, object.metadata.name ?? '', wrong)
-  if (backend.admission.isInterested(call, 'CREATE')) await backend.admission.validate(call, 'CREATE', object, undefined, options.isDryRun)
+  if (backend.admission.isInterested(call, 'CREATE'))
+    await backend.admission.validate(call, 'CREATE', object, undefined, options.isDryRun)
   const successor = await inStorageVersion(call, object)
   if (collection.get(key) !== undefined) return undefined
   return options.isDryRun ? new Stored(key, 0, successor) : collection.put(key, successor)
@@ -203,7 +238,13 @@ export async function updateObject(call: Call, request: UpdateRequest, options: 
   }
 }
 
-async function updateOnce(call: Call, key: string, current: Stored, request: UpdateRequest, options: WriteOptions): Promise<Stored | undefined> {
+async function updateOnce(
+  call: Call,
+  key: string,
+  current: Stored,
+  request: UpdateRequest,
+  options: WriteOptions,
+): Promise<Stored | undefined> {
   const { resource, backend, info } = call
   const { strategy, collection } = resource
   const context = contextOf(call, options)
@@ -222,7 +263,9 @@ async function updateOnce(call: Call, key: string, current: Stored, request: Upd
   }
   if (strategy.hasGeneration === true) {
     const generation = old.metadata.generation ?? 0
-    object = withMetadata(object, { generation: info.subresource !== 'status' && isSpecChanged(call, object, old) ? generation + 1 : generation })
+    object = withMetadata(object, {
+      generation: info.subresource !== 'status' && isSpecChanged(call, object, old) ? generation + 1 : generation,
+    })
   }
   if ((object.metadata.resourceVersion ?? '') === '' && strategy.allowsUnconditionalUpdate !== true) {
     throw invalid({ group: resource.group, kind: resource.plural }, info.name, [unversioned])
@@ -230,7 +273,8 @@ async function updateOnce(call: Call, key: string, current: Stored, request: Upd
   await strategy.prepare?.(object)
   const wrong = validate(call, object, old, context)
   if (wrong.length > 0) throw invalid(resource, info.name, wrong)
-  if (backend.admission.isInterested(call, 'UPDATE')) await backend.admission.validate(call, 'UPDATE', object, old, options.isDryRun)
+  if (backend.admission.isInterested(call, 'UPDATE'))
+    await backend.admission.validate(call, 'UPDATE', object, old, options.isDryRun)
   const successor = await inStorageVersion(call, object)
   if (backend.faults.forcesConflict(call)) throw conflict(resource, info.name, MODIFIED)
   if (collection.get(key) !== current) {
@@ -244,14 +288,26 @@ async function updateOnce(call: Call, key: string, current: Stored, request: Upd
 function commit(call: Call, key: string, current: Stored, object: ApiObject, options: WriteOptions): Stored {
   const { collection, strategy } = call.resource
   if (isUnchanged(object, current.object)) return current
-  if (options.isDryRun) return new Stored(key, current.resourceVersion, withMetadata(object, { resourceVersion: String(current.resourceVersion) }))
+  if (options.isDryRun)
+    return new Stored(
+      key,
+      current.resourceVersion,
+      withMetadata(object, { resourceVersion: String(current.resourceVersion) }),
+    )
   const { deletionTimestamp, deletionGracePeriodSeconds, finalizers } = object.metadata
   const isReleased =
-    deletionTimestamp !== undefined && (finalizers ?? []).length === 0 && (deletionGracePeriodSeconds ?? 0) === 0 && strategy.isHeld?.(object) !== true
+    deletionTimestamp !== undefined &&
+    (finalizers ?? []).length === 0 &&
+    (deletionGracePeriodSeconds ?? 0) === 0 &&
+    strategy.isHeld?.(object) !== true
   if (!isReleased) return collection.put(key, object)
   collection.remove(key, object)
   // The answer shows the object as it was let go, at the version it had.
-  return new Stored(key, current.resourceVersion, withMetadata(object, { resourceVersion: String(current.resourceVersion) }))
+  return new Stored(
+    key,
+    current.resourceVersion,
+    withMetadata(object, { resourceVersion: String(current.resourceVersion) }),
+  )
 }
 
 /** Same content and same owners; when a field was last touched does not count. */
@@ -267,8 +323,10 @@ function isUnchanged(object: ApiObject, old: ApiObject): boolean {
 function checkPreconditions(call: Call, wanted: ApiObject, old: ApiObject): ApiObject {
   const { resource, info } = call
   const { name = '', uid = '', resourceVersion = '' } = wanted.metadata
-  if (name === '') throw badRequest(`the name of the object (${info.name} based on URL) was undeterminable: name must be provided`)
-  if (name !== info.name) throw badRequest(`the name of the object (${name}) does not match the name on the URL (${info.name})`)
+  if (name === '')
+    throw badRequest(`the name of the object (${info.name} based on URL) was undeterminable: name must be provided`)
+  if (name !== info.name)
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${info.name})`)
   const object = adoptNamespace(call, wanted)
   if (uid !== '' && uid !== old.metadata.uid) {
     const path = `/registry/${resource.group === '' ? '' : `${resource.group}/`}${resource.plural}/${keyFor(resource, info.namespace, info.name)}`
@@ -301,7 +359,9 @@ function restrict(call: Call, object: ApiObject, old: ApiObject): ApiObject {
     return next
   }
   const { generation, uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds } = old.metadata
-  const system = { generation, uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds } as Partial<ApiObject['metadata']>
+  const system = { generation, uid, creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds } as Partial<
+    ApiObject['metadata']
+  >
   const next = withMetadata(object, system)
   if (!hasStatus(call)) return next
   if (old['status'] === undefined) delete next['status']

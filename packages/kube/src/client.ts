@@ -10,6 +10,13 @@ import type { Immutable, Key, Kind, List, Obj, Status } from './object.ts'
 import { errorOf, type Rest, type RestRequest } from './rest.ts'
 import { watchEvents } from './watch.ts'
 
+export interface GetOptions {
+  signal?: AbortSignal
+  subresource?: string
+  /** @default request */
+  lane?: 'request' | 'lease'
+}
+
 export interface ListOptions {
   /** Only objects of this namespace. @default all namespaces */
   namespace?: string
@@ -95,9 +102,9 @@ export interface RequestObserver {
 /** Reads go to the server; see `Reader` in cache.ts for cached reads. */
 export interface Client {
   /** Rejects with `NotFound`. */
-  get<T extends Obj>(kind: Kind<T>, key: Key, options?: { signal?: AbortSignal; subresource?: string }): Promise<T>
+  get<T extends Obj>(kind: Kind<T>, key: Key, options?: GetOptions): Promise<T>
   /** Like `get`, but absence is a value. */
-  find<T extends Obj>(kind: Kind<T>, key: Key, options?: { signal?: AbortSignal }): Promise<T | undefined>
+  find<T extends Obj>(kind: Kind<T>, key: Key, options?: Omit<GetOptions, 'subresource'>): Promise<T | undefined>
   list<T extends Obj>(kind: Kind<T>, options?: ListOptions): Promise<List<T>>
   /** One raw watch: ends when the server ends it, throws `Gone` and others. Informers are the usual way. */
   watch<T extends Obj>(kind: Kind<T>, options?: WatchOptions): AsyncGenerator<WatchEvent<T>, void, undefined>
@@ -162,11 +169,11 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
   }
 
   const client: Client = {
-    get: async (kind, key, { signal, subresource } = {}) => {
-      return call({ method: 'GET', path: objectPath(kind, key, subresource), ...passOn({ signal }) })
+    get: async (kind, key, { subresource, ...get } = {}) => {
+      return call({ method: 'GET', path: objectPath(kind, key, subresource), ...passOn(get) })
     },
-    find: async (kind, key, { signal } = {}) => {
-      const request: RestRequest = { method: 'GET', path: objectPath(kind, key), ...passOn({ signal }) }
+    find: async (kind, key, find = {}) => {
+      const request: RestRequest = { method: 'GET', path: objectPath(kind, key), ...passOn(find) }
       const response = await rest.call(request)
       if (response.status === 404) return undefined
       if (response.status >= 300) throw errorOf(request, response)

@@ -43,7 +43,7 @@ export interface ConnectOptions {
 }
 
 export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cluster {
-  const { name = config.name, clock = systemClock, observer } = options
+  const { name = config.name, clock = systemClock, observer, fieldManager = 'seamark' } = options
   const log = options.log ?? pino({ level: 'silent' })
   const rest = createRest(config, {
     clock,
@@ -53,6 +53,7 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
   })
   const informers = createInformers(rest, {
     clock,
+    manager: fieldManager,
     ...(options.random === undefined ? {} : { random: options.random }),
     ...(options.relistMs === undefined ? {} : { relistMs: options.relistMs }),
     ...(options.pageSize === undefined ? {} : { pageSize: options.pageSize }),
@@ -63,10 +64,7 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
     },
     onUserError: (what, error) => log.error({ what, error: messageOf(error) }, 'handler failed'),
   })
-  const client = createClient(rest, {
-    cache: informers,
-    ...(options.fieldManager === undefined ? {} : { fieldManager: options.fieldManager }),
-  })
+  const client = createClient(rest, { cache: informers, fieldManager })
   return {
     name,
     client,

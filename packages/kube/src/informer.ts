@@ -24,6 +24,10 @@ export interface Informer<T extends Obj> {
   /** Resolves at the first sync (or confirmed absence of the kind); rejects with the signal's reason. */
   synced(signal?: AbortSignal): Promise<void>
   readonly state: InformerState
+  /** Cached objects; 0 before the first sync. */
+  readonly size: number
+  /** When the server was last heard of (event, bookmark or list), by the monotonic clock; undefined before. */
+  readonly heardAt: number | undefined
 }
 
 export interface InformerOptions<T extends Obj> {
@@ -33,12 +37,17 @@ export interface InformerOptions<T extends Obj> {
   fieldSelector?: string
   /** `metadata` fetches only metadata; a function keeps what it returns (the same function: the same informer). @default full */
   projection?: 'full' | 'metadata' | ((object: T) => T)
-  /** Keep the FieldsV1 of this field manager for `ownFields`; all other managedFields are cut before parsing. */
+  /**
+   * Keep the FieldsV1 of this field manager for `ownFields`; all other managedFields are cut before parsing.
+   * @default the cluster's own field manager, so that those who ask for it and those who do not share one watch
+   */
   keepManagedFieldsOf?: string
 }
 
 export interface Informers extends Reader {
   informer<T extends Obj>(kind: Kind<T>, options?: InformerOptions<T>): Informer<T>
+  /** Every informer made so far, for metrics. */
+  all(): readonly Informer<Obj>[]
   /** `values` must be pure: it is called again on the old object when the object changes. Same name: same index. */
   index<T extends Obj>(kind: Kind<T>, name: string, values: (object: Immutable<T>) => readonly string[]): Index<T>
   /** Read-your-writes: reads return at least this version from now on. The cluster's client calls it. */

@@ -20,6 +20,8 @@ import type { TurnBudget } from './turn-budget.ts'
 
 export interface InformersOptions extends Pick<ReflectorOptions, 'clock' | 'random' | 'relistMs' | 'pageSize'> {
   readonly budget?: TurnBudget
+  /** Whose FieldsV1 are kept where an informer names no manager. @default nobody's */
+  readonly manager?: string
   /** Freeze cached objects. @default true under NODE_ENV=test */
   readonly freeze?: boolean
   readonly onFailure?: (kind: Kind, failure: Failure, error: unknown) => void
@@ -40,16 +42,14 @@ interface KindEntry {
 const BY_NAMESPACE = '\0namespace'
 const namespaceOf: IndexValues<Obj> = ({ metadata: { namespace } }) => (namespace === undefined ? [] : [namespace])
 
-export function createInformers(
-  rest: Rest,
-  options: InformersOptions = {},
-): Informers & { readonly all: () => readonly SharedInformer<Obj>[] } {
+export function createInformers(rest: Rest, options: InformersOptions = {}): Informers {
   const kinds = new Map<string, KindEntry>()
   /** The same entry without building the id again: tokens are long-lived. */
   const byToken = new WeakMap<Kind, KindEntry>()
   const projections = new Map<unknown, number>()
   const ids = new Map<string, SharedInformer<Obj>>()
-  const { freeze = process.env['NODE_ENV'] === 'test' } = options
+  const { freeze = process.env['NODE_ENV'] === 'test', manager } = options
+  let hasDefinitions = false
   let running: { readonly signal: AbortSignal; readonly promises: Promise<void>[] } | undefined
 
   function entryOf(kind: Kind): KindEntry {
@@ -105,8 +105,8 @@ export function createInformers(
   /** A kind is absent: the CRDs tell when it comes. */
   function watchDefinitions(kind: Kind): void {
     if (kind.group === '' || kind.group === CustomResourceDefinition.group) return
-    const id = idOf(CustomResourceDefinition, { projection: 'metadata' })
-    if (ids.has(id)) return
+    if (hasDefinitions) return
+    hasDefinitions = true
     informers.informer(CustomResourceDefinition, { projection: 'metadata' }).subscribe((change) => {
       const { name } = change.object.metadata
       for (const informer of ids.values()) {
@@ -134,9 +134,10 @@ export function createInformers(
     return used
   }
 
-  const informers: ReturnType<typeof createInformers> = {
+  const informers: Informers = {
     all: () => [...ids.values()],
-    informer<T extends Obj>(kind: Kind<T>, given: InformerOptions<T> = {}): Informer<T> {
+    informer<T extends Obj>(kind: Kind<T>, asked: InformerOptions<T> = {}): Informer<T> {
+      const given = manager === undefined ? asked : { keepManagedFieldsOf: manager, ...asked }
       const id = idOf(kind, given)
       const known = ids.get(id)
       if (known !== undefined) return known as unknown as SharedInformer<T>

@@ -23,7 +23,7 @@ export function skipBlanks(bytes: Buffer, at: number, end: number): number {
 }
 
 /** `at` is the opening quote; the result is behind the closing one. */
-export function skipString(bytes: Buffer, at: number, end: number): number {
+function skipString(bytes: Buffer, at: number, end: number): number {
   for (let index = at + 1; index < end; index++) {
     const byte = bytes[index]
     if (byte === QUOTE) return index + 1

@@ -118,7 +118,7 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
   async function attempt(signal: AbortSignal): Promise<boolean> {
     const startedAt = clock.monotonic()
     if (!isCurrent) {
-      const found = await client.find(Lease, key, { signal })
+      const found = await client.find(Lease, key, { signal, lane: 'lease' })
       if (found === undefined) {
         const metadata = { name: options.lease, namespace: options.namespace }
         observe(await client.create(Lease, { metadata, spec: claim(undefined) }, { signal, lane: 'lease' }))

@@ -13,6 +13,7 @@ import type { Informer } from './informer.ts'
 import { LeadershipLost, type Election } from './lease.ts'
 import { startListener, type Listener } from './listener.ts'
 import type { ManagerOptions, Runnable } from './manager.ts'
+import type { ClusterStats } from './metrics.ts'
 import { kindName, type Obj } from './object.ts'
 import { metricsHandler, probesHandler, type Check } from './probes.ts'
 import type { CertificateKeeper } from './webhook/certificate-keeper.ts'
@@ -92,7 +93,7 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     for (const controller of chosen) controller.prepare(own)
     const cacheStop = new AbortController()
     const running = [member.informers.start(cacheStop.signal), own.recorder.run(cacheStop.signal)]
-    const forget = metrics.watchCluster(() => statsOf(member, []))
+    const forget = metrics.watchCluster(() => statsOf(own))
     try {
       await Promise.race([leading, untilAborted(stop)])
       const signals = { stop, kill: killMember, syncTimeoutMs: parts.syncTimeoutMs }
@@ -138,7 +139,7 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     })
     start(caches, 'caches', async (stop) => cluster.informers.start(stop))
     start(caches, 'events', async (stop) => environment.recorder.run(stop))
-    const forgetStats = metrics.watchCluster(() => statsOf(cluster, [...required]))
+    const forgetStats = metrics.watchCluster(() => statsOf(environment))
     const forgetLoop = metrics.watchEventLoop()
     caches.stop.signal.addEventListener('abort', () => [forgetStats(), forgetLoop()], { once: true })
     const wait = { name: 'manager', isOptional: true, stop: until, timeoutMs: parts.syncTimeoutMs }
@@ -235,8 +236,12 @@ function newPhase(): Phase {
   return { stop: new AbortController(), running: [] }
 }
 
-function statsOf(cluster: Cluster, informers: readonly Informer<Obj>[]) {
-  const synced = informers.filter(({ hasSynced }) => hasSynced)
-  const caches = synced.map(({ kind }) => ({ kind: kindName(kind), objects: cluster.informers.list(kind).length }))
+function statsOf({ cluster, clock }: Environment): ClusterStats {
+  const now = clock.monotonic()
+  const caches = cluster.informers.all().map(({ kind, size, heardAt }) => ({
+    kind: kindName(kind),
+    objects: size,
+    silentMs: heardAt === undefined ? undefined : now - heardAt,
+  }))
   return { cluster: cluster.name, caches, sessions: cluster.stats?.sessions ?? 0, streams: cluster.stats?.streams ?? 0 }
 }

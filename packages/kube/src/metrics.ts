@@ -47,7 +47,8 @@ export interface WebhookMetrics {
 /** What a cluster says about its caches and connections, at the moment of a scrape. */
 export interface ClusterStats {
   readonly cluster: string
-  readonly caches: readonly { kind: string; objects: number }[]
+  /** One per watch: a kind may have several. `silentMs`: since the server was last heard of. */
+  readonly caches: readonly { kind: string; objects: number; silentMs?: number | undefined }[]
   readonly sessions: number
   readonly streams: number
 }
@@ -165,13 +166,27 @@ export function createMetrics(registry: Registry = new Registry()): Metrics {
   }
 
   const clusters = new Set<() => ClusterStats>()
-  gauge('seamark_cache_objects', 'Objects in the cache', ['cluster', 'kind'], function collect(this: Gauge) {
+  gauge('seamark_cache_objects', 'Objects in the caches', ['cluster', 'kind'], function collect(this: Gauge) {
     this.reset()
     for (const stats of clusters) {
       const { cluster, caches } = stats()
-      for (const { kind, objects } of caches) this.set({ cluster, kind }, objects)
+      for (const { kind, objects } of caches) this.inc({ cluster, kind }, objects)
     }
   })
+  gauge(
+    'seamark_watch_last_event_age_seconds',
+    'Since the server last sent an event, a bookmark or a list of this kind; of several watches the quietest',
+    ['cluster', 'kind'],
+    function collect(this: Gauge) {
+      this.reset()
+      for (const stats of clusters) {
+        const { cluster, caches } = stats()
+        const oldest = new Map<string, number>()
+        for (const { kind, silentMs = 0 } of caches) oldest.set(kind, Math.max(oldest.get(kind) ?? 0, silentMs))
+        for (const [kind, silentMs] of oldest) this.set({ cluster, kind }, silentMs / 1000)
+      }
+    },
+  )
   const perCluster = (name: string, help: string, value: (stats: ClusterStats) => number) =>
     gauge(name, help, ['cluster'], function collect(this: Gauge) {
       this.reset()

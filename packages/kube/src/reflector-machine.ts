@@ -22,7 +22,7 @@ export type Failure =
   | 'busy' // 429, 503, 504: later
   | 'broken' // reset, torn frame, timeout: no answer or half of one
 
-export type State =
+type State =
   | { readonly at: 'stream' }
   | { readonly at: 'list'; readonly isUnpaged: boolean }
   | { readonly at: 'watch'; readonly since: number; readonly events: number }
@@ -67,7 +67,7 @@ export type Input =
   /** A hint from outside, such as a new CRD: an absent kind may be there now. */
   | { readonly type: 'kicked' }
 
-export interface Vanishing {
+interface Vanishing {
   readonly known: number
   readonly vanished: number
 }

@@ -64,6 +64,7 @@ export class Reflector<T extends Obj> {
   #operation: AbortController | undefined
   readonly #running = new Set<Promise<void>>()
   #lastBytesAt = 0
+  #heardAt: number | undefined
 
   constructor(source: Source<T>, store: Store<T>, options: ReflectorOptions = {}) {
     const { clock = systemClock, random = Math.random, relistMs = RELIST_MS } = options
@@ -87,9 +88,9 @@ export class Reflector<T extends Obj> {
     return this.#now.state
   }
 
-  /** When bytes of a watch last arrived, by the monotonic clock. */
-  get lastBytesAt(): number {
-    return this.#lastBytesAt
+  /** When the server last told something about this set (an event, a bookmark, a page), by the monotonic clock. */
+  get heardAt(): number | undefined {
+    return this.#heardAt
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -194,6 +195,7 @@ export class Reflector<T extends Obj> {
         }
         const page = await this.#source.list({ continueToken: effect.continueToken, limit }, each, signal)
         const { resourceVersion: version, continueToken } = page
+        this.#heardAt = this.#clock.monotonic()
         report({ type: 'page', version, continueToken, vanishing: this.#store.vanishing })
         break
       }
@@ -251,7 +253,10 @@ export class Reflector<T extends Obj> {
           break
       }
     }
-    const onBytes = () => (this.#lastBytesAt = this.#clock.monotonic())
+    const onBytes = () => {
+      this.#lastBytesAt = this.#clock.monotonic()
+      this.#heardAt = this.#lastBytesAt
+    }
     try {
       await this.#source.watch({ version, timeoutSeconds }, each, onBytes, stream.signal)
       report({ type: 'ended' })

@@ -166,7 +166,7 @@ function retryAfterMs({ headers }: { headers: RawResponse['headers'] }): number 
   return Number(value) * 1000
 }
 
-export function queryString(query: Readonly<Record<string, string | undefined>>): string {
+function queryString(query: Readonly<Record<string, string | undefined>>): string {
   let text = ''
   for (const key in query) {
     const value = query[key]

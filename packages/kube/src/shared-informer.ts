@@ -50,6 +50,14 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
     return this.store.hasSynced
   }
 
+  get size(): number {
+    return this.store.list().length
+  }
+
+  get heardAt(): number | undefined {
+    return this.reflector.heardAt
+  }
+
   get state(): InformerState {
     if (!this.#isStarted) return 'starting'
     switch (this.reflector.state.at) {

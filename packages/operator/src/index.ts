@@ -17,6 +17,7 @@ export {
   type PlanFact,
 } from './explain/chain.ts'
 export { gatherFacts } from './explain/gather.ts'
+export { decideSource } from './publish/decide-source.ts'
 export { dryRun, type DryRunReport, summarize } from './publish/dry-run.ts'
 export {
   CONTOUR_PLUS_FLAGS,

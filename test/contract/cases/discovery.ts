@@ -41,14 +41,32 @@ export const discovery = [
     '/api/v1 lists resources with verbs, short names and subresources': async (t) => {
       const resources = list(await ok(t.client.request('GET', '/api/v1')), 'resources')
       const find = (name: string): Json | undefined => resources.find((one) => String(one['name']) === name)
-      expect(find('configmaps')).toMatchObject({ kind: 'ConfigMap', namespaced: true, shortNames: ['cm'], singularName: 'configmap' })
-      expect(find('configmaps')?.['verbs']).toEqual(['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'])
+      expect(find('configmaps')).toMatchObject({
+        kind: 'ConfigMap',
+        namespaced: true,
+        shortNames: ['cm'],
+        singularName: 'configmap',
+      })
+      expect(find('configmaps')?.['verbs']).toEqual([
+        'create',
+        'delete',
+        'deletecollection',
+        'get',
+        'list',
+        'patch',
+        'update',
+        'watch',
+      ])
       expect(find('namespaces/finalize')).toMatchObject({ kind: 'Namespace', verbs: ['update'] })
       expect(find('serviceaccounts/token')).toMatchObject({ kind: 'TokenRequest', group: 'authentication.k8s.io' })
     },
     '/apis/apps/v1 shows scale as autoscaling/v1 Scale': async (t) => {
       const resources = list(await ok(t.client.request('GET', '/apis/apps/v1')), 'resources')
-      expect(resources.find((one) => String(one['name']) === 'deployments/scale')).toMatchObject({ kind: 'Scale', group: 'autoscaling', version: 'v1' })
+      expect(resources.find((one) => String(one['name']) === 'deployments/scale')).toMatchObject({
+        kind: 'Scale',
+        group: 'autoscaling',
+        version: 'v1',
+      })
     },
     'a custom resource is listed with its names and subresources': async (t) => {
       const resources = list(await ok(t.client.request('GET', `/apis/${t.group}/v1`)), 'resources')
@@ -59,7 +77,9 @@ export const discovery = [
   ...area('B3.1 aggregated discovery', {
     '/api answers v2 with its content type': async (t) => {
       const reply = await t.client.request('GET', '/api', { headers: aggregated('v2') })
-      expect(reply.headers.get('content-type')).toEqual(['application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'])
+      expect(reply.headers.get('content-type')).toEqual([
+        'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',
+      ])
       expect(reply.json['apiVersion']).toBe('apidiscovery.k8s.io/v2')
     },
     '/apis answers v2 with every group once': async (t) => {
@@ -73,7 +93,11 @@ export const discovery = [
       const group = items.find((item) => String((item['metadata'] as Json)['name']) === t.group) as Json
       const version = list(group, 'versions')[0] as Json
       expect(version).toMatchObject({ version: 'v1', freshness: 'Current' })
-      expect(list(version, 'resources')[0]).toMatchObject({ resource: 'widgets', scope: 'Namespaced', singularResource: 'widget' })
+      expect(list(version, 'resources')[0]).toMatchObject({
+        resource: 'widgets',
+        scope: 'Namespaced',
+        singularResource: 'widget',
+      })
     },
     'If-None-Match is answered 304': async (t) => {
       const first = await t.client.request('GET', '/apis', { headers: aggregated('v2') })
@@ -117,18 +141,24 @@ export const discovery = [
     },
     'Table includeObject=None leaves the object out': async (t) => {
       await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
-      const body = await ok(t.client.request('GET', `${t.maps}/a`, { headers: table, query: { includeObject: 'None' } }))
+      const body = await ok(
+        t.client.request('GET', `${t.maps}/a`, { headers: table, query: { includeObject: 'None' } }),
+      )
       expect((list(body, 'rows')[0] as Json)['object']).toBeNull()
     },
     'Table includeObject=Object carries the object': async (t) => {
       await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
-      const body = await ok(t.client.request('GET', `${t.maps}/a`, { headers: table, query: { includeObject: 'Object' } }))
+      const body = await ok(
+        t.client.request('GET', `${t.maps}/a`, { headers: table, query: { includeObject: 'Object' } }),
+      )
       expect((list(body, 'rows')[0] as Json)['object']).toMatchObject({ kind: 'ConfigMap', apiVersion: 'v1' })
     },
     'printer columns of a custom resource have their types': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget('a', { spec: { size: 3 } }) }), 201)
       const body = await ok(t.client.request('GET', t.widgets, { headers: table }))
-      expect(list(body, 'columnDefinitions').map((column) => [column['name'], column['type'], column['priority']])).toEqual([
+      expect(
+        list(body, 'columnDefinitions').map((column) => [column['name'], column['type'], column['priority']]),
+      ).toEqual([
         ['Name', 'string', 0],
         ['Size', 'integer', 0],
         ['Color', 'string', 1],
@@ -154,7 +184,13 @@ export const discovery = [
     },
     'PartialObjectMetadata on a patch': async (t) => {
       await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
-      const body = await ok(t.client.request('PATCH', `${t.maps}/a`, { headers: partial, type: 'application/merge-patch+json', body: { data: { x: '1' } } }))
+      const body = await ok(
+        t.client.request('PATCH', `${t.maps}/a`, {
+          headers: partial,
+          type: 'application/merge-patch+json',
+          body: { data: { x: '1' } },
+        }),
+      )
       expect(body['kind']).toBe('PartialObjectMetadata')
     },
     'YAML is answered to those who ask for it': async (t) => {
@@ -185,18 +221,90 @@ export const discovery = [
     },
   }),
   ...answers('B3.1, B3.2 refusals', {
-    'an unknown resource of a known group': ['GET', () => '/api/v1/nosuch', () => ({}), 404, 'the server could not find the requested resource'],
-    'an unknown group is plain text': ['GET', () => '/apis/nosuch.test/v1/things', () => ({}), 404, '404 page not found\n'],
-    'an unknown version of a built-in group': ['GET', () => '/apis/apps/v9/deployments', () => ({}), 404, 'the server could not find the requested resource'],
+    'an unknown resource of a known group': [
+      'GET',
+      () => '/api/v1/nosuch',
+      () => ({}),
+      404,
+      'the server could not find the requested resource',
+    ],
+    'an unknown group is plain text': [
+      'GET',
+      () => '/apis/nosuch.test/v1/things',
+      () => ({}),
+      404,
+      '404 page not found\n',
+    ],
+    'an unknown version of a built-in group': [
+      'GET',
+      () => '/apis/apps/v9/deployments',
+      () => ({}),
+      404,
+      'the server could not find the requested resource',
+    ],
     'an unknown path is plain text': ['GET', () => '/nosuch', () => ({}), 404, '404 page not found\n'],
-    'a version that is not served': ['GET', (t) => `/apis/${t.group}/v1alpha1/namespaces/${t.ns}/widgets`, () => ({}), 404, '404 page not found\n'],
-    'POST to an object': ['POST', (t) => `${t.maps}/a`, (t) => ({ body: t.map('a') }), 405, 'the server does not allow this method on the requested resource'],
-    'PUT to a collection': ['PUT', (t) => t.maps, (t) => ({ body: t.map('a') }), 405, 'the server does not allow this method on the requested resource'],
-    'an Accept that cannot be served': ['GET', (t) => `${t.maps}/a`, () => ({ headers: { accept: 'text/xml' } }), 406, '406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf'],
-    'an Accept that cannot be served on a list': ['GET', (t) => t.maps, () => ({ headers: { accept: 'text/xml' } }), 406, '406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch'],
-    'a body of an unknown type': ['POST', (t) => t.maps, () => ({ type: 'text/xml', body: '<x/>' }), 415, 'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf'],
-    'PartialObjectMetadata of a list': ['GET', (t) => t.maps, () => ({ headers: partial }), 406, 'you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)'],
-    'a wrong includeObject': ['GET', (t) => t.maps, () => ({ headers: table, query: { includeObject: 'x' } }), 400, `Unable to convert to Table as requested: includeObject: Invalid value: "x": must be 'Metadata', 'Object', 'None', or empty`],
-    'an unknown subresource': ['GET', (t) => `${t.maps}/a/nosuch`, () => ({}), 404, 'the server could not find the requested resource'],
+    'a version that is not served': [
+      'GET',
+      (t) => `/apis/${t.group}/v1alpha1/namespaces/${t.ns}/widgets`,
+      () => ({}),
+      404,
+      '404 page not found\n',
+    ],
+    'POST to an object': [
+      'POST',
+      (t) => `${t.maps}/a`,
+      (t) => ({ body: t.map('a') }),
+      405,
+      'the server does not allow this method on the requested resource',
+    ],
+    'PUT to a collection': [
+      'PUT',
+      (t) => t.maps,
+      (t) => ({ body: t.map('a') }),
+      405,
+      'the server does not allow this method on the requested resource',
+    ],
+    'an Accept that cannot be served': [
+      'GET',
+      (t) => `${t.maps}/a`,
+      () => ({ headers: { accept: 'text/xml' } }),
+      406,
+      '406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf',
+    ],
+    'an Accept that cannot be served on a list': [
+      'GET',
+      (t) => t.maps,
+      () => ({ headers: { accept: 'text/xml' } }),
+      406,
+      '406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch',
+    ],
+    'a body of an unknown type': [
+      'POST',
+      (t) => t.maps,
+      () => ({ type: 'text/xml', body: '<x/>' }),
+      415,
+      'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf',
+    ],
+    'PartialObjectMetadata of a list': [
+      'GET',
+      (t) => t.maps,
+      () => ({ headers: partial }),
+      406,
+      'you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)',
+    ],
+    'a wrong includeObject': [
+      'GET',
+      (t) => t.maps,
+      () => ({ headers: table, query: { includeObject: 'x' } }),
+      400,
+      `Unable to convert to Table as requested: includeObject: Invalid value: "x": must be 'Metadata', 'Object', 'None', or empty`,
+    ],
+    'an unknown subresource': [
+      'GET',
+      (t) => `${t.maps}/a/nosuch`,
+      () => ({}),
+      404,
+      'the server could not find the requested resource',
+    ],
   }),
 ]

@@ -4,23 +4,34 @@ import { answers, area, type CaseContext, names, ok } from '../case.ts'
 import type { Json } from '../client.ts'
 
 async function fill(t: CaseContext): Promise<void> {
-  for (const [name, labels] of Object.entries({ a: { app: 'x', tier: '1' }, b: { app: 'y' }, c: { app: 'z', tier: '3' }, d: {} })) {
+  for (const [name, labels] of Object.entries({
+    a: { app: 'x', tier: '1' },
+    b: { app: 'y' },
+    c: { app: 'z', tier: '3' },
+    d: {},
+  })) {
     await ok(t.client.request('POST', t.widgets, { body: t.widget(name, { metadata: { name, labels } }) }), 201)
   }
 }
 
-const select = (expected: string[]) => async (t: CaseContext, selector: string, kind: 'labelSelector' | 'fieldSelector' = 'labelSelector'): Promise<void> => {
-  await fill(t)
-  expect(names(await ok(t.client.request('GET', t.widgets, { query: { [kind]: selector } })))).toEqual(expected)
-}
+const select =
+  (expected: string[]) =>
+  async (
+    t: CaseContext,
+    selector: string,
+    kind: 'labelSelector' | 'fieldSelector' = 'labelSelector',
+  ): Promise<void> => {
+    await fill(t)
+    expect(names(await ok(t.client.request('GET', t.widgets, { query: { [kind]: selector } })))).toEqual(expected)
+  }
 
 const labelCases: Record<string, [selector: string, expected: string[]]> = {
-  'equality': ['app=x', ['a']],
+  equality: ['app=x', ['a']],
   'double equality': ['app==y', ['b']],
   'inequality matches objects without the label': ['app!=x', ['b', 'c', 'd']],
-  'in': ['app in (x,z)', ['a', 'c']],
+  in: ['app in (x,z)', ['a', 'c']],
   'notin matches objects without the label': ['app notin (x,y)', ['c', 'd']],
-  'exists': ['tier', ['a', 'c']],
+  exists: ['tier', ['a', 'c']],
   'does not exist': ['!tier', ['b', 'd']],
   'a comma means and': ['tier,app!=x', ['c']],
   'greater than': ['tier>2', ['c']],
@@ -66,7 +77,11 @@ export const read = [
   ...area('B3.3 get', {
     'shows kind and apiVersion': async (t) => {
       await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
-      expect(await ok(t.client.request('GET', `${t.maps}/a`))).toMatchObject({ kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a', namespace: t.ns } })
+      expect(await ok(t.client.request('GET', `${t.maps}/a`))).toMatchObject({
+        kind: 'ConfigMap',
+        apiVersion: 'v1',
+        metadata: { name: 'a', namespace: t.ns },
+      })
     },
     'of an absent object is NotFound with details': async (t) => {
       const reply = await t.client.request('GET', `${t.widgets}/none`)
@@ -94,36 +109,58 @@ export const read = [
       expect(names(list)).toEqual(['a', 'b', 'c'])
       expect(String((list['metadata'] as Json)['resourceVersion'])).toMatch(/^\d+$/)
     },
-    'of an empty collection has empty items': async (t) => expect((await ok(t.client.request('GET', t.widgets)))['items']).toEqual([]),
+    'of an empty collection has empty items': async (t) =>
+      expect((await ok(t.client.request('GET', t.widgets)))['items']).toEqual([]),
     'of a namespace that does not exist is empty': async (t) => {
       expect((await ok(t.client.request('GET', `/apis/${t.group}/v1/namespaces/nosuch/widgets`)))['items']).toEqual([])
     },
     'spans namespaces without one in the path': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget(`only-${t.ns}`) }), 201)
-      const list = await ok(t.client.request('GET', `/apis/${t.group}/v1/widgets`, { query: { fieldSelector: `metadata.name=only-${t.ns}` } }))
+      const list = await ok(
+        t.client.request('GET', `/apis/${t.group}/v1/widgets`, {
+          query: { fieldSelector: `metadata.name=only-${t.ns}` },
+        }),
+      )
       expect(names(list)).toEqual([`only-${t.ns}`])
     },
     'by metadata.namespace across namespaces': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget('a') }), 201)
-      const list = await ok(t.client.request('GET', `/apis/${t.group}/v1/widgets`, { query: { fieldSelector: `metadata.namespace=${t.ns}` } }))
+      const list = await ok(
+        t.client.request('GET', `/apis/${t.group}/v1/widgets`, {
+          query: { fieldSelector: `metadata.namespace=${t.ns}` },
+        }),
+      )
       expect(names(list)).toEqual(['a'])
     },
     'at resourceVersion 0 is answered': async (t) => {
       await fill(t)
-      expect(names(await ok(t.client.request('GET', t.widgets, { query: { resourceVersion: 0 } })))).toEqual(['a', 'b', 'c', 'd'])
+      expect(names(await ok(t.client.request('GET', t.widgets, { query: { resourceVersion: 0 } })))).toEqual([
+        'a',
+        'b',
+        'c',
+        'd',
+      ])
     },
     'not older than a version shows the newest': async (t) => {
       const first = await ok(t.client.request('POST', t.widgets, { body: t.widget('a') }), 201)
       await ok(t.client.request('POST', t.widgets, { body: t.widget('b') }), 201)
       const resourceVersion = String((first['metadata'] as Json)['resourceVersion'])
-      expect(names(await ok(t.client.request('GET', t.widgets, { query: { resourceVersion, resourceVersionMatch: 'NotOlderThan' } })))).toEqual(['a', 'b'])
+      expect(
+        names(
+          await ok(
+            t.client.request('GET', t.widgets, { query: { resourceVersion, resourceVersionMatch: 'NotOlderThan' } }),
+          ),
+        ),
+      ).toEqual(['a', 'b'])
     },
     'exactly at a version shows that state': async (t) => {
       const first = await ok(t.client.request('POST', t.widgets, { body: t.widget('a') }), 201)
       await ok(t.client.request('POST', t.widgets, { body: t.widget('b') }), 201)
       await ok(t.client.request('DELETE', `${t.widgets}/a`))
       const resourceVersion = String((first['metadata'] as Json)['resourceVersion'])
-      const list = await ok(t.client.request('GET', t.widgets, { query: { resourceVersion, resourceVersionMatch: 'Exact' } }))
+      const list = await ok(
+        t.client.request('GET', t.widgets, { query: { resourceVersion, resourceVersionMatch: 'Exact' } }),
+      )
       expect(names(list)).toEqual(['a'])
       expect((list['metadata'] as Json)['resourceVersion']).toBe(resourceVersion)
     },
@@ -134,7 +171,9 @@ export const read = [
       const seen: string[] = []
       let token = ''
       for (let page = 0; page < 9; page += 1) {
-        const list = await ok(t.client.request('GET', t.widgets, { query: { limit: 1, ...(token === '' ? {} : { continue: token }) } }))
+        const list = await ok(
+          t.client.request('GET', t.widgets, { query: { limit: 1, ...(token === '' ? {} : { continue: token }) } }),
+        )
         seen.push(...names(list))
         token = String((list['metadata'] as Json)['continue'] ?? '')
         if (token === '') break
@@ -157,7 +196,11 @@ export const read = [
       const first = await ok(t.client.request('GET', t.widgets, { query: { limit: 2 } }))
       await ok(t.client.request('DELETE', `${t.widgets}/c`))
       await ok(t.client.request('POST', t.widgets, { body: t.widget('e') }), 201)
-      const second = await ok(t.client.request('GET', t.widgets, { query: { limit: 10, continue: String((first['metadata'] as Json)['continue']) } }))
+      const second = await ok(
+        t.client.request('GET', t.widgets, {
+          query: { limit: 10, continue: String((first['metadata'] as Json)['continue']) },
+        }),
+      )
       expect(names(second)).toEqual(['c', 'd'])
       expect((second['metadata'] as Json)['resourceVersion']).toBe((first['metadata'] as Json)['resourceVersion'])
     },
@@ -171,48 +214,151 @@ export const read = [
     area('B3.3 labelSelector', { [`label selector: ${name}`]: async (t) => await select(expected)(t, selector) }),
   ),
   ...Object.entries(fieldCases).flatMap(([name, [selector, expected]]) =>
-    area('B3.3 fieldSelector', { [`field selector: ${name}`]: async (t) => await select(expected)(t, selector, 'fieldSelector') }),
+    area('B3.3 fieldSelector', {
+      [`field selector: ${name}`]: async (t) => await select(expected)(t, selector, 'fieldSelector'),
+    }),
   ),
   ...Object.entries(badLabels).flatMap(([selector, message]) =>
-    answers('B3.3 labelSelector', { [`label selector refused: ${selector}`]: ['GET', (t) => t.maps, () => ({ query: { labelSelector: selector } }), 400, message] }),
+    answers('B3.3 labelSelector', {
+      [`label selector refused: ${selector}`]: [
+        'GET',
+        (t) => t.maps,
+        () => ({ query: { labelSelector: selector } }),
+        400,
+        message,
+      ],
+    }),
   ),
   ...Object.entries(badFields).flatMap(([selector, message]) =>
-    answers('B3.3 fieldSelector', { [`field selector refused: ${selector}`]: ['GET', (t) => t.maps, () => ({ query: { fieldSelector: selector } }), 400, message] }),
+    answers('B3.3 fieldSelector', {
+      [`field selector refused: ${selector}`]: [
+        'GET',
+        (t) => t.maps,
+        () => ({ query: { fieldSelector: selector } }),
+        400,
+        message,
+      ],
+    }),
   ),
   ...area('B3.3 fieldSelector', {
     'secrets are selected by type': async (t) => {
       const secrets = `/api/v1/namespaces/${t.ns}/secrets`
       await ok(t.client.request('POST', secrets, { body: { metadata: { name: 's' }, type: 'example.dev/x' } }), 201)
-      expect(names(await ok(t.client.request('GET', secrets, { query: { fieldSelector: 'type=example.dev/x' } })))).toEqual(['s'])
+      expect(
+        names(await ok(t.client.request('GET', secrets, { query: { fieldSelector: 'type=example.dev/x' } }))),
+      ).toEqual(['s'])
       expect(names(await ok(t.client.request('GET', secrets, { query: { fieldSelector: 'type=Opaque' } })))).toEqual([])
     },
     'events are selected by their object': async (t) => {
       const events = `/api/v1/namespaces/${t.ns}/events`
-      await ok(t.client.request('POST', events, { body: { metadata: { name: 'e' }, involvedObject: { kind: 'ConfigMap', name: 'a', namespace: t.ns } } }), 201)
-      const query = { fieldSelector: `involvedObject.name=a,involvedObject.kind=ConfigMap,involvedObject.namespace=${t.ns}` }
+      await ok(
+        t.client.request('POST', events, {
+          body: { metadata: { name: 'e' }, involvedObject: { kind: 'ConfigMap', name: 'a', namespace: t.ns } },
+        }),
+        201,
+      )
+      const query = {
+        fieldSelector: `involvedObject.name=a,involvedObject.kind=ConfigMap,involvedObject.namespace=${t.ns}`,
+      }
       expect(names(await ok(t.client.request('GET', events, { query })))).toEqual(['e'])
     },
     'namespaces are selected by phase': async (t) => {
-      const list = await ok(t.client.request('GET', '/api/v1/namespaces', { query: { fieldSelector: `status.phase=Active,metadata.name=${t.ns}` } }))
+      const list = await ok(
+        t.client.request('GET', '/api/v1/namespaces', {
+          query: { fieldSelector: `status.phase=Active,metadata.name=${t.ns}` },
+        }),
+      )
       expect(names(list)).toEqual([t.ns])
     },
     'custom resources by selectableFields': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget('a', { spec: { size: 1, color: 'blue' } }) }), 201)
       await ok(t.client.request('POST', t.widgets, { body: t.widget('b') }), 201)
-      expect(names(await ok(t.client.request('GET', t.widgets, { query: { fieldSelector: 'spec.color=blue' } })))).toEqual(['a'])
+      expect(
+        names(await ok(t.client.request('GET', t.widgets, { query: { fieldSelector: 'spec.color=blue' } }))),
+      ).toEqual(['a'])
     },
   }),
   ...answers('B3.3 ListOptions', {
-    'a field selector on an unknown field of a custom resource': ['GET', (t) => t.widgets, () => ({ query: { fieldSelector: 'spec.size=1' } }), 400, 'field label not supported: spec.size'],
-    'resourceVersion that is no number': ['GET', (t) => t.maps, () => ({ query: { resourceVersion: 'abc' } }), 400, 'invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],
-    'resourceVersion from the future': ['GET', (t) => t.maps, () => ({ query: { resourceVersion: '999999999' } }), 504, /^Timeout: Too large resource version: 999999999, current: \d+$/],
-    'match without a version': ['GET', (t) => t.maps, () => ({ query: { resourceVersionMatch: 'Exact' } }), 422, listOptions('resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided')],
-    'Exact with version 0': ['GET', (t) => t.maps, () => ({ query: { resourceVersion: '0', resourceVersionMatch: 'Exact' } }), 422, listOptions('resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"')],
-    'an unknown match': ['GET', (t) => t.maps, () => ({ query: { resourceVersion: '1', resourceVersionMatch: 'Foo' } }), 422, listOptions('resourceVersionMatch: Unsupported value: "Foo": supported values: "Exact", "NotOlderThan", ""')],
-    'sendInitialEvents on a list': ['GET', (t) => t.maps, () => ({ query: { sendInitialEvents: true } }), 422, listOptions('sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list')],
-    'sendInitialEvents without a match': ['GET', (t) => t.maps, () => ({ query: { watch: true, sendInitialEvents: true } }), 422, listOptions('resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')],
-    'a limit that is no number': ['GET', (t) => t.maps, () => ({ query: { limit: 'abc' } }), 400, 'strconv.ParseInt: parsing "abc": invalid syntax'],
-    'a timeout that is no number': ['GET', (t) => t.maps, () => ({ query: { timeoutSeconds: 'abc' } }), 400, 'strconv.ParseInt: parsing "abc": invalid syntax'],
-    'a continue token that is nonsense': ['GET', (t) => t.maps, () => ({ query: { continue: 'abc' } }), 400, "invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"],
+    'a field selector on an unknown field of a custom resource': [
+      'GET',
+      (t) => t.widgets,
+      () => ({ query: { fieldSelector: 'spec.size=1' } }),
+      400,
+      'field label not supported: spec.size',
+    ],
+    'resourceVersion that is no number': [
+      'GET',
+      (t) => t.maps,
+      () => ({ query: { resourceVersion: 'abc' } }),
+      400,
+      'invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
+    ],
+    'resourceVersion from the future': [
+      'GET',
+      (t) => t.maps,
+      () => ({ query: { resourceVersion: '999999999' } }),
+      504,
+      /^Timeout: Too large resource version: 999999999, current: \d+$/,
+    ],
+    'match without a version': [
+      'GET',
+      (t) => t.maps,
+      () => ({ query: { resourceVersionMatch: 'Exact' } }),
+      422,
+      listOptions(
+        'resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided',
+      ),
+    ],
+    'Exact with version 0': [
+      'GET',
+      (t) => t.maps,
+      () => ({ query: { resourceVersion: '0', resourceVersionMatch: 'Exact' } }),
+      422,
+      listOptions('resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'),
+    ],
+    'an unknown match': [
+      'GET',
+      (t) => t.maps,
+      () => ({ query: { resourceVersion: '1', resourceVersionMatch: 'Foo' } }),
+      422,
+      listOptions('resourceVersionMatch: Unsupported value: "Foo": supported values: "Exact", "NotOlderThan", ""'),
+    ],
+    'sendInitialEvents on a list': [
+      'GET',
+      (t) => t.maps,
+      () => ({ query: { sendInitialEvents: true } }),
+      422,
+      listOptions('sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list'),
+    ],
+    'sendInitialEvents without a match': [
+      'GET',
+      (t) => t.maps,
+      () => ({ query: { watch: true, sendInitialEvents: true } }),
+      422,
+      listOptions(
+        'resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
+      ),
+    ],
+    'a limit that is no number': [
+      'GET',
+      (t) => t.maps,
+      () => ({ query: { limit: 'abc' } }),
+      400,
+      'strconv.ParseInt: parsing "abc": invalid syntax',
+    ],
+    'a timeout that is no number': [
+      'GET',
+      (t) => t.maps,
+      () => ({ query: { timeoutSeconds: 'abc' } }),
+      400,
+      'strconv.ParseInt: parsing "abc": invalid syntax',
+    ],
+    'a continue token that is nonsense': [
+      'GET',
+      (t) => t.maps,
+      () => ({ query: { continue: 'abc' } }),
+      400,
+      "invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value",
+    ],
   }),
 ]

@@ -45,7 +45,11 @@ export const watch = [
       await create(t, 'a')
       await relabel(t, 'a', { x: 'y' })
       await ok(t.client.request('DELETE', `${t.widgets}/a`))
-      expect([brief(await watch.next()), brief(await watch.next()), brief(await watch.next())]).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a'])
+      expect([brief(await watch.next()), brief(await watch.next()), brief(await watch.next())]).toEqual([
+        'ADDED a',
+        'MODIFIED a',
+        'DELETED a',
+      ])
       watch.close()
     },
     'carries the whole object with kind': async (t) => {
@@ -67,7 +71,9 @@ export const watch = [
     },
     'one object by field selector': async (t) => {
       const list = await ok(t.client.request('GET', t.widgets))
-      const watch = await t.client.watch(t.widgets, { query: { resourceVersion: version(list), fieldSelector: 'metadata.name=b' } })
+      const watch = await t.client.watch(t.widgets, {
+        query: { resourceVersion: version(list), fieldSelector: 'metadata.name=b' },
+      })
       await create(t, 'a')
       await create(t, 'b')
       expect(brief(await watch.next())).toBe('ADDED b')
@@ -75,7 +81,9 @@ export const watch = [
     },
     'across namespaces': async (t) => {
       const list = await ok(t.client.request('GET', `/apis/${t.group}/v1/widgets`))
-      const watch = await t.client.watch(`/apis/${t.group}/v1/widgets`, { query: { resourceVersion: version(list), fieldSelector: `metadata.namespace=${t.ns}` } })
+      const watch = await t.client.watch(`/apis/${t.group}/v1/widgets`, {
+        query: { resourceVersion: version(list), fieldSelector: `metadata.namespace=${t.ns}` },
+      })
       await create(t, 'a')
       expect(brief(await watch.next())).toBe('ADDED a')
       watch.close()
@@ -124,7 +132,9 @@ export const watch = [
     },
     'of a Table sends one row an event, columns once': async (t) => {
       await create(t, 'a', { spec: { size: 5 } })
-      const watch = await t.client.watch(t.widgets, { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } })
+      const watch = await t.client.watch(t.widgets, {
+        headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
+      })
       const first = await watch.next()
       expect(first?.object).toMatchObject({ kind: 'Table', rows: [{ cells: ['a', 5, 'red', expect.any(String)] }] })
       expect((first?.object['columnDefinitions'] as unknown as unknown[]).length).toBe(4)
@@ -134,7 +144,9 @@ export const watch = [
     },
     'of PartialObjectMetadata sends metadata': async (t) => {
       await create(t, 'a')
-      const watch = await t.client.watch(t.widgets, { headers: { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' } })
+      const watch = await t.client.watch(t.widgets, {
+        headers: { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' },
+      })
       const event = await watch.next()
       expect(event?.object['kind']).toBe('PartialObjectMetadata')
       expect(event?.object).not.toHaveProperty('spec')
@@ -167,7 +179,10 @@ export const watch = [
         const watch = await t.client.watch(t.widgets, { query })
         const seen = await watch.until((event) => event.type === 'BOOKMARK')
         expect(seen.map((event) => event.type)).toEqual(['ADDED', 'BOOKMARK'])
-        expect(seen[1]?.object).toMatchObject({ kind: 'Widget', metadata: { annotations: { 'k8s.io/initial-events-end': 'true' } } })
+        expect(seen[1]?.object).toMatchObject({
+          kind: 'Widget',
+          metadata: { annotations: { 'k8s.io/initial-events-end': 'true' } },
+        })
         await create(t, 'b')
         expect(brief(await watch.next())).toBe('ADDED b')
         watch.close()
@@ -181,7 +196,12 @@ export const watch = [
       'sendInitialEvents honours selectors': async (t) => {
         await create(t, 'a')
         await create(t, 'b', { metadata: { name: 'b', labels: { on: 'yes' } } })
-        const query = { allowWatchBookmarks: true, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', labelSelector: 'on=yes' }
+        const query = {
+          allowWatchBookmarks: true,
+          sendInitialEvents: true,
+          resourceVersionMatch: 'NotOlderThan',
+          labelSelector: 'on=yes',
+        }
         const watch = await t.client.watch(t.widgets, { query })
         const seen = await watch.until((event) => event.type === 'BOOKMARK')
         expect(seen.map(brief)).toEqual(['ADDED b', 'BOOKMARK undefined'])

@@ -257,34 +257,9 @@ Metadata:
   Creation Timestamp: <time>
   Generation: 5
   Managed Fields:
-    API Version: example.dev/v1
-    Fields Type: FieldsV1
-    fieldsV1:
-      f:metadata:
-        f:annotations:
-          .:
-          f:kubectl.kubernetes.io/last-applied-configuration:
-      f:spec:
-    Manager: kubectl-client-side-apply
-    Operation: Update
-    Time: <time>
-    API Version: example.dev/v1
-    Fields Type: FieldsV1
-    fieldsV1:
-      f:metadata:
-        f:annotations:
-          f:x:
+<more>
     Manager: kubectl-annotate
-    Operation: Update
-    Time: <time>
-    API Version: example.dev/v1
-    Fields Type: FieldsV1
-    fieldsV1:
-      f:spec:
-        f:size:
-    Manager: kubectl-patch
-    Operation: Update
-    Time: <time>
+<more>
   Resource Version: <n>
   UID: <uid>
 Spec:

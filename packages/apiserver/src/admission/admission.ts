@@ -65,7 +65,13 @@ export class Admission {
     return this.#hooks.length > 0 || this.#webhooks?.isInterested(call, operation) === true
   }
 
-  async mutate(call: Call, operation: Operation, object: ApiObject, old: ApiObject | undefined, isDryRun: boolean): Promise<ApiObject> {
+  async mutate(
+    call: Call,
+    operation: Operation,
+    object: ApiObject,
+    old: ApiObject | undefined,
+    isDryRun: boolean,
+  ): Promise<ApiObject> {
     let review = reviewOf(call, operation, object, old, isDryRun)
     for (const hook of this.#hooks) {
       const changed = await hook.mutate?.(review)
@@ -75,7 +81,13 @@ export class Admission {
     return await this.#webhooks.mutate(review)
   }
 
-  async validate(call: Call, operation: Operation, object: ApiObject | undefined, old: ApiObject | undefined, isDryRun: boolean): Promise<void> {
+  async validate(
+    call: Call,
+    operation: Operation,
+    object: ApiObject | undefined,
+    old: ApiObject | undefined,
+    isDryRun: boolean,
+  ): Promise<void> {
     const review = reviewOf(call, operation, object, old, isDryRun)
     for (const hook of this.#hooks) {
       const refusal = await hook.validate?.(review)
@@ -87,7 +99,13 @@ export class Admission {
   }
 }
 
-function reviewOf(call: Call, operation: Operation, object: ApiObject | undefined, old: ApiObject | undefined, isDryRun: boolean): AdmissionReview {
+function reviewOf(
+  call: Call,
+  operation: Operation,
+  object: ApiObject | undefined,
+  old: ApiObject | undefined,
+  isDryRun: boolean,
+): AdmissionReview {
   const { resource, info, user } = call
   return {
     operation,

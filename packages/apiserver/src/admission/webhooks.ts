@@ -7,7 +7,16 @@
 import { randomUUID } from 'node:crypto'
 import type { Call } from '../call.ts'
 import { checkObject } from '../decode.ts'
-import { type ApiObject, asRecords, asStrings, cloneJson, getPath, isRecord, type Json, withMetadata } from '../object-shape.ts'
+import {
+  type ApiObject,
+  asRecords,
+  asStrings,
+  cloneJson,
+  getPath,
+  isRecord,
+  type Json,
+  withMetadata,
+} from '../object-shape.ts'
 import { applyJsonPatch } from '../patch/json-patch.ts'
 import { compileLabelSelector } from '../selectors.ts'
 import { ApiError, badRequest, internal } from '../status.ts'
@@ -37,20 +46,45 @@ export class Webhooks implements WebhookCaller {
 
   isInterested(call: Call, operation: Operation): boolean {
     if (this.#mutating.size + this.#validating.size === 0 || call.resource.group === group) return false
-    return [this.#mutating, this.#validating].some((collection) => this.#webhooks(collection).some(({ configuration }) => matchesRules(configuration, call.resource.group, call.resource.version, call.resource.plural, call.info.subresource, operation, call.resource.namespaced)))
+    return [this.#mutating, this.#validating].some((collection) =>
+      this.#webhooks(collection).some(({ configuration }) =>
+        matchesRules(
+          configuration,
+          call.resource.group,
+          call.resource.version,
+          call.resource.plural,
+          call.info.subresource,
+          operation,
+          call.resource.namespaced,
+        ),
+      ),
+    )
   }
 
   #webhooks(collection: Collection): Webhook[] {
     return collection
       .range({ namespace: '', limit: 0 })
-      .items.flatMap((stored) => asRecords(stored.object['webhooks']).map((configuration) => ({ name: String(configuration['name']), configuration })))
+      .items.flatMap((stored) =>
+        asRecords(stored.object['webhooks']).map((configuration) => ({
+          name: String(configuration['name']),
+          configuration,
+        })),
+      )
   }
 
   #matching(collection: Collection, review: AdmissionReview): Webhook[] {
     const { resource, subresource, operation } = review
     return this.#webhooks(collection).filter(
       ({ configuration }) =>
-        matchesRules(configuration, resource.group, resource.version, resource.plural, subresource, operation, resource.namespaced) &&
+        matchesRules(
+          configuration,
+          resource.group,
+          resource.version,
+          resource.plural,
+          subresource,
+          operation,
+          resource.namespaced,
+        ) &&
         this.#matchesNamespace(configuration, review) &&
         matchesObject(configuration, review),
     )
@@ -59,7 +93,8 @@ export class Webhooks implements WebhookCaller {
   #matchesNamespace(configuration: Json, review: AdmissionReview): boolean {
     const selector = compileLabelSelector(configuration['namespaceSelector'])
     if (selector.isEmpty) return true
-    if (review.resource.plural === 'namespaces' && review.resource.group === '') return selector.matches((review.object ?? review.oldObject)?.metadata.labels)
+    if (review.resource.plural === 'namespaces' && review.resource.group === '')
+      return selector.matches((review.object ?? review.oldObject)?.metadata.labels)
     return review.namespace === '' || selector.matches(this.#namespaces.get(review.namespace)?.labels)
   }
 
@@ -75,7 +110,9 @@ export class Webhooks implements WebhookCaller {
   }
 
   async validate(review: AdmissionReview): Promise<void> {
-    const outcomes = await Promise.allSettled(this.#matching(this.#validating, review).map(async (webhook) => await this.#call(webhook, review)))
+    const outcomes = await Promise.allSettled(
+      this.#matching(this.#validating, review).map(async (webhook) => await this.#call(webhook, review)),
+    )
     // The first refusal in the order of the webhooks, whichever answered first.
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
   }
@@ -91,14 +128,21 @@ export class Webhooks implements WebhookCaller {
     let response: Json
     try {
       const target = readTarget(configuration['clientConfig'], this.#resolveService)
-      const answer = await postReview(target, { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request: requestOf(uid, review) }, Number(configuration['timeoutSeconds'] ?? 10) * 1000)
+      const answer = await postReview(
+        target,
+        { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request: requestOf(uid, review) },
+        Number(configuration['timeoutSeconds'] ?? 10) * 1000,
+      )
       const found = answer['response']
       if (!isRecord(found)) throw new Error('webhook response was absent')
-      if (found['uid'] !== uid) throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(found['uid'] ?? '')}`)
+      if (found['uid'] !== uid)
+        throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(found['uid'] ?? '')}`)
       response = found
     } catch (error) {
       if (configuration['failurePolicy'] === 'Ignore') return undefined
-      throw internal(`failed calling webhook ${JSON.stringify(name)}: failed to call webhook: ${error instanceof Error ? error.message : String(error)}`)
+      throw internal(
+        `failed calling webhook ${JSON.stringify(name)}: failed to call webhook: ${error instanceof Error ? error.message : String(error)}`,
+      )
     }
     for (const warning of asStrings(response['warnings'])) review.warn(warning)
     if (response['allowed'] !== true) throw denial(name, response['status'])
@@ -124,7 +168,12 @@ function requestOf(uid: string, review: AdmissionReview): Json {
     object: review.object === undefined ? null : inVersion(review.object, review),
     oldObject: review.oldObject === undefined ? null : inVersion(review.oldObject, review),
     dryRun: review.isDryRun,
-    options: { apiVersion: 'meta.k8s.io/v1', kind: { CREATE: 'CreateOptions', UPDATE: 'UpdateOptions', DELETE: 'DeleteOptions', CONNECT: 'ConnectOptions' }[operation] },
+    options: {
+      apiVersion: 'meta.k8s.io/v1',
+      kind: { CREATE: 'CreateOptions', UPDATE: 'UpdateOptions', DELETE: 'DeleteOptions', CONNECT: 'ConnectOptions' }[
+        operation
+      ],
+    },
   }
 }
 
@@ -137,16 +186,23 @@ function applyPatch(webhook: Webhook, review: AdmissionReview, patch: string): A
   try {
     patched = cloneJson(applyJsonPatch(review.object, JSON.parse(Buffer.from(patch, 'base64').toString())))
   } catch (error) {
-    throw internal(`failed calling webhook ${JSON.stringify(webhook.name)}: ${error instanceof Error ? error.message : String(error)}`)
+    throw internal(
+      `failed calling webhook ${JSON.stringify(webhook.name)}: ${error instanceof Error ? error.message : String(error)}`,
+    )
   }
-  if (!isRecord(patched)) throw internal(`webhook ${JSON.stringify(webhook.name)} returned a patch that leaves no object`)
+  if (!isRecord(patched))
+    throw internal(`webhook ${JSON.stringify(webhook.name)} returned a patch that leaves no object`)
   const { resource } = review
   const object = checkObject(patched, resource, 'Ignore', [], () => undefined)
   resource.strategy.applyDefaults?.(object)
   if (resource.isCustom) resource.compiled()?.applyDefaults(object)
   // Identity is not the webhook's to change.
   const { uid, name, namespace } = (review.object as ApiObject).metadata
-  return withMetadata(object, { ...(uid === undefined ? {} : { uid }), ...(name === undefined ? {} : { name }), ...(namespace === undefined ? {} : { namespace }) })
+  return withMetadata(object, {
+    ...(uid === undefined ? {} : { uid }),
+    ...(name === undefined ? {} : { name }),
+    ...(namespace === undefined ? {} : { namespace }),
+  })
 }
 
 function denial(name: string, status: unknown): ApiError {
@@ -154,7 +210,12 @@ function denial(name: string, status: unknown): ApiError {
   const message = getPath(status, 'message')
   const reason = getPath(status, 'reason')
   const code = Number(getPath(status, 'code') ?? 0)
-  const text = typeof message === 'string' && message !== '' ? `${denied}: ${message}` : typeof reason === 'string' && reason !== '' ? `${denied}: ${reason}` : `${denied} without explanation`
+  const text =
+    typeof message === 'string' && message !== ''
+      ? `${denied}: ${message}`
+      : typeof reason === 'string' && reason !== ''
+        ? `${denied}: ${reason}`
+        : `${denied} without explanation`
   const details = getPath(status, 'details')
   return new ApiError({
     kind: 'Status',
@@ -170,7 +231,15 @@ function denial(name: string, status: unknown): ApiError {
 
 const covers = (list: unknown, value: string): boolean => asStrings(list).some((item) => item === '*' || item === value)
 
-function matchesRules(webhook: Json, apiGroup: string, version: string, plural: string, subresource: string, operation: Operation, isNamespaced: boolean): boolean {
+function matchesRules(
+  webhook: Json,
+  apiGroup: string,
+  version: string,
+  plural: string,
+  subresource: string,
+  operation: Operation,
+  isNamespaced: boolean,
+): boolean {
   const isEquivalent = webhook['matchPolicy'] !== 'Exact'
   return asRecords(webhook['rules']).some((rule) => {
     const scope = rule['scope'] ?? '*'
@@ -181,12 +250,20 @@ function matchesRules(webhook: Json, apiGroup: string, version: string, plural: 
       if (name !== '*' && name !== plural) return false
       return part === subresource || (part === '*' && pattern.includes('/'))
     })
-    return isInScope && isVersion && isResource && covers(rule['operations'], operation) && covers(rule['apiGroups'], apiGroup)
+    return (
+      isInScope &&
+      isVersion &&
+      isResource &&
+      covers(rule['operations'], operation) &&
+      covers(rule['apiGroups'], apiGroup)
+    )
   })
 }
 
 function matchesObject(webhook: Json, review: AdmissionReview): boolean {
   const selector = compileLabelSelector(webhook['objectSelector'])
   if (selector.isEmpty) return true
-  return [review.object, review.oldObject].some((object) => object !== undefined && selector.matches(object.metadata.labels))
+  return [review.object, review.oldObject].some(
+    (object) => object !== undefined && selector.matches(object.metadata.labels),
+  )
 }

@@ -59,7 +59,8 @@ export class GarbageCollector implements Controller {
     if (type !== 'delete' && metadata.deletionTimestamp !== undefined) this.#queue.add(id, item)
     // Dependents of what is gone or going, and owners that wait for what is gone.
     if (type === 'delete' || metadata.deletionTimestamp !== undefined) {
-      for (const [dependentId, dependent] of this.#dependents.get(metadata.uid ?? '') ?? []) this.#queue.add(dependentId, dependent)
+      for (const [dependentId, dependent] of this.#dependents.get(metadata.uid ?? '') ?? [])
+        this.#queue.add(dependentId, dependent)
     }
     for (const owner of before) this.#enqueueOwner(owner, key)
   }
@@ -78,7 +79,10 @@ export class GarbageCollector implements Controller {
     this.#queue.add(`${collection.id}\n${found.stored.key}`, { collection, key: found.stored.key })
   }
 
-  #findOwner(owner: OwnerReference, dependentKey: string): { resource: Resource; stored: Stored } | 'unknown' | undefined {
+  #findOwner(
+    owner: OwnerReference,
+    dependentKey: string,
+  ): { resource: Resource; stored: Stored } | 'unknown' | undefined {
     const resource = this.#context.backend.registry.findKind(owner.apiVersion, owner.kind)
     if (resource === undefined) return 'unknown'
     const slash = dependentKey.indexOf('/')
@@ -97,9 +101,11 @@ export class GarbageCollector implements Controller {
     const resource = this.#resourceOf(stored)
     if (resource === undefined) return
     const { deletionTimestamp, finalizers = [] } = stored.object.metadata
-    if (deletionTimestamp !== undefined && finalizers.includes('foregroundDeletion')) await this.#deleteForeground(resource, stored)
+    if (deletionTimestamp !== undefined && finalizers.includes('foregroundDeletion'))
+      await this.#deleteForeground(resource, stored)
     if (deletionTimestamp !== undefined && finalizers.includes('orphan')) await this.#orphan(resource, stored)
-    if (deletionTimestamp === undefined || finalizers.includes('foregroundDeletion')) await this.#checkOwners(resource, stored)
+    if (deletionTimestamp === undefined || finalizers.includes('foregroundDeletion'))
+      await this.#checkOwners(resource, stored)
   }
 
   #dependentsOf(uid: string): Stored[] {
@@ -108,14 +114,17 @@ export class GarbageCollector implements Controller {
 
   async #deleteForeground(resource: Resource, stored: Stored): Promise<void> {
     const uid = stored.object.metadata.uid ?? ''
-    const blocking = this.#dependentsOf(uid).filter((dependent) => ownersOf(dependent).some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true))
+    const blocking = this.#dependentsOf(uid).filter((dependent) =>
+      ownersOf(dependent).some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true),
+    )
     if (blocking.length === 0) {
       await this.#removeFinalizer(resource, stored, 'foregroundDeletion')
       return
     }
     for (const dependent of blocking) {
       const dependentResource = this.#resourceOf(dependent)
-      if (dependentResource !== undefined && dependent.object.metadata.deletionTimestamp === undefined) await this.#checkOwners(dependentResource, dependent)
+      if (dependentResource !== undefined && dependent.object.metadata.deletionTimestamp === undefined)
+        await this.#checkOwners(dependentResource, dependent)
     }
   }
 
@@ -138,7 +147,10 @@ export class GarbageCollector implements Controller {
   async #dropOwners(resource: Resource, stored: Stored, uids: readonly string[]): Promise<void> {
     await this.#client.update(resource, stored, (old) => {
       const ownerReferences = (old.metadata.ownerReferences ?? []).filter((owner) => !uids.includes(owner.uid))
-      return withMetadata(old, ownerReferences.length === 0 ? { ownerReferences: undefined as never } : { ownerReferences })
+      return withMetadata(
+        old,
+        ownerReferences.length === 0 ? { ownerReferences: undefined as never } : { ownerReferences },
+      )
     })
   }
 
@@ -159,14 +171,19 @@ export class GarbageCollector implements Controller {
     const gone = states.filter(({ state }) => state !== 'solid')
     if (gone.length === 0) return
     if (gone.length < states.length) {
-      await this.#dropOwners(resource, stored, gone.map(({ owner }) => owner.uid))
+      await this.#dropOwners(
+        resource,
+        stored,
+        gone.map(({ owner }) => owner.uid),
+      )
       return
     }
     const isWaitedFor = states.some(({ state }) => state === 'waiting')
     const uid = stored.object.metadata.uid ?? ''
     const isOwner = this.#dependentsOf(uid).length > 0
     const { finalizers = [] } = stored.object.metadata
-    const propagationPolicy = isWaitedFor && isOwner ? 'Foreground' : finalizers.includes('orphan') ? 'Orphan' : 'Background'
+    const propagationPolicy =
+      isWaitedFor && isOwner ? 'Foreground' : finalizers.includes('orphan') ? 'Orphan' : 'Background'
     await this.#client.delete(resource, stored, { uid, propagationPolicy })
   }
 }

@@ -54,8 +54,15 @@ export class NamespaceController implements Controller {
       await this.#report(stored, left)
       return
     }
-    const finalizers = asStrings(getPath(stored.object, 'spec', 'finalizers')).filter((item) => item !== namespaceFinalizer)
-    await this.#client.update(this.#namespaces, stored, (old) => ({ ...old, spec: { ...(old['spec'] as Json), finalizers } }), 'finalize')
+    const finalizers = asStrings(getPath(stored.object, 'spec', 'finalizers')).filter(
+      (item) => item !== namespaceFinalizer,
+    )
+    await this.#client.update(
+      this.#namespaces,
+      stored,
+      (old) => ({ ...old, spec: { ...(old['spec'] as Json), finalizers } }),
+      'finalize',
+    )
   }
 
   /** Deletes what is in the namespace; the answer is what stayed. */
@@ -66,7 +73,8 @@ export class NamespaceController implements Controller {
       if (!resource.namespaced || seen.has(resource.collection.id)) continue
       seen.add(resource.collection.id)
       for (const stored of resource.collection.range({ namespace: name, limit: 0 }).items) {
-        if (stored.object.metadata.deletionTimestamp === undefined) await this.#client.delete(resource, stored, { propagationPolicy: 'Background' })
+        if (stored.object.metadata.deletionTimestamp === undefined)
+          await this.#client.delete(resource, stored, { propagationPolicy: 'Background' })
         const rest = resource.collection.get(stored.key)
         if (rest !== undefined) left.push({ resource, stored: rest })
       }
@@ -78,16 +86,41 @@ export class NamespaceController implements Controller {
     const count = (label: (entry: (typeof left)[number]) => string[]): string => {
       const counts = new Map<string, number>()
       for (const entry of left) for (const name of label(entry)) counts.set(name, (counts.get(name) ?? 0) + 1)
-      return [...counts].sort().map(([name, amount]) => `${name} in ${amount} resource instances`).join(', ')
+      return [...counts]
+        .sort()
+        .map(([name, amount]) => `${name} in ${amount} resource instances`)
+        .join(', ')
     }
-    const resources = count(({ resource }) => [resource.group === '' ? `${resource.plural}.` : `${resource.plural}.${resource.group}`]).replaceAll(' in ', ' has ')
+    const resources = count(({ resource }) => [
+      resource.group === '' ? `${resource.plural}.` : `${resource.plural}.${resource.group}`,
+    ]).replaceAll(' in ', ' has ')
     const finalizers = count((entry) => entry.stored.object.metadata.finalizers ?? [])
     const conditions = [
-      condition('NamespaceDeletionDiscoveryFailure', false, 'ResourcesDiscovered', 'All resources successfully discovered'),
-      condition('NamespaceDeletionGroupVersionParsingFailure', false, 'ParsedGroupVersions', 'All legacy kube types successfully parsed'),
-      condition('NamespaceDeletionContentFailure', false, 'ContentDeleted', 'All content successfully deleted, may be waiting on finalization'),
+      condition(
+        'NamespaceDeletionDiscoveryFailure',
+        false,
+        'ResourcesDiscovered',
+        'All resources successfully discovered',
+      ),
+      condition(
+        'NamespaceDeletionGroupVersionParsingFailure',
+        false,
+        'ParsedGroupVersions',
+        'All legacy kube types successfully parsed',
+      ),
+      condition(
+        'NamespaceDeletionContentFailure',
+        false,
+        'ContentDeleted',
+        'All content successfully deleted, may be waiting on finalization',
+      ),
       condition('NamespaceContentRemaining', true, 'SomeResourcesRemain', `Some resources are remaining: ${resources}`),
-      condition('NamespaceFinalizersRemaining', finalizers !== '', 'SomeFinalizersRemain', `Some content in the namespace has finalizers remaining: ${finalizers}`),
+      condition(
+        'NamespaceFinalizersRemaining',
+        finalizers !== '',
+        'SomeFinalizersRemain',
+        `Some content in the namespace has finalizers remaining: ${finalizers}`,
+      ),
     ]
     const now = timestamp(this.#context.backend.clock.now())
     await this.#client.update(this.#namespaces, stored, (old) => withConditions(old, conditions, now), 'status')
@@ -103,7 +136,10 @@ function withConditions(old: ApiObject, conditions: readonly Json[], now: string
   const known = Array.isArray(before) ? (before as Json[]) : []
   const merged = conditions.map((next) => {
     const same = known.find((item) => item['type'] === next['type'])
-    return { ...next, lastTransitionTime: same !== undefined && same['status'] === next['status'] ? same['lastTransitionTime'] : now }
+    return {
+      ...next,
+      lastTransitionTime: same !== undefined && same['status'] === next['status'] ? same['lastTransitionTime'] : now,
+    }
   })
   return { ...old, status: { ...(old['status'] as Json), conditions: merged } }
 }

@@ -20,7 +20,11 @@ export class ServiceAccountController implements Controller {
       async (namespace) => {
         const stored = namespaces.collection.get(namespace)
         if (stored === undefined || stored.object.metadata.deletionTimestamp !== undefined) return
-        await client.ensure(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace } })
+        await client.ensure(accounts, {
+          apiVersion: 'v1',
+          kind: 'ServiceAccount',
+          metadata: { name: 'default', namespace },
+        })
         await client.ensure(configMaps, {
           apiVersion: 'v1',
           kind: 'ConfigMap',

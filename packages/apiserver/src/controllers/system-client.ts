@@ -34,7 +34,10 @@ export class SystemClient {
       backend: this.#backend,
       resource,
       warnings: [],
-      user: { name: `system:serviceaccount:kube-system:${this.#component}`, groups: ['system:masters', 'system:authenticated'] },
+      user: {
+        name: `system:serviceaccount:kube-system:${this.#component}`,
+        groups: ['system:masters', 'system:authenticated'],
+      },
       info: { isResource: true, path: '', verb, group, version, namespace, resource: plural, subresource, name },
       request: { method: '', path: '', query: new URLSearchParams(), headers: {}, body: Buffer.alloc(0) },
     }
@@ -54,14 +57,26 @@ export class SystemClient {
     await this.#tolerate(['AlreadyExists', 'NotFound', 'Forbidden'], async () => await this.create(resource, object))
   }
 
-  async update(resource: Resource, stored: Stored, build: (old: ApiObject) => ApiObject, subresource = ''): Promise<void> {
+  async update(
+    resource: Resource,
+    stored: Stored,
+    build: (old: ApiObject) => ApiObject,
+    subresource = '',
+  ): Promise<void> {
     const call = this.#call(resource, 'update', stored.namespace, stored.name, subresource)
     await this.#tolerate(['NotFound'], async () => await updateObject(call, { build }, this.#options))
   }
 
-  async delete(resource: Resource, stored: Stored, options: Partial<DeleteOptions> = {}): Promise<Deletion | undefined> {
+  async delete(
+    resource: Resource,
+    stored: Stored,
+    options: Partial<DeleteOptions> = {},
+  ): Promise<Deletion | undefined> {
     const call = this.#call(resource, 'delete', stored.namespace, stored.name)
-    return await this.#tolerate(['NotFound', 'Conflict', 'Forbidden'], async () => await deleteStored(call, stored.key, { ...background, ...options }))
+    return await this.#tolerate(
+      ['NotFound', 'Conflict', 'Forbidden'],
+      async () => await deleteStored(call, stored.key, { ...background, ...options }),
+    )
   }
 
   async #tolerate<T>(reasons: readonly string[], action: () => Promise<T>): Promise<T | undefined> {

@@ -30,28 +30,42 @@ export function readConverter(definition: ApiObject, resolveService: ResolveServ
     let response: unknown
     try {
       const target = readTarget(getPath(conversion, 'webhook', 'clientConfig'), resolveService)
-      const review = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', request: { uid, desiredAPIVersion: apiVersion, objects } }
+      const review = {
+        apiVersion: 'apiextensions.k8s.io/v1',
+        kind: 'ConversionReview',
+        request: { uid, desiredAPIVersion: apiVersion, objects },
+      }
       response = (await postReview(target, review, timeoutMs))['response']
     } catch (error) {
       throw failed(error instanceof Error ? error.message : String(error))
     }
-    if (getPath(response, 'uid') !== uid) throw failed(`expected response.uid=${uid}, got ${String(getPath(response, 'uid'))}`)
-    if (getPath(response, 'result', 'status') !== 'Success') throw failed(String(getPath(response, 'result', 'message') ?? 'no reason given'))
+    if (getPath(response, 'uid') !== uid)
+      throw failed(`expected response.uid=${uid}, got ${String(getPath(response, 'uid'))}`)
+    if (getPath(response, 'result', 'status') !== 'Success')
+      throw failed(String(getPath(response, 'result', 'message') ?? 'no reason given'))
     const converted = getPath(response, 'convertedObjects')
-    if (!Array.isArray(converted) || converted.length !== objects.length) throw failed(`expected ${objects.length} converted objects, got ${Array.isArray(converted) ? converted.length : 0}`)
+    if (!Array.isArray(converted) || converted.length !== objects.length)
+      throw failed(
+        `expected ${objects.length} converted objects, got ${Array.isArray(converted) ? converted.length : 0}`,
+      )
     return converted.map((object: unknown, index) => restore(object, objects[index] as ApiObject))
   }
 
   /** A webhook may change spec, status, labels and annotations, and nothing else of the metadata. */
   function restore(converted: unknown, original: ApiObject): ApiObject {
-    if (!isRecord(converted) || !isRecord(converted['metadata'])) throw internal(`conversion webhook for ${kind} returned no object`)
+    if (!isRecord(converted) || !isRecord(converted['metadata']))
+      throw internal(`conversion webhook for ${kind} returned no object`)
     const { labels, annotations } = converted['metadata'] as ApiObject['metadata']
     const metadata = { ...original.metadata }
     delete metadata.labels
     delete metadata.annotations
     return {
       ...converted,
-      metadata: { ...metadata, ...(labels === undefined ? {} : { labels }), ...(annotations === undefined ? {} : { annotations }) },
+      metadata: {
+        ...metadata,
+        ...(labels === undefined ? {} : { labels }),
+        ...(annotations === undefined ? {} : { annotations }),
+      },
     }
   }
 }

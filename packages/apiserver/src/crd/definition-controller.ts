@@ -35,7 +35,8 @@ export class DefinitionController implements Controller {
     const stopDefinitions = this.#definitions.collection.subscribe((change) => this.#serve(change))
     const stopInstances = store.subscribe((change) => {
       // An instance went: its definition may have waited for it.
-      if (change.type === 'delete' && this.#served.has(change.collection.id)) this.#queue.add(change.collection.id, change.collection.id)
+      if (change.type === 'delete' && this.#served.has(change.collection.id))
+        this.#queue.add(change.collection.id, change.collection.id)
     })
     this.#unsubscribe = () => {
       stopDefinitions()
@@ -101,12 +102,18 @@ export class DefinitionController implements Controller {
               ? { type: 'NamesAccepted', status: 'True', reason: 'NoConflicts', message: 'no conflicts found' }
               : { type: 'NamesAccepted', status: 'False', reason: 'ListKindConflict', message: conflict },
             conflict === undefined || wasEstablished
-              ? { type: 'Established', status: 'True', reason: 'InitialNamesAccepted', message: 'the initial names have been accepted' }
+              ? {
+                  type: 'Established',
+                  status: 'True',
+                  reason: 'InitialNamesAccepted',
+                  message: 'the initial names have been accepted',
+                }
               : { type: 'Established', status: 'False', reason: 'NotAccepted', message: 'not all names are accepted' },
           ],
           now,
         )
-        const acceptedNames = conflict === undefined ? getPath(old, 'spec', 'names') : getPath(old, 'status', 'acceptedNames')
+        const acceptedNames =
+          conflict === undefined ? getPath(old, 'spec', 'names') : getPath(old, 'status', 'acceptedNames')
         return { ...old, status: { ...(old['status'] as Json), conditions, acceptedNames } }
       },
       'status',
@@ -143,7 +150,9 @@ function conflictingName(mine: Names, other: Names): string | undefined {
 }
 
 function hasCondition(definition: ApiObject, type: string): boolean {
-  return asRecords(getPath(definition, 'status', 'conditions')).some((condition) => condition['type'] === type && condition['status'] === 'True')
+  return asRecords(getPath(definition, 'status', 'conditions')).some(
+    (condition) => condition['type'] === type && condition['status'] === 'True',
+  )
 }
 
 function mergeConditions(old: ApiObject, wanted: readonly Json[], now: string): Json[] {

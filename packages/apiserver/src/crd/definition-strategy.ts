@@ -40,7 +40,8 @@ function checkNames(object: ApiObject): Cause[] {
   const at = 'spec.names'
   const names = getPath(object, 'spec', 'names')
   const read = (key: string): string => text(getPath(names, key))
-  for (const key of ['plural', 'singular', 'kind', 'listKind']) if (read(key) === '') wrong.push(requiredValue(`${at}.${key}`))
+  for (const key of ['plural', 'singular', 'kind', 'listKind'])
+    if (read(key) === '') wrong.push(requiredValue(`${at}.${key}`))
   const check = (field: string, value: string): void => {
     const problems = value === '' ? [] : checkDns1035Label(value)
     if (problems.length > 0) wrong.push(invalidValue(field, value, problems.join(',')))
@@ -49,7 +50,14 @@ function checkNames(object: ApiObject): Cause[] {
   check(`${at}.singular`, read('singular'))
   for (const key of ['kind', 'listKind']) {
     const problems = read(key) === '' ? [] : checkDns1035Label(read(key).toLowerCase())
-    if (problems.length > 0) wrong.push(invalidValue(`${at}.${key}`, read(key), `may have mixed case, but should otherwise match: ${problems.join(',')}`))
+    if (problems.length > 0)
+      wrong.push(
+        invalidValue(
+          `${at}.${key}`,
+          read(key),
+          `may have mixed case, but should otherwise match: ${problems.join(',')}`,
+        ),
+      )
   }
   asStrings(getPath(names, 'shortNames')).forEach((name, index) => check(`${at}.shortNames[${index}]`, name))
   if (read('kind') !== '' && read('kind') === read('listKind')) {
@@ -64,7 +72,8 @@ function checkVersions(object: ApiObject): Cause[] {
   const versions = readVersions(object)
   versions.forEach((version, index) => {
     const at = `spec.versions[${index}]`
-    if (!isRecord(getPath(version, 'schema', 'openAPIV3Schema'))) wrong.push(requiredValue(`${at}.schema.openAPIV3Schema`))
+    if (!isRecord(getPath(version, 'schema', 'openAPIV3Schema')))
+      wrong.push(requiredValue(`${at}.schema.openAPIV3Schema`))
   })
   versions.forEach((version, index) => {
     const at = `spec.versions[${index}]`
@@ -79,10 +88,13 @@ function checkVersions(object: ApiObject): Cause[] {
     if (index === 0 || !isShared('additionalPrinterColumns')) wrong.push(...checkColumns(version, columnsAt))
   })
   const names = versions.map((version) => text(version['name']))
-  if (new Set(names).size !== names.length) wrong.push(invalidValue('spec.versions', versions, 'must contain unique version names'))
+  if (new Set(names).size !== names.length)
+    wrong.push(invalidValue('spec.versions', versions, 'must contain unique version names'))
   const storage = versions.filter((version) => version['storage'] === true)
-  if (storage.length !== 1) wrong.push(invalidValue('spec.versions', versions, 'must have exactly one version marked as storage version'))
-  if (storage.length === 0) wrong.push(invalidValue('status.storedVersions', null, 'must have at least one stored version'))
+  if (storage.length !== 1)
+    wrong.push(invalidValue('spec.versions', versions, 'must have exactly one version marked as storage version'))
+  if (storage.length === 0)
+    wrong.push(invalidValue('status.storedVersions', null, 'must have at least one stored version'))
   return wrong
 }
 
@@ -92,14 +104,20 @@ function checkSchema(version: Json, at: string): Cause[] {
   const prefix = `${at}.openAPIV3Schema`
   const wrongTypes = checkTypes(schema, prefix)
   if (wrongTypes.length > 0) return wrongTypes
-  return checkStructural(schema as Schema).map((cause) => ({ ...cause, field: cause.field === '' ? prefix : `${prefix}.${cause.field}` }))
+  return checkStructural(schema as Schema).map((cause) => ({
+    ...cause,
+    field: cause.field === '' ? prefix : `${prefix}.${cause.field}`,
+  }))
 }
 
 const schemaTypes = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 
 function checkTypes(schema: Json, at: string): Cause[] {
   const { type, properties, items, additionalProperties } = schema
-  const wrong = typeof type === 'string' && type !== '' && !schemaTypes.includes(type) ? [unsupportedValue(`${at}.type`, type, schemaTypes)] : []
+  const wrong =
+    typeof type === 'string' && type !== '' && !schemaTypes.includes(type)
+      ? [unsupportedValue(`${at}.type`, type, schemaTypes)]
+      : []
   for (const key of isRecord(properties) ? Object.keys(properties).sort() : []) {
     const child = (properties as Json)[key]
     if (isRecord(child)) wrong.push(...checkTypes(child, `${at}.properties[${key}]`))
@@ -117,8 +135,16 @@ function checkColumns(version: Json, at: string): Cause[] {
     const path = text(column['jsonPath'])
     return [
       ...(text(column['name']) === '' ? [requiredValue(`${here}.name`)] : []),
-      ...(text(column['type']) === '' ? [requiredValue(`${here}.type`, `must be one of ${columnTypes.join(',')}`)] : columnTypes.includes(text(column['type'])) ? [] : [invalidValue(`${here}.type`, column['type'], `must be one of ${columnTypes.join(',')}`)]),
-      ...(path === '' ? [requiredValue(`${here}.JSONPath`)] : parseJsonPath(path) === undefined ? [invalidValue(`${here}.JSONPath`, path, 'only simple json path is allowed')] : []),
+      ...(text(column['type']) === ''
+        ? [requiredValue(`${here}.type`, `must be one of ${columnTypes.join(',')}`)]
+        : columnTypes.includes(text(column['type']))
+          ? []
+          : [invalidValue(`${here}.type`, column['type'], `must be one of ${columnTypes.join(',')}`)]),
+      ...(path === ''
+        ? [requiredValue(`${here}.JSONPath`)]
+        : parseJsonPath(path) === undefined
+          ? [invalidValue(`${here}.JSONPath`, path, 'only simple json path is allowed')]
+          : []),
     ]
   })
 }
@@ -127,10 +153,14 @@ function checkConversion(object: ApiObject): Cause[] {
   const conversion = getPath(object, 'spec', 'conversion')
   const strategy = getPath(conversion, 'strategy')
   if (strategy === 'None') {
-    return isRecord(getPath(conversion, 'webhook')) ? [forbiddenValue('spec.conversion.webhookClientConfig', 'should not be set when strategy is not set to Webhook')] : []
+    return isRecord(getPath(conversion, 'webhook'))
+      ? [forbiddenValue('spec.conversion.webhookClientConfig', 'should not be set when strategy is not set to Webhook')]
+      : []
   }
   if (strategy !== 'Webhook') return [unsupportedValue('spec.conversion.strategy', strategy, ['None', 'Webhook'])]
-  return isRecord(getPath(conversion, 'webhook', 'clientConfig')) ? [] : [requiredValue('spec.conversion.webhookClientConfig', 'required when strategy is set to Webhook')]
+  return isRecord(getPath(conversion, 'webhook', 'clientConfig'))
+    ? []
+    : [requiredValue('spec.conversion.webhookClientConfig', 'required when strategy is set to Webhook')]
 }
 
 function checkDefinition(object: ApiObject): Cause[] {
@@ -138,21 +168,26 @@ function checkDefinition(object: ApiObject): Cause[] {
   const group = text(getPath(object, 'spec', 'group'))
   const plural = text(getPath(object, 'spec', 'names', 'plural'))
   const name = object.metadata.name ?? ''
-  if (name !== `${plural}.${group}`) wrong.push(invalidValue('metadata.name', name, 'must be spec.names.plural+"."+spec.group'))
+  if (name !== `${plural}.${group}`)
+    wrong.push(invalidValue('metadata.name', name, 'must be spec.names.plural+"."+spec.group'))
   const problems = group === '' ? [] : checkSubdomain(group)
   if (group === '') wrong.push(requiredValue('spec.group'))
   else if (problems.length > 0) wrong.push(invalidValue('spec.group', group, problems.join(',')))
-  else if (!group.includes('.')) wrong.push(invalidValue('spec.group', group, 'should be a domain with at least one dot'))
+  else if (!group.includes('.'))
+    wrong.push(invalidValue('spec.group', group, 'should be a domain with at least one dot'))
   const scope = getPath(object, 'spec', 'scope')
   if (text(scope) === '') wrong.push(requiredValue('spec.scope'))
-  else if (scope !== 'Cluster' && scope !== 'Namespaced') wrong.push(unsupportedValue('spec.scope', scope, ['Cluster', 'Namespaced']))
+  else if (scope !== 'Cluster' && scope !== 'Namespaced')
+    wrong.push(unsupportedValue('spec.scope', scope, ['Cluster', 'Namespaced']))
   return [...wrong, ...checkVersions(object), ...checkNames(object), ...checkConversion(object)]
 }
 
 const immutable = ['group', 'scope', 'names.plural', 'names.kind'] as const
 
 function checkUpdate(object: ApiObject, old: ApiObject): Cause[] {
-  const established = asRecords(getPath(old, 'status', 'conditions')).some((condition) => condition['type'] === 'Established' && condition['status'] === 'True')
+  const established = asRecords(getPath(old, 'status', 'conditions')).some(
+    (condition) => condition['type'] === 'Established' && condition['status'] === 'True',
+  )
   const wrong: Cause[] = []
   if (established) {
     for (const path of immutable) {
@@ -163,7 +198,14 @@ function checkUpdate(object: ApiObject, old: ApiObject): Cause[] {
   }
   const served = new Set(readVersions(object).map((version) => text(version['name'])))
   asStrings(getPath(object, 'status', 'storedVersions')).forEach((version, index) => {
-    if (!served.has(version)) wrong.push(invalidValue(`status.storedVersions[${index}]`, version, 'missing from spec.versions; version was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in version and removes version from status.storedVersions'))
+    if (!served.has(version))
+      wrong.push(
+        invalidValue(
+          `status.storedVersions[${index}]`,
+          version,
+          'missing from spec.versions; version was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in version and removes version from status.storedVersions',
+        ),
+      )
   })
   return wrong
 }
@@ -181,7 +223,11 @@ export function definitionStrategy(common: Strategy): Strategy {
       }
     },
     prepareForCreate(object) {
-      object['status'] = { conditions: null, acceptedNames: { plural: '', kind: '' }, storedVersions: storedVersions(object, undefined) }
+      object['status'] = {
+        conditions: null,
+        acceptedNames: { plural: '', kind: '' },
+        storedVersions: storedVersions(object, undefined),
+      }
     },
     prepareForUpdate(object, old, context) {
       if (context.subresource === 'status') return

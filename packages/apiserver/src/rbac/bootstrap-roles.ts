@@ -15,8 +15,14 @@ function rule(apiGroups: string[], resources: string[], verbs: string[]): Json {
 }
 
 function role(name: string, rules: Json[], aggregatesTo?: string): ApiObject {
-  const aggregate = aggregatesTo === undefined ? {} : { [`rbac.authorization.k8s.io/aggregate-to-${aggregatesTo}`]: 'true' }
-  return { apiVersion, kind: 'ClusterRole', metadata: { name, labels: { ...labels, ...aggregate }, annotations }, rules }
+  const aggregate =
+    aggregatesTo === undefined ? {} : { [`rbac.authorization.k8s.io/aggregate-to-${aggregatesTo}`]: 'true' }
+  return {
+    apiVersion,
+    kind: 'ClusterRole',
+    metadata: { name, labels: { ...labels, ...aggregate }, annotations },
+    rules,
+  }
 }
 
 function aggregated(name: string, extraLabels: Record<string, string> = {}): ApiObject {
@@ -40,12 +46,71 @@ function binding(name: string, groups: string[]): ApiObject {
   }
 }
 
-const coreView = ['configmaps', 'endpoints', 'persistentvolumeclaims', 'persistentvolumeclaims/status', 'pods', 'replicationcontrollers', 'replicationcontrollers/scale', 'serviceaccounts', 'services', 'services/status']
-const coreEdit = ['configmaps', 'events', 'persistentvolumeclaims', 'replicationcontrollers', 'replicationcontrollers/scale', 'secrets', 'serviceaccounts', 'services']
-const coreStatus = ['bindings', 'events', 'limitranges', 'namespaces/status', 'pods/log', 'pods/status', 'replicationcontrollers/status', 'resourcequotas', 'resourcequotas/status', 'namespaces']
-const appsEdit = ['daemonsets', 'deployments', 'deployments/rollback', 'deployments/scale', 'replicasets', 'replicasets/scale', 'statefulsets', 'statefulsets/scale']
-const appsView = [...appsEdit, 'controllerrevisions', 'daemonsets/status', 'deployments/status', 'replicasets/status', 'statefulsets/status']
-const nonResource = ['/api', '/api/*', '/apis', '/apis/*', '/healthz', '/livez', '/openapi', '/openapi/*', '/readyz', '/version', '/version/']
+const coreView = [
+  'configmaps',
+  'endpoints',
+  'persistentvolumeclaims',
+  'persistentvolumeclaims/status',
+  'pods',
+  'replicationcontrollers',
+  'replicationcontrollers/scale',
+  'serviceaccounts',
+  'services',
+  'services/status',
+]
+const coreEdit = [
+  'configmaps',
+  'events',
+  'persistentvolumeclaims',
+  'replicationcontrollers',
+  'replicationcontrollers/scale',
+  'secrets',
+  'serviceaccounts',
+  'services',
+]
+const coreStatus = [
+  'bindings',
+  'events',
+  'limitranges',
+  'namespaces/status',
+  'pods/log',
+  'pods/status',
+  'replicationcontrollers/status',
+  'resourcequotas',
+  'resourcequotas/status',
+  'namespaces',
+]
+const appsEdit = [
+  'daemonsets',
+  'deployments',
+  'deployments/rollback',
+  'deployments/scale',
+  'replicasets',
+  'replicasets/scale',
+  'statefulsets',
+  'statefulsets/scale',
+]
+const appsView = [
+  ...appsEdit,
+  'controllerrevisions',
+  'daemonsets/status',
+  'deployments/status',
+  'replicasets/status',
+  'statefulsets/status',
+]
+const nonResource = [
+  '/api',
+  '/api/*',
+  '/apis',
+  '/apis/*',
+  '/healthz',
+  '/livez',
+  '/openapi',
+  '/openapi/*',
+  '/readyz',
+  '/version',
+  '/version/',
+]
 const publicInfo = ['/healthz', '/livez', '/readyz', '/version', '/version/']
 
 export const bootstrapRoles: readonly ApiObject[] = [
@@ -58,7 +123,10 @@ export const bootstrapRoles: readonly ApiObject[] = [
   aggregated('view', { 'rbac.authorization.k8s.io/aggregate-to-edit': 'true' }),
   role(
     'system:aggregate-to-admin',
-    [rule(['authorization.k8s.io'], ['localsubjectaccessreviews'], ['create']), rule([group], ['rolebindings', 'roles'], all)],
+    [
+      rule(['authorization.k8s.io'], ['localsubjectaccessreviews'], ['create']),
+      rule([group], ['rolebindings', 'roles'], all),
+    ],
     'admin',
   ),
   role(

@@ -73,7 +73,13 @@ export class Rbac {
     }
     if (namespace !== '') {
       for (const stored of this.#store.collection(`rolebindings.${rbacGroup}`).range({ namespace, limit: 0 }).items) {
-        this.#grant(granted, stored.object, user, namespace, `RoleBinding ${JSON.stringify(`${stored.name}/${namespace}`)}`)
+        this.#grant(
+          granted,
+          stored.object,
+          user,
+          namespace,
+          `RoleBinding ${JSON.stringify(`${stored.name}/${namespace}`)}`,
+        )
       }
     }
     return granted
@@ -85,18 +91,28 @@ export class Rbac {
     const kind = String(getPath(binding, 'roleRef', 'kind'))
     const name = String(getPath(binding, 'roleRef', 'name'))
     const rules = this.#rulesOf(kind, name, namespace)
-    const whom = subject['kind'] === 'ServiceAccount' ? `ServiceAccount "${String(subject['name'])}/${String(subject['namespace'] ?? namespace)}"` : `${String(subject['kind'])} "${String(subject['name'])}"`
+    const whom =
+      subject['kind'] === 'ServiceAccount'
+        ? `ServiceAccount "${String(subject['name'])}/${String(subject['namespace'] ?? namespace)}"`
+        : `${String(subject['kind'])} "${String(subject['name'])}"`
     granted.push({ rules, reason: `RBAC: allowed by ${source} of ${kind} ${JSON.stringify(name)} to ${whom}` })
   }
 
   #rulesOf(kind: string, name: string, namespace: string, seen: ReadonlySet<string> = new Set()): Json[] {
-    const stored = kind === 'ClusterRole' ? this.#store.collection(`clusterroles.${rbacGroup}`).get(name) : this.#store.collection(`roles.${rbacGroup}`).get(`${namespace}/${name}`)
+    const stored =
+      kind === 'ClusterRole'
+        ? this.#store.collection(`clusterroles.${rbacGroup}`).get(name)
+        : this.#store.collection(`roles.${rbacGroup}`).get(`${namespace}/${name}`)
     if (stored === undefined || seen.has(name)) return []
     const own = asRecords(stored.object['rules'])
-    const selectors = asRecords(getPath(stored.object, 'aggregationRule', 'clusterRoleSelectors')).map(compileLabelSelector)
+    const selectors = asRecords(getPath(stored.object, 'aggregationRule', 'clusterRoleSelectors')).map(
+      compileLabelSelector,
+    )
     if (selectors.length === 0) return own
     const below = new Set([...seen, name])
-    const parts = [...this.#store.collection(`clusterroles.${rbacGroup}`).values()].filter((role) => selectors.some((selector) => selector.matches(role.labels)))
+    const parts = [...this.#store.collection(`clusterroles.${rbacGroup}`).values()].filter((role) =>
+      selectors.some((selector) => selector.matches(role.labels)),
+    )
     return [...own, ...parts.flatMap((role) => this.#rulesOf('ClusterRole', role.name, '', below))]
   }
 }
@@ -123,13 +139,18 @@ export function isCovered(rule: Json, attributes: Attributes): boolean {
   if (!isRecord(rule) || !covers(asStrings(rule['verbs']), attributes.verb)) return false
   if (!attributes.isResource) {
     return asStrings(rule['nonResourceURLs']).some(
-      (pattern) => pattern === '*' || pattern === attributes.path || (pattern.endsWith('*') && attributes.path.startsWith(pattern.slice(0, -1))),
+      (pattern) =>
+        pattern === '*' ||
+        pattern === attributes.path ||
+        (pattern.endsWith('*') && attributes.path.startsWith(pattern.slice(0, -1))),
     )
   }
   const { group, resource, subresource, name } = attributes
   const resources = asStrings(rule['resources'])
   const full = subresource === '' ? resource : `${resource}/${subresource}`
-  const isResource = resources.some((item) => item === '*' || item === full || (subresource !== '' && item === `*/${subresource}`))
+  const isResource = resources.some(
+    (item) => item === '*' || item === full || (subresource !== '' && item === `*/${subresource}`),
+  )
   const names = asStrings(rule['resourceNames'])
   return covers(asStrings(rule['apiGroups']), group) && isResource && (names.length === 0 || names.includes(name))
 }

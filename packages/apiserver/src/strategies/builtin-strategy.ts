@@ -53,7 +53,16 @@ const creatable = new Set([
 ])
 
 /** Kinds whose delete answers with the object. */
-const shown = new Set(['namespaces', 'services', 'pods', 'serviceaccounts', 'persistentvolumeclaims', 'persistentvolumes', 'resourcequotas', 'podtemplates'])
+const shown = new Set([
+  'namespaces',
+  'services',
+  'pods',
+  'serviceaccounts',
+  'persistentvolumeclaims',
+  'persistentvolumes',
+  'resourcequotas',
+  'podtemplates',
+])
 
 export function builtinStrategy(kind: BuiltinKind, collection: Collection): Strategy {
   const id = kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`

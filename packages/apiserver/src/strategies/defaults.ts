@@ -28,10 +28,12 @@ function fillService(object: ApiObject): void {
   fill(spec, 'type', 'ClusterIP')
   for (const port of asRecords(spec['ports'])) {
     fill(port, 'protocol', 'TCP')
-    if (port['targetPort'] === undefined || port['targetPort'] === 0 || port['targetPort'] === '') port['targetPort'] = port['port']
+    if (port['targetPort'] === undefined || port['targetPort'] === 0 || port['targetPort'] === '')
+      port['targetPort'] = port['port']
   }
   const type = spec['type']
-  const isExternal = type === 'LoadBalancer' || type === 'NodePort' || (type === 'ClusterIP' && asArray(spec['externalIPs']).length > 0)
+  const isExternal =
+    type === 'LoadBalancer' || type === 'NodePort' || (type === 'ClusterIP' && asArray(spec['externalIPs']).length > 0)
   if (isExternal) fill(spec, 'externalTrafficPolicy', 'Cluster')
   if (type !== 'ExternalName') fill(spec, 'internalTrafficPolicy', 'Cluster')
   if (type !== 'LoadBalancer') return
@@ -57,7 +59,8 @@ function fillStatefulSet(object: ApiObject): void {
   fill(spec, 'podManagementPolicy', 'OrderedReady')
   fillRollingUpdate(spec, 'updateStrategy', { partition: 0 })
   if (!isRecord(spec['persistentVolumeClaimRetentionPolicy'])) spec['persistentVolumeClaimRetentionPolicy'] = {}
-  for (const key of ['whenDeleted', 'whenScaled']) fill(spec['persistentVolumeClaimRetentionPolicy'] as Json, key, 'Retain')
+  for (const key of ['whenDeleted', 'whenScaled'])
+    fill(spec['persistentVolumeClaimRetentionPolicy'] as Json, key, 'Retain')
   fill(spec, 'replicas', 1)
   fill(spec, 'revisionHistoryLimit', 10)
   fillTemplate(spec)
@@ -98,7 +101,8 @@ function fillWebhooks(object: ApiObject, isMutating: boolean): void {
 
 function fillPolicyTypes(object: ApiObject): void {
   const spec = specOf(object)
-  if (asArray(spec['policyTypes']).length === 0) spec['policyTypes'] = asArray(spec['egress']).length > 0 ? ['Ingress', 'Egress'] : ['Ingress']
+  if (asArray(spec['policyTypes']).length === 0)
+    spec['policyTypes'] = asArray(spec['egress']).length > 0 ? ['Ingress', 'Egress'] : ['Ingress']
   for (const rule of [...asRecords(spec['ingress']), ...asRecords(spec['egress'])]) {
     for (const port of asRecords(rule['ports'])) fill(port, 'protocol', 'TCP')
   }
@@ -116,7 +120,8 @@ const defaultsByKind: Record<string, (object: ApiObject) => void> = {
     delete object['stringData']
   },
   endpoints: (object) => {
-    for (const subset of asRecords(object['subsets'])) for (const port of asRecords(subset['ports'])) fill(port, 'protocol', 'TCP')
+    for (const subset of asRecords(object['subsets']))
+      for (const port of asRecords(subset['ports'])) fill(port, 'protocol', 'TCP')
   },
   pods: (object) => {
     fillPodSpec(object['spec'])

@@ -35,9 +35,13 @@ export function namespaceStrategy(common: Strategy): Strategy {
     },
     beforeDelete(object) {
       const name = object.metadata.name ?? ''
-      if (immortal.has(name)) throw forbidden({ group: '', plural: 'namespaces' }, name, 'this namespace may not be deleted')
+      if (immortal.has(name))
+        throw forbidden({ group: '', plural: 'namespaces' }, name, 'this namespace may not be deleted')
     },
-    whenMarked: (object) => ({ ...object, status: { ...(object['status'] as object | undefined), phase: 'Terminating' } }),
+    whenMarked: (object) => ({
+      ...object,
+      status: { ...(object['status'] as object | undefined), phase: 'Terminating' },
+    }),
     isHeld: (object) => asStrings(getPath(object, 'spec', 'finalizers')).length > 0,
   }
 }

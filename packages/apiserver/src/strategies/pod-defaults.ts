@@ -16,7 +16,12 @@ function pullPolicy(image: unknown): string {
 
 function fillProbe(probe: unknown): void {
   if (!isRecord(probe)) return
-  for (const [key, value] of Object.entries({ timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 })) {
+  for (const [key, value] of Object.entries({
+    timeoutSeconds: 1,
+    periodSeconds: 10,
+    successThreshold: 1,
+    failureThreshold: 3,
+  })) {
     if (probe[key] === undefined || probe[key] === 0) probe[key] = value
   }
   fillHttpGet(probe['httpGet'])

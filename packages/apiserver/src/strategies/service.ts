@@ -47,12 +47,14 @@ class Allocations {
   }
 
   #take(key: string, object: ApiObject): void {
-    for (const address of asStrings(getPath(object, 'spec', 'clusterIPs'))) if (address !== 'None') this.#addresses.set(address, key)
+    for (const address of asStrings(getPath(object, 'spec', 'clusterIPs')))
+      if (address !== 'None') this.#addresses.set(address, key)
     for (const port of portsOf(object)) this.#ports.set(port, key)
   }
 
   #release(key: string, object: ApiObject): void {
-    for (const address of asStrings(getPath(object, 'spec', 'clusterIPs'))) if (this.#addresses.get(address) === key) this.#addresses.delete(address)
+    for (const address of asStrings(getPath(object, 'spec', 'clusterIPs')))
+      if (this.#addresses.get(address) === key) this.#addresses.delete(address)
     for (const port of portsOf(object)) if (this.#ports.get(port) === key) this.#ports.delete(port)
   }
 
@@ -90,11 +92,15 @@ class Allocations {
 }
 
 function portsOf(object: ApiObject): number[] {
-  return asRecords(getPath(object, 'spec', 'ports')).flatMap((port) => (typeof port['nodePort'] === 'number' && port['nodePort'] > 0 ? [port['nodePort']] : []))
+  return asRecords(getPath(object, 'spec', 'ports')).flatMap((port) =>
+    typeof port['nodePort'] === 'number' && port['nodePort'] > 0 ? [port['nodePort']] : [],
+  )
 }
 
 function needsNodePorts(spec: Json): boolean {
-  return spec['type'] === 'NodePort' || (spec['type'] === 'LoadBalancer' && spec['allocateLoadBalancerNodePorts'] !== false)
+  return (
+    spec['type'] === 'NodePort' || (spec['type'] === 'LoadBalancer' && spec['allocateLoadBalancerNodePorts'] !== false)
+  )
 }
 
 function refuse(object: ApiObject, cause: Cause): never {
@@ -113,14 +119,39 @@ export function serviceStrategy(common: Strategy, collection: Collection): Strat
     const given = typeof spec['clusterIP'] === 'string' ? spec['clusterIP'] : (asStrings(spec['clusterIPs'])[0] ?? '')
     const kept = getPath(old, 'spec', 'clusterIP')
     let address = given === '' && typeof kept === 'string' ? kept : given
-    if (typeof kept === 'string' && kept !== '' && address !== kept && getPath(old, 'spec', 'type') !== 'ExternalName') {
+    if (
+      typeof kept === 'string' &&
+      kept !== '' &&
+      address !== kept &&
+      getPath(old, 'spec', 'type') !== 'ExternalName'
+    ) {
       refuse(object, invalidValue('spec.clusterIPs[0]', [address], 'may not change once set'))
     }
     if (address !== '' && address !== 'None') {
       const value = parseAddress(address)
-      if (value === undefined && !address.includes(':')) refuse(object, invalidValue('spec.clusterIPs[0]', address, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'))
-      if (value !== undefined && !isInRange(value)) refuse(object, invalidValue('spec.clusterIPs', [address], `failed to allocate IP ${address}: the provided IP (${address}) is not in the valid range. The range of valid IPs is 10.96.0.0/12`))
-      if (allocations.isAddressTaken(address, key)) refuse(object, invalidValue('spec.clusterIPs', [address], `failed to allocate IP ${address}: provided IP is already allocated`))
+      if (value === undefined && !address.includes(':'))
+        refuse(
+          object,
+          invalidValue('spec.clusterIPs[0]', address, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'),
+        )
+      if (value !== undefined && !isInRange(value))
+        refuse(
+          object,
+          invalidValue(
+            'spec.clusterIPs',
+            [address],
+            `failed to allocate IP ${address}: the provided IP (${address}) is not in the valid range. The range of valid IPs is 10.96.0.0/12`,
+          ),
+        )
+      if (allocations.isAddressTaken(address, key))
+        refuse(
+          object,
+          invalidValue(
+            'spec.clusterIPs',
+            [address],
+            `failed to allocate IP ${address}: provided IP is already allocated`,
+          ),
+        )
     }
     if (address === '') address = allocations.newAddress()
     spec['clusterIP'] = address
@@ -144,10 +175,24 @@ export function serviceStrategy(common: Strategy, collection: Collection): Strat
     ports.forEach((port, index) => {
       const at = `spec.ports[${index}].nodePort`
       let number = Number(port['nodePort'] ?? 0)
-      if (number === 0) number = Number(before.find((other) => other['port'] === port['port'] && other['protocol'] === port['protocol'])?.['nodePort'] ?? 0)
+      if (number === 0)
+        number = Number(
+          before.find((other) => other['port'] === port['port'] && other['protocol'] === port['protocol'])?.[
+            'nodePort'
+          ] ?? 0,
+        )
       if (number !== 0) {
-        if (number < firstPort || number > lastPort) refuse(object, invalidValue(at, number, `provided port is not in the valid range. The range of valid ports is ${firstPort}-${lastPort}`))
-        if (allocations.isPortTaken(number, key)) refuse(object, invalidValue(at, number, 'provided port is already allocated'))
+        if (number < firstPort || number > lastPort)
+          refuse(
+            object,
+            invalidValue(
+              at,
+              number,
+              `provided port is not in the valid range. The range of valid ports is ${firstPort}-${lastPort}`,
+            ),
+          )
+        if (allocations.isPortTaken(number, key))
+          refuse(object, invalidValue(at, number, 'provided port is already allocated'))
       } else number = allocations.newPort(used)
       used.add(number)
       port['nodePort'] = number
@@ -168,7 +213,11 @@ export function serviceStrategy(common: Strategy, collection: Collection): Strat
     prepareForCreate(object) {
       object['status'] = { loadBalancer: {} }
       const spec = own(object)
-      if (common.validate?.(object, undefined, { nowMs: 0, isDryRun: true, subresource: '', warn: () => undefined }).length !== 0) return
+      if (
+        common.validate?.(object, undefined, { nowMs: 0, isDryRun: true, subresource: '', warn: () => undefined })
+          .length !== 0
+      )
+        return
       assignAddress(object, spec, undefined)
       assignPorts(object, spec, undefined)
     },

@@ -15,21 +15,35 @@ const maxDataBytes = 1024 * 1024
 
 function checkKeys(data: unknown, field: string): Cause[] {
   if (!isRecord(data)) return []
-  return Object.keys(data).flatMap((key) => checkConfigKey(key).map((why) => invalidValue(`${field}[${key}]`, key, why)))
+  return Object.keys(data).flatMap((key) =>
+    checkConfigKey(key).map((why) => invalidValue(`${field}[${key}]`, key, why)),
+  )
 }
 
 function dataBytes(data: unknown, isBase64: boolean): number {
   if (!isRecord(data)) return 0
-  return Object.values(data).reduce<number>((sum, value) => sum + (isBase64 ? Buffer.byteLength(text(value), 'base64') : Buffer.byteLength(text(value))), 0)
+  return Object.values(data).reduce<number>(
+    (sum, value) => sum + (isBase64 ? Buffer.byteLength(text(value), 'base64') : Buffer.byteLength(text(value))),
+    0,
+  )
 }
 
 function checkImmutableData(object: ApiObject, old: ApiObject | undefined, keys: readonly string[]): Cause[] {
   if (old?.['immutable'] !== true) return []
   const wrong: Cause[] = []
-  if (object['immutable'] !== true) wrong.push({ reason: 'FieldValueForbidden', message: 'Forbidden: field is immutable when `immutable` is set', field: 'immutable' })
+  if (object['immutable'] !== true)
+    wrong.push({
+      reason: 'FieldValueForbidden',
+      message: 'Forbidden: field is immutable when `immutable` is set',
+      field: 'immutable',
+    })
   for (const key of keys) {
     if (!isSameJson(object[key] ?? {}, old[key] ?? {})) {
-      wrong.push({ reason: 'FieldValueForbidden', message: 'Forbidden: field is immutable when `immutable` is set', field: key })
+      wrong.push({
+        reason: 'FieldValueForbidden',
+        message: 'Forbidden: field is immutable when `immutable` is set',
+        field: key,
+      })
     }
   }
   return wrong
@@ -40,11 +54,16 @@ function validateConfigMap(object: ApiObject, old: ApiObject | undefined): Cause
   const wrong = checkImmutableData(object, old, ['data', 'binaryData'])
   wrong.push(...checkKeys(data, 'data'))
   for (const key of isRecord(data) && isRecord(binaryData) ? Object.keys(data) : []) {
-    if (Object.hasOwn(binaryData as Json, key)) wrong.push(invalidValue(`data[${key}]`, key, 'duplicate of key present in binaryData'))
+    if (Object.hasOwn(binaryData as Json, key))
+      wrong.push(invalidValue(`data[${key}]`, key, 'duplicate of key present in binaryData'))
   }
   wrong.push(...checkKeys(binaryData, 'binaryData'))
   if (dataBytes(data, false) + dataBytes(binaryData, true) > maxDataBytes) {
-    wrong.push({ reason: 'FieldValueTooLong', message: `Too long: may not be more than ${maxDataBytes} bytes`, field: '' })
+    wrong.push({
+      reason: 'FieldValueTooLong',
+      message: `Too long: may not be more than ${maxDataBytes} bytes`,
+      field: '',
+    })
   }
   return wrong
 }
@@ -61,7 +80,12 @@ function validateSecret(object: ApiObject, old: ApiObject | undefined): Cause[] 
   const wrong = checkImmutableData(object, old, ['data'])
   if (old !== undefined && object['type'] !== old['type']) wrong.push(invalidValue('type', object['type'], immutable))
   wrong.push(...checkKeys(data, 'data'))
-  if (dataBytes(data, true) > maxDataBytes) wrong.push({ reason: 'FieldValueTooLong', message: `Too long: may not be more than ${maxDataBytes} bytes`, field: 'data' })
+  if (dataBytes(data, true) > maxDataBytes)
+    wrong.push({
+      reason: 'FieldValueTooLong',
+      message: `Too long: may not be more than ${maxDataBytes} bytes`,
+      field: 'data',
+    })
   for (const key of requiredSecretKeys[text(object['type'])] ?? []) {
     if (!isRecord(data) || data[key] === undefined) wrong.push(requiredValue(`data[${key}]`))
   }
@@ -71,14 +95,17 @@ function validateSecret(object: ApiObject, old: ApiObject | undefined): Cause[] 
 const serviceTypes = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort']
 
 function checkPortNumber(field: string, value: unknown): Cause[] {
-  return typeof value === 'number' && value >= 1 && value <= 65_535 ? [] : [invalidValue(field, value ?? 0, 'must be between 1 and 65535, inclusive')]
+  return typeof value === 'number' && value >= 1 && value <= 65_535
+    ? []
+    : [invalidValue(field, value ?? 0, 'must be between 1 and 65535, inclusive')]
 }
 
 function validateServicePorts(spec: unknown): Cause[] {
   const wrong: Cause[] = []
   const ports = asRecords(getPath(spec, 'ports'))
   const isHeadless = getPath(spec, 'clusterIP') === 'None'
-  if (ports.length === 0 && !isHeadless && getPath(spec, 'type') !== 'ExternalName') wrong.push(requiredValue('spec.ports'))
+  if (ports.length === 0 && !isHeadless && getPath(spec, 'type') !== 'ExternalName')
+    wrong.push(requiredValue('spec.ports'))
   const names = new Set<string>()
   const seen = new Set<string>()
   ports.forEach((port, index) => {
@@ -93,7 +120,8 @@ function validateServicePorts(spec: unknown): Cause[] {
     }
     wrong.push(...checkPortNumber(`${at}.port`, port['port']))
     const protocol = text(port['protocol'])
-    if (!['TCP', 'UDP', 'SCTP'].includes(protocol)) wrong.push(unsupportedValue(`${at}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
+    if (!['TCP', 'UDP', 'SCTP'].includes(protocol))
+      wrong.push(unsupportedValue(`${at}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
     const target = port['targetPort']
     if (typeof target === 'number') wrong.push(...checkPortNumber(`${at}.targetPort`, target))
     const key = `${protocol}/${String(port['port'])}`
@@ -112,15 +140,20 @@ function validateService(object: ApiObject): Cause[] {
   if (type === 'ExternalName') {
     const name = text(getPath(spec, 'externalName'))
     if (name === '') wrong.push(requiredValue('spec.externalName'))
-    else wrong.push(...checkSubdomain(name.replace(/\.$/, '')).map((why) => invalidValue('spec.externalName', name, why)))
+    else
+      wrong.push(...checkSubdomain(name.replace(/\.$/, '')).map((why) => invalidValue('spec.externalName', name, why)))
   }
   if (points.length > 0 && type !== 'LoadBalancer') {
     wrong.push(forbiddenValue('status.loadBalancer.ingress', "may only be used when `spec.type` is 'LoadBalancer'"))
   }
   const affinity = getPath(spec, 'sessionAffinity')
-  if (affinity !== 'None' && affinity !== 'ClientIP') wrong.push(unsupportedValue('spec.sessionAffinity', affinity, ['ClientIP', 'None']))
+  if (affinity !== 'None' && affinity !== 'ClientIP')
+    wrong.push(unsupportedValue('spec.sessionAffinity', affinity, ['ClientIP', 'None']))
   asStrings(getPath(spec, 'externalIPs')).forEach((ip, index) => {
-    if (isIP(ip) === 0) wrong.push(invalidValue(`spec.externalIPs[${index}]`, ip, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'))
+    if (isIP(ip) === 0)
+      wrong.push(
+        invalidValue(`spec.externalIPs[${index}]`, ip, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'),
+      )
   })
   return wrong
 }
@@ -130,7 +163,8 @@ const pathTypes = ['Exact', 'ImplementationSpecific', 'Prefix']
 function validateBackend(backend: unknown, at: string): Cause[] {
   if (!isRecord(backend)) return [requiredValue(at)]
   const { service, resource } = backend
-  if (isRecord(resource)) return isRecord(service) ? [invalidValue(at, '', 'cannot set both resource and service backends')] : []
+  if (isRecord(resource))
+    return isRecord(service) ? [invalidValue(at, '', 'cannot set both resource and service backends')] : []
   if (!isRecord(service)) return [requiredValue(at, 'resource or service backend is required')]
   const name = text(service['name'])
   const wrong: Cause[] = []
@@ -174,7 +208,8 @@ function validateIngress(object: ApiObject): Cause[] {
       const type = path['pathType']
       if (type === undefined) wrong.push(requiredValue(`${here}.pathType`, 'pathType must be specified'))
       else if (!pathTypes.includes(text(type))) wrong.push(unsupportedValue(`${here}.pathType`, type, pathTypes))
-      else if (type !== 'ImplementationSpecific' && !text(path['path']).startsWith('/')) wrong.push(invalidValue(`${here}.path`, text(path['path']), 'must be an absolute path'))
+      else if (type !== 'ImplementationSpecific' && !text(path['path']).startsWith('/'))
+        wrong.push(invalidValue(`${here}.path`, text(path['path']), 'must be an absolute path'))
       wrong.push(...validateBackend(path['backend'], `${here}.backend`))
     })
   })
@@ -187,18 +222,24 @@ function validateWorkload(object: ApiObject, old: ApiObject | undefined): Cause[
   const labels = getPath(spec, 'template', 'metadata', 'labels')
   const wrong: Cause[] = []
   if (!isRecord(selector)) wrong.push(requiredValue('spec.selector'))
-  else if (Object.keys(selector).length === 0) wrong.push(invalidValue('spec.selector', {}, 'empty selector is invalid for deployment'))
+  else if (Object.keys(selector).length === 0)
+    wrong.push(invalidValue('spec.selector', {}, 'empty selector is invalid for deployment'))
   else if (!compileLabelSelector(selector).matches(isRecord(labels) ? (labels as Record<string, string>) : {})) {
-    wrong.push(invalidValue('spec.template.metadata.labels', labels ?? null, '`selector` does not match template `labels`'))
+    wrong.push(
+      invalidValue('spec.template.metadata.labels', labels ?? null, '`selector` does not match template `labels`'),
+    )
   }
   wrong.push(...validateReplicas(getPath(spec, 'replicas'), 'spec.replicas'))
   wrong.push(...validateContainers(getPath(spec, 'template', 'spec'), 'spec.template.spec'))
-  if (old !== undefined && !isSameJson(selector, getPath(old, 'spec', 'selector'))) wrong.push(invalidValue('spec.selector', selector, immutable))
+  if (old !== undefined && !isSameJson(selector, getPath(old, 'spec', 'selector')))
+    wrong.push(invalidValue('spec.selector', selector, immutable))
   return wrong
 }
 
 function validateReplicas(value: unknown, field: string): Cause[] {
-  return typeof value === 'number' && value < 0 ? [invalidValue(field, value, 'must be greater than or equal to 0')] : []
+  return typeof value === 'number' && value < 0
+    ? [invalidValue(field, value, 'must be greater than or equal to 0')]
+    : []
 }
 
 function validateContainers(spec: unknown, at: string): Cause[] {
@@ -223,17 +264,21 @@ function validateBinding(object: ApiObject, old: ApiObject | undefined): Cause[]
   const role = object['roleRef']
   const kind = text(getPath(role, 'kind'))
   const isCluster = object.kind === 'ClusterRoleBinding'
-  if (getPath(role, 'apiGroup') !== 'rbac.authorization.k8s.io') wrong.push(unsupportedValue('roleRef.apiGroup', getPath(role, 'apiGroup'), ['rbac.authorization.k8s.io']))
+  if (getPath(role, 'apiGroup') !== 'rbac.authorization.k8s.io')
+    wrong.push(unsupportedValue('roleRef.apiGroup', getPath(role, 'apiGroup'), ['rbac.authorization.k8s.io']))
   const kinds = isCluster ? ['ClusterRole'] : ['Role', 'ClusterRole']
   if (!kinds.includes(kind)) wrong.push(unsupportedValue('roleRef.kind', kind, kinds))
   if (text(getPath(role, 'name')) === '') wrong.push(requiredValue('roleRef.name'))
   asRecords(object['subjects']).forEach((subject, index) => {
     const at = `subjects[${index}]`
     if (text(subject['name']) === '') wrong.push(requiredValue(`${at}.name`))
-    if (!['ServiceAccount', 'User', 'Group'].includes(text(subject['kind']))) wrong.push(unsupportedValue(`${at}.kind`, subject['kind'], ['ServiceAccount', 'User', 'Group']))
-    else if (subject['kind'] === 'ServiceAccount' && isCluster && text(subject['namespace']) === '') wrong.push(requiredValue(`${at}.namespace`))
+    if (!['ServiceAccount', 'User', 'Group'].includes(text(subject['kind'])))
+      wrong.push(unsupportedValue(`${at}.kind`, subject['kind'], ['ServiceAccount', 'User', 'Group']))
+    else if (subject['kind'] === 'ServiceAccount' && isCluster && text(subject['namespace']) === '')
+      wrong.push(requiredValue(`${at}.namespace`))
   })
-  if (old !== undefined && !isSameJson(role, old['roleRef'])) wrong.push(invalidValue('roleRef', role, 'cannot change roleRef'))
+  if (old !== undefined && !isSameJson(role, old['roleRef']))
+    wrong.push(invalidValue('roleRef', role, 'cannot change roleRef'))
   return wrong
 }
 
@@ -241,14 +286,24 @@ function validateRole(object: ApiObject): Cause[] {
   return asRecords(object['rules']).flatMap((rule, index) => {
     const at = `rules[${index}]`
     const wrong: Cause[] = []
-    if (asStrings(rule['verbs']).length === 0) wrong.push(requiredValue(`${at}.verbs`, 'verbs must contain at least one value'))
+    if (asStrings(rule['verbs']).length === 0)
+      wrong.push(requiredValue(`${at}.verbs`, 'verbs must contain at least one value'))
     const isNonResource = asStrings(rule['nonResourceURLs']).length > 0
     if (isNonResource) {
-      if (object.kind === 'Role') wrong.push(invalidValue(`${at}.nonResourceURLs`, rule['nonResourceURLs'], 'namespaced rules cannot apply to non-resource URLs'))
+      if (object.kind === 'Role')
+        wrong.push(
+          invalidValue(
+            `${at}.nonResourceURLs`,
+            rule['nonResourceURLs'],
+            'namespaced rules cannot apply to non-resource URLs',
+          ),
+        )
       return wrong
     }
-    if (asStrings(rule['apiGroups']).length === 0) wrong.push(requiredValue(`${at}.apiGroups`, 'resource rules must supply at least one api group'))
-    if (asStrings(rule['resources']).length === 0) wrong.push(requiredValue(`${at}.resources`, 'resource rules must supply at least one resource'))
+    if (asStrings(rule['apiGroups']).length === 0)
+      wrong.push(requiredValue(`${at}.apiGroups`, 'resource rules must supply at least one api group'))
+    if (asStrings(rule['resources']).length === 0)
+      wrong.push(requiredValue(`${at}.resources`, 'resource rules must supply at least one resource'))
     return wrong
   })
 }

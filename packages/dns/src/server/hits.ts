@@ -4,9 +4,11 @@ import type { Zone } from '../zone-table.ts'
 
 /** Shared shards keep their counters by themselves; only replaced ones are looked at, and in them only sets with questions. */
 export function carryHits(from: Zone, to: Zone): void {
-  const shared = new Set<Shard>(to.directory)
-  for (const shard of from.shards()) {
-    if (shard.hits === undefined || shared.has(shard)) continue
+  const isSameSize = from.directory.length === to.directory.length
+  const shared = isSameSize ? undefined : new Set<Shard>(to.directory)
+  for (const [i, shard] of from.directory.entries()) {
+    if (shard.hits === undefined || shard === from.directory[i - 1]) continue
+    if (shared === undefined ? shard === to.directory[i] : shared.has(shard)) continue
     const { hits, data } = shard
     shard.eachNode((node) => {
       shard.eachSet(node, (set, type) => {

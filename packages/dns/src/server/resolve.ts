@@ -8,7 +8,7 @@ import { lowerWire, MAX_NAME, nameToText, wireToFqdn } from '../name.ts'
 import { createNameScan, type NameScan, scanName, wildcardHash } from '../name-hash.ts'
 import type { QueryContext } from '../query-context.ts'
 import { findTarget, rdataFromText } from '../rdata/grammar.ts'
-import { datasOf, NODE_FLAG, packSet, type PackedSet, type Shard, ttlOf } from '../zone-shard.ts'
+import { datasOf, NODE_FLAG, packSet, type Shard, ttlOf } from '../zone-shard.ts'
 import type { Zone } from '../zone-table.ts'
 import type { AnswerSet } from './answer-set.ts'
 

@@ -12,13 +12,17 @@
  */
 import { constants } from 'node:fs'
 import { access, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { Agent, request as httpsRequest } from 'node:https'
+import { Agent } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { createAuthority, type Authority, type CertificatePair } from '../certificates.ts'
+import type { ClusterConfig } from '../cluster-config.ts'
+import { loadConfig } from '../config.ts'
 import { findAsset, missingAssets } from './assets.ts'
-import { apiPathOf, readManifests, rewriteWebhooks, type LocalWebhook, type Manifest } from './manifests.ts'
+import { installManifests, waitUntil } from './install.ts'
+import { knownFlags } from './known-flags.ts'
+import type { LocalWebhook } from './manifests.ts'
+import { kubeconfigOf, sendRequest, type Access, type Reach, type Reply } from './plane-request.ts'
 import { freePorts, startServerProcess, type ServerProcess } from './server-process.ts'
 
 export interface ControlPlaneOptions {
@@ -37,19 +41,15 @@ export interface User extends CertificatePair {
   readonly name: string
 }
 
-export interface Reply {
-  status: number
-  body: unknown
-}
-
 export interface ControlPlane extends AsyncDisposable {
   /** `https://127.0.0.1:PORT` */
   readonly server: string
   readonly caPem: string
-  /** In `system:masters`. */
+  /** In `system:masters`. Throws for a cluster that was there before: its authority is not ours. */
   readonly admin: User
+  /** Throws for a cluster that was there before. */
   readonly etcdUrl: string
-  /** Makes a client certificate with these groups; what it may do is up to RBAC objects. */
+  /** Makes a client certificate with these groups; what it may do is up to RBAC objects. Rejects as `admin` throws. */
   addUser(name: string, groups?: readonly string[]): Promise<User>
   /** A kubeconfig with inline credentials, as JSON (which is YAML). @default the admin's */
   kubeconfig(user?: User): string
@@ -64,9 +64,11 @@ const startAttempts = 5
 
 export const ControlPlane = {
   /** Why none can be started here, or undefined. */
-  missing: (assets?: string): string | undefined => missingAssets(assets),
+  missing: (assets?: string): string | undefined => (usesExistingCluster() ? undefined : missingAssets(assets)),
 
+  /** With USE_EXISTING_CLUSTER=true: attaches to the cluster of the environment's kubeconfig instead. */
   async start(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+    if (usesExistingCluster()) return ControlPlane.attach(await loadConfig(), options)
     const missing = missingAssets(options.assets)
     if (missing !== undefined) throw new Error(`cannot start a control plane: ${missing}`)
     let lastError: unknown
@@ -80,6 +82,39 @@ export const ControlPlane = {
     }
     throw new Error(`the control plane did not start in ${startAttempts} attempts`, { cause: lastError })
   },
+
+  /** A server that runs already, with the credentials as they are now. `stop` leaves it, and what was installed. */
+  async attach(config: ClusterConfig, options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+    const headers = await config.credentials.headers()
+    const { ca, cert, key, serverName, insecure } = config.credentials.tls()
+    if (config.proxyUrl !== undefined || serverName !== undefined || insecure === true) {
+      const why = 'a proxy, tls-server-name and insecure-skip-tls-verify are not supported in tests'
+      throw new Error(`cannot use the existing cluster ${config.server}: ${why}`)
+    }
+    const agent = new Agent({ keepAlive: true, maxSockets: 8 })
+    const plane = controlPlane({
+      reach: { server: config.server, agent, ...(ca === undefined ? {} : { caPem: ca }) },
+      access: {
+        name: config.name,
+        headers,
+        ...(cert === undefined || key === undefined ? {} : { certPem: cert, keyPem: key }),
+      },
+      own: undefined,
+      stop: once(async () => agent.destroy()),
+      webhook: options.webhook,
+    })
+    try {
+      if (options.crds !== undefined) await plane.install(options.crds)
+      return plane
+    } catch (error) {
+      await plane.stop()
+      throw error
+    }
+  },
+}
+
+function usesExistingCluster(): boolean {
+  return process.env['USE_EXISTING_CLUSTER']?.toLowerCase() === 'true'
 }
 
 async function startOnce(options: ControlPlaneOptions): Promise<ControlPlane> {
@@ -100,9 +135,15 @@ async function startOnce(options: ControlPlaneOptions): Promise<ControlPlane> {
       startEtcd({ folder, etcdUrl, peerPort, options }).then((etcd) => servers.push(etcd)),
     ])
     const admin = { name: 'admin', ...(await issueUser(authority, 'admin', ['system:masters'])) }
-    const reach = { server, caPem: authority.certPem, agent }
+    const reach: Reach = { server, caPem: authority.certPem, agent }
     servers.push(await startApiServer({ folder, etcdUrl, securePort, options, reach, admin }))
-    const plane = controlPlane({ reach, authority, admin, etcdUrl, stop, webhook: options.webhook })
+    const plane = controlPlane({
+      reach,
+      access: admin,
+      own: { authority, admin, etcdUrl },
+      stop,
+      webhook: options.webhook,
+    })
     await waitUntil('namespace default', async () => {
       return (await plane.request('GET', '/api/v1/namespaces/default')).status === 200
     })
@@ -114,37 +155,39 @@ async function startOnce(options: ControlPlaneOptions): Promise<ControlPlane> {
   }
 }
 
-interface Reach {
-  server: string
-  caPem: string
-  agent: Agent
-}
-
 function controlPlane(parts: {
   reach: Reach
-  authority: Authority
-  admin: User
-  etcdUrl: string
+  /** Who asks unless a user is named. */
+  access: Access
+  /** What only servers of our own have. */
+  own: { authority: Authority; admin: User; etcdUrl: string } | undefined
   stop: () => Promise<void>
   webhook: LocalWebhook | undefined
 }): ControlPlane {
-  const { reach, authority, admin, etcdUrl, stop } = parts
+  const { reach, access, stop } = parts
+  const own = (what: string) => {
+    if (parts.own !== undefined) return parts.own
+    throw new Error(
+      `${reach.server} was there before this test: it has no ${what}; unset USE_EXISTING_CLUSTER for that`,
+    )
+  }
   const plane: ControlPlane = {
     server: reach.server,
-    caPem: reach.caPem,
-    admin,
-    etcdUrl,
-    addUser: async (name, groups = []) => ({ name, ...(await issueUser(authority, name, groups)) }),
-    kubeconfig: (user = admin) => kubeconfigOf(reach, user),
-    request: async (method, path, body, { user = admin, type } = {}) => {
-      return sendRequest(reach, user, method, path, body, type)
+    caPem: reach.caPem ?? '',
+    get admin() {
+      return own('admin with a certificate of ours').admin
     },
-    async install(manifests) {
-      const objects = await readManifests(manifests)
-      const local = parts.webhook
-      for (const object of objects) await put(plane, local === undefined ? object : rewriteWebhooks(object, local))
-      await Promise.all(objects.filter((object) => object.kind === 'CustomResourceDefinition').map(untilServed(plane)))
+    get etcdUrl() {
+      return own('etcd to reach').etcdUrl
     },
+    addUser: async (name, groups = []) => {
+      return { name, ...(await issueUser(own('authority that makes users').authority, name, groups)) }
+    },
+    kubeconfig: (user) => kubeconfigOf(reach, user ?? access),
+    request: async (method, path, body, { user, type } = {}) => {
+      return sendRequest(reach, user ?? access, method, path, body, type)
+    },
+    install: async (manifests) => installManifests(plane.request, manifests, parts.webhook),
     stop,
     [Symbol.asyncDispose]: stop,
   }
@@ -159,9 +202,10 @@ async function startEtcd(given: {
 }): Promise<ServerProcess> {
   const { folder, etcdUrl, peerPort, options } = given
   const peerUrl = `http://127.0.0.1:${peerPort}`
+  const command = findAsset('etcd', options.assets) ?? 'etcd'
   return startServerProcess({
     ...processOptions(folder),
-    command: findAsset('etcd', options.assets) ?? 'etcd',
+    command,
     flags: mergeFlags(
       [
         `--data-dir=${join(folder, 'etcd')}`,
@@ -171,9 +215,12 @@ async function startEtcd(given: {
         `--initial-advertise-peer-urls=${peerUrl}`,
         `--initial-cluster=default=${peerUrl}`,
         // kube-apiserver asks etcd before 3.4.31 for no progress; without it a WatchList at "" waits and fails.
-        '--experimental-watch-progress-notify-interval=200ms',
-        '--log-level=error',
-        '--logger=zap',
+        ...(await whereKnown(command, [
+          '--experimental-watch-progress-notify-interval=200ms',
+          '--unsafe-no-fsync=true',
+          '--log-level=error',
+          '--logger=zap',
+        ])),
       ],
       options.etcdFlags,
     ),
@@ -190,9 +237,10 @@ async function startApiServer(given: {
   admin: User
 }): Promise<ServerProcess> {
   const { folder, etcdUrl, securePort, options, reach, admin } = given
+  const command = findAsset('kube-apiserver', options.assets) ?? 'kube-apiserver'
   return startServerProcess({
     ...processOptions(folder),
-    command: findAsset('kube-apiserver', options.assets) ?? 'kube-apiserver',
+    command,
     flags: mergeFlags(
       [
         `--etcd-servers=${etcdUrl}`,
@@ -205,11 +253,13 @@ async function startApiServer(given: {
         `--service-account-key-file=${join(folder, 'sa-signer.crt')}`,
         `--service-account-signing-key-file=${join(folder, 'sa-signer.key')}`,
         '--service-cluster-ip-range=10.0.0.0/24',
-        '--allow-privileged=true',
         '--authorization-mode=RBAC',
         '--disable-admission-plugins=ServiceAccount',
-        '--endpoint-reconciler-type=none',
-        '--profiling=false',
+        ...(await whereKnown(command, [
+          '--allow-privileged=true',
+          '--endpoint-reconciler-type=none',
+          '--profiling=false',
+        ])),
       ],
       options.flags,
     ),
@@ -232,10 +282,17 @@ function secondsFromEnv(name: string, fallback: number): number {
   return match === null ? fallback : Number(match[1]) * (match[2] === 'm' ? 60 : 1)
 }
 
+/** For flags that a release may lack; without the others the servers would not be what tests rely on. */
+async function whereKnown(command: string, flags: readonly string[]): Promise<string[]> {
+  const known = await knownFlags(command)
+  return flags.filter((flag) => known.has(nameOfFlag(flag)))
+}
+
+const nameOfFlag = (flag: string) => flag.split('=', 1)[0] ?? flag
+
 function mergeFlags(ours: readonly string[], theirs: readonly string[] = []): string[] {
-  const nameOf = (flag: string) => flag.split('=', 1)[0]
-  const given = new Set(theirs.map(nameOf))
-  return [...ours.filter((flag) => !given.has(nameOf(flag))), ...theirs]
+  const given = new Set(theirs.map(nameOfFlag))
+  return [...ours.filter((flag) => !given.has(nameOfFlag(flag))), ...theirs]
 }
 
 /** Memory where possible: etcd syncs every write, and on a disk that is most of the time of a test. */
@@ -269,83 +326,6 @@ async function writeCertificates(folder: string): Promise<Authority> {
 
 async function issueUser(authority: Authority, name: string, groups: readonly string[]): Promise<CertificatePair> {
   return authority.issue({ commonName: name, organizations: groups, usages: 'client' })
-}
-
-function kubeconfigOf({ server, caPem }: Reach, user: User): string {
-  const base64 = (text: string) => Buffer.from(text).toString('base64')
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'test',
-    clusters: [{ name: 'test', cluster: { server, 'certificate-authority-data': base64(caPem) } }],
-    users: [
-      {
-        name: user.name,
-        user: { 'client-certificate-data': base64(user.certPem), 'client-key-data': base64(user.keyPem) },
-      },
-    ],
-    contexts: [{ name: 'test', context: { cluster: 'test', user: user.name } }],
-  })
-}
-
-async function sendRequest(
-  { server, caPem, agent }: Reach,
-  user: User,
-  method: string,
-  path: string,
-  body?: unknown,
-  type = 'application/json',
-): Promise<Reply> {
-  return new Promise((resolve, reject) => {
-    const headers = { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': type }) }
-    const tls = { ca: caPem, cert: user.certPem, key: user.keyPem }
-    const outgoing = httpsRequest(new URL(path, server), { method, headers, agent, ...tls }, (incoming) => {
-      let text = ''
-      incoming.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-      incoming.once('error', reject)
-      incoming.once('end', () => {
-        const isJson = incoming.headers['content-type']?.startsWith('application/json') === true
-        resolve({ status: incoming.statusCode ?? 0, body: isJson ? JSON.parse(text) : text })
-      })
-    })
-    outgoing.once('error', reject)
-    outgoing.end(body === undefined ? undefined : JSON.stringify(body))
-  })
-}
-
-/** Server-side apply: creates or replaces, whatever was there. */
-async function put(plane: ControlPlane, object: Manifest): Promise<void> {
-  const path = `${apiPathOf(object)}?fieldManager=control-plane&force=true`
-  const reply = await plane.request('PATCH', path, object, { type: 'application/apply-patch+yaml' })
-  if (reply.status >= 300) {
-    throw new Error(`could not install ${object.kind} ${object.metadata.name}: ${JSON.stringify(reply.body)}`)
-  }
-}
-
-/** A CRD is accepted before its resources are served; tests want the second. */
-function untilServed(plane: ControlPlane) {
-  return async (crd: Manifest): Promise<void> => {
-    const { group, names, versions } = crd['spec'] as CrdSpec
-    for (const version of versions.filter(({ served }) => served)) {
-      await waitUntil(`${names.plural}.${group}/${version.name}`, async () => {
-        return (await plane.request('GET', `/apis/${group}/${version.name}/${names.plural}?limit=1`)).status === 200
-      })
-    }
-  }
-}
-
-interface CrdSpec {
-  group: string
-  names: { plural: string }
-  versions: { name: string; served: boolean }[]
-}
-
-async function waitUntil(what: string, isTrue: () => Promise<boolean>, timeoutMs = 10_000): Promise<void> {
-  const deadline = performance.now() + timeoutMs
-  while (!(await isTrue())) {
-    if (performance.now() > deadline) throw new Error(`${what} is not served after ${timeoutMs} ms`)
-    await delay(25)
-  }
 }
 
 function once(task: () => Promise<void>): () => Promise<void> {

@@ -15,6 +15,7 @@ export interface MemoryRequest {
   kind: string
   key: Key
   subresource?: string | undefined
+  lane?: 'request' | 'lease' | undefined
   body?: unknown
 }
 
@@ -263,6 +264,10 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
         get state() {
           return store.state
         },
+        get size() {
+          return store.objects.size
+        },
+        heardAt: undefined,
       }
     },
     index<T extends Obj>(

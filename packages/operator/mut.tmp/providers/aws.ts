@@ -1,0 +1,298 @@
+/**
+ * Amazon Route 53. The SDK is loaded at the first call, so nobody pays for it who does not use it.
+ *
+ * A batch is one ChangeResourceRecordSets call, which is atomic. An update is a DELETE of the exact old set and a CREATE
+ * of the new one in the same batch: Route 53 refuses both when the zone holds something else, so every write compares
+ * before it swaps. Alias, weighted and other routed sets are read as opaque and left alone.
+ * Limits of the API: 1000 records and 32000 characters of values per batch, 300 sets per page, five requests a second
+ * per account, of which we take two, because people and other programs need the rest.
+ */
+import type { Change, ResourceRecordSet, Route53Client, Route53ClientConfig } from '@aws-sdk/client-route-53'
+import { ProviderError } from '../records/error.ts'
+import type { SetChange } from '../records/plan.ts'
+import { compareText, isWildcard, type ObservedSet, type RecordSet } from '../records/record-set.ts'
+import type { Provider, ProviderZone } from './provider.ts'
+import { fromRoute53Name, fromRoute53Values, route53Order, toRoute53Value } from './route53-text.ts'
+
+export interface AwsOptions {
+  readonly name: string
+  /** Without them the SDK's chain is used: environment, shared files, web identity, instance role. */
+  readonly credentials?: {
+    readonly accessKeyId: string
+    readonly secretAccessKey: string
+    readonly sessionToken?: string
+  }
+  /** For names in logs and for sharing one rate limit between providers. @default the access key id, else 'default' */
+  readonly account?: string
+  readonly region?: string
+  /** For tests and VPC endpoints. */
+  readonly endpoint?: string
+  /** Only these zones, by name or id. @default all */
+  readonly zones?: readonly string[]
+  /** Only zones of this sort: same-named public and private zones are different zones. @default both */
+  readonly visibility?: 'public' | 'private'
+  /** @default 2 */
+  readonly requestsPerSecond?: number
+}
+
+const MAX_RECORDS = 1000
+const MAX_CHARACTERS = 32_000
+const PAGE = 300
+
+type Sdk = typeof import('@aws-sdk/client-route-53')
+
+export function awsProvider(options: AwsOptions): Provider {
+  let loading: Promise<{ sdk: Sdk; client: Route53Client }> | undefined
+  const load = async () => {
+    loading ??= importSdk().then((sdk) => ({ sdk, client: new sdk.Route53Client(configOf(options)) }))
+    return loading
+  }
+  const only = options.zones === undefined ? undefined : new Set(options.zones)
+
+  async function* pages(
+    zone: ProviderZone,
+    startAt: string | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<{ sets: ObservedSet[]; isLast: boolean }> {
+    const { sdk, client } = await load()
+    let start: {
+      StartRecordName?: string
+      StartRecordType?: ResourceRecordSet['Type']
+      StartRecordIdentifier?: string
+    } = startAt === undefined ? {} : { StartRecordName: startAt }
+    for (;;) {
+      const command = new sdk.ListResourceRecordSetsCommand({
+        HostedZoneId: zone.id,
+        MaxItems: PAGE,
+        ...start,
+      })
+      const page = await client.send(command, { abortSignal: signal }).catch((cause: unknown) => {
+        throw failureOf(cause, zone.name, false)
+      })
+      const isLast = page.IsTruncated !== true
+      yield { sets: (page.ResourceRecordSets ?? []).map(toObserved), isLast }
+      if (isLast) return
+      start = {
+        ...(page.NextRecordName === undefined ? {} : { StartRecordName: page.NextRecordName }),
+        ...(page.NextRecordType === undefined ? {} : { StartRecordType: page.NextRecordType }),
+        ...(page.NextRecordIdentifier === undefined ? {} : { StartRecordIdentifier: page.NextRecordIdentifier }),
+      }
+    }
+  }
+
+  return {
+    name: options.name,
+    account: `aws/${options.account ?? options.credentials?.accessKeyId ?? 'default'}`,
+    capabilities: {
+      isAtomic: true,
+      comparesAndSwaps: true,
+      readsByName: true,
+      maxChanges: MAX_RECORDS,
+      requestsPerSecond: options.requestsPerSecond ?? 2,
+    },
+    fits(batch) {
+      const { records, characters } = sizeOf(batch)
+      return records <= MAX_RECORDS && characters <= MAX_CHARACTERS
+    },
+    async zones(signal) {
+      const { sdk, client } = await load()
+      const found: ProviderZone[] = []
+      let marker: string | undefined
+      do {
+        const command = new sdk.ListHostedZonesCommand({
+          MaxItems: 100,
+          ...(marker === undefined ? {} : { Marker: marker }),
+        })
+        const page = await client.send(command, { abortSignal: signal }).catch((cause: unknown) => {
+          throw failureOf(cause, 'the account', false)
+        })
+        for (const zone of page.HostedZones ?? []) {
+          const id = (zone.Id ?? '').replace(/^\/hostedzone\//, '')
+          const visibility = zone.Config?.PrivateZone === true ? 'private' : 'public'
+          found.push({ id, name: fromRoute53Name(zone.Name ?? ''), visibility })
+        }
+        marker = page.IsTruncated === true ? page.NextMarker : undefined
+      } while (marker !== undefined)
+      return found.filter(
+        ({ id, name, visibility }) =>
+          (only === undefined || only.has(id) || only.has(name)) && (options.visibility ?? visibility) === visibility,
+      )
+    },
+    async read(zone, names, signal) {
+      const sets: ObservedSet[] = []
+      if (names === 'all') {
+        for await (const page of pages(zone, undefined, signal)) sets.push(...page.sets)
+        return sets
+      }
+      // One page from a name on also answers for the names up to its end: a name's markers are its neighbours.
+      const plain = [...names]
+        .filter((name) => !isWildcard(name))
+        .sort((a, b) => compareText(route53Order(a), route53Order(b)))
+      let covered = ''
+      for (const name of plain) {
+        if (covered !== '' && compareText(route53Order(name), covered) < 0) continue
+        const page = await firstPage(pages(zone, name, signal))
+        sets.push(...page.sets)
+        const last = page.sets.at(-1)
+        covered = page.isLast || last === undefined ? '\uffff' : route53Order(last.name)
+      }
+      for (const name of names) {
+        if (isWildcard(name)) sets.push(...(await firstPage(pages(zone, name, signal))).sets)
+      }
+      const found = new Map(sets.filter((set) => names.has(set.name)).map((set) => [JSON.stringify(set), set]))
+      return [...found.values()]
+    },
+    async apply(zone, batch, signal) {
+      const { sdk, client } = await load()
+      // Deletes first: a CNAME may take the place of an address.
+      const Changes: Change[] = [
+        ...batch.flatMap(({ from }) =>
+          from === undefined ? [] : [{ Action: 'DELETE' as const, ResourceRecordSet: toRoute53(from) }],
+        ),
+        ...batch.flatMap(({ to }) =>
+          to === undefined ? [] : [{ Action: 'CREATE' as const, ResourceRecordSet: toRoute53(to) }],
+        ),
+      ]
+      const command = new sdk.ChangeResourceRecordSetsCommand({ HostedZoneId: zone.id, ChangeBatch: { Changes } })
+      await client.send(command, { abortSignal: signal }).catch((cause: unknown) => {
+        throw failureOf(cause, zone.name, true)
+      })
+    },
+    async close() {
+      if (loading !== undefined) (await loading).client.destroy()
+    },
+  }
+}
+
+async function importSdk(): Promise<Sdk> {
+  try {
+    return await import('@aws-sdk/client-route-53')
+  } catch (cause) {
+    throw new ProviderError(
+      'ProviderMisconfigured',
+      'later',
+      'Route 53 needs the package @aws-sdk/client-route-53; install it',
+      { cause },
+    )
+  }
+}
+
+function configOf(options: AwsOptions): Route53ClientConfig {
+  return {
+    region: options.region ?? 'us-east-1',
+    // The executor retries, after reading what became of the first try.
+    maxAttempts: 1,
+    ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
+    ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
+  }
+}
+
+async function firstPage<T>(generator: AsyncGenerator<T>): Promise<T> {
+  for await (const page of generator) return page
+  throw new ProviderError('ProviderUnavailable', 'later', 'Route 53 gave no page')
+}
+
+function sizeOf(batch: readonly SetChange[]): { records: number; characters: number } {
+  let records = 0
+  let characters = 0
+  for (const set of batch.flatMap(({ from, to }) => [from, to])) {
+    for (const value of set?.values ?? []) {
+      records++
+      characters += value.length
+    }
+  }
+  return { records, characters }
+}
+
+function toRoute53(set: RecordSet): ResourceRecordSet {
+  return {
+    Name: set.name,
+    Type: set.type as NonNullable<ResourceRecordSet['Type']>,
+    TTL: set.ttl,
+    ResourceRecords: set.values.map((value) => ({ Value: toRoute53Value(set.type, value) })),
+  }
+}
+
+/** What makes a set more than name, type, TTL and values. */
+const ROUTING = [
+  'SetIdentifier',
+  'Weight',
+  'Region',
+  'GeoLocation',
+  'Failover',
+  'MultiValueAnswer',
+  'HealthCheckId',
+  'CidrRoutingConfig',
+  'GeoProximityLocation',
+  'TrafficPolicyInstanceId',
+] as const
+
+function toObserved(set: ResourceRecordSet): ObservedSet {
+  const type = set.Type ?? ''
+  const plain: ObservedSet = {
+    name: fromRoute53Name(set.Name ?? ''),
+    type,
+    ttl: set.TTL ?? 0,
+    values: fromRoute53Values(
+      type,
+      (set.ResourceRecords ?? []).map(({ Value }) => Value ?? ''),
+    ),
+  }
+  if (set.AliasTarget !== undefined) return { ...plain, values: [set.AliasTarget.DNSName ?? ''], opaque: 'an alias' }
+  const policy = ROUTING.find((field) => set[field] !== undefined)
+  if (policy === undefined) return plain
+  return { ...plain, opaque: `a routing policy (${policy} ${set.SetIdentifier ?? ''})` }
+}
+
+/** Codes of services that throttle; Route 53 answers them with HTTP 400. */
+const THROTTLING = new Set([
+  'Throttling',
+  'ThrottlingException',
+  'RequestLimitExceeded',
+  'PriorRequestNotComplete',
+  'TooManyRequestsException',
+])
+const CREDENTIALS = new Set([
+  'InvalidClientTokenId',
+  'SignatureDoesNotMatch',
+  'UnrecognizedClientException',
+  'InvalidSignatureException',
+  'ExpiredToken',
+  'ExpiredTokenException',
+  'MissingAuthenticationToken',
+  'CredentialsProviderError',
+  'TokenProviderError',
+])
+const DENIED = new Set(['AccessDenied', 'AccessDeniedException', 'NotAuthorized'])
+
+function failureOf(cause: unknown, zone: string, isWrite: boolean): ProviderError {
+  const name = cause instanceof Error ? cause.name : ''
+  const status = (cause as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode
+  const text = cause instanceof Error ? cause.message : String(cause)
+  const says = `${zone}: ${name}: ${text.slice(0, 500)}`
+  // The SDK's error carries request headers in some versions: it is not passed on as a cause.
+  if (THROTTLING.has(name)) return new ProviderError('Throttled', 'later', says)
+  if (CREDENTIALS.has(name)) return new ProviderError('CredentialsInvalid', 'later', `${zone}: ${name}`)
+  if (DENIED.has(name)) return new ProviderError('PermissionDenied', 'later', says)
+  if (name === 'NoSuchHostedZone') return new ProviderError('ZoneNotFound', 'later', says)
+  if (name === 'InvalidChangeBatch') return refusedBatch(cause, says)
+  if (name === 'InvalidInput' || name === 'InvalidDomainName')
+    return new ProviderError('RecordRejected', isWrite ? 'rejected' : 'later', says)
+  if (status !== undefined && status < 500)
+    return new ProviderError('RecordRejected', isWrite ? 'rejected' : 'later', says)
+  if (!isWrite) return new ProviderError('ProviderUnavailable', 'later', says)
+  return new ProviderError('OutcomeUnknown', 'unknown', says)
+}
+
+/** The service lists what is wrong with each change: `[Tried to create …, RRSet with DNS name …]`. */
+function refusedBatch(cause: unknown, says: string): ProviderError {
+  const { messages, message } = cause as { messages?: string[]; message?: string }
+  const list = (message ?? '').replace(/^\[/, '').replace(/\]$/, '')
+  const texts =
+    messages !== undefined && messages.length > 0 ? messages : list.split(/, (?=Tried |RRSet |Invalid |Number )/)
+  const why = says.slice(0, 500)
+  if (texts.some((text) => /limit of \d+ exceeded/i.test(text)))
+    return new ProviderError('ZoneQuotaExceeded', 'later', why)
+  const isMoved = texts.every((text) => /already exists|was not found|do not match/.test(text))
+  return isMoved ? new ProviderError('BaseMoved', 'moved', why) : new ProviderError('RecordRejected', 'rejected', why)
+}

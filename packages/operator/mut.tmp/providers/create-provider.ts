@@ -1,0 +1,146 @@
+/** From configuration to providers. Each kind is imported when it is configured, so nobody loads what nobody uses. */
+import { readFile } from 'node:fs/promises'
+import { isIPv4, isIPv6 } from 'node:net'
+import type { Client } from '@seamark/kube'
+import { Secret as SecretKind } from '@seamark/kube'
+import type { ProviderConfig, SecretRef } from '../records/config.ts'
+import { ProviderError, RecordsError } from '../records/error.ts'
+import { canonicalName, isInvalid } from '../records/record-set.ts'
+import type { Provider } from './provider.ts'
+
+export interface ProviderDeps {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** For Secrets by name, and for `dnsendpoint`. */
+  readonly client?: Client
+}
+
+/** Reads one secret by name. What it holds is never in the error. */
+export async function readSecret(ref: SecretRef, { env, client }: ProviderDeps): Promise<string> {
+  if ('env' in ref) {
+    const value = env[ref.env]
+    if (value === undefined || value === '') throw misconfigured(`the environment variable ${ref.env} is not set`)
+    return value
+  }
+  if ('file' in ref) {
+    const text = await readFile(ref.file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+      throw misconfigured(`the secret file ${ref.file} cannot be read: ${cause.code ?? ''}`)
+    })
+    return text.replace(/\r?\n$/, '')
+  }
+  if (client === undefined) throw misconfigured(`Secret ${ref.secret} needs a cluster; use env or file`)
+  const found = await client.find(SecretKind, ref.secret)
+  const data = found?.data?.[ref.key]
+  if (data === undefined) throw misconfigured(`Secret ${ref.secret} has no key ${ref.key}`)
+  return Buffer.from(data, 'base64').toString('utf8')
+}
+
+function misconfigured(why: string): ProviderError {
+  return new ProviderError('ProviderMisconfigured', 'later', why)
+}
+
+/** `192.0.2.1`, `192.0.2.1:5353`, `[2001:db8::1]:53` */
+export function parseServer(text: string): { address: string; port: number } {
+  const match = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(text)
+  const address = match?.[1] ?? match?.[2] ?? text
+  const port = Number(match?.[3] ?? 53)
+  if ((!isIPv4(address) && !isIPv6(address)) || port > 65_535) {
+    throw new RecordsError('CONFIG_INVALID', `'${text}' is not ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT`)
+  }
+  return { address, port }
+}
+
+function canonicalZones(zones: readonly string[]): string[] {
+  return zones.map((zone) => {
+    const name = canonicalName(zone)
+    if (isInvalid(name)) throw new RecordsError('CONFIG_INVALID', `zone '${zone}': ${name.invalid}`)
+    return name
+  })
+}
+
+export async function createProvider(config: ProviderConfig, deps: ProviderDeps): Promise<Provider> {
+  const rate = config.requestsPerSecond === undefined ? {} : { requestsPerSecond: config.requestsPerSecond }
+  const { name } = config
+  switch (config.type) {
+    case 'memory': {
+      const { memoryProvider } = await import('./memory.ts')
+      return memoryProvider({ name, zones: canonicalZones(config.zones) })
+    }
+    case 'rfc2136': {
+      const [{ rfc2136Provider }, { TsigKey }] = await Promise.all([import('./rfc2136.ts'), import('@seamark/dns')])
+      const keyOf = async (key: typeof config.key) =>
+        key === undefined ? {} : { key: new TsigKey(key.name, key.algorithm, await readSecret(key.secretFrom, deps)) }
+      const transfer =
+        config.transfer === undefined
+          ? {}
+          : {
+              transfer: {
+                ...(config.transfer.server === undefined ? {} : { server: parseServer(config.transfer.server) }),
+                ...(await keyOf(config.transfer.key)),
+              },
+            }
+      return rfc2136Provider({
+        name,
+        server: parseServer(config.server),
+        zones: canonicalZones(config.zones),
+        ...(await keyOf(config.key)),
+        ...transfer,
+        ...rate,
+      })
+    }
+    case 'powerdns': {
+      const { powerdnsProvider } = await import('./powerdns.ts')
+      const zones = config.zones === undefined ? {} : { zones: canonicalZones(config.zones) }
+      return powerdnsProvider({
+        name,
+        url: config.url,
+        serverId: config.serverId,
+        apiKey: await readSecret(config.apiKeyFrom, deps),
+        ...zones,
+        ...rate,
+      })
+    }
+    case 'aws': {
+      const { awsProvider } = await import('./aws.ts')
+      const given = config.credentials
+      const credentials =
+        given === undefined
+          ? {}
+          : {
+              credentials: {
+                accessKeyId: await readSecret(given.accessKeyIdFrom, deps),
+                secretAccessKey: await readSecret(given.secretAccessKeyFrom, deps),
+                ...(given.sessionTokenFrom === undefined
+                  ? {}
+                  : { sessionToken: await readSecret(given.sessionTokenFrom, deps) }),
+              },
+            }
+      return awsProvider({
+        name,
+        ...credentials,
+        ...(config.zones === undefined
+          ? {}
+          : { zones: config.zones.map((zone) => (zone.includes('.') ? (canonicalZones([zone])[0] ?? zone) : zone)) }),
+        ...(config.account === undefined ? {} : { account: config.account }),
+        ...(config.region === undefined ? {} : { region: config.region }),
+        ...(config.endpoint === undefined ? {} : { endpoint: config.endpoint }),
+        ...(config.visibility === undefined ? {} : { visibility: config.visibility }),
+        ...rate,
+      })
+    }
+    case 'webhook': {
+      const { webhookProvider } = await import('./webhook.ts')
+      const zones = config.zones === undefined ? {} : { zones: canonicalZones(config.zones) }
+      return webhookProvider({ name, url: config.url, defaultTtl: config.defaultTtl, ...zones, ...rate })
+    }
+    case 'dnsendpoint': {
+      const { dnsEndpointProvider } = await import('./dnsendpoint.ts')
+      if (deps.client === undefined) throw misconfigured(`provider ${name} writes DNSEndpoints and needs a cluster`)
+      return dnsEndpointProvider({
+        name,
+        client: deps.client,
+        namespace: config.namespace,
+        zones: canonicalZones(config.zones),
+      })
+    }
+  }
+}

@@ -1,0 +1,231 @@
+/**
+ * Records as DNSEndpoints: ExternalDNS does the rest. One object per name, in one namespace, so a change of a name is one
+ * write of one object: atomic for the name, and compare-and-swap by its resourceVersion.
+ *
+ * Markers travel in the object's annotations: ExternalDNS keeps its own registry, and needs none of ours in the zone.
+ */
+import { createHash } from 'node:crypto'
+import {
+  AlreadyExists,
+  ApiError,
+  BadRequest,
+  type Client,
+  Conflict,
+  Forbidden,
+  Invalid,
+  type Kind,
+  messageOf,
+  NotFound,
+  type Obj,
+} from '@seamark/kube'
+import { DNSEndpoint } from '../api/dns-endpoint.ts'
+import { ProviderError } from '../records/error.ts'
+import { isMarkerName } from '../records/marker.ts'
+import type { SetChange } from '../records/plan.ts'
+import {
+  compareText,
+  isWithin,
+  type ObservedSet,
+  printSet,
+  type RecordSet,
+  sameSet,
+  setKey,
+} from '../records/record-set.ts'
+import type { Provider, ProviderZone } from './provider.ts'
+import { fromEndpoint, toEndpoint } from './webhook-endpoint.ts'
+
+export interface DnsEndpointOptions {
+  readonly name: string
+  readonly client: Client
+  readonly namespace: string
+  readonly zones: readonly string[]
+}
+
+/** Says which objects are ours; the value is the name of the provider. */
+export const RECORDS_LABEL = 'seamark.io/records'
+/** JSON list of marker sets that belong to the object's name. */
+const MARKERS = 'seamark.io/markers'
+const NAME = 'seamark.io/name'
+
+interface Stored extends Obj {
+  spec?: { endpoints?: { dnsName?: string; recordType?: string; targets?: string[]; recordTTL?: number }[] }
+}
+
+export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
+  const { client, namespace } = options
+  const kind = DNSEndpoint as unknown as Kind<Stored>
+  const zones = options.zones.map((name): ProviderZone => ({ id: name, name }))
+  const check = (zone: ProviderZone): void => {
+    if (!zones.some(({ name }) => name === zone.name))
+      throw new ProviderError('ZoneNotFound', 'later', `${zone.name} is not among the zones of ${options.name}`)
+  }
+  const failure = (cause: unknown, isWrite: boolean): ProviderError => {
+    if (cause instanceof ProviderError) return cause
+    const why = messageOf(cause)
+    if (cause instanceof Conflict || cause instanceof AlreadyExists) return new ProviderError('BaseMoved', 'moved', why)
+    if (cause instanceof Forbidden) return new ProviderError('PermissionDenied', 'later', why)
+    if (cause instanceof NotFound)
+      return new ProviderError('ZoneNotFound', 'later', `DNSEndpoints are not served: ${why}`)
+    if (cause instanceof BadRequest || cause instanceof Invalid)
+      return new ProviderError('RecordRejected', 'rejected', why)
+    if (cause instanceof ApiError && !isWrite) return new ProviderError('ProviderUnavailable', 'later', why, { cause })
+    return isWrite
+      ? new ProviderError('OutcomeUnknown', 'unknown', messageOf(cause), { cause })
+      : new ProviderError('ProviderUnavailable', 'later', messageOf(cause), { cause })
+  }
+  const find = async (owner: string, signal: AbortSignal): Promise<Stored | undefined> =>
+    client.find(kind, `${namespace}/${objectName(options.name, owner)}`, { signal })
+
+  const readAll = async (signal: AbortSignal): Promise<ObservedSet[]> => {
+    const sets: ObservedSet[] = []
+    let next: string | undefined
+    do {
+      const page = await client.list(kind, {
+        namespace,
+        labelSelector: `${RECORDS_LABEL}=${options.name}`,
+        limit: 500,
+        signal,
+        ...(next === undefined ? {} : { continue: next }),
+      })
+      for (const object of page.items) sets.push(...setsOf(object))
+      next = page.metadata.continue === '' ? undefined : page.metadata.continue
+    } while (next !== undefined)
+    return sets
+  }
+
+  return {
+    name: options.name,
+    account: `dnsendpoint/${namespace}`,
+    // One object holds one name: a batch is one name.
+    capabilities: { isAtomic: false, comparesAndSwaps: true, readsByName: true, maxChanges: 1, requestsPerSecond: 50 },
+    zones: async () => zones,
+    async read(zone, names, signal) {
+      check(zone)
+      try {
+        if (names === 'all') return (await readAll(signal)).filter(({ name }) => isWithin(name, zone.name))
+        const owners = new Set([...names].map(subjectName))
+        const found = await Promise.all([...owners].map(async (owner) => find(owner, signal)))
+        return found
+          .flatMap((object) => (object === undefined ? [] : setsOf(object)))
+          .filter(({ name }) => names.has(name))
+      } catch (cause) {
+        throw failure(cause, false)
+      }
+    },
+    async apply(zone, batch, signal) {
+      check(zone)
+      const byOwner = new Map<string, SetChange[]>()
+      for (const change of batch) {
+        const owner = subjectName((change.to ?? change.from)?.name ?? '')
+        byOwner.set(owner, [...(byOwner.get(owner) ?? []), change])
+      }
+      try {
+        for (const [owner, changes] of byOwner) await writeName(owner, changes, signal)
+      } catch (cause) {
+        throw failure(cause, true)
+      }
+    },
+  }
+
+  async function writeName(owner: string, changes: readonly SetChange[], signal: AbortSignal): Promise<void> {
+    const present = await find(owner, signal)
+    const sets = new Map((present === undefined ? [] : setsOf(present)).map((set) => [setKey(set), set]))
+    for (const { from, to } of changes) {
+      const subject = to ?? from
+      if (subject === undefined) continue
+      const there = sets.get(setKey(subject))
+      if (!sameSet(there, from)) {
+        throw new ProviderError(
+          'BaseMoved',
+          'moved',
+          `${setKey(subject)}: the object holds ${there === undefined ? 'nothing' : printSet(there)}`,
+        )
+      }
+      if (to === undefined) sets.delete(setKey(subject))
+      else sets.set(setKey(to), to)
+    }
+    const wanted = objectOf(owner, [...sets.values()], present)
+    if (present === undefined) {
+      if (sets.size > 0) await client.create(kind, wanted, { signal })
+    } else if (sets.size === 0) {
+      const { uid, resourceVersion } = present.metadata
+      await client.delete(kind, `${namespace}/${objectName(options.name, owner)}`, {
+        signal,
+        precondition: {
+          ...(uid === undefined ? {} : { uid }),
+          ...(resourceVersion === undefined ? {} : { resourceVersion }),
+        },
+      })
+    } else {
+      await client.update(kind, wanted, { signal })
+    }
+  }
+
+  function objectOf(owner: string, sets: readonly RecordSet[], present: Stored | undefined): Stored {
+    const markers = sets.filter((set) => isMarkerName(set.name)).toSorted((a, b) => compareText(a.name, b.name))
+    const records = sets.filter((set) => !isMarkerName(set.name)).toSorted((a, b) => compareText(a.type, b.type))
+    const { resourceVersion, uid } = present?.metadata ?? {}
+    return {
+      apiVersion: 'externaldns.k8s.io/v1alpha1',
+      kind: 'DNSEndpoint',
+      metadata: {
+        ...(resourceVersion === undefined ? {} : { resourceVersion }),
+        ...(uid === undefined ? {} : { uid }),
+        name: objectName(options.name, owner),
+        namespace,
+        labels: { ...present?.metadata.labels, [RECORDS_LABEL]: options.name },
+        annotations: { ...present?.metadata.annotations, [NAME]: owner, [MARKERS]: JSON.stringify(markers) },
+      },
+      spec: {
+        endpoints: records.map((set) => {
+          const { dnsName, recordType, targets, recordTTL } = toEndpoint(set)
+          return {
+            dnsName,
+            recordType,
+            targets: [...(targets ?? [])],
+            ...(recordTTL === undefined ? {} : { recordTTL }),
+          }
+        }),
+      },
+    }
+  }
+}
+
+/** A marker belongs to the name it speaks of, and so does ExternalDNS' old label. */
+function subjectName(name: string): string {
+  if (!isMarkerName(name)) return name
+  const rest = name.slice(name.indexOf('.') + 1)
+  return rest.startsWith('_any.') ? `*${rest.slice('_any'.length)}` : rest
+}
+
+/** A name of 253 characters with an asterisk is no object name: a readable start and a hash of the whole. */
+function objectName(provider: string, owner: string): string {
+  const hash = createHash('sha256').update(owner).digest('hex').slice(0, 10)
+  const start = owner
+    .replaceAll('*', 'any')
+    .replaceAll(/[^a-z0-9.-]/g, '-')
+    .replaceAll(/^[.-]+|[.-]+$/g, '')
+    .slice(0, 150)
+  return `${provider}-${start.replaceAll(/\.+/g, '-')}-${hash}`
+}
+
+function setsOf(object: Stored): ObservedSet[] {
+  const records = (object.spec?.endpoints ?? []).map((endpoint) =>
+    fromEndpoint(
+      {
+        dnsName: endpoint.dnsName ?? '',
+        recordType: endpoint.recordType ?? '',
+        targets: endpoint.targets ?? [],
+        recordTTL: endpoint.recordTTL,
+      },
+      300,
+    ),
+  )
+  try {
+    const markers = JSON.parse(object.metadata.annotations?.[MARKERS] ?? '[]') as RecordSet[]
+    return [...records, ...markers]
+  } catch {
+    // Somebody edited the annotation: without a marker nothing of it is ours, so nothing is written.
+    return records
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * Our own authoritative server as a provider: the zone is a value in this process, changed by swapping it whole, so a
+ * batch is atomic, compare-and-swap is exact, and an answer follows at once.
+ */
+import { DnsError, type DnsServer, fqdn, type Zone, type ZoneChange } from '@seamark/dns'
+import { ProviderError } from '../records/error.ts'
+import type { SetChange } from '../records/plan.ts'
+import { fromDns, type ObservedSet, printSet, sameSet, setKey } from '../records/record-set.ts'
+import type { Provider, ProviderZone } from './provider.ts'
+
+export interface EmbeddedOptions {
+  readonly name?: string
+  readonly server: Pick<DnsServer, 'zones' | 'findZone' | 'swap'>
+}
+
+/** The types looked up when only some names are read. */
+const TYPES = [
+  'A',
+  'AAAA',
+  'CNAME',
+  'TXT',
+  'MX',
+  'SRV',
+  'NS',
+  'PTR',
+  'CAA',
+  'SOA',
+  'DNAME',
+  'NAPTR',
+  'TLSA',
+  'SVCB',
+  'HTTPS',
+] as const
+
+export function embeddedProvider(options: EmbeddedOptions): Provider {
+  const { server, name = 'embedded' } = options
+  const get = (zone: ProviderZone): Zone => {
+    const found = server.findZone(fqdn(zone.name))
+    if (found === undefined) throw new ProviderError('ZoneNotFound', 'later', `the server does not serve ${zone.name}`)
+    return found
+  }
+  return {
+    name,
+    account: name,
+    capabilities: {
+      isAtomic: true,
+      comparesAndSwaps: true,
+      readsByName: true,
+      maxChanges: 10_000,
+      requestsPerSecond: 1000,
+    },
+    zones: async () => [...server.zones()].map(({ origin }) => ({ id: origin, name: origin })),
+    async read(zone, names) {
+      const found = get(zone)
+      if (names === 'all') return Array.from(found.sets(), fromDns)
+      const sets: ObservedSet[] = []
+      for (const text of names) {
+        const at = fqdn(text)
+        if (!found.hasName(at)) continue
+        for (const type of TYPES) {
+          const set = found.find(at, type)
+          if (set !== undefined) sets.push(fromDns(set))
+        }
+      }
+      return sets
+    },
+    async apply(zone, batch) {
+      const found = get(zone)
+      for (const change of batch) compare(found, change)
+      const changes = [...batch]
+        .sort((a, b) => Number(a.to !== undefined) - Number(b.to !== undefined))
+        .flatMap(toZoneChange)
+      try {
+        server.swap(found.with(changes))
+      } catch (cause) {
+        if (!(cause instanceof DnsError)) throw cause
+        throw new ProviderError('RecordRejected', 'rejected', cause.message, { cause })
+      }
+    },
+  }
+}
+
+function compare(zone: Zone, { from, to }: SetChange): void {
+  const subject = to ?? from
+  if (subject === undefined) return
+  const found = zone.find(fqdn(subject.name), subject.type)
+  const present = found === undefined ? undefined : fromDns(found)
+  if (sameSet(present, from)) return
+  const there = present === undefined ? 'nothing' : printSet(present)
+  throw new ProviderError('BaseMoved', 'moved', `${setKey(subject)}: the zone holds ${there}`)
+}
+
+function toZoneChange({ from, to }: SetChange): ZoneChange[] {
+  if (to !== undefined) return [{ kind: 'put', set: { ...to, name: fqdn(to.name) } }]
+  return from === undefined ? [] : [{ kind: 'delete', name: fqdn(from.name), type: from.type }]
+}

@@ -1,0 +1,119 @@
+/**
+ * Record sets in memory: for tests, the playground and as the plainest example of a provider.
+ * Atomic, compare-and-swap, and counting its calls, so that a test can say how much was read and written.
+ */
+import { ProviderError } from '../records/error.ts'
+import type { SetChange } from '../records/plan.ts'
+import {
+  compareSets,
+  isWithin,
+  type ObservedSet,
+  printSet,
+  type RecordSet,
+  sameSet,
+  setKey,
+} from '../records/record-set.ts'
+import type { Capabilities, Provider, ProviderZone } from './provider.ts'
+
+export interface MemoryProvider extends Provider {
+  readonly counts: { reads: number; readSets: number; writes: number }
+  /** Everything in a zone, in canonical order. */
+  dump(zone: string): readonly ObservedSet[]
+  /** Somebody else's change, past all guards. */
+  put(zone: string, set: ObservedSet): void
+  remove(zone: string, name: string, type: string): void
+}
+
+export interface MemoryOptions {
+  readonly name?: string
+  readonly zones: readonly (string | ProviderZone)[]
+  readonly capabilities?: Partial<Capabilities>
+}
+
+interface ZoneTable {
+  readonly zone: ProviderZone
+  readonly byName: Map<string, Map<string, ObservedSet>>
+}
+
+export function memoryProvider(options: MemoryOptions): MemoryProvider {
+  const tables = new Map<string, ZoneTable>()
+  for (const item of options.zones) {
+    const zone = typeof item === 'string' ? { id: item, name: item } : item
+    tables.set(zone.id, { zone, byName: new Map() })
+  }
+  const counts = { reads: 0, readSets: 0, writes: 0 }
+  const capabilities: Capabilities = {
+    isAtomic: true,
+    comparesAndSwaps: true,
+    readsByName: true,
+    maxChanges: 1000,
+    requestsPerSecond: 10_000,
+    ...options.capabilities,
+  }
+  const get = (id: string): ZoneTable => {
+    const table = tables.get(id)
+    if (table === undefined) throw new ProviderError('ZoneNotFound', 'later', `there is no zone ${id}`)
+    return table
+  }
+  const put = (id: string, set: ObservedSet): void => {
+    const { byName } = get(id)
+    const types = byName.get(set.name) ?? new Map<string, ObservedSet>()
+    byName.set(set.name, types.set(set.type, set))
+  }
+  const remove = (id: string, name: string, type: string): void => {
+    const { byName } = get(id)
+    const types = byName.get(name)
+    types?.delete(type)
+    if (types?.size === 0) byName.delete(name)
+  }
+  const find = (table: ZoneTable, set: RecordSet): ObservedSet | undefined => table.byName.get(set.name)?.get(set.type)
+
+  return {
+    name: options.name ?? 'memory',
+    account: options.name ?? 'memory',
+    capabilities,
+    counts,
+    put,
+    remove,
+    dump: (id) => [...get(id).byName.values()].flatMap((types) => [...types.values()]).sort(compareSets),
+    zones: async () => [...tables.values()].map(({ zone }) => zone),
+    async read(zone, names) {
+      const { byName } = get(zone.id)
+      const found: ObservedSet[] = []
+      if (names === 'all') for (const types of byName.values()) for (const set of types.values()) found.push(set)
+      else for (const name of names) for (const set of byName.get(name)?.values() ?? []) found.push(set)
+      counts.reads++
+      counts.readSets += found.length
+      return found
+    },
+    async apply(zone, batch) {
+      const table = get(zone.id)
+      for (const change of batch) check(table, change, find)
+      counts.writes++
+      // Deletes first: a CNAME may take the place of an address in the same batch.
+      for (const { from, to } of batch)
+        if (from !== undefined && to === undefined) remove(zone.id, from.name, from.type)
+      for (const { to } of batch) if (to !== undefined) put(zone.id, to)
+    },
+  }
+}
+
+function check(
+  table: ZoneTable,
+  { from, to }: SetChange,
+  find: (table: ZoneTable, set: RecordSet) => ObservedSet | undefined,
+): void {
+  const subject = to ?? from
+  if (subject === undefined) return
+  if (!isWithin(subject.name, table.zone.name)) {
+    throw new ProviderError('RecordRejected', 'rejected', `${setKey(subject)} is not in zone ${table.zone.name}`)
+  }
+  if (to !== undefined && to.values.length === 0) {
+    throw new ProviderError('RecordRejected', 'rejected', `${setKey(to)} has no value`)
+  }
+  const present = find(table, subject)
+  if (!sameSet(present, from)) {
+    const there = present === undefined ? 'nothing' : printSet(present)
+    throw new ProviderError('BaseMoved', 'moved', `${setKey(subject)}: the zone holds ${there}`)
+  }
+}

@@ -1,0 +1,260 @@
+/**
+ * Dynamic updates (RFC 2136): BIND, Knot, PowerDNS, and whatever else speaks them. One batch is one message, so it is
+ * atomic; each `from` becomes a prerequisite, so the server compares before it writes (INV-12).
+ *
+ * Reading needs AXFR, because questions cannot tell a record from what a wildcard answers. The zone is kept with its
+ * serial: a read asks for the SOA first, and transfers again only when the serial is not the one we expect.
+ * A refused transfer is a reason code; it never looks like an empty zone.
+ */
+import {
+  createDnsClient,
+  type DnsClient,
+  DnsError,
+  type Fqdn,
+  fqdn,
+  type Prerequisite,
+  RCODE,
+  rcodeName,
+  type ServerAddress,
+  TsigKey,
+  type UpdateOperation,
+} from '@seamark/dns'
+import { ProviderError } from '../records/error.ts'
+import type { SetChange } from '../records/plan.ts'
+import { fromDns, type ObservedSet, setKey } from '../records/record-set.ts'
+import type { Provider, ProviderZone } from './provider.ts'
+
+export interface Rfc2136Options {
+  readonly name: string
+  readonly server: ServerAddress
+  readonly key?: TsigKey
+  /** Where to transfer from, when it is not the server that takes updates. */
+  readonly transfer?: { readonly server?: ServerAddress; readonly key?: TsigKey }
+  /** There is no way to ask a server for its zones. */
+  readonly zones: readonly string[]
+  /** @default 15 s */
+  readonly timeoutMs?: number
+  /** @default 50 */
+  readonly requestsPerSecond?: number
+}
+
+interface ZoneCache {
+  readonly serial: number
+  readonly sets: Map<string, ObservedSet>
+}
+
+/** A message has at most 65535 octets; a name, a marker and their prerequisites take below 700. */
+const MAX_CHANGES = 80
+
+export function rfc2136Provider(options: Rfc2136Options): Provider {
+  const { server, key, timeoutMs = 15_000 } = options
+  const source = { server: options.transfer?.server ?? server, key: options.transfer?.key ?? key }
+  const asking = createDnsClient({ timeoutMs: Math.min(timeoutMs, 3000) })
+  // An update is sent once: whether it was applied is found out by reading, not by sending again.
+  const updating = createDnsClient({ timeoutMs, tries: 1 })
+  const caches = new Map<string, ZoneCache>()
+  const zones = options.zones.map((name): ProviderZone => ({ id: fqdn(name), name: fqdn(name) }))
+  const keyed = (which: TsigKey | undefined) => (which === undefined ? {} : { key: which })
+
+  const get = (zone: ProviderZone): Fqdn => {
+    if (!zones.some(({ name }) => name === zone.name)) {
+      throw new ProviderError(
+        'ZoneNotFound',
+        'later',
+        `${zone.name} is not among the zones configured for ${options.name}`,
+      )
+    }
+    return fqdn(zone.name)
+  }
+  const askSerial = async (zone: Fqdn, signal: AbortSignal): Promise<number> => {
+    const reply = await asking.query({ ...source, ...keyed(source.key), name: zone, type: 'SOA', signal } as Parameters<
+      DnsClient['query']
+    >[0])
+    const soa = reply.message.answers.find(({ type }) => type === 6)
+    if (soa === undefined) throw refusedRead(zone, reply.message.rcode)
+    // The serial stands before the last four numbers (RFC 1035 §3.3.13).
+    return Buffer.from(soa.data).readUInt32BE(soa.data.length - 20)
+  }
+  const transfer = async (zone: Fqdn, signal: AbortSignal): Promise<ZoneCache> => {
+    const records = await asking.transferSets({ server: source.server, zone, ...keyed(source.key), signal })
+    const sets = new Map(records.map((set) => [setKey(set), fromDns(set)]))
+    const serial = Number(records.find(({ type, name }) => type === 'SOA' && name === zone)?.values[0]?.split(' ')[2])
+    return { serial, sets }
+  }
+  const refresh = async (zone: Fqdn, signal: AbortSignal): Promise<ZoneCache> => {
+    const known = caches.get(zone)
+    if (known !== undefined && (await askSerial(zone, signal)) === known.serial) return known
+    const fresh = await transfer(zone, signal)
+    caches.set(zone, fresh)
+    return fresh
+  }
+
+  return {
+    name: options.name,
+    account: `${server.address}:${server.port ?? 53}`,
+    capabilities: {
+      isAtomic: true,
+      comparesAndSwaps: true,
+      readsByName: false,
+      maxChanges: MAX_CHANGES,
+      requestsPerSecond: options.requestsPerSecond ?? 50,
+    },
+    zones: async () => zones,
+    async read(zone, names, signal) {
+      const origin = get(zone)
+      try {
+        const { sets } = await refresh(origin, signal)
+        const all = [...sets.values()]
+        return names === 'all' ? all : all.filter(({ name }) => names.has(name))
+      } catch (cause) {
+        throw readFailure(origin, cause)
+      }
+    },
+    async apply(zone, batch, signal) {
+      const origin = get(zone)
+      const before = caches.get(origin)
+      caches.delete(origin)
+      const update = {
+        zone: origin,
+        server,
+        ...keyed(key),
+        prerequisites: batch.flatMap(prerequisiteOf),
+        // Deletes first: an address beside a CNAME is ignored, not refused (RFC 2136 §3.4.2.2).
+        operations: [...batch.flatMap(removalOf), ...batch.flatMap(additionOf)],
+        transport: 'tcp' as const,
+        signal,
+      }
+      let rcode: number
+      try {
+        rcode = (await updating.update(update)).message.rcode
+      } catch (cause) {
+        throw writeFailure(origin, cause)
+      }
+      if (rcode === RCODE.REFUSED)
+        await explainRefusal(updating, {
+          zone: origin,
+          server,
+          ...keyed(key),
+          operations: [],
+          transport: 'tcp',
+          signal,
+        })
+      if (rcode !== RCODE.NOERROR) throw writeRefusal(origin, rcode)
+      // If ours was the only change, the serial moved by one: the next read asks for it, and transfers when it did not.
+      if (before !== undefined) caches.set(origin, { serial: before.serial + 1, sets: merge(before.sets, batch) })
+    },
+    async close() {
+      await Promise.all([asking.close(), updating.close()])
+    },
+  }
+}
+
+/** Is it the key, or one of the records? An update without operations tells (RFC 2136 §3.3). */
+async function explainRefusal(client: DnsClient, empty: Parameters<DnsClient['update']>[0]): Promise<void> {
+  const rcode = await client.update(empty).then(
+    (reply) => reply.message.rcode,
+    () => RCODE.REFUSED,
+  )
+  if (rcode === RCODE.NOERROR) {
+    throw new ProviderError(
+      'RecordRejected',
+      'rejected',
+      `${empty.zone}: the server's policy refuses one of these records`,
+    )
+  }
+}
+
+function merge(sets: Map<string, ObservedSet>, batch: readonly SetChange[]): Map<string, ObservedSet> {
+  for (const { from, to } of batch) {
+    if (to !== undefined) sets.set(setKey(to), to)
+    else if (from !== undefined) sets.delete(setKey(from))
+  }
+  return sets
+}
+
+function prerequisiteOf({ from, to }: SetChange): Prerequisite[] {
+  if (from !== undefined) return [{ kind: 'set-equals', name: fqdn(from.name), type: from.type, values: from.values }]
+  return to === undefined ? [] : [{ kind: 'set-absent', name: fqdn(to.name), type: to.type }]
+}
+
+function removalOf({ from }: SetChange): UpdateOperation[] {
+  return from === undefined ? [] : [{ kind: 'delete-set', name: fqdn(from.name), type: from.type }]
+}
+
+function additionOf({ to }: SetChange): UpdateOperation[] {
+  return to === undefined ? [] : [{ kind: 'add', set: { ...to, name: fqdn(to.name) } }]
+}
+
+function refusedRead(zone: string, rcode: number): ProviderError {
+  if (rcode === RCODE.REFUSED || rcode === RCODE.NOTAUTH) {
+    return new ProviderError(
+      'TransferRefused',
+      'later',
+      `${zone}: the server says ${rcodeName(rcode)}; may this key transfer the zone?`,
+    )
+  }
+  return new ProviderError('ZoneNotFound', 'later', `${zone}: the server says ${rcodeName(rcode)} and gives no SOA`)
+}
+
+function readFailure(zone: string, cause: unknown): ProviderError {
+  if (cause instanceof ProviderError) return cause
+  if (!(cause instanceof DnsError))
+    return new ProviderError('ProviderUnavailable', 'later', `${zone}: ${String(cause)}`, { cause })
+  if (cause.code === 'TRANSFER' || cause.code === 'RCODE')
+    return new ProviderError('TransferRefused', 'later', `${zone}: ${cause.message}`, { cause })
+  if (cause.code.startsWith('TSIG'))
+    return new ProviderError('CredentialsInvalid', 'later', `${zone}: ${cause.message}`, { cause })
+  return new ProviderError('ProviderUnavailable', 'later', `${zone}: ${cause.message}`, { cause })
+}
+
+function writeFailure(zone: string, cause: unknown): ProviderError {
+  if (!(cause instanceof DnsError))
+    return new ProviderError('OutcomeUnknown', 'unknown', `${zone}: ${String(cause)}`, { cause })
+  switch (cause.code) {
+    case 'BAD_NAME':
+    case 'BAD_RDATA':
+    case 'BAD_TYPE':
+    case 'BAD_ADDRESS':
+    case 'TOO_LARGE':
+      return new ProviderError('RecordRejected', 'rejected', `${zone}: ${cause.message}`, { cause })
+    case 'TSIG_BAD_KEY':
+    case 'TSIG_BAD_SIG':
+    case 'TSIG_BAD_TIME':
+    case 'TSIG_BAD_TRUNC':
+    case 'BAD_KEY':
+      return new ProviderError('CredentialsInvalid', 'later', `${zone}: ${cause.message}`, { cause })
+    case 'BAD_ZONE':
+    case 'MALFORMED':
+    case 'TIMEOUT':
+    case 'NETWORK':
+    case 'ABORTED':
+    case 'RCODE':
+    case 'TRANSFER':
+    case 'TSIG_MISSING':
+      return new ProviderError('OutcomeUnknown', 'unknown', `${zone}: ${cause.message}`, { cause })
+  }
+}
+
+function writeRefusal(zone: string, rcode: number): ProviderError {
+  const says = `${zone}: the server says ${rcodeName(rcode)}`
+  switch (rcode) {
+    case RCODE.NXRRSET:
+    case RCODE.YXRRSET:
+    case RCODE.NXDOMAIN:
+    case RCODE.YXDOMAIN:
+      return new ProviderError('BaseMoved', 'moved', `${says}: the zone does not hold what was expected`)
+    case RCODE.FORMERR:
+    case RCODE.NOTZONE:
+      return new ProviderError('RecordRejected', 'rejected', says)
+    case RCODE.REFUSED:
+      return new ProviderError('PermissionDenied', 'later', `${says}; may this key update the zone?`)
+    case RCODE.NOTAUTH:
+      return new ProviderError(
+        'ZoneNotFound',
+        'later',
+        `${says}; is it primary for the zone, and does it know the key?`,
+      )
+    default:
+      return new ProviderError('ProviderUnavailable', 'unknown', says)
+  }
+}

@@ -1,0 +1,111 @@
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { CONFORMANCE } from './conformance.ts'
+import { type MemoryProvider, memoryProvider } from './memory.ts'
+import { webhookProvider } from './webhook.ts'
+import { MEDIA_TYPE } from './webhook-endpoint.ts'
+import { startWebhookServer, type WebhookServer } from './webhook-server.ts'
+
+const ZONE = 'a.test.'
+const { signal } = new AbortController()
+
+describe('the webhook protocol, both ends ours', () => {
+  let memory: MemoryProvider
+  let server: WebhookServer
+  beforeEach(async () => {
+    memory = memoryProvider({ zones: [ZONE, 'b.test.'] })
+    server = await startWebhookServer({ provider: memory, listen: { address: '127.0.0.1', port: 0 } })
+  })
+  afterEach(async () => server.close())
+
+  it.each(CONFORMANCE.map((item) => [item.title, item] as const))('%s', async (_title, item) => {
+    const provider = webhookProvider({ name: 'hook', url: server.url })
+    await expect(item.run({ provider, zone: { id: ZONE, name: ZONE }, signal })).resolves.toBeUndefined()
+  })
+
+  const post = async (path: string, body: string) =>
+    (await fetch(`${server.url}${path}`, { method: 'POST', body })).status
+
+  it('negotiates as ExternalDNS expects it', async () => {
+    const response = await fetch(server.url, { headers: { accept: MEDIA_TYPE } })
+    expect(response.headers.get('content-type')).toBe(MEDIA_TYPE)
+    expect(await response.json()).toEqual({ include: ['a.test', 'b.test'] })
+  })
+
+  it('applies create, update and delete as ExternalDNS sends them', async () => {
+    const endpoint = {
+      dnsName: 'www.a.test',
+      recordType: 'A',
+      targets: ['192.0.2.1'],
+      recordTTL: 60,
+      labels: { owner: 'x' },
+    }
+    expect(await post('/records', JSON.stringify({ create: [endpoint] }))).toBe(204)
+    const next = { ...endpoint, targets: ['192.0.2.2'] }
+    expect(await post('/records', JSON.stringify({ updateOld: [endpoint], updateNew: [next] }))).toBe(204)
+    expect(memory.dump(ZONE)).toMatchObject([{ name: 'www.a.test.', values: ['192.0.2.2'] }])
+    // A delete of what is not there any more does nothing.
+    expect(await post('/records', JSON.stringify({ delete: [endpoint] }))).toBe(204)
+    expect(memory.dump(ZONE)).toHaveLength(1)
+    expect(await post('/records', JSON.stringify({ delete: [next] }))).toBe(204)
+    expect(memory.dump(ZONE)).toEqual([])
+    expect(await post('/adjustendpoints', JSON.stringify([endpoint]))).toBe(200)
+  })
+
+  it('answers 4xx to what can never work, 5xx to what may work later, and lives on', async () => {
+    expect(await post('/records', '{')).toBe(400)
+    expect(await post('/records', '{"create": 5}')).toBe(400)
+    expect(
+      await post(
+        '/records',
+        JSON.stringify({ create: [{ dnsName: 'www.elsewhere.test', recordType: 'A', targets: ['192.0.2.1'] }] }),
+      ),
+    ).toBe(400)
+    expect(await post('/nowhere', '{}')).toBe(404)
+    memory.zones = async () => {
+      throw new Error('down')
+    }
+    expect((await fetch(`${server.url}/records`)).status).toBe(500)
+  })
+
+  it('leaves sets alone that the protocol cannot say', async () => {
+    memory.put(ZONE, { name: 'alias.a.test.', type: 'A', ttl: 5, values: [], opaque: 'an alias' })
+    expect(await (await fetch(`${server.url}/records`)).json()).toEqual([])
+  })
+})
+
+describe('a webhook of somebody else', () => {
+  const answering = async (status: number, contentType: string, body: string) => {
+    const peer = createServer((_request, response) => {
+      response.writeHead(status, { 'content-type': contentType }).end(body)
+    })
+    peer.listen(0, '127.0.0.1')
+    await once(peer, 'listening')
+    const url = `http://127.0.0.1:${(peer.address() as AddressInfo).port}`
+    return { url, close: () => peer.close() }
+  }
+  const zone = { id: ZONE, name: ZONE }
+
+  it.each([
+    ['of another version', 200, 'application/json', '{"include":["a.test"]}', 'ProviderMisconfigured'],
+    ['that answers nonsense', 200, MEDIA_TYPE, 'nonsense', 'ProviderUnavailable'],
+    ['that is broken', 500, MEDIA_TYPE, '', 'ProviderUnavailable'],
+    ['that wants credentials', 401, MEDIA_TYPE, '', 'CredentialsInvalid'],
+    ['that throttles', 429, MEDIA_TYPE, '', 'Throttled'],
+  ])('%s is a reason code, and never an empty zone', async (_title, status, type, body, code) => {
+    const peer = await answering(status, type, body)
+    await expect(webhookProvider({ name: 'hook', url: peer.url }).read(zone, 'all', signal)).rejects.toMatchObject({
+      code,
+    })
+    peer.close()
+  })
+
+  it('with a null list of records has none, and a failed change is of unknown outcome', async () => {
+    const peer = await answering(200, MEDIA_TYPE, 'null')
+    const provider = webhookProvider({ name: 'hook', url: peer.url, zones: [ZONE] })
+    expect(await provider.read(zone, 'all', signal)).toEqual([])
+    peer.close()
+  })
+})

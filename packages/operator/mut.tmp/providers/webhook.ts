@@ -1,0 +1,118 @@
+/**
+ * Any ExternalDNS webhook provider as one of ours: GET / (negotiation), GET /records, POST /records.
+ *
+ * The protocol has no transactions and no comparison, and reads are always of everything: batches are of one name, the
+ * marker first and last as INV-10 asks, and the executor reads again before it writes. Zones come from the domain filter
+ * of the negotiation, or from the configuration.
+ */
+import { z } from 'zod'
+import { ProviderError } from '../records/error.ts'
+import type { SetChange } from '../records/plan.ts'
+import { canonicalName, isInvalid, isWithin, type ObservedSet } from '../records/record-set.ts'
+import { callHttp, failureOf, type HttpAnswer } from './http-call.ts'
+import type { Provider, ProviderZone } from './provider.ts'
+import { endpointsSchema, fromEndpoint, MEDIA_TYPE, toEndpoint } from './webhook-endpoint.ts'
+
+export interface WebhookOptions {
+  readonly name: string
+  readonly url: string
+  /** @default the domains that the webhook says it serves */
+  readonly zones?: readonly string[]
+  /** What a record without a TTL counts as. @default 300 */
+  readonly defaultTtl?: number
+  readonly requestsPerSecond?: number
+  readonly fetch?: typeof globalThis.fetch
+}
+
+const filterSchema = z.object({ include: z.array(z.string()).nullish() })
+
+export function webhookProvider(options: WebhookOptions): Provider {
+  const { defaultTtl = 300, fetch = globalThis.fetch } = options
+  const base = new URL(options.url)
+  let negotiated: Promise<readonly ProviderZone[]> | undefined
+
+  const call = async (
+    method: 'GET' | 'POST',
+    path: string,
+    signal: AbortSignal,
+    body?: unknown,
+  ): Promise<HttpAnswer> => {
+    const url = new URL(`${base.href.replace(/\/$/, '')}${path}`)
+    const headers = method === 'GET' ? { accept: MEDIA_TYPE } : { 'content-type': MEDIA_TYPE, accept: MEDIA_TYPE }
+    const answer = await callHttp({ method, url, headers, signal, fetch, ...(body === undefined ? {} : { body }) })
+    const failure = failureOf(answer, `${method} ${url.pathname}`, method !== 'GET', '')
+    if (failure === undefined) return answer
+    // The protocol has one status for every failed change: nobody knows what was done of it.
+    throw method === 'POST' && answer.status >= 500
+      ? new ProviderError('OutcomeUnknown', 'unknown', failure.message)
+      : failure
+  }
+  const negotiate = async (signal: AbortSignal): Promise<readonly ProviderZone[]> => {
+    const answer = await call('GET', '/', signal)
+    const isRightVersion = answer.contentType.replaceAll(' ', '') === MEDIA_TYPE
+    if (!isRightVersion)
+      throw new ProviderError(
+        'ProviderMisconfigured',
+        'later',
+        `${base.origin} speaks '${answer.contentType.slice(0, 80)}', not '${MEDIA_TYPE}'`,
+      )
+    const domains = options.zones ?? parse(filterSchema, answer).include ?? []
+    return domains.flatMap((domain) => {
+      const name = canonicalName(domain.replace(/^\./, ''))
+      return isInvalid(name) ? [] : [{ id: name, name }]
+    })
+  }
+  const zones = async (signal: AbortSignal): Promise<readonly ProviderZone[]> => {
+    negotiated ??= negotiate(signal)
+    try {
+      return await negotiated
+    } catch (error) {
+      negotiated = undefined
+      throw error
+    }
+  }
+  const check = async (zone: ProviderZone, signal: AbortSignal): Promise<void> => {
+    const known = await zones(signal)
+    if (!known.some(({ name }) => name === zone.name))
+      throw new ProviderError('ZoneNotFound', 'later', `the webhook does not serve ${zone.name}`)
+  }
+
+  return {
+    name: options.name,
+    account: base.origin,
+    capabilities: {
+      isAtomic: false,
+      comparesAndSwaps: false,
+      readsByName: false,
+      maxChanges: 1,
+      requestsPerSecond: options.requestsPerSecond ?? 10,
+    },
+    zones,
+    async read(zone, names, signal) {
+      await check(zone, signal)
+      const endpoints = parse(endpointsSchema, await call('GET', '/records', signal)) ?? []
+      const sets: ObservedSet[] = endpoints.map((endpoint) => fromEndpoint(endpoint, defaultTtl))
+      return sets.filter(({ name }) => isWithin(name, zone.name) && (names === 'all' || names.has(name)))
+    },
+    async apply(zone, batch, signal) {
+      await check(zone, signal)
+      for (const change of batch) await call('POST', '/records', signal, bodyOf(change))
+    },
+  }
+}
+
+function bodyOf({ from, to }: SetChange): unknown {
+  if (from === undefined) return { create: to === undefined ? [] : [toEndpoint(to)] }
+  if (to === undefined) return { delete: [toEndpoint(from)] }
+  return { updateOld: [toEndpoint(from)], updateNew: [toEndpoint(to)] }
+}
+
+function parse<T>(schema: z.ZodType<T>, answer: HttpAnswer): T {
+  try {
+    return schema.parse(JSON.parse(answer.text))
+  } catch (cause) {
+    throw new ProviderError('ProviderUnavailable', 'later', 'the answer is not what the webhook protocol gives', {
+      cause,
+    })
+  }
+}

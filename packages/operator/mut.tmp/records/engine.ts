@@ -1,0 +1,256 @@
+/**
+ * Providers, zones and executors of one installation, and the two things everybody does with them: plan and apply.
+ * The controller, `seamark plan` and `seamark apply` are three callers of the same code (INV-16).
+ *
+ * Guarantees: a zone that cannot be read is reported as unread and gets no plan; a name is planned in the zone with the
+ * longest matching name, at every provider that serves it; zones are listed again every five minutes, so one that comes
+ * or goes is noticed, and one that goes is not an empty one.
+ */
+import { type Clock, systemClock } from '@seamark/kube'
+import type { Provider, ProviderZone } from '../providers/provider.ts'
+import type { Reason } from '../reasons.ts'
+import { ProviderError } from './error.ts'
+import { createExecutor, type Executor, type Outcome, stateKey } from './executor.ts'
+import type { GuardStore } from './guard-state.ts'
+import type { KillSwitch } from './kill-switch.ts'
+import { createLimiter, type Limiter } from './limiter.ts'
+import { DEFAULT_LIMITS, type Limits } from './limits.ts'
+import type { Owner } from './ownership.ts'
+import { type Desired, nextPlanNumber, type Plan, planZone, type SourceView, type Unusable } from './plan.ts'
+import type { RegistryOptions } from './external-dns-registry.ts'
+import { isWithin, type ObservedSet } from './record-set.ts'
+import { createZoneView, namesToRead, type ZoneView } from './zone-view.ts'
+
+export interface EngineOptions {
+  readonly providers: readonly Provider[]
+  readonly owner: Owner
+  readonly store: GuardStore
+  readonly killSwitch: KillSwitch
+  readonly mode: 'enforce' | 'observe'
+  readonly types: readonly string[]
+  /** Absent: ExternalDNS' registry is not looked for. */
+  readonly registry?: RegistryOptions
+  readonly limits?: Limits
+  readonly clock?: Clock
+}
+
+export interface Target {
+  /** `aws`, or `aws@Z123` where a zone has an id of its own: how plans name it. */
+  readonly label: string
+  readonly provider: Provider
+  readonly zone: ProviderZone
+  readonly executor: Executor
+}
+
+export interface Unread {
+  readonly provider: string
+  readonly zone: string
+  readonly code: Reason
+  readonly why: string
+}
+
+export interface Wanted {
+  readonly desired: readonly Desired[]
+  readonly unusable: readonly Unusable[]
+  /** What is known of sources, or how to find out about those that own records in a zone. */
+  readonly sources: SourceView | ((owned: ReadonlySet<string>) => Promise<SourceView>)
+  readonly released?: ReadonlySet<string>
+}
+
+export interface Planned {
+  readonly plans: readonly Plan[]
+  readonly unread: readonly Unread[]
+  /** Wishes that no zone takes. */
+  readonly homeless: readonly Unusable[]
+}
+
+export interface Engine {
+  targets(signal: AbortSignal): Promise<{ targets: readonly Target[]; unread: readonly Unread[] }>
+  view(target: Target, names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<ZoneView>
+  /** With names: a plan about those names only, at a cost in proportion to them. */
+  plan(wanted: Wanted, names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<Planned>
+  number(target: Target, view: ZoneView): Promise<number>
+  /** Throws ProviderError ZoneNotFound when no target has the plan's label. */
+  apply(plan: Plan, signal: AbortSignal, options?: { hasBase?: boolean }): Promise<Outcome>
+  close(): Promise<void>
+}
+
+const ZONES_MS = 300_000
+
+export function createEngine(options: EngineOptions): Engine {
+  const { providers, owner, store, killSwitch, types, registry, limits = DEFAULT_LIMITS, clock = systemClock } = options
+  const limiters = new Map<string, Limiter>()
+  const known = new Map<string, Target>()
+  const listed = new Map<Provider, { at: number; zones: readonly ProviderZone[] }>()
+
+  const limiterOf = (provider: Provider): Limiter => {
+    let limiter = limiters.get(provider.account)
+    if (limiter === undefined) {
+      limiter = createLimiter({ perSecond: provider.capabilities.requestsPerSecond, clock })
+      limiters.set(provider.account, limiter)
+    }
+    return limiter
+  }
+  const targetOf = (provider: Provider, zone: ProviderZone): Target => {
+    const label = zone.id === zone.name ? provider.name : `${provider.name}@${zone.id}`
+    const key = `${label} ${zone.name}`
+    let target = known.get(key)
+    if (target === undefined) {
+      const executor = createExecutor({
+        provider,
+        zone,
+        store,
+        limiter: limiterOf(provider),
+        killSwitch,
+        limits,
+        clock,
+      })
+      target = { label, provider, zone, executor }
+      known.set(key, target)
+    }
+    return target
+  }
+  const zonesOf = async (provider: Provider, signal: AbortSignal): Promise<readonly ProviderZone[]> => {
+    const before = listed.get(provider)
+    if (before !== undefined && clock.monotonic() - before.at < ZONES_MS) return before.zones
+    await limiterOf(provider).acquire(signal)
+    const zones = await provider.zones(signal)
+    listed.set(provider, { at: clock.monotonic(), zones })
+    return zones
+  }
+
+  const targets: Engine['targets'] = async (signal) => {
+    const found: Target[] = []
+    const unread: Unread[] = []
+    for (const provider of providers) {
+      try {
+        for (const zone of await zonesOf(provider, signal)) found.push(targetOf(provider, zone))
+      } catch (cause) {
+        unread.push({ provider: provider.name, zone: '*', ...reasonOf(cause) })
+      }
+    }
+    return { targets: found, unread }
+  }
+  const view: Engine['view'] = async (target, names, signal) => {
+    const asked = names === 'all' ? names : new Set([...names].flatMap((name) => namesToRead(name, types, registry)))
+    const sets: readonly ObservedSet[] = await target.executor.read(asked, signal)
+    return createZoneView(sets, {
+      origin: target.zone.name,
+      ...(owner.key === undefined ? {} : { markerKey: owner.key }),
+      ...(registry === undefined ? {} : { registry }),
+    })
+  }
+  const number: Engine['number'] = async (target, seen) => {
+    const state = await store.load(stateKey(target.provider.name, target.zone))
+    return nextPlanNumber(clock.now(), state.fence, seen)
+  }
+
+  const planTarget = async (
+    target: Target,
+    wanted: Wanted,
+    names: ReadonlySet<string> | 'all',
+    all: readonly Target[],
+    signal: AbortSignal,
+  ): Promise<Plan> => {
+    const isHere = (name: string) => zoneFor(name, all) === target.zone.name
+    const scope = names === 'all' ? names : new Set([...names].filter(isHere))
+    const isInScope = (name: string) => isHere(name) && (scope === 'all' || scope.has(name))
+    const seen = await view(target, scope, signal)
+    const state = await store.load(stateKey(target.provider.name, target.zone))
+    return planZone({
+      provider: target.label,
+      zone: target.zone.name,
+      owner,
+      view: seen,
+      scope,
+      desired: wanted.desired.filter(({ set }) => isInScope(set.name)),
+      unusable: wanted.unusable.filter(({ name }) => isInScope(name)),
+      sources: typeof wanted.sources === 'function' ? await wanted.sources(ownedSources(seen, owner)) : wanted.sources,
+      state,
+      limits,
+      isAtomic: target.provider.capabilities.isAtomic,
+      types,
+      mode: options.mode,
+      isPaused: killSwitch.isPaused,
+      released: wanted.released ?? new Set(),
+      number: nextPlanNumber(clock.now(), state.fence, seen),
+      now: clock.now(),
+    })
+  }
+
+  return {
+    targets,
+    view,
+    number,
+    async plan(wanted, names, signal) {
+      const { targets: all, unread } = await targets(signal)
+      const failed = [...unread]
+      const concerned = all.filter(
+        (target) => names === 'all' || [...names].some((name) => zoneFor(name, all) === target.zone.name),
+      )
+      const plans = await Promise.all(
+        concerned.map(async (target) =>
+          planTarget(target, wanted, names, all, signal).catch((cause: unknown) => {
+            failed.push({ provider: target.label, zone: target.zone.name, ...reasonOf(cause) })
+            return undefined
+          }),
+        ),
+      )
+      const homeless = [
+        ...wanted.desired
+          .filter(({ set }) => zoneFor(set.name, all) === undefined)
+          .map(({ set, source }): Unusable => ({
+            ...set,
+            source,
+            code: 'NoMatchingZone',
+            message: `no provider serves a zone for ${set.name}`,
+          })),
+        ...wanted.unusable.filter(({ name }) => zoneFor(name, all) === undefined),
+      ]
+      return { plans: plans.filter((plan) => plan !== undefined), unread: failed, homeless }
+    },
+    async apply(plan, signal, applyOptions) {
+      const { targets: all, unread } = await targets(signal)
+      const target = all.find(({ label, zone }) => label === plan.provider && zone.name === plan.zone)
+      if (target === undefined) {
+        const why = unread.map((item) => `${item.provider}: ${item.code}: ${item.why}`).join('; ')
+        throw new ProviderError(
+          'ZoneNotFound',
+          'later',
+          `${plan.provider} does not serve ${plan.zone}${why === '' ? '' : ` (${why})`}`,
+        )
+      }
+      return target.executor.submit(plan, signal, applyOptions)
+    },
+    async close() {
+      await Promise.all(providers.map(async (provider) => provider.close?.()))
+    },
+  }
+}
+
+/** The sources behind our own markers. */
+export function ownedSources(view: ZoneView, owner: Owner): Set<string> {
+  const sources = new Set<string>()
+  for (const { readings } of view.allMarked()) {
+    for (const reading of readings) {
+      if (reading.kind !== 'marker') continue
+      const { marker } = reading
+      if (marker.owner === owner.id && marker.cluster === owner.cluster) sources.add(marker.source)
+    }
+  }
+  return sources
+}
+
+/** The longest zone name that holds the name. */
+function zoneFor(name: string, targets: readonly Target[]): string | undefined {
+  let best: string | undefined
+  for (const { zone } of targets) {
+    if (isWithin(name, zone.name) && (best === undefined || zone.name.length > best.length)) best = zone.name
+  }
+  return best
+}
+
+function reasonOf(cause: unknown): { code: Reason; why: string } {
+  if (cause instanceof ProviderError) return { code: cause.code, why: cause.message }
+  return { code: 'ProviderUnavailable', why: cause instanceof Error ? cause.message : String(cause) }
+}

@@ -1,0 +1,191 @@
+/**
+ * Guards about how much changes at once (INV-3): breakers for sources and targets, the delete budget, quarantine.
+ *
+ * Baselines come from the markers in the zone when the whole zone is in view, else from what was persisted; spent budget
+ * comes from what was persisted. A name that was already counted in this window is not counted again, so a plan that was
+ * cut short can be finished.
+ */
+import type { Candidate, Objection } from '../candidates.ts'
+import { addStamps, type GuardState, withinWindow } from '../guard-state.ts'
+import type { Limits } from '../limits.ts'
+import type { PlanInput } from '../plan.ts'
+import { setKey } from '../record-set.ts'
+import { isReleased, type PlanGuard } from './guard.ts'
+
+const NONE: ReadonlyMap<Candidate, Objection> = new Map()
+
+/** Deletes that make a name or set disappear; a change of type is none. */
+function isDeletion(candidate: Candidate): boolean {
+  return candidate.isRemoval === true && candidate.switchesType !== true && candidate.change.from !== undefined
+}
+
+interface Baseline {
+  readonly names: number
+  readonly sources: number
+}
+
+/** Counted once per plan: four guards ask for it. */
+const baselines = new WeakMap<PlanInput, Baseline>()
+
+function baselineOf(input: PlanInput): Baseline {
+  const known = baselines.get(input)
+  if (known !== undefined) return known
+  const baseline = countOwned(input)
+  baselines.set(input, baseline)
+  return baseline
+}
+
+function countOwned(input: PlanInput): Baseline {
+  const { state, limits, now, view, owner } = input
+  const sources = new Set(withinWindow(state.gone, now, limits.windowMs).map(({ key }) => key))
+  let names = 0
+  for (const { key } of withinWindow(state.deleted, now, limits.windowMs)) if (view.markedAt(key).length === 0) names++
+  for (const name of view.markedNames()) {
+    let isOurs = false
+    for (const { readings } of view.markedAt(name)) {
+      for (const reading of readings) {
+        if (reading.kind !== 'marker' || reading.marker.owner !== owner.id) continue
+        isOurs = true
+        sources.add(reading.marker.source)
+      }
+    }
+    if (isOurs) names++
+  }
+  if (input.scope === 'all') return { names, sources: sources.size }
+  return { names: Math.max(names, state.ownedNames), sources: Math.max(sources.size, state.ownedSources) }
+}
+
+function isTooMany(count: number, of: number, limits: Limits): boolean {
+  return count > limits.breakerFloor && count > of * limits.breakerShare
+}
+
+/** Sources that are gone, or from which nothing is wanted any more although they own records. */
+function vanishedSources(left: readonly Candidate[], input: PlanInput): Set<string> {
+  const deleted = left.filter(isDeletion).map(({ change }) => change.source)
+  if (deleted.length === 0) return new Set()
+  const { gone } = input.sources
+  // A plan about some names does not see what else a source wants.
+  if (input.scope !== 'all') return new Set(deleted.filter((source) => gone.has(source)))
+  const wanting = new Set(input.desired.map((desired) => desired.source.uid))
+  return new Set(deleted.filter((source) => gone.has(source) || !wanting.has(source)))
+}
+
+export const shrinkBreaker: PlanGuard = (left, input) => {
+  const held = left.filter((candidate) => isDeletion(candidate) && !isReleased(candidate, input))
+  if (held.length === 0) return NONE
+  const before = withinWindow(input.state.gone, input.now, input.limits.windowMs).map(({ key }) => key)
+  const gone = new Set([...before, ...vanishedSources(held, input)])
+  const { sources } = baselineOf(input)
+  if (!isTooMany(gone.size, sources, input.limits)) return NONE
+  const why = `${gone.size} of ${sources} sources are gone within ${input.limits.windowMs / 60_000} min; release the zone if that is right`
+  return new Map(held.map((candidate) => [candidate, { code: 'ShrinkBreakerOpen', why }]))
+}
+
+function isUnexplainedRetarget({ effect, marker, desired, isRemoval }: Candidate): boolean {
+  if (isRemoval === true || (effect !== 'retarget' && effect !== 'shrink') || desired === undefined) return false
+  if (desired.policy?.isHealthDriven === true || marker?.revision === undefined) return false
+  return marker.revision === desired.source.revision && marker.source === desired.source.uid
+}
+
+export const retargetBreaker: PlanGuard = (left, input) => {
+  const suspect = left.filter((candidate) => isUnexplainedRetarget(candidate) && !isReleased(candidate, input))
+  if (suspect.length === 0) return NONE
+  const before = withinWindow(input.state.retargeted, input.now, input.limits.windowMs).map(({ key }) => key)
+  const names = new Set([...before, ...suspect.map(({ change }) => change.name)])
+  const baseline = baselineOf(input)
+  if (!isTooMany(names.size, baseline.names, input.limits)) return NONE
+  const why = `${names.size} of ${baseline.names} names would change target although their sources did not change`
+  return new Map(suspect.map((candidate) => [candidate, { code: 'RetargetBreakerOpen', why }]))
+}
+
+/** What entered quarantine stays its time, even when the budget is whole again. */
+export const quarantine: PlanGuard = (left, input) => {
+  const held = new Map<Candidate, Objection>()
+  for (const candidate of left) {
+    if (!isDeletion(candidate) || isReleased(candidate, input)) continue
+    const since = input.state.waiting.get(setKey(candidate.change))
+    if (since === undefined) continue
+    const until = since + input.limits.quarantineMs
+    if (input.now < until)
+      held.set(candidate, { code: 'Quarantined', why: `it waits since ${new Date(since).toISOString()}`, until })
+  }
+  return held
+}
+
+export function deleteAllowance(owned: number, limits: Limits): number {
+  return Math.max(limits.deleteFloor, Math.floor(owned * limits.deleteShare))
+}
+
+/** The first names in order go; the others enter quarantine, or wait for budget when they have been there. */
+export const deleteBudget: PlanGuard = (left, input) => {
+  const deletions = left.filter((candidate) => isDeletion(candidate) && !isReleased(candidate, input))
+  if (deletions.length === 0) return NONE
+  const spent = new Set(withinWindow(input.state.deleted, input.now, input.limits.windowMs).map(({ key }) => key))
+  const { names } = baselineOf(input)
+  const allowance = deleteAllowance(names, input.limits)
+  const held = new Map<Candidate, Objection>()
+  for (const candidate of deletions.toSorted((a, b) => (setKey(a.change) < setKey(b.change) ? -1 : 1))) {
+    const { name } = candidate.change
+    if (spent.has(name)) continue
+    if (spent.size < allowance) {
+      spent.add(name)
+      continue
+    }
+    const hasWaited = input.state.waiting.has(setKey(candidate.change))
+    const why = `${allowance} of ${names} names may go per ${input.limits.windowMs / 60_000} min`
+    held.set(
+      candidate,
+      hasWaited
+        ? { code: 'DeleteBudgetSpent', why }
+        : { code: 'Quarantined', why, until: input.now + input.limits.quarantineMs },
+    )
+  }
+  return held
+}
+
+/** The state once this plan has begun. */
+export function remember(
+  passed: readonly Candidate[],
+  objections: ReadonlyMap<Candidate, Objection>,
+  input: PlanInput,
+): GuardState {
+  const { state, limits, now } = input
+  const deletions = passed.filter(isDeletion)
+  const baseline = baselineOf(input)
+  const waiting = new Map<string, number>()
+  for (const [{ change }, { code }] of objections) {
+    // Everything else forgets that it waited: a source that came back starts anew.
+    if (code !== 'Quarantined' && code !== 'DeleteBudgetSpent' && code !== 'ClaimPending') continue
+    const key = setKey(change)
+    waiting.set(key, state.waiting.get(key) ?? now)
+  }
+  if (input.scope !== 'all') {
+    for (const [key, since] of state.waiting) {
+      const name = key.slice(0, key.indexOf(' '))
+      if (!input.scope.has(name)) waiting.set(key, since)
+    }
+  }
+  const recent = (stamps: GuardState['deleted']) => withinWindow(stamps, now, limits.windowMs)
+  return {
+    version: 1,
+    fence: Math.max(state.fence, passed.length > 0 ? input.number : 0),
+    ownedNames: baseline.names,
+    ownedSources: baseline.sources,
+    deleted: recent(
+      addStamps(
+        state.deleted,
+        deletions.map(({ change }) => change.name),
+        now,
+      ),
+    ),
+    gone: recent(addStamps(state.gone, vanishedSources(deletions, input), now)),
+    retargeted: recent(
+      addStamps(
+        state.retargeted,
+        passed.filter(isUnexplainedRetarget).map(({ change }) => change.name),
+        now,
+      ),
+    ),
+    waiting,
+  }
+}

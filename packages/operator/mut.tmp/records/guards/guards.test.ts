@@ -1,0 +1,311 @@
+/** One test per guard, each of which fails when the guard is taken out of its list. */
+import { describe, expect, it } from 'vitest'
+import { EMPTY_STATE, type GuardState } from '../guard-state.ts'
+import {
+  applied,
+  markerFor,
+  NOW,
+  OWNER,
+  owned,
+  plan,
+  record,
+  registryEntry,
+  source,
+  want,
+  type World,
+  ZONE,
+} from '../plan-fixture.ts'
+import type { RecordSet } from '../record-set.ts'
+
+const MINUTE = 60_000
+const names = (count: number) => Array.from({ length: count }, (_, index) => `n${String(index).padStart(3, '0')}`)
+const zoneOf = (count: number, more = {}): RecordSet[] =>
+  names(count).flatMap((name) => owned(record(name, 'A', ['192.0.2.1']), more))
+const uid = (name: string) => `s-${name}.${ZONE}`
+/** The first `lost` of `count` owned names have lost their source for certain; the others are wanted. */
+function losing(count: number, lost: number, more: World = {}): World {
+  const kept = names(count).slice(lost)
+  return {
+    observed: zoneOf(count),
+    desired: kept.map((name) => want(record(name, 'A', ['192.0.2.1']))),
+    sources: { present: new Set(kept.map(uid)), gone: new Set(names(count).slice(0, lost).map(uid)) },
+    ...more,
+  }
+}
+const codes = (world: World) => [...new Set(plan(world).refused.map(({ code }) => code))]
+
+describe('ownership', () => {
+  const set = record('www', 'A', ['192.0.2.1'])
+  const wish = want(record('www', 'A', ['192.0.2.2']))
+  const alien = { owner: 'other', cluster: 'c-2', source: 'x', plan: 9 }
+  it.each<[string, RecordSet[], string]>([
+    ['an unmarked record', [set], 'UnownedRecordExists'],
+    ["another owner's", [set, markerFor(set, alien)], 'ForeignOwner'],
+    ["another owner's marker without its record", [markerFor(set, alien)], 'ForeignOwner'],
+    ["ExternalDNS'", [set, registryEntry(set)], 'ForeignOwner'],
+    ["an entry of ExternalDNS' without its record", [registryEntry(set)], 'ForeignOwner'],
+    ['two markers', [set, markerFor(set, {}, alien)], 'OwnershipConflict'],
+    ["ours and ExternalDNS'", [...owned(set), registryEntry(set)], 'OwnershipConflict'],
+    ['an unreadable marker', [set, { ...markerFor(set), values: ['"x"'] }], 'MarkerUnreadable'],
+    ['an unknown registry', [set, { ...registryEntry(set), values: ['"heritage=foo"'] }], 'UnknownRegistry'],
+    ['a routing policy', [{ ...set, opaque: 'weighted' } as RecordSet], 'UnownedRecordExists'],
+  ])('refuses %s', (_title, observed, code) => {
+    expect(plan({ observed, desired: [wish] })).toMatchObject({ changes: [], refused: [{ code, name: 'www.a.test.' }] })
+    // The same is true when nobody wants it: it is not ours to delete.
+    expect(plan({ observed, sources: { present: new Set(), gone: new Set([uid('www')]) } }).changes).toEqual([])
+  })
+
+  it('refuses a marker that is not signed with our key', () => {
+    const owner = { ...OWNER, key: Buffer.from('k') }
+    expect(plan({ observed: owned(set), desired: [wish], owner })).toMatchObject({
+      changes: [],
+      refused: [{ code: 'MarkerForged' }],
+    })
+  })
+
+  it('writes nothing at all when another cluster uses the same owner id', () => {
+    const observed = [...owned(set, { cluster: 'cluster-2' })]
+    const world = { observed, desired: [wish, want(record('new', 'A', ['192.0.2.1']))] }
+    expect(plan(world).changes).toEqual([])
+    expect(codes(world)).toEqual(['OwnerInOtherCluster'])
+  })
+})
+
+describe('never empty', () => {
+  it('keeps a record whose source exists and has no target', () => {
+    const world = { observed: zoneOf(1), desired: [want(record('n000', 'A', []))] }
+    expect(plan(world).changes).toEqual([])
+    expect(codes(world)).toEqual(['TargetsMissing'])
+  })
+
+  it('removes it when the policy says so', () => {
+    const wish = want(record('n000', 'A', []), undefined, { removeWhenEmpty: true })
+    expect(plan({ observed: zoneOf(1), desired: [wish] }).changes).toMatchObject([{ op: 'delete' }])
+  })
+
+  it('does not publish a name without a target', () => {
+    expect(plan({ desired: [want(record('n000', 'A', []))] })).toMatchObject({
+      changes: [],
+      refused: [{ code: 'TargetsMissing' }],
+    })
+  })
+})
+
+describe('the last target', () => {
+  it('of a shared name stays when the other owners have none', () => {
+    const set = record('www', 'A', ['192.0.2.1'])
+    const alien = { owner: 'east', cluster: 'c-9', source: 's-9', plan: 4, part: [] }
+    const observed = [set, markerFor(set, { part: ['192.0.2.1'] }, alien)]
+    const world = { observed, sources: { present: new Set<string>(), gone: new Set([uid('www')]) } }
+    expect(plan(world)).toMatchObject({ changes: [], refused: [{ code: 'LastTarget' }] })
+  })
+})
+
+describe('a source that is not in sight', () => {
+  it('and not confirmed gone keeps its records: a version that sees no sources deletes nothing', () => {
+    for (const count of [1, 5, 100]) {
+      const world = {
+        observed: zoneOf(count),
+        desired: [],
+        sources: { present: new Set<string>(), gone: new Set<string>() },
+      }
+      expect(plan(world).changes).toEqual([])
+      expect(codes(world)).toEqual(['SourceUnconfirmed'])
+    }
+  })
+
+  it('and confirmed gone loses them at once when the budget allows', () => {
+    expect(plan(losing(20, 3)).changes.map(({ op, reason }) => `${op} ${reason}`)).toEqual([
+      'delete SourceGone',
+      'delete SourceGone',
+      'delete SourceGone',
+    ])
+  })
+
+  it('hands its name to the next only after it is confirmed gone and a grace period', () => {
+    const next = want(record('n000', 'A', ['192.0.2.9']), source('next'))
+    const world = { observed: zoneOf(1), desired: [next] }
+    expect(codes(world)).toEqual(['ClaimHeldByOther'])
+    const gone = { ...world, sources: { present: new Set(['next']), gone: new Set([uid('n000')]) } }
+    const first = plan(gone)
+    expect(first.refused).toMatchObject([{ code: 'ClaimPending', until: NOW + MINUTE }])
+    expect(plan({ ...gone, state: first.state, now: NOW + MINUTE }).changes).toMatchObject([{ to: next.set }])
+  })
+})
+
+describe('of two sources that want one name', () => {
+  const old = want(record('www', 'A', ['192.0.2.9']), source('b', { createdAt: 1 }))
+  const young = want(record('www', 'A', ['192.0.2.1']), source('a', { createdAt: 2 }))
+  it('the older has it in both orders, and the other is told', () => {
+    for (const desired of [
+      [old, young],
+      [young, old],
+    ]) {
+      const result = plan({ desired })
+      expect(result.changes).toMatchObject([{ to: old.set }])
+      expect(result.refused).toMatchObject([{ code: 'ClaimHeldByOther', source: 'a' }])
+    }
+  })
+  it('of equal age the smaller label has it', () => {
+    const twin = want(young.set, source('a', { createdAt: 1 }))
+    expect(plan({ desired: [old, twin] }).changes).toMatchObject([{ to: twin.set }])
+  })
+  it('a wildcard and an exact name do not meet', () => {
+    const any = want(record('*', 'A', ['192.0.2.3']), source('c'), { isApproved: true })
+    expect(plan({ desired: [old, any] }).changes).toHaveLength(2)
+  })
+})
+
+describe('the delete budget', () => {
+  it('is five names in a small zone, and ten percent in a large one', () => {
+    expect(plan(losing(30, 9)).changes).toHaveLength(5)
+    expect(plan(losing(100, 20)).changes).toHaveLength(10)
+  })
+
+  it('sends the rest into quarantine for 30 minutes, and deletes it then', () => {
+    const world = losing(30, 7)
+    const first = plan(world)
+    expect(first.refused).toMatchObject([
+      { code: 'Quarantined', name: 'n005.a.test.', until: NOW + 30 * MINUTE },
+      { code: 'Quarantined', name: 'n006.a.test.' },
+    ])
+    const observed = applied(world.observed ?? [], first.changes)
+    const at = (minutes: number, state: GuardState) =>
+      plan({ ...world, observed, state, now: NOW + minutes * MINUTE, number: NOW + minutes * MINUTE })
+    const later = at(15, first.state)
+    expect(later.changes).toEqual([])
+    expect(later.refused).toMatchObject([{ code: 'Quarantined', until: NOW + 30 * MINUTE }, { code: 'Quarantined' }])
+    expect(at(30, later.state).changes).toHaveLength(2)
+  })
+
+  it('is spent for ten minutes, whoever asks', () => {
+    const world = losing(30, 5)
+    const { state } = plan(world)
+    const more = losing(30, 8)
+    // The first five are already paid for: a plan cut short can be finished, and nothing beyond it.
+    const again = plan({ ...more, state, now: NOW + 9 * MINUTE })
+    expect(again.changes.map(({ name }) => name)).toEqual(names(5).map((name) => `${name}.${ZONE}`))
+    expect(again.refused.every(({ code }) => code === 'Quarantined')).toBe(true)
+  })
+
+  it('is released by one annotation, for a name or for the zone', () => {
+    expect(plan({ ...losing(30, 9), released: new Set(['n008.a.test.']) }).changes).toHaveLength(6)
+    expect(plan({ ...losing(30, 9), released: new Set([ZONE]) }).changes).toHaveLength(9)
+  })
+
+  it('does not count a change of type', () => {
+    const desired = names(9).map((name) => want(record(name, 'CNAME', ['lb.b.test.'])))
+    expect(plan({ observed: zoneOf(9), desired }).changes).toHaveLength(18)
+  })
+})
+
+describe('the shrink breaker', () => {
+  it('opens above 30 percent and above five sources, and holds every deletion', () => {
+    expect(codes(losing(20, 7))).toEqual(['ShrinkBreakerOpen'])
+    expect(plan(losing(20, 7)).changes).toEqual([])
+    expect(codes(losing(8, 5))).toEqual([])
+    expect(codes(losing(100, 30))).toEqual(['Quarantined'])
+  })
+
+  it('adds up what went within the window, over restarts', () => {
+    const first = plan(losing(20, 4))
+    const second = plan({
+      ...losing(20, 7),
+      observed: applied(losing(20, 7).observed ?? [], first.changes),
+      state: first.state,
+      now: NOW + MINUTE,
+    })
+    expect([...new Set(second.refused.map(({ code }) => code))]).toEqual(['ShrinkBreakerOpen'])
+  })
+
+  it('knows the size of a zone it sees only in part', () => {
+    const scope = new Set(names(7).map((name) => `${name}.${ZONE}`))
+    const world = { ...losing(7, 7), scope }
+    expect(codes(world)).toEqual(['ShrinkBreakerOpen'])
+    expect(codes({ ...world, state: { ...EMPTY_STATE, ownedNames: 100, ownedSources: 100 } })).toEqual([])
+  })
+})
+
+describe('the retarget breaker', () => {
+  const moved = (count: number, revision: string, policy = {}): World => ({
+    observed: zoneOf(20, { revision: '1' }),
+    desired: names(20).map((name, index) =>
+      want(record(name, 'A', [index < count ? '192.0.2.9' : '192.0.2.1']), source(uid(name), { revision }), policy),
+    ),
+  })
+  it('opens when many names change target although their sources did not change', () => {
+    expect(codes(moved(7, '1'))).toEqual(['RetargetBreakerOpen'])
+    expect(plan(moved(7, '1')).changes).toEqual([])
+    expect(plan(moved(6, '1')).changes).toHaveLength(6)
+  })
+  it('stays closed when the sources changed, or when health moves the targets', () => {
+    expect(plan(moved(20, '2')).changes).toHaveLength(20)
+    expect(plan(moved(20, '1', { isHealthDriven: true })).changes).toHaveLength(20)
+  })
+  it('adds up over several plans', () => {
+    const { state } = plan(moved(6, '1'))
+    expect(codes({ ...moved(7, '1'), state, now: NOW + MINUTE })).toEqual(['RetargetBreakerOpen'])
+  })
+})
+
+describe('names and types', () => {
+  it.each([
+    ['the apex', { name: ZONE, type: 'A', ttl: 60, values: ['192.0.2.1'] }],
+    ['a wildcard', record('*', 'A', ['192.0.2.1'])],
+    ['a delegation', record('sub', 'NS', ['ns.b.test.'])],
+  ])('%s needs approval', (_title, set) => {
+    const types = ['A', 'NS']
+    expect(plan({ desired: [want(set)], types })).toMatchObject({ changes: [], refused: [{ code: 'ApprovalMissing' }] })
+    expect(plan({ desired: [want(set, undefined, { isApproved: true })], types }).changes).toHaveLength(1)
+  })
+
+  it('a type that is not managed is refused', () => {
+    expect(codes({ desired: [want(record('a', 'MX', ['10 m.test.']))] })).toEqual(['TypeNotAllowed'])
+  })
+
+  it('a CNAME does not stand beside a foreign record, nor anything beside a foreign CNAME', () => {
+    expect(
+      codes({ observed: [record('a', 'TXT', ['"x"'])], desired: [want(record('a', 'CNAME', ['b.test.']))] }),
+    ).toEqual(['TypeConflict'])
+    expect(
+      codes({ observed: [record('a', 'CNAME', ['b.test.'])], desired: [want(record('a', 'A', ['192.0.2.1']))] }),
+    ).toEqual(['TypeConflict'])
+  })
+
+  it('a change of type without transactions is refused, both halves', () => {
+    const world = { observed: zoneOf(1), desired: [want(record('n000', 'CNAME', ['lb.b.test.']))], isAtomic: false }
+    expect(plan(world).changes).toEqual([])
+    expect(plan(world).refused.map(({ code }) => code)).toEqual(['TypeConflict', 'TypeConflict'])
+  })
+
+  it('a name outside the zone is refused', () => {
+    const set = { name: 'www.b.test.', type: 'A', ttl: 5, values: ['192.0.2.1'] }
+    expect(codes({ desired: [want(set)] })).toEqual(['NoMatchingZone'])
+  })
+
+  it('a wish that cannot be used keeps what is published under its name', () => {
+    const unusable = [
+      { name: 'n000.a.test.', type: 'A', source: source(uid('n000')), code: 'RecordInvalid' as const, message: 'bad' },
+    ]
+    const world = {
+      observed: zoneOf(1),
+      unusable,
+      sources: { present: new Set([uid('n000')]), gone: new Set<string>() },
+    }
+    expect(plan(world)).toMatchObject({ changes: [], refused: [{ code: 'RecordInvalid' }] })
+  })
+})
+
+describe('modes', () => {
+  it('observe and pause hold everything, spend nothing, and still show it', () => {
+    for (const [more, code] of [
+      [{ mode: 'observe' }, 'ObserveMode'],
+      [{ isPaused: true }, 'Paused'],
+    ] as const) {
+      const result = plan({ ...losing(20, 3), ...more })
+      expect(result.changes).toEqual([])
+      expect(result.refused.map((refusal) => refusal.code)).toEqual([code, code, code])
+      expect(result.state).toMatchObject({ fence: 0, deleted: [], gone: [] })
+    }
+  })
+})

@@ -1,0 +1,43 @@
+/** Guards about names and types: what DNS forbids, and what needs somebody's yes (INV-5, S7). */
+import { isWildcard } from '../record-set.ts'
+import { type Guard, isReleased } from './guard.ts'
+
+export const typeAllowed: Guard = ({ change, isRemoval }, input) => {
+  if (isRemoval === true || change.reason === 'Adopted' || input.types.includes(change.type)) return undefined
+  return { code: 'TypeNotAllowed', why: `${change.type} is not among the managed types (${input.types.join(', ')})` }
+}
+
+/** Types that may stand beside a CNAME: DNSSEC's own (RFC 4034 §3, §4). */
+const BESIDE_CNAME = new Set(['RRSIG', 'NSEC', 'NSEC3'])
+
+/** Foreign records at the name make a CNAME impossible; a foreign CNAME makes everything else impossible. */
+export const cnameAlone: Guard = (candidate, input) => {
+  const { change } = candidate
+  if (change.to === undefined || change.reason === 'Adopted') return undefined
+  for (const set of input.view.typesAt(change.name)) {
+    if (set.type === change.type || BESIDE_CNAME.has(set.type)) continue
+    if (change.type !== 'CNAME' && set.type !== 'CNAME') continue
+    if (candidate.replaces?.includes(set.type) === true) continue
+    return { code: 'TypeConflict', why: `a ${set.type} record stands at the same name` }
+  }
+  return undefined
+}
+
+export const typeSwitchInOneTransaction: Guard = ({ switchesType, change }, input) => {
+  if (switchesType !== true || input.isAtomic) return undefined
+  return {
+    code: 'TypeConflict',
+    why: `the provider cannot replace the other type of ${change.name} in one transaction`,
+  }
+}
+
+export const protectedNames: Guard = (candidate, input) => {
+  const { change, desired } = candidate
+  if (change.reason === 'Adopted' || desired?.policy?.isApproved === true || isReleased(candidate, input))
+    return undefined
+  // A first publication of a wildcard or at the apex is a wish like any other only when somebody approved it.
+  if (change.name === input.zone) return { code: 'ApprovalMissing', why: 'the apex of a zone needs approval' }
+  if (isWildcard(change.name)) return { code: 'ApprovalMissing', why: 'a wildcard needs approval' }
+  if (change.type === 'NS') return { code: 'ApprovalMissing', why: 'a delegation needs approval' }
+  return undefined
+}

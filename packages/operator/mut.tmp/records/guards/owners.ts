@@ -1,0 +1,46 @@
+/** Guards about who a set belongs to and whether its source is really gone (INV-1, INV-2, INV-4, INV-14). */
+import { setKey } from '../record-set.ts'
+import { ADOPTED } from '../marker.ts'
+import { findOtherCluster } from '../ownership.ts'
+import { type Guard, isReleased, type PlanGuard } from './guard.ts'
+
+/** What candidates.ts found: foreign, forged, doubly marked, invalid, without targets. */
+export const ownedByUs: Guard = (candidate) => candidate.objection
+
+/** Two clusters with one owner id would delete each other's records: nobody writes until that is cleared up. */
+export const soleCluster: PlanGuard = (left, input) => {
+  const other = findOtherCluster(input.view, input.owner)
+  if (other === undefined) return new Map()
+  const why = `owner '${input.owner.id}' is also used from cluster ${other}; give each cluster its own owner id`
+  return new Map(left.map((candidate) => [candidate, { code: 'OwnerInOtherCluster', why }]))
+}
+
+export const lastTarget: Guard = ({ change, isRemoval }) => {
+  if (isRemoval !== true || change.to === undefined || change.to.values.length > 0) return undefined
+  return { code: 'LastTarget', why: `no other owner of ${change.name} has a target; the last one stays` }
+}
+
+export const confirmedGone: Guard = ({ change, isRemoval, desired, switchesType }, input) => {
+  if (isRemoval !== true || desired !== undefined || switchesType === true) return undefined
+  if (input.sources.gone.has(change.source) || input.sources.present.has(change.source)) return undefined
+  return {
+    code: 'SourceUnconfirmed',
+    why: `source ${change.source} is not in sight, and nobody confirmed that it is gone`,
+  }
+}
+
+/** The next claimant waits until the old source is confirmed gone, and then a grace period. */
+export const handedOver: Guard = (candidate, input) => {
+  const { desired, marker, change } = candidate
+  if (desired === undefined || marker === undefined || marker.source === desired.source.uid) return undefined
+  // Adopted by hand: it belongs to no source yet.
+  if (candidate.effect === 'marker' || marker.source === ADOPTED || isReleased(candidate, input)) return undefined
+  const { gone, present } = input.sources
+  if (!gone.has(marker.source) && !present.has(marker.source)) {
+    const why = `it was written for source ${marker.source}, and nobody confirmed that this one is gone`
+    return { code: 'ClaimHeldByOther', why }
+  }
+  const until = (input.state.waiting.get(setKey(change)) ?? input.now) + input.limits.handoverMs
+  if (input.now >= until) return undefined
+  return { code: 'ClaimPending', why: `source ${marker.source} has just gone`, until }
+}

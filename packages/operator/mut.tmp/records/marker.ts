@@ -1,0 +1,180 @@
+/**
+ * Ownership markers: one TXT set at `_seamark-<type>.<name>` says who wrote the record set beside it (INV-7 … INV-12).
+ *
+ *   _seamark-a.www.example.com.  TXT  "v=seamark1,owner=prod,cluster=UID,source=UID,plan=42"
+ *
+ * Fields come in one fixed order, so equal markers are equal bytes. Several values at one name are several owners that
+ * share the record set, each with its own `part`. With a key the last field is an HMAC over name, type and all fields
+ * before it, so a marker copied to another name is worth nothing. Readers accept every older version; a newer one is
+ * refused rather than guessed at.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { compareText, type RecordSet, txtText, txtValue } from './record-set.ts'
+
+export interface Marker {
+  readonly owner: string
+  /** UID of the namespace kube-system: tells two clusters with the same owner id apart. */
+  readonly cluster: string
+  /** UID of the object that asked for the record set. */
+  readonly source: string
+  readonly plan: number
+  /** What the source looked like when the values were last written: tells a retarget from a changed source. */
+  readonly revision?: string
+  /** `external-dns/OWNER`: whose registry entry was there when the set was adopted, and stays beside ours. */
+  readonly from?: string
+  /** Our own values of a shared set. Absent: the whole set is ours. */
+  readonly part?: readonly string[]
+}
+
+/** What stands at a marker's name. */
+export type MarkerReading =
+  | { readonly kind: 'marker'; readonly marker: Marker; readonly value: string }
+  | { readonly kind: 'newer'; readonly value: string }
+  | { readonly kind: 'forged'; readonly value: string }
+  | { readonly kind: 'unreadable'; readonly value: string }
+
+export const MARKER_TTL = 300
+/** Source of a set that was adopted by hand: the first source that wants it has it. */
+export const ADOPTED = 'adopted'
+const PREFIX = '_seamark-'
+const VERSION = 'v=seamark1'
+const WILDCARD_LABEL = '_any'
+
+/** `*.a.test.` and A → `_seamark-a._any.a.test.` */
+export function markerName(name: string, type: string): string {
+  const plain = name.startsWith('*.') ? `${WILDCARD_LABEL}${name.slice(1)}` : name
+  return `${PREFIX}${type.toLowerCase()}.${plain}`
+}
+
+export function isMarkerName(name: string): boolean {
+  return name.startsWith(PREFIX)
+}
+
+/** The inverse of `markerName`; undefined when the name is no marker's. */
+export function markedSet(name: string): { name: string; type: string } | undefined {
+  if (!name.startsWith(PREFIX)) return undefined
+  const dot = name.indexOf('.')
+  if (dot < 0) return undefined
+  const rest = name.slice(dot + 1)
+  const plain = rest.startsWith(`${WILDCARD_LABEL}.`) ? `*${rest.slice(WILDCARD_LABEL.length)}` : rest
+  return { name: plain, type: typeOf(name.slice(PREFIX.length, dot)) }
+}
+
+function typeOf(label: string): string {
+  // The two most frequent, without making a new text for each marker of a large zone.
+  return label === 'a' ? 'A' : label === 'cname' ? 'CNAME' : label.toUpperCase()
+}
+
+/** What may stand in a field: no separator, quote or control character, so that parsing is splitting. */
+export function isFieldText(text: string): boolean {
+  if (text.length === 0 || text.length > 128) return false
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (
+      code <= 0x20 ||
+      code >= 0x7f ||
+      code === 0x22 ||
+      code === 0x2c ||
+      code === 0x3d ||
+      code === 0x5c ||
+      code === 0x7c
+    ) {
+      return false
+    }
+  }
+  return true
+}
+
+function macOf(subject: { name: string; type: string }, text: string, key: Uint8Array): string {
+  // 128 bits are enough against forging and keep the marker short: its length binds the size of Route 53 batches.
+  return createHmac('sha256', key).update(`${subject.name} ${subject.type} ${text}`).digest('base64url').slice(0, 22)
+}
+
+/** The TXT value of a marker. */
+export function printMarker(subject: { name: string; type: string }, marker: Marker, key?: Uint8Array): string {
+  let text = `${VERSION},owner=${marker.owner},cluster=${marker.cluster},source=${marker.source},plan=${marker.plan}`
+  if (marker.revision !== undefined) text += `,rev=${marker.revision}`
+  if (marker.from !== undefined) text += `,from=${marker.from}`
+  if (marker.part !== undefined) text += `,part=${marker.part.join('|')}`
+  if (key !== undefined) text += `,mac=${macOf(subject, text, key)}`
+  return txtValue(text)
+}
+
+/** Reads one value at a marker's name. With a key, a marker without a right HMAC is `forged`. */
+export function readMarker(subject: { name: string; type: string }, value: string, key?: Uint8Array): MarkerReading {
+  const text = txtText(value)
+  if (text === undefined || !text.startsWith('v=seamark')) return { kind: 'unreadable', value }
+  if (!text.startsWith(`${VERSION},`)) return { kind: /^v=seamark\d+,/.test(text) ? 'newer' : 'unreadable', value }
+  const cursor = { text, at: VERSION.length + 1 }
+  const owner = take(cursor, 'owner=')
+  const cluster = take(cursor, 'cluster=')
+  const source = take(cursor, 'source=')
+  const plan = Number(take(cursor, 'plan='))
+  const revision = take(cursor, 'rev=')
+  const from = take(cursor, 'from=')
+  const part = take(cursor, 'part=')
+  const mac = take(cursor, 'mac=')
+  const isWhole = cursor.at === text.length + 1
+  if (!isWhole || owner === undefined || cluster === undefined || source === undefined || !Number.isSafeInteger(plan)) {
+    return { kind: 'unreadable', value }
+  }
+  if (key !== undefined && !isMacRight(subject, text, mac, key)) return { kind: 'forged', value }
+  if (from === undefined && part === undefined) {
+    const marker: Marker =
+      revision === undefined ? { owner, cluster, source, plan } : { owner, cluster, source, plan, revision }
+    return { kind: 'marker', marker, value }
+  }
+  return {
+    kind: 'marker',
+    value,
+    marker: {
+      owner,
+      cluster,
+      source,
+      plan,
+      ...(revision === undefined ? {} : { revision }),
+      ...(from === undefined ? {} : { from }),
+      ...(part === undefined ? {} : { part: part === '' ? [] : part.split('|') }),
+    },
+  }
+}
+
+/** The value of the field that stands here, if it is this one. Asked in the fixed order: others and doubles are left over. */
+function take(cursor: { readonly text: string; at: number }, field: string): string | undefined {
+  const { text, at } = cursor
+  if (!text.startsWith(field, at)) return undefined
+  const comma = text.indexOf(',', at)
+  const end = comma < 0 ? text.length : comma
+  cursor.at = end + 1
+  return text.slice(at + field.length, end)
+}
+
+function isMacRight(
+  subject: { name: string; type: string },
+  text: string,
+  mac: string | undefined,
+  key: Uint8Array,
+): boolean {
+  if (mac === undefined) return false
+  const wanted = Buffer.from(macOf(subject, text.slice(0, text.lastIndexOf(',mac=')), key))
+  const given = Buffer.from(mac)
+  return wanted.length === given.length && timingSafeEqual(wanted, given)
+}
+
+/** The marker set with `own` put in place of `previous` (one value among several owners), or undefined when none is left. */
+export function markerSet(
+  subject: { name: string; type: string },
+  present: RecordSet | undefined,
+  previous: string | undefined,
+  own: string | undefined,
+): RecordSet | undefined {
+  const values = (present?.values ?? []).filter((value) => value !== previous)
+  if (own !== undefined) values.push(own)
+  if (values.length === 0) return undefined
+  return {
+    name: markerName(subject.name, subject.type),
+    type: 'TXT',
+    ttl: present?.ttl ?? MARKER_TTL,
+    values: values.sort(compareText),
+  }
+}

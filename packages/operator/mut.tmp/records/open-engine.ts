@@ -1,0 +1,89 @@
+/** From the configuration to a running engine: providers with their secrets, the owner, the registry, the guard store. */
+import { type Client, type Clock, Namespace } from '@seamark/kube'
+import { createProvider, type ProviderDeps, readSecret } from '../providers/create-provider.ts'
+import type { Provider } from '../providers/provider.ts'
+import type { RecordsConfig } from './config.ts'
+import { createEngine, type Engine } from './engine.ts'
+import { RecordsError } from './error.ts'
+import { checkRegistryKind, checkRegistryOptions, parseAesKey, type RegistryOptions } from './external-dns-registry.ts'
+import type { GuardStore } from './guard-state.ts'
+import type { KillSwitch } from './kill-switch.ts'
+import type { Owner } from './ownership.ts'
+import { isInvalid } from './record-set.ts'
+
+export interface OpenEngineOptions {
+  readonly config: RecordsConfig
+  readonly mode: 'enforce' | 'observe'
+  readonly env: ProviderDeps['env']
+  readonly client?: Client
+  readonly store: GuardStore
+  readonly killSwitch: KillSwitch
+  /** Further providers, for instance the embedded server of this process. */
+  readonly providers?: readonly Provider[]
+  readonly clock?: Clock
+}
+
+export interface OpenedEngine {
+  readonly engine: Engine
+  readonly owner: Owner
+  readonly registry: RegistryOptions | undefined
+}
+
+export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngine> {
+  const { config, env, client } = options
+  const deps: ProviderDeps = { env, ...(client === undefined ? {} : { client }) }
+  const owner = await ownerOf(config, deps)
+  const registry = await registryOf(config, deps)
+  const providers = [...(options.providers ?? [])]
+  for (const provider of config.providers) providers.push(await createProvider(provider, deps))
+  const engine = createEngine({
+    providers,
+    owner,
+    store: options.store,
+    killSwitch: options.killSwitch,
+    mode: options.mode,
+    types: config.types,
+    ...(registry === undefined ? {} : { registry }),
+    ...(options.clock === undefined ? {} : { clock: options.clock }),
+  })
+  return { engine, owner, registry }
+}
+
+async function ownerOf(config: RecordsConfig, deps: ProviderDeps): Promise<Owner> {
+  if (config.owner === '') {
+    throw new RecordsError(
+      'CONFIG_INVALID',
+      'records.owner is required: it tells your records from those of others, and has no default',
+    )
+  }
+  const key =
+    config.markerKeyFrom === undefined ? {} : { key: Buffer.from(await readSecret(config.markerKeyFrom, deps)) }
+  return { id: config.owner, cluster: await clusterOf(config, deps.client), ...key }
+}
+
+async function clusterOf(config: RecordsConfig, client: Client | undefined): Promise<string> {
+  if (config.cluster !== '') return config.cluster
+  if (client === undefined) {
+    throw new RecordsError(
+      'CONFIG_INVALID',
+      'records.cluster is required without a cluster: the UID of its namespace kube-system',
+    )
+  }
+  const { metadata } = await client.get(Namespace, 'kube-system')
+  if (metadata.uid === undefined)
+    throw new RecordsError('CONFIG_INVALID', 'the namespace kube-system has no UID; set records.cluster')
+  return metadata.uid
+}
+
+async function registryOf(config: RecordsConfig, deps: ProviderDeps): Promise<RegistryOptions | undefined> {
+  const { kind, prefix, suffix, wildcardReplacement, aesKeyFrom } = config.registry
+  const unknown = checkRegistryKind(kind)
+  if (unknown !== undefined) throw new RecordsError('CONFIG_INVALID', `records.registry.kind: ${unknown.invalid}`)
+  if (kind === 'none') return undefined
+  const aesKey = aesKeyFrom === undefined ? undefined : parseAesKey(await readSecret(aesKeyFrom, deps))
+  if (isInvalid(aesKey)) throw new RecordsError('CONFIG_INVALID', `records.registry.aesKeyFrom: ${aesKey.invalid}`)
+  const registry: RegistryOptions = { prefix, suffix, wildcardReplacement, ...(aesKey === undefined ? {} : { aesKey }) }
+  const wrong = checkRegistryOptions(registry)
+  if (wrong !== undefined) throw new RecordsError('CONFIG_INVALID', `records.registry: ${wrong.invalid}`)
+  return registry
+}
