@@ -8,12 +8,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { needs } from '@seamark/kit'
-import { DnsBench, zoneText } from './dns/servers.ts'
+import { DnsBench, type Load, zoneText } from './dns/servers.ts'
 import { type Figure, shared } from './figure.ts'
 
 const run = promisify(execFile)
 const NAMES = 10_000
-const SECONDS = 2
+/** Turns of one second that each server gets in a run. */
+const ROUNDS = 3
 
 async function script<T>(file: string, ...args: string[]): Promise<T> {
   const path = join(import.meta.dirname, 'dns', file)
@@ -28,12 +29,14 @@ async function script<T>(file: string, ...args: string[]): Promise<T> {
   return JSON.parse(stdout) as T
 }
 
+const perCpuSecond = (load: Load): number => load.answers / load.cpuSeconds
+
 const throughput = shared(async () => {
   const bench = new DnsBench(NAMES)
   const servers = await Promise.all([bench.ours(), bench.echo(), ...(needs('named') ? [bench.bind()] : [])])
   try {
-    const [ours, echo, bind] = servers.map((server) => bench.load(server, SECONDS))
-    const rate = Math.floor(ours!.perSecond / 2)
+    const [ours, echo, bind] = bench.compare(servers, ROUNDS)
+    const rate = Math.floor(ours!.answers / ours!.seconds / 2)
     const loop = await script<{ p99: number }>(
       'open-loop.ts',
       String(servers[0].port),
@@ -42,8 +45,8 @@ const throughput = shared(async () => {
       String(NAMES),
     )
     return {
-      echo: ours!.perCpuSecond / echo!.perCpuSecond,
-      bind: bind === undefined ? Number.NaN : ours!.perCpuSecond / bind.perCpuSecond,
+      echo: perCpuSecond(ours!) / perCpuSecond(echo!),
+      bind: bind === undefined ? Number.NaN : perCpuSecond(ours!) / perCpuSecond(bind),
       p99: loop.p99,
     }
   } finally {

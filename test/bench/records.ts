@@ -128,14 +128,18 @@ function counting(provider: Provider): { provider: Provider; counts: { sets: num
   return { provider: counted, counts }
 }
 
+/** Every round writes something new. */
+let serial = 0
+
 async function costOfTen(inner: Provider, count: number, rounds: number): Promise<Cost> {
   const { provider, counts } = counting(inner)
   const engine = engineOn(provider)
   const times: number[] = []
   counts.sets = 0
   for (let round = 0; round < rounds; round++) {
+    serial++
     const desired = Array.from({ length: 10 }, (_, index) =>
-      wish((index * 37 + round * 11) % count, `198.51.100.${(round % 250) + 1}`, `r${round}`),
+      wish((index * 37 + round * 11) % count, `198.51.${serial >> 8}.${serial & 255}`, `r${serial}`),
     )
     const before = process.cpuUsage()
     const applied = await planAndApply(engine, desired, new Set(desired.map(({ set }) => set.name)))

@@ -6,7 +6,6 @@ import type { RawReply, Transport } from './transport.ts'
 
 /** Any JSON, to be looked into freely: a contract case asserts what it finds. */
 export interface Json {
-  // oxlint: the index makes `reply.json.metadata.name` readable.
   readonly [key: string]: Json
 }
 
@@ -119,7 +118,7 @@ export class Client {
     )
     const events: Event[] = []
     const waiting: (() => void)[] = []
-    let isEnded = false
+    const state = { isEnded: false }
     const wake = (): void => {
       for (const resume of waiting.splice(0)) resume()
     }
@@ -136,18 +135,18 @@ export class Client {
       } catch {
         // Cut by the server or by us.
       }
-      isEnded = true
+      state.isEnded = true
       wake()
     }
     const reading = read()
     const next = async (): Promise<Event | undefined> => {
       const deadline = Date.now() + 10_000
-      while (events.length === 0 && !isEnded) {
+      while (events.length === 0 && !state.isEnded) {
         await new Promise<void>((resolve) => {
           waiting.push(resolve)
           setTimeout(resolve, 250).unref()
         })
-        if (Date.now() > deadline && events.length === 0 && !isEnded) throw new Error('no event within 10 s')
+        if (Date.now() > deadline && events.length === 0 && !state.isEnded) throw new Error('no event within 10 s')
       }
       return events.shift()
     }

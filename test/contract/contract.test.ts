@@ -110,11 +110,12 @@ it('has at least 250 cases, each with a name of its own', () => {
   expect(names.length).toBeGreaterThanOrEqual(250)
 })
 
-describe.each(drivers)('$name', ({ isReal, isSkipped, start }) => {
+describe.each(drivers)('$name', (driver) => {
+  const { isReal, isSkipped } = driver
   let server: Server | undefined
   beforeAll(async () => {
     if (isSkipped) return
-    server = await start()
+    server = await driver.start()
     await prepare(new Client(server.transport))
   }, 120_000)
   afterAll(async () => {

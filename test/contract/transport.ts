@@ -95,7 +95,7 @@ export function http2(url: string, credentials: Credentials): Transport {
           const all = new Map<string, string[]>()
           for (const [name, value] of Object.entries(answer)) {
             if (value === undefined || name.startsWith(':')) continue
-            const values = Array.isArray(value) ? value : [String(value)]
+            const values = Array.isArray(value) ? value : [value]
             all.set(name, name === 'warning' ? values.flatMap(splitWarnings) : values)
           }
           resolve({ status: Number(answer[':status']), headers: all, body: stream })

@@ -1,10 +1,32 @@
 /** The embedded server over HTTPS, with the kubeconfig it writes: what foreign clients are pointed at. */
 import { createApiServer, newToken, writeKubeconfig, type ApiServer, type ApiServerOptions } from '@seamark/apiserver'
+import { configFromText } from '@seamark/kube'
+import { ControlPlane } from '@seamark/kube/testing'
 
 export interface EmbeddedServer {
   readonly server: ApiServer
   readonly kubeconfig: string
   stop(): Promise<void>
+}
+
+/** The same as a control plane for tests: CRDs installed, no controllers (nothing collects what has an unknown owner). */
+export async function startEmbeddedPlane(crds: readonly (string | object)[]): Promise<ControlPlane> {
+  const { kubeconfig, stop } = await startEmbeddedServer({ controllers: false })
+  try {
+    const plane = await ControlPlane.attach(configFromText(kubeconfig), { crds })
+    const stopBoth = async () => {
+      await plane.stop()
+      await stop()
+    }
+    // Not copied: some properties of an attached plane throw when read.
+    return Object.create(plane, {
+      stop: { value: stopBoth },
+      [Symbol.asyncDispose]: { value: stopBoth },
+    }) as ControlPlane
+  } catch (error) {
+    await stop()
+    throw error
+  }
 }
 
 export async function startEmbeddedServer(options: ApiServerOptions = {}): Promise<EmbeddedServer> {

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { CreateHostedZoneCommand, Route53Client } from '@aws-sdk/client-route-53'
 import { findProgram, needs } from '@seamark/kit'
 import { awsProvider, type Provider } from '@seamark/operator'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -38,9 +39,18 @@ describeProvider('Route 53, moto', needs('moto_server'), async () => {
     if (isUp) break
     await sleep(100)
   }
-  const { CreateHostedZoneCommand, Route53Client } = await import('@aws-sdk/client-route-53')
+  const stop = async () => {
+    const ended = once(child, 'exit')
+    child.kill('SIGTERM')
+    await ended
+  }
   const client = new Route53Client({ endpoint, credentials, region: 'us-east-1' })
-  const made = await client.send(new CreateHostedZoneCommand({ Name: ZONE, CallerReference: '1' }))
+  const made = await client
+    .send(new CreateHostedZoneCommand({ Name: ZONE, CallerReference: '1' }))
+    .catch(async (error: unknown) => {
+      await stop()
+      throw error
+    })
   client.destroy()
   const provider = awsProvider({ name: 'aws', credentials, endpoint })
   // moto takes a CREATE of what exists and keeps half a batch: the strict fake stands for those rules.
@@ -53,9 +63,7 @@ describeProvider('Route 53, moto', needs('moto_server'), async () => {
     zone: { id: made.HostedZone?.Id?.replace('/hostedzone/', '') ?? '', name: ZONE, visibility: 'public' },
     close: async () => {
       await provider.close?.()
-      const ended = once(child, 'exit')
-      child.kill('SIGTERM')
-      await ended
+      await stop()
     },
   }
 })

@@ -48,7 +48,7 @@ describe.skipIf(!needs('external-dns', 'named'))('hand-over with ExternalDNS', (
         '--provider=rfc2136',
         `--rfc2136-host=${peer.address.address}`,
         `--rfc2136-port=${peer.address.port}`,
-        `--rfc2136-zone=${ZONE}`,
+        '--rfc2136-zone=example.test',
         '--rfc2136-tsig-axfr',
         `--rfc2136-tsig-keyname=${key.name}`,
         `--rfc2136-tsig-secret=${secret}`,

@@ -1,6 +1,6 @@
 /**
  * The apply verdict against the server it speaks for: for random objects, edits and managers the verdict must equal what
- * a real kube-apiserver does, seen in whether the resourceVersion moves.
+ * the real and the embedded API server do, seen in whether the resourceVersion moves.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { maskUids } from '../../packages/kube/src/managed-fields.ts'
 import { ControlPlane } from '@seamark/kube/testing'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startEmbeddedPlane } from './embedded-server.ts'
 
 const crdFolder = join(import.meta.dirname, '../../../shared/crds')
 const foreignCrds = ['external-dns-dnsendpoints.yaml', 'gateway-api-httproutes.yaml', 'cert-manager-certificates.yaml']
@@ -249,14 +250,22 @@ const subjects: Record<string, Subject> = {
 
 const runs = Number(process.env['APPLY_RUNS'] ?? 25)
 
-describe.skipIf(!needs('kube-apiserver', 'etcd'))('apply verdict on a real kube-apiserver', () => {
+const servers = [
+  {
+    name: 'a real kube-apiserver',
+    isThere: needs('kube-apiserver', 'etcd'),
+    start: async (crds: readonly (string | object)[]) => ControlPlane.start({ crds }),
+  },
+  { name: 'the embedded API server', isThere: true, start: startEmbeddedPlane },
+]
+
+describe.each(servers)('apply verdict on $name', ({ isThere, start }) => {
+  if (!isThere) return void it.skip('needs kube-apiserver and etcd')
   let plane: ControlPlane
   let serial = 0
 
   beforeAll(async () => {
-    plane = await ControlPlane.start({
-      crds: [widgetCrd, ...(hasForeignCrds ? foreignCrds.map((file) => join(crdFolder, file)) : [])],
-    })
+    plane = await start([widgetCrd, ...(hasForeignCrds ? foreignCrds.map((file) => join(crdFolder, file)) : [])])
   })
   afterAll(async () => plane.stop())
 

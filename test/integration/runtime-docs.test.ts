@@ -11,6 +11,7 @@ import { configFromText, ConfigMap, connect, kind, type Condition, type Obj } fr
 import { ControlPlane } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { startEmbeddedPlane } from './embedded-server.ts'
 
 interface Site extends Obj {
   spec: { host: string }
@@ -42,11 +43,24 @@ describe('docs/runtime.md', () => {
     expect((await blocksOf('ts'))[0]).toBe(await readFile(program, 'utf8'))
   })
 
-  it.skipIf(!needs('kube-apiserver', 'etcd'))('has a program that does what the page says', async () => {
+  it.skipIf(!needs('kube-apiserver', 'etcd'))('has a program that does what it says on a real server', async () => {
+    await using plane = await ControlPlane.start({ crds: [await definition()] })
+    await doWhatThePageSays(plane)
+  })
+
+  it('has a program that does what it says on the embedded server', async () => {
+    await using plane = await startEmbeddedPlane([await definition()])
+    await doWhatThePageSays(plane)
+  })
+
+  async function definition(): Promise<object> {
     const crd = (await blocksOf('yaml'))
       .map((text) => parse(text) as { kind: string })
       .find((each) => each.kind === 'CustomResourceDefinition')
-    await using plane = await ControlPlane.start({ crds: [crd ?? {}] })
+    return crd ?? {}
+  }
+
+  async function doWhatThePageSays(plane: ControlPlane): Promise<void> {
     const folder = await mkdtemp(join(tmpdir(), 'runtime-docs-'))
     const kubeconfig = join(folder, 'kubeconfig')
     await writeFile(kubeconfig, plane.kubeconfig(), { mode: 0o600 })
@@ -77,5 +91,5 @@ describe('docs/runtime.md', () => {
       await cluster.close()
       await rm(folder, { recursive: true })
     }
-  })
+  }
 })

@@ -88,22 +88,20 @@ const json = fc.oneof(
       JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: data, finalizers: data }, data }),
     ),
   fc.jsonValue().map((spec) => JSON.stringify({ metadata: { name: 'x' }, spec })),
-  fc
-    .jsonValue()
-    .map((schema) =>
-      JSON.stringify({
-        metadata: { name: 'xs.x.dev' },
-        spec: {
-          group: 'x.dev',
-          scope: 'Namespaced',
-          names: { plural: 'xs', kind: 'X' },
-          versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
-        },
-      }),
-    ),
+  fc.jsonValue().map((schema) =>
+    JSON.stringify({
+      metadata: { name: 'xs.x.dev' },
+      spec: {
+        group: 'x.dev',
+        scope: 'Namespaced',
+        names: { plural: 'xs', kind: 'X' },
+        versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+      },
+    }),
+  ),
   fc.array(fc.record({ op: word, path: word, value: fc.jsonValue() })).map((patch) => JSON.stringify(patch)),
   fc.string(),
-  fc.constant(`${'['.repeat(5000)}`),
+  fc.constant('['.repeat(5000)),
   fc.constant('{"__proto__":{"polluted":true},"metadata":{"__proto__":{"polluted":true},"name":"p"}}'),
 )
 

@@ -246,7 +246,7 @@ export class Cluster implements Backend {
     )
     if (isReview(call.resource.group)) {
       const { status: _status, ...asked } = object
-      const managedFields = ownFields(call, options, asked as ApiObject, undefined)
+      const managedFields = ownFields(call, options, asked, undefined)
       const tracked = {
         ...asked,
         metadata: { ...object.metadata, ...(managedFields.length === 0 ? {} : { managedFields }) },

@@ -7,7 +7,13 @@
  */
 import { findTypeName } from './builtin/builtin.ts'
 import { DecodeError, normalizeBuiltin } from './builtin/normalize.ts'
-import { explainSyntaxError, findDuplicateFields, hasDuplicateFields } from './json-text.ts'
+import {
+  explainSyntaxError,
+  findDuplicateFields,
+  findHugeNumber,
+  findTooDeep,
+  hasDuplicateFields,
+} from './json-text.ts'
 import { bodyMediaType, builtinMediaTypes, customMediaTypes } from './negotiate.ts'
 import { type ApiObject, getOwn, getPath, isRecord, type Json } from './object-shape.ts'
 import type { Resource } from './resource.ts'
@@ -19,11 +25,18 @@ export type FieldValidation = 'Strict' | 'Warn' | 'Ignore'
 
 export interface Decoded {
   readonly value: unknown
+  /** A number that no float64 holds, as it stands in the text. */
+  readonly hugeNumber?: string | undefined
   readonly duplicates: readonly string[]
 }
 
+/** Go's decoder goes no deeper. */
+const MAX_DEPTH = 10_000
+
 /** JSON only, with Go's complaint about what is not. */
 export function parseJson(text: string): unknown {
+  const deep = text.length > MAX_DEPTH ? findTooDeep(text, MAX_DEPTH) : undefined
+  if (deep !== undefined) throw new SyntaxError(`invalid character '${deep}' exceeded max depth`)
   try {
     return JSON.parse(text) as unknown
   } catch {
@@ -76,7 +89,8 @@ export async function decodeBody(
   const text = body.toString()
   if (media === 'application/yaml') return { value: await parseYaml(text), duplicates: [] }
   const value = parseJson(text)
-  return { value, duplicates: hasDuplicateFields(text, value) ? findDuplicateFields(text) : [] }
+  const duplicates = hasDuplicateFields(text, value) ? findDuplicateFields(text) : []
+  return { value, duplicates, hugeNumber: findHugeNumber(text) }
 }
 
 function summarize(body: Buffer): string {
@@ -138,6 +152,11 @@ export async function decodeObject(
     const missing = `Object 'Kind' is missing in '${body.toString()}'`
     throw badRequest(
       `the object provided is unrecognized (must be of type ${resource.kind}): ${missing} (${summarize(body)})`,
+    )
+  }
+  if (decoded.hugeNumber !== undefined) {
+    throw badRequest(
+      `${resource.kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: json: cannot unmarshal number ${decoded.hugeNumber} into Go value of type float64`,
     )
   }
   return checkObject((decoded.value ?? {}) as Json, resource, validation, decoded.duplicates, warn)

@@ -164,7 +164,7 @@ function flatten(headers: IncomingHttpHeaders | IncomingMessage['headers']): Rec
   const flat: Record<string, string | undefined> = Object.create(null) as Record<string, string | undefined>
   for (const name of Object.keys(headers)) {
     const value = headers[name]
-    flat[name] = Array.isArray(value) ? value.join(', ') : (value as string | undefined)
+    flat[name] = Array.isArray(value) ? value.join(', ') : value
   }
   return flat
 }
@@ -182,9 +182,14 @@ async function readBody(stream: NodeJS.ReadableStream): Promise<Buffer | undefin
         resolve(undefined)
       }
     })
-    stream.on('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))
+    let isWhole = false
+    stream.on('end', () => {
+      isWhole = true
+      resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
+    })
     stream.on('error', reject)
-    stream.on('close', () => reject(new Error('the client went away')))
+    // An error costs a stack trace: only for a client that really went away.
+    stream.on('close', () => (isWhole ? undefined : reject(new Error('the client went away'))))
   })
 }
 

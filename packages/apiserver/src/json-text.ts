@@ -199,3 +199,41 @@ function countMembers(value: unknown): number {
 export function hasDuplicateFields(text: string, parsed: unknown): boolean {
   return countMembersInText(text) !== countMembers(parsed)
 }
+
+/** The bracket that opens one level more than `limit`, or undefined. Linear, without recursion. */
+export function findTooDeep(text: string, limit: number): string | undefined {
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at]
+    if (char === '"') at = endOfString(text, at)
+    else if (char === '{' || char === '[') {
+      if (++depth > limit) return char
+    } else if (char === '}' || char === ']') depth--
+  }
+  return undefined
+}
+
+/** A number literal that JSON.parse reads as infinite, or undefined. Only one with a large exponent, or very long, can be. */
+export function findHugeNumber(text: string): string | undefined {
+  if (!/\d[eE]\+?\d{3}|\d{309}/.test(text)) return undefined
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '"') {
+      at = endOfString(text, at)
+      continue
+    }
+    const number = /[-\d][\d.eE+-]*/y
+    number.lastIndex = at
+    const found = number.exec(text)?.[0]
+    if (found === undefined) continue
+    if (!Number.isFinite(Number(found))) return found
+    at += found.length - 1
+  }
+  return undefined
+}
+
+/** Index of the quote that ends the string which begins at `start`. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1
+  return at
+}

@@ -6,7 +6,7 @@ import { type ApiResponse, jsonResponse, textResponse } from './exchange.ts'
 import type { OpenApiKind } from './openapi.ts'
 import type { GroupVersion, Registry } from './registry.ts'
 
-const v2Protobuf = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
+const v2Protobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 const v3Protobuf = 'application/com.github.proto-openapi.spec.v3@v1.0+protobuf'
 
 interface Document {
@@ -87,13 +87,14 @@ function pathOf({ group, version }: GroupVersion): string {
 }
 
 function kindsOf({ resources }: GroupVersion): OpenApiKind[] {
-  return resources.map(({ group, version, kind, plural, namespaced, subresources, verbs, schema }) => ({
+  return resources.map(({ group, version, kind, plural, namespaced, subresources, verbs, schema, isCustom }) => ({
     group,
     version,
     kind,
     plural,
     namespaced,
     subresources,
+    isCustom,
     verbs,
     schema,
   }))

@@ -154,7 +154,7 @@ function goText(value: unknown): string {
 function restoreText(_whole: string, found: string, wanted: string): string {
   const from = { number: 'int64', object: 'map', array: 'slice' }[found] ?? found
   const to = wanted.startsWith('map') ? 'map' : wanted.startsWith('[]') ? 'slice' : wanted
-  return `cannot restore ${to} from ${from}`
+  return to === 'map' || to === 'slice' ? `cannot restore ${to} from ${from}` : `cannot convert ${from} to ${to}`
 }
 
 function sortedText(value: Json): string {
@@ -225,6 +225,7 @@ async function applyObject(call: Call, options: WriteOptions): Promise<ApiRespon
       schema: resource.schema,
       apiVersion: resource.apiVersion,
       now: timestamp(backend.clock.now()),
+      resetFields: resetFieldsOf(call),
       ...(info.subresource === '' ? {} : { subresource: info.subresource }),
     })
     if ('conflicts' in outcome)
@@ -276,6 +277,12 @@ async function applyObject(call: Call, options: WriteOptions): Promise<ApiRespon
     )
     return await encodeObject(view, stored, 200, warningHeaders(call))
   }
+}
+
+/** Top-level fields that this endpoint takes from the stored object: an apply that names them does not come to own them. */
+function resetFieldsOf({ resource, info }: Call): readonly string[] {
+  if (info.subresource === 'status') return resource.isCustom ? ['metadata', 'spec'] : ['spec']
+  return info.subresource === '' && resource.subresources.includes('status') ? ['status'] : []
 }
 
 type Apply = typeof serverSideApply

@@ -30,7 +30,13 @@ function readInteger(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name)
   if (text === null || text === '') return undefined
   if (!/^[-+]?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`)
+  if (!isInt64(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: value out of range`)
   return Number(text)
+}
+
+function isInt64(text: string): boolean {
+  const value = BigInt(text.replace(/^\+/, ''))
+  return BigInt.asIntN(64, value) === value
 }
 
 export function unsupportedField(resource: Resource, field: string): string {
@@ -117,6 +123,11 @@ export function parseRevision(text: string): { revision: number | undefined; pro
   if (text === '' || text === '0') return { revision: undefined, problem: undefined }
   if (!/^\d+$/.test(text)) {
     const why = `strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`
+    return { revision: undefined, problem: `resourceVersion: Invalid value: ${JSON.stringify(text)}: ${why}` }
+  }
+  const value = BigInt(text)
+  if (BigInt.asUintN(64, value) !== value) {
+    const why = `strconv.ParseUint: parsing ${JSON.stringify(text)}: value out of range`
     return { revision: undefined, problem: `resourceVersion: Invalid value: ${JSON.stringify(text)}: ${why}` }
   }
   return { revision: Number(text), problem: undefined }

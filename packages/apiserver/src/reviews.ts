@@ -83,7 +83,7 @@ function rulesReview(rbac: Rbac, user: UserInfo, namespace: string): Json {
 export function answerReview(call: Call, review: ApiObject, rbac: Rbac, authenticator: Authenticator): ApiObject {
   const spec = review['spec']
   const { user } = call
-  switch (review.kind) {
+  switch (review.kind ?? '') {
     case 'SelfSubjectReview':
       return { ...review, status: { userInfo: describeUser(user) } }
     case 'SelfSubjectAccessReview':

@@ -6,16 +6,14 @@ import { decodeBody } from './decode.ts'
 import { type ApiResponse, jsonResponse } from './exchange.ts'
 import { invalidValue } from './metadata.ts'
 import { bodyMediaType, builtinMediaTypes } from './negotiate.ts'
-import { type ApiObject, cloneJson, getOwn, getPath, isRecord, type Json } from './object-shape.ts'
+import { type ApiObject, cloneJson, getPath, isRecord, type Json } from './object-shape.ts'
 import { applyJsonPatch } from './patch/json-patch.ts'
 import { applyMergePatch } from './patch/merge-patch.ts'
 import { findStored } from './read-path.ts'
-import type { Resource, ScalePaths } from './resource.ts'
-import type { Cause } from './schema/model.ts'
+import type { ScalePaths } from './resource.ts'
+import { keysOf } from './scale-paths.ts'
 import { badRequest, internal, invalid, notFound, unsupportedMediaType } from './status.ts'
 import { updateObject } from './write-path.ts'
-
-const keysOf = (path: string): string[] => path.split('.').filter((key) => key !== '')
 
 function readNumber(object: ApiObject, path: string): number {
   const value = getPath(object, ...keysOf(path))
@@ -118,38 +116,4 @@ export async function serveScale(call: Call): Promise<ApiResponse> {
     options,
   )
   return jsonResponse(200, scaleOf(stored.object, paths), warningHeaders(call))
-}
-
-/** The replica paths of a custom resource must lead to numbers. */
-export function checkScale(resource: Resource, object: ApiObject): Cause[] {
-  if (!resource.isCustom || resource.scale === undefined) return []
-  return [resource.scale.specReplicasPath, resource.scale.statusReplicasPath].flatMap((path) => {
-    let value: unknown = object
-    for (const key of keysOf(path)) {
-      if (value === undefined) return []
-      if (!isRecord(value)) return [accessor(path, value, 'map[string]interface{}')]
-      value = getOwn(value, key)
-    }
-    if (value === undefined || value === null) return []
-    if (!Number.isInteger(value)) return [accessor(path, value, 'int64')]
-    return (value as number) < 0 ? [invalidValue(path, value, 'should be a non-negative integer')] : []
-  })
-}
-
-function accessor(path: string, value: unknown, expected: string): Cause {
-  const type =
-    typeof value === 'string'
-      ? 'string'
-      : typeof value === 'boolean'
-        ? 'bool'
-        : typeof value === 'number'
-          ? 'float64'
-          : Array.isArray(value)
-            ? '[]interface {}'
-            : 'map[string]interface {}'
-  return invalidValue(
-    path,
-    0,
-    `${path} accessor error: ${typeof value === 'object' ? JSON.stringify(value) : String(value)} is of the type ${type}, expected ${expected}`,
-  )
 }

@@ -294,7 +294,7 @@ export class WatchHub {
   /** Ends the watches of a collection that is no longer served. */
   end(collection: Collection): void {
     this.flush()
-    for (const [watcher, { leave, request }] of [...this.#watchers]) {
+    for (const [watcher, { leave, request }] of Array.from(this.#watchers)) {
       if (request.collection !== collection) continue
       leave()
       watcher.end()
@@ -304,7 +304,7 @@ export class WatchHub {
   /** Ends every watch, as a server that shuts down. */
   close(): void {
     this.flush()
-    for (const [watcher, { leave }] of [...this.#watchers]) {
+    for (const [watcher, { leave }] of Array.from(this.#watchers)) {
       leave()
       watcher.end()
     }

@@ -125,7 +125,7 @@ class WatchSession {
   /** Conversion takes turns of the loop: the live changes wait behind the first frames. */
   #joinAfter(first: readonly (Buffer | Promise<Buffer>)[]): () => void {
     const { shareKey: _shareKey, ...rest } = this.#request
-    const waiting = Promise.all(first)
+    const waiting = Promise.all(first.map(async (frame) => await frame))
     const ready = waiting.then((frames) => {
       for (const frame of frames) this.#watcher.send(frame)
     })

@@ -11,11 +11,11 @@ import type { ManagedFieldsEntry } from '@seamark/kube/object'
 import { trackUpdate } from './apply/apply.ts'
 import type { Call, WriteOptions } from './call.ts'
 import { timestamp } from './clock.ts'
-import { validateMetadata, validateMetadataUpdate } from './metadata.ts'
+import { invalidValue, validateMetadata, validateMetadataUpdate } from './metadata.ts'
 import { generateName } from './names.ts'
 import { type ApiObject, isSameJson, type Json, withMetadata } from './object-shape.ts'
 import { keyFor, type StrategyContext } from './resource.ts'
-import { checkScale } from './scale.ts'
+import { checkScale } from './scale-paths.ts'
 import type { Cause, Schema } from './schema/model.ts'
 import { zeroValue } from './schema/zero.ts'
 import {
@@ -120,7 +120,7 @@ function zeroStatus(schema: Schema | undefined): unknown {
 
 function withoutStatus(object: ApiObject): ApiObject {
   const { status: _status, ...rest } = object
-  return rest as ApiObject
+  return rest
 }
 
 /** Field ownership after a write that is not an apply. Undefined managedFields stay undefined only in an empty object. */
@@ -131,6 +131,8 @@ export function ownFields(
   old: ApiObject | undefined,
 ): ManagedFieldsEntry[] {
   const { resource, info, backend } = call
+  // A real server tracks scale for built-in kinds only.
+  if (info.subresource === 'scale' && resource.isCustom) return old?.metadata.managedFields ?? []
   const entries = trackUpdate({
     old,
     next,
@@ -248,7 +250,7 @@ async function updateOnce(
   const { resource, backend, info } = call
   const { strategy, collection } = resource
   const context = contextOf(call, options)
-  const old = (await inRequestVersion(call, current)) as ApiObject
+  const old = await inRequestVersion(call, current)
   const wanted = await request.build(old)
   const checkedOut = checkPreconditions(call, wanted, old)
   let object = restrict(call, checkedOut, old)
@@ -329,6 +331,7 @@ function checkPreconditions(call: Call, wanted: ApiObject, old: ApiObject): ApiO
     throw badRequest(`the name of the object (${name}) does not match the name on the URL (${info.name})`)
   const object = adoptNamespace(call, wanted)
   if (uid !== '' && uid !== old.metadata.uid) {
+    if (info.verb === 'patch') throw invalid(resource, name, [invalidValue('metadata.uid', uid, 'field is immutable')])
     const path = `/registry/${resource.group === '' ? '' : `${resource.group}/`}${resource.plural}/${keyFor(resource, info.namespace, info.name)}`
     throw conflict(
       resource,

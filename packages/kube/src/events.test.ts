@@ -8,8 +8,7 @@ import { memoryCluster } from './testing/memory-cluster.ts'
 const regarding = { apiVersion: 'v1', kind: 'Service', name: 'shop', namespace: 'web', uid: 'u1' }
 const published = { regarding, type: 'Normal' as const, reason: 'Published', note: 'a.test' }
 
-function setUp() {
-  const cluster = memoryCluster()
+function setUp(cluster = memoryCluster()) {
   const clock = fakeClock()
   const controller = new AbortController()
   const recorder = createRecorder({
@@ -76,6 +75,23 @@ describe('events', () => {
     controller.abort()
   })
 
+  it('are not sent again by the next process within the window, and are after it', async () => {
+    const first = setUp()
+    first.recorder.record(published)
+    await first.clock.advance(0)
+    const next = setUp(first.cluster)
+    next.recorder.record(published)
+    await next.clock.advance(0)
+    expect(first.stored()).toHaveLength(1)
+    expect(first.cluster.requests.filter(({ verb }) => verb !== 'list')).toHaveLength(1)
+    const late = setUp(first.cluster)
+    await late.clock.advance(6 * 60_000)
+    late.recorder.record(published)
+    await late.clock.advance(0)
+    expect(first.stored()).toHaveLength(2)
+    for (const { controller } of [first, next, late]) controller.abort()
+  })
+
   it('go on in a new one when the old one has expired', async () => {
     const { cluster, clock, recorder, stored, controller } = setUp()
     recorder.record(published)
@@ -107,7 +123,7 @@ describe('events', () => {
       recorder.record({ ...published, note: `note ${index}` })
       await clock.advance(1_000)
     }
-    expect(cluster.requests).toHaveLength(1)
+    expect(cluster.requests.map(({ verb }) => verb)).toEqual(['list', 'create'])
     expect(cluster.lines.filter((line) => line.includes('"warn"'))).toHaveLength(1)
     expect(cluster.lines.join()).toContain('grant create and patch on events.k8s.io')
     controller.abort()
@@ -119,7 +135,7 @@ describe('events', () => {
       () => refuse(403, 'Forbidden', [{ reason: 'NamespaceTerminating' }]),
       () => refuse(500, 'InternalError'),
     ]
-    cluster.intercept = () => faults.shift()?.()
+    cluster.intercept = ({ verb }) => (verb === 'create' ? faults.shift()?.() : undefined)
     for (const note of ['a', 'b', 'c']) recorder.record({ ...published, note })
     await clock.advance(0)
     expect(stored().map(({ note }) => note)).toEqual(['c'])

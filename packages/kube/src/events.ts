@@ -5,7 +5,8 @@
  *
  * Guarantees: recording never blocks, throws or fails a reconcile. The same event again within six minutes becomes a
  * series on the first one, patched at most every ten seconds. An object gets 25 events at once and then one every five
- * minutes; at most 1000 wait to be sent. No right to write Events (403): one warning, then silence.
+ * minutes; at most 1000 wait to be sent. No right to write Events (403): one warning, then silence. What a process
+ * before this one reported within the six minutes is not sent again, where Events may be listed.
  * Caveats: events are hints and may be lost; state belongs into conditions.
  */
 import { randomBytes } from 'node:crypto'
@@ -58,6 +59,7 @@ const longestNote = 1_024
 const longestReason = 128
 
 interface Series {
+  id: string
   record: EventRecord
   count: number
   firstAt: number
@@ -78,6 +80,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   const series = new Map<string, Series>()
   const buckets = new Map<string, Bucket>()
   const pending: Series[] = []
+  let reported: Promise<ReadonlyMap<string, Event>> | undefined
   let isSilent = false
   let dropped = 0
   let wake: () => void = () => undefined
@@ -94,14 +97,8 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 
   function note(event: EventRecord): void {
     const now = clock.monotonic()
-    const { regarding, type, reason } = event
-    const id = JSON.stringify([
-      regarding.uid ?? [regarding.kind, regarding.namespace, regarding.name],
-      type,
-      reason,
-      event.note,
-      event.action,
-    ])
+    const { regarding } = event
+    const id = idOf(event)
     const known = series.get(id)
     if (known !== undefined && now - known.lastAt < seriesWindowMs) {
       known.count++
@@ -114,7 +111,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
       dropped++
       return
     }
-    const entry: Series = { record: event, count: 1, firstAt: now, lastAt: now, stored: undefined, isDue: true }
+    const entry: Series = { id, record: event, count: 1, firstAt: now, lastAt: now, stored: undefined, isDue: true }
     if (series.size >= seriesLimit) forgetOld(now)
     series.set(id, entry)
     enqueue(entry)
@@ -139,6 +136,26 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     if (buckets.size >= seriesLimit) buckets.clear()
   }
 
+  /** Lists once, at the first Event: before that another process may be the one that reports. */
+  async function recall(signal: AbortSignal): Promise<ReadonlyMap<string, Event>> {
+    const fieldSelector = `reportingController=${reportingController}`
+    try {
+      const { items } = await client.list(Event, { fieldSelector, limit: pendingLimit, signal })
+      const ours = items.filter((event) => event.reportingController === reportingController)
+      return new Map(ours.map((event) => [idOf(event), event]))
+    } catch (error) {
+      log.debug({ error: messageOf(error) }, 'earlier events are not known; some may be sent again')
+      return new Map()
+    }
+  }
+
+  async function findReported({ id }: Series, signal: AbortSignal): Promise<Event | undefined> {
+    reported ??= recall(signal)
+    const event = (await reported).get(id)
+    const lastAt = Date.parse(event?.series?.lastObservedTime ?? event?.eventTime ?? '')
+    return clock.now() - lastAt < seriesWindowMs ? event : undefined
+  }
+
   async function send(entry: Series, signal: AbortSignal): Promise<void> {
     const lastObservedTime = microTimestamp(clock.now() - (clock.monotonic() - entry.lastAt))
     if (entry.stored !== undefined) {
@@ -156,6 +173,12 @@ export function createRecorder(deps: RecorderDeps): Recorder {
         if (!(error instanceof NotFound)) throw error
         entry.stored = undefined
       }
+    }
+    const before = await findReported(entry, signal)
+    if (before !== undefined) {
+      entry.stored = keyOf(before)
+      entry.count += (before.series?.count ?? 1) - 1
+      return
     }
     const event = toEvent(entry, { reportingController, reportingInstance, nowMs: clock.now() })
     await client.create(Event, event, { signal })
@@ -241,6 +264,12 @@ function toEvent(
     type,
     ...(count > 1 ? { series: { count, lastObservedTime: time } } : {}),
   }
+}
+
+/** The same for what is recorded and for what is stored of it. */
+function idOf({ regarding, type, reason, note, action = 'Reconcile' }: Partial<EventRecord> | Event): string {
+  const about = regarding?.uid ?? [regarding?.kind, regarding?.namespace, regarding?.name]
+  return JSON.stringify([about, type, reason?.slice(0, longestReason), cut(note ?? ''), action.slice(0, longestReason)])
 }
 
 /** The limit is in bytes; a character is never cut in two. */

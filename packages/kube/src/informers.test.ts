@@ -79,6 +79,9 @@ describe('informers', () => {
     const { informers } = cluster
     const first = informers.informer(ConfigMap)
     expect(informers.informer(kind({ ...ConfigMap }))).toBe(first)
+    // A controller asks for its own manager's fields; whoever does not ask shares the watch with it.
+    expect(informers.informer(ConfigMap, { keepManagedFieldsOf: 'seamark' })).toBe(first)
+    expect(informers.all()).toEqual([first])
     const others = [
       informers.informer(ConfigMap, { namespace: 'ns' }),
       informers.informer(ConfigMap, { labelSelector: 'a=b' }),
@@ -95,12 +98,15 @@ describe('informers', () => {
     expect(() => cluster.informers.list(ConfigMap)).toThrow(NotSynced)
     const informer = cluster.informers.informer(ConfigMap)
     expect(informer.state).toBe('starting')
+    expect([informer.size, informer.heardAt]).toEqual([0, undefined])
     expect(() => cluster.informers.get(ConfigMap, 'ns/a')).toThrow(NotSynced)
     start()
     await informer.synced()
     expect(cluster.informers.get(ConfigMap, 'ns/a')?.metadata.uid).toBe('uid-a')
     expect(cluster.informers.get(ConfigMap, 'ns/b')).toBeUndefined()
     expect(informer.state).toBe('live')
+    expect(informer.size).toBe(1)
+    expect(performance.now() - (informer.heardAt ?? -Infinity)).toBeLessThan(5_000)
   })
 
   it('replay to a late subscriber and keep the order of each key', async () => {

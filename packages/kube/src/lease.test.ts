@@ -46,6 +46,9 @@ describe('lease', () => {
       expect([canWrite(a), canWrite(b)]).toEqual([true, false])
     }
     expect(b.election.holder).toBe('a')
+    expect(new Set(cluster.requests.map(({ verb, lane }) => `${verb} ${lane}`))).toEqual(
+      new Set(['get lease', 'create lease', 'update lease']),
+    )
     const spec = cluster.informers.get(Lease, 'sys/edge')?.spec
     expect(spec).toMatchObject({ holderIdentity: 'a', leaseDurationSeconds: 15, leaseTransitions: 0 })
     expect(spec?.renewTime).toMatch(/^2030-01-01T00:\d\d:\d\d\.\d{6}Z$/)

@@ -350,6 +350,9 @@ describe('fleet', () => {
     expect(seen[1]).toBe('west web/in-west web/in-west')
     expect(() => mgr.fleet.engage(memoryCluster('west'))).toThrow('engaged already')
     expect([...mgr.fleet.clusters.keys()]).toEqual(['east', 'west'])
+    expect(await mgr.metrics.registry.getSingleMetricAsString('seamark_cache_objects')).toMatch(
+      /cluster="east",kind="[^"]*[Ss]ervice[^"]*"} [1-9]/,
+    )
   })
 
   it('aborts the reconciles of a member that leaves, drops its keys and closes it; the others go on', async () => {

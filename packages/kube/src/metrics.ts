@@ -182,7 +182,9 @@ export function createMetrics(registry: Registry = new Registry()): Metrics {
       for (const stats of clusters) {
         const { cluster, caches } = stats()
         const oldest = new Map<string, number>()
-        for (const { kind, silentMs = 0 } of caches) oldest.set(kind, Math.max(oldest.get(kind) ?? 0, silentMs))
+        for (const { kind, silentMs } of caches) {
+          if (silentMs !== undefined) oldest.set(kind, Math.max(oldest.get(kind) ?? 0, silentMs))
+        }
         for (const [kind, silentMs] of oldest) this.set({ cluster, kind }, silentMs / 1000)
       }
     },

@@ -125,10 +125,15 @@ describe('metrics', () => {
     queue.done(queue.take() ?? '')
     shop.reconciled('error', 0.2)
     metrics.client.request({ code: '409', method: 'PATCH', host: 'h:1', durationMs: 3 })
+    metrics.client.restart?.({ kind: 'Service', reason: 'expired' })
     metrics.leading('edge', true)
     metrics.watchCluster(() => ({
       cluster: 'local',
-      caches: [{ kind: 'Service', objects: 3 }],
+      caches: [
+        { kind: 'Service', objects: 1, silentMs: 1_500 },
+        { kind: 'Service', objects: 2, silentMs: 2_500 },
+        { kind: 'Node', objects: 0 },
+      ],
       sessions: 2,
       streams: 4,
     }))
@@ -143,11 +148,15 @@ describe('metrics', () => {
       'controller_runtime_reconcile_time_seconds_bucket{le="0.2",controller="shop"} 1',
       'rest_client_requests_total{code="409",method="PATCH",host="h:1"} 1',
       'leader_election_master_status{name="edge"} 1',
+      'seamark_watch_restarts_total{kind="Service",reason="expired"} 1',
       'seamark_cache_objects{cluster="local",kind="Service"} 3',
+      'seamark_watch_last_event_age_seconds{cluster="local",kind="Service"} 2.5',
       'seamark_http2_streams{cluster="local"} 4',
     ]) {
       expect(lines).toContain(line)
     }
+    // A kind of which nothing was heard yet has no age: 0 would say it is fresh.
+    expect(lines.join()).not.toContain('age_seconds{cluster="local",kind="Node"}')
     forget()
     expect(await metrics.registry.getSingleMetricAsString('workqueue_depth')).not.toContain('-100')
   })

@@ -51,7 +51,7 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
   }
 
   get size(): number {
-    return this.store.list().length
+    return this.store.size
   }
 
   get heardAt(): number | undefined {

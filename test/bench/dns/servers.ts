@@ -14,6 +14,12 @@ export interface LoadedServer {
   close(): Promise<void>
 }
 
+export interface Load {
+  readonly answers: number
+  readonly cpuSeconds: number
+  readonly seconds: number
+}
+
 const root = join(import.meta.dirname, '../../..')
 const TICKS = 100 // clock ticks a second in /proc; fixed on Linux
 
@@ -104,43 +110,34 @@ export class DnsBench {
     return { port: peer.address.port!, cpuSeconds: () => cpuSeconds(pid), close: async () => peer.close() }
   }
 
-  /** Answers per CPU-second of the server, and per second, under dnsperf as fast as it can. */
-  load(server: LoadedServer, seconds: number): { perCpuSecond: number; perSecond: number } {
-    const run = (length: number) =>
-      execFileSync(
-        findProgram('dnsperf')!,
-        [
-          '-s',
-          '127.0.0.1',
-          '-p',
-          String(server.port),
-          '-d',
-          this.#questions,
-          '-l',
-          String(length),
-          '-c',
-          '8',
-          '-q',
-          '128',
-          '-T',
-          '1',
-        ],
-        {
-          encoding: 'utf8',
-          stdio: ['ignore', 'pipe', 'ignore'],
-        },
-      )
-    run(1) // compiled and warm before it counts
+  /** Answers, server CPU-seconds and seconds of one run of dnsperf as fast as it can. */
+  #load(server: LoadedServer, seconds: number): Load {
     const before = server.cpuSeconds()
-    const report = run(seconds)
-    const used = server.cpuSeconds() - before
-    const completed = Number(/Queries completed:\s+(\d+)/.exec(report)?.[1])
+    const report = execFileSync(
+      findProgram('dnsperf')!,
+      `-s 127.0.0.1 -p ${server.port} -d ${this.#questions} -l ${seconds} -c 8 -q 128 -T 1`.split(' '),
+      { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+    )
+    const cpuSeconds = server.cpuSeconds() - before
+    const answers = Number(/Queries completed:\s+(\d+)/.exec(report)?.[1])
     const lost = Number(/Queries lost:\s+(\d+)/.exec(report)?.[1])
-    if (!(completed > 0) || lost > completed / 100) throw new Error(`dnsperf lost ${lost} of ${completed}:\n${report}`)
-    return {
-      perCpuSecond: completed / used,
-      perSecond: completed / Number(/Run time \(s\):\s+([\d.]+)/.exec(report)?.[1]),
+    if (!(answers > 0) || lost > answers / 100) throw new Error(`dnsperf lost ${lost} of ${answers}:\n${report}`)
+    return { answers, cpuSeconds, seconds: Number(/Run time \(s\):\s+([\d.]+)/.exec(report)?.[1]) }
+  }
+
+  /** Takes turns between the servers, `rounds` times, after each was warm for a second; sums per server. */
+  compare(servers: readonly LoadedServer[], rounds: number): Load[] {
+    for (const server of servers) this.#load(server, 1)
+    const sums = servers.map(() => ({ answers: 0, cpuSeconds: 0, seconds: 0 }))
+    for (let round = 0; round < rounds; round++) {
+      for (const [i, server] of servers.entries()) {
+        const { answers, cpuSeconds, seconds } = this.#load(server, 1)
+        sums[i]!.answers += answers
+        sums[i]!.cpuSeconds += cpuSeconds
+        sums[i]!.seconds += seconds
+      }
     }
+    return sums
   }
 
   close(): void {

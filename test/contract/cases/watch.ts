@@ -4,7 +4,7 @@ import { area, type CaseContext, merge, ok } from '../case.ts'
 import type { Event, Json } from '../client.ts'
 
 const version = (object: Json): string => String((object['metadata'] as Json)['resourceVersion'])
-const name = (event: Event | undefined): string => String((event?.object['metadata'] as Json)['name'])
+const name = (event: Event | undefined): string => String(event?.object['metadata']?.['name'])
 const brief = (event: Event | undefined): string => `${event?.type} ${name(event)}`
 
 async function create(t: CaseContext, widget: string, fields: object = {}): Promise<Json> {
@@ -137,7 +137,7 @@ export const watch = [
       })
       const first = await watch.next()
       expect(first?.object).toMatchObject({ kind: 'Table', rows: [{ cells: ['a', 5, 'red', expect.any(String)] }] })
-      expect((first?.object['columnDefinitions'] as unknown as unknown[]).length).toBe(4)
+      expect((first?.object['columnDefinitions'] as unknown as unknown[] | undefined)?.length).toBe(4)
       await relabel(t, 'a', { x: 'y' })
       expect((await watch.next())?.object['columnDefinitions'] ?? null).toBeNull()
       watch.close()

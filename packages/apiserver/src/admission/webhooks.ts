@@ -62,14 +62,12 @@ export class Webhooks implements WebhookCaller {
   }
 
   #webhooks(collection: Collection): Webhook[] {
-    return collection
-      .range({ namespace: '', limit: 0 })
-      .items.flatMap((stored) =>
-        asRecords(stored.object['webhooks']).map((configuration) => ({
-          name: String(configuration['name']),
-          configuration,
-        })),
-      )
+    return collection.range({ namespace: '', limit: 0 }).items.flatMap((stored) =>
+      asRecords(stored.object['webhooks']).map((configuration) => ({
+        name: String(configuration['name']),
+        configuration,
+      })),
+    )
   }
 
   #matching(collection: Collection, review: AdmissionReview): Webhook[] {

@@ -8,7 +8,7 @@
  * carry the uid that was looked at. A namespaced owner counts only in the dependent's own namespace.
  */
 import type { OwnerReference } from '@seamark/kube/object'
-import { type ApiObject, withMetadata } from '../object-shape.ts'
+import { withMetadata } from '../object-shape.ts'
 import { keyFor, type Resource } from '../resource.ts'
 import type { Change, Collection } from '../store.ts'
 import type { Stored } from '../stored.ts'
@@ -192,5 +192,5 @@ function ownersOf(stored: Stored | undefined): readonly OwnerReference[] {
   if (stored === undefined) return []
   // Most objects have no owner: do not parse them to find that out.
   if (stored.parsed === undefined && !stored.body.includes('"ownerReferences"')) return []
-  return (stored.object as ApiObject).metadata.ownerReferences ?? []
+  return stored.object.metadata.ownerReferences ?? []
 }

@@ -87,7 +87,7 @@ export class NamespaceController implements Controller {
       const counts = new Map<string, number>()
       for (const entry of left) for (const name of label(entry)) counts.set(name, (counts.get(name) ?? 0) + 1)
       return [...counts]
-        .sort()
+        .sort(([a], [b]) => (a < b ? -1 : 1))
         .map(([name, amount]) => `${name} in ${amount} resource instances`)
         .join(', ')
     }

@@ -4,7 +4,7 @@ import { checkDns1035Label, checkSubdomain } from '../names.ts'
 import { type ApiObject, asRecords, asStrings, getPath, isRecord, isSameJson, type Json } from '../object-shape.ts'
 import { parseJsonPath } from '../json-path.ts'
 import type { Strategy } from '../resource.ts'
-import type { Cause, Schema } from '../schema/model.ts'
+import type { Cause } from '../schema/model.ts'
 import { checkStructural, compileSchema, prepareSchema } from '../schema/schema.ts'
 import { cleanupFinalizer, readVersions } from './definition.ts'
 
@@ -104,7 +104,7 @@ function checkSchema(version: Json, at: string): Cause[] {
   const prefix = `${at}.openAPIV3Schema`
   const wrongTypes = checkTypes(schema, prefix)
   if (wrongTypes.length > 0) return wrongTypes
-  return checkStructural(schema as Schema).map((cause) => ({
+  return checkStructural(schema).map((cause) => ({
     ...cause,
     field: cause.field === '' ? prefix : `${prefix}.${cause.field}`,
   }))
@@ -219,7 +219,7 @@ export function definitionStrategy(common: Strategy): Strategy {
     async prepare(object) {
       for (const version of readVersions(object)) {
         const schema = getPath(version, 'schema', 'openAPIV3Schema')
-        if (isRecord(schema) && checkStructural(schema as Schema).length === 0) await prepareSchema(schema as Schema)
+        if (isRecord(schema) && checkStructural(schema).length === 0) await prepareSchema(schema)
       }
     },
     prepareForCreate(object) {
@@ -235,7 +235,7 @@ export function definitionStrategy(common: Strategy): Strategy {
       object['status'] = { ...status, storedVersions: storedVersions(object, old) }
     },
     validate(object, old, context) {
-      for (const version of readVersions(object)) warnOfRules(version, context.warn)
+      for (const version of readVersions(object)) warnOfRules(version, (message) => context.warn(message))
       return [...checkDefinition(object), ...(old === undefined ? [] : checkUpdate(object, old))]
     },
     whenMarked: (object) => ({
@@ -263,6 +263,6 @@ function warnOfRules(version: Json, warn: (message: string) => void): void {
   const schema = getPath(version, 'schema', 'openAPIV3Schema')
   if (!isRecord(schema)) return
   // A schema that is not structural is refused anyway, and may not compile.
-  if (checkStructural(schema as Schema).length > 0) return
-  for (const warning of compileSchema(schema as Schema).warnings) warn(warning)
+  if (checkStructural(schema).length > 0) return
+  for (const warning of compileSchema(schema).warnings) warn(warning)
 }

@@ -148,7 +148,7 @@ class CustomResource implements Resource {
     this.collection = store.collection(`${names.plural}.${this.group}`)
     this.storageVersion = `${this.group}/${storage}`
     const schema = getPath(version, 'schema', 'openAPIV3Schema')
-    this.schema = isRecord(schema) ? (schema as Schema) : undefined
+    this.schema = isRecord(schema) ? schema : undefined
     this.prefix = bodyPrefix(this.apiVersion, names.kind)
     this.columns = readColumns(version)
     this.selectableFields = readSelectableFields(version)

@@ -18,6 +18,8 @@ export interface OpenApiKind {
   plural: string
   namespaced: boolean
   subresources: readonly string[]
+  /** Custom resources take no strategic merge patch, and say so. */
+  isCustom?: boolean
   verbs?: readonly string[]
   schema: Schema | undefined
 }

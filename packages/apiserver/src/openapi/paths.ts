@@ -2,12 +2,8 @@
 import type { Definitions, Dialect, Json, OpenApiKind } from './definitions.ts'
 
 const WRITE_PARAMETERS = ['dryRun', 'fieldManager', 'fieldValidation']
-const PATCH_TYPES = [
-  'application/json-patch+json',
-  'application/merge-patch+json',
-  'application/strategic-merge-patch+json',
-  'application/apply-patch+yaml',
-]
+const PATCH_TYPES = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml']
+const BUILTIN_PATCH_TYPES = [...PATCH_TYPES, 'application/strategic-merge-patch+json']
 
 /** HTTP method, verb of discovery, action. */
 const ITEM_OPERATIONS = [
@@ -68,7 +64,12 @@ function operation(kind: OpenApiKind, action: string, reference: Json, dialect: 
   }
   if (dialect === 'v3' && action === 'patch') {
     result['requestBody'] = {
-      content: Object.fromEntries(PATCH_TYPES.map((type) => [type, { schema: { type: 'object' } }])),
+      content: Object.fromEntries(
+        (kind.isCustom === true ? PATCH_TYPES : BUILTIN_PATCH_TYPES).map((type) => [
+          type,
+          { schema: { type: 'object' } },
+        ]),
+      ),
       required: true,
     }
   } else if (dialect === 'v3' && isWrite) {

@@ -206,8 +206,12 @@ function validateIngress(object: ApiObject): Cause[] {
     paths.forEach((path, pathIndex) => {
       const here = `${at}.http.paths[${pathIndex}]`
       const type = path['pathType']
-      if (type === undefined) wrong.push(requiredValue(`${here}.pathType`, 'pathType must be specified'))
-      else if (!pathTypes.includes(text(type))) wrong.push(unsupportedValue(`${here}.pathType`, type, pathTypes))
+      // A real server looks no further into a path without a type.
+      if (type === undefined || type === null) {
+        wrong.push(requiredValue(`${here}.pathType`, 'pathType must be specified'))
+        return
+      }
+      if (!pathTypes.includes(text(type))) wrong.push(unsupportedValue(`${here}.pathType`, type, pathTypes))
       else if (type !== 'ImplementationSpecific' && !text(path['path']).startsWith('/'))
         wrong.push(invalidValue(`${here}.path`, text(path['path']), 'must be an absolute path'))
       wrong.push(...validateBackend(path['backend'], `${here}.backend`))

@@ -31,6 +31,7 @@ import {
 } from '@seamark/kube'
 import type { Kind, Obj } from '@seamark/kube/object'
 import {
+  CONFIG_API_VERSION,
   embeddedProvider,
   HTTPProxy,
   playgroundCrds,
@@ -51,6 +52,13 @@ const NODE_ADDRESSES = ['203.0.113.11', '203.0.113.12', '203.0.113.13']
 /** 5353 belongs to mDNS; when this one is taken any free port will do. */
 const DNS_PORT = 8053
 
+const CONFIG = `apiVersion: ${CONFIG_API_VERSION}
+kind: ManagerConfiguration
+publish:
+  services:
+    - service: ${LOAD_BALANCER}
+`
+
 export interface Stage {
   readonly server: ApiServer
   readonly client: Client
@@ -58,6 +66,8 @@ export interface Stage {
   readonly dnsAddress: ListenAddress
   readonly apiUrl: string
   readonly kubeconfigPath: string
+  /** The manager's configuration, for `seamark explain`. */
+  readonly configPath: string
   /** Applies every document of an example file. */
   applyExample(path: string): Promise<string[]>
   ask(name: string): Promise<string[]>
@@ -81,6 +91,8 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
     ...(front.caPem !== undefined && { caPem: front.caPem }),
   })
   await writeFile(kubeconfigPath, kubeconfig, { mode: 0o600 })
+  const configPath = join(folder, 'config.yaml')
+  await writeFile(configPath, CONFIG)
   const config = configFromText(kubeconfig)
   const user = connect(config, { name: 'user', fieldManager: 'you' })
   const dns = await startDns()
@@ -102,6 +114,7 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
     client: user.client,
     apiUrl: front.url,
     kubeconfigPath,
+    configPath,
     refusals,
     applyExample: async (path) => applyFile(user.client, path),
     ask: async (name) => askFor(resolver, dnsAddress, name),

@@ -204,19 +204,23 @@ export class Answerer {
 
   /** 0 when the question is not a plain one. */
   #fast(zone: Zone): number {
-    const { name, nameLength, scan, type } = this.request
+    const { name, nameLength, scan } = this.request
     const hash = scan.hashes[0]!
     const shard = zone.shardOf(hash)
     const node = shard.find(hash, name, 0, nameLength)
-    if (node === -1) return this.#fastMissing(zone)
+    return node === -1 ? this.#fastMissing(zone) : this.#fastNode(zone, shard, node)
+  }
+
+  /** The node may be the wildcard that stands for the name: sets point to the question for their owner either way. */
+  #fastNode(zone: Zone, shard: Shard, node: number): number {
+    const { scan, type } = this.request
     const set = shard.findSet(node, type)
+    this.kind = scan.hashes[0]! + type
     if (set === -1) {
-      if (type === TYPE.ANY || (shard.data[node + 14]! & NODE_FLAG.CNAME) !== 0) return 0
-      this.kind = hash
-      return this.#negative(zone, RCODE.NOERROR)
+      const isPlain = type !== TYPE.ANY && (shard.data[node + 14]! & NODE_FLAG.CNAME) === 0
+      return isPlain ? this.#negative(zone, RCODE.NOERROR) : 0
     }
     if (COMPRESSED[type] === 1 || u16(shard.data, set + 2) === 0) return 0
-    this.kind = hash + type
     return this.#copySet(shard, set)
   }
 
@@ -234,7 +238,9 @@ export class Answerer {
       wild[1] = 0x2a
       for (let i = start; i < nameLength; i++) wild[2 + i - start] = name[i]!
       const hash = wildcardHash(scan, label)
-      if (zone.shardOf(hash).find(hash, wild, 0, nameLength - start + 2) !== -1) return 0
+      const shard = zone.shardOf(hash)
+      const node = shard.find(hash, wild, 0, nameLength - start + 2)
+      if (node !== -1) return this.#fastNode(zone, shard, node)
     }
     this.kind = zone.soa.serial + RCODE.NXDOMAIN
     return this.#negative(zone, RCODE.NXDOMAIN)
@@ -266,9 +272,10 @@ export class Answerer {
     if (!response.hasRoom(negative.length)) return this.#finish(rcode, AUTHORITATIVE | TRUNCATED, 0, 0, 0)
     const start = response.at
     response.copy(negative, 0, negative.length)
-    for (const pointer of pointers) {
-      response.out[start + pointer] = 0xc0 | (apex >> 8)
-      response.out[start + pointer + 1] = apex
+    for (let i = 0; i < pointers.length; i++) {
+      const at = start + pointers[i]!
+      response.out[at] = 0xc0 | (apex >> 8)
+      response.out[at + 1] = apex
     }
     return this.#finish(rcode, AUTHORITATIVE, 0, 1, 0)
   }

@@ -17,7 +17,10 @@ export interface RateLimitOptions {
   readonly allPerSecond?: number
   /** Every n-th limited question gets a truncated answer; 0: none. @default 2 */
   readonly slip?: number
-  /** Octets sent ÷ octets received that a limited prefix gets at most. @default 5 */
+  /**
+   * Octets sent ÷ octets received at which a limited prefix gets truncated answers only. The default leaves room for these and
+   * for credit from before a measurement began, so that five is never reached. @default 4
+   */
   readonly maxAmplification?: number
   /** Limit 127.0.0.0/8 and ::1 too. @default false */
   readonly isLoopbackLimited?: boolean
@@ -64,9 +67,14 @@ export class RateLimiter {
     this.#perKind = options.responsesPerSecond ?? 20
     this.#all = options.allPerSecond ?? 1000
     this.#slip = options.slip ?? 2
-    this.#amplification = options.maxAmplification ?? 5
+    this.#amplification = options.maxAmplification ?? 4
     this.#isLoopbackLimited = options.isLoopbackLimited ?? false
     this.#maxPrefixes = options.maxPrefixes ?? 100_000
+  }
+
+  /** Keys in both generations. */
+  get remembered(): number {
+    return this.#young.size + this.#old.size
   }
 
   /** The state of a source; `now` in milliseconds. */

@@ -50,8 +50,9 @@ export class ZoneIndex {
 
   /** The zone that holds the scanned name, with its origin at or after label `from`. */
   find(name: Uint8Array, length: number, scan: NameScan, from = 0): Zone | undefined {
-    for (const depth of this.#depths) {
-      const label = scan.labels - depth
+    const depths = this.#depths
+    for (let i = 0; i < depths.length; i++) {
+      const label = scan.labels - depths[i]!
       if (label < from) continue
       const bucket = this.#byHash.get(scan.hashes[label]!)
       if (bucket === undefined) continue

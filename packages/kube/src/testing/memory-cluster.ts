@@ -46,6 +46,7 @@ const isSynced = (state: InformerState) => state !== 'starting' && state !== 'sy
 
 export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
   const stores = new Map<string, Store>()
+  const made = new Map<string, Informer<Obj>>()
   const lines: string[] = []
   let version = 100
   let uid = 0
@@ -130,7 +131,14 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
     const object = structuredClone(given) as T
     const key = keyOf(object)
     await admit(
-      { verb: 'update', kind: kindName(kind), key, subresource: options?.subresource, body: object },
+      {
+        verb: 'update',
+        kind: kindName(kind),
+        key,
+        subresource: options?.subresource,
+        lane: options?.lane,
+        body: object,
+      },
       options?.signal,
     )
     const live = getOrFail('update', kind, key)
@@ -142,11 +150,11 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
 
   const client: Client = {
     async get(kind, key, options) {
-      await admit({ verb: 'get', kind: kindName(kind), key }, options?.signal)
+      await admit({ verb: 'get', kind: kindName(kind), key, lane: options?.lane }, options?.signal)
       return getOrFail('get', kind, key)
     },
     async find(kind, key, options) {
-      await admit({ verb: 'get', kind: kindName(kind), key }, options?.signal)
+      await admit({ verb: 'get', kind: kindName(kind), key, lane: options?.lane }, options?.signal)
       return read(kind, key)
     },
     async list(kind, options) {
@@ -161,7 +169,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
     },
     async create(kind, object, options) {
       const key = keyOf(object)
-      await admit({ verb: 'create', kind: kindName(kind), key, body: object }, options?.signal)
+      await admit({ verb: 'create', kind: kindName(kind), key, lane: options?.lane, body: object }, options?.signal)
       if (read(kind, key) !== undefined) fail('create', kind, key, 409, 'AlreadyExists')
       return write(kind, structuredClone(object) as never)
     },
@@ -240,9 +248,10 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       const values = store.indexes.get(index.name)
       return [...store.objects.values()].filter((object) => values?.(object).includes(value)) as never[]
     },
+    all: () => [...made.values()],
     informer<T extends Obj>(kind: Kind<T>): Informer<T> {
       const store = storeOf(kind)
-      return {
+      const informer: Informer<T> = {
         kind,
         subscribe(handle, onError) {
           const subscriber = { handle: handle as (change: Change<Obj>) => void, onError }
@@ -269,6 +278,8 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
         },
         heardAt: undefined,
       }
+      made.set(kindName(kind), informer as unknown as Informer<Obj>)
+      return informer
     },
     index<T extends Obj>(
       kind: Kind<T>,

@@ -10,7 +10,7 @@ import { dial, type DialTarget } from './dial.ts'
 import { createHttp1Transport } from './http1.ts'
 import { createHttp2Transport } from './http2.ts'
 import { Session } from './session.ts'
-import type { Transport } from './transport.ts'
+import type { Exchange, Transport } from './transport.ts'
 import { TransportError } from '../errors.ts'
 
 /** Thrown by a dial that found an HTTP/1.1 server; the transport changes over. */
@@ -43,26 +43,29 @@ export function createTransport(config: ClusterConfig, clock: Clock = systemCloc
   const http1 = createHttp1Transport({ clock, origin: server.origin, tlsVersion, target })
   const http2 = createHttp2Transport({ clock, tlsVersion, open })
   let chosen: Transport = server.protocol === 'https:' ? http2 : http1
+  /** One request has been answered: the protocol is known. */
+  let isSettled = chosen === http1
 
   async function choose<T>(use: (transport: Transport) => Promise<T>): Promise<T> {
     try {
-      return await use(chosen)
+      const answer = await use(chosen)
+      isSettled = true
+      return answer
     } catch (error) {
       if (!(error instanceof NoHttp2)) throw error
       chosen = http1
+      isSettled = true
       return use(http1)
     }
   }
 
+  const whole = (exchange: Exchange) => (prefix === '' ? exchange : { ...exchange, path: prefix + exchange.path })
+
   return {
-    send: async (exchange) => {
-      const whole = prefix === '' ? exchange : { ...exchange, path: prefix + exchange.path }
-      return choose(async (transport) => transport.send(whole))
-    },
-    open: async (exchange) => {
-      const whole = prefix === '' ? exchange : { ...exchange, path: prefix + exchange.path }
-      return choose(async (transport) => transport.open(whole))
-    },
+    send: (exchange) =>
+      isSettled ? chosen.send(whole(exchange)) : choose((transport) => transport.send(whole(exchange))),
+    open: (exchange) =>
+      isSettled ? chosen.open(whole(exchange)) : choose((transport) => transport.open(whole(exchange))),
     async close() {
       closing.abort()
       await Promise.all([http1.close(), http2.close()])

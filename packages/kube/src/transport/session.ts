@@ -139,7 +139,7 @@ export class Session {
     })
   }
 
-  async send(exchange: Exchange): Promise<RawResponse> {
+  send(exchange: Exchange): Promise<RawResponse> {
     const stream = this.#start(exchange)
     return new Promise<RawResponse>((resolve, reject) => {
       let status = 0

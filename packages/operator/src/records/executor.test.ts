@@ -70,6 +70,26 @@ describe('an executor', () => {
     expect(memory.dump(ZONE).map(printSet)).toContain('n0000.a.test. 60 A 192.0.2.7')
   })
 
+  it('does not bring back by an older plan what a newer one deleted: no marker is left to tell', async () => {
+    const { executor, memory } = rig(zoneOf(1))
+    const young = plan({
+      observed: zoneOf(1),
+      sources: { present: new Set(), gone: new Set([`s-n0000.${ZONE}`]) },
+      number: NOW + 5,
+    })
+    expect(tally(await executor.submit(young, signal))).toMatchObject({ applied: 1 })
+    expect(codes(await executor.submit(plan({ desired: wishes(1), number: NOW }), signal))).toEqual(['Superseded'])
+    expect(memory.dump(ZONE)).toEqual([])
+  })
+
+  it('sends no half of a change of type when the other half moved', async () => {
+    const { executor, memory, calls } = rig(zoneOf(1))
+    const change = plan({ observed: zoneOf(1), desired: [want(record('n0000', 'CNAME', ['b.test.']))] })
+    memory.put(ZONE, record('n0000', 'A', ['203.0.113.1']))
+    expect(codes(await executor.submit(change, signal))).toEqual(['BaseMoved'])
+    expect(calls).toEqual([])
+  })
+
   it('takes a plan back to the byte', async () => {
     const observed = [...zoneOf(4), record('x', 'A', ['192.0.2.3'])]
     const { executor, memory } = rig(observed)

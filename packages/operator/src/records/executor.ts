@@ -296,7 +296,6 @@ class Run {
     let groups = batch
     for (let attempt = 1; ; attempt++) {
       const changes = groups.flatMap((group) => group.changes)
-      if (this.#options.killSwitch.isPaused) return this.#giveUp(changes, 'Paused', 'writing is paused')
       try {
         await this.#apply(groups)
         for (const change of changes) this.#set(change, 'applied')

@@ -178,14 +178,16 @@ describe('the delete budget', () => {
     expect(at(30, later.state).changes).toHaveLength(2)
   })
 
-  it('is spent for ten minutes, whoever asks', () => {
-    const world = losing(30, 5)
-    const { state } = plan(world)
+  it('is spent for ten minutes, whoever asks; a plan cut short can be finished', () => {
+    const { state, changes } = plan(losing(30, 5))
     const more = losing(30, 8)
-    // The first five are already paid for: a plan cut short can be finished, and nothing beyond it.
-    const again = plan({ ...more, state, now: NOW + 9 * MINUTE })
-    expect(again.changes.map(({ name }) => name)).toEqual(names(5).map((name) => `${name}.${ZONE}`))
-    expect(again.refused.every(({ code }) => code === 'Quarantined')).toBe(true)
+    const at = { state, now: NOW + 9 * MINUTE }
+    // Nothing was written yet: the five are paid for, and nothing beyond them.
+    expect(plan({ ...more, ...at }).changes.map(({ name }) => name)).toEqual(names(5).map((name) => `${name}.${ZONE}`))
+    // All five were written: nothing is left of the budget.
+    const after = { ...more, observed: applied(more.observed ?? [], changes), ...at }
+    expect(plan(after).changes).toEqual([])
+    expect(plan({ ...after, now: NOW + 10 * MINUTE }).changes).toHaveLength(3)
   })
 
   it('is released by one annotation, for a name or for the zone', () => {
