@@ -185,7 +185,11 @@ export class Cluster implements Backend {
     const delayMs = this.faults.delayMs(call)
     if (delayMs > 0) await new Promise<void>((resolve) => this.clock.schedule(delayMs, resolve))
     const isLost = this.faults.checkRequest(call)
-    const response = await this.#dispatch(call)
+    const response = await this.#dispatch(call).catch((error: unknown) => {
+      if (!(error instanceof ApiError)) throw error
+      // Warnings are for the user whatever became of the request.
+      return statusResponse(error.status, { ...error.headers, ...warningHeaders(call) })
+    })
     if (isLost) throw new LostAnswer('the answer is lost by a fault rule')
     return response
   }

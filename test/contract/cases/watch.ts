@@ -54,7 +54,9 @@ export const watch = [
     },
     'carries the whole object with kind': async (t) => {
       const list = await ok(t.client.request('GET', t.maps))
-      const watch = await t.client.watch(t.maps, { query: { resourceVersion: version(list) } })
+      const watch = await t.client.watch(t.maps, {
+        query: { resourceVersion: version(list), fieldSelector: 'metadata.name=a' },
+      })
       await ok(t.client.request('POST', t.maps, { body: t.map('a', { data: { k: 'v' } }) }), 201)
       expect((await watch.next())?.object).toMatchObject({ kind: 'ConfigMap', apiVersion: 'v1', data: { k: 'v' } })
       watch.close()

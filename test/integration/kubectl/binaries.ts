@@ -4,7 +4,7 @@
  *
  * Looked for in SEAMARK_KUBECTL (paths, separated as in PATH), then as any other program (@seamark/kit), then beside
  * each of these as `kubectl.1.NN`, which is how cloud command lines install several. What cannot say its version is not
- * a kubectl.
+ * a kubectl. SEAMARK_KUBECTL_EXTREMES=1 takes only the oldest and the newest, where time is short (CI).
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { readdirSync, realpathSync } from 'node:fs'
@@ -31,7 +31,9 @@ export function findKubectls(): Kubectl[] {
   const first = [...named, findProgram('kubectl') ?? '', ...onPath].flatMap(realPathOf)
   const paths = new Set([...first, ...first.flatMap(versionedSiblings)])
   const versions = new Map([...paths].flatMap(kubectlAt).map((kubectl) => [kubectl.version, kubectl]))
-  return [...versions.values()].toSorted((left, right) => left.minor - right.minor)
+  const all = [...versions.values()].toSorted((left, right) => left.minor - right.minor)
+  const isExtreme = (index: number): boolean => index === 0 || index === all.length - 1
+  return process.env['SEAMARK_KUBECTL_EXTREMES'] === '1' ? all.filter((_, index) => isExtreme(index)) : all
 }
 
 export interface RunOptions {

@@ -12,6 +12,8 @@ export interface PowerdnsApi {
   readonly url: string
   readonly apiKey: string
   readonly port: number
+  /** SQLite file, for filling a zone past the API. */
+  readonly database: string
   close(): Promise<void>
 }
 
@@ -75,5 +77,5 @@ export async function startPowerdnsApi(zones: readonly string[]): Promise<Powerd
     await close()
     throw error
   }
-  return { url, apiKey, port, close }
+  return { url, apiKey, port, database, close }
 }
