@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import { reasonsPage } from './generate/reasons-page.ts'
 
 const root = join(import.meta.dirname, '..')
-const GENERATED: readonly { file: string; content: () => string }[] = [{ file: 'docs/reasons.md', content: reasonsPage }]
+const GENERATED: readonly { file: string; content: () => string }[] = [
+  { file: 'docs/reasons.md', content: reasonsPage },
+]
 
 const isCheck = process.argv.includes('--check')
 let stale = 0

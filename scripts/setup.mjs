@@ -15,7 +15,10 @@ const wanted = createHash('sha256')
 
 if (!existsSync(mark) || readFileSync(mark, 'utf8') !== wanted) {
   process.stderr.write('setup: installing npm modules\n')
-  const npm = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+  const npm = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
   if (npm.status !== 0) process.exit(npm.status ?? 1)
   writeFileSync(mark, wanted)
 }

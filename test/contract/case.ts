@@ -61,7 +61,7 @@ export function answers(covers: string, rows: Readonly<Record<string, Row>>, pre
   }))
 }
 
-export function expectMessage(reply: Reply, status: number, message: string | RegExp): void {
+function expectMessage(reply: Reply, status: number, message: string | RegExp): void {
   const text = String(reply.json?.['message'] ?? reply.text)
   if (typeof message === 'string') expect(text).toBe(message)
   else expect(text).toMatch(message)

@@ -5,7 +5,7 @@
 import { connect, type ClientHttp2Session, constants } from 'node:http2'
 import type { ApiServer } from '@seamark/apiserver'
 
-export interface RawRequest {
+interface RawRequest {
   readonly method: string
   /** With the query. */
   readonly path: string

@@ -11,7 +11,9 @@ export interface EmbeddedServer {
 
 /** The same as a control plane for tests: CRDs installed, no controllers (nothing collects what has an unknown owner). */
 export async function startEmbeddedPlane(crds: readonly (string | object)[]): Promise<ControlPlane> {
-  const { kubeconfig, stop } = await startEmbeddedServer({ controllers: false })
+  const embedded = await startEmbeddedServer({ controllers: false })
+  const { kubeconfig } = embedded
+  const stop = async () => embedded.stop()
   try {
     const plane = await ControlPlane.attach(configFromText(kubeconfig), { crds })
     const stopBoth = async () => {

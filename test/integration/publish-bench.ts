@@ -177,7 +177,7 @@ export function endpointsOf(object: DNSEndpoint): string[] {
 }
 
 /** For a scenario that says "nothing happens". */
-export function expectNothing(found: readonly string[]): void {
+function expectNothing(found: readonly string[]): void {
   expect(found).toEqual([])
 }
 

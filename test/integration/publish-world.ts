@@ -33,7 +33,7 @@ export function crds(): object[] {
   return [...documents.filter((document) => document !== null), ingressRouteCrd()]
 }
 
-export interface Writes {
+interface Writes {
   /** Requests other than GET, leases and events included. */
   count: number
 }
@@ -171,6 +171,6 @@ export async function eventually<T>(
   }
 }
 
-export async function find<T extends Obj>(client: Client, kind: Kind<T>, key: string): Promise<T | undefined> {
+async function find<T extends Obj>(client: Client, kind: Kind<T>, key: string): Promise<T | undefined> {
   return client.find(kind, key)
 }

@@ -45,12 +45,12 @@ describe('docs/runtime.md', () => {
 
   it.skipIf(!needs('kube-apiserver', 'etcd'))('has a program that does what it says on a real server', async () => {
     await using plane = await ControlPlane.start({ crds: [await definition()] })
-    await doWhatThePageSays(plane)
+    await checkWhatThePageSays(plane)
   })
 
   it('has a program that does what it says on the embedded server', async () => {
     await using plane = await startEmbeddedPlane([await definition()])
-    await doWhatThePageSays(plane)
+    await checkWhatThePageSays(plane)
   })
 
   async function definition(): Promise<object> {
@@ -60,7 +60,7 @@ describe('docs/runtime.md', () => {
     return crd ?? {}
   }
 
-  async function doWhatThePageSays(plane: ControlPlane): Promise<void> {
+  async function checkWhatThePageSays(plane: ControlPlane): Promise<void> {
     const folder = await mkdtemp(join(tmpdir(), 'runtime-docs-'))
     const kubeconfig = join(folder, 'kubeconfig')
     await writeFile(kubeconfig, plane.kubeconfig(), { mode: 0o600 })

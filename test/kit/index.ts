@@ -24,7 +24,11 @@ function isExecutable(file: string): boolean {
 export function findProgram(name: string): string | undefined {
   const override = process.env[`TEST_ASSET_${name.toUpperCase().replaceAll('-', '_')}`]
   if (override !== undefined && override !== '') return isExecutable(override) ? override : undefined
-  const folders = [...extraFolders.slice(0, 1), ...(process.env['PATH'] ?? '').split(delimiter), ...extraFolders.slice(1)]
+  const folders = [
+    ...extraFolders.slice(0, 1),
+    ...(process.env['PATH'] ?? '').split(delimiter),
+    ...extraFolders.slice(1),
+  ]
   return folders.map((folder) => join(folder, name)).find(isExecutable)
 }
 

@@ -24,7 +24,7 @@ export interface DeleteOptions {
   readonly resourceVersion: string | undefined
 }
 
-export async function readDeleteOptions(call: Call): Promise<DeleteOptions> {
+async function readDeleteOptions(call: Call): Promise<DeleteOptions> {
   const { body, query, headers } = call.request
   let value: unknown = {}
   if (body.length > 0) {

@@ -30,7 +30,7 @@ function isVerbatim(resource: Resource, stored: Stored): boolean {
   return resource.converter === undefined || stored.apiVersion === resource.apiVersion
 }
 
-export async function objectsIn(resource: Resource, items: readonly Stored[]): Promise<ApiObject[]> {
+async function objectsIn(resource: Resource, items: readonly Stored[]): Promise<ApiObject[]> {
   const { converter, apiVersion, kind } = resource
   const foreign = converter === undefined ? [] : items.filter((stored) => !isVerbatim(resource, stored))
   const converted =

@@ -40,7 +40,7 @@ export interface WholeResponse {
   readonly body: readonly Buffer[]
 }
 
-export interface StreamResponse {
+interface StreamResponse {
   readonly kind: 'stream'
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[]>>

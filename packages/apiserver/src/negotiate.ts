@@ -19,7 +19,7 @@ export interface Representation {
   readonly version: string
 }
 
-export const plainJson: Representation = { format: 'json', as: undefined, version: 'v1' }
+const plainJson: Representation = { format: 'json', as: undefined, version: 'v1' }
 
 export const builtinMediaTypes = [
   'application/json',

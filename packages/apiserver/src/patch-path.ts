@@ -72,7 +72,7 @@ function parsePatch(text: string, media: string): unknown {
   throw badRequest(`error decoding patch: json: cannot unmarshal ${found} into Go value of type ${wanted}`)
 }
 
-export function acceptedPatches(call: Call): string[] {
+function acceptedPatches(call: Call): string[] {
   return call.resource.isCustom ? [jsonType, mergeType, applyType] : [jsonType, mergeType, strategicType, applyType]
 }
 

@@ -39,7 +39,7 @@ function isInt64(text: string): boolean {
   return BigInt.asIntN(64, value) === value
 }
 
-export function unsupportedField(resource: Resource, field: string): string {
+function unsupportedField(resource: Resource, field: string): string {
   if (resource.isCustom) return `field label not supported: ${field}`
   const known = ['metadata.name', 'metadata.namespace', ...Object.keys(resource.selectableFields)]
   if (Object.keys(resource.selectableFields).length > 0) return `field label not supported: ${field}`

@@ -16,7 +16,7 @@ import { bodyPrefix } from './stored.ts'
 import type { Column } from './table.ts'
 
 /** Name of the collection that holds a resource: `services`, `widgets.example.dev`. */
-export function collectionId(group: string, plural: string): string {
+function collectionId(group: string, plural: string): string {
   // The two event APIs are two views of one collection.
   if (plural === 'events' && group === 'events.k8s.io') return 'events'
   return group === '' ? plural : `${plural}.${group}`

@@ -14,7 +14,7 @@ import { asStrings, getPath, isRecord, type Json } from './object-shape.ts'
 import { badRequest, invalid, notFound } from './status.ts'
 import type { Collection } from './store.ts'
 
-export const issuer = 'https://kubernetes.default.svc'
+const issuer = 'https://kubernetes.default.svc'
 const shortestSeconds = 600
 const longestSeconds = 2 ** 32
 

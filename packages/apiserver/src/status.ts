@@ -147,7 +147,7 @@ export function notAcceptable(offered: readonly string[]): ApiError {
 }
 
 /** The negotiation layer above the resource handlers words it otherwise. */
-export function onlyAcceptable(offered: readonly string[]): ApiError {
+function onlyAcceptable(offered: readonly string[]): ApiError {
   const message = `only the following media types are accepted: ${offered.join(', ')}`
   return failure(406, 'NotAcceptable', message)
 }
@@ -187,7 +187,7 @@ export function internal(why: string): ApiError {
   return failure(500, 'InternalError', `Internal error occurred: ${why}`, { causes: [{ message: why }] })
 }
 
-export function serviceUnavailable(why: string): ApiError {
+function serviceUnavailable(why: string): ApiError {
   return failure(503, 'ServiceUnavailable', why)
 }
 

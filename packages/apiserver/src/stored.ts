@@ -48,7 +48,7 @@ export class Stored {
 }
 
 /** JSON text of an object after `{`, without kind and apiVersion. */
-export function encodeBody(object: ApiObject): Buffer {
+function encodeBody(object: ApiObject): Buffer {
   const { kind: _kind, apiVersion: _apiVersion, ...rest } = object
   return Buffer.from(JSON.stringify(rest).slice(1))
 }

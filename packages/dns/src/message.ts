@@ -26,7 +26,7 @@ export interface Question {
 }
 
 /** Where the TSIG record stands; tsig.ts verifies it on the raw octets. */
-export interface TsigPosition {
+interface TsigPosition {
   readonly start: number
 }
 
@@ -129,7 +129,7 @@ export function decodeMessage(bytes: Uint8Array): Message | DnsError {
   }
 }
 
-export function writeResource(record: Resource, out: WireWriter): void {
+function writeResource(record: Resource, out: WireWriter): void {
   out.name(nameToWire(record.name))
   out.u16(record.type)
   out.u16(record.class)

@@ -11,8 +11,8 @@ import { DnsError } from './error.ts'
 export type Fqdn = string & { readonly __brand: 'Fqdn' }
 
 export const MAX_NAME = 255
-export const MAX_LABEL = 63
-export const ROOT: Uint8Array = new Uint8Array(1)
+const MAX_LABEL = 63
+const ROOT: Uint8Array = new Uint8Array(1)
 
 const DOT = 0x2e
 const BACKSLASH = 0x5c

@@ -14,7 +14,7 @@ export const TSIG_ALGORITHMS = ['hmac-sha256', 'hmac-sha384', 'hmac-sha512'] as 
 export type TsigAlgorithm = (typeof TSIG_ALGORITHMS)[number]
 
 /** RFC 8945 §10: the recommended tolerance, seconds. */
-export const FUDGE = 300
+const FUDGE = 300
 
 export class TsigKey {
   readonly name: Fqdn
@@ -186,7 +186,7 @@ export function appendTsigError(message: Uint8Array, request: TsigRecord, error:
   })
 }
 
-export type TsigFailure = typeof RCODE.BADKEY | typeof RCODE.BADTIME | typeof RCODE.BADTRUNC | typeof RCODE.FORMERR | 16
+type TsigFailure = typeof RCODE.BADKEY | typeof RCODE.BADTIME | typeof RCODE.BADTRUNC | typeof RCODE.FORMERR | 16
 
 export type TsigVerdict =
   | { readonly kind: 'valid'; readonly key: TsigKey; readonly record: TsigRecord }

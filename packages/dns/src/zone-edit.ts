@@ -196,7 +196,7 @@ export class ZoneEdit {
 }
 
 /** RFC 1982: zero is skipped, since some secondaries take it as "unknown". */
-export const nextSerial = (serial: number): number => (serial + 1) >>> 0 || 1
+const nextSerial = (serial: number): number => (serial + 1) >>> 0 || 1
 
 function isSame(a: PackedSet, b: PackedSet): boolean {
   if (a.dynamic !== undefined || b.dynamic !== undefined) {

@@ -12,7 +12,7 @@ import type { RequestObserver } from './client.ts'
 import type { Queue, QueueObserver } from './queue.ts'
 
 /** How one reconcile ended; controller-runtime's label values. `requeue` exists there, and stays 0 here. */
-export type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after'
+type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after'
 
 const reconcileResults: readonly ReconcileResult[] = ['success', 'error', 'requeue', 'requeue_after']
 

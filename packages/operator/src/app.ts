@@ -14,7 +14,7 @@ import { setUpRecords, watchSwitches } from './records/set-up.ts'
 import type { WildcardOptions } from './wildcard/options.ts'
 import { setUpWildcard } from './wildcard/set-up.ts'
 
-export interface RecordsOptions {
+interface RecordsOptions {
   readonly config: RecordsConfig
   readonly env: Readonly<Record<string, string | undefined>>
   /** Beside those of the configuration: the embedded server of this process. */

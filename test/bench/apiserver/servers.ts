@@ -50,18 +50,26 @@ export class Session {
     })
   }
 
-  /** Calls `onLine` with every line of a watch. The answer ends it. */
-  watch(path: string, onLine: (line: string) => void): () => void {
+  /** Calls `onLine` once a line of a watch; what is in the lines is not read, so that the client costs little. */
+  watch(path: string, onLine: () => void): () => void {
     const stream = this.session.request({ ':path': path, ...this.#headers })
-    let rest = ''
-    stream.setEncoding('utf8')
     stream.on('error', () => undefined)
-    stream.on('data', (chunk: string) => {
-      const lines = (rest + chunk).split('\n')
-      rest = lines.pop() ?? ''
-      for (const line of lines) onLine(line)
+    stream.on('data', (chunk: Buffer) => {
+      for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) onLine()
     })
     return () => stream.close()
+  }
+
+  async getJson(path: string): Promise<{ metadata: { resourceVersion: string } }> {
+    return await new Promise((resolve, reject) => {
+      const stream = this.session.request({ ':path': path, ...this.#headers })
+      const chunks: Buffer[] = []
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+      stream.on('error', reject)
+      stream.on('end', () =>
+        resolve(JSON.parse(Buffer.concat(chunks).toString()) as { metadata: { resourceVersion: string } }),
+      )
+    })
   }
 }
 
@@ -155,12 +163,11 @@ export async function prepare(session: Session): Promise<void> {
 
 /** Creates `count` objects, `inFlight` at a time; the answer is the time it took, in s. */
 export async function createMany(session: Session, prefix: string, count: number, inFlight: number): Promise<number> {
+  const bodies = Array.from({ length: count }, (_, index) => proxy(`${prefix}-${index}`))
   const started = performance.now()
-  let next = 0
   const worker = async (): Promise<void> => {
-    while (next < count) {
-      next += 1
-      const { status } = await session.send('POST', proxies, proxy(`${prefix}-${next}`))
+    for (let body = bodies.pop(); body !== undefined; body = bodies.pop()) {
+      const { status } = await session.send('POST', proxies, body)
       if (status !== 201) throw new Error(`a create was answered ${status}`)
     }
   }

@@ -20,10 +20,7 @@ const u16 = (value: number) => Buffer.from([value >> 8, value & 255])
 
 const ID = 0x1234
 
-export function packet(
-  { word = 0, counts, qname, type = 1, class: rrClass = 1, tail = [] }: Shape,
-  name: string,
-): OddPacket {
+function packet({ word = 0, counts, qname, type = 1, class: rrClass = 1, tail = [] }: Shape, name: string): OddPacket {
   const question = Buffer.concat([nameOctets(qname ?? 'www.z0.test.'), u16(type), u16(rrClass)])
   const header = [ID, word, ...(counts ?? [1, 0, 0, tail.length])].map(u16)
   return { name, bytes: Buffer.concat([...header, question, ...tail]) }
@@ -37,7 +34,7 @@ interface Opt {
   readonly owner?: Buffer
 }
 
-export function opt({ version = 0, flags = 0, size = 1232, options = [], owner = Buffer.of(0) }: Opt): Buffer {
+function opt({ version = 0, flags = 0, size = 1232, options = [], owner = Buffer.of(0) }: Opt): Buffer {
   const data = Buffer.concat(options.flatMap(([code, value]) => [u16(code), u16(value.length), value]))
   return Buffer.concat([owner, u16(41), u16(size), Buffer.of(0, version), u16(flags), u16(data.length), data])
 }

@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { isIPv4, isIPv6 } from 'node:net'
 
-export interface FakeSet {
+interface FakeSet {
   readonly name: string
   readonly type: string
   readonly ttl?: number
@@ -18,7 +18,7 @@ export interface FakeSet {
   readonly weight?: number
 }
 
-export interface FakeZone {
+interface FakeZone {
   readonly id: string
   readonly name: string
   readonly isPrivate?: boolean

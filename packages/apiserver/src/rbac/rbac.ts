@@ -135,7 +135,7 @@ function isSubject(subject: Json, user: UserInfo, bindingNamespace: string): boo
 
 const covers = (list: readonly string[], value: string): boolean => list.includes('*') || list.includes(value)
 
-export function isCovered(rule: Json, attributes: Attributes): boolean {
+function isCovered(rule: Json, attributes: Attributes): boolean {
   if (!isRecord(rule) || !covers(asStrings(rule['verbs']), attributes.verb)) return false
   if (!attributes.isResource) {
     return asStrings(rule['nonResourceURLs']).some(

@@ -78,8 +78,7 @@ const section = (title: string, records: readonly Resource[], hasTitle: boolean)
     : [...(hasTitle ? [`;; ${title} SECTION:`] : []), ...records.map(recordText), ...(hasTitle ? [''] : [])]
 
 /** The data of the answers, one a line. */
-export const shortText = (message: Message): string[] =>
-  message.answers.map((record) => rdataToText(record.type, record.data))
+const shortText = (message: Message): string[] => message.answers.map((record) => rdataToText(record.type, record.data))
 
 export function replyText(reply: Reply, wanted: DigArguments, when: Date): string[] {
   const { message } = reply
@@ -99,7 +98,7 @@ export function replyText(reply: Reply, wanted: DigArguments, when: Date): strin
   ]
 }
 
-export function statistics(reply: Reply, when: Date): string[] {
+function statistics(reply: Reply, when: Date): string[] {
   const { address, port = 53 } = reply.server
   return [
     `;; Query time: ${Math.round(reply.durationMs)} msec`,

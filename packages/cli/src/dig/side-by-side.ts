@@ -21,14 +21,14 @@ import { CommandError } from '../command.ts'
 import type { DigArguments } from './arguments.ts'
 
 /** Name servers of a resolv.conf, in its order. */
-export function parseResolvConf(text: string): string[] {
+function parseResolvConf(text: string): string[] {
   return text
     .split('\n')
     .map((line) => /^\s*nameserver\s+([^\s#;%]+)/.exec(line)?.[1])
     .filter((address) => address !== undefined)
 }
 
-export function systemResolver(env: NodeJS.ProcessEnv, port: number): ServerAddress {
+function systemResolver(env: NodeJS.ProcessEnv, port: number): ServerAddress {
   const file = env['SEAMARK_RESOLV_CONF'] ?? '/etc/resolv.conf'
   let text = ''
   try {
@@ -41,7 +41,7 @@ export function systemResolver(env: NodeJS.ProcessEnv, port: number): ServerAddr
   return { address, port }
 }
 
-export interface NamedServer extends ServerAddress {
+interface NamedServer extends ServerAddress {
   readonly name: Fqdn
 }
 

@@ -45,7 +45,7 @@ import { CommandError } from '../command.ts'
 
 export const ZONE = 'demo.test'
 export const LOAD_BALANCER = 'projectcontour/envoy'
-export const MANAGER_NAMESPACE = 'seamark'
+const MANAGER_NAMESPACE = 'seamark'
 /** Documentation addresses (RFC 5737): nothing on any network answers there. */
 export const LB_ADDRESS = '192.0.2.10'
 const NODE_ADDRESSES = ['203.0.113.11', '203.0.113.12', '203.0.113.13']

@@ -205,7 +205,7 @@ class Resolver {
 }
 
 /** Both in lower case. */
-export function isInZone(name: Uint8Array, origin: Uint8Array): boolean {
+function isInZone(name: Uint8Array, origin: Uint8Array): boolean {
   let at = 0
   while (name.length - at > origin.length) at += name[at]! + 1
   if (name.length - at !== origin.length) return false

@@ -319,6 +319,19 @@ describe('TCP', () => {
     expect(socket.destroyed).toBe(true)
   })
 
+  it('keeps a connection as long as whole questions come', async () => {
+    const { at } = await start({ tcp: { idleMs: 1500 } })
+    const socket = connect(at.port, at.address)
+    let received = 0
+    socket.on('data', (chunk) => (received += chunk.length))
+    const ask = setInterval(() => socket.write(question), 200)
+    // Two idle times and a sweep later it would be gone.
+    await expect.poll(() => received, { timeout: 10_000 }).toBeGreaterThanOrEqual(22 * (2 + 12 + 22 + 2 * 16))
+    clearInterval(ask)
+    expect(socket.destroyed).toBe(false)
+    socket.destroy()
+  })
+
   it('lets newcomers in over any number of idle connections', async () => {
     const { at, client, server } = await start({ tcp: { maxConnections: 50, maxPerSource: 40 } })
     const idle = Array.from({ length: 300 }, () => connect(at.port, at.address).on('error', () => {}))

@@ -187,7 +187,7 @@ function controlPlane(parts: {
     request: async (method, path, body, { user, type } = {}) => {
       return sendRequest(reach, user ?? access, method, path, body, type)
     },
-    install: async (manifests) => installManifests(plane.request, manifests, parts.webhook),
+    install: async (manifests) => installManifests(async (...call) => plane.request(...call), manifests, parts.webhook),
     stop,
     [Symbol.asyncDispose]: stop,
   }

@@ -10,7 +10,7 @@ import type { Change, Informer, Informers, InformerState } from '../informer.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { keyOf, kindName, parseKey, type Immutable, type Key, type Kind, type Obj } from '../object.ts'
 
-export interface MemoryRequest {
+interface MemoryRequest {
   verb: 'get' | 'list' | 'create' | 'update' | 'apply' | 'patch' | 'delete'
   kind: string
   key: Key
@@ -278,7 +278,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
         },
         heardAt: undefined,
       }
-      made.set(kindName(kind), informer as unknown as Informer<Obj>)
+      made.set(kindName(kind), informer as Informer<Obj>)
       return informer
     },
     index<T extends Obj>(

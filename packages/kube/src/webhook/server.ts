@@ -17,7 +17,7 @@ import { BadReview, parseAdmission, parseConversion } from './review.ts'
 /** kube-apiserver sends at most 3 MiB of object, twice, and the envelope. */
 const bodyLimit = 7 * 1024 * 1024
 
-export const conversionPath = '/convert'
+const conversionPath = '/convert'
 
 /** As controller-runtime names them, so that existing webhook configurations fit. */
 export function admissionPath(verb: 'mutate' | 'validate', kind: Kind): string {

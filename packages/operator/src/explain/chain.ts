@@ -7,8 +7,8 @@
 import type { Finding } from '../finding.ts'
 import type { Reason } from '../reasons.ts'
 
-export const HOPS = ['source', 'address', 'certificate', 'endpoint', 'plan', 'provider', 'answer'] as const
-export type HopName = (typeof HOPS)[number]
+const HOPS = ['source', 'address', 'certificate', 'endpoint', 'plan', 'provider', 'answer'] as const
+type HopName = (typeof HOPS)[number]
 
 export interface Hop {
   readonly name: HopName
@@ -24,7 +24,7 @@ export interface Explanation {
   readonly firstBroken?: Hop
 }
 
-export interface SourceFact {
+interface SourceFact {
   /** `HTTPProxy shop/web` */
   readonly name: string
   /** Of the source as a whole: class, exclusion, claim. */

@@ -42,7 +42,7 @@ export interface DnsEndpointOptions {
 }
 
 /** Says which objects are ours; the value is the name of the provider. */
-export const RECORDS_LABEL = 'seamark.io/records'
+const RECORDS_LABEL = 'seamark.io/records'
 /** JSON list of marker sets that belong to the object's name. */
 const MARKERS = 'seamark.io/markers'
 const NAME = 'seamark.io/name'

@@ -14,7 +14,7 @@ import {
 
 export const MEDIA_TYPE = 'application/external.dns.webhook+json;version=1'
 
-export const endpointSchema = z.object({
+const endpointSchema = z.object({
   dnsName: z.string().default(''),
   targets: z.array(z.string()).nullish(),
   recordType: z.string().default(''),

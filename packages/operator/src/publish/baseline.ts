@@ -8,8 +8,8 @@
 import { type Client, ConfigMap, Forbidden, NotFound } from '@seamark/kube'
 import type { PublishOptions } from './options.ts'
 
-export const STATE_NAME = 'seamark-publish'
-export const RELEASE_ANNOTATION = 'seamark.io/release'
+const STATE_NAME = 'seamark-publish'
+const RELEASE_ANNOTATION = 'seamark.io/release'
 
 /** What decides where names point and which sources are ours. */
 export function fingerprint(options: PublishOptions): string {

@@ -13,7 +13,7 @@ import { type Clock, systemClock } from '@seamark/kube'
 import type { Certificate } from '../api/certificate.ts'
 import type { CertificateApplyOptions } from './options.ts'
 
-export type ApplyResult = 'success' | 'error'
+type ApplyResult = 'success' | 'error'
 
 export interface CertificateQueueDeps {
   readonly apply: (certificate: Certificate, signal: AbortSignal) => Promise<void>

@@ -21,7 +21,7 @@ export function isAllowedInTemplate(key: string): boolean {
 }
 
 /** `name` or `prefix/name`. */
-export function isQualifiedName(key: string): boolean {
+function isQualifiedName(key: string): boolean {
   const slash = key.indexOf('/')
   if (slash < 0) return NAME.test(key)
   return isObjectName(key.slice(0, slash)) && NAME.test(key.slice(slash + 1))

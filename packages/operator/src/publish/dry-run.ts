@@ -13,7 +13,7 @@ import { sourceKindToken } from './source-reader.ts'
 import { judgeStep } from './step-verdict.ts'
 import { watchForPublish } from './watches.ts'
 
-export interface PlannedChange {
+interface PlannedChange {
   /** `Certificate ns/foo` */
   readonly object: string
   readonly verb: 'create' | 'update' | 'delete' | 'patch'

@@ -58,7 +58,7 @@ export type FlagName = keyof typeof CONTOUR_PLUS_FLAGS
 /** As typed: a list flag may be repeated. */
 export type FlagValues = Partial<Record<FlagName, string | readonly string[]>>
 
-export interface ContourPlusSettings {
+interface ContourPlusSettings {
   readonly publish: PublishOptions
   /** '0' turns the endpoint off. */
   readonly metricsAddress: string

@@ -10,7 +10,7 @@
 import type { Clock } from '@seamark/kube'
 
 export type MassChange = 'prune' | 'retarget'
-export type GuardAnswer =
+type GuardAnswer =
   | { readonly state: 'go' }
   | { readonly state: 'wait'; readonly afterMs: number }
   | { readonly state: 'held'; readonly message: string }

@@ -21,7 +21,7 @@ export const SOURCE_KINDS = [
 export type SourceKind = (typeof SOURCE_KINDS)[number]
 
 /** The load-balancer Service whose address the hosts of a class get. */
-export interface ServiceRule {
+interface ServiceRule {
   /** `namespace/name`. */
   readonly service: string
   /** Ingress class it serves; the rule without a class serves every other source. */

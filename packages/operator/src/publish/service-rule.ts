@@ -9,7 +9,7 @@ import type { PublishOptions } from './options.ts'
 import type { Source } from './source.ts'
 
 /** The rule of the source's class, else the one without a class. */
-export function findService(source: Source, options: PublishOptions): string | undefined {
+function findService(source: Source, options: PublishOptions): string | undefined {
   const className = effectiveClass(source)
   const own = options.services.find((rule) => rule.className !== undefined && rule.className === className)
   return (own ?? options.services.find((rule) => rule.className === undefined))?.service

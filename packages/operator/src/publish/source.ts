@@ -17,7 +17,7 @@ export interface TlsBlock {
 }
 
 /** Where the hosts point: at the Service configured for the class, or at what the source itself or its parents publish. */
-export type Origin =
+type Origin =
   | { readonly type: 'service' }
   | { readonly type: 'addresses'; readonly addresses: Addresses }
   /** Parents or status that cannot be read now: hold what is published. */

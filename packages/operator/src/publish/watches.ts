@@ -79,6 +79,6 @@ function trimStatus<T extends Obj & { status?: unknown }>(object: T): T {
   return object
 }
 
-export function isSameKind(a: Kind, b: Kind): boolean {
+function isSameKind(a: Kind, b: Kind): boolean {
   return a.group === b.group && a.plural === b.plural
 }

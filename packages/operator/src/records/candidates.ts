@@ -315,6 +315,6 @@ function refusedWish(
 }
 
 /** Without what only a provider adds. */
-export function plain(set: RecordSet): RecordSet {
+function plain(set: RecordSet): RecordSet {
   return { name: set.name, type: set.type, ttl: set.ttl, values: set.values }
 }

@@ -8,9 +8,9 @@
 import type { Desired, Policy, Source, Unusable } from './plan.ts'
 import { canonicalName, canonicalSet, isInvalid, shown } from './record-set.ts'
 
-export const ADOPT_ANNOTATION = 'seamark.io/adopt'
-export const APPROVE_ANNOTATION = 'seamark.io/approve'
-export const SHARE_ANNOTATION = 'seamark.io/share'
+const ADOPT_ANNOTATION = 'seamark.io/adopt'
+const APPROVE_ANNOTATION = 'seamark.io/approve'
+const SHARE_ANNOTATION = 'seamark.io/share'
 
 /** Tells the UIDs of this kind from those of other kinds: only who can list a kind can say that one of it is gone. */
 export const SOURCE_PREFIX = 'dnsendpoint/'

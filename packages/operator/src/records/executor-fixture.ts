@@ -9,7 +9,7 @@ import { createLimiter } from './limiter.ts'
 import { ZONE } from './plan-fixture.ts'
 import type { ObservedSet } from './record-set.ts'
 
-export interface Faults {
+interface Faults {
   /** Called before a batch is written; throws to refuse it. */
   before?: (batch: readonly SetChange[], call: number) => void | Promise<void>
   /** Called after it was written: what is thrown reaches the caller although the batch is in. */

@@ -13,7 +13,7 @@ export interface KillSwitchControl extends KillSwitch {
   set(by: string, isPaused: boolean): void
 }
 
-export const PAUSE_ANNOTATION = 'seamark.io/pause'
+const PAUSE_ANNOTATION = 'seamark.io/pause'
 
 export function createKillSwitch(...by: string[]): KillSwitchControl {
   const reasons = new Set(by)

@@ -16,7 +16,7 @@ export interface Owner {
   readonly key?: Uint8Array
 }
 
-export interface Mine {
+interface Mine {
   readonly marker: Marker
   /** Its TXT value, byte for byte. */
   readonly value: string

@@ -9,7 +9,7 @@ import type { Change, Plan, Refusal, SetChange } from './plan.ts'
 import { type RecordSet, shown } from './record-set.ts'
 import { type Reason, REASONS } from '../reasons.ts'
 
-export const PLAN_API_VERSION = 'seamark.io/v1alpha1'
+const PLAN_API_VERSION = 'seamark.io/v1alpha1'
 
 const setSchema = z.object({ name: z.string(), type: z.string(), ttl: z.number().int(), values: z.array(z.string()) })
 const reasonSchema = z.custom<Reason>((value) => typeof value === 'string' && Object.hasOwn(REASONS, value))
@@ -57,7 +57,7 @@ const planFileSchema = z.object({
 
 type PlanFile = z.infer<typeof planFileSchema>
 
-export function planFile(plans: readonly Plan[]): PlanFile {
+function planFile(plans: readonly Plan[]): PlanFile {
   return {
     apiVersion: PLAN_API_VERSION,
     kind: 'Plan',

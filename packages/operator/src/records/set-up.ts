@@ -27,7 +27,7 @@ export interface RecordsSetUp {
 
 /** The manager's configuration object. */
 export const CONFIGURATION_OBJECT = 'seamark'
-export const RELEASE_ANNOTATION = 'seamark.io/release'
+const RELEASE_ANNOTATION = 'seamark.io/release'
 const EVENT_SOURCE = 'seamark-records'
 
 export function setUpRecords(manager: Manager, setUp: RecordsSetUp): void {

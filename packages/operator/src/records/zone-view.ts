@@ -9,7 +9,7 @@ import { type MarkerReading, markedSet, markerName, readMarker } from './marker.
 import { readRegistryValue, registryNames, type RegistryEntry, type RegistryOptions } from './external-dns-registry.ts'
 import { isWithin, type ObservedSet, type RecordSet } from './record-set.ts'
 
-export interface MarkedSet {
+interface MarkedSet {
   readonly name: string
   readonly type: string
   /** The marker's own record set. */

@@ -19,7 +19,7 @@ export interface WildcardFacts {
   readonly nowMs: number
 }
 
-export type WildcardOutcome =
+type WildcardOutcome =
   | { readonly state: 'publish'; readonly v4: readonly string[]; readonly v6: readonly string[] }
   | { readonly state: 'keep' }
   | { readonly state: 'delete' }

@@ -16,7 +16,7 @@ export interface Registration {
   readonly kubeconfig: string | undefined
 }
 
-export function readRegistration(secret: Immutable<Secret>): Registration | undefined {
+function readRegistration(secret: Immutable<Secret>): Registration | undefined {
   const { name = '', namespace = '', uid = '', labels, annotations, deletionTimestamp } = secret.metadata
   const cluster = labels !== undefined && Object.hasOwn(labels, CLUSTER_LABEL) ? (labels[CLUSTER_LABEL] ?? '') : ''
   if (cluster === '' || deletionTimestamp !== undefined) return undefined
