@@ -176,11 +176,6 @@ export function endpointsOf(object: DNSEndpoint): string[] {
   )
 }
 
-/** For a scenario that says "nothing happens". */
-function expectNothing(found: readonly string[]): void {
-  expect(found).toEqual([])
-}
-
 /** The embedded server collects garbage as a whole cluster does, and may have been faster. */
 function ignoreGone(error: unknown): void {
   if (!(error instanceof NotFound)) throw error

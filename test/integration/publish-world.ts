@@ -170,7 +170,3 @@ export async function eventually<T>(
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
-
-async function find<T extends Obj>(client: Client, kind: Kind<T>, key: string): Promise<T | undefined> {
-  return client.find(kind, key)
-}

@@ -260,7 +260,6 @@ const servers = [
 ]
 
 describe.each(servers)('apply verdict on $name', ({ isThere, start }) => {
-  const judge = it.skipIf(!isThere)
   let plane: ControlPlane
   let serial = 0
 
@@ -276,83 +275,86 @@ describe.each(servers)('apply verdict on $name', ({ isThere, start }) => {
     expect(Object.keys(subjects)).toHaveLength(6)
   })
 
-  judge.each(Object.entries(subjects))('equals what the server does to a %s', async (_name, { kind, body }) => {
-    const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`
-    const defaults = createDefaultBook()
-    const seen = { noop: 0, sent: 0 }
-    const step = fc.oneof(
-      { weight: 3, arbitrary: fc.record({ by: fc.constant('us'), with: fc.nat(2) }) },
-      { weight: 1, arbitrary: fc.record({ by: fc.constantFrom('applier', 'editor'), with: fc.nat(2) }) },
-    )
-    // An intent that wants nothing leaves no entry behind, so there is nothing to judge by: it is always sent.
-    const some = body.filter((value) => JSON.stringify(value) !== '{"metadata":{}}')
-    const scenario = fc.record({
-      bodies: fc.tuple(some, some, some),
-      steps: fc.array(step, { minLength: 4, maxLength: 9 }),
-    })
+  it.skipIf(!isThere).each(Object.entries(subjects))(
+    'equals what the server does to a %s',
+    async (_name, { kind, body }) => {
+      const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`
+      const defaults = createDefaultBook()
+      const seen = { noop: 0, sent: 0 }
+      const step = fc.oneof(
+        { weight: 3, arbitrary: fc.record({ by: fc.constant('us'), with: fc.nat(2) }) },
+        { weight: 1, arbitrary: fc.record({ by: fc.constantFrom('applier', 'editor'), with: fc.nat(2) }) },
+      )
+      // An intent that wants nothing leaves no entry behind, so there is nothing to judge by: it is always sent.
+      const some = body.filter((value) => JSON.stringify(value) !== '{"metadata":{}}')
+      const scenario = fc.record({
+        bodies: fc.tuple(some, some, some),
+        steps: fc.array(step, { minLength: 4, maxLength: 9 }),
+      })
 
-    await fc.assert(
-      fc.asyncProperty(scenario, async ({ bodies, steps }) => {
-        const name = `object-${serial++}`
-        const path = `${root}/namespaces/default/${kind.plural}/${name}`
-        const intentOf = (index: number) => {
-          const { metadata: extra, ...rest } = bodies[index] as Obj
-          return {
-            apiVersion: root.replace(/^\/apis?\//, ''),
-            kind: kind.kind,
-            ...rest,
-            metadata: { ...extra, name, namespace: 'default' },
-          } as Obj
-        }
-        const send = async (manager: string, intent: Obj) => {
-          const isEdit = manager === 'editor'
-          const type = isEdit ? 'application/merge-patch+json' : 'application/apply-patch+yaml'
-          const query = `fieldManager=${manager}${isEdit ? '' : '&force=true'}`
-          return plane.request('PATCH', `${path}?${query}`, intent, { type })
-        }
-        const read = async () => {
-          const { status, body: live } = await plane.request('GET', path)
-          return status === 200 ? (live as Obj) : undefined
-        }
-        for (const { by, with: index } of steps) {
-          const intent = intentOf(index)
-          const live = await read()
-          if (by !== 'us') {
-            if (live !== undefined) await send(by, intent)
-            continue
+      await fc.assert(
+        fc.asyncProperty(scenario, async ({ bodies, steps }) => {
+          const name = `object-${serial++}`
+          const path = `${root}/namespaces/default/${kind.plural}/${name}`
+          const intentOf = (index: number) => {
+            const { metadata: extra, ...rest } = bodies[index] as Obj
+            return {
+              apiVersion: root.replace(/^\/apis?\//, ''),
+              kind: kind.kind,
+              ...rest,
+              metadata: { ...extra, name, namespace: 'default' },
+            } as Obj
           }
-          const entry = live?.metadata.managedFields?.find(
-            ({ manager, operation }) => manager === 'us' && operation === 'Apply',
-          )
-          const fields = entry === undefined ? undefined : JSON.stringify(entry.fieldsV1)
-          const verdict = judgeApply({ kind, fields, want: intent, live, defaults })
-          const { status, body: written } = await send('us', intent)
-          // A value the server refuses in this combination (a finalizer with a deletion, two names of a port) moves nothing.
-          if (status >= 300) continue
-          const after = written as Obj
-          const moved = after.metadata.resourceVersion !== live?.metadata.resourceVersion
-          seen[verdict.noop ? 'noop' : 'sent']++
-          // An undecided one is sent; what the answer teaches must then decide it.
-          const isUndecided = !verdict.noop && verdict.reason === 'Undecided'
-          learnDefaults(defaults, kind, intent, after, 'us')
-          const decided = isUndecided && !moved ? judgeApply({ kind, fields, want: intent, live, defaults }) : verdict
-          const context = `${JSON.stringify(verdict)}\nfields ${fields}\nwant ${JSON.stringify(intent)}\nlive ${JSON.stringify(live)}\nafter ${JSON.stringify(after)}`
-          expect(decided.noop, context).toBe(!moved)
-          // What informers keep: the same text with its UIDs masked. It may ask for a write too many, never for one too few.
-          const masked = judgeApply({
-            kind,
-            fields: fields === undefined ? undefined : maskUids(fields),
-            want: intent,
-            live,
-            defaults,
-          })
-          const isAsking = !masked.noop && masked.reason === 'Undecided'
-          expect(isAsking ? !moved : masked.noop, context).toBe(!moved)
-        }
-      }),
-      { numRuns: runs },
-    )
-    expect(seen.noop).toBeGreaterThan(10)
-    expect(seen.sent).toBeGreaterThan(10)
-  })
+          const send = async (manager: string, intent: Obj) => {
+            const isEdit = manager === 'editor'
+            const type = isEdit ? 'application/merge-patch+json' : 'application/apply-patch+yaml'
+            const query = `fieldManager=${manager}${isEdit ? '' : '&force=true'}`
+            return plane.request('PATCH', `${path}?${query}`, intent, { type })
+          }
+          const read = async () => {
+            const { status, body: live } = await plane.request('GET', path)
+            return status === 200 ? (live as Obj) : undefined
+          }
+          for (const { by, with: index } of steps) {
+            const intent = intentOf(index)
+            const live = await read()
+            if (by !== 'us') {
+              if (live !== undefined) await send(by, intent)
+              continue
+            }
+            const entry = live?.metadata.managedFields?.find(
+              ({ manager, operation }) => manager === 'us' && operation === 'Apply',
+            )
+            const fields = entry === undefined ? undefined : JSON.stringify(entry.fieldsV1)
+            const verdict = judgeApply({ kind, fields, want: intent, live, defaults })
+            const { status, body: written } = await send('us', intent)
+            // A value the server refuses in this combination (a finalizer with a deletion, two names of a port) moves nothing.
+            if (status >= 300) continue
+            const after = written as Obj
+            const moved = after.metadata.resourceVersion !== live?.metadata.resourceVersion
+            seen[verdict.noop ? 'noop' : 'sent']++
+            // An undecided one is sent; what the answer teaches must then decide it.
+            const isUndecided = !verdict.noop && verdict.reason === 'Undecided'
+            learnDefaults(defaults, kind, intent, after, 'us')
+            const decided = isUndecided && !moved ? judgeApply({ kind, fields, want: intent, live, defaults }) : verdict
+            const context = `${JSON.stringify(verdict)}\nfields ${fields}\nwant ${JSON.stringify(intent)}\nlive ${JSON.stringify(live)}\nafter ${JSON.stringify(after)}`
+            expect(decided.noop, context).toBe(!moved)
+            // What informers keep: the same text with its UIDs masked. It may ask for a write too many, never for one too few.
+            const masked = judgeApply({
+              kind,
+              fields: fields === undefined ? undefined : maskUids(fields),
+              want: intent,
+              live,
+              defaults,
+            })
+            const isAsking = !masked.noop && masked.reason === 'Undecided'
+            expect(isAsking ? !moved : masked.noop, context).toBe(!moved)
+          }
+        }),
+        { numRuns: runs },
+      )
+      expect(seen.noop).toBeGreaterThan(10)
+      expect(seen.sent).toBeGreaterThan(10)
+    },
+  )
 })

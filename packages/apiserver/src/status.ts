@@ -146,12 +146,6 @@ export function notAcceptable(offered: readonly string[]): ApiError {
   return failure(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${list}`, {})
 }
 
-/** The negotiation layer above the resource handlers words it otherwise. */
-function onlyAcceptable(offered: readonly string[]): ApiError {
-  const message = `only the following media types are accepted: ${offered.join(', ')}`
-  return failure(406, 'NotAcceptable', message)
-}
-
 /** A list was asked for as an object, or the other way round. */
 export function mismatchedShape(asked: string, why: string): ApiError {
   return failure(406, 'NotAcceptable', `you requested ${asked}, but the requested object ${why}`)
@@ -185,10 +179,6 @@ export function requestTooLarge(limit: number): ApiError {
 
 export function internal(why: string): ApiError {
   return failure(500, 'InternalError', `Internal error occurred: ${why}`, { causes: [{ message: why }] })
-}
-
-function serviceUnavailable(why: string): ApiError {
-  return failure(503, 'ServiceUnavailable', why)
 }
 
 /** A failure that carries a message and nothing else: what Go code returns without classifying it. */

@@ -62,7 +62,7 @@ export function decodeSubnet(data: Uint8Array): ClientSubnet {
   return { address: addressText(octets), sourcePrefix, scopePrefix }
 }
 
-function encodeExtendedError(code: number, text = ''): EdnsOption {
+export function encodeExtendedError(code: number, text = ''): EdnsOption {
   return { code: OPTION.EXTENDED_ERROR, data: Buffer.concat([Uint8Array.of(code >> 8, code), Buffer.from(text)]) }
 }
 

@@ -278,7 +278,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
         },
         heardAt: undefined,
       }
-      made.set(kindName(kind), informer as Informer<Obj>)
+      made.set(kindName(kind), informer)
       return informer
     },
     index<T extends Obj>(
