@@ -14,7 +14,6 @@ import {
   runApp,
   TLSCertificateDelegation,
 } from '@seamark/operator'
-import { expect } from 'vitest'
 import { createLoadBalancer, createNamespace, eventually, setAddresses, type World } from './publish-world.ts'
 
 export const SERVICE = 'test-ns/test-svc'

@@ -14,7 +14,7 @@ import {
   Namespace,
   Service,
 } from '@seamark/kube'
-import type { Kind, Obj } from '@seamark/kube/object'
+import type { Obj } from '@seamark/kube/object'
 import { ControlPlane } from '@seamark/kube/testing'
 import { ingressRouteCrd, playgroundCrds } from '@seamark/operator'
 import { parseAllDocuments } from 'yaml'

@@ -14,6 +14,7 @@ export type { TransferRequest } from './client/transfer.ts'
 export { type ServerAddress, serverText } from './client/udp-exchange.ts'
 export { CLASS, className, findType, OPCODE, opcodeName, RCODE, rcodeName, TYPE, typeCode, typeName } from './codes.ts'
 export {
+  encodeExtendedError,
   type ClientSubnet,
   decodeExtendedError,
   decodeSubnet,
