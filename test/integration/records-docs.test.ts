@@ -36,10 +36,3 @@ it('docs/records.md names only codes that exist', () => {
   expect(codes.length).toBeGreaterThan(15)
   for (const code of codes) expect(Object.keys(REASONS)).toContain(code)
 })
-
-it('docs/reasons.md has every code of records and providers with its meaning', () => {
-  const source = readFileSync(join(docs, '../packages/operator/src/reasons.ts'), 'utf8')
-  const ours = source.slice(source.indexOf('// records: what became')).matchAll(/^ {2}(\w+): '/gm)
-  const page = readFileSync(join(docs, 'reasons.md'), 'utf8')
-  for (const [, code = ''] of ours) expect(page).toContain(`| \`${code}\` | ${REASONS[code as keyof typeof REASONS]} |`)
-})
