@@ -66,7 +66,13 @@ async function measureLatency(session: Session): Promise<number> {
   // The watch answers at once; a first create shows that it is there.
   for (let index = 0; index < 220; index += 1) {
     const started = performance.now()
-    const seen = new Promise<void>((resolve) => (arrive = resolve))
+    const seen = new Promise<void>((resolve, reject) => {
+      const tooLate = setTimeout(() => reject(new Error('no watch event within 20 s')), 20_000)
+      arrive = () => {
+        clearTimeout(tooLate)
+        resolve()
+      }
+    })
     await session.send('POST', proxies, proxy(`latency-${index}`))
     await seen
     if (index >= 20) times.push(performance.now() - started)
