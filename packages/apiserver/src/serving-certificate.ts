@@ -1,9 +1,9 @@
 /**
  * An authority and a serving certificate for one start of the server (X.509 v3, RFC 5280; ECDSA P-256, SHA-256).
  *
- * Written by hand because it stands in the way of `ready`: loading @peculiar/x509 takes longer than Node itself needs to
- * start (100 ms against 40 ms), these few DER structures take 2 ms. Everything that issues more than these two
- * certificates uses @seamark/kube/certificates.
+ * Written by hand because it stands in the way of `ready`: loading @peculiar/x509 takes several times as long as Node
+ * itself needs to start (from sources 300 to 500 ms were seen). Everything that issues more than these two certificates
+ * uses @seamark/kube/certificates.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { isIP, isIPv6 } from 'node:net'
