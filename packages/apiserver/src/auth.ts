@@ -44,14 +44,30 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   }
 }
 
+/** What a request asks to impersonate; each needs the verb `impersonate` of its own. */
+export function impersonationsIn({ headers }: ApiRequest): { resource: string; namespace: string; name: string }[] {
+  const user = headers['impersonate-user'] ?? ''
+  if (user === '') return []
+  const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(user) ?? []
+  const asked =
+    namespace === undefined || account === undefined
+      ? { resource: 'users', namespace: '', name: user }
+      : { resource: 'serviceaccounts', namespace, name: account }
+  return [asked, ...askedGroups(headers).map((name) => ({ resource: 'groups', namespace: '', name }))]
+}
+
+function askedGroups(headers: ApiRequest['headers']): string[] {
+  return (headers['impersonate-group'] ?? '')
+    .split(',')
+    .map((group) => group.trim())
+    .filter((group) => group !== '')
+}
+
 /** The user of the Impersonate-* headers. That the caller may do so is for authorization to say. */
 export function impersonate(user: UserInfo, request: ApiRequest): UserInfo {
   const name = request.headers['impersonate-user']
   if (name === undefined || name === '') return user
-  const groups = (request.headers['impersonate-group'] ?? '')
-    .split(',')
-    .map((group) => group.trim())
-    .filter((group) => group !== '')
+  const groups = askedGroups(request.headers)
   const serviceAccount = /^system:serviceaccount:([^:]+):[^:]+$/.exec(name)
   const implied =
     serviceAccount === null ? [] : ['system:serviceaccounts', `system:serviceaccounts:${serviceAccount[1]}`]

@@ -6,7 +6,13 @@
  */
 import { randomUUID } from 'node:crypto'
 import { Admission, type AdmissionHook } from './admission/admission.ts'
-import { type Authenticator, type AuthenticatorOptions, createAuthenticator, impersonate } from './auth.ts'
+import {
+  type Authenticator,
+  type AuthenticatorOptions,
+  createAuthenticator,
+  impersonate,
+  impersonationsIn,
+} from './auth.ts'
 import { type Backend, type Call, readView, readWriteOptions, warningHeaders } from './call.ts'
 import { type Clock } from './clock.ts'
 import { decodeObject } from './decode.ts'
@@ -145,7 +151,12 @@ export class Cluster implements Backend {
   async #answer(request: ApiRequest): Promise<ApiResponse> {
     const info = readRequestInfo(request.method, request.path, request.query)
     if (info === undefined) throw badRequest('malformed path')
-    const user = impersonate(this.#authenticator.authenticate(request), request)
+    const caller = this.#authenticator.authenticate(request)
+    for (const { resource, namespace, name } of impersonationsIn(request)) {
+      const asked = { ...info, isResource: true, verb: 'impersonate', group: '', resource, subresource: '' }
+      this.#authorize({ ...asked, namespace, name }, caller)
+    }
+    const user = impersonate(caller, request)
     if (info.isResource) return await this.#answerResource(request, info, user)
     this.#authorize(info, user)
     return await this.#answerOther(request, info)
