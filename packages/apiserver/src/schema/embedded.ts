@@ -1,24 +1,13 @@
 /** Embedded resources (`x-kubernetes-embedded-resource`): apiVersion and kind are needed and well-formed, at any depth. */
 import { invalid, required } from './field-error.ts'
 import type { Cause, Schema } from './model.ts'
-
-type Check = (value: unknown, path: string, causes: Cause[]) => void
-
-const checks = new WeakMap<Schema, Check | null>()
-const NOTHING: Check = () => undefined
+import { oncePerSchema, type SchemaCheck } from './schema-check.ts'
 
 /** Undefined when the schema has no embedded resource anywhere. */
-export function embeddedCheck(schema: Schema): Check | undefined {
-  const known = checks.get(schema)
-  if (known !== undefined) return known ?? undefined
-  checks.set(schema, NOTHING)
-  const check = compile(schema)
-  checks.set(schema, check ?? null)
-  return check
-}
+export const embeddedCheck = oncePerSchema(compile)
 
-function compile(schema: Schema): Check | undefined {
-  const known = new Map<string, Check>()
+function compile(schema: Schema): SchemaCheck | undefined {
+  const known = new Map<string, SchemaCheck>()
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const check = embeddedCheck(property)
     if (check !== undefined) known.set(name, check)

@@ -1,25 +1,13 @@
 /** Uniqueness in lists of type set and map, at any depth. */
 import { duplicate, goJson, invalid } from './field-error.ts'
 import type { Cause, Schema } from './model.ts'
-
-type Check = (value: unknown, path: string, causes: Cause[]) => void
-
-const checks = new WeakMap<Schema, Check | null>()
-const NOTHING: Check = () => undefined
+import { oncePerSchema, type SchemaCheck } from './schema-check.ts'
 
 /** Undefined when the schema has no such list anywhere. */
-export function listTypeCheck(schema: Schema): Check | undefined {
-  const known = checks.get(schema)
-  if (known !== undefined) return known ?? undefined
-  // A schema that contains itself finds this while it is being looked at, and adds nothing by that.
-  checks.set(schema, NOTHING)
-  const check = compile(schema)
-  checks.set(schema, check ?? null)
-  return check
-}
+export const listTypeCheck = oncePerSchema(compile)
 
-function compile(schema: Schema): Check | undefined {
-  const parts: Check[] = []
+function compile(schema: Schema): SchemaCheck | undefined {
+  const parts: SchemaCheck[] = []
   const listType = schema['x-kubernetes-list-type']
   if (listType === 'set') parts.push(checkSet)
   if (listType === 'map') parts.push((value, path, causes) => checkMap(schema, value, path, causes))
@@ -35,8 +23,8 @@ function compile(schema: Schema): Check | undefined {
   return parts.length === 1 ? parts[0] : (value, path, causes) => parts.forEach((part) => part(value, path, causes))
 }
 
-function fieldChecks({ properties = {}, additionalProperties }: Schema): Check | undefined {
-  const known = new Map<string, Check>()
+function fieldChecks({ properties = {}, additionalProperties }: Schema): SchemaCheck | undefined {
+  const known = new Map<string, SchemaCheck>()
   for (const [name, property] of Object.entries(properties)) {
     const check = listTypeCheck(property)
     if (check !== undefined) known.set(name, check)
