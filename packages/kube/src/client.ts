@@ -93,8 +93,21 @@ export interface RawResponse {
 }
 
 /** Called once per HTTP exchange. `code` is the HTTP status, or `<error>` when no answer came (client-go's label). */
+/** One exchange with an API server, also one that got no answer (`code` is then `<error>`). */
+export interface ObservedRequest {
+  readonly code: string
+  readonly method: string
+  readonly host: string
+  readonly durationMs: number
+  readonly sentBytes: number
+  /** Of the whole body; 0 for a stream, whose length is not known. */
+  readonly receivedBytes: number
+  /** 0 for the first attempt. */
+  readonly retry: number
+}
+
 export interface RequestObserver {
-  request(exchange: { code: string; method: string; host: string; durationMs: number }): void
+  request(exchange: ObservedRequest): void
   /** A watch or list had to be started again. */
   restart?(event: { kind: string; reason: string }): void
 }

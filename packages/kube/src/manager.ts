@@ -59,6 +59,8 @@ export interface ManagerOptions {
   probes?: string
   /** Needed as soon as a webhook or conversion is declared. */
   webhooks?: { listen: string; certificate: SelfIssuedOptions | CertificateFiles | CertificatePair }
+  /** client-go's histograms of every request, beside `rest_client_requests_total`. @default false */
+  clientHistograms?: boolean
   log?: Logger
   /** All of the stop. @default 30s */
   grace?: Duration
@@ -108,7 +110,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
   const log = options.log ?? createLogger()
   // Here and not above: whoever only uses the client does not pay for loading prom-client.
   const { createMetrics } = await import('./metrics.ts')
-  const metrics = createMetrics()
+  const metrics = createMetrics({ clientHistograms: options.clientHistograms ?? false })
   const connectTo = (config: ClusterConfig, name?: string) => {
     return connect(config, {
       fieldManager,

@@ -10,6 +10,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { RequestObserver } from './client.ts'
 import type { Queue, QueueObserver } from './queue.ts'
+import { createRequestMetrics } from './request-metrics.ts'
 
 /** How one reconcile ended; controller-runtime's label values. `requeue` exists there, and stays 0 here. */
 type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after'
@@ -66,7 +67,16 @@ export interface Metrics {
   watchEventLoop(): () => void
 }
 
-export function createMetrics(registry: Registry = new Registry()): Metrics {
+export interface MetricsOptions {
+  registry?: Registry
+  /**
+   * client-go's histograms of every request (`rest_client_request_duration_seconds`, sizes, retries): many series, so
+   * off as in controller-runtime. There is no client-side rate limiter, hence no metric of one. @default false
+   */
+  clientHistograms?: boolean
+}
+
+export function createMetrics({ registry = new Registry(), clientHistograms = false }: MetricsOptions = {}): Metrics {
   const registers = [registry]
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[]) =>
     new Counter({ name, help, labelNames, registers })
@@ -142,6 +152,7 @@ export function createMetrics(registry: Registry = new Registry()): Metrics {
   )
 
   const requests = counter('rest_client_requests_total', 'HTTP requests to API servers', ['code', 'method', 'host'])
+  const observeRequest = clientHistograms ? createRequestMetrics(registry) : undefined
   const restarts = counter('seamark_watch_restarts_total', 'Watches started again, by reason', ['kind', 'reason'])
   const master = gauge('leader_election_master_status', '1 while this process leads', ['name'])
   const reads = counter('certwatcher_read_certificate_total', 'Serving certificates read', [])
@@ -260,7 +271,11 @@ export function createMetrics(registry: Registry = new Registry()): Metrics {
       }
     },
     client: {
-      request: ({ code, method, host }) => requests.inc({ code, method, host }),
+      request(exchange) {
+        const { code, method, host } = exchange
+        requests.inc({ code, method, host })
+        observeRequest?.(exchange)
+      },
       restart: ({ kind, reason }) => restarts.inc({ kind, reason }),
     },
     leading: (lease, isLeader) => master.set({ name: lease }, isLeader ? 1 : 0),

@@ -115,6 +115,27 @@ describe('metrics', () => {
     }
   })
 
+  const patched = { method: 'PATCH', host: 'h:1', durationMs: 30, sentBytes: 300, receivedBytes: 2_000, retry: 0 }
+
+  it("show client-go's histograms of requests only to those who ask", async () => {
+    const [plain, full] = [createMetrics(), createMetrics({ clientHistograms: true })]
+    for (const { client } of [plain, full]) {
+      client.request({ ...patched, code: '429' })
+      client.request({ ...patched, code: '200', retry: 1 })
+    }
+    const lines = (await full.registry.metrics()).split('\n')
+    for (const line of [
+      'rest_client_request_duration_seconds_bucket{le="0.025",verb="PATCH",host="h:1"} 0',
+      'rest_client_request_duration_seconds_bucket{le="0.1",verb="PATCH",host="h:1"} 2',
+      'rest_client_request_size_bytes_bucket{le="512",verb="PATCH",host="h:1"} 2',
+      'rest_client_response_size_bytes_sum{verb="PATCH",host="h:1"} 4000',
+      'rest_client_request_retries_total{code="200",verb="PATCH",host="h:1"} 1',
+    ]) {
+      expect(lines).toContain(line)
+    }
+    expect(await plain.registry.metrics()).not.toContain('rest_client_request_duration')
+  })
+
   it('count what happens, and follow the queues', async () => {
     const metrics = createMetrics()
     const shop = metrics.controller('shop', 8)
@@ -124,7 +145,7 @@ describe('metrics', () => {
     queue.add('b', { priority: -100 })
     queue.done(queue.take() ?? '')
     shop.reconciled('error', 0.2)
-    metrics.client.request({ code: '409', method: 'PATCH', host: 'h:1', durationMs: 3 })
+    metrics.client.request({ ...patched, code: '409' })
     metrics.client.restart?.({ kind: 'Service', reason: 'expired' })
     metrics.leading('edge', true)
     metrics.watchCluster(() => ({

@@ -35,9 +35,11 @@ export interface RestOptions {
   random?: () => number
   observer?: RequestObserver
   userAgent?: string
-  /** For tests. @default HTTP/2 or HTTP/1.1, as the server speaks */
+  /** @default HTTP/2 or HTTP/1.1, as the server speaks */
   transport?: Transport
 }
+
+type Answer = RawResponse | OpenStream
 
 const DEADLINE_MS = 30_000
 /** An object is at most 1.5 MB in etcd; a page of 500 big ones still fits. */
@@ -64,23 +66,36 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
   }
 
   /** Every exchange is counted, also those that got no answer. */
-  async function observed<T extends { status: number }>(
+  async function observed<T extends Answer>(
     observer: RequestObserver,
-    method: string,
-    run: () => Promise<T>,
+    exchange: Exchange,
+    retry: number,
+    run: (exchange: Exchange) => Promise<T>,
   ): Promise<T> {
     const startedAt = clock.monotonic()
+    const { method, body } = exchange
+    const sentBytes = body === undefined ? 0 : Buffer.byteLength(body)
     let code = '<error>'
+    let receivedBytes = 0
     try {
-      const answer = await run()
+      const answer = await run(exchange)
       code = String(answer.status)
+      if (Buffer.isBuffer(answer.body)) receivedBytes = answer.body.length
       return answer
     } finally {
-      observer.request({ code, method, host, durationMs: clock.monotonic() - startedAt })
+      observer.request({
+        code,
+        method,
+        host,
+        durationMs: clock.monotonic() - startedAt,
+        sentBytes,
+        receivedBytes,
+        retry,
+      })
     }
   }
 
-  async function attempts<T extends { status: number; headers: RawResponse['headers'] }>(
+  async function attempts<T extends Answer>(
     request: RestRequest,
     run: (exchange: Exchange) => Promise<T>,
     drop: (answer: T) => void,
@@ -90,13 +105,14 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
     const startedAt = clock.monotonic()
     let hasRenewed = false
     let hasRepeated = false
+    let sends = 0
     for (let retries = 0; ; retries++) {
       const leftMs = deadlineMs - (clock.monotonic() - startedAt)
       const auth = await config.credentials.headers(request.signal)
       const exchange = exchangeOf(request, auth, leftMs)
       let answer: T
       try {
-        answer = await (observer === undefined ? run(exchange) : observed(observer, method, () => run(exchange)))
+        answer = await (observer === undefined ? run(exchange) : observed(observer, exchange, sends++, run))
       } catch (error) {
         // A connection that died under a read: once more on another. A dead server is reported, not hidden.
         if (hasRepeated || method !== 'GET' || !(error instanceof TransportError) || error.code !== 'RESET') throw error

@@ -60,6 +60,12 @@ const endpoint = object({
   providerSpecific: list(object({ name: text, value: text })),
 })
 
+/** Groups of Kubernetes itself: an API server refuses their definitions without a word on who approved them. */
+const isProtected = (group: string) => /(^|\.)(k8s|kubernetes)\.io$/.test(group)
+const unapproved = {
+  'api-approved.kubernetes.io': 'unapproved, a small stand-in for the definition of the project itself',
+}
+
 function crd(
   kind: Kind,
   spec: Schema,
@@ -71,7 +77,7 @@ function crd(
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${kind.plural}.${kind.group}` },
+    metadata: { name: `${kind.plural}.${kind.group}`, ...(isProtected(kind.group) && { annotations: unapproved }) },
     spec: {
       group: kind.group,
       scope: 'Namespaced',
