@@ -26,6 +26,8 @@ export interface Informer<T extends Obj> {
   readonly state: InformerState
   /** Cached objects; 0 before the first sync. */
   readonly size: number
+  /** About how much JSON is cached, judged by the first twenty objects; read it rarely. */
+  estimateBytes(): number
   /** When the server was last heard of (event, bookmark or list), by the monotonic clock; undefined before. */
   readonly heardAt: number | undefined
 }
@@ -35,7 +37,10 @@ export interface InformerOptions<T extends Obj> {
   namespace?: string
   labelSelector?: string
   fieldSelector?: string
-  /** `metadata` fetches only metadata; a function keeps what it returns (the same function: the same informer). @default full */
+  /**
+   * `metadata` fetches only metadata; a function keeps what it returns (the same function: the same informer). It may
+   * replace and delete members of the object it is given, never what lies deeper: that may be shared. @default full
+   */
   projection?: 'full' | 'metadata' | ((object: T) => T)
   /**
    * Keep the FieldsV1 of this field manager for `ownFields`; all other managedFields are cut before parsing.

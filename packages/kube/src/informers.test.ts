@@ -98,7 +98,7 @@ describe('informers', () => {
     expect(() => cluster.informers.list(ConfigMap)).toThrow(NotSynced)
     const informer = cluster.informers.informer(ConfigMap)
     expect(informer.state).toBe('starting')
-    expect([informer.size, informer.heardAt]).toEqual([0, undefined])
+    expect([informer.size, informer.estimateBytes(), informer.heardAt]).toEqual([0, 0, undefined])
     expect(() => cluster.informers.get(ConfigMap, 'ns/a')).toThrow(NotSynced)
     start()
     await informer.synced()
@@ -106,6 +106,7 @@ describe('informers', () => {
     expect(cluster.informers.get(ConfigMap, 'ns/b')).toBeUndefined()
     expect(informer.state).toBe('live')
     expect(informer.size).toBe(1)
+    expect(informer.estimateBytes()).toBe(JSON.stringify(cluster.informers.get(ConfigMap, 'ns/a')).length)
     expect(performance.now() - (informer.heardAt ?? -Infinity)).toBeLessThan(5_000)
   })
 

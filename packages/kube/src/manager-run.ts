@@ -238,10 +238,11 @@ function newPhase(): Phase {
 
 function statsOf({ cluster, clock }: Environment): ClusterStats {
   const now = clock.monotonic()
-  const caches = cluster.informers.all().map(({ kind, size, heardAt }) => ({
-    kind: kindName(kind),
-    objects: size,
-    silentMs: heardAt === undefined ? undefined : now - heardAt,
+  const caches = cluster.informers.all().map((informer) => ({
+    kind: kindName(informer.kind),
+    objects: informer.size,
+    bytes: informer.estimateBytes(),
+    silentMs: informer.heardAt === undefined ? undefined : now - informer.heardAt,
   }))
   return { cluster: cluster.name, caches, sessions: cluster.stats?.sessions ?? 0, streams: cluster.stats?.streams ?? 0 }
 }

@@ -49,7 +49,7 @@ export interface WebhookMetrics {
 export interface ClusterStats {
   readonly cluster: string
   /** One per watch: a kind may have several. `silentMs`: since the server was last heard of. */
-  readonly caches: readonly { kind: string; objects: number; silentMs?: number | undefined }[]
+  readonly caches: readonly { kind: string; objects: number; bytes: number; silentMs?: number | undefined }[]
   readonly sessions: number
   readonly streams: number
 }
@@ -177,13 +177,16 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
   }
 
   const clusters = new Set<() => ClusterStats>()
-  gauge('seamark_cache_objects', 'Objects in the caches', ['cluster', 'kind'], function collect(this: Gauge) {
-    this.reset()
-    for (const stats of clusters) {
-      const { cluster, caches } = stats()
-      for (const { kind, objects } of caches) this.inc({ cluster, kind }, objects)
-    }
-  })
+  const perKind = (name: string, help: string, value: (cache: ClusterStats['caches'][number]) => number) =>
+    gauge(name, help, ['cluster', 'kind'], function collect(this: Gauge) {
+      this.reset()
+      for (const stats of clusters) {
+        const { cluster, caches } = stats()
+        for (const cache of caches) this.inc({ cluster, kind: cache.kind }, value(cache))
+      }
+    })
+  perKind('seamark_cache_objects', 'Objects in the caches', ({ objects }) => objects)
+  perKind('seamark_cache_bytes', 'About how much JSON the caches hold', ({ bytes }) => bytes)
   gauge(
     'seamark_watch_last_event_age_seconds',
     'Since the server last sent an event, a bookmark or a list of this kind; of several watches the quietest',

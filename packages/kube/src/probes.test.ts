@@ -151,9 +151,9 @@ describe('metrics', () => {
     metrics.watchCluster(() => ({
       cluster: 'local',
       caches: [
-        { kind: 'Service', objects: 1, silentMs: 1_500 },
-        { kind: 'Service', objects: 2, silentMs: 2_500 },
-        { kind: 'Node', objects: 0 },
+        { kind: 'Service', objects: 1, bytes: 700, silentMs: 1_500 },
+        { kind: 'Service', objects: 2, bytes: 1_300, silentMs: 2_500 },
+        { kind: 'Node', objects: 0, bytes: 0 },
       ],
       sessions: 2,
       streams: 4,
@@ -171,6 +171,7 @@ describe('metrics', () => {
       'leader_election_master_status{name="edge"} 1',
       'seamark_watch_restarts_total{kind="Service",reason="expired"} 1',
       'seamark_cache_objects{cluster="local",kind="Service"} 3',
+      'seamark_cache_bytes{cluster="local",kind="Service"} 2000',
       'seamark_watch_last_event_age_seconds{cluster="local",kind="Service"} 2.5',
       'seamark_http2_streams{cluster="local"} 4',
     ]) {

@@ -17,6 +17,9 @@ export interface SharedInformerDeps<T extends Obj> extends ReflectorOptions {
   readonly onAbsent?: () => void
 }
 
+/** For the estimate of a cache's size: enough to be of use, few enough to cost nothing. */
+const SAMPLED_OBJECTS = 20
+
 export class SharedInformer<T extends Obj> implements Informer<T> {
   readonly kind: Kind<T>
   readonly options: InformerOptions<T>
@@ -52,6 +55,16 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
 
   get size(): number {
     return this.store.size
+  }
+
+  estimateBytes(): number {
+    let [sampled, bytes] = [0, 0]
+    for (const object of this.store.watched()) {
+      if (sampled === SAMPLED_OBJECTS) break
+      sampled++
+      bytes += JSON.stringify(object).length
+    }
+    return sampled === 0 ? 0 : Math.round((bytes / sampled) * this.store.size)
   }
 
   get heardAt(): number | undefined {

@@ -276,6 +276,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
         get size() {
           return store.objects.size
         },
+        estimateBytes: () => 0,
         heardAt: undefined,
       }
       made.set(kindName(kind), informer)
