@@ -6,6 +6,7 @@ import { remove } from './cases/delete.ts'
 import { discovery } from './cases/discovery.ts'
 import { patch } from './cases/patch.ts'
 import { read } from './cases/read.ts'
+import { rights } from './cases/rights.ts'
 import { watch } from './cases/watch.ts'
 import { write } from './cases/write.ts'
 
@@ -18,4 +19,5 @@ export const cases: readonly Case[] = [
   ...remove,
   ...custom,
   ...builtin,
+  ...rights,
 ]

@@ -206,6 +206,7 @@ describe('the probes of RFC 8906', () => {
   const EXPECTED: ReadonlyMap<string, string> = new Map([
     ['apex SOA', 'NOERROR plain'],
     ['type 65280', 'NOERROR plain'],
+    ['header bit 10', 'NOERROR plain'],
     ['header bit 20', 'NOERROR plain'],
     ['header bit 40', 'NOERROR plain'],
     ['header bit 100', 'NOERROR plain'],
@@ -215,7 +216,10 @@ describe('the probes of RFC 8906', () => {
     ['EDNS version 1', 'BADVERS edns 0'],
     ['EDNS version 1 with an unknown option', 'BADVERS edns 0'],
     ['EDNS version 1 with DO', 'BADVERS edns 0 do'],
-    ['EDNS flags 40', 'NOERROR edns 0'],
+    ['EDNS flags 4000', 'NOERROR edns 0'],
+    ['EDNS flags 1', 'NOERROR edns 0'],
+    ['EDNS size 512', 'NOERROR edns 0'],
+    ['DNSKEY', 'NOERROR plain'],
     ['EDNS flags 8000', 'NOERROR edns 0 do'],
     ['unknown option', 'NOERROR edns 0'],
     ['all options', 'NOERROR edns 0 do'],
@@ -223,6 +227,21 @@ describe('the probes of RFC 8906', () => {
     ['version.bind', 'REFUSED plain'],
     ['NSID', 'NOERROR edns 0'],
   ])
+
+  it('are all among the packets', () => {
+    const names = new Set(oddPackets().map(({ name }) => name))
+    expect([...EXPECTED.keys()].filter((name) => !names.has(name))).toEqual([])
+  })
+
+  it('are answered by TCP too (§8.1.6)', async () => {
+    const client = createDnsClient({ timeoutMs: 5000 })
+    try {
+      const { message } = await client.query({ server, name: 'z0.test', type: 'SOA', transport: 'tcp', hasEdns: false })
+      expect([rcodeName(message.rcode), message.answers.length, message.edns]).toEqual(['NOERROR', 1, undefined])
+    } finally {
+      await client.close()
+    }
+  })
 
   it.each(oddPackets().filter(({ name }) => EXPECTED.has(name)))('$name', async ({ name, bytes }) => {
     const answer = await sendRaw(server, bytes)

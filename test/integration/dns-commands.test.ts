@@ -101,7 +101,7 @@ describe('seamark dig', () => {
     expect(stdout).toContain(';; ANSWER SECTION:\nWWW.example.test.\t60\tIN\tA\t192.0.2.1\n')
     expect(stdout).toContain(`;; SERVER: 127.0.0.1#${port}(127.0.0.1) (TCP)`)
     expect((await dig('@127.0.0.1', '-p', port, 'example.test', 'SOA', '+noall', '+answer')).stdout).toBe(
-      'example.test.\t60\tIN\tSOA\tns1.example.test. host.example.test. 7 3600 600 86400 30\n',
+      'example.test.\t\t60\tIN\tSOA\tns1.example.test. host.example.test. 7 3600 600 86400 30\n',
     )
     expect((await dig('@127.0.0.1', '-p', port, 'example.test', 'AXFR')).stderr).toMatch(/REFUSED/)
     expect((await dig('@127.0.0.9', '-p', port, 'a.test', '+time=1', '+tries=1')).code).not.toBe(0)

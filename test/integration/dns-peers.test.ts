@@ -215,6 +215,32 @@ describe('our server', () => {
     expect(lines(stdout).filter((line) => !line.includes('TSIG'))).toHaveLength(records + 1)
   })
 
+  it.skipIf(!needs('dig', 'named')).each([
+    ['an old serial by TCP: the whole zone', ['+tcp'], 1],
+    ['the current serial by TCP: the SOA alone', ['+tcp'], 5],
+    ['a serial ahead of ours by TCP: the SOA alone', ['+tcp'], 6],
+    ['an old serial by UDP: the SOA alone', ['+notcp'], 1],
+    ['the current serial by UDP: the SOA alone', ['+notcp'], 5],
+  ])('answers IXFR as BIND does that has no history, for %s', async (_, flags, serial) => {
+    const text = TEXT.replace('hostmaster 1 ', 'hostmaster 5 ')
+    const peer = keep(await startBind([{ origin: 'example.test', text }], [KEY]))
+    const server = await serve()
+    const zone = loadZoneFile(text)
+    if (isZoneFileError(zone)) throw new Error(zone.reason)
+    server.swap(zone)
+    writeFileSync(keyFile, `key "seamark" { algorithm hmac-sha256; secret "${SECRET}"; };\n`)
+    const records = async (port: number) => {
+      const at = ['@127.0.0.1', '-p', String(port), '-k', keyFile, '+noall', '+answer', '+nosplit', '+ignore', ...flags]
+      const { stdout } = await run(findProgram('dig')!, [...at, 'example.test', `IXFR=${serial}`])
+      const lines = stdout.split('\n').filter((line) => line !== '' && !line.startsWith(';') && !line.includes('TSIG'))
+      return lines.map((line) => line.replaceAll(/\s+/g, ' ')).toSorted()
+    }
+    const ours = await records(server.addresses[0]!.port)
+    expect(ours).toEqual(await records(peer.address.port!))
+    expect(ours.length > 1).toBe(serial === 1 && flags[0] === '+tcp')
+    expect(ours[0]).toContain('SOA')
+  })
+
   it.skipIf(!needs('knotd'))('feeds a Knot secondary, which follows each NOTIFY', async () => {
     const port = await freePort()
     const server = await serve(port)

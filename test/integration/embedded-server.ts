@@ -6,6 +6,8 @@ import { ControlPlane } from '@seamark/kube/testing'
 export interface EmbeddedServer {
   readonly server: ApiServer
   readonly kubeconfig: string
+  /** A kubeconfig of another user, who may do what roles and bindings let it. */
+  userKubeconfig(name: string, groups: readonly string[]): string
   stop(): Promise<void>
 }
 
@@ -33,13 +35,14 @@ export async function startEmbeddedPlane(crds: readonly (string | object)[]): Pr
 
 export async function startEmbeddedServer(options: ApiServerOptions = {}): Promise<EmbeddedServer> {
   const token = newToken()
-  const server = createApiServer({
-    authorization: 'RBAC',
-    anonymous: 'anonymous',
-    tokens: new Map([[token, { name: 'admin', groups: ['system:masters'] }]]),
-    ...options,
-  })
+  const tokens = new Map([[token, { name: 'admin', groups: ['system:masters'] }]])
+  const server = createApiServer({ authorization: 'RBAC', anonymous: 'anonymous', tokens, ...options })
   const { url, caPem = '' } = await server.listen({ tls: 'self-signed' })
   const kubeconfig = writeKubeconfig({ server: url, caPem, token })
-  return { server, kubeconfig, stop: async () => server.close() }
+  const userKubeconfig = (name: string, groups: readonly string[]): string => {
+    const own = newToken()
+    tokens.set(own, { name, groups: ['system:authenticated', ...groups] })
+    return writeKubeconfig({ server: url, caPem, token: own, user: name })
+  }
+  return { server, kubeconfig, userKubeconfig, stop: async () => server.close() }
 }

@@ -1,13 +1,9 @@
 /** Route 53: the conformance kit on a strict fake and on moto, and the rules that moto lacks. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { CreateHostedZoneCommand, Route53Client } from '@aws-sdk/client-route-53'
-import { findProgram, needs } from '@seamark/kit'
+import { needs } from '@seamark/kit'
 import { awsProvider, type Provider } from '@seamark/operator'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort } from './dns/peers.ts'
 import { describeProvider } from './providers/describe-provider.ts'
+import { startMoto } from './providers/moto.ts'
 import { type Route53Fake, startRoute53Fake } from './providers/route53-fake.ts'
 
 const ZONE = 'example.test.'
@@ -28,31 +24,8 @@ describeProvider('Route 53, a strict fake', true, async () => {
 })
 
 describeProvider('Route 53, moto', needs('moto_server'), async () => {
-  const port = await freePort()
-  const child = spawn(findProgram('moto_server') ?? '', ['-H', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' })
-  const endpoint = `http://127.0.0.1:${port}`
-  for (let attempt = 0; attempt < 300; attempt++) {
-    const isUp = await fetch(endpoint).then(
-      () => true,
-      () => false,
-    )
-    if (isUp) break
-    await sleep(100)
-  }
-  const stop = async () => {
-    const ended = once(child, 'exit')
-    child.kill('SIGTERM')
-    await ended
-  }
-  const client = new Route53Client({ endpoint, credentials, region: 'us-east-1' })
-  const made = await client
-    .send(new CreateHostedZoneCommand({ Name: ZONE, CallerReference: '1' }))
-    .catch(async (error: unknown) => {
-      await stop()
-      throw error
-    })
-  client.destroy()
-  const provider = awsProvider({ name: 'aws', credentials, endpoint })
+  const moto = await startMoto(ZONE, credentials)
+  const provider = awsProvider({ name: 'aws', credentials, endpoint: moto.endpoint })
   // moto takes a CREATE of what exists and keeps half a batch: the strict fake stands for those rules.
   const lax: Provider = {
     ...provider,
@@ -60,10 +33,10 @@ describeProvider('Route 53, moto', needs('moto_server'), async () => {
   }
   return {
     provider: lax,
-    zone: { id: made.HostedZone?.Id?.replace('/hostedzone/', '') ?? '', name: ZONE, visibility: 'public' },
+    zone: { id: moto.zoneId, name: ZONE, visibility: 'public' },
     close: async () => {
       await provider.close?.()
-      await stop()
+      await moto.close()
     },
   }
 })

@@ -2,28 +2,47 @@
  * What a publish scenario needs: a server, its own namespaces, fixture F, an app with the scenario's options, and reads that
  * wait. Everything a scenario made is wiped after it.
  */
-import { type Client, NotFound, Service } from '@seamark/kube'
-import type { Obj } from '@seamark/kube/object'
+import { type Client, Ingress, Namespace, NotFound, Service } from '@seamark/kube'
+import type { Kind, Obj } from '@seamark/kube/object'
 import {
   Certificate,
   DNSEndpoint,
   dropIn,
+  Gateway,
   HTTPProxy,
+  HTTPRoute,
   IngressRoute,
   type PublishOptions,
+  ReferenceGrant,
+  Route,
   runApp,
   TLSCertificateDelegation,
+  unified,
 } from '@seamark/operator'
-import { createLoadBalancer, createNamespace, eventually, setAddresses, type World } from './publish-world.ts'
+import { expect } from 'vitest'
+import {
+  createLoadBalancer,
+  createNamespace,
+  eventually,
+  type RunningApp,
+  setAddresses,
+  type World,
+} from './publish-world.ts'
 
 export const SERVICE = 'test-ns/test-svc'
 const NAMESPACES = ['ns', 'test-ns', 'dns', 'certs', 'manager', 'ns2']
-const WIPED = [HTTPProxy, IngressRoute, DNSEndpoint, Certificate, TLSCertificateDelegation]
-
-export interface RunningApp extends AsyncDisposable {
-  readonly writes: { count: number }
-  stop(): Promise<void>
-}
+const WIPED = [
+  HTTPProxy,
+  IngressRoute,
+  Ingress,
+  HTTPRoute,
+  Gateway,
+  ReferenceGrant,
+  Route,
+  DNSEndpoint,
+  Certificate,
+  TLSCertificateDelegation,
+]
 
 export type ProxyChanges = {
   metadata?: Partial<HTTPProxy['metadata']>
@@ -46,28 +65,44 @@ export class Bench {
     return new Bench(world)
   }
 
-  options(changes: Partial<PublishOptions> = {}): PublishOptions {
+  options(changes: Partial<PublishOptions> = {}, base: PublishOptions = dropIn): PublishOptions {
     const issuer = { defaultIssuerName: 'test-issuer', defaultIssuerKind: 'Issuer' } as const
-    return { ...dropIn, services: [{ service: SERVICE }], ...issuer, ...changes }
+    return { ...base, services: [{ service: SERVICE }], ...issuer, ...changes }
   }
 
   /** An app with these options, running until disposed. */
   run(changes: Partial<PublishOptions> = {}, more: Partial<Parameters<typeof runApp>[0]> = {}): RunningApp {
-    const { cluster, writes } = this.world.connect('contour-plus')
-    const controller = new AbortController()
-    const done = runApp(
-      { cluster, publish: this.options(changes), namespace: 'manager', mode: 'enforce', ...more },
-      controller.signal,
+    const publish = this.options(changes)
+    return this.world.launch('contour-plus', async (cluster, { clock }, signal) =>
+      runApp({ cluster, clock, publish, namespace: 'manager', mode: 'enforce', ...more }, signal),
     )
-    let failure: unknown
-    done.catch((error: unknown) => (failure = error))
-    const stop = async (): Promise<void> => {
-      controller.abort()
-      await done
-      await cluster.close()
-      if (failure !== undefined) throw failure
-    }
-    return { writes, stop, [Symbol.asyncDispose]: stop }
+  }
+
+  /** As `seamark run` starts from. */
+  runUnified(changes: Partial<PublishOptions> = {}, more: Partial<Parameters<typeof runApp>[0]> = {}): RunningApp {
+    return this.run(this.options(changes, unified), more)
+  }
+
+  async setStatus<T extends Obj>(kind: Kind<T>, key: string, status: object): Promise<void> {
+    await this.client.patch(kind, key, 'merge', { status }, { subresource: 'status' })
+  }
+
+  async labelNamespace(name: string, labels: Record<string, string | null>): Promise<void> {
+    await this.client.patch(Namespace, name, 'merge', { metadata: { labels } })
+  }
+
+  /** Creation times are whole seconds: what is made after this is younger than what was made before. */
+  async nextSecond(): Promise<void> {
+    await this.world.patience.pass(1_000)
+  }
+
+  async eventually<T>(what: string, read: () => Promise<T | undefined>, isRight?: (value: T) => boolean): Promise<T> {
+    return eventually(what, read, isRight, undefined, this.world.patience)
+  }
+
+  /** Requests that write, since the app started; a fault makes some of them twice, and then they are not counted. */
+  expectWrites(app: RunningApp, count: number): void {
+    if (this.world.isCounting) expect(app.writes.count).toBe(count)
   }
 
   /** Fixture F, changed. */
@@ -91,15 +126,17 @@ export class Bench {
   }
 
   async dns(key: string, isRight: (object: DNSEndpoint) => boolean = () => true): Promise<DNSEndpoint> {
-    return eventually(`DNSEndpoint ${key}`, async () => this.client.find(DNSEndpoint, key), isRight)
+    return this.eventually(`DNSEndpoint ${key}`, async () => this.client.find(DNSEndpoint, key), isRight)
   }
 
   async certificate(key: string, isRight: (object: Certificate) => boolean = () => true): Promise<Certificate> {
-    return eventually(`Certificate ${key}`, async () => this.client.find(Certificate, key), isRight)
+    return this.eventually(`Certificate ${key}`, async () => this.client.find(Certificate, key), isRight)
   }
 
   async delegation(key: string): Promise<TLSCertificateDelegation> {
-    return eventually(`TLSCertificateDelegation ${key}`, async () => this.client.find(TLSCertificateDelegation, key))
+    return this.eventually(`TLSCertificateDelegation ${key}`, async () =>
+      this.client.find(TLSCertificateDelegation, key),
+    )
   }
 
   /** Of every child kind, `Kind namespace/name`, sorted. */
@@ -114,12 +151,16 @@ export class Bench {
 
   /** A proxy made now is decided after everything before it: when its record is there, what is not there will not come. */
   async settled(): Promise<void> {
+    const { settle } = this.world.patience
+    if (settle !== undefined) return settle()
     const name = `probe-${Math.random().toString(36).slice(2)}`
     await this.client.create(HTTPProxy, {
       metadata: { namespace: 'ns', name, annotations: { 'kubernetes.io/ingress.class': 'class-name' } },
       spec: { routes: [], virtualhost: { fqdn: `${name}.example.com` } } as NonNullable<HTTPProxy['spec']>,
     })
-    await eventually(`a child of ${name}`, async () => (await this.children()).find((child) => child.includes(name)))
+    await this.eventually(`a child of ${name}`, async () =>
+      (await this.children()).find((child) => child.includes(name)),
+    )
     await this.client.delete(HTTPProxy, `ns/${name}`)
     for (const kind of [DNSEndpoint, Certificate]) {
       const { items } = await this.client.list<Obj>(kind)
@@ -127,6 +168,11 @@ export class Bench {
         if (metadata.name?.includes(name) === true)
           await this.client.delete<Obj>(kind, `${metadata.namespace}/${metadata.name}`).catch(ignoreGone)
     }
+  }
+
+  /** What `settled` costs an app in requests that write. */
+  get settlingWrites(): number {
+    return this.world.patience.settle === undefined ? 1 : 0
   }
 
   /** Object versions of all children: equal before and after means nothing was written. */
@@ -161,7 +207,7 @@ export class Bench {
         await this.client.delete<Obj>(kind, key).catch(ignoreGone)
       }
     }
-    await eventually(
+    await this.eventually(
       'an empty cluster',
       async () => (await this.children()).length,
       (count) => count === 0,

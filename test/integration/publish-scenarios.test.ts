@@ -1,7 +1,9 @@
-/** Every scenario of publish-scenarios.ts, on the embedded API server and on a real one. */
+/** Every scenario of publish-scenarios.ts, publish-sources.ts and publish-guards.ts, on the embedded API server and on a real one. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Bench } from './publish-bench.ts'
+import { guardScenarios } from './publish-guards.ts'
 import { scenarios } from './publish-scenarios.ts'
+import { sourceScenarios } from './publish-sources.ts'
 import { crdsInUse, type World, worldKinds } from './publish-world.ts'
 
 describe.each(worldKinds)(`publish on $name, ${crdsInUse}`, ({ isMissing, start }) => {
@@ -20,7 +22,7 @@ describe.each(worldKinds)(`publish on $name, ${crdsInUse}`, ({ isMissing, start 
   })
   afterAll(async () => world?.[Symbol.asyncDispose]())
 
-  it.skipIf(isMissing).each(scenarios)('$title', async ({ run }) => {
+  it.skipIf(isMissing).each([...scenarios, ...sourceScenarios, ...guardScenarios])('$title', async ({ run }) => {
     // Each scenario asserts by itself; here it must come to its end.
     await expect(run(bench).then(() => 'came to its end')).resolves.toBe('came to its end')
   })

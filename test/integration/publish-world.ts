@@ -7,12 +7,14 @@ import { join } from 'node:path'
 import type { ApiServer } from '@seamark/apiserver'
 import {
   type Client,
+  type Clock,
   type Cluster,
   configFromText,
   connect,
   CustomResourceDefinition,
   Namespace,
   Service,
+  systemClock,
 } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
 import { ControlPlane } from '@seamark/kube/testing'
@@ -33,9 +35,43 @@ export function crds(): object[] {
   return [...documents.filter((document) => document !== null), ingressRouteCrd()]
 }
 
-interface Writes {
+export interface Writes {
   /** Requests other than GET, leases and events included. */
   count: number
+}
+
+export interface RunningApp extends AsyncDisposable {
+  readonly writes: Writes
+  stop(): Promise<void>
+}
+
+/** What a program gets from the world it runs in, beside its cluster. */
+export interface Surroundings {
+  readonly clock: Clock
+  /** Reaches further clusters. */
+  readonly connect: typeof connect
+}
+
+/** A program under test: runs on the cluster it is given until the signal. */
+export type Program = (cluster: Cluster, surroundings: Surroundings, signal: AbortSignal) => Promise<void>
+
+/** A cluster of a user, to be registered with the one under test. */
+export interface UserCluster {
+  readonly client: Client
+  readonly kubeconfig: string
+  readonly stop: () => Promise<void>
+}
+
+/** How waiting works: on a server time passes by itself, in a simulation only while somebody waits. */
+export interface Patience {
+  now(): number
+  pass(ms: number): Promise<void>
+  /** How long anything may take to come about. */
+  readonly limitMs: number
+  /** Between two looks. */
+  readonly pollMs: number
+  /** Only where waiting long enough costs nothing: after it nothing more comes by itself. */
+  readonly settle?: () => Promise<void>
 }
 
 export interface World extends AsyncDisposable {
@@ -45,8 +81,14 @@ export interface World extends AsyncDisposable {
   readonly client: Client
   /** Only on the embedded server. */
   readonly server: ApiServer | undefined
+  readonly patience: Patience
+  /** False where faults make a program send requests again: what it wrote is then judged by the outcome alone. */
+  readonly isCounting: boolean
   /** A cluster whose writes are counted. */
   connect(fieldManager: string): { cluster: Cluster; writes: Writes }
+  /** Runs a program on such a cluster. */
+  launch(fieldManager: string, program: Program): RunningApp
+  userCluster(name: string): Promise<UserCluster>
   /** Kubeconfig of a user without any right but those RBAC objects give. */
   userKubeconfig(name: string, groups?: string[]): Promise<string>
 }
@@ -63,9 +105,7 @@ async function startEmbedded({ crds: definitions = crds() }: { crds?: object[] }
     server: embedded.server,
     definitions,
     stop: async () => embedded.stop(),
-    userKubeconfig: async () => {
-      throw new Error('users of the embedded server are made by its tokens option')
-    },
+    userKubeconfig: async (name, groups = []) => embedded.userKubeconfig(name, groups),
   })
 }
 
@@ -77,6 +117,14 @@ async function startReal({ crds: definitions = crds() }: { crds?: object[] } = {
     stop: async () => plane.stop(),
     userKubeconfig: async (name, groups = []) => plane.kubeconfig(await plane.addUser(name, groups)),
   })
+}
+
+const realTime: Patience = {
+  now: () => Date.now(),
+  pass: async (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  // Only a failure takes this long: machines that run tests are busy.
+  limitMs: 30_000,
+  pollMs: 20,
 }
 
 export const worldKinds: readonly WorldKind[] = [
@@ -101,20 +149,30 @@ async function makeWorld(name: string, kubeconfig: string, parts: Parts): Promis
     kubeconfig,
     client: admin.client,
     server: parts.server,
+    patience: realTime,
+    isCounting: true,
     connect(fieldManager) {
       const writes: Writes = { count: 0 }
-      const cluster = connect(config, {
-        fieldManager,
-        observer: {
-          request({ method }) {
-            if (method !== 'GET') writes.count++
-          },
-        },
-      })
+      const cluster = connect(config, { fieldManager, observer: counting(writes) })
       clusters.push(cluster)
       return { cluster, writes }
     },
+    launch(fieldManager, program) {
+      const { cluster, writes } = world.connect(fieldManager)
+      const controller = new AbortController()
+      const done = program(cluster, { clock: systemClock, connect }, controller.signal)
+      let failure: unknown
+      done.catch((error: unknown) => (failure = error))
+      const stop = async (): Promise<void> => {
+        controller.abort()
+        await done
+        await cluster.close()
+        if (failure !== undefined) throw failure
+      }
+      return { writes, stop, [Symbol.asyncDispose]: stop }
+    },
     userKubeconfig: parts.userKubeconfig,
+    userCluster: startUserCluster,
     async [Symbol.asyncDispose]() {
       await Promise.all(clusters.map(async (cluster) => cluster.close()))
       await parts.stop()
@@ -122,6 +180,30 @@ async function makeWorld(name: string, kubeconfig: string, parts: Parts): Promis
   }
   await Promise.all(parts.definitions.map(async (definition) => install(world.client, definition as Obj)))
   return world
+}
+
+async function startUserCluster(): Promise<UserCluster> {
+  const { kubeconfig, stop } = await startEmbeddedServer()
+  const cluster = connect(configFromText(kubeconfig))
+  let isStopped = false
+  return {
+    client: cluster.client,
+    kubeconfig,
+    async stop() {
+      if (isStopped) return
+      isStopped = true
+      await cluster.close()
+      await stop()
+    },
+  }
+}
+
+export function counting(writes: Writes): { request(exchange: { method: string }): void } {
+  return {
+    request({ method }) {
+      if (method !== 'GET') writes.count++
+    },
+  }
 }
 
 async function install(client: Client, definition: Obj): Promise<void> {
@@ -159,14 +241,16 @@ export async function eventually<T>(
   what: string,
   read: () => Promise<T | undefined>,
   isRight: (value: T) => boolean = () => true,
-  timeoutMs = 5_000,
+  timeoutMs?: number,
+  patience: Patience = realTime,
 ): Promise<T> {
-  const deadline = Date.now() + timeoutMs
+  const limitMs = timeoutMs ?? patience.limitMs
+  const deadline = patience.now() + limitMs
   for (;;) {
     const value = await read()
     if (value !== undefined && isRight(value)) return value
-    if (Date.now() > deadline)
-      throw new Error(`${what}: not within ${timeoutMs} ms; last seen ${JSON.stringify(value)}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    if (patience.now() > deadline)
+      throw new Error(`${what}: not within ${limitMs} ms; last seen ${JSON.stringify(value)}`)
+    await patience.pass(patience.pollMs)
   }
 }

@@ -1,46 +1,76 @@
-/** DNSEndpoints become records of a served zone, and the switches work, on the embedded and on a real API server. */
-import { type Client, ConfigMap, type Manager, manager, Namespace, systemClock, createLogger } from '@seamark/kube'
+/**
+ * Records in the running manager, on the embedded and on a real API server: DNSEndpoints become records of a served zone, the
+ * switches work, applied plans can be taken back, and a kind that is removed takes no record with it.
+ */
+import { readFile } from 'node:fs/promises'
+import { type Client, ConfigMap, CustomResourceDefinition, Event, Namespace } from '@seamark/kube'
 import {
   CONFIGURATION_OBJECT,
-  createKillSwitch,
   DNSEndpoint,
   dnsEndpointProvider,
+  HTTPProxy,
+  inverseOf,
   type MemoryProvider,
   memoryProvider,
+  openRecordsStores,
   RecordsConfig,
-  setUpRecords,
+  runApp,
+  unified,
 } from '@seamark/operator'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createNamespace, eventually, type World, worldKinds } from './publish-world.ts'
+import { createLoadBalancer, createNamespace, eventually, type World, worldKinds } from './publish-world.ts'
 import { describeProvider } from './providers/describe-provider.ts'
 
 const ZONE = 'example.test.'
+const SERVICE = 'projectcontour/envoy'
 
-async function start(world: World, memory: MemoryProvider): Promise<{ manager: Manager; stop(): Promise<void> }> {
-  const { cluster } = world.connect('seamark')
-  const mgr = await manager({ cluster, log: createLogger({ level: 'silent' }) })
+interface App {
+  readonly writes: { count: number }
+  metrics(): Promise<string>
+  stop(): Promise<void>
+}
+
+async function start(
+  world: World,
+  memory: MemoryProvider,
+  more: Partial<Parameters<typeof runApp>[0]> = {},
+): Promise<App> {
+  const { cluster, writes } = world.connect('contour-plus')
   const config = RecordsConfig.parse({
     enabled: true,
     owner: 'sync-test',
     dnsEndpoints: { enabled: true, annotationFilter: 'team!=other' },
   })
-  setUpRecords(mgr, {
-    config,
-    mode: 'enforce',
-    namespace: 'seamark',
-    killSwitch: createKillSwitch(),
-    env: {},
-    clock: systemClock,
-    providers: [memory],
-  })
-  const stop = new AbortController()
-  const running = mgr.run(stop.signal)
-  return {
-    manager: mgr,
-    async stop() {
-      stop.abort()
+  const stopping = new AbortController()
+  let address = ''
+  let stop: () => Promise<void> = async () => undefined
+  const ready = new Promise<void>((resolve, reject) => {
+    const running = runApp(
+      {
+        cluster,
+        mode: 'enforce',
+        namespace: 'seamark',
+        records: { config, env: {}, providers: [memory] },
+        metrics: '127.0.0.1:0',
+        onReady: ({ metrics = '' }) => {
+          address = metrics
+          resolve()
+        },
+        ...more,
+      },
+      stopping.signal,
+    )
+    running.catch(reject)
+    stop = async () => {
+      stopping.abort()
       await running
-    },
+    }
+  })
+  await ready
+  return {
+    writes,
+    metrics: async () => (await fetch(`http://${address}/metrics`)).text(),
+    stop: async () => stop(),
   }
 }
 
@@ -59,6 +89,15 @@ async function setTargets(client: Client, name: string, targets: string[]): Prom
   await client.patch(DNSEndpoint, `web/${name}`, 'json', patch)
 }
 
+async function annotate(client: Client, annotations: Record<string, string | null>): Promise<void> {
+  const key = `seamark/${CONFIGURATION_OBJECT}`
+  if ((await client.find(ConfigMap, key)) === undefined)
+    await client.create(ConfigMap, { metadata: { name: CONFIGURATION_OBJECT, namespace: 'seamark' } })
+  await client.patch(ConfigMap, key, 'merge', { metadata: { annotations } })
+}
+
+const pause = async (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
 for (const kind of worldKinds) {
   describe.skipIf(kind.isMissing)(`records on ${kind.name}`, () => {
     let world: World
@@ -67,9 +106,9 @@ for (const kind of worldKinds) {
     beforeAll(async () => {
       world = await kind.start()
       const { client } = world
-      await createNamespace(client, 'web')
-      await createNamespace(client, 'seamark')
+      for (const name of ['web', 'seamark', 'projectcontour']) await createNamespace(client, name)
       if ((await client.find(Namespace, 'kube-system')) === undefined) await createNamespace(client, 'kube-system')
+      await createLoadBalancer(client, SERVICE, [{ ip: '192.0.2.80' }])
       memory.put(ZONE, { name: `foreign.${ZONE}`, type: 'A', ttl: 60, values: ['203.0.113.1'] })
     })
     afterAll(async () => {
@@ -80,9 +119,9 @@ for (const kind of worldKinds) {
       const { client } = world
       const app = await start(world, memory)
       try {
-        await client.create(DNSEndpoint, endpoint('shop', ['192.0.2.1']))
-        await client.create(DNSEndpoint, endpoint('foreign', ['192.0.2.1']))
-        await client.create(DNSEndpoint, endpoint('other', ['192.0.2.1'], { team: 'other' }))
+        await client.apply(DNSEndpoint, endpoint('shop', ['192.0.2.1']))
+        await client.apply(DNSEndpoint, endpoint('foreign', ['192.0.2.1']))
+        await client.apply(DNSEndpoint, endpoint('other', ['192.0.2.1'], { team: 'other' }))
         await eventually(
           'the record',
           async () => find('shop'),
@@ -100,7 +139,7 @@ for (const kind of worldKinds) {
         )
         // The source exists and has no target: what is published stays.
         await setTargets(client, 'shop', [])
-        await client.create(DNSEndpoint, endpoint('second', ['192.0.2.3']))
+        await client.apply(DNSEndpoint, endpoint('second', ['192.0.2.3']))
         await eventually('the second record', async () => find('second'))
         expect(find('shop')?.values).toEqual(['192.0.2.2'])
         await client.delete(DNSEndpoint, 'web/second')
@@ -108,38 +147,127 @@ for (const kind of worldKinds) {
         expect(find('foreign')?.values).toEqual(['203.0.113.1'])
         expect(find('other')).toBeUndefined()
         expect((await client.get(DNSEndpoint, 'web/foreign')).status?.observedGeneration).toBeUndefined()
+        await eventually(
+          'an Event about what is held',
+          async () => (await client.list(Event, { namespace: 'web' })).items,
+          (events) =>
+            events.some(({ reason, regarding }) => reason === 'UnownedRecordExists' && regarding?.name === 'foreign'),
+        )
+        await expectMetrics(app)
       } finally {
         await app.stop()
       }
       await setTargets(client, 'shop', ['192.0.2.2'])
       const writes = memory.counts.writes
       const again = await start(world, memory)
-      await client.create(DNSEndpoint, endpoint('third', ['192.0.2.4']))
+      await client.apply(DNSEndpoint, endpoint('third', ['192.0.2.4']))
       await eventually('a change after the restart', async () => find('third'))
       await again.stop()
       expect(memory.counts.writes).toBe(writes + 1)
+      const converged = await start(world, memory)
+      await eventually(
+        'a whole pass',
+        async () => converged.metrics(),
+        (text) => text.includes('seamark_records_last_sync_timestamp_seconds{'),
+      )
+      await pause(500)
+      expect(converged.writes.count).toBe(0)
+      await converged.stop()
     })
 
-    it('the kill switch stops writing within two seconds, and survives a restart', async () => {
+    it('the kill switch stops every write of every capability within two seconds, and survives a restart', async () => {
       const { client } = world
-      let app = await start(world, memory)
-      await client.create(ConfigMap, {
-        metadata: { name: CONFIGURATION_OBJECT, namespace: 'seamark', annotations: { 'seamark.io/pause': 'true' } },
-      })
-      await new Promise((resolve) => setTimeout(resolve, 2000))
+      const publish = { ...unified, services: [{ service: SERVICE }] }
+      let app = await start(world, memory, { publish })
+      await annotate(client, { 'seamark.io/pause': 'true' })
+      await eventually(
+        'the pause',
+        async () => app.metrics(),
+        (text) => /^seamark_paused 1$/m.test(text),
+        2_000,
+      )
       const writes = memory.counts.writes
-      await client.create(DNSEndpoint, endpoint('paused', ['192.0.2.5']))
-      await new Promise((resolve) => setTimeout(resolve, 1500))
-      expect(memory.counts.writes).toBe(writes)
-      await app.stop()
-      app = await start(world, memory)
-      await new Promise((resolve) => setTimeout(resolve, 1500))
-      expect(memory.counts.writes).toBe(writes)
-      expect((await client.get(DNSEndpoint, 'web/paused')).status?.observedGeneration).toBeUndefined()
-      await client.patch(ConfigMap, `seamark/${CONFIGURATION_OBJECT}`, 'merge', {
-        metadata: { annotations: { 'seamark.io/pause': null } },
+      const requests = app.writes.count
+      await client.apply(DNSEndpoint, endpoint('paused', ['192.0.2.5']))
+      await client.apply(HTTPProxy, {
+        metadata: { name: 'paused', namespace: 'web' },
+        spec: { routes: [], virtualhost: { fqdn: 'paused-proxy.example.test' } } as NonNullable<HTTPProxy['spec']>,
       })
+      await pause(1_500)
+      expect(memory.counts.writes).toBe(writes)
+      expect(app.writes.count).toBe(requests)
+      await app.stop()
+      app = await start(world, memory, { publish })
+      await pause(1_500)
+      expect(memory.counts.writes).toBe(writes)
+      expect(app.writes.count).toBe(0)
+      expect((await client.get(DNSEndpoint, 'web/paused')).status?.observedGeneration).toBeUndefined()
+      await annotate(client, { 'seamark.io/pause': null })
       await eventually('the record after the pause', async () => find('paused'))
+      await eventually('the proxy after the pause', async () => find('paused-proxy'), undefined, 20_000)
+      await app.stop()
+    })
+
+    it('--pause does the same by configuration, and needs no object', async () => {
+      const { client } = world
+      const app = await start(world, memory, { isPaused: true })
+      const writes = memory.counts.writes
+      await setTargets(client, 'paused', ['192.0.2.55'])
+      await pause(1_500)
+      expect(memory.counts.writes).toBe(writes)
+      expect(app.writes.count).toBe(0)
+      await app.stop()
+    })
+
+    it('what the running manager did can be taken back by its number', async () => {
+      const { client } = world
+      const before = memory.dump(ZONE)
+      const app = await start(world, memory)
+      await client.apply(DNSEndpoint, endpoint('undone', ['192.0.2.6']))
+      await eventually('the record', async () => find('undone'))
+      await app.stop()
+      const { plans } = openRecordsStores(client, 'seamark', '')
+      const stored = await plans.list()
+      const found = (await Promise.all(stored.map(async ({ number }) => plans.load(number)))).flat()
+      const made = found.find((plan) => plan.changes.some(({ name }) => name === `undone.${ZONE}`))
+      if (made === undefined) throw new Error('the plan was not kept')
+      const inverse = inverseOf(made, Date.now())
+      await memory.apply(
+        { id: ZONE, name: ZONE },
+        inverse.changes.flatMap(({ from, to, markers }) => [{ from, to }, ...markers]),
+        AbortSignal.timeout(5_000),
+      )
+      const untouched = before.filter(({ name }) => !name.endsWith(`paused.${ZONE}`))
+      expect(memory.dump(ZONE).filter(({ name }) => !name.endsWith(`paused.${ZONE}`))).toEqual(untouched)
+      await client.delete(DNSEndpoint, 'web/undone')
+    })
+
+    it('removing the kind under a running manager, and installing it anew, deletes nothing', async () => {
+      const { client } = world
+      const app = await start(world, memory)
+      await client.apply(DNSEndpoint, endpoint('kept', ['192.0.2.7']))
+      await eventually('the record', async () => find('kept'))
+      const before = memory.dump(ZONE)
+      const name = `${DNSEndpoint.plural}.${DNSEndpoint.group}`
+      const definition = await client.get(CustomResourceDefinition, name)
+      await client.delete(CustomResourceDefinition, name)
+      await eventually(
+        'the kind to be gone',
+        async () => ((await client.find(CustomResourceDefinition, name)) === undefined ? true : undefined),
+        undefined,
+        20_000,
+      )
+      await annotate(client, { 'seamark.io/verify': '1' })
+      await pause(2_000)
+      expect(memory.dump(ZONE)).toEqual(before)
+      const { metadata, spec } = definition
+      const { labels = {}, annotations = {} } = metadata
+      await client.create(CustomResourceDefinition, { metadata: { name, labels, annotations }, spec })
+      await eventually('the kind', async () => client.list(DNSEndpoint).catch(() => undefined), undefined, 20_000)
+      await annotate(client, { 'seamark.io/verify': '2' })
+      await pause(2_000)
+      expect(memory.dump(ZONE)).toEqual(before)
+      expect(await app.metrics()).toMatch(/seamark_records_held\{.*reason="SourceUnconfirmed"\} [1-9]/)
       await app.stop()
     })
   })
@@ -151,4 +279,19 @@ for (const kind of worldKinds) {
     const provider = dnsEndpointProvider({ name: 'xd', client: world.client, namespace: 'records', zones: [ZONE] })
     return { provider, zone, close: async () => world[Symbol.asyncDispose]() }
   })
+}
+
+async function expectMetrics(app: App): Promise<void> {
+  const text = await app.metrics()
+  expect(text).toMatch(/seamark_records_changes_total\{[^}]*op="create",result="applied",reason=""\} [1-9]/)
+  expect(text).toMatch(/seamark_records_changes_total\{[^}]*op="delete",result="applied",reason=""\} 1/)
+  expect(text).toMatch(/seamark_records_held\{[^}]*reason="UnownedRecordExists"\} 1/)
+  expect(text).toMatch(/seamark_records_zone_stale\{[^}]*\} 0/)
+  expect(text).toMatch(/seamark_provider_calls_total\{provider="memory",call="read",reason=""\} [1-9]/)
+  expect(text).toMatch(/seamark_provider_call_duration_seconds_count\{provider="memory",call="apply"\} [1-9]/)
+  expect(text).toMatch(/^seamark_paused 0$/m)
+  const documented = await readFile(new URL('../../docs/records.md', import.meta.url), 'utf8')
+  const names = [...text.matchAll(/^# TYPE (seamark_(?:records|provider|paused)\w*)/gm)].map((match) => match[1] ?? '')
+  expect(names.length).toBeGreaterThanOrEqual(9)
+  for (const name of names) expect(documented, `docs/records.md on ${name}`).toContain(`\`${name}\``)
 }

@@ -3,11 +3,11 @@
  *
  * A failure names its run: `SEED=… PLAN=… WRITE=… npm test` runs that one alone, up to that write's history in print.
  */
-import { drawPlans, enumeratePlans, planName, type Plan } from './plan.ts'
+import { drawPlans, enumeratePlans, planName, samplePlans, type Plan } from './plan.ts'
 import { judge, type Problem } from './oracle.ts'
 import type { Scenario, Write } from './scenario.ts'
 import { seededRandom } from './seeded-random.ts'
-import { simulate } from './simulation.ts'
+import { type Run, simulate } from './simulation.ts'
 
 export interface Failure {
   readonly scenario: string
@@ -25,6 +25,12 @@ export interface Exploration {
 export interface ExploreOptions {
   /** Seeds for the runs with one fault each. @default [1] */
   readonly seeds?: readonly number[]
+  /** Faults that are tried. @default all */
+  readonly kinds?: readonly Plan['kind'][]
+  /** How many places are tried of each kind of fault but crashes. @default all */
+  readonly samples?: number
+  /** How many places and ways to crash are tried. @default all */
+  readonly crashes?: number
   /** Runs with three random faults each. @default 20 */
   readonly mixtures?: number
   /** Stop after this many failures: one is enough to be red. @default all */
@@ -33,12 +39,18 @@ export interface ExploreOptions {
 }
 
 export async function explore(scenario: Scenario, options: ExploreOptions = {}): Promise<Exploration> {
-  const { seeds = [1], mixtures = 20, maxFailures = Infinity, env = process.env } = options
+  const {
+    seeds = [1],
+    mixtures = 20,
+    samples = Infinity,
+    crashes = Infinity,
+    maxFailures = Infinity,
+    env = process.env,
+  } = options
   const failures: Failure[] = []
   let runs = 0
-  const attempt = async (seed: number, plans: readonly Plan[], reference: Awaited<ReturnType<typeof simulate>>) => {
+  const attempt = (run: Run, seed: number, plans: readonly Plan[], reference: Run) => {
     runs += 1
-    const run = await simulate(scenario, plans, seed)
     const problems = judge(run, reference)
     if (problems.length > 0) failures.push({ scenario: scenario.name, seed, plans, problems, history: run.history })
   }
@@ -46,15 +58,16 @@ export async function explore(scenario: Scenario, options: ExploreOptions = {}):
   const chosen = env['SEED'] === undefined ? seeds : [Number(env['SEED'])]
   for (const seed of chosen) {
     const reference = await simulate(scenario, [], seed)
-    await attempt(seed, [], reference)
+    attempt(reference, seed, [], reference)
     const random = seededRandom(seed)
+    const all = enumeratePlans(reference.extent).filter(({ kind }) => options.kinds?.includes(kind) ?? true)
     const plans = [
-      ...enumeratePlans(reference.extent).map((plan) => [plan]),
-      ...Array.from({ length: mixtures }, () => drawPlans(reference.extent, random, 3)),
+      ...samplePlans(all, { samples, crashes }, random).map((plan) => [plan]),
+      ...Array.from({ length: mixtures }, () => drawPlans(all, random, 3)),
     ]
     for (const set of plans) {
       if (env['PLAN'] !== undefined && env['PLAN'] !== nameOf(set)) continue
-      if (failures.length < maxFailures) await attempt(seed, set, reference)
+      if (failures.length < maxFailures) attempt(await simulate(scenario, set, seed), seed, set, reference)
     }
   }
   return { runs, failures }

@@ -17,6 +17,9 @@ const maskedMetadata = new Set([
 /** Anywhere in an object: when something was noticed, which a fault may delay. */
 const maskedFields = new Set(['lastTransitionTime', 'lastProbeTime', 'lastHeartbeatTime', 'observedGeneration'])
 
+/** In texts: a condition may say since when something is so. */
+const moments = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g
+
 /** Kinds that say how a run went, not where it ended. */
 const maskedKinds = new Set(['Event', 'Lease'])
 
@@ -33,6 +36,7 @@ export function maskObject(object: Obj): string {
 
 function maskValue(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(maskValue)
+  if (typeof value === 'string') return value.replace(moments, '<time>')
   if (typeof value !== 'object' || value === null) return value
   const fields = value as Record<string, unknown>
   const isOwner = 'uid' in fields && 'name' in fields && 'kind' in fields

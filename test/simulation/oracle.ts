@@ -1,23 +1,26 @@
 /**
  * Judges a run: against its invariants, against rest, and against the run without faults.
  *
- * Three oracles: the end state is the reference's (after mask.ts); every object was created and deleted as often as in
- * the reference; no invariant was false after any write. A controller that still writes at the end has not converged.
+ * The oracles: the scenario saw what it expects; the end state is the reference's (after mask.ts); every object was
+ * created and deleted as often as in the reference; no invariant was false after any write. A controller that still
+ * writes at the end has not converged.
  */
 import type { Run } from './simulation.ts'
 import type { Write } from './scenario.ts'
 
 export interface Problem {
-  readonly oracle: 'invariant' | 'end state' | 'history' | 'rest'
+  readonly oracle: 'scenario' | 'invariant' | 'end state' | 'history' | 'rest'
   readonly message: string
   /** The write after which it showed. */
   readonly write?: number
 }
 
-const restMs = 10 * 60_000
+/** A controller that has not written for this long has come to rest. */
+export const restMs = 10 * 60_000
 
 export function judge(run: Run, reference: Run): Problem[] {
   return [
+    ...(run.failure === undefined ? [] : [{ oracle: 'scenario' as const, message: run.failure }]),
     ...run.violations.map(({ invariant, write, message }) => ({
       oracle: 'invariant' as const,
       message: `${invariant}: ${message}`,

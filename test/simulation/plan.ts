@@ -64,8 +64,24 @@ export function enumeratePlans({ sentWrites, events, lists, writes }: Extent): P
   ]
 }
 
+/** At most so many of each kind of fault, at random places. */
+export function samplePlans(
+  plans: readonly Plan[],
+  { samples, crashes }: { readonly samples: number; readonly crashes: number },
+  random: () => number,
+): Plan[] {
+  return [...new Set(plans.map(({ kind }) => kind))].flatMap((kind) => {
+    const places = plans.filter((plan) => plan.kind === kind)
+    const count = kind === 'crash' ? crashes : samples
+    if (places.length <= count) return places
+    return Array.from({ length: count }, () => {
+      const [drawn = { kind: 'none' } as const] = places.splice(Math.floor(random() * places.length), 1)
+      return drawn
+    })
+  })
+}
+
 /** A few faults at random places, for runs that mix them. */
-export function drawPlans(extent: Extent, random: () => number, count: number): Plan[] {
-  const all = enumeratePlans(extent)
-  return Array.from({ length: count }, () => all[Math.floor(random() * all.length)] ?? { kind: 'none' })
+export function drawPlans(plans: readonly Plan[], random: () => number, count: number): Plan[] {
+  return Array.from({ length: count }, () => plans[Math.floor(random() * plans.length)] ?? { kind: 'none' })
 }

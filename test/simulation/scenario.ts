@@ -1,13 +1,14 @@
 /**
- * What is simulated: objects that are there, things that people then do, the controller that answers them, and what
+ * What is simulated: objects that are there, things that people then do, the controllers that answer them, and what
  * must never be false.
  *
  * Any controller fits: the factory gets a `fetch`, a clock, randomness and a signal, and runs until the signal. Those
  * written on @seamark/kube's manager and plain step functions differ only inside the factory.
  */
-import type { Cluster, InProcessFetch } from '@seamark/apiserver'
+import type { ApiServer, Cluster, InProcessFetch } from '@seamark/apiserver'
 import type { Clock } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
+import type { VirtualClock } from './virtual-clock.ts'
 
 /** One run of the program under test, from its start to its death. */
 export interface SimulatedProcess {
@@ -15,7 +16,7 @@ export interface SimulatedProcess {
   readonly fetch: InProcessFetch
   readonly clock: Clock
   readonly random: () => number
-  /** Aborted when the process is killed or the run is over. */
+  /** Aborted when the process is to end, is killed, or the run is over. */
   readonly signal: AbortSignal
 }
 
@@ -32,6 +33,8 @@ export interface Write {
   readonly before: Obj | undefined
   /** Undefined after a delete. */
   readonly after: Obj | undefined
+  /** A request of a controller for this object was under way. */
+  readonly isByController: boolean
 }
 
 /** What invariants and tests read: the store itself, never a cache. */
@@ -46,14 +49,47 @@ export interface Invariant {
   check(world: World, write: Write): string | undefined
 }
 
+/** Where a scenario is played. Time passes only when the scenario lets it: `clock.advance`. */
+export interface Stage {
+  readonly server: ApiServer
+  readonly clock: VirtualClock
+  /** Something goes wrong in this run: counts of requests are not what they were. */
+  readonly isDisturbed: boolean
+  /** Another cluster of the same server, with the same faults on its watches. */
+  addCluster(name: string): void
+  /** Virtual milliseconds since a controller last wrote. */
+  quietMs(): number
+  /** A process that faults may kill and that is then started again; `stop` lets it end by itself. */
+  start(controller: Controller): { stop(): Promise<void> }
+}
+
 export interface Scenario {
   readonly name: string
   /** CRDs and objects in place before anything starts, in this order. */
   readonly given: readonly Obj[]
-  /** What people do, one after the other; the controller has `convergeMs` after each. */
-  readonly steps: readonly { readonly name: string; act(fetch: InProcessFetch, cluster: Cluster): Promise<void> }[]
-  readonly controller: Controller
+  /** More that is there before anything starts; not part of the history. */
+  prepare?(stage: Stage): Promise<void>
+  /** What people do. A throw makes the run a failure. */
+  play(stage: Stage): Promise<void>
   readonly invariants?: readonly Invariant[]
+}
+
+export interface Steps {
+  readonly controller: Controller
+  readonly steps: readonly { readonly name: string; act(fetch: InProcessFetch, cluster: Cluster): Promise<void> }[]
   /** Virtual time after each step; longer than the controller's slowest way to heal. @default 12 min */
   readonly convergeMs?: number
+}
+
+/** One controller all along, one step after the other, and after each the time to converge. */
+export function inSteps({ controller, steps, convergeMs = 12 * 60_000 }: Steps): Scenario['play'] {
+  return async ({ server, clock, start }) => {
+    start(controller)
+    await clock.advance(convergeMs)
+    for (const step of steps) {
+      await step.act(server.fetch, server.cluster)
+      await clock.advance(convergeMs)
+    }
+    await clock.advance(convergeMs)
+  }
 }

@@ -2,17 +2,17 @@
  * One run: a fresh API server in this process, a virtual clock, the controller under a scheduler that a seed decides,
  * and the faults of its plans.
  *
- * Flow: given objects → controller starts → after each step (and once before the first) virtual time passes → the run
- * ends with its history, its end state and every invariant that was broken, with the write that broke it.
- * Guarantees: the same scenario, plans and seed give the same run. Everything happens between `now` and `now + steps ×
- * convergeMs` of virtual time and in milliseconds of real time; nothing outlives the run.
+ * Flow: given objects → the scenario is played → the run ends with its history, its end state and every invariant that
+ * was broken, with the write that broke it.
+ * Guarantees: the same scenario, plans and seed give the same run, in milliseconds of real time; nothing outlives it.
  */
 import { createApiServer, type ApiServer, type Cluster } from '@seamark/apiserver'
+import { messageOf } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
 import { isMasked, maskObject } from './mask.ts'
 import type { Extent, Plan } from './plan.ts'
-import { ProcessHost } from './process-host.ts'
-import type { Scenario, World, Write } from './scenario.ts'
+import { ProcessHost, type Meter } from './process-host.ts'
+import type { Scenario, Stage, World, Write } from './scenario.ts'
 import { seededRandom } from './seeded-random.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
@@ -28,11 +28,12 @@ export interface Run {
   /** Masked objects by `Kind namespace/name`. */
   readonly endState: ReadonlyMap<string, string>
   readonly violations: readonly Violation[]
-  /** Virtual milliseconds between the last write and the end. */
+  /** Virtual milliseconds between the last write of a controller and the end. */
   readonly quietMs: number
+  /** What the scenario itself found wrong. */
+  readonly failure: string | undefined
 }
 
-const defaultConvergeMs = 12 * 60_000
 /** Long enough for the server's own controllers to have made what they make. */
 const bootMs = 1_000
 const staleMs = 60_000
@@ -44,31 +45,61 @@ export async function simulate(scenario: Scenario, plans: readonly Plan[], seed:
   const random = seededRandom(seed)
   const server = createApiServer({ clock, random })
   const { cluster } = server
-  const recorder = recordWrites(server, clock, scenario)
-  const host = new ProcessHost({ server, clock, random, user, controller: scenario.controller, plans })
+  const meter: Meter = { sentWrites: 0, lists: 0, writing: new Map(), ends: [] }
+  const recorder = recordWrites(server, clock, scenario, meter)
+  const hosts = new Set<ProcessHost>()
+  const events = { count: 0 }
+  const stage: Stage = {
+    server,
+    clock,
+    isDisturbed: plans.length > 0,
+    addCluster: (name) => layWatchFaults(server.addCluster(name), plans, events),
+    quietMs: () => clock.now() - recorder.lastWriteMs(),
+    start(controller) {
+      const host = new ProcessHost({
+        server,
+        clock,
+        random,
+        user,
+        controller,
+        plans,
+        meter,
+        hasWatchList: seed % 2 === 0,
+      })
+      hosts.add(host)
+      host.start()
+      return { stop: async () => host.stop().finally(() => hosts.delete(host)) }
+    },
+  }
+  let failure: string | undefined
   try {
     await clock.advance(bootMs)
     await seedObjects(server, scenario.given)
+    await scenario.prepare?.(stage)
     await clock.advance(bootMs)
-    recorder.start((write) => afterWrite(write.index, plans, { server, clock, host }))
-    const events = layWatchFaults(server, plans)
-    const { steps, convergeMs = defaultConvergeMs } = scenario
-    host.start()
-    await clock.advance(convergeMs)
-    for (const step of steps) {
-      await step.act(server.fetch, cluster)
-      await clock.advance(convergeMs)
-    }
-    await clock.advance(convergeMs)
+    recorder.start((write) => afterWrite(write.index, plans, { server, clock, hosts }))
+    layWatchFaults(server, plans, events)
+    await scenario
+      .play(stage)
+      .catch(
+        (error: unknown) =>
+          (failure = [messageOf(error), ...new Set(meter.ends)].join('; a process ended by itself: ')),
+      )
     return {
-      extent: { sentWrites: host.sentWrites, lists: host.lists, events: events(), writes: recorder.history.length },
+      extent: {
+        sentWrites: meter.sentWrites,
+        lists: meter.lists,
+        events: events.count,
+        writes: recorder.history.length,
+      },
       history: recorder.history,
       endState: endStateOf(cluster),
       violations: recorder.violations,
-      quietMs: clock.now() - recorder.lastWriteMs(),
+      quietMs: stage.quietMs(),
+      failure,
     }
   } finally {
-    host.stop()
+    for (const host of hosts) host.kill()
     await server.close()
   }
 }
@@ -99,7 +130,7 @@ async function collectionOf(server: ApiServer, object: Obj): Promise<string> {
   return `${root}${scope}/${resource.name}`
 }
 
-function recordWrites({ cluster }: ApiServer, clock: VirtualClock, { invariants = [] }: Scenario) {
+function recordWrites({ cluster }: ApiServer, clock: VirtualClock, { invariants = [] }: Scenario, meter: Meter) {
   const history: Write[] = []
   const violations: Violation[] = []
   const world = worldOf(cluster)
@@ -119,9 +150,10 @@ function recordWrites({ cluster }: ApiServer, clock: VirtualClock, { invariants 
           key,
           before: previous?.object,
           after: type === 'delete' ? undefined : current.object,
+          isByController: isWriting(meter, current.kind, key),
         }
         history.push(write)
-        lastWriteMs = clock.now()
+        if (write.isByController) lastWriteMs = clock.now()
         for (const invariant of invariants) {
           const message = invariant.check(world, write)
           if (message !== undefined) violations.push({ invariant: invariant.name, write: write.index, message })
@@ -130,6 +162,18 @@ function recordWrites({ cluster }: ApiServer, clock: VirtualClock, { invariants 
       })
     },
   }
+}
+
+/** A path names plurals, which begin as the kind does but for its last letter (`httpproxies`). */
+function isWriting({ writing }: Meter, kind: string, key: string): boolean {
+  const stem = kind.toLowerCase().slice(0, -1)
+  const wanted = key.split('/')
+  for (const [path, count] of writing) {
+    if (count === 0) continue
+    const parts = path.split('/')
+    if (parts.some((part) => part.startsWith(stem)) && wanted.every((part) => parts.includes(part))) return true
+  }
+  return false
 }
 
 function worldOf(cluster: Cluster): World {
@@ -153,7 +197,7 @@ function worldOf(cluster: Cluster): World {
 function afterWrite(
   index: number,
   plans: readonly Plan[],
-  { server, clock, host }: { server: ApiServer; clock: VirtualClock; host: ProcessHost },
+  { server, clock, hosts }: { server: ApiServer; clock: VirtualClock; hosts: ReadonlySet<ProcessHost> },
 ): void {
   for (const plan of plans) {
     if (!('at' in plan) || plan.at !== index) continue
@@ -165,9 +209,9 @@ function afterWrite(
       case 'stale': {
         const revision = server.cluster.store.revision - 1
         const thaw = server.faults.freeze({ user })
-        host.restart(revision)
+        for (const host of hosts) host.restart(revision)
         clock.after(staleMs, () => {
-          host.freshen()
+          for (const host of hosts) host.freshen()
           thaw()
         })
         break
@@ -190,17 +234,15 @@ function afterWrite(
   }
 }
 
-/** Faults of single events; the answer counts the events that the controller was sent. */
-function layWatchFaults({ faults }: ApiServer, plans: readonly Plan[]): () => number {
-  let count = 0
-  const isPlanned = (kind: 'drop' | 'duplicate') => plans.some((plan) => plan.kind === kind && plan.at === count)
+/** Faults of single events; counts the events that the controller was sent. */
+function layWatchFaults({ faults }: Pick<Cluster, 'faults'>, plans: readonly Plan[], events: { count: number }): void {
+  const isPlanned = (kind: 'drop' | 'duplicate') => plans.some((plan) => plan.kind === kind && plan.at === events.count)
   faults.drop({ user }, () => {
-    count += 1
+    events.count += 1
     return isPlanned('drop')
   })
   faults.duplicate({ user }, () => isPlanned('duplicate'))
   if (plans.some((plan) => plan.kind === 'reorder')) faults.reorder({ user })
-  return () => count
 }
 
 function endStateOf(cluster: Cluster): ReadonlyMap<string, string> {

@@ -3,7 +3,7 @@ import type { InProcessFetch } from '@seamark/apiserver'
 import { describe, expect, it } from 'vitest'
 import { describeFailure, explore } from './explore.ts'
 import { expectConvergence } from './expect-convergence.ts'
-import type { Invariant, Scenario } from './scenario.ts'
+import { inSteps, type Invariant, type Scenario } from './scenario.ts'
 import { simulate } from './simulation.ts'
 import { sourceChildren, type ConfigMap, type Mistake } from './source-children.ts'
 
@@ -38,13 +38,15 @@ const neverUnexplained: Invariant = {
 const scenario = (mistake?: Mistake): Scenario => ({
   name: mistake ?? 'source and children',
   given: [source('old', { a: '1' })],
-  steps: [
-    { name: 'create', act: async (fetch) => put(fetch, 'new', { a: '1', b: '2' }) },
-    { name: 'change a value', act: async (fetch) => put(fetch, 'new', { a: '3', b: '2' }) },
-    { name: 'drop a key', act: async (fetch) => put(fetch, 'new', { a: '3' }) },
-    { name: 'delete', act: async (fetch) => void (await fetch(`${path}/old`, { method: 'DELETE' })) },
-  ],
-  controller: sourceChildren(mistake),
+  play: inSteps({
+    controller: sourceChildren(mistake),
+    steps: [
+      { name: 'create', act: async (fetch) => put(fetch, 'new', { a: '1', b: '2' }) },
+      { name: 'change a value', act: async (fetch) => put(fetch, 'new', { a: '3', b: '2' }) },
+      { name: 'drop a key', act: async (fetch) => put(fetch, 'new', { a: '3' }) },
+      { name: 'delete', act: async (fetch) => void (await fetch(`${path}/old`, { method: 'DELETE' })) },
+    ],
+  }),
   invariants: [neverUnexplained],
 })
 

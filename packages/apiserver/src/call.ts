@@ -10,6 +10,7 @@ import type { ApiRequest, UserInfo } from './exchange.ts'
 import type { Faults } from './faults.ts'
 import { invalidValue, tooLong, unsupportedValue } from './metadata.ts'
 import { builtinMediaTypes, customMediaTypes, negotiate } from './negotiate.ts'
+import type { ApiObject } from './object-shape.ts'
 import type { Registry } from './registry.ts'
 import type { RequestInfo } from './request-info.ts'
 import type { Resource } from './resource.ts'
@@ -30,6 +31,8 @@ export interface Backend {
   /** In [0, 1). */
   readonly random: () => number
   readonly newUid: () => string
+  /** Throws when a role or binding grants what its author does not have. */
+  confirmGrant(call: Call, object: ApiObject, old: ApiObject | undefined): void
 }
 
 export interface Call {

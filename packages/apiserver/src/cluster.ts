@@ -52,9 +52,10 @@ import { EventExpiry } from './controllers/event-expiry.ts'
 import { GarbageCollector } from './controllers/garbage-collector.ts'
 import { NamespaceController } from './controllers/namespace-controller.ts'
 import { ServiceAccountController } from './controllers/service-account-controller.ts'
+import { confirmGrant } from './rbac/escalation.ts'
 import { Rbac } from './rbac/rbac.ts'
 import { answerReview, isReview } from './reviews.ts'
-import { serveBinding, serveEviction } from './pod-subresources.ts'
+import { serveBinding, serveEviction, serveKubelet } from './pod-subresources.ts'
 import { serveScale } from './scale.ts'
 import { serveTokenRequest, TokenIssuer } from './service-account-tokens.ts'
 
@@ -168,6 +169,12 @@ export class Cluster implements Backend {
     if (!isAllowed) throw refusal(info, user)
   }
 
+  confirmGrant({ resource, info, user }: Call, object: ApiObject, old: ApiObject | undefined): void {
+    if (!this.#isAuthorizing || resource.group !== 'rbac.authorization.k8s.io') return
+    const { plural } = resource
+    confirmGrant(this.#rbac, { user, plural, namespace: info.namespace, name: info.name, object, old })
+  }
+
   async #answerOther(request: ApiRequest, info: RequestInfo): Promise<ApiResponse> {
     switch (info.path) {
       case '/healthz':
@@ -247,6 +254,11 @@ export class Cluster implements Backend {
         return await serveEviction(call)
       case 'binding':
         return await serveBinding(call)
+      case 'log':
+      case 'exec':
+      case 'attach':
+      case 'portforward':
+        return serveKubelet(call)
       default:
         return undefined
     }
@@ -322,6 +334,8 @@ function refusal(info: RequestInfo, user: UserInfo): ApiError {
 
 function subresourceVerbs(subresource: string): readonly string[] {
   if (['token', 'eviction', 'binding'].includes(subresource)) return ['create']
+  if (subresource === 'log') return ['get']
+  if (['exec', 'attach', 'portforward'].includes(subresource)) return ['create', 'get']
   return subresource === 'finalize' ? ['update'] : ['get', 'update', 'patch']
 }
 

@@ -20,6 +20,7 @@ import type { Resource } from './resource.ts'
 import type { Schema } from './schema/model.ts'
 import { invalidValue } from './metadata.ts'
 import { badRequest, invalid, unsupportedMediaType } from './status.ts'
+import { explainTime } from './time-text.ts'
 
 export type FieldValidation = 'Strict' | 'Warn' | 'Ignore'
 
@@ -65,7 +66,16 @@ export async function parseYaml(text: string): Promise<unknown> {
   if (problem !== undefined)
     throw new SyntaxError(`yaml: line ${problem.linePos?.[0].line ?? 1}: ${problem.message.split('\n')[0]}`)
   // Aliases multiply; a bound keeps a small document from becoming a huge value.
-  return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 100 }) ?? null)) as unknown
+  try {
+    return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 100 }) ?? null)) as unknown
+  } catch (error) {
+    const anchor = /^Unresolved alias .*: (.*)$/.exec(error instanceof Error ? error.message : '')?.[1]
+    throw new SyntaxError(
+      anchor === undefined
+        ? 'yaml: document contains excessive aliasing'
+        : `yaml: unknown anchor '${anchor}' referenced`,
+    )
+  }
 }
 
 /** The body in its announced format, whatever it holds. */
@@ -190,10 +200,10 @@ export function checkObject(
       throw error instanceof DecodeError ? handled(error.message) : error
     }
   }
-  const complaints = [
-    ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
-    ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
-  ]
+  const twice = duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`)
+  const strange = unknown.map((path) => `unknown field ${JSON.stringify(path)}`)
+  // Typed decoders see what comes twice while they read, the dynamic one before.
+  const complaints = resource.isCustom ? [...strange, ...twice] : [...twice, ...strange]
   if (complaints.length > 0 && validation === 'Strict') throw handled(`strict decoding error: ${complaints.join(', ')}`)
   if (validation === 'Warn') for (const complaint of complaints) warn(complaint)
   return value as ApiObject
@@ -300,9 +310,8 @@ function explainMetadata(metadata: Json): string | undefined {
     const found = metadata[key]
     if (found === undefined || found === null) continue
     if (typeof found !== 'string') return mismatch(found, `ObjectMeta.metadata.${key}`, 'string')
-    if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(found)) {
-      return `parsing time ${JSON.stringify(found)} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(found)} as "2006"`
-    }
+    const problem = explainTime(found)
+    if (problem !== undefined) return problem
   }
   for (const key of ['generation', 'deletionGracePeriodSeconds']) {
     const found = metadata[key]

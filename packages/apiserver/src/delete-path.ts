@@ -9,7 +9,7 @@ import { encodeList, encodeObject } from './encode.ts'
 import { type ApiResponse, statusResponse } from './exchange.ts'
 import { invalidValue, unsupportedValue } from './metadata.ts'
 import { builtinMediaTypes } from './negotiate.ts'
-import { type ApiObject, getPath, isRecord, withMetadata } from './object-shape.ts'
+import { type ApiObject, getPath, isRecord, type Json, withMetadata } from './object-shape.ts'
 import { readListOptions } from './read-path.ts'
 import { deletedStatus, keyFor } from './resource.ts'
 import type { Cause } from './schema/model.ts'
@@ -36,6 +36,7 @@ async function readDeleteOptions(call: Call): Promise<DeleteOptions> {
       throw error
     }
     if (!isRecord(value)) throw badRequest('expected DeleteOptions')
+    checkOptionTypes(value)
     const kind = value['kind']
     if (kind !== undefined && kind !== 'DeleteOptions') {
       const version = JSON.stringify(value['apiVersion'] ?? '')
@@ -54,6 +55,20 @@ async function readDeleteOptions(call: Call): Promise<DeleteOptions> {
     }
   }
   return checkDeleteOptions(value)
+}
+
+/** Go's complaint about a value of the wrong type. */
+function checkOptionTypes(value: Json): void {
+  const types = { gracePeriodSeconds: 'number', orphanDependents: 'boolean', propagationPolicy: 'string' } as const
+  const goTypes = { number: 'int64', boolean: 'bool', string: 'v1.DeletionPropagation' } as const
+  for (const [key, type] of Object.entries(types)) {
+    const found = value[key]
+    if (found === undefined || found === null || typeof found === type) continue
+    const name = Array.isArray(found) ? 'array' : typeof found === 'boolean' ? 'bool' : typeof found
+    throw badRequest(
+      `json: cannot unmarshal ${name} into Go struct field DeleteOptions.${key} of type ${goTypes[type]}`,
+    )
+  }
 }
 
 const policies = ['Foreground', 'Background', 'Orphan'] as const

@@ -31,6 +31,14 @@ function subresourceKind(resource: Resource, name: string): SubresourceKind {
       return { kind: 'Binding', verbs: ['create'] }
     case 'finalize':
       return { kind: resource.kind, verbs: ['update'] }
+    case 'log':
+      return { kind: resource.kind, verbs: ['get'] }
+    case 'attach':
+      return { kind: 'PodAttachOptions', verbs: ['create', 'get'] }
+    case 'exec':
+      return { kind: 'PodExecOptions', verbs: ['create', 'get'] }
+    case 'portforward':
+      return { kind: 'PodPortForwardOptions', verbs: ['create', 'get'] }
     default:
       return { kind: resource.kind, verbs: edit }
   }

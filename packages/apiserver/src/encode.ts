@@ -167,7 +167,12 @@ function shapeList(view: View, objects: readonly ApiObject[], metadata: Json): J
   const { resource, representation } = view
   switch (representation.as) {
     case undefined:
-      return { kind: resource.listKind, apiVersion: resource.apiVersion, metadata, items: objects }
+      return {
+        kind: resource.listKind,
+        apiVersion: resource.apiVersion,
+        metadata,
+        items: resource.isCustom ? objects : objects.map(({ kind: _kind, apiVersion: _version, ...rest }) => rest),
+      }
     case 'Table':
       return table(view, objects, metadata)
     case 'PartialObjectMetadata':

@@ -32,6 +32,8 @@ describe('faults', () => {
   const create = async (name: string): Promise<Response> => await send('POST', maps, { metadata: { name } })
   const watch = async (): Promise<Response> =>
     await server.fetch(`${maps}?watch=1&fieldSelector=metadata.name!=kube-root-ca.crt`)
+  const newest = async (): Promise<string> =>
+    ((await (await server.fetch(maps)).json()) as { metadata: { resourceVersion: string } }).metadata.resourceVersion
   beforeEach(() => (server = createApiServer({ controllers: false })))
   afterEach(async () => await server.close())
 
@@ -95,6 +97,54 @@ describe('faults', () => {
     await create('b')
     await create('c')
     expect(await readEvents(response, 3)).toEqual(['ADDED b', 'ADDED b', 'ADDED c'])
+  })
+
+  it('reorder delivers events that come together the other way round, and loses none', async () => {
+    const fill = async (): Promise<void> => {
+      for (const name of ['a', 'b', 'c']) await create(name)
+    }
+    // One request that makes several events.
+    const clear = async (): Promise<void> => void (await server.fetch(maps, { method: 'DELETE' }))
+    const deletions = async (): Promise<string[]> => {
+      await fill()
+      const response = await server.fetch(`${maps}?watch=1&resourceVersion=${await newest()}`)
+      await clear()
+      return await readEvents(response, 3)
+    }
+    const restore = server.faults.reorder({ resource: 'configmaps' })
+    expect(await deletions()).toEqual(['DELETED c', 'DELETED b', 'DELETED a'])
+    restore()
+    expect(await deletions()).toEqual(['DELETED a', 'DELETED b', 'DELETED c'])
+  })
+
+  it('delay and lag wait as long as told, on the clock of the server', async () => {
+    const timers: { afterMs: number; task: () => void }[] = []
+    const schedule = (afterMs: number, task: () => void) => {
+      timers.push({ afterMs, task })
+      return { cancel: () => undefined }
+    }
+    await server.close()
+    server = createApiServer({ controllers: false, clock: { now: () => 0, schedule } })
+    server.faults.delay({ verb: 'get', name: 'a' }, 1234)
+    await create('a')
+    let isAnswered = false
+    const answer = server.fetch(`${maps}/a`).then((response) => {
+      isAnswered = true
+      return response.status
+    })
+    await expect.poll(() => timers.some(({ afterMs }) => afterMs === 1234)).toBe(true)
+    expect(isAnswered).toBe(false)
+    for (const { task } of timers.splice(0).filter(({ afterMs }) => afterMs === 1234)) task()
+    expect(await answer).toBe(200)
+
+    server.faults.lag({ resource: 'configmaps' }, 777)
+    const reading = server.fetch(`${maps}?watch=1&resourceVersion=${await newest()}`).then(async (response) => {
+      await create('late')
+      return await readEvents(response, 1)
+    })
+    await expect.poll(() => timers.some(({ afterMs }) => afterMs === 777)).toBe(true)
+    for (const { task } of timers.splice(0).filter(({ afterMs }) => afterMs === 777)) task()
+    expect(await reading).toEqual(['ADDED late'])
   })
 
   it('cut ends watches, or breaks them', async () => {

@@ -125,8 +125,8 @@ export class Faults implements WatchFaults {
   reorder(
     match: WatchMatch,
     order: (events: readonly WatchEvent[]) => readonly WatchEvent[] = (events) => [...events].reverse(),
-  ): void {
-    this.#orders.push({ match, order })
+  ): Remove {
+    return add(this.#orders, { match, order })
   }
 
   /** Ends open watches: politely, or by breaking the connection. The answer is how many. */

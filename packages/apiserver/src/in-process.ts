@@ -40,7 +40,7 @@ export function createFetch(answer: Answer, identity: UserInfo): InProcessFetch 
     }
     const { status } = response
     if (response.kind === 'whole') {
-      const hasBody = status !== 304 && request.method !== 'HEAD'
+      const hasBody = status !== 204 && status !== 304 && request.method !== 'HEAD'
       const body = hasBody ? Buffer.concat(response.body) : null
       return new Response(body, { status, headers })
     }

@@ -57,12 +57,15 @@ function showValue(value: unknown): string {
 
 function checkOwner(owner: OwnerReference, field: string): Cause[] {
   const wrong: Cause[] = []
-  const version = owner.apiVersion?.slice(owner.apiVersion.indexOf('/') + 1) ?? ''
-  if (version === '')
+  const parts = (owner.apiVersion ?? '').split('/')
+  if (parts.length > 2 || parts.at(-1) === '')
     wrong.push(invalidValue(`${field}.apiVersion`, owner.apiVersion ?? '', 'version must not be empty'))
   for (const key of ['kind', 'name', 'uid'] as const) {
     if ((owner[key] ?? '') === '') wrong.push(invalidValue(`${field}.${key}`, '', 'must not be empty'))
   }
+  // Events come and go: nothing may live as long as one.
+  if (owner.apiVersion === 'v1' && owner.kind === 'Event')
+    wrong.push(invalidValue(field, owner, '/v1, Kind=Event is disallowed from being an owner'))
   return wrong
 }
 
@@ -161,6 +164,8 @@ export function validateMetadata(
   if (checkName !== checkPathSegment && wrong.length === 0) {
     wrong.push(...checkPathSegment(name).map((why) => invalidValue('metadata.name', name, why)))
   }
+  if ((metadata.generation ?? 0) < 0)
+    wrong.push(invalidValue('metadata.generation', metadata.generation, 'must be greater than or equal to 0'))
   return [...wrong, ...checkCommon(metadata)]
 }
 

@@ -8,6 +8,7 @@ import { timestamp } from './clock.ts'
 import { checkObject, parseJson, parseYaml, pruneObject } from './decode.ts'
 import { encodeObject } from './encode.ts'
 import type { ApiResponse } from './exchange.ts'
+import { goText } from './go-text.ts'
 import { findDuplicateFields, hasDuplicateFields } from './json-text.ts'
 import { forbiddenValue, invalidValue, requiredValue } from './metadata.ts'
 import { bodyMediaType } from './negotiate.ts'
@@ -52,6 +53,7 @@ function readPatch(call: Call, media: string): (document: unknown) => unknown {
     } catch (error) {
       if (!(error instanceof PatchError)) throw error
       if (error.status === 422) throw unprocessable(rejected)
+      if (error.status === 500) throw unclassified(error.message)
       throw error.status === 413 ? statusError(413, 'RequestEntityTooLarge', error.message) : badRequest(error.message)
     }
   }
@@ -139,17 +141,6 @@ function decodePatched(call: Call, patched: Json, options: WriteOptions, strateg
   }
 }
 
-/** Go's %v of a decoded JSON value: `map[a:1 b:[x y]]`. */
-function goText(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(goText).join(' ')}]`
-  if (isRecord(value))
-    return `map[${Object.keys(value)
-      .sort()
-      .map((key) => `${key}:${goText(value[key])}`)
-      .join(' ')}]`
-  return value === null ? '<nil>' : String(value)
-}
-
 /** The complaint of the converter that strategic merge patches go through. */
 function restoreText(_whole: string, found: string, wanted: string): string {
   const from = { number: 'int64', object: 'map', array: 'slice' }[found] ?? found
@@ -177,7 +168,13 @@ async function readIntent(call: Call, options: WriteOptions): Promise<ApiObject>
       `error decoding YAML: error converting YAML to JSON: ${error instanceof Error ? error.message : String(error)}`,
     )
   }
-  if (!isRecord(value)) throw badRequest('error decoding YAML: error converting YAML to JSON')
+  value ??= {}
+  if (!isRecord(value)) {
+    const found = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
+    throw badRequest(
+      `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${found} into Go value of type map[string]interface {}`,
+    )
+  }
   const duplicates = text.startsWith('{') && hasDuplicateFields(text, value) ? findDuplicateFields(text) : []
   if (value['apiVersion'] !== resource.apiVersion || value['kind'] !== resource.kind) {
     throw badRequest(`invalid object type: ${typeName(value)}`)

@@ -1,11 +1,14 @@
-/** Eviction and binding of pods: a delete, and the assignment of a node. */
+/**
+ * Eviction and binding of pods: a delete, and the assignment of a node. What a kubelet would answer (logs, commands, ports)
+ * is refused as a real server refuses it for a pod that no kubelet has.
+ */
 import { type Call, readWriteOptions } from './call.ts'
 import { decodeBody } from './decode.ts'
 import { deleteStored } from './delete-path.ts'
 import { type ApiResponse, jsonResponse } from './exchange.ts'
 import { builtinMediaTypes } from './negotiate.ts'
 import { getPath } from './object-shape.ts'
-import { badRequest, conflict } from './status.ts'
+import { badRequest, conflict, internal, notFound } from './status.ts'
 import { updateObject } from './write-path.ts'
 
 const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }
@@ -34,8 +37,20 @@ export async function serveEviction(call: Call): Promise<ApiResponse> {
   return jsonResponse(201, success)
 }
 
+export function serveKubelet(call: Call): ApiResponse {
+  const { resource, info } = call
+  const stored = resource.collection.get(`${info.namespace}/${info.name}`)
+  if (stored === undefined) throw notFound(resource, info.name)
+  const node = getPath(stored.object, 'spec', 'nodeName') ?? ''
+  if (node === '' && info.subresource === 'log') return { kind: 'whole', status: 204, headers: {}, body: [] }
+  if (node === '') throw badRequest(`pod ${info.name} does not have a host assigned`)
+  throw internal(`no kubelet runs on node ${JSON.stringify(node)} of this API server`)
+}
+
 export async function serveBinding(call: Call): Promise<ApiResponse> {
   const binding = await readBody(call)
+  if (getPath(binding, 'metadata', 'name') !== call.info.name)
+    throw badRequest('name in URL does not match name in Binding object')
   const node = getPath(binding, 'target', 'name')
   if (typeof node !== 'string' || node === '') throw badRequest('binding has no target')
   await updateObject(

@@ -151,7 +151,8 @@ function checkFreshness(call: Call, text: string): number | undefined {
   const { revision, problem } = parseRevision(text)
   if (problem !== undefined) throw badRequest(`invalid resource version: ${problem}`)
   const current = call.backend.store.revision
-  if (revision !== undefined && revision > current) throw tooLargeResourceVersion(revision, current)
+  if (revision !== undefined && revision > current)
+    throw tooLargeResourceVersion(revision, current, call.request.query.get('resourceVersionMatch') === 'Exact')
   return revision
 }
 

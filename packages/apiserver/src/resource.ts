@@ -47,6 +47,8 @@ export interface Strategy {
   readonly finalizersOnDelete?: readonly string[]
   /** How the object is marked for deletion, where that is not the common way (no grace period, no new generation). */
   whenMarked?(object: ApiObject): ApiObject
+  /** What validation errors call the object, where that is not its own kind. */
+  readonly namedAs?: { readonly group: string; readonly kind: string }
   /** The answer to a delete that removed the object is the object itself, not a Status. */
   readonly returnsDeletedObject?: boolean
 }

@@ -4,6 +4,7 @@
  */
 import type { Authenticator } from './auth.ts'
 import type { Call } from './call.ts'
+import { timestamp } from './clock.ts'
 import type { UserInfo } from './exchange.ts'
 import { type ApiObject, asStrings, getPath, isRecord, type Json } from './object-shape.ts'
 import type { Attributes, Rbac } from './rbac/rbac.ts'
@@ -19,7 +20,11 @@ function readAttributes(spec: unknown, user: UserInfo, needsUser = false): Attri
   const wrong: Cause[] = []
   if (isRecord(resource) && isRecord(other))
     wrong.push(
-      invalidValue('spec.nonResourceAttributes', other, 'cannot be specified in combination with resourceAttributes'),
+      invalidValue(
+        'spec.nonResourceAttributes',
+        internalForm(other),
+        'cannot be specified in combination with resourceAttributes',
+      ),
     )
   else if (!isRecord(resource) && !isRecord(other)) {
     wrong.push(
@@ -45,6 +50,11 @@ function readAttributes(spec: unknown, user: UserInfo, needsUser = false): Attri
     namespace: read('namespace'),
     name: read('name'),
   }
+}
+
+/** Attributes as the server's internal type shows them. */
+function internalForm(other: Json): Json {
+  return { Path: text(other['path']), Verb: text(other['verb']) }
 }
 
 function describeUser(user: UserInfo): Json {
@@ -85,7 +95,11 @@ export function answerReview(call: Call, review: ApiObject, rbac: Rbac, authenti
   const { user } = call
   switch (review.kind ?? '') {
     case 'SelfSubjectReview':
-      return { ...review, status: { userInfo: describeUser(user) } }
+      return {
+        ...review,
+        metadata: { ...review.metadata, creationTimestamp: timestamp(call.backend.clock.now()) },
+        status: { userInfo: describeUser(user) },
+      }
     case 'SelfSubjectAccessReview':
       return withDecision(review, rbac, readAttributes(spec, user))
     case 'SubjectAccessReview':
@@ -95,11 +109,14 @@ export function answerReview(call: Call, review: ApiObject, rbac: Rbac, authenti
         { name: text(getPath(spec, 'user')), groups: asStrings(getPath(spec, 'groups')) },
         true,
       )
+      if (review.kind === 'LocalSubjectAccessReview') checkLocal(attributes, call.info.namespace)
       return withDecision(review, rbac, attributes)
     }
     case 'SelfSubjectRulesReview':
+      if (text(getPath(spec, 'namespace')) === '') throw badRequest('no namespace on request')
       return { ...review, status: rulesReview(rbac, user, text(getPath(spec, 'namespace'))) }
     case 'TokenReview':
+      if (text(getPath(spec, 'token')) === '') throw badRequest('token is required for TokenReview in authentication')
       return {
         ...review,
         status: tokenStatus(text(getPath(spec, 'token')), asStrings(getPath(spec, 'audiences')), authenticator),
@@ -107,6 +124,13 @@ export function answerReview(call: Call, review: ApiObject, rbac: Rbac, authenti
     default:
       throw badRequest(`unknown review ${review.kind ?? ''}`)
   }
+}
+
+/** A local question is about its own namespace. */
+function checkLocal({ namespace }: Attributes, own: string): void {
+  if (namespace === own) return
+  const wrong = invalidValue('spec.resourceAttributes.namespace', namespace, 'must match metadata.namespace')
+  throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', [wrong])
 }
 
 function withDecision(review: ApiObject, rbac: Rbac, attributes: Attributes): ApiObject {
@@ -125,7 +149,7 @@ function tokenStatus(token: string, audiences: readonly string[], authenticator:
     })
     return { authenticated: true, user: describeUser(user), ...(audiences.length === 0 ? {} : { audiences }) }
   } catch (error) {
-    if (error instanceof ApiError) return { user: {}, error: '[invalid bearer token]' }
+    if (error instanceof ApiError) return { user: {}, error: 'invalid bearer token' }
     throw error
   }
 }

@@ -162,15 +162,12 @@ export function expired(message: string, token?: string): ApiError {
   return error
 }
 
-export function tooLargeResourceVersion(wanted: number, current: number): ApiError {
-  const message = `Too large resource version: ${wanted}, current: ${current}`
-  return failure(
-    504,
-    'Timeout',
-    `Timeout: ${message}`,
-    { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }], retryAfterSeconds: 1 },
-    { 'retry-after': '1' },
-  )
+/** Who asks for exactly that version is not told to come back: waiting does not help. */
+export function tooLargeResourceVersion(wanted: number, current: number, isExact = false): ApiError {
+  const message = `Timeout: Too large resource version: ${wanted}, current: ${current}`
+  const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }]
+  if (isExact) return failure(504, 'Timeout', message, { causes })
+  return failure(504, 'Timeout', message, { causes, retryAfterSeconds: 1 }, { 'retry-after': '1' })
 }
 
 export function requestTooLarge(limit: number): ApiError {

@@ -46,6 +46,12 @@ export function readTarget(clientConfig: unknown, resolveService: ResolveService
   return { url: `${base}${String(getPath(service, 'path') ?? '')}`, caBundle }
 }
 
+/** A refused connection in Go's words; other failures in their own. */
+function dialText(error: Error & { code?: string; address?: string; port?: number }): string {
+  const { code, address, port, message } = error
+  return code === 'ECONNREFUSED' ? `dial tcp ${address}:${port}: connect: connection refused` : message
+}
+
 export async function postReview(target: WebhookTarget, review: Json, timeoutMs: number): Promise<Json> {
   const url = new URL(target.url)
   if (url.protocol !== 'https:') throw new Error(`webhook URL ${target.url} is not https`)
@@ -83,7 +89,9 @@ export async function postReview(target: WebhookTarget, review: Json, timeoutMs:
     )
     call.on('error', (error) =>
       reject(
-        error.name === 'AbortError' || error.name === 'TimeoutError' ? new Error('context deadline exceeded') : error,
+        error.name === 'AbortError' || error.name === 'TimeoutError'
+          ? new Error('context deadline exceeded')
+          : new Error(`Post ${JSON.stringify(url.href)}: ${dialText(error)}`, { cause: error }),
       ),
     )
     call.end(body)

@@ -203,9 +203,46 @@ describe('admission webhooks', () => {
     await install('Validating', 'pure')
     expect((await send('POST', `${maps}?dryRun=All`, { metadata: { name: 'a' } })).status).toBe(201)
     expect(reviews[0]?.request['dryRun']).toBe(true)
-    await install('Validating', 'wild', { sideEffects: 'Some' })
-    const { status, json } = await send('POST', `${maps}?dryRun=All`, { metadata: { name: 'a' } })
-    expect([status, json['message']]).toEqual([400, 'admission webhook "wild.example.dev" does not support dry run'])
+    const path = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
+    const { status } = await send('POST', path, configuration('Validating', 'wild', { sideEffects: 'Some' }))
+    expect(status).toBe(422)
+  })
+
+  it('conditions keep a webhook out of what does not concern it', async () => {
+    const matchConditions = [
+      { name: 'only-b', expression: "object.metadata.name == 'b' && request.operation == 'CREATE'" },
+    ]
+    await install('Validating', 'some', { matchConditions })
+    expect((await send('POST', maps, { metadata: { name: 'a' } })).status).toBe(201)
+    expect(reviews).toHaveLength(0)
+    expect((await send('POST', maps, { metadata: { name: 'b' } })).status).toBe(201)
+    expect(reviews).toHaveLength(1)
+  })
+
+  it('a condition that fails refuses the request, or lets it pass, as failurePolicy says', async () => {
+    const matchConditions = [{ name: 'broken', expression: 'object.nosuch.field == 1' }]
+    await install('Validating', 'lenient', { matchConditions, failurePolicy: 'Ignore' })
+    expect((await send('POST', maps, { metadata: { name: 'a' } })).status).toBe(201)
+    await install('Validating', 'strict', { matchConditions })
+    const { status, json } = await send('POST', maps, { metadata: { name: 'b' } })
+    expect([status, json['message']]).toEqual([
+      403,
+      `configmaps "b" is forbidden: expression 'object.nosuch.field == 1' resulted in error: no such key: nosuch`,
+    ])
+    expect(reviews).toHaveLength(0)
+  })
+
+  it('a webhook that asks for it sees once more what those after it changed', async () => {
+    const add = (key: string) => encode([{ op: 'add', path: `/data/${key}`, value: 'x' }])
+    answer = (path, request) => {
+      const data = (request['object'] as Json)['data'] as Json
+      return path in data ? { allowed: true } : { allowed: true, patchType: 'JSONPatch', patch: add(path) }
+    }
+    await install('Mutating', 'first', { reinvocationPolicy: 'IfNeeded' })
+    await install('Mutating', 'second')
+    const { json } = await send('POST', maps, { metadata: { name: 'a' }, data: { given: 'x' } })
+    expect(json['data']).toEqual({ given: 'x', first: 'x', second: 'x' })
+    expect(reviews.map(({ path }) => path)).toEqual(['first', 'second', 'first'])
   })
 
   it('warnings of a webhook reach the client', async () => {

@@ -187,6 +187,7 @@ async function createOnce(
   const { resource, backend } = call
   const { strategy, collection } = resource
   const context = contextOf(call, options)
+  backend.confirmGrant(call, named, undefined)
   checkNamespace(call, named.metadata.name ?? '')
   if ((named.metadata.resourceVersion ?? '') !== '' && named.metadata.resourceVersion !== '0') {
     throw unclassified('resourceVersion should not be set on objects to be created')
@@ -211,7 +212,7 @@ async function createOnce(
   }
   await strategy.prepare?.(object)
   const wrong = validate(call, object, undefined, context)
-  if (wrong.length > 0) throw invalid(resource, object.metadata.name ?? '', wrong)
+  if (wrong.length > 0) throw invalid(strategy.namedAs ?? resource, object.metadata.name ?? '', wrong)
   if (backend.admission.isInterested(call, 'CREATE'))
     await backend.admission.validate(call, 'CREATE', object, undefined, options.isDryRun)
   const successor = await inStorageVersion(call, object)
@@ -254,6 +255,7 @@ async function updateOnce(
   const wanted = await request.build(old)
   const checkedOut = checkPreconditions(call, wanted, old)
   let object = restrict(call, checkedOut, old)
+  backend.confirmGrant(call, object, old)
   if (request.isTracked !== true) object = setManagedFields(object, ownFields(call, options, object, old))
   if (backend.admission.isInterested(call, 'UPDATE')) {
     object = await backend.admission.mutate(call, 'UPDATE', object, old, options.isDryRun)
@@ -274,7 +276,7 @@ async function updateOnce(
   }
   await strategy.prepare?.(object)
   const wrong = validate(call, object, old, context)
-  if (wrong.length > 0) throw invalid(resource, info.name, wrong)
+  if (wrong.length > 0) throw invalid(strategy.namedAs ?? resource, info.name, wrong)
   if (backend.admission.isInterested(call, 'UPDATE'))
     await backend.admission.validate(call, 'UPDATE', object, old, options.isDryRun)
   const successor = await inStorageVersion(call, object)

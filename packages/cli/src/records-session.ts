@@ -4,25 +4,28 @@
  */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { type Cluster, messageOf } from '@seamark/kube'
+import { type Cluster, ConfigMap, messageOf } from '@seamark/kube'
 import {
   canonicalName,
-  configMapGuardStore,
+  CONFIGURATION_OBJECT,
   createKillSwitch,
   type Engine,
-  fileGuardStore,
-  type GuardStore,
   isInvalid,
+  type KillSwitchControl,
   type LoadedConfig,
   openEngine,
   type OpenedEngine,
+  openRecordsStores,
+  openStoreFolder,
   type Plan,
   printPlanJson,
   printPlanMarkdown,
   printPlanText,
   ProviderError,
   RecordsError,
+  type RecordsStores,
   type Target,
+  watchSwitches,
 } from '@seamark/operator'
 import type { Command } from 'commander'
 import { CommandError, EXIT, type Io } from './command.ts'
@@ -35,10 +38,9 @@ export interface RecordsFlags extends KubeFlags {
   namespace?: string
 }
 
-export interface Session extends OpenedEngine {
+export interface Session extends OpenedEngine, RecordsStores {
   readonly config: LoadedConfig['config']['records']
   readonly cluster: Cluster | undefined
-  readonly store: GuardStore
 }
 
 export function addRecordsFlags(command: Command): Command {
@@ -61,22 +63,26 @@ export async function withSession(
   const { records } = config
   const cluster = isClusterNeeded(records, flags) ? await openCluster(io, flags) : undefined
   const client = cluster === undefined ? {} : { client: cluster.client }
-  const store = storeOf(io, records.stateFolder, cluster, flags.namespace ?? 'seamark')
+  const namespace = flags.namespace ?? 'seamark'
+  const stores = storesOf(io, records.stateFolder, cluster, namespace)
+  const killSwitch = createKillSwitch(...(config.pause ? ['configuration'] : []))
+  const watching = cluster === undefined ? undefined : obeySwitches(cluster, namespace, killSwitch)
   let engine: Engine | undefined
   // Waiting for a rate limit is no reason for Node to end: its timers do not hold the process.
   const alive = setInterval(() => undefined, 60_000)
   try {
+    await watching?.ready(io.signal)
     const opened = await openEngine({
       config: records,
       // A command is a person's decision; the mode is the manager's.
       mode: 'enforce',
       env: io.env,
-      store,
-      killSwitch: createKillSwitch(...(records.pause ? ['configuration'] : [])),
+      killSwitch,
+      ...stores,
       ...client,
     })
     engine = opened.engine
-    await body({ ...opened, config: records, cluster, store })
+    await body({ ...opened, ...stores, config: records, cluster })
   } catch (error) {
     if (error instanceof RecordsError)
       throw new CommandError(error.message, error.code === 'CONFIG_INVALID' ? EXIT.usage : EXIT.error)
@@ -85,7 +91,34 @@ export async function withSession(
   } finally {
     clearInterval(alive)
     await engine?.close()
+    await watching?.stop()
     await cluster?.close()
+  }
+}
+
+/** The kill switch of the cluster holds for commands too, also when it is pulled in the middle of a long one. */
+export function obeySwitches(
+  cluster: Cluster,
+  namespace: string,
+  killSwitch: KillSwitchControl,
+): { ready(signal: AbortSignal): Promise<void>; stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const switches = watchSwitches(cluster.informers, namespace, killSwitch)
+  const running = cluster.informers.start(stopping.signal)
+  return {
+    async ready(signal) {
+      // A watch is repeated for ever; a plain read says at once what is wrong.
+      await cluster.client
+        .find(ConfigMap, `${namespace}/${CONFIGURATION_OBJECT}`, { signal })
+        .catch((cause: unknown) => {
+          throw new CommandError(`the kill switch cannot be read: ${messageOf(cause)}`, EXIT.error, { cause })
+        })
+      await switches.ready(signal)
+    },
+    async stop() {
+      stopping.abort()
+      await running
+    },
   }
 }
 
@@ -94,12 +127,11 @@ function isClusterNeeded(records: Session['config'], flags: KubeFlags): boolean 
   return records.providers.some((provider) => provider.type === 'dnsendpoint')
 }
 
-function storeOf(io: Io, folder: string, cluster: Cluster | undefined, namespace: string): GuardStore {
-  if (folder !== '') return fileGuardStore(folder)
-  if (cluster !== undefined) return configMapGuardStore(cluster.client, `${namespace}/seamark-guard-state`)
-  return fileGuardStore(
-    join(io.env['XDG_STATE_HOME'] ?? join(io.env['HOME'] ?? homedir(), '.local', 'state'), 'seamark'),
-  )
+function storesOf(io: Io, folder: string, cluster: Cluster | undefined, namespace: string): RecordsStores {
+  if (cluster !== undefined) return openRecordsStores(cluster.client, namespace, folder)
+  if (folder !== '') return openStoreFolder(folder)
+  const home = io.env['XDG_STATE_HOME'] ?? join(io.env['HOME'] ?? homedir(), '.local', 'state')
+  return openStoreFolder(join(home, 'seamark'))
 }
 
 /** Names as typed on a command line. */

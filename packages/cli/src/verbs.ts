@@ -67,7 +67,7 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'provider',
-    summary: 'list, test and check DNS providers',
+    summary: 'list, test and check DNS providers, or serve one to ExternalDNS',
     load: async () => import('./commands/provider.ts'),
   },
   {

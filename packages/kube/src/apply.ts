@@ -16,7 +16,8 @@
  * of a set, `.` the node itself. apiVersion, kind, metadata.name and namespace are never in it.
  */
 import type { DefaultBook, DefaultPlace } from './default-book.ts'
-import { isMasked, parseFields, toFields, type Fields, type FieldsItem } from './fields-v1.ts'
+import { isMasked, parseFields, type Fields, type FieldsItem } from './fields-v1.ts'
+import { ownFieldsOf } from './managed-fields.ts'
 import type { Immutable, Kind, Obj } from './object.ts'
 
 export type Verdict =
@@ -49,20 +50,21 @@ export function judgeApply({ kind, fields, want, live, defaults }: ApplyQuestion
   return compareFields(parseFields(fields), withoutIdentity(want), live, '', isDefault) ?? noop
 }
 
-/** Takes the defaults out of an answer: `want` was applied by `manager`, and `written` came back. */
+/**
+ * Takes the defaults out of an answer: `want` was applied by `manager`, and `written` came back.
+ * @param fields FieldsV1 text of the manager's entry, where it is known already. @default taken from `written`
+ */
 export function learnDefaults(
   book: DefaultBook,
   kind: Kind,
   want: Immutable<Obj>,
   written: Immutable<Obj>,
   manager: string,
-  subresource?: string,
+  subresource = '',
+  fields = ownFieldsOf(written.metadata.managedFields ?? [], manager)?.get(subresource),
 ): void {
-  const ours = written.metadata.managedFields?.find((entry) => {
-    return entry.manager === manager && entry.operation === 'Apply' && entry.subresource === subresource
-  })
-  if (ours?.fieldsV1 === undefined) return
-  compareFields(toFields(ours.fieldsV1), withoutIdentity(want), written, '', (place) => {
+  if (fields === undefined) return
+  compareFields(parseFields(fields), withoutIdentity(want), written, '', (place) => {
     book.add(kind, place)
     return true
   })
@@ -115,14 +117,14 @@ function compareList(node: Fields, want: readonly unknown[], live: unknown, path
     }
     const item = items[index]
     if (item === undefined) return refuse('Adds', path)
-    const keys = { ...item.keys, ...pick(value, item.keys) }
-    const place = current.findIndex((each) => isPlain(each) && matchesKeys(keys, each))
-    const verdict = compare(item.node, value, current[place], `${path}[${JSON.stringify(keys)}]`, isDefault)
-    if (verdict !== undefined) return verdict
+    const place = current.findIndex((each) => isPlain(each) && isItem(item.keys, value, each))
+    const verdict = compare(item.node, value, current[place], `${path}[]`, isDefault)
+    if (verdict !== undefined) return withKeys(verdict, path, { ...item.keys, ...pick(value, item.keys) })
     places.push(place)
   }
-  const count = new Set(want.map((value) => JSON.stringify(value))).size
-  if (node.items.length + node.values.size > count) return refuse('Removes', path)
+  const scalars = want.filter((value) => !isPlain(value))
+  const isLeftOut = node.values.size > new Set(scalars).size || node.items.length > want.length - scalars.length
+  if (isLeftOut) return refuse('Removes', path)
   // Somebody's items beside ours, and the text does not say which are whose.
   const isAmbiguous =
     current.length > want.length && items.some((item) => Object.values(item?.keys ?? {}).some(isMasked))
@@ -155,6 +157,22 @@ function matchesKeys(keys: Plain, value: Plain): boolean {
     const own = value[name]
     return own === undefined || isMasked(key) || own === key
   })
+}
+
+/** Is `live` the item that `want` means: by the keys it says itself, and by the owned ones that it leaves out? */
+function isItem(keys: Plain, want: Plain, live: Plain): boolean {
+  for (const name in keys) {
+    const key = want[name] ?? keys[name]
+    const own = live[name]
+    if (own !== undefined && own !== key && !isMasked(key)) return false
+  }
+  return true
+}
+
+/** Says in the path which item it was. */
+function withKeys(verdict: Verdict, path: string, keys: Plain): Verdict {
+  if (verdict.noop) return verdict
+  return { ...verdict, path: `${path}[${JSON.stringify(keys)}]${verdict.path.slice(path.length + 2)}` }
 }
 
 function pick(value: Plain, keys: Plain): Plain {
@@ -194,10 +212,17 @@ function isPlain(value: unknown): value is Plain {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** FieldsV1 never lists these. An intent with a resourceVersion is a question to the server, so it is sent. */
-const identity = new Set(['name', 'namespace', 'uid', 'creationTimestamp', 'generation', 'managedFields', 'selfLink'])
-
+/** Without what FieldsV1 never lists. An intent with a resourceVersion is a question to the server, so it is sent. */
 function withoutIdentity({ apiVersion: _version, kind: _kind, metadata, ...rest }: Immutable<Obj>): Plain {
-  const kept = Object.entries(metadata).filter(([name, value]) => !identity.has(name) && value !== undefined)
-  return kept.length === 0 ? rest : { ...rest, metadata: Object.fromEntries(kept) }
+  const {
+    name: _name,
+    namespace: _namespace,
+    uid: _uid,
+    creationTimestamp: _created,
+    generation: _generation,
+    managedFields: _managed,
+    selfLink: _link,
+    ...kept
+  } = metadata as typeof metadata & { selfLink?: string }
+  return Object.values(kept).some((value) => value !== undefined) ? { ...rest, metadata: kept } : rest
 }

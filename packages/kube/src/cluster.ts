@@ -11,7 +11,7 @@ import type { Informers } from './informer.ts'
 import { createInformers } from './informers.ts'
 import { kindName } from './object.ts'
 import { createRest } from './rest.ts'
-import type { TransportStats } from './transport/transport.ts'
+import type { Transport, TransportStats } from './transport/transport.ts'
 
 export interface Cluster {
   readonly name: string
@@ -40,6 +40,8 @@ export interface ConnectOptions {
   pageSize?: number
   /** Freeze cached objects. @default true under NODE_ENV=test */
   freeze?: boolean
+  /** How requests travel: a server in this process needs no network. @default HTTP/2 or HTTP/1.1, as the server speaks */
+  transport?: Transport
 }
 
 export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cluster {
@@ -50,6 +52,7 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
     ...(options.random === undefined ? {} : { random: options.random }),
     ...(observer === undefined ? {} : { observer }),
     ...(options.userAgent === undefined ? {} : { userAgent: options.userAgent }),
+    ...(options.transport === undefined ? {} : { transport: options.transport }),
   })
   const informers = createInformers(rest, {
     clock,

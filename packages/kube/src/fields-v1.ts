@@ -44,8 +44,7 @@ export function parseFields(text: string): Fields {
   return parsed
 }
 
-/** From the tree as an object, uncached. */
-export function toFields(tree: unknown): Fields {
+function toFields(tree: unknown): Fields {
   const fields = new Map<string, Fields>()
   const items: FieldsItem[] = []
   const values = new Set<string>()

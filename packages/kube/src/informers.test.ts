@@ -331,6 +331,26 @@ describe('writes through the client', () => {
     expect(cluster.informers.get(ConfigMap, 'ns/a')).toBeUndefined()
   })
 
+  it('are cached as the projection wants them, and returned whole', async () => {
+    const watching = serving([], 5)
+    const { cluster, start } = await clusterOn((exchange) =>
+      exchange.method === 'GET' ? watching(exchange) : exchange.reply(200, configMap('a', 10, { x: '1' })),
+    )
+    const withoutData = (object: ConfigMap): ConfigMap => {
+      delete object.data
+      return object
+    }
+    const informer = cluster.informers.informer(ConfigMap, { projection: withoutData })
+    start()
+    await informer.synced()
+    const written = await cluster.client.apply(ConfigMap, {
+      metadata: { name: 'a', namespace: 'ns' },
+      data: { x: '1' },
+    })
+    expect(written.data).toEqual({ x: '1' })
+    expect(cluster.informers.get(ConfigMap, 'ns/a')).toEqual({ ...configMap('a', 10), data: undefined })
+  })
+
   it('do not touch the cache when they are refused', async () => {
     const watching = serving([configMap('a', 1)], 5)
     const { cluster, start } = await clusterOn((exchange) =>

@@ -231,7 +231,8 @@ function project<T extends Obj>(informer: SharedInformer<Obj>, written: T): T {
   if (projection === 'full') return written
   const { apiVersion, kind, metadata } = written
   if (projection === 'metadata') return { apiVersion, kind, metadata } as T
-  return projection(structuredClone(written)) as T
+  // The caller keeps what it wrote; a projection changes the members of the object itself at most.
+  return projection({ ...written }) as T
 }
 
 /** Two narrow informers may overlap; an object is listed once. */

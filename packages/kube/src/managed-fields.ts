@@ -55,8 +55,7 @@ export function findManagedFields(bytes: Buffer, at: number, end: number): Cut |
 /** Reads a manager's Apply entries from the text of the array, without parsing it. */
 export function readOwnFields(bytes: Buffer, cut: Cut, quotedManager: Buffer): OwnFields | undefined {
   // Most objects are not ours: one native search answers for them.
-  const seen = bytes.indexOf(quotedManager, cut.valueAt)
-  if (seen < 0 || seen >= cut.valueEnd) return undefined
+  if (!bytes.subarray(cut.valueAt, cut.valueEnd).includes(quotedManager)) return undefined
   let found: Map<string, string> | undefined
   let index = cut.valueAt + 1
   for (;;) {

@@ -169,6 +169,19 @@ describe('reading our own writes', () => {
     expect(log()).toEqual(['added 110'])
   })
 
+  it('keeps indexes and owned fields when the echo of the write comes, and lists the object of the watch', () => {
+    const { store, hosts } = storeWith(thing('a', 1, 'old'))
+    const written = thing('a', 110, 'new')
+    written.metadata.managedFields = [{ manager: 'me', operation: 'Apply', fieldsV1: { 'f:spec': {} } }]
+    store.offer(written)
+    expect(store.list()).toHaveLength(1)
+    const echo = thing('a', 110, 'new')
+    store.upsert(decoded(echo))
+    expect([hosts('new'), hosts('old'), store.ownFields('ns/a', '')]).toEqual([['a'], [], '{"f:spec":{}}'])
+    expect(store.get('ns/a')).toBe(echo)
+    expect(store.list()[0]).toBe(echo)
+  })
+
   it('never goes back to an older answer', () => {
     const { store, seen } = storeWith(thing('a', 1))
     store.offer(thing('a', 120))
@@ -221,6 +234,24 @@ describe('reading our own writes', () => {
     expect([seen('ns/a'), log()]).toEqual(['112', ['deleted 111']])
     store.upsert(decoded(thing('a', 112, 'a', 'uid-new')))
     expect([seen('ns/a'), log()]).toEqual(['112', ['added 112']])
+  })
+
+  it('tells when what only our own write had shown is gone: by the watch, by a list, with the kind', () => {
+    const byWatch = storeWith(thing('a', 10))
+    byWatch.store.offer(thing('b', 110))
+    byWatch.store.delete(thing('b', 111))
+    expect([byWatch.seen('ns/b'), byWatch.log()]).toEqual([undefined, ['deleted 111']])
+
+    const byList = storeWith(thing('a', 10))
+    byList.store.offer(thing('b', 110))
+    byList.store.stage(decoded(thing('a', 10)))
+    byList.store.commit('120')
+    expect([byList.seen('ns/b'), byList.log()]).toEqual([undefined, ['deleted 110']])
+
+    const byKind = storeWith(thing('a', 10))
+    byKind.store.offer(thing('b', 110))
+    byKind.store.clear()
+    expect(byKind.log()).toEqual(['deleted 10', 'deleted 110'])
   })
 
   it('survives a relist that is older than the write, and yields to one that is newer', () => {

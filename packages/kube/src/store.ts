@@ -202,6 +202,8 @@ export class Store<T extends Obj> {
     if (isFirst) this.#onChange(initialChanges([...wanted.values()]), wanted.size)
     else {
       const changes = differences(before, shadow, wanted)
+      for (const object of untold(before, shadow))
+        if (!this.#visible.has(keyOf(object))) changes.push({ type: 'deleted', object })
       if (changes.length > 0) this.#onChange(changes, changes.length)
     }
   }
@@ -209,7 +211,7 @@ export class Store<T extends Obj> {
   /** The kind is not served any more: known to be empty. */
   clear(): void {
     this.discard()
-    const gone = [...this.watched()]
+    const gone = [...this.watched(), ...untold(this.#visible, this.#shadow)]
     this.#shadow.clear()
     this.#deleted.clear()
     this.#visible = new Map()
@@ -240,7 +242,9 @@ export class Store<T extends Obj> {
     else if (this.#isCaughtUp(key, visible, object)) {
       this.#shadow.delete(key)
       this.#deleted.delete(key)
-      this.#show(key, visible, object, own)
+      // The echo of our own write: own fields and indexes stand already.
+      if (visible !== undefined && isSameVersion(visible, object)) this.#replace(key, object)
+      else this.#show(key, visible, object, own)
     } else this.#shadow.set(key, object)
     this.#notify(old === undefined ? { type: 'added', object, initial: false } : { type: 'updated', old, object })
   }
@@ -260,7 +264,8 @@ export class Store<T extends Obj> {
       this.#shadow.delete(key)
       if (visible !== undefined) this.#hide(key, visible)
     }
-    if (old !== undefined) this.#notify({ type: 'deleted', object })
+    // What only our own write had shown is gone as well: whoever made it must hear of it.
+    if (old !== undefined || (visible !== undefined && !isRecreated)) this.#notify({ type: 'deleted', object })
   }
 
   // Our own writes
@@ -320,8 +325,7 @@ export class Store<T extends Obj> {
   }
 
   #show(key: Key, old: Immutable<T> | undefined, object: Immutable<T>, own: OwnFields | undefined): void {
-    this.#visible.set(key, object)
-    this.#listed = undefined
+    this.#replace(key, object)
     if (own !== undefined) this.#own.set(key, own)
     else if (this.#own.size > 0) this.#own.delete(key)
     for (const [name, index] of this.#indexes) {
@@ -331,6 +335,11 @@ export class Store<T extends Obj> {
       for (const value of before) if (!now.includes(value)) unpost(index.postings, value, key)
       for (const value of now) if (!before.includes(value)) post(index.postings, value, key)
     }
+  }
+
+  #replace(key: Key, object: Immutable<T>): void {
+    this.#visible.set(key, object)
+    this.#listed = undefined
   }
 
   #hide(key: Key, object: Immutable<T>): void {
@@ -401,6 +410,17 @@ function unpost(postings: Postings, value: string, key: Key): void {
 
 function* initialChanges<T extends Obj>(objects: Iterable<Immutable<T>>): IterableIterator<StoreChange<T>> {
   for (const object of objects) yield { type: 'added', object, initial: true }
+}
+
+/** What our own writes made and the watch has not told of. */
+function* untold<T extends Obj>(
+  visible: ReadonlyMap<Key, Immutable<T>>,
+  shadow: ReadonlyMap<Key, Immutable<T> | undefined>,
+): IterableIterator<Immutable<T>> {
+  for (const [key, told] of shadow) {
+    const shown = told === undefined ? visible.get(key) : undefined
+    if (shown !== undefined) yield shown
+  }
 }
 
 /** The watch's view before (what it said, not our overlay) against the new list. */

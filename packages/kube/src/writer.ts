@@ -11,7 +11,7 @@ import type { Cluster } from './cluster.ts'
 import type { DefaultBook } from './default-book.ts'
 import { NotFound, NotSynced } from './errors.ts'
 import type { WriteFence } from './lease.ts'
-import { keyOf, type Immutable, type Kind, type Obj } from './object.ts'
+import { keyOf, type Immutable, type Key, type Kind, type Obj } from './object.ts'
 
 /** What `ctx.status` writes; kinds without a typed status take any. */
 export type StatusOf<T extends Obj> = T extends { status?: infer S } ? NonNullable<S> : Record<string, unknown>
@@ -53,8 +53,8 @@ export interface WriterDeps {
 
 export function createWriter({ cluster, fieldManager, fence, defaults, signal }: WriterDeps): Writer {
   const { informers } = cluster
-  const client = fencedClient(cluster.client, fence, signal)
 
+  /** The caller has asked the fence, and nothing waits between. */
   async function applyUnlessSame<T extends Obj>(
     kind: Kind<T>,
     intent: T | Immutable<T>,
@@ -62,22 +62,25 @@ export function createWriter({ cluster, fieldManager, fence, defaults, signal }:
   ): Promise<Immutable<T>> {
     const { force = true, subresource } = options
     const want = withoutEmptyMaps(intent)
-    const live = findCached(kind, want)
-    const fields = live === undefined ? undefined : informers.ownFields(kind, keyOf(want), fieldManager, subresource)
+    const key = keyOf(want)
+    const live = findCached(kind, key)
+    const fields = live === undefined ? undefined : informers.ownFields(kind, key, fieldManager, subresource)
     const verdict = judgeApply({ kind, fields, want, live, defaults })
     if (verdict.noop && live !== undefined) return live
-    const written = await client.apply(kind, want, {
+    const written = await cluster.client.apply(kind, want, {
       force,
       fieldManager,
+      signal,
       ...(subresource === undefined ? {} : { subresource }),
     })
-    learnDefaults(defaults, kind, want, written, fieldManager, subresource)
+    const owned = informers.ownFields(kind, key, fieldManager, subresource)
+    learnDefaults(defaults, kind, want, written, fieldManager, subresource, owned)
     return written as Immutable<T>
   }
 
-  function findCached<T extends Obj>(kind: Kind<T>, of: Immutable<Obj>): Immutable<T> | undefined {
+  function findCached<T extends Obj>(kind: Kind<T>, key: Key): Immutable<T> | undefined {
     try {
-      return informers.get(kind, keyOf(of))
+      return informers.get(kind, key)
     } catch (error) {
       // A kind nobody watches: what is live is unknown, so the server decides.
       if (error instanceof NotSynced) return undefined
@@ -102,6 +105,7 @@ export function createWriter({ cluster, fieldManager, fence, defaults, signal }:
     },
     async delete(kind, of, { when = () => true, propagationPolicy } = {}) {
       refuseWhenStopped(fence, signal)
+      const client = fencedClient(cluster.client, fence, signal)
       const key = keyOf(of)
       const live = await client.find(kind, key)
       if (live === undefined || live.metadata.uid !== of.metadata.uid) return
@@ -159,10 +163,15 @@ export function fencedClient(client: Client, fence: WriteFence, signal: AbortSig
 /** An empty `labels` or `annotations` moves the resourceVersion on every apply, and says nothing. */
 function withoutEmptyMaps<T extends Obj>(intent: T | Immutable<T>): Immutable<T> {
   const { labels, annotations, ...rest } = intent.metadata
-  const metadata = { ...rest, ...(isEmpty(labels) ? {} : { labels }), ...(isEmpty(annotations) ? {} : { annotations }) }
+  if (!isEmpty(labels) && !isEmpty(annotations)) return intent as Immutable<T>
+  const metadata = {
+    ...rest,
+    ...(labels !== undefined && !isEmpty(labels) && { labels }),
+    ...(annotations !== undefined && !isEmpty(annotations) && { annotations }),
+  }
   return { ...intent, metadata } as Immutable<T>
 }
 
 function isEmpty(map: object | undefined): boolean {
-  return map === undefined || Object.keys(map).length === 0
+  return map !== undefined && Object.keys(map).length === 0
 }

@@ -2,17 +2,31 @@
  * The manager as a whole: which capabilities run, on which cluster, under which lease. `seamark run` and `seamark contour-plus`
  * are two ways to fill in these options; tests are a third.
  */
-import { type Clock, type Cluster, createLogger, type Logger, manager, systemClock } from '@seamark/kube'
-import { createProductMetrics } from './metrics.ts'
+import {
+  type Clock,
+  type Cluster,
+  connect,
+  createLogger,
+  type Informer,
+  type InformerOptions,
+  type Logger,
+  type Manager,
+  manager,
+  systemClock,
+} from '@seamark/kube'
+import { DNSEndpoint, trimEndpoint } from './api/dns-endpoint.ts'
+import { createProductMetrics, createRecordsMetrics, showPause } from './metrics.ts'
 import { FIELD_MANAGER } from './publish/annotation-keys.ts'
 import type { PublishOptions } from './publish/options.ts'
 import { setUpPublish } from './publish/set-up.ts'
 import type { Provider } from './providers/provider.ts'
 import type { RecordsConfig } from './records/config.ts'
 import { createKillSwitch } from './records/kill-switch.ts'
-import { setUpRecords, watchSwitches } from './records/set-up.ts'
+import { setUpRecords } from './records/set-up.ts'
+import { type Switches, watchSwitches } from './records/switches.ts'
 import type { WildcardOptions } from './wildcard/options.ts'
 import { setUpWildcard } from './wildcard/set-up.ts'
+import { gateCluster, WriteRefused } from './write-gate.ts'
 
 interface RecordsOptions {
   readonly config: RecordsConfig
@@ -28,6 +42,8 @@ export interface AppOptions {
   readonly records?: RecordsOptions
   /** observe decides and reports, and writes nothing. */
   readonly mode: 'observe' | 'enforce'
+  /** The kill switch by configuration: no write at all, neither DNS nor Kubernetes. @default false */
+  readonly isPaused?: boolean
   /** The manager's own: Secrets of registered clusters, wildcards, state. */
   readonly namespace: string
   /** @default no election: this process writes */
@@ -41,6 +57,8 @@ export interface AppOptions {
   readonly isInitialTold?: boolean
   /** Registered clusters may be on this machine: for the playground and tests. @default false */
   readonly allowLoopback?: boolean
+  /** How registered clusters are reached. @default over the network */
+  readonly connectMember?: typeof connect
   /** Obey `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
   readonly hasPause?: boolean
   /** The servers listen. */
@@ -51,10 +69,15 @@ export interface AppOptions {
 const GRACE_MS = 4_500
 
 export async function runApp(options: AppOptions, signal: AbortSignal): Promise<void> {
-  const { cluster, publish, wildcard, namespace, mode, clock = systemClock } = options
+  const { publish, wildcard, records, namespace, mode, clock = systemClock } = options
   const log = options.log ?? createLogger({ level: 'silent' })
-  const mgr = await manager({
-    cluster,
+  const killSwitch = createKillSwitch(...(options.isPaused === true ? ['configuration'] : []))
+  const mgr: Manager = await manager({
+    cluster: gateCluster(options.cluster, () => {
+      if (killSwitch.isPaused) throw new WriteRefused('PAUSED', 'writing is paused; remove seamark.io/pause to go on')
+      if (mode === 'observe') throw new WriteRefused('OBSERVING', 'in observe mode nothing is written')
+      if (!mgr.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its lease')
+    }),
     fieldManager: FIELD_MANAGER,
     log,
     clock,
@@ -63,32 +86,39 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     ...(options.metrics !== undefined && { metrics: options.metrics }),
     ...(options.probes !== undefined && { probes: options.probes }),
   })
-  const metrics = createProductMetrics(mgr.metrics.registry)
-  const killSwitch = createKillSwitch()
-  if (options.records === undefined && (options.hasPause ?? true))
-    watchSwitches(cluster.informers, namespace, killSwitch)
-  const isWriting = (): boolean => mode === 'enforce' && !killSwitch.isPaused
-  if (publish !== undefined) {
-    setUpPublish(mgr, {
-      options: publish,
-      metrics,
-      namespace,
-      isWriting,
-      clock,
-      isInitialTold: options.isInitialTold ?? true,
-    })
-  }
+  const { registry } = mgr.metrics
+  const metrics = createProductMetrics(registry)
+  showPause(registry, killSwitch)
+  const switches =
+    (options.hasPause ?? true) ? watchSwitches(mgr.cluster.informers, namespace, killSwitch) : NO_SWITCHES
+  const common = { metrics, namespace, clock, isWriting: () => mode === 'enforce' && !killSwitch.isPaused }
+  const endpointsIn = (wanted: string): Informer<DNSEndpoint> =>
+    mgr.cluster.informers.informer(DNSEndpoint, endpointScope(options, wanted))
+  if (publish !== undefined)
+    setUpPublish(mgr, { ...common, options: publish, isInitialTold: options.isInitialTold ?? true })
   if (wildcard !== undefined) {
+    const allowLoopback = options.allowLoopback ?? false
     setUpWildcard(mgr, {
+      ...common,
       options: wildcard,
-      metrics,
-      namespace,
-      isWriting,
-      clock,
-      allowLoopback: options.allowLoopback ?? false,
+      allowLoopback,
+      endpoints: endpointsIn(namespace),
+      connect: options.connectMember ?? connect,
     })
   }
-  if (options.records !== undefined) setUpRecords(mgr, { ...options.records, mode, namespace, killSwitch, clock })
+  if (records !== undefined) {
+    const { dnsEndpoints } = records.config
+    setUpRecords(mgr, {
+      ...records,
+      mode,
+      namespace,
+      killSwitch,
+      switches,
+      clock,
+      metrics: createRecordsMetrics(registry, () => clock.now()),
+      endpoints: dnsEndpoints.enabled ? endpointsIn(dnsEndpoints.namespace) : undefined,
+    })
+  }
   if (options.onReady !== undefined) {
     const { onReady } = options
     mgr.add('ready', async (running) => {
@@ -97,4 +127,17 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     })
   }
   await mgr.run(signal)
+}
+
+const NO_SWITCHES: Switches = {
+  released: new Set(),
+  subscribe: () => () => undefined,
+  ready: async () => undefined,
+}
+
+/** One cache of DNSEndpoints for everybody: as wide as the widest, and narrow only where nobody needs more. */
+function endpointScope({ publish, records }: AppOptions, namespace: string): InformerOptions<DNSEndpoint> {
+  const dnsEndpoints = records?.config.dnsEndpoints
+  const isWide = publish !== undefined || (dnsEndpoints?.enabled === true && dnsEndpoints.namespace === '')
+  return { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER, ...(!isWide && { namespace }) }
 }

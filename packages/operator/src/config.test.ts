@@ -52,6 +52,30 @@ describe('the configuration of the manager', () => {
     expect(wildcardOptions(config.wildcard)).toMatchObject({ ttlSeconds: 30, removalDelayMs: 90_000 })
   })
 
+  it('reads a list of objects from a repeated flag, or from a variable as a list', () => {
+    const one = '{ name: a, type: memory, zones: [a.test] }'
+    const two = '{"name": "b", "type": "memory", "zones": ["b.test"]}'
+    const wanted = { records: { providers: [{ name: 'a' }, { name: 'b' }], zones: ['a.test'] }, pause: true }
+    const flags = { 'records-providers': [one, two], 'records-zones': 'a.test', pause: true }
+    expect(load({ flags }).config).toMatchObject(wanted)
+    const env = {
+      SEAMARK_RECORDS_PROVIDERS: `[${one}, ${two}]`,
+      SEAMARK_RECORDS_ZONES: 'a.test',
+      SEAMARK_PAUSE: 'true',
+    }
+    expect(load({ env }).config).toMatchObject(wanted)
+    for (const bad of ['{', 'text', '[1]', '{ name: a, type: memory, zones: [a.test], secret: x }'])
+      expect(loadConfig({ flags: { 'records-providers': [bad] } }).ok, bad).toBe(false)
+  })
+
+  it('refuses filters and zones that are none', () => {
+    const broken = (records: object) => loadConfig({ file: `${head}records: ${JSON.stringify(records)}\n` })
+    expect(broken({ dnsEndpoints: { labelFilter: 'a=b, (' } }).ok).toBe(false)
+    expect(broken({ dnsEndpoints: { annotationFilter: '=' } }).ok).toBe(false)
+    expect(broken({ zones: ['a..b'] }).ok).toBe(false)
+    expect(broken({ zones: ['a.test'], dnsEndpoints: { labelFilter: 'a in (b,c),!d' } }).ok).toBe(true)
+  })
+
   it.each([
     ['publish.prun', `${head}publish:\n  prun: true\n`],
     ['apiVersion', 'mode: enforce\n'],

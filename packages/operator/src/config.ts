@@ -3,7 +3,8 @@
  * winning, each value remembering where it came from.
  *
  * A leaf `publish.hostnameTargets` is the flag `--publish-hostname-targets` and the variable `SEAMARK_PUBLISH_HOSTNAME_TARGETS`.
- * Lists of objects (services, providers) are set in the file only. Unknown keys are errors: a typo must not switch off a guard.
+ * A list of objects (`records.providers`) is a flag that may be repeated, each with one object in YAML or JSON, and a variable
+ * with the list. Unknown keys are errors: a typo must not switch off a guard.
  */
 import { parse } from 'yaml'
 import { z } from 'zod'
@@ -16,6 +17,8 @@ export const CONFIG_API_VERSION = 'config.seamark.io/v1alpha1'
 export const ManagerConfiguration = z.strictObject({
   apiVersion: z.literal(CONFIG_API_VERSION).default(CONFIG_API_VERSION),
   kind: z.literal('ManagerConfiguration').default('ManagerConfiguration'),
+  /** The kill switch: no write at all, neither DNS nor Kubernetes. The annotation seamark.io/pause does it live. */
+  pause: z.boolean().default(false),
   /** observe decides and reports and writes nothing. */
   mode: z.enum(['observe', 'enforce']).default('observe'),
   leaderElection: z
@@ -44,7 +47,7 @@ export interface Setting {
   readonly path: string
   readonly flag: string
   readonly variable: string
-  readonly shape: 'switch' | 'number' | 'text' | 'list'
+  readonly shape: 'switch' | 'number' | 'text' | 'list' | 'objects'
   readonly choices?: readonly string[]
 }
 
@@ -66,6 +69,15 @@ interface JsonSchema {
   items?: JsonSchema
 }
 
+/** For people. */
+const WORDS = {
+  switch: 'switch',
+  number: 'number',
+  text: 'text',
+  list: 'list',
+  objects: 'object in YAML or JSON, or list of them',
+} as const
+
 const SHAPES = { boolean: 'switch', number: 'number', integer: 'number', string: 'text' } as const
 
 /** Every leaf that a flag or a variable may set. */
@@ -80,7 +92,8 @@ function* walk(schema: JsonSchema, path: readonly string[]): Generator<Setting> 
   }
   if (schema.const !== undefined) return
   const isList = schema.type === 'array' && schema.items?.type === 'string'
-  const shape = isList ? 'list' : SHAPES[schema.type as keyof typeof SHAPES]
+  const isObjects = schema.type === 'array' && !isList
+  const shape = isList ? 'list' : isObjects ? 'objects' : SHAPES[schema.type as keyof typeof SHAPES]
   if (shape === undefined) return
   const words = path.flatMap((key) => key.split(/(?=[A-Z])/)).map((word) => word.toLowerCase())
   const choices = (isList ? schema.items : schema)?.enum?.map(String)
@@ -118,7 +131,7 @@ export function loadConfig({ file, env = {}, flags = {} }: ConfigInputs): Config
     const value = readValue(setting, text)
     if (value === undefined)
       faults.push(
-        `${origin === 'flag' ? `--${setting.flag}` : setting.variable}: ${JSON.stringify(text)} is no ${setting.shape}`,
+        `${origin === 'flag' ? `--${setting.flag}` : setting.variable}: ${JSON.stringify(text)} is no ${WORDS[setting.shape]}`,
       )
     else setPath(document, setting.path, value)
     origins.set(setting.path, origin)
@@ -159,11 +172,30 @@ function readValue({ shape }: Setting, given: string | boolean | readonly string
       return text
     case 'list':
       return text.split(/[\s,]+/).filter((item) => item !== '')
+    case 'objects':
+      return readObjects(typeof given === 'object' ? given : [text])
     case 'number':
       return text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : undefined
     case 'switch':
       return text === 'true' ? true : text === 'false' ? false : undefined
   }
+}
+
+/** Each text is one object, or a list of them. */
+function readObjects(texts: readonly string[]): unknown[] | undefined {
+  const objects: unknown[] = []
+  for (const text of texts) {
+    let value: unknown
+    try {
+      value = parse(text, { maxAliasCount: 0 })
+    } catch {
+      return undefined
+    }
+    const items: unknown[] = Array.isArray(value) ? value : [value]
+    if (items.some((item) => typeof item !== 'object' || item === null)) return undefined
+    objects.push(...items)
+  }
+  return objects
 }
 
 function hasPath(tree: Tree, path: string): boolean {

@@ -16,7 +16,8 @@ export {
   type Hop,
   type PlanFact,
 } from './explain/chain.ts'
-export { gatherFacts } from './explain/gather.ts'
+export { type ExplainDeps, gatherFacts } from './explain/gather.ts'
+export { findPlanFact } from './explain/plan-fact.ts'
 export { decideSource } from './publish/decide-source.ts'
 export { dryRun, type DryRunReport, summarize } from './publish/dry-run.ts'
 export {
@@ -61,15 +62,20 @@ export {
   type Wanted,
 } from './records/engine.ts'
 export { ProviderError, RecordsError } from './records/error.ts'
-export { describeResult, failuresOf, type Outcome } from './records/executor.ts'
+export { describeResult, failuresOf, type Outcome } from './records/outcome.ts'
 export { exportDnsEndpoint, exportedSets } from './records/export.ts'
 export { fileGuardStore, type GuardStore, memoryGuardStore } from './records/guard-state.ts'
 export { type HandOver, planAdoption, planExclusive, planRelease, planTransfer } from './records/hand-over.ts'
 export { inverseOf } from './records/inverse.ts'
-export { createKillSwitch, type KillSwitch } from './records/kill-switch.ts'
+export { createLimiter } from './records/limiter.ts'
+export { createProviderCalls } from './records/provider-calls.ts'
+export { createKillSwitch, isPausedBy, type KillSwitch, type KillSwitchControl } from './records/kill-switch.ts'
 export { openEngine, type OpenedEngine } from './records/open-engine.ts'
 export { parsePlanFile, printPlanJson, printPlanMarkdown, printPlanText } from './records/plan-file.ts'
 export type { Change, Desired, Plan, Refusal, Unusable } from './records/plan.ts'
 export { canonicalName, isInvalid, type ObservedSet, type RecordSet } from './records/record-set.ts'
 export { dnsEndpointProvider } from './providers/dnsendpoint.ts'
-export { CONFIGURATION_OBJECT, type RecordsSetUp, setUpRecords } from './records/set-up.ts'
+export { openRecordsStores, openStoreFolder, type RecordsStores } from './records/records-stores.ts'
+export { servedBy } from './records/set-up.ts'
+export { checkSources } from './records/source-check.ts'
+export { CONFIGURATION_OBJECT, watchSwitches } from './records/switches.ts'

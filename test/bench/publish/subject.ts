@@ -1,6 +1,7 @@
 /**
- * The subject: our manager with contour-plus' options, as a child process with `KUBECONFIG COUNT`. Prints a line of JSON when
- * every source was decided once (`decided`), and another for each `COUNT` writes it made (`written`).
+ * The subject: our manager with contour-plus' options, as a child process with `KUBECONFIG COUNT STEP`. Prints a line of JSON when
+ * every source was decided once (`decided`), another for each `STEP` writes it made (`written`), and when it has nothing to do
+ * (`idle`).
  */
 import { tracingChannel } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
@@ -14,6 +15,8 @@ const count = Number(countText)
 let writes = 0
 const delay = monitorEventLoopDelay({ resolution: 5 })
 const decided = new Set<string>()
+let reconciles = 0
+let isIdle = false
 
 const cluster = connect(configFromText(readFileSync(kubeconfigPath, 'utf8')), {
   fieldManager: 'contour-plus',
@@ -36,6 +39,7 @@ function report(event: string): void {
   const line = {
     event,
     writes,
+    reconciles,
     wallSeconds: (performance.now() - started) / 1_000,
     cpuSeconds: (cpu.user + cpu.system) / 1e6,
     peakMb: process.resourceUsage().maxRSS / 1_024,
@@ -51,11 +55,22 @@ tracingChannel('seamark:kube:reconcile').subscribe({
   asyncStart: () => undefined,
   error: () => undefined,
   asyncEnd(message) {
+    reconciles++
     if (decided.size >= count) return
     decided.add((message as unknown as { key: string }).key)
     if (decided.size === count) report('decided')
   },
 })
+
+/** ms without a write or a reconcile after which the manager has nothing to do. */
+const IDLE_MS = 500
+let lastSum = -1
+setInterval(() => {
+  const now = writes + reconciles
+  if (now === lastSum && now > 0 && !isIdle) report('idle')
+  isIdle = now === lastSum
+  lastSum = now
+}, IDLE_MS).unref()
 
 const controller = new AbortController()
 process.on('SIGTERM', () => controller.abort())

@@ -45,7 +45,7 @@ export const remove = (path: string, body?: unknown, more: More = {}): Step => (
   ...more,
 })
 
-const patchTypes = {
+export const patchTypes = {
   merge: 'application/merge-patch+json',
   json: 'application/json-patch+json',
   strategic: 'application/strategic-merge-patch+json',

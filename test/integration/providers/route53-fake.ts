@@ -28,10 +28,18 @@ interface FakeZone {
 export interface Route53Fake {
   readonly endpoint: string
   readonly zones: Map<string, FakeZone>
-  readonly counts: { lists: number; changes: number; throttled: number }
+  readonly counts: {
+    lists: number
+    changes: number
+    throttled: number
+    /** Requests that were answered, by access key. */
+    readonly served: Map<string, number>
+  }
   /** Requests a second for the whole account; burst of the same size. Undefined: no limit. */
   limitPerSecond: number | undefined
   recordQuota: number
+  /** So many changes are throttled, however slow they come. */
+  throttleNext: number
   close(): Promise<void>
 }
 
@@ -86,8 +94,8 @@ export async function startRoute53Fake(
   zones: readonly { id: string; name: string; isPrivate?: boolean }[],
 ): Promise<Route53Fake> {
   const table = new Map(zones.map((zone): [string, FakeZone] => [zone.id, { ...zone, sets: new Map() }]))
-  const counts = { lists: 0, changes: 0, throttled: 0 }
-  const state = { limitPerSecond: undefined as number | undefined, recordQuota: 10_000 }
+  const counts = { lists: 0, changes: 0, throttled: 0, served: new Map<string, number>() }
+  const state = { limitPerSecond: undefined as number | undefined, recordQuota: 10_000, throttleNext: 0 }
   let tokens = 0
   let filledAt = Date.now()
 
@@ -116,10 +124,12 @@ export async function startRoute53Fake(
     let body = ''
     for await (const chunk of request) body += String(chunk)
     try {
-      if (!(request.headers.authorization ?? '').startsWith('AWS4-HMAC-SHA256 Credential=')) {
+      const accessKey = /^AWS4-HMAC-SHA256 Credential=([^/]+)\//.exec(request.headers.authorization ?? '')?.[1]
+      if (accessKey === undefined) {
         throw new ApiError('MissingAuthenticationToken', ['Request is missing Authentication Token'], 403)
       }
       throttle()
+      counts.served.set(accessKey, (counts.served.get(accessKey) ?? 0) + 1)
       response.setHeader('content-type', 'text/xml')
       response.end(answer(request.method ?? '', url, body))
     } catch (error) {
@@ -180,6 +190,11 @@ export async function startRoute53Fake(
   }
 
   function changeSets(zone: FakeZone, body: string): string {
+    if (state.throttleNext > 0) {
+      state.throttleNext--
+      counts.throttled++
+      throw new ApiError('PriorRequestNotComplete', ['The request was rejected because another one is in progress'])
+    }
     counts.changes++
     const changes = tags(body, 'Change').map((xml) => ({ action: tag(xml, 'Action') ?? '', set: parseSet(xml) }))
     checkSize(changes)
@@ -220,6 +235,12 @@ export async function startRoute53Fake(
     },
     set recordQuota(value) {
       state.recordQuota = value
+    },
+    get throttleNext() {
+      return state.throttleNext
+    },
+    set throttleNext(value) {
+      state.throttleNext = value
     },
     async close() {
       server.closeAllConnections()

@@ -21,7 +21,11 @@ function collector(): { stream: Writable; text: () => string } {
   return { stream, text: () => text }
 }
 
-export async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ran> {
+export async function runCommand(
+  argv: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  signal = AbortSignal.timeout(60_000),
+): Promise<Ran> {
   const found = findVerb(VERBS, argv)
   if (found === undefined) throw new Error(`no verb ${argv[0] ?? ''}`)
   const [out, err] = [collector(), collector()]
@@ -30,7 +34,7 @@ export async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv
     stdout: out.stream,
     stderr: err.stream,
     env,
-    signal: AbortSignal.timeout(60_000),
+    signal,
     exit: (wanted) => (code = wanted),
   }
   try {

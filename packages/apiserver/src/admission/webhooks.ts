@@ -6,6 +6,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Call } from '../call.ts'
+import { endRule, startObject, startRule } from '../cel/budget.ts'
+import { loadEngine } from '../cel/engine.ts'
 import { checkObject } from '../decode.ts'
 import {
   type ApiObject,
@@ -14,12 +16,13 @@ import {
   cloneJson,
   getPath,
   isRecord,
+  isSameJson,
   type Json,
   withMetadata,
 } from '../object-shape.ts'
 import { applyJsonPatch } from '../patch/json-patch.ts'
 import { compileLabelSelector } from '../selectors.ts'
-import { ApiError, badRequest, internal } from '../status.ts'
+import { ApiError, forbidden, internal } from '../status.ts'
 import type { Collection, Store } from '../store.ts'
 import { postReview, readTarget, type ResolveService } from '../webhook-client.ts'
 import type { AdmissionReview, Operation, WebhookCaller } from './admission.ts'
@@ -70,22 +73,24 @@ export class Webhooks implements WebhookCaller {
     )
   }
 
-  #matching(collection: Collection, review: AdmissionReview): Webhook[] {
-    const { resource, subresource, operation } = review
-    return this.#webhooks(collection).filter(
-      ({ configuration }) =>
-        matchesRules(
-          configuration,
-          resource.group,
-          resource.version,
-          resource.plural,
-          subresource,
-          operation,
-          resource.namespaced,
-        ) &&
-        this.#matchesNamespace(configuration, review) &&
-        matchesObject(configuration, review),
-    )
+  /** In order; each is matched against what the review is when its turn comes. */
+  *#matching(collection: Collection, review: () => AdmissionReview): Generator<Webhook> {
+    for (const webhook of this.#webhooks(collection)) {
+      const { configuration } = webhook
+      const current = review()
+      const { resource, subresource, operation } = current
+      const isNamed = matchesRules(
+        configuration,
+        resource.group,
+        resource.version,
+        resource.plural,
+        subresource,
+        operation,
+        resource.namespaced,
+      )
+      if (isNamed && this.#matchesNamespace(configuration, current) && matchesObject(configuration, current))
+        yield webhook
+    }
   }
 
   #matchesNamespace(configuration: Json, review: AdmissionReview): boolean {
@@ -96,20 +101,35 @@ export class Webhooks implements WebhookCaller {
     return review.namespace === '' || selector.matches(this.#namespaces.get(review.namespace)?.labels)
   }
 
+  /**
+   * Two rounds: those with reinvocationPolicy IfNeeded are asked once more when a webhook after them changed the object.
+   */
   async mutate(review: AdmissionReview): Promise<ApiObject> {
     let object = review.object as ApiObject
-    for (const webhook of this.#matching(this.#mutating, review)) {
-      const response = await this.#call(webhook, { ...review, object })
+    /** What each webhook left behind. */
+    const left = new Map<Json, ApiObject>()
+    const ask = async (webhook: Webhook): Promise<void> => {
+      const current = { ...review, object }
+      if (!(await meetsConditions(webhook, current))) return
+      const response = await this.#call(webhook, current)
       const patch = getPath(response, 'patch')
-      if (typeof patch !== 'string' || patch === '') continue
-      object = applyPatch(webhook, { ...review, object }, patch)
+      if (typeof patch === 'string' && patch !== '') object = applyPatch(webhook, current, patch)
+      left.set(webhook.configuration, object)
+    }
+    for (const webhook of this.#matching(this.#mutating, () => ({ ...review, object }))) await ask(webhook)
+    for (const webhook of this.#matching(this.#mutating, () => ({ ...review, object }))) {
+      const before = left.get(webhook.configuration)
+      const isNeeded = webhook.configuration['reinvocationPolicy'] === 'IfNeeded' && before !== undefined
+      if (isNeeded && !isSameJson(before, object)) await ask(webhook)
     }
     return object
   }
 
   async validate(review: AdmissionReview): Promise<void> {
     const outcomes = await Promise.allSettled(
-      this.#matching(this.#validating, review).map(async (webhook) => await this.#call(webhook, review)),
+      [...this.#matching(this.#validating, () => review)].map(async (webhook) => {
+        if (await meetsConditions(webhook, review)) await this.#call(webhook, review)
+      }),
     )
     // The first refusal in the order of the webhooks, whichever answered first.
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
@@ -118,10 +138,6 @@ export class Webhooks implements WebhookCaller {
   /** The response of a webhook that allows; throws the refusal of one that does not. Undefined: it could not be asked. */
   async #call(webhook: Webhook, review: AdmissionReview): Promise<Json | undefined> {
     const { name, configuration } = webhook
-    const sideEffects = configuration['sideEffects']
-    if (review.isDryRun && sideEffects !== 'None' && sideEffects !== 'NoneOnDryRun') {
-      throw badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`)
-    }
     const uid = randomUUID()
     let response: Json
     try {
@@ -146,6 +162,37 @@ export class Webhooks implements WebhookCaller {
     if (response['allowed'] !== true) throw denial(name, response['status'])
     return response
   }
+}
+
+/**
+ * All conditions hold. One that is false keeps the webhook out of it, whatever the others; else one that cannot be
+ * evaluated counts as the failurePolicy says.
+ */
+async function meetsConditions({ configuration }: Webhook, review: AdmissionReview): Promise<boolean> {
+  const conditions = asRecords(configuration['matchConditions'])
+  if (conditions.length === 0) return true
+  const engine = await loadEngine()
+  const variables = {
+    object: review.object === undefined ? null : inVersion(review.object, review),
+    oldObject: review.oldObject === undefined ? null : inVersion(review.oldObject, review),
+    request: requestOf('', review),
+  }
+  const problems: string[] = []
+  for (const { expression } of conditions) {
+    startObject()
+    startRule()
+    try {
+      if (engine.compileCondition(String(expression)).evaluate(variables) !== true) return false
+    } catch (error) {
+      const [why = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
+      problems.push(`expression '${String(expression)}' resulted in error: ${why.replace(/^No/, 'no')}`)
+    } finally {
+      endRule()
+    }
+  }
+  if (problems.length === 0) return true
+  if (configuration['failurePolicy'] === 'Ignore') return false
+  throw forbidden(review.resource, review.name, problems.length === 1 ? problems.join('') : `[${problems.join(', ')}]`)
 }
 
 function requestOf(uid: string, review: AdmissionReview): Json {

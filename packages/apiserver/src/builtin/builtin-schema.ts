@@ -108,8 +108,9 @@ function scalarSchema(code: string): Schema {
     case 'y':
       return { type: 'string', format: 'byte' }
     case 'T':
-    case 'M':
       return { type: 'string', format: 'date-time' }
+    case 'M':
+      return { type: 'string', format: 'date-time', hasMicroseconds: true }
     case 'D':
       return { type: 'string' }
     case 'Q':

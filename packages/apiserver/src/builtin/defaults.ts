@@ -33,7 +33,8 @@ function compile(schema: Schema): Fill | undefined {
   const simple: [name: string, value: unknown][] = []
   const inner: [name: string, fill: (value: unknown) => void][] = []
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    if (property.default !== undefined) simple.push([name, property.default])
+    // An empty text is what an absent one means: only keys of lists are read by it.
+    if (property.default !== undefined && property.default !== '') simple.push([name, property.default])
     const fill = childFill(property)
     if (fill !== undefined) inner.push([name, fill])
   }

@@ -9,6 +9,8 @@ import { isJsonObject } from '../json-object.ts'
 import type { JsonObject } from '../json-object.ts'
 import type { Schema } from '../schema/model.ts'
 import { zeroValue } from '../schema/zero.ts'
+import { formatQuantity } from '../cel/quantity.ts'
+import { explainTime, normalizeTime } from '../time-text.ts'
 
 /** The server answers 400: `Service in version "v1" cannot be handled as a Service: ` and this message. */
 export class DecodeError extends Error {
@@ -61,6 +63,9 @@ function normalizeFields(schema: Schema, object: JsonObject, place: Place): void
 function normalizeValue(schema: Schema, value: unknown, place: Place): unknown {
   if (value === null) return schema.zero === undefined ? undefined : structuredClone(zeroValue(schema))
   const result = normalizePresent(schema, value, place)
+  // Stored as protobuf there, which knows no empty list.
+  if (schema.zero !== undefined && Array.isArray(result) && result.length === 0)
+    return structuredClone(zeroValue(schema))
   return schema.optional !== true && schema.zero === undefined && isEmpty(schema, result) ? undefined : result
 }
 
@@ -124,12 +129,24 @@ function normalizeElement(schema: Schema, value: unknown, place: Place): unknown
 
 function normalizeString(schema: Schema, value: unknown, place: Place): unknown {
   if (schema['x-kubernetes-int-or-string'] === true || schema.format === 'quantity') {
-    if (typeof value === 'number') return schema.format === 'quantity' ? String(value) : value
+    if (typeof value === 'number') return schema.format === 'quantity' ? readAmount(String(value)) : value
     if (typeof value !== 'string') throw wrongType(schema, value, place)
-    return value
+    return schema.format === 'quantity' ? readAmount(value) : value
   }
   if (typeof value !== 'string') throw wrongType(schema, value, place)
-  return value
+  return schema.format === 'date-time' ? readTime(value, schema.hasMicroseconds === true) : value
+}
+
+function readTime(text: string, hasMicroseconds: boolean): string {
+  const problem = explainTime(text, hasMicroseconds)
+  if (problem !== undefined) throw new DecodeError(problem)
+  return normalizeTime(text, hasMicroseconds)
+}
+
+function readAmount(text: string): string {
+  const amount = formatQuantity(text)
+  if (amount !== undefined) return amount
+  throw new DecodeError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
 }
 
 function wrongType(schema: Schema, value: unknown, { struct, path }: Place): DecodeError {

@@ -1,6 +1,7 @@
 /** The default rules, one per type. A rule sees its own object only; defaults of parts are the parts' own rules. */
 import { isJsonObject } from '../json-object.ts'
 import type { JsonObject } from '../json-object.ts'
+import { setOwn } from '../object-shape.ts'
 
 type Rule = (object: JsonObject) => void
 
@@ -79,6 +80,31 @@ function defaultTraffic(spec: JsonObject): void {
     fields({ internalTrafficPolicy: 'Cluster' })(spec)
 }
 
+/** `stringData` is a way to write, not a place to keep. */
+function defaultSecret(secret: JsonObject): void {
+  fields({ type: 'Opaque' })(secret)
+  const text = secret['stringData']
+  if (!isJsonObject(text)) return
+  const data = isJsonObject(secret['data']) ? secret['data'] : {}
+  for (const key of Object.keys(text)) setOwn(data, key, Buffer.from(String(text[key])).toString('base64'))
+  secret['data'] = data
+  delete secret['stringData']
+}
+
+function defaultPodSpec(spec: JsonObject): void {
+  fields({
+    dnsPolicy: 'ClusterFirst',
+    restartPolicy: 'Always',
+    securityContext: {},
+    terminationGracePeriodSeconds: 30,
+    schedulerName: 'default-scheduler',
+  })(spec)
+  // One account under two names, of which the first is the old one.
+  const { serviceAccount, serviceAccountName } = spec
+  const account = typeof serviceAccountName === 'string' ? serviceAccountName : serviceAccount
+  if (typeof account === 'string') Object.assign(spec, { serviceAccount: account, serviceAccountName: account })
+}
+
 function defaultPod(pod: JsonObject): void {
   const spec = part(pod, 'spec')
   fields({ enableServiceLinks: true })(spec)
@@ -124,8 +150,7 @@ function defaultStatefulSet(statefulSet: JsonObject): void {
     part(strategy, 'rollingUpdate')
   }
   const rolling = strategy['rollingUpdate']
-  if (strategy['type'] === 'RollingUpdate' && isJsonObject(rolling))
-    fields({ partition: 0, maxUnavailable: 1 })(rolling)
+  if (strategy['type'] === 'RollingUpdate' && isJsonObject(rolling)) fields({ partition: 0 })(rolling)
   fields({ whenDeleted: 'Retain', whenScaled: 'Retain' })(part(spec, 'persistentVolumeClaimRetentionPolicy'))
 }
 
@@ -146,6 +171,7 @@ function defaultReplicationController(object: JsonObject): void {
   const labels = templateLabels(object)
   labelLikeTemplate(object)
   if (labels !== undefined) fields({ selector: labels })(part(object, 'spec'))
+  fields({ replicas: 1 })(part(object, 'spec'))
 }
 
 function defaultJob(job: JsonObject): void {
@@ -230,16 +256,7 @@ const MODE_0644 = 420
 export const TYPE_DEFAULTS: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['core.v1.Service', defaultService],
   ['core.v1.Pod', defaultPod],
-  [
-    'core.v1.PodSpec',
-    fields({
-      dnsPolicy: 'ClusterFirst',
-      restartPolicy: 'Always',
-      securityContext: {},
-      terminationGracePeriodSeconds: 30,
-      schedulerName: 'default-scheduler',
-    }),
-  ],
+  ['core.v1.PodSpec', defaultPodSpec],
   ['core.v1.Container', defaultContainer],
   ['core.v1.EphemeralContainer', defaultContainer],
   ['core.v1.Volume', defaultVolume],
@@ -252,7 +269,7 @@ export const TYPE_DEFAULTS: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['core.v1.ServiceAccountTokenProjection', fields({ expirationSeconds: 3600 })],
   ['core.v1.HostPathVolumeSource', (source) => void (source['type'] ??= '')],
   ['core.v1.ObjectFieldSelector', fields({ apiVersion: 'v1' })],
-  ['core.v1.Secret', fields({ type: 'Opaque' })],
+  ['core.v1.Secret', defaultSecret],
   ['core.v1.EndpointPort', fields({ protocol: 'TCP' })],
   ['core.v1.Namespace', defaultNamespace],
   ['core.v1.NamespaceStatus', fields({ phase: 'Active' })],

@@ -2,7 +2,9 @@
  * The CEL engine, loaded when the first rule is met: most processes start without one, and loading costs more than
  * everything else here.
  */
-import type { Environment } from '@marcbachmann/cel-js'
+import type { ASTNode, Environment } from '@marcbachmann/cel-js'
+import type { Schema } from '../schema/model.ts'
+import { checkFields, type FieldCheck } from './field-check.ts'
 import { OPTIONALS, registerLibrary } from './library.ts'
 import { rewriteRule, visit } from './rewrite.ts'
 
@@ -11,9 +13,20 @@ export interface Expression {
   evaluate(variables: { self: unknown; oldSelf?: unknown }): unknown
 }
 
+/** A match condition of an admission webhook. */
+export interface Condition {
+  evaluate(variables: { object: unknown; oldObject: unknown; request: unknown }): unknown
+}
+
 export interface Engine {
   /** Throws an Error when the expression cannot be parsed or names something unknown. */
   compile(source: string): Expression
+  /** Throws as `compile` does. */
+  compileCondition(source: string): Condition
+  /** The same about a rule over values of `self`, whose result is to be of a type. What the engine lacks is no problem. */
+  explainRule(source: string, self: Schema, type: 'boolean' | 'string'): string | undefined
+  /** The real server's complaint about a match condition; undefined when there is none. */
+  explainCondition(source: string): string | undefined
   /** Undefined when the text is no duration. */
   readDuration(text: string): unknown
   optionalOf(value: unknown): unknown
@@ -33,8 +46,20 @@ export async function loadEngine(): Promise<Engine> {
   OPTIONALS.none = () => cel.Optional.none()
   OPTIONALS.of = (value) => cel.Optional.of(value)
   registerLibrary(env)
+  const conditions: Environment = new cel.Environment({
+    enableOptionalTypes: true,
+    homogeneousAggregateLiterals: false,
+  })
+  for (const name of ['object', 'oldObject', 'request']) conditions.registerVariable(name, 'dyn')
+  registerLibrary(conditions)
   engine ??= {
     compile: (source) => compile(env, source),
+    compileCondition: (source) => {
+      const program = checked(conditions, source, conditions.parse(source).ast)
+      return { evaluate: (variables) => program(variables) as unknown }
+    },
+    explainCondition: (source) => explain(conditions, source),
+    explainRule: (source, self, type) => explainRule(env, source, self, type),
     readDuration: durationReader(env),
     optionalOf: (value) => (value === undefined ? cel.Optional.none() : cel.Optional.of(value)),
   }
@@ -47,10 +72,57 @@ function compile(env: Environment, source: string): Expression {
   visit(ast, (node) => {
     if (node.op === 'id' && node.args === 'oldSelf') usesOldSelf = true
   })
+  const program = checked(env, source, ast)
+  return { usesOldSelf, evaluate: (variables) => program(variables) as unknown }
+}
+
+function checked(env: Environment, source: string, ast: ASTNode): ReturnType<Environment['parse']> {
   const program = env.parse(rewriteRule(source, ast))
   const { valid, error } = program.check()
   if (!valid) throw error ?? new Error(`rule ${source} does not type-check`)
-  return { usesOldSelf, evaluate: (variables) => program(variables) as unknown }
+  return program
+}
+
+function explain(env: Environment, source: string): string | undefined {
+  try {
+    const { valid, type, error } = env.parse(source).check()
+    if (!valid) return `compilation failed: ${problemText(source, error)}`
+    return type === 'bool' || type === 'dyn' ? undefined : `must evaluate to bool but got ${type}`
+  } catch (error) {
+    return `compilation failed: ${problemText(source, error)}`
+  }
+}
+
+function explainRule(env: Environment, source: string, self: Schema, type: 'boolean' | 'string'): string | undefined {
+  const prefix = type === 'boolean' ? 'compilation failed: ' : 'messageExpression compilation failed: '
+  let found: FieldCheck
+  try {
+    found = checkFields(source, env.parse(source).ast, self)
+  } catch (error) {
+    return `${prefix}${problemText(source, error)}`
+  }
+  const { undefinedField: missing } = found
+  if (missing !== undefined) return `${prefix}${placeText(source, missing.at, `undefined field '${missing.field}'`)}`
+  const program = env.parse(rewriteRule(source, env.parse(source).ast))
+  const { type: dynamic } = program.check()
+  const result = found.type ?? (dynamic === undefined || dynamic === 'dyn' ? undefined : dynamic)
+  if (result === undefined || result === type || (result === 'bool' && type === 'boolean')) return undefined
+  return type === 'boolean' ? 'cel expression must evaluate to a bool' : 'messageExpression must evaluate to a string'
+}
+
+/** The place and the name of what is wrong as cel-go shows them; the words of a syntax error are the parser's. */
+function problemText(source: string, error: unknown): string {
+  const [first = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
+  const at = (error as { node?: { pos?: number } }).node?.pos ?? 0
+  const unknown = /^Unknown variable: (.*)$/.exec(first)?.[1]
+  return placeText(source, at, unknown === undefined ? first : `undeclared reference to '${unknown}' (in container '')`)
+}
+
+function placeText(source: string, at: number, what: string): string {
+  const before = source.slice(0, at)
+  const line = before.split('\n').length
+  const column = at - (before.lastIndexOf('\n') + 1)
+  return `ERROR: <input>:${line}:${column + 1}: ${what}\n | ${source.split('\n')[line - 1] ?? ''}\n | ${'.'.repeat(column)}^`
 }
 
 function durationReader(env: Environment): (text: string) => unknown {

@@ -49,6 +49,8 @@ class NamedFormat {
 export function registerLibrary(env: Environment): void {
   env.registerFunction('maySpend(): bool', () => spend(1))
   env.registerFunction('hasField(dyn, string): bool', hasField)
+  env.registerFunction('keysOf(dyn): list', keysOf)
+  env.registerFunction('mapOf(list, list): dyn', mapOf)
   registerStrings(env)
   registerLists(env)
   registerMath(env)
@@ -62,6 +64,17 @@ export function registerLibrary(env: Environment): void {
 function hasField(value: unknown, field: string): boolean {
   if (typeof value !== 'object' || value === null) return fail(`invalid type for field selection.`)
   return value instanceof Map ? value.has(field) : Object.hasOwn(value, field)
+}
+
+/** What a loop over two variables runs over: the keys of a map, the indices of a list. */
+function keysOf(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value.map((_, index) => BigInt(index))
+  if (value instanceof Map) return [...value.keys()]
+  return typeof value === 'object' && value !== null ? Object.keys(value) : fail('no such overload')
+}
+
+function mapOf(keys: unknown[], values: unknown[]): Map<unknown, unknown> {
+  return new Map(keys.map((key, index) => [key, values[index]]))
 }
 
 function fail(message: string): never {

@@ -73,3 +73,43 @@ export function parseQuantity(text: string): Quantity | undefined {
   const power = (exponent === undefined ? (DECIMAL.get(suffix) ?? 0) : Number(exponent.slice(1))) - fraction.length
   return power >= 0 ? new Quantity(digits * 10n ** BigInt(power), 0) : new Quantity(digits, -power)
 }
+
+const DECIMAL_SUFFIXES = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']
+const BINARY_SUFFIXES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
+
+/** The canonical text of a quantity, as a real server writes it: `4000m` is `4`, `1.5Gi` is `1536Mi`. Undefined: none. */
+export function formatQuantity(text: string): string | undefined {
+  const quantity = parseQuantity(text)
+  if (quantity === undefined) return undefined
+  const isBinary = text.endsWith('i')
+  // Nothing below a nano is kept, and of bytes no fraction; both are rounded away from zero.
+  const units = roundUp(quantity, isBinary && !isSmall(quantity) ? 0 : 9)
+  if (units === 0n) return '0'
+  if (isBinary && !isSmall(quantity)) return shorten(units, 1024n, BINARY_SUFFIXES)
+  const exponent = /[eE][+-]?\d+$/.test(text)
+  const suffixes = exponent ? DECIMAL_SUFFIXES.map((_, i) => (i === 3 ? '' : `e${(i - 3) * 3}`)) : DECIMAL_SUFFIXES
+  return shorten(units, 1000n, suffixes)
+}
+
+function isSmall({ units, scale }: Quantity): boolean {
+  const limit = 1024n * 10n ** BigInt(scale)
+  return units < limit && units > -limit
+}
+
+/** Whole units at 10^-`places`. */
+function roundUp({ units, scale }: Quantity, places: number): bigint {
+  if (scale <= places) return units * 10n ** BigInt(places - scale)
+  const divisor = 10n ** BigInt(scale - places)
+  const rest = units % divisor
+  return units / divisor + (rest === 0n ? 0n : rest > 0n ? 1n : -1n)
+}
+
+/** The largest suffix that leaves a whole number. */
+function shorten(units: bigint, step: bigint, suffixes: readonly string[]): string {
+  let [value, index] = [units, 0]
+  while (index < suffixes.length - 1 && value % step === 0n) {
+    value /= step
+    index += 1
+  }
+  return `${value}${suffixes[index]}`
+}

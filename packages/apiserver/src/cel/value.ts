@@ -18,7 +18,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 ])
 
 /** The name by which a rule reaches a field; undefined when it cannot. */
-function escapeName(name: string): string | undefined {
+export function escapeName(name: string): string | undefined {
   if (RESERVED.has(name)) return `__${name}__`
   if (/^[A-Za-z_]\w*$/.test(name) && !name.includes('__')) return name
   if (!/^[A-Za-z_][\w./-]*$/.test(name)) return undefined

@@ -5,6 +5,9 @@ import { type ApiObject, asRecords, asStrings, getPath, isRecord, isSameJson, ty
 import { parseJsonPath } from '../json-path.ts'
 import type { Strategy } from '../resource.ts'
 import type { Cause } from '../schema/model.ts'
+import { findEngine } from '../cel/engine.ts'
+import { checkSchemaDefaults } from '../schema/default-check.ts'
+import { checkKeywords, checkRules, unknownFormats } from '../schema/rule-check.ts'
 import { checkStructural, compileSchema, prepareSchema } from '../schema/schema.ts'
 import { cleanupFinalizer, readVersions } from './definition.ts'
 
@@ -86,6 +89,12 @@ function checkVersions(object: ApiObject): Cause[] {
     const columnsAt = isShared('additionalPrinterColumns') ? 'spec' : at
     if (index === 0 || !isShared('schema')) wrong.push(...checkSchema(version, schemaAt))
     if (index === 0 || !isShared('additionalPrinterColumns')) wrong.push(...checkColumns(version, columnsAt))
+    if (index === 0 || !isShared('subresources'))
+      wrong.push(...checkScalePaths(version, isShared('subresources') ? 'spec' : at))
+    if (index === 0 || !isShared('selectableFields'))
+      wrong.push(...checkSelectable(version, isShared('selectableFields') ? 'spec' : at))
+    // The first name also stands where a definition of one version had its only one.
+    if (index === 0 && problems.length > 0) wrong.push(invalidValue('spec.version', name, problems.join(',')))
   })
   const names = versions.map((version) => text(version['name']))
   if (new Set(names).size !== names.length)
@@ -104,10 +113,12 @@ function checkSchema(version: Json, at: string): Cause[] {
   const prefix = `${at}.openAPIV3Schema`
   const wrongTypes = checkTypes(schema, prefix)
   if (wrongTypes.length > 0) return wrongTypes
-  return checkStructural(schema).map((cause) => ({
-    ...cause,
-    field: cause.field === '' ? prefix : `${prefix}.${cause.field}`,
-  }))
+  const keywords = checkKeywords(schema)
+  const wrong = keywords.length > 0 ? keywords : checkStructural(schema)
+  const engine = findEngine()
+  if (wrong.length === 0) wrong.push(...checkSchemaDefaults(schema))
+  if (wrong.length === 0 && engine !== undefined) wrong.push(...checkRules(schema, engine))
+  return wrong.map((cause) => ({ ...cause, field: cause.field === '' ? prefix : `${prefix}.${cause.field}` }))
 }
 
 const schemaTypes = ['array', 'boolean', 'integer', 'number', 'object', 'string']
@@ -142,10 +153,52 @@ function checkColumns(version: Json, at: string): Cause[] {
           : [invalidValue(`${here}.type`, column['type'], `must be one of ${columnTypes.join(',')}`)]),
       ...(path === ''
         ? [requiredValue(`${here}.JSONPath`)]
-        : parseJsonPath(path) === undefined
-          ? [invalidValue(`${here}.JSONPath`, path, 'only simple json path is allowed')]
-          : []),
+        : !path.startsWith('.')
+          ? [invalidValue(`${here}.JSONPath`, path, notSimple)]
+          : parseJsonPath(path) === undefined
+            ? [invalidValue(`${here}.JSONPath`, path, 'only simple json path is allowed')]
+            : []),
     ]
+  })
+}
+
+const notSimple = 'must be a simple json path starting with .'
+
+/** Where the scale subresource reads and writes. */
+function checkScalePaths(version: Json, at: string): Cause[] {
+  const scale = getPath(version, 'subresources', 'scale')
+  if (!isRecord(scale)) return []
+  const check = (key: string, roots: readonly string[], isRequired: boolean): Cause[] => {
+    const field = `${at}.subresources.scale.${key}`
+    const path = text(scale[key])
+    if (path === '') return isRequired ? [requiredValue(field)] : []
+    if (!path.startsWith('.') || parseJsonPath(path) === undefined) return [invalidValue(field, path, notSimple)]
+    const isBelow = roots.some((root) => path.startsWith(`${root}.`))
+    return isBelow ? [] : [invalidValue(field, path, `should be a json path under ${roots.join(' or ')}`)]
+  }
+  return [
+    ...check('specReplicasPath', ['.spec'], true),
+    ...check('statusReplicasPath', ['.status'], true),
+    ...check('labelSelectorPath', ['.spec', '.status'], false),
+  ]
+}
+
+const selectableTypes = ['string', 'boolean', 'integer']
+
+function checkSelectable(version: Json, at: string): Cause[] {
+  const schema = getPath(version, 'schema', 'openAPIV3Schema')
+  return asRecords(version['selectableFields']).flatMap((entry, index) => {
+    const field = `${at}.selectableFields[${index}].jsonPath`
+    const path = text(entry['jsonPath'])
+    if (path === '') return [requiredValue(field)]
+    if (!/^(\.[A-Za-z_]\w*)+$/.test(path)) return [invalidValue(field, path, `is an invalid path: ${notSimple}`)]
+    const target = path
+      .slice(1)
+      .split('.')
+      .reduce<unknown>((current, name) => getPath(current, 'properties', name), schema)
+    if (target === undefined) return [invalidValue(field, path, 'is an invalid path: does not refer to a valid field')]
+    const isPlain = selectableTypes.includes(text(getPath(target, 'type')))
+    return isPlain ? [] : [invalidValue(field, path, 'must point to a field of type string, boolean or integer')]
   })
 }
 
@@ -265,4 +318,5 @@ function warnOfRules(version: Json, warn: (message: string) => void): void {
   // A schema that is not structural is refused anyway, and may not compile.
   if (checkStructural(schema).length > 0) return
   for (const warning of compileSchema(schema).warnings) warn(warning)
+  for (const format of unknownFormats(schema)) warn(`unrecognized format ${JSON.stringify(format)}`)
 }

@@ -41,7 +41,14 @@ function kindDefinitionName({ group, version, kind, schema }: OpenApiKind): stri
   return [...group.split('.').toReversed(), version, kind].join('.')
 }
 
-const DROPPED: ReadonlySet<string> = new Set(['typeName', 'zero', 'optional', 'externalDocs', 'example'])
+const DROPPED: ReadonlySet<string> = new Set([
+  'typeName',
+  'zero',
+  'hasMicroseconds',
+  'optional',
+  'externalDocs',
+  'example',
+])
 const V3_ONLY: ReadonlySet<string> = new Set(['nullable', 'anyOf', 'oneOf', 'not'])
 const OBJECT_META = 'meta.v1.ObjectMeta'
 

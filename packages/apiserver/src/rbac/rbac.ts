@@ -8,6 +8,7 @@ import type { UserInfo } from '../exchange.ts'
 import { type ApiObject, asRecords, asStrings, getPath, isRecord, type Json } from '../object-shape.ts'
 import { compileLabelSelector } from '../selectors.ts'
 import type { Store } from '../store.ts'
+import type { Stored } from '../stored.ts'
 
 export interface Attributes {
   readonly user: UserInfo
@@ -98,11 +99,19 @@ export class Rbac {
     granted.push({ rules, reason: `RBAC: allowed by ${source} of ${kind} ${JSON.stringify(name)} to ${whom}` })
   }
 
+  /** What a role of that name grants; undefined when there is none. */
+  findRules(kind: string, name: string, namespace: string): Json[] | undefined {
+    return this.#findRole(kind, name, namespace) === undefined ? undefined : this.#rulesOf(kind, name, namespace)
+  }
+
+  #findRole(kind: string, name: string, namespace: string): Stored | undefined {
+    return kind === 'ClusterRole'
+      ? this.#store.collection(`clusterroles.${rbacGroup}`).get(name)
+      : this.#store.collection(`roles.${rbacGroup}`).get(`${namespace}/${name}`)
+  }
+
   #rulesOf(kind: string, name: string, namespace: string, seen: ReadonlySet<string> = new Set()): Json[] {
-    const stored =
-      kind === 'ClusterRole'
-        ? this.#store.collection(`clusterroles.${rbacGroup}`).get(name)
-        : this.#store.collection(`roles.${rbacGroup}`).get(`${namespace}/${name}`)
+    const stored = this.#findRole(kind, name, namespace)
     if (stored === undefined || seen.has(name)) return []
     const own = asRecords(stored.object['rules'])
     const selectors = asRecords(getPath(stored.object, 'aggregationRule', 'clusterRoleSelectors')).map(

@@ -47,13 +47,7 @@ export function hasRules(schema: Schema, seen: Set<Schema> = new Set()): boolean
 
 export function compileRules(schema: Schema, engine: Engine): Rules {
   const warnings: string[] = []
-  const properties = {
-    apiVersion: { type: 'string' },
-    kind: { type: 'string' },
-    ...schema.properties,
-    metadata: META,
-  } as const
-  const visit = compileNode({ ...schema, properties }, '', engine, warnings)
+  const visit = compileNode(withObjectFields(schema), '', engine, warnings)
   return {
     warnings,
     check: (value, old) => {
@@ -70,6 +64,17 @@ export function compileRules(schema: Schema, engine: Engine): Rules {
   }
 }
 
+/** The schema of a whole object as its rules see it. */
+export function withObjectFields(schema: Schema): Schema {
+  const properties = {
+    apiVersion: { type: 'string' },
+    kind: { type: 'string' },
+    ...schema.properties,
+    metadata: META,
+  } as const
+  return { ...schema, properties }
+}
+
 /** What rules may see of metadata. */
 const META: Schema = {
   type: 'object',
@@ -78,7 +83,10 @@ const META: Schema = {
 
 function compileNode(schema: Schema, place: string, engine: Engine, warnings: string[]): Visit | undefined {
   const parts: Visit[] = []
-  const rules = (schema['x-kubernetes-validations'] ?? []).flatMap((rule) => compileRule(rule, place, engine, warnings))
+  // An empty rule is refused where rules are checked.
+  const rules = (schema['x-kubernetes-validations'] ?? []).flatMap((rule) =>
+    rule.rule.trim() === '' ? [] : compileRule(rule, place, engine, warnings),
+  )
   if (rules.length > 0) parts.push((value, old, path, run) => runRules(schema, rules, value, old, path, run))
   for (const sub of schema.allOf ?? []) {
     const visit = compileNode(

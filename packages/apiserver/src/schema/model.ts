@@ -62,6 +62,8 @@ export interface Schema {
   typeName?: string
   /** Built-in kinds only: written even when empty, as this value (fields that encoders never omit). */
   zero?: unknown
+  /** Built-in kinds only: a time that is kept with six digits after the second. */
+  hasMicroseconds?: boolean
   /** Built-in kinds only: an explicit 0, false, '' or {} is kept; otherwise it means absent. */
   optional?: boolean
 }
@@ -75,6 +77,7 @@ export type CauseReason =
   | 'FieldValueTooLong'
   | 'FieldValueTooMany'
   | 'FieldValueForbidden'
+  | 'FieldValueNotFound'
 
 /** One entry of `details.causes` of a 422 answer. `message` excludes the field, as on the wire. */
 export interface Cause {

@@ -19,7 +19,7 @@ interface Walk {
 export function pruneUnknown(schema: Schema, value: unknown, removes: boolean): string[] {
   const walk: Walk = { dropped: [], removes }
   pruneValue({ ...schema, 'x-kubernetes-embedded-resource': true }, value, '', walk)
-  walk.dropped.sort()
+  if (schema.typeName === undefined) walk.dropped.sort()
   if (removes) pruneNulls(schema, value)
   return walk.dropped
 }

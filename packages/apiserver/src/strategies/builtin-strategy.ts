@@ -3,16 +3,20 @@
  * needs a resourceVersion, how their names look.
  */
 import type { BuiltinKind } from '../builtin/builtin.ts'
+import { applyBuiltinDefaults } from '../builtin/defaults.ts'
 import { definitionStrategy } from '../crd/definition-strategy.ts'
+import { loadEngine } from '../cel/engine.ts'
 import { checkFinalizerNames } from '../metadata.ts'
 import { checkPathSegment } from '../names.ts'
+import { type ApiObject, asRecords } from '../object-shape.ts'
 import type { Strategy } from '../resource.ts'
 import type { Collection } from '../store.ts'
-import { applyKindDefaults } from './defaults.ts'
 import { namespaceStrategy } from './namespace.ts'
+import { daemonSetStrategy } from './daemon-set.ts'
+import { nodeStrategy } from './node.ts'
 import { podStrategy } from './pod.ts'
 import { serviceStrategy } from './service.ts'
-import { validateKind } from './validation.ts'
+import { validateKind, warnOfKind } from '../validation/validation.ts'
 
 /** Kinds whose spec changes are counted. */
 const counted = new Set([
@@ -64,6 +68,12 @@ const shown = new Set([
   'podtemplates',
 ])
 
+/** Conditions are compiled when they are written, so that a mistake is told to who made it. */
+async function loadForConditions(object: ApiObject): Promise<void> {
+  const hasConditions = asRecords(object['webhooks']).some((webhook) => webhook['matchConditions'] !== undefined)
+  if (hasConditions) await loadEngine()
+}
+
 export function builtinStrategy(kind: BuiltinKind, collection: Collection): Strategy {
   const id = kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`
   const common: Strategy = {
@@ -71,13 +81,20 @@ export function builtinStrategy(kind: BuiltinKind, collection: Collection): Stra
     allowsUnconditionalUpdate: !conditional.has(id),
     allowsCreateOnUpdate: creatable.has(id),
     returnsDeletedObject: shown.has(id),
-    applyDefaults: (object) => applyKindDefaults(id, object),
-    validate: (object, old) => [...checkFinalizerNames(object.metadata), ...validateKind(id, object, old)],
+    applyDefaults: (object) => applyBuiltinDefaults(kind.schema, object),
+    validate: (object, old, context) => {
+      for (const warning of warnOfKind(id, object, old)) context.warn(warning)
+      return [...checkFinalizerNames(object.metadata), ...validateKind(id, object, old)]
+    },
   }
   if (id === 'customresourcedefinitions.apiextensions.k8s.io') return definitionStrategy(common)
   if (id === 'namespaces') return namespaceStrategy(common)
   if (id === 'services') return serviceStrategy(common, collection)
   if (id === 'pods') return podStrategy(common)
+  if (kind.plural === 'events') return { ...common, checkName: checkPathSegment, namedAs: { group: '', kind: 'Event' } }
+  if (id === 'daemonsets.apps') return daemonSetStrategy(common)
+  if (id === 'nodes') return nodeStrategy(common)
+  if (kind.group === 'admissionregistration.k8s.io') return { ...common, prepare: loadForConditions }
   if (kind.group === 'rbac.authorization.k8s.io') return { ...common, checkName: checkPathSegment }
   return common
 }

@@ -23,7 +23,8 @@ export function namespaceStrategy(common: Strategy): Strategy {
     checkName: checkLabel,
     applyDefaults: label,
     prepareForCreate(object) {
-      object['spec'] = { finalizers: [namespaceFinalizer] }
+      const given = asStrings(getPath(object, 'spec', 'finalizers'))
+      object['spec'] = { finalizers: given.includes(namespaceFinalizer) ? given : [...given, namespaceFinalizer] }
       object['status'] = { phase: 'Active' }
       label(object)
     },

@@ -1,12 +1,37 @@
 /** Pods: pending until something runs them; a scheduled pod is deleted with a grace period, which its kubelet ends. */
-import { getPath } from '../object-shape.ts'
+import { asRecords, getPath, isRecord, type Json } from '../object-shape.ts'
 import type { Strategy } from '../resource.ts'
+
+/** Pods stay five minutes on a node that is lost, unless they say otherwise. */
+const evictions = ['not-ready', 'unreachable'].map((condition) => ({
+  key: `node.kubernetes.io/${condition}`,
+  operator: 'Exists',
+  effect: 'NoExecute',
+  tolerationSeconds: 300,
+}))
+
+function tolerates({ key, effect }: Json, taint: string): boolean {
+  return (key === taint || (key ?? '') === '') && (effect === 'NoExecute' || (effect ?? '') === '')
+}
 
 export function podStrategy(common: Strategy): Strategy {
   return {
     ...common,
+    applyDefaults(object) {
+      common.applyDefaults?.(object)
+      const status = object['status']
+      if (isRecord(status) && typeof status['podIP'] === 'string' && status['podIPs'] === undefined)
+        status['podIPs'] = [{ ip: status['podIP'] }]
+    },
     prepareForCreate(object) {
       object['status'] = { phase: 'Pending', qosClass: 'BestEffort' }
+      const spec = { ...(object['spec'] as Json) }
+      const given = asRecords(spec['tolerations'])
+      const added = evictions.filter(({ key }) => !given.some((one) => tolerates(one, key)))
+      // Below zero means at once, and one second is as near as a pod gets.
+      if (Number(spec['terminationGracePeriodSeconds'] ?? 0) < 0) spec['terminationGracePeriodSeconds'] = 1
+      const priority = { priority: 0, preemptionPolicy: 'PreemptLowerPriority' }
+      object['spec'] = { ...priority, ...spec, tolerations: [...given, ...added] }
     },
     gracePeriod(object, asked) {
       const isScheduled = (getPath(object, 'spec', 'nodeName') ?? '') !== ''

@@ -9,6 +9,8 @@ import { invalidValue } from '../metadata.ts'
 import { checkLabel } from '../names.ts'
 import { type ApiObject, asRecords, asStrings, getPath, isRecord, type Json } from '../object-shape.ts'
 import type { Strategy } from '../resource.ts'
+import { dropOldTypeFields } from '../validation/service-rules.ts'
+import { validateKind } from '../validation/validation.ts'
 import { type Cause } from '../schema/model.ts'
 import { internal, invalid } from '../status.ts'
 import type { Collection } from '../store.ts'
@@ -92,8 +94,9 @@ class Allocations {
 }
 
 function portsOf(object: ApiObject): number[] {
-  return asRecords(getPath(object, 'spec', 'ports')).flatMap((port) =>
-    typeof port['nodePort'] === 'number' && port['nodePort'] > 0 ? [port['nodePort']] : [],
+  const given = asRecords(getPath(object, 'spec', 'ports')).map((port) => port['nodePort'])
+  return [...given, getPath(object, 'spec', 'healthCheckNodePort')].filter(
+    (port): port is number => typeof port === 'number' && port > 0,
   )
 }
 
@@ -140,7 +143,7 @@ export function serviceStrategy(common: Strategy, collection: Collection): Strat
           invalidValue(
             'spec.clusterIPs',
             [address],
-            `failed to allocate IP ${address}: the provided IP (${address}) is not in the valid range. The range of valid IPs is 10.96.0.0/12`,
+            `failed to allocate IP ${address}: the provided network does not match the current range`,
           ),
         )
       if (allocations.isAddressTaken(address, key))
@@ -165,8 +168,6 @@ export function serviceStrategy(common: Strategy, collection: Collection): Strat
   const assignPorts = (object: ApiObject, spec: Json, old: ApiObject | undefined): void => {
     const ports = asRecords(spec['ports'])
     if (!needsNodePorts(spec)) {
-      // Ports that only the old type needed go with it.
-      if (old !== undefined && spec['type'] === 'ClusterIP') for (const port of ports) delete port['nodePort']
       return
     }
     const key = `${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`
@@ -197,6 +198,9 @@ export function serviceStrategy(common: Strategy, collection: Collection): Strat
       used.add(number)
       port['nodePort'] = number
     })
+    const needsHealthPort = spec['type'] === 'LoadBalancer' && spec['externalTrafficPolicy'] === 'Local'
+    if (needsHealthPort && Number(spec['healthCheckNodePort'] ?? 0) === 0)
+      spec['healthCheckNodePort'] = getPath(old, 'spec', 'healthCheckNodePort') ?? allocations.newPort(used)
   }
 
   /** A copy of what is filled in: the decoded object may be shared with the request's patch. */
@@ -213,18 +217,16 @@ export function serviceStrategy(common: Strategy, collection: Collection): Strat
     prepareForCreate(object) {
       object['status'] = { loadBalancer: {} }
       const spec = own(object)
-      if (
-        common.validate?.(object, undefined, { nowMs: 0, isDryRun: true, subresource: '', warn: () => undefined })
-          .length !== 0
-      )
-        return
+      if (validateKind('services', object, undefined).length > 0) return
       assignAddress(object, spec, undefined)
       assignPorts(object, spec, undefined)
     },
     prepareForUpdate(object, old, context) {
       if (context.subresource === 'status') return
       const spec = own(object)
-      if (common.validate?.(object, old, context).length !== 0) return
+      dropOldTypeFields(spec, old['spec'] as Json)
+      if (spec['type'] !== 'LoadBalancer') object['status'] = { ...(object['status'] as Json), loadBalancer: {} }
+      if (validateKind('services', object, old).length > 0) return
       assignAddress(object, spec, old)
       assignPorts(object, spec, old)
     },

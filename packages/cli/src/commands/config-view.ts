@@ -22,12 +22,16 @@ export function build(io: Io): Command {
   })
 }
 
+const VALUES = { switch: 'true|false', number: 'number', text: 'text', list: 'list', objects: 'object' } as const
+
 /** One flag for every setting of the configuration, as `seamark run` takes them. */
 export function addSettingFlags(command: Command): void {
   for (const { flag, shape, variable, choices } of listSettings()) {
-    const value = shape === 'switch' ? '[true|false]' : `<${choices?.join('|') ?? shape}>`
+    const value = shape === 'switch' ? '[true|false]' : `<${choices?.join('|') ?? VALUES[shape]}>`
     const option = command.createOption(`--${flag} ${value}`, variable)
-    command.addOption(shape === 'switch' ? option.preset('true') : option)
+    if (shape === 'switch') option.preset('true')
+    if (shape === 'objects') option.argParser((text: string, before: string[] | undefined) => [...(before ?? []), text])
+    command.addOption(option)
   }
 }
 
@@ -36,7 +40,7 @@ export async function readConfig(io: Io, flags: Flags & Record<string, unknown>)
   const file = path === undefined ? undefined : await readFile(path, 'utf8').catch((error: Error) => error)
   if (file instanceof Error) throw new CommandError(`cannot read the configuration: ${file.message}`)
   const typed = Object.fromEntries(
-    listSettings().map(({ flag }) => [flag, flags[camelCase(flag)] as string | undefined]),
+    listSettings().map(({ flag }) => [flag, flags[camelCase(flag)] as string | string[] | undefined]),
   )
   const result = loadConfig({ ...(file !== undefined && { file }), env: io.env, flags: typed })
   if (!result.ok) throw new CommandError(result.faults.join('\nerror: '), EXIT.usage)

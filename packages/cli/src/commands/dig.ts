@@ -1,4 +1,5 @@
 /** `seamark dig [@HOST] [-p PORT] NAME [TYPE]`: dig's syntax, for machines without dig. */
+import { randomBytes } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
@@ -6,17 +7,18 @@ import {
   createDnsClient,
   type DnsClient,
   DnsError,
+  FLAG,
   fqdn,
   OPTION,
   parseKeyFile,
-  recordText,
   type ServerAddress,
   type TsigKey,
 } from '@seamark/dns'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
 import { type DigArguments, parseArguments } from '../dig/arguments.ts'
-import { replyText } from '../dig/output.ts'
+import { recordLine } from '../dig/columns.ts'
+import { greeting, replyText, statistics } from '../dig/output.ts'
 import { sideBySide } from '../dig/side-by-side.ts'
 import { VERSION } from '../version.ts'
 
@@ -29,26 +31,45 @@ async function findServer(host: string, port: number): Promise<ServerAddress> {
   }
 }
 
+interface Call {
+  readonly server: ServerAddress
+  readonly signal: AbortSignal
+  readonly key?: TsigKey
+}
+
 const findKey = (wanted: DigArguments): TsigKey | undefined =>
   wanted.keyFile === undefined ? wanted.key : parseKeyFile(readFileSync(wanted.keyFile, 'utf8'), wanted.keyFile)[0]
 
-async function ask(client: DnsClient, wanted: DigArguments, host: string, io: Io): Promise<void> {
+async function transfer(client: DnsClient, wanted: DigArguments, call: Call, print: (line: string) => void) {
+  const startedAt = performance.now()
+  let soa = ''
+  let records = 1
+  for await (const record of client.transfer({ ...call, zone: fqdn(wanted.name), idleMs: wanted.timeoutMs })) {
+    const line = recordLine(record, wanted)
+    soa ||= line
+    records++
+    print(line)
+  }
+  print(soa)
+  if (!wanted.sections.has('stats')) return
+  const durationMs = performance.now() - startedAt
+  for (const line of statistics({ server: call.server, durationMs, transport: 'tcp' }, new Date())) print(line)
+  print(`;; XFR size: ${records} records\n`)
+}
+
+async function ask(client: DnsClient, wanted: DigArguments, host: string, words: string[], io: Io): Promise<void> {
+  const print = (line: string) => io.stdout.write(`${line}\n`)
   const server = await findServer(host, wanted.port)
   const key = findKey(wanted)
-  const common = { server, signal: io.signal, ...(key === undefined ? {} : { key }) }
-  if (!wanted.isShort && wanted.sections.has('cmd'))
-    io.stdout.write(`; <<>> seamark dig ${VERSION} <<>> @${host} ${wanted.name} ${wanted.type}\n`)
+  const call = { server, signal: io.signal, ...(key === undefined ? {} : { key }) }
+  if (!wanted.isShort && wanted.sections.has('cmd')) for (const line of greeting(VERSION, words)) print(line)
   if (wanted.type === 'AXFR') {
-    let last = ''
-    for await (const record of client.transfer({ ...common, zone: fqdn(wanted.name), idleMs: wanted.timeoutMs })) {
-      last ||= recordText(record)
-      io.stdout.write(`${recordText(record)}\n`)
-    }
-    io.stdout.write(`${last}\n`)
+    await transfer(client, wanted, call, print)
     return
   }
+  const cookie = wanted.hasCookie ? randomBytes(8) : undefined
   const reply = await client.query({
-    ...common,
+    ...call,
     name: wanted.name,
     type: wanted.type,
     class: wanted.class,
@@ -58,11 +79,16 @@ async function ask(client: DnsClient, wanted: DigArguments, host: string, io: Io
     hasEdns: wanted.hasEdns,
     isTruncationKept: wanted.isTruncationKept,
     deadlineMs: wanted.timeoutMs * wanted.tries,
+    flags: FLAG.AD,
     ...(wanted.bufferSize === undefined ? {} : { ednsSize: wanted.bufferSize }),
     ...(wanted.subnet === undefined ? {} : { subnet: wanted.subnet }),
-    options: wanted.hasNsid ? [{ code: OPTION.NSID, data: new Uint8Array(0) }] : [],
+    options: [
+      ...(wanted.hasNsid ? [{ code: OPTION.NSID, data: new Uint8Array(0) }] : []),
+      ...(cookie === undefined ? [] : [{ code: OPTION.COOKIE, data: cookie }]),
+    ],
   })
-  for (const line of replyText(reply, wanted, new Date())) io.stdout.write(`${line}\n`)
+  const shown = { wanted, when: new Date(), ...(cookie === undefined ? {} : { cookie }) }
+  for (const line of replyText(reply, shown)) print(line)
 }
 
 async function run(words: string[], io: Io): Promise<void> {
@@ -71,7 +97,7 @@ async function run(words: string[], io: Io): Promise<void> {
   const client = createDnsClient({ timeoutMs: wanted.timeoutMs, tries: wanted.tries, isCaseRandom: false })
   try {
     if (wanted.server !== undefined) {
-      await ask(client, wanted, wanted.server, io)
+      await ask(client, wanted, wanted.server, words, io)
       return
     }
     const { lines, isAgreed } = await sideBySide(client, wanted, io.env)
@@ -89,8 +115,9 @@ async function run(words: string[], io: Io): Promise<void> {
 const HELP = `
   @HOST             ask this server; without it the system's resolver and the zone's own servers are asked, side by side
   -p PORT  -t TYPE  -c CLASS  -q NAME  -x ADDRESS (reverse)  -k KEYFILE  -y [ALGORITHM:]NAME:SECRET
-  +short  +[no]tcp  +[no]recurse  +[no]edns  +[no]dnssec  +nsid  +ignore  +bufsize=N  +subnet=A/P  +time=S  +tries=N
+  +short  +[no]tcp  +[no]recurse  +[no]edns  +[no]dnssec  +[no]cookie  +nsid  +ignore  +bufsize=N  +subnet=A/P  +time=S  +tries=N
   +[no]all +[no]cmd +[no]comments +[no]question +[no]answer +[no]authority +[no]additional +[no]stats
+  +[no]ttlid +[no]class +[no]split
   TYPE AXFR transfers a zone. Exit codes: 0 fine, 2 the servers differ, 4 no answer.`
 
 export function build(io: Io): Command {

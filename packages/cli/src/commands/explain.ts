@@ -1,8 +1,30 @@
-/** `seamark explain HOST`: from the source to the answer, hop by hop, and the first one that is broken. Read-only. */
+/**
+ * `seamark explain HOST`: from the source to the answer, hop by hop, and the first one that is broken. Read-only.
+ * With providers in the configuration the plan and the records of the zone are read as the manager reads them.
+ */
 import { isIP } from 'node:net'
 import { createDnsClient, groupRecords } from '@seamark/dns'
-import { messageOf } from '@seamark/kube'
-import { type AnswerFact, explain, type Explanation, gatherFacts, publishOptions, REASONS } from '@seamark/operator'
+import { type Cluster, ConfigMap, messageOf } from '@seamark/kube'
+import {
+  type AnswerFact,
+  CONFIGURATION_OBJECT,
+  createKillSwitch,
+  DNSEndpoint,
+  explain,
+  type ExplainDeps,
+  type Explanation,
+  findPlanFact,
+  gatherFacts,
+  isPausedBy,
+  type LoadedConfig,
+  openEngine,
+  openRecordsStores,
+  ProviderError,
+  publishOptions,
+  REASONS,
+  RecordsError,
+  servedBy,
+} from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
 import { addKubeFlags, type KubeFlags, openCluster } from '../kube-flags.ts'
@@ -10,6 +32,7 @@ import { addSettingFlags, readConfig } from './config-view.ts'
 
 interface Flags extends KubeFlags {
   config?: string
+  namespace?: string
   server?: string
   output?: string
 }
@@ -19,18 +42,28 @@ export function build(io: Io): Command {
     .argument('<host>')
     .option('--config <file>', 'ManagerConfiguration file of the manager [SEAMARK_CONFIG]')
     .option('--server <address[:port]>', 'DNS server to ask')
+    .option('-n, --namespace <name>', 'namespace of the manager, where its switches and guard state are', 'seamark')
     .option('-o, --output <text|json>', 'form of the output', 'text')
   addSettingFlags(command)
   return command.action(async (host: string, flags: Flags & Record<string, unknown>) => {
+    if (flags.output !== 'text' && flags.output !== 'json')
+      throw new CommandError(`-o ${flags.output}: it is text or json`, EXIT.usage)
     const { config } = await readConfig(io, flags)
     const cluster = await openCluster(io, flags)
     const { server } = flags
     try {
       const answer =
         server === undefined ? undefined : async (name: string, signal: AbortSignal) => ask(server, name, signal)
+      const hasProviders = config.records.providers.length > 0
+      const plan = planReader(io, cluster, config, flags.namespace ?? 'seamark')
       const facts = await gatherFacts(
         host,
-        { cluster, options: publishOptions(config.publish), ...(answer !== undefined && { answer }) },
+        {
+          cluster,
+          options: publishOptions(config.publish),
+          ...(hasProviders && { plan }),
+          ...(answer !== undefined && { answer }),
+        },
         io.signal,
       )
       const explanation = explain(facts)
@@ -40,6 +73,39 @@ export function build(io: Io): Command {
       await cluster.close()
     }
   })
+}
+
+/** The manager's own view of a name: the same providers, guard state and switches, and no write. */
+function planReader(
+  io: Io,
+  cluster: Cluster,
+  config: LoadedConfig['config'],
+  namespace: string,
+): NonNullable<ExplainDeps['plan']> {
+  const { records, mode, pause } = config
+  return async (host, targets, signal) => {
+    const { client } = cluster
+    const switches = await client.find(ConfigMap, `${namespace}/${CONFIGURATION_OBJECT}`, { signal })
+    const isPaused = pause || isPausedBy(switches?.metadata.annotations)
+    const killSwitch = createKillSwitch(...(isPaused ? ['paused'] : []))
+    const stores = openRecordsStores(client, namespace, records.stateFolder)
+    try {
+      const { engine } = await openEngine({ config: records, mode, env: io.env, client, killSwitch, ...stores })
+      try {
+        const { namespace: only } = records.dnsEndpoints
+        const { items } = await client.list(DNSEndpoint, { signal, ...(only !== '' && { namespace: only }) })
+        const endpoints = items.filter(servedBy(records))
+        return await findPlanFact(host, targets, { engine, endpoints, defaultTtl: records.defaultTtl }, signal)
+      } finally {
+        await engine.close()
+      }
+    } catch (error) {
+      if (error instanceof RecordsError) throw new CommandError(error.message, EXIT.usage)
+      if (!(error instanceof ProviderError)) throw error
+      const providerFault = { reason: error.code, message: error.message }
+      return { zone: '', pending: [], refused: [], records: [], providerFault }
+    }
+  }
 }
 
 async function ask(server: string, name: string, signal: AbortSignal): Promise<AnswerFact> {

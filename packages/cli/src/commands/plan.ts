@@ -7,13 +7,14 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createDnsClient, type ServerAddress } from '@seamark/dns'
 import {
+  checkSources,
   compareWithServers,
   DNSEndpoint,
-  ownedSources,
   parseServer,
   type Plan,
   type Planned,
   printPlanJson,
+  servedBy,
   type ServerComparison,
   sourceOf,
   wishesOf,
@@ -61,13 +62,21 @@ export function build(io: Io): Command {
         await askServers(io, flags, session, wishes)
         return
       }
+      const { cluster } = session
       const present = new Set(objects.map((object) => sourceOf(object).uid))
       const released = new Set((flags.release ?? []).map((name) => `${name.replace(/\.$/, '').toLowerCase()}.`))
       const planned = await session.engine.plan(
-        // Manifests in a folder are not all there is: what they do not name is not gone.
         {
           ...wishes,
-          sources: { present, gone: isComplete ? await goneSources(session, present, io) : new Set() },
+          // Manifests in a folder are not all there is: what they do not name is not gone. Nor is it where none is seen.
+          sources: async (owned) =>
+            cluster === undefined || !isComplete || objects.length === 0
+              ? { present, gone: new Set() }
+              : checkSources(
+                  cluster.client,
+                  { owned, present, isServed: servedBy(session.config), now: Date.now() },
+                  io.signal,
+                ),
           released,
         },
         'all',
@@ -91,13 +100,12 @@ async function readWishes(
   }
   if (cluster === undefined)
     throw new CommandError('name manifests with -f, or a cluster with --kubeconfig', EXIT.usage)
-  const { namespace, labelFilter } = config.dnsEndpoints
+  const { namespace } = config.dnsEndpoints
   const list = await cluster.client.list(DNSEndpoint, {
     signal: io.signal,
     ...(namespace === '' ? {} : { namespace }),
-    ...(labelFilter === '' ? {} : { labelSelector: labelFilter }),
   })
-  return { objects: list.items, isComplete: true }
+  return { objects: list.items.filter(servedBy(config)), isComplete: true }
 }
 
 async function listFiles(paths: readonly string[]): Promise<string[]> {
@@ -128,19 +136,6 @@ function parseManifests(file: string, text: string): Manifest[] {
         (item as { kind?: string } | null)?.kind === 'DNSEndpoint' && (item as Manifest).metadata !== undefined,
     )
   })
-}
-
-/** Owned sources that a complete, consistent list of the cluster does not hold. */
-async function goneSources({ engine, owner }: Session, present: ReadonlySet<string>, io: Io): Promise<Set<string>> {
-  const gone = new Set<string>()
-  const { targets } = await engine.targets(io.signal)
-  for (const target of targets) {
-    const view = await engine.view(target, 'all', io.signal).catch(() => undefined)
-    for (const uid of view === undefined ? [] : ownedSources(view, owner)) {
-      if (uid.startsWith('dnsendpoint/') && !present.has(uid)) gone.add(uid)
-    }
-  }
-  return gone
 }
 
 async function report(

@@ -1,7 +1,8 @@
-/** `seamark provider list|test|conformance`: what is configured, whether it works, and whether it keeps its promises. */
+/** `seamark provider list|test|conformance|webhook`: what is configured, whether it works and keeps its promises. */
 import { CONFORMANCE, ConformanceError, ProviderError } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
+import { serveWebhook, type WebhookFlags } from '../webhook-serving.ts'
 import { addRecordsFlags, eachTarget, type RecordsFlags, type Session, withSession } from '../records-session.ts'
 
 interface Flags extends RecordsFlags {
@@ -26,6 +27,13 @@ export function build(io: Io): Command {
   ).action(async (flags: Flags & Record<string, unknown>) =>
     withSession(io, flags, async (session) => conform(io, session, flags.zone)),
   )
+  addRecordsFlags(
+    command
+      .command('webhook')
+      .description("serve a provider by ExternalDNS' webhook protocol, for ExternalDNS to use")
+      .option('--provider <name>', 'which of the configured providers; else the only one')
+      .option('--listen <host:port>', 'where to listen; the protocol knows no authentication', '127.0.0.1:8888'),
+  ).action(async (flags: WebhookFlags & Record<string, unknown>) => serveWebhook(io, flags))
   return command
 }
 

@@ -31,6 +31,7 @@ export function build(io: Io): Command {
           log,
           mode,
           namespace,
+          isPaused: config.pause,
           ...(publish.enabled && { publish: publishOptions(publish) }),
           ...(config.records.enabled && { records: { config: config.records, env: io.env } }),
           ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),

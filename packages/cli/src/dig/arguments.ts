@@ -1,10 +1,11 @@
 /** The arguments of `seamark dig`, in dig's syntax: `@server`, `-p`, `+short`, name, type and class in any order. */
-import { CLASS, type ClientSubnet, findType, TsigKey, typeName } from '@seamark/dns'
+import { CLASS, type ClientSubnet, findType, TsigKey, TYPE, typeName } from '@seamark/dns'
 import { CommandError, EXIT } from '../command.ts'
+import type { Layout } from './columns.ts'
 
 export type Section = 'cmd' | 'comments' | 'question' | 'answer' | 'authority' | 'additional' | 'stats'
 
-export interface DigArguments {
+export interface DigArguments extends Layout {
   /** As written after `@`; without it the system's resolver and the zone's own servers are asked. */
   readonly server?: string
   readonly port: number
@@ -18,6 +19,7 @@ export interface DigArguments {
   readonly isDo: boolean
   readonly hasEdns: boolean
   readonly hasNsid: boolean
+  readonly hasCookie: boolean
   readonly isTruncationKept: boolean
   readonly bufferSize?: number
   readonly subnet?: ClientSubnet
@@ -27,7 +29,9 @@ export interface DigArguments {
   readonly keyFile?: string
 }
 
-type Draft = { -readonly [K in keyof DigArguments]: DigArguments[K] }
+type Draft = { -readonly [K in keyof Omit<DigArguments, 'transport'>]: DigArguments[K] } & {
+  transport?: DigArguments['transport']
+}
 
 const SECTIONS: readonly Section[] = ['cmd', 'comments', 'question', 'answer', 'authority', 'additional', 'stats']
 
@@ -63,6 +67,11 @@ function number(text: string | undefined, what: string, max: number): number {
     throw usage(`${what} needs a number`)
   return value
 }
+
+/** dig's default, and its rule: a multiple of four. */
+const SPLIT_AT = 56
+const splitWidth = (text: string | undefined): number =>
+  text === undefined ? SPLIT_AT : Math.ceil(number(text, '+split', 1024) / 4) * 4
 
 function setFlag(draft: Draft, sections: Set<Section>, text: string): void {
   const [, no, word = '', value] = /^\+(no)?([a-z0-9]+)(?:=(.*))?$/i.exec(text) ?? []
@@ -122,16 +131,24 @@ function setFlag(draft: Draft, sections: Set<Section>, text: string): void {
     case 'retry':
       draft.tries = number(value, '+retry', 100) + 1
       return
-    // Known to dig, without effect here: our output is already so, or the protocol detail is not ours.
     case 'cookie':
-    case 'multiline':
+      draft.hasCookie = isOn
+      return
     case 'ttlid':
+    case 'ttl':
+      draft.hasTtl = isOn
+      return
+    case 'class':
     case 'cl':
+      draft.hasClass = isOn
+      return
+    case 'split':
+      draft.splitAt = isOn ? splitWidth(value) : 0
+      return
+    // What dig does without being asked, and we too.
     case 'search':
     case 'showsearch':
-    case 'aaflag':
     case 'adflag':
-    case 'cdflag':
     case 'idnin':
     case 'idnout':
       return
@@ -177,34 +194,41 @@ export function parseArguments(words: readonly string[]): DigArguments {
     class: CLASS.IN,
     sections,
     isShort: false,
-    transport: 'udp',
     isRecursive: true,
     isDo: false,
     hasEdns: true,
     hasNsid: false,
+    hasCookie: true,
+    hasTtl: true,
+    hasClass: true,
+    splitAt: SPLIT_AT,
     isTruncationKept: false,
     timeoutMs: 5000,
     tries: 3,
   }
   const reader = new Reader(words)
+  let isOpen = true
   for (let word = reader.next(); word !== undefined; word = reader.next()) {
     if (word.startsWith('@')) draft.server = word.slice(1)
     else if (word.startsWith('+')) setFlag(draft, sections, word)
-    else if (word.startsWith('-') && word.length > 1) setOption(draft, word, reader)
-    else setWord(draft, word)
+    else if (word.startsWith('-') && word.length > 1) {
+      setOption(draft, word, reader)
+      isOpen &&= word[1] !== 't' && word[1] !== 'c'
+    } else setWord(draft, word, isOpen)
   }
-  if (draft.name === '' && draft.type === '') {
+  if (draft.name === '') {
     draft.name = '.'
     draft.type = 'NS'
   }
-  if (draft.name === '') draft.name = '.'
   if (draft.type === '') draft.type = 'A'
-  return draft
+  // What ANY brings may be large (RFC 8482 §1): dig asks for it by TCP unless told otherwise.
+  return { ...draft, transport: draft.transport ?? (draft.type === 'ANY' ? 'tcp' : 'udp') }
 }
 
 function setType(draft: Draft, text: string): void {
   const code = findType(text.toLowerCase().startsWith('ixfr=') ? 'IXFR' : text)
   if (code === undefined) throw usage(`'${text}' is not a record type`)
+  if (code === TYPE.IXFR) throw usage('IXFR is not asked by this command, AXFR transfers a zone')
   draft.type = typeName(code)
 }
 
@@ -245,22 +269,17 @@ function setOption(draft: Draft, word: string, reader: Reader): void {
   throw usage(`'${word}' is not known`)
 }
 
-/** dig's rule: the first word that is no type or class is the name; a type before a name is a type only if a name follows. */
-function setWord(draft: Draft, word: string): void {
-  if (draft.name !== '' || /^(any|ns|a)$/i.test(word)) {
-    if (findType(word) !== undefined) {
-      setType(draft, word)
-      return
-    }
-    const code = findClass(word)
-    if (code !== undefined) {
-      draft.class = code
-      return
-    }
-  } else if (findType(word) !== undefined && draft.type === '') {
+/** dig's rule: a word that is a type or a class is one, wherever it stands, until -t or -c named one; the other is the name. */
+function setWord(draft: Draft, word: string, isOpen: boolean): void {
+  if (isOpen && (findType(word) !== undefined || word.toLowerCase().startsWith('ixfr='))) {
     setType(draft, word)
     return
   }
-  if (draft.name !== '') throw usage(`'${word}' is neither a type nor a class`)
+  const code = isOpen ? findClass(word) : undefined
+  if (code !== undefined) {
+    draft.class = code
+    return
+  }
+  if (draft.name !== '') throw usage(`'${word}' is neither a type nor a class, and the name is '${draft.name}'`)
   draft.name = word
 }

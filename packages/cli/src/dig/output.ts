@@ -1,6 +1,5 @@
 /** Replies as dig prints them. */
 import {
-  className,
   decodeExtendedError,
   decodeSubnet,
   FLAG,
@@ -8,13 +7,11 @@ import {
   OPTION,
   opcodeName,
   rcodeName,
-  rdataToText,
-  recordText,
   type Reply,
   type Resource,
-  typeName,
 } from '@seamark/dns'
 import type { DigArguments, Section } from './arguments.ts'
+import { dataText, questionLine, recordLine } from './columns.ts'
 
 const FLAG_NAMES: ReadonlyArray<readonly [number, string]> = [
   [FLAG.QR, 'qr'],
@@ -26,30 +23,69 @@ const FLAG_NAMES: ReadonlyArray<readonly [number, string]> = [
   [FLAG.CD, 'cd'],
 ]
 
+/** RFC 8914 §4, by code. */
+const EXTENDED_ERRORS: readonly string[] = [
+  'Other',
+  'Unsupported DNSKEY Algorithm',
+  'Unsupported DS Digest Type',
+  'Stale Answer',
+  'Forged Answer',
+  'DNSSEC Indeterminate',
+  'DNSSEC Bogus',
+  'Signature Expired',
+  'Signature Not Yet Valid',
+  'DNSKEY Missing',
+  'RRSIGs Missing',
+  'No Zone Key Bit Set',
+  'NSEC Missing',
+  'Cached Error',
+  'Not Ready',
+  'Blocked',
+  'Censored',
+  'Filtered',
+  'Prohibited',
+  'Stale NXDOMAIN Answer',
+  'Not Authoritative',
+  'Not Supported',
+  'No Reachable Authority',
+  'Network Error',
+  'Invalid Data',
+]
+
 const flagNames = (flags: number): string =>
   FLAG_NAMES.filter(([bit]) => (flags & bit) !== 0)
-    .map(([, name]) => name)
-    .join(' ')
+    .map(([, name]) => ` ${name}`)
+    .join('')
 
-function optionText(code: number, data: Uint8Array): string {
+/** Does the cookie in the answer begin with the one we sent, and did the server add its own (RFC 7873 §5.3)? */
+function cookieVerdict(data: Uint8Array, sent: Uint8Array | undefined): string {
+  if (sent === undefined) return ''
+  const isOurs = Buffer.from(data.subarray(0, sent.length)).equals(sent)
+  if (!isOurs) return ' (bad)'
+  return data.length === sent.length ? ' (echoed)' : ' (good)'
+}
+
+function optionText(code: number, data: Uint8Array, cookie: Uint8Array | undefined): string {
+  const hex = Buffer.from(data).toString('hex')
   switch (code) {
     case OPTION.COOKIE:
-      return `; COOKIE: ${Buffer.from(data).toString('hex')}`
+      return `; COOKIE: ${hex}${cookieVerdict(data, cookie)}`
     case OPTION.NSID:
-      return `; NSID: ${Buffer.from(data).toString('hex')}`
+      return `; NSID: ${hex}`
     case OPTION.CLIENT_SUBNET: {
       const subnet = decodeSubnet(data)
       return `; CLIENT-SUBNET: ${subnet.address}/${subnet.sourcePrefix}/${subnet.scopePrefix}`
     }
     case OPTION.EXTENDED_ERROR: {
       const error = decodeExtendedError(data)
-      return `; EDE: ${error.code}${error.text === '' ? '' : `: (${error.text})`}`
+      const name = EXTENDED_ERRORS[error.code]
+      return `; EDE: ${error.code}${name === undefined ? '' : ` (${name})`}${error.text === '' ? '' : `: (${error.text})`}`
     }
   }
-  return `; OPT=${code}: ${Buffer.from(data).toString('hex')}`
+  return `; OPT=${code}: ${hex}`
 }
 
-function header(message: Message): string[] {
+function header(message: Message, cookie: Uint8Array | undefined): string[] {
   const { edns } = message
   const counts = [
     `QUERY: ${message.questions.length}`,
@@ -57,53 +93,88 @@ function header(message: Message): string[] {
     `AUTHORITY: ${message.authorities.length}`,
     `ADDITIONAL: ${message.additionals.length + (edns === undefined ? 0 : 1) + (message.tsig === undefined ? 0 : 1)}`,
   ]
+  const isRecursionMissed = (message.flags & (FLAG.RD | FLAG.RA)) === FLAG.RD
   return [
     ';; Got answer:',
     `;; ->>HEADER<<- opcode: ${opcodeName(message.opcode)}, status: ${rcodeName(message.rcode)}, id: ${message.id}`,
-    `;; flags: ${flagNames(message.flags)}; ${counts.join(', ')}`,
+    `;; flags:${flagNames(message.flags)}; ${counts.join(', ')}`,
+    ...(isRecursionMissed ? [';; WARNING: recursion requested but not available'] : []),
     '',
     ...(edns === undefined
       ? []
       : [
           ';; OPT PSEUDOSECTION:',
           `; EDNS: version: ${edns.version}, flags:${edns.isDo ? ' do' : ''}; udp: ${edns.size}`,
-          ...edns.options.map(({ code, data }) => optionText(code, data)),
+          ...edns.options.map(({ code, data }) => optionText(code, data, cookie)),
         ]),
   ]
 }
 
-const section = (title: string, records: readonly Resource[], hasTitle: boolean): string[] =>
-  records.length === 0
-    ? []
-    : [...(hasTitle ? [`;; ${title} SECTION:`] : []), ...records.map(recordText), ...(hasTitle ? [''] : [])]
+/** The lines before the answer. `words` are the arguments as they were given. */
+export const greeting = (version: string, words: readonly string[]): string[] => [
+  '',
+  `; <<>> seamark dig ${version} <<>> ${words.join(' ')}`,
+  '; (1 server found)',
+  ';; global options: +cmd',
+]
 
-/** The data of the answers, one a line. */
-const shortText = (message: Message): string[] => message.answers.map((record) => rdataToText(record.type, record.data))
+export interface Shown {
+  readonly wanted: DigArguments
+  readonly when: Date
+  /** The cookie that the question carried. */
+  readonly cookie?: Uint8Array
+}
 
-export function replyText(reply: Reply, wanted: DigArguments, when: Date): string[] {
+export function replyText(reply: Reply, { wanted, when, cookie }: Shown): string[] {
   const { message } = reply
-  if (wanted.isShort) return shortText(message)
+  if (wanted.isShort) return message.answers.map((record) => dataText(record, wanted.splitAt))
   const has = (name: Section) => wanted.sections.has(name)
   const hasTitle = has('comments')
-  const questions = message.questions.map(
-    (question) => `;${question.name}\t\t${className(question.class)}\t${typeName(question.type)}`,
-  )
+  const section = (name: Section, lines: readonly string[]): string[] => {
+    if (!has(name) || lines.length === 0) return []
+    return hasTitle ? [`;; ${name.toUpperCase()} SECTION:`, ...lines, ''] : [...lines]
+  }
+  const records = (list: readonly Resource[]) => list.map((record) => recordLine(record, wanted))
   return [
-    ...(hasTitle ? header(message) : []),
-    ...(has('question') ? [...(hasTitle ? [';; QUESTION SECTION:'] : []), ...questions, ''] : []),
-    ...(has('answer') ? section('ANSWER', message.answers, hasTitle) : []),
-    ...(has('authority') ? section('AUTHORITY', message.authorities, hasTitle) : []),
-    ...(has('additional') ? section('ADDITIONAL', message.additionals, hasTitle) : []),
-    ...(has('stats') ? statistics(reply, when) : []),
+    ...(hasTitle ? header(message, cookie) : []),
+    ...section(
+      'question',
+      message.questions.map((question) => questionLine(question, wanted)),
+    ),
+    ...section('answer', records(message.answers)),
+    ...section('authority', records(message.authorities)),
+    ...section('additional', records(message.additionals)),
+    ...(has('stats') ? [...statistics(reply, when), `;; MSG SIZE  rcvd: ${reply.size}`, ''] : []),
   ]
 }
 
-function statistics(reply: Reply, when: Date): string[] {
+/** As date(1) in the C locale prints it, in the zone of the machine. */
+function dateText(when: Date): string {
+  const parts = new Map(
+    new Intl.DateTimeFormat('en-US', {
+      weekday: 'short',
+      month: 'short',
+      day: '2-digit',
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      hourCycle: 'h23',
+      year: 'numeric',
+      timeZoneName: 'short',
+    })
+      .formatToParts(when)
+      .map(({ type, value }) => [type, value]),
+  )
+  const get = (type: Intl.DateTimeFormatPartTypes) => parts.get(type) ?? ''
+  const time = `${get('hour')}:${get('minute')}:${get('second')}`
+  return [get('weekday'), get('month'), get('day'), time, get('timeZoneName'), get('year')].join(' ')
+}
+
+export function statistics(reply: Pick<Reply, 'server' | 'durationMs' | 'transport'>, when: Date): string[] {
   const { address, port = 53 } = reply.server
   return [
     `;; Query time: ${Math.round(reply.durationMs)} msec`,
     `;; SERVER: ${address}#${port}(${address}) (${reply.transport.toUpperCase()})`,
-    `;; WHEN: ${when.toUTCString()}`,
-    `;; MSG SIZE  rcvd: ${reply.size}`,
+    `;; WHEN: ${dateText(when)}`,
   ]
 }

@@ -2,6 +2,7 @@
  * The stage of the playground: an API server, a DNS server with one zone, and the manager between them, all in this process
  * and all on 127.0.0.1. The same code runs in production; only the cloud that gives load balancers addresses is played here.
  */
+import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +17,7 @@ import {
   groupRecords,
   type ListenAddress,
   recordSet,
+  TsigKey,
 } from '@seamark/dns'
 import {
   type Client,
@@ -52,11 +54,28 @@ const NODE_ADDRESSES = ['203.0.113.11', '203.0.113.12', '203.0.113.13']
 /** 5353 belongs to mDNS; when this one is taken any free port will do. */
 const DNS_PORT = 8053
 
-const CONFIG = `apiVersion: ${CONFIG_API_VERSION}
+const OWNER = 'playground'
+
+/** The zone by RFC 2136 as well, so that commands in another terminal see the plan and the records. */
+const configText = (dnsAddress: ListenAddress, keyPath: string) => `apiVersion: ${CONFIG_API_VERSION}
 kind: ManagerConfiguration
+mode: enforce
 publish:
   services:
     - service: ${LOAD_BALANCER}
+records:
+  owner: ${OWNER}
+  dnsEndpoints:
+    enabled: true
+  providers:
+    - name: embedded
+      type: rfc2136
+      server: ${dnsAddress.address}:${dnsAddress.port}
+      zones: [${ZONE}]
+      key:
+        name: ${OWNER}
+        secretFrom:
+          file: ${keyPath}
 `
 
 export interface Stage {
@@ -91,14 +110,17 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
     ...(front.caPem !== undefined && { caPem: front.caPem }),
   })
   await writeFile(kubeconfigPath, kubeconfig, { mode: 0o600 })
-  const configPath = join(folder, 'config.yaml')
-  await writeFile(configPath, CONFIG)
   const config = configFromText(kubeconfig)
   const user = connect(config, { name: 'user', fieldManager: 'you' })
-  const dns = await startDns()
+  const secret = randomBytes(32).toString('base64')
+  const dns = await startDns(new TsigKey(OWNER, 'hmac-sha256', secret))
   const resolver = createDnsClient()
   const [dnsAddress] = dns.addresses
   if (dnsAddress === undefined) throw new CommandError('the DNS server has no address')
+  const keyPath = join(folder, 'tsig-key')
+  await writeFile(keyPath, secret, { mode: 0o600 })
+  const configPath = join(folder, 'config.yaml')
+  await writeFile(configPath, configText(dnsAddress, keyPath))
   await furnish(user.client)
   const refusals: Stage['refusals'] = []
   const running = runManager(
@@ -129,15 +151,16 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
   }
 }
 
-async function startDns(): Promise<DnsServer> {
+async function startDns(key: TsigKey): Promise<DnsServer> {
   const origin = fqdn(`${ZONE}.`)
   const zone = createZone(origin, [
     recordSet(origin, 'SOA', 60, [`ns.${origin} hostmaster.${origin} 1 3600 600 86400 30`]),
     recordSet(origin, 'NS', 60, [`ns.${origin}`]),
     recordSet(`ns.${origin}`, 'A', 60, ['127.0.0.1']),
   ])
+  const defaultPolicy = { updateKeys: [key.name], transferKeys: [key.name] }
   const listen = async (port: number): Promise<DnsServer> =>
-    createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port }] })
+    createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port }], keys: [key], defaultPolicy })
   return listen(DNS_PORT).catch(async () => listen(0))
 }
 
@@ -160,7 +183,7 @@ function runManager(
   onFailure: (error: unknown) => void,
 ): { stop(): Promise<void> } {
   const controller = new AbortController()
-  const records = RecordsConfig.parse({ enabled: true, owner: 'playground', dnsEndpoints: { enabled: true } })
+  const records = RecordsConfig.parse({ enabled: true, owner: OWNER, dnsEndpoints: { enabled: true } })
   const done = runApp(
     {
       cluster,

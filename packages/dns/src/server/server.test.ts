@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { createDnsClient, type DnsClient } from '../client.ts'
 import { frame } from '../client/tcp-stream.ts'
 import { RCODE, rcodeName } from '../codes.ts'
+import { OPTION } from '../edns.ts'
 import { encodeMessage, FLAG } from '../message.ts'
 import { fqdn } from '../name.ts'
 import { recordText } from '../record.ts'
@@ -181,6 +182,36 @@ describe('the server', () => {
     expect([none.message.rcode, none.message.answers.length, none.message.authorities.length]).toEqual([0, 0, 1])
     expect((await client.query({ server: at, name: 'bad.example.test', type: 'A' })).message.rcode).toBe(RCODE.SERVFAIL)
     expect(errors).toHaveLength(1)
+  })
+
+  it('answers a client with a valid cookie in full when its prefix is limited, and says so to nobody without one', async () => {
+    const { at } = await start({ rateLimit: { responsesPerSecond: 5, isLoopbackLimited: true, slip: 1 } })
+    const client = createDnsClient({ timeoutMs: 5000, isCaseRandom: false })
+    open.push(client)
+    const ask = async (cookie?: Uint8Array) =>
+      client.query({
+        server: at,
+        name: 'www.example.test',
+        type: 'A',
+        isTruncationKept: true,
+        options: cookie === undefined ? [] : [{ code: OPTION.COOKIE, data: cookie }],
+      })
+    const isFull = async (cookie?: Uint8Array) => (await ask(cookie)).message.answers.length === 2
+    const own = Buffer.alloc(8, 7)
+    const given = (await ask(own)).message.edns?.options.find(({ code }) => code === OPTION.COOKIE)?.data
+    expect(given?.length).toBe(24)
+    const plain: boolean[] = []
+    for (let i = 0; i < 30; i++) plain.push(await isFull())
+    expect(plain).toContain(false)
+    const forged = Buffer.from(given!)
+    forged[23]! ^= 1
+    const verdicts = { valid: 0, forged: 0 }
+    for (let i = 0; i < 30; i++) {
+      if (await isFull(given)) verdicts.valid++
+      if (await isFull(forged)) verdicts.forged++
+    }
+    expect(verdicts.valid).toBe(30)
+    expect(verdicts.forged).toBeLessThan(30)
   })
 
   it('binds one port for both protocols and says what it cannot bind', async () => {

@@ -168,6 +168,11 @@ class Server {
   #special(request: Request, peer: Peer, inner: Answerer): Uint8Array | undefined {
     const auth = authenticate(request, this.#keys, this.seconds())
     if (auth.kind === 'refused') return auth.answer
+    // By TCP a transfer never comes here; IXFR by UDP is told the serial, and comes back by TCP for more (RFC 1995 §2).
+    if (auth.kind === 'signed' && request.opcode === OPCODE.QUERY && request.type === TYPE.IXFR) {
+      const [soa] = this.transfer(request.bytes.subarray(0, request.length), true) ?? []
+      return soa
+    }
     const key = auth.kind === 'signed' ? auth.key : undefined
     const answer = this.#unsignedAnswer(request, peer, inner, key)
     if (answer === undefined || auth.kind === 'unsigned') return answer
@@ -217,8 +222,8 @@ class Server {
     return this.index.get(wireToFqdn(request.name)) === undefined ? RCODE.NOTAUTH : RCODE.REFUSED
   }
 
-  /** The messages of a transfer, or of its refusal; undefined when the question is none. */
-  transfer(query: Buffer): Iterable<Buffer> | undefined {
+  /** The messages of a transfer, or of its refusal; undefined when the question is none. `isSoaOnly`: the SOA will do. */
+  transfer(query: Uint8Array, isSoaOnly = false): Iterable<Buffer> | undefined {
     const request = this.#request
     if (request.parse(query, query.length) !== RCODE.NOERROR || request.opcode !== OPCODE.QUERY) return undefined
     if ((request.type !== TYPE.AXFR && request.type !== TYPE.IXFR) || request.tsigAt === 0) return undefined
@@ -234,8 +239,9 @@ class Server {
         signMessage(emptyAnswer(request, rcode), auth.key, this.seconds(), { previousMac: auth.record.mac }).bytes,
       ]
     }
-    this.transfers++
-    return transferMessages(plan.zone, plan.message, plan.isCurrent, auth.key, auth.record.mac, () => this.seconds())
+    const isShort = isSoaOnly || plan.isCurrent
+    if (!isShort) this.transfers++
+    return transferMessages(plan.zone, plan.message, isShort, auth.key, auth.record.mac, () => this.seconds())
   }
 
   hits(origin: Fqdn): RecordSetHits[] {

@@ -1,7 +1,7 @@
 /**
  * AXFR to secondaries (RFC 5936): TCP, signed, only for keys the zone's policy names. The zone is immutable, so a transfer is
  * consistent whatever is swapped meanwhile; messages are made one by one as the connection takes them. IXFR is answered in
- * the form of AXFR, or by the SOA alone when the client is up to date (RFC 1995 §4).
+ * the form of AXFR, or by the SOA alone when the client is up to date (RFC 1995 §4) or asks by UDP (§2).
  */
 import { CLASS, RCODE, TYPE } from '../codes.ts'
 import { DnsError } from '../error.ts'

@@ -1,4 +1,5 @@
 /** ExternalDNS' `DNSEndpoint`: the object in which publish, wildcard and records meet. */
+import type { Condition } from '@seamark/kube'
 import { kind, type Obj } from '@seamark/kube/object'
 
 export interface Endpoint {
@@ -14,8 +15,11 @@ export interface Endpoint {
 
 export interface DNSEndpoint extends Obj {
   spec: { endpoints: Endpoint[] }
-  status?: { observedGeneration?: number }
+  status?: { observedGeneration?: number; conditions?: Condition[] }
 }
+
+/** Whether records of ours are as a DNSEndpoint asks, where its status has room to say so. */
+export const SERVED_CONDITION = 'seamark.io/Served'
 
 export const DNSEndpoint = kind<DNSEndpoint>({
   group: 'externaldns.k8s.io',
@@ -24,3 +28,15 @@ export const DNSEndpoint = kind<DNSEndpoint>({
   plural: 'dnsendpoints',
   namespaced: true,
 })
+
+/** What every capability caches of it: one projection, so that one watch serves them all. */
+export function trimEndpoint(object: DNSEndpoint): DNSEndpoint {
+  const { observedGeneration, conditions } = object.status ?? {}
+  if (observedGeneration === undefined && conditions === undefined) delete object.status
+  else
+    object.status = {
+      ...(observedGeneration !== undefined && { observedGeneration }),
+      ...(conditions !== undefined && { conditions }),
+    }
+  return object
+}

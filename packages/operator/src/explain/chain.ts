@@ -154,6 +154,7 @@ function endpointHop({ endpoint, targets }: ExplainFacts): Hop {
 
 function planHop({ plan, endpoint }: ExplainFacts): Hop {
   if (plan === undefined) return externalDnsHop(endpoint)
+  if (plan.providerFault !== undefined && plan.zone === '') return skipped('plan', 'no zone could be read')
   const [refused] = plan.refused
   if (refused !== undefined) return broken('plan', refused.reason, refused.message)
   if (plan.pending.length > 0) return ok('plan', `zone ${plan.zone}: ${plan.pending.join('; ')}`)

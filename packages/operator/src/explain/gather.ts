@@ -18,7 +18,7 @@ export interface ExplainDeps {
   readonly cluster: Cluster
   readonly options: PublishOptions
   /** What our own provider plans and has for the name; undefined when none is configured. */
-  readonly plan?: (host: string, targets: readonly string[], signal: AbortSignal) => Promise<PlanFact | undefined>
+  readonly plan?: (host: string, targets: readonly string[], signal: AbortSignal) => Promise<PlanFact>
   readonly answer?: (host: string, signal: AbortSignal) => Promise<AnswerFact>
 }
 

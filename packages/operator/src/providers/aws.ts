@@ -11,7 +11,7 @@ import type { Change, ResourceRecordSet, Route53Client, Route53ClientConfig } fr
 import { ProviderError } from '../records/error.ts'
 import type { SetChange } from '../records/plan.ts'
 import { compareText, isWildcard, type ObservedSet, type RecordSet } from '../records/record-set.ts'
-import type { Provider, ProviderZone } from './provider.ts'
+import type { Provider, ProviderZone, Turn } from './provider.ts'
 import { fromRoute53Name, fromRoute53Values, route53Order, toRoute53Value } from './route53-text.ts'
 
 export interface AwsOptions {
@@ -38,6 +38,7 @@ export interface AwsOptions {
 const MAX_RECORDS = 1000
 const MAX_CHARACTERS = 32_000
 const PAGE = 300
+const PAGE_ATTEMPTS = 5
 
 type Sdk = typeof import('@aws-sdk/client-route-53')
 
@@ -53,6 +54,7 @@ export function awsProvider(options: AwsOptions): Provider {
     zone: ProviderZone,
     startAt: string | undefined,
     signal: AbortSignal,
+    turn: Turn | undefined,
   ): AsyncGenerator<{ sets: ObservedSet[]; isLast: boolean }> {
     const { sdk, client } = await load()
     let start: {
@@ -66,12 +68,11 @@ export function awsProvider(options: AwsOptions): Provider {
         MaxItems: PAGE,
         ...start,
       })
-      const page = await client.send(command, { abortSignal: signal }).catch((cause: unknown) => {
-        throw failureOf(cause, zone.name, false)
-      })
+      const page = await patiently(async () => client.send(command, { abortSignal: signal }), zone.name, turn)
       const isLast = page.IsTruncated !== true
       yield { sets: (page.ResourceRecordSets ?? []).map(toObserved), isLast }
       if (isLast) return
+      await turn?.()
       start = {
         ...(page.NextRecordName === undefined ? {} : { StartRecordName: page.NextRecordName }),
         ...(page.NextRecordType === undefined ? {} : { StartRecordType: page.NextRecordType }),
@@ -94,11 +95,12 @@ export function awsProvider(options: AwsOptions): Provider {
       const { records, characters } = sizeOf(batch)
       return records <= MAX_RECORDS && characters <= MAX_CHARACTERS
     },
-    async zones(signal) {
+    async zones(signal, turn) {
       const { sdk, client } = await load()
       const found: ProviderZone[] = []
       let marker: string | undefined
       do {
+        if (marker !== undefined) await turn?.()
         const command = new sdk.ListHostedZonesCommand({
           MaxItems: 100,
           ...(marker === undefined ? {} : { Marker: marker }),
@@ -118,10 +120,10 @@ export function awsProvider(options: AwsOptions): Provider {
           (only === undefined || only.has(id) || only.has(name)) && (options.visibility ?? visibility) === visibility,
       )
     },
-    async read(zone, names, signal) {
+    async read(zone, names, signal, turn) {
       const sets: ObservedSet[] = []
       if (names === 'all') {
-        for await (const page of pages(zone, undefined, signal)) sets.push(...page.sets)
+        for await (const page of pages(zone, undefined, signal, turn)) sets.push(...page.sets)
         return sets
       }
       // One page from a name on also answers for the names up to its end: a name's markers are its neighbours.
@@ -129,15 +131,20 @@ export function awsProvider(options: AwsOptions): Provider {
         .filter((name) => !isWildcard(name))
         .sort((a, b) => compareText(route53Order(a), route53Order(b)))
       let covered = ''
+      let requests = 0
+      const pageFrom = async (name: string) => {
+        if (requests++ > 0) await turn?.()
+        return firstPage(pages(zone, name, signal, turn))
+      }
       for (const name of plain) {
         if (covered !== '' && compareText(route53Order(name), covered) < 0) continue
-        const page = await firstPage(pages(zone, name, signal))
+        const page = await pageFrom(name)
         sets.push(...page.sets)
         const last = page.sets.at(-1)
         covered = page.isLast || last === undefined ? '\uffff' : route53Order(last.name)
       }
       for (const name of names) {
-        if (isWildcard(name)) sets.push(...(await firstPage(pages(zone, name, signal))).sets)
+        if (isWildcard(name)) sets.push(...(await pageFrom(name)).sets)
       }
       const found = new Map(sets.filter((set) => names.has(set.name)).map((set) => [JSON.stringify(set), set]))
       return [...found.values()]
@@ -184,6 +191,19 @@ function configOf(options: AwsOptions): Route53ClientConfig {
     maxAttempts: 1,
     ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
+  }
+}
+
+/** A page that is throttled is asked for again: the pages before it were not read in vain. */
+async function patiently<T>(ask: () => Promise<T>, where: string, turn: Turn | undefined): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ask()
+    } catch (cause) {
+      const failure = failureOf(cause, where, false)
+      if (failure.code !== 'Throttled' || turn === undefined || attempt === PAGE_ATTEMPTS) throw failure
+      await turn(failure)
+    }
   }
 }
 

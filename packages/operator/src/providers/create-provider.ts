@@ -49,7 +49,7 @@ export function parseServer(text: string): { address: string; port: number } {
   return { address, port }
 }
 
-function canonicalZones(zones: readonly string[]): string[] {
+export function canonicalZones(zones: readonly string[]): string[] {
   return zones.map((zone) => {
     const name = canonicalName(zone)
     if (isInvalid(name)) throw new RecordsError('CONFIG_INVALID', `zone '${zone}': ${name.invalid}`)

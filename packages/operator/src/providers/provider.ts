@@ -8,6 +8,7 @@
  * - with `comparesAndSwaps`, nothing is written when a `from` is not what the zone holds;
  * - every failure is a ProviderError whose `outcome` is true, and whose text holds no credential.
  */
+import type { ProviderError } from '../records/error.ts'
 import type { ObservedSet } from '../records/record-set.ts'
 import type { SetChange } from '../records/plan.ts'
 
@@ -31,14 +32,26 @@ export interface Capabilities {
   readonly requestsPerSecond: number
 }
 
+/**
+ * Waits until the account may be asked again. A call of a provider comes with one request; each further one (the next
+ * page, the next name) takes a turn first, so that a long list keeps the rate limit, and the time-out is of a request. With the
+ * error of a throttled request the account slows down, and the same request may be sent again.
+ */
+export type Turn = (throttled?: ProviderError) => Promise<void>
+
 export interface Provider {
   /** The name in the configuration. */
   readonly name: string
   /** Which account it uses: providers with the same account share one rate limit. Holds no secret. */
   readonly account: string
   readonly capabilities: Capabilities
-  zones(signal: AbortSignal): Promise<readonly ProviderZone[]>
-  read(zone: ProviderZone, names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<readonly ObservedSet[]>
+  zones(signal: AbortSignal, turn?: Turn): Promise<readonly ProviderZone[]>
+  read(
+    zone: ProviderZone,
+    names: ReadonlySet<string> | 'all',
+    signal: AbortSignal,
+    turn?: Turn,
+  ): Promise<readonly ObservedSet[]>
   apply(zone: ProviderZone, batch: readonly SetChange[], signal: AbortSignal): Promise<void>
   /** Does the batch fit in one call, where the limit is more than a number of sets? */
   fits?(batch: readonly SetChange[]): boolean

@@ -29,7 +29,7 @@ const filterSchema = z.object({ include: z.array(z.string()).nullish() })
 export function webhookProvider(options: WebhookOptions): Provider {
   const { defaultTtl = 300, fetch = globalThis.fetch } = options
   const base = new URL(options.url)
-  let negotiated: Promise<readonly ProviderZone[]> | undefined
+  let known: readonly ProviderZone[] | undefined
 
   const call = async (
     method: 'GET' | 'POST',
@@ -56,24 +56,16 @@ export function webhookProvider(options: WebhookOptions): Provider {
         'later',
         `${base.origin} speaks '${answer.contentType.slice(0, 80)}', not '${MEDIA_TYPE}'`,
       )
-    const domains = options.zones ?? parse(filterSchema, answer).include ?? []
-    return domains.flatMap((domain) => {
-      const name = canonicalName(domain.replace(/^\./, ''))
-      return isInvalid(name) ? [] : [{ id: name, name }]
-    })
+    const served = zonesOf(parse(filterSchema, answer).include ?? [])
+    if (options.zones === undefined) return served
+    // An empty filter means everything; another one must hold what is configured.
+    return zonesOf(options.zones).filter(
+      ({ name }) => served.length === 0 || served.some((domain) => isWithin(name, domain.name)),
+    )
   }
-  const zones = async (signal: AbortSignal): Promise<readonly ProviderZone[]> => {
-    negotiated ??= negotiate(signal)
-    try {
-      return await negotiated
-    } catch (error) {
-      negotiated = undefined
-      throw error
-    }
-  }
-  const check = async (zone: ProviderZone, signal: AbortSignal): Promise<void> => {
-    const known = await zones(signal)
-    if (!known.some(({ name }) => name === zone.name))
+  const zones = async (signal: AbortSignal): Promise<readonly ProviderZone[]> => (known = await negotiate(signal))
+  const check = (zone: ProviderZone, served: readonly ProviderZone[]): void => {
+    if (!served.some(({ name }) => name === zone.name))
       throw new ProviderError('ZoneNotFound', 'later', `the webhook does not serve ${zone.name}`)
   }
 
@@ -88,17 +80,26 @@ export function webhookProvider(options: WebhookOptions): Provider {
       requestsPerSecond: options.requestsPerSecond ?? 10,
     },
     zones,
-    async read(zone, names, signal) {
-      await check(zone, signal)
+    async read(zone, names, signal, turn) {
+      // Asked each time: the records of a zone that is gone look like those of an empty one.
+      check(zone, await zones(signal))
+      await turn?.()
       const endpoints = parse(endpointsSchema, await call('GET', '/records', signal)) ?? []
       const sets: ObservedSet[] = endpoints.map((endpoint) => fromEndpoint(endpoint, defaultTtl))
       return sets.filter(({ name }) => isWithin(name, zone.name) && (names === 'all' || names.has(name)))
     },
     async apply(zone, batch, signal) {
-      await check(zone, signal)
+      check(zone, known ?? (await zones(signal)))
       for (const change of batch) await call('POST', '/records', signal, bodyOf(change))
     },
   }
+}
+
+function zonesOf(domains: readonly string[]): ProviderZone[] {
+  return domains.flatMap((domain) => {
+    const name = canonicalName(domain.replace(/^\./, ''))
+    return isInvalid(name) ? [] : [{ id: name, name }]
+  })
 }
 
 function bodyOf({ from, to }: SetChange): unknown {

@@ -1,8 +1,8 @@
 /**
  * The hands of publish: carries a plan out, step by step, and says what became of it.
  *
- * Children are independent of each other (a refused Certificate does not cost a record), so their applies run together and
- * their errors are collected. The finalizer comes before the first child elsewhere and leaves after the last one.
+ * Children are independent of each other: a refused record does not cost a Certificate, and errors are collected. The
+ * finalizer comes before the first child elsewhere and leaves after the last one.
  * Nothing is written that would change nothing: the writer judges each apply against the cache.
  */
 import {
@@ -22,6 +22,7 @@ import { FINALIZER } from './annotation-keys.ts'
 import type { Wanted } from './child.ts'
 import type { Consideration } from './considering.ts'
 import type { MassChange, MassGuard } from './mass-guard.ts'
+import type { OwnWrites } from './own-writes.ts'
 import { type Child, KIND_OF_ROLE, type OwnedChild, type Step } from './plan.ts'
 
 export interface ActDeps {
@@ -35,8 +36,7 @@ export interface ActDeps {
   /** Does the server serve the kind? Else its objects wait for the CRD. */
   readonly isServed: (kind: Kind<Child>) => boolean
   readonly onCertificateApplied: (result: 'success' | 'error') => void
-  /** What the server made of an apply. */
-  readonly onApplied: (kind: Kind<Child>, object: Immutable<Child>) => void
+  readonly ownWrites: Pick<OwnWrites, 'during'>
   /** True when the Certificate was taken over by the rate queue. */
   readonly enqueue: (certificate: Certificate) => boolean
 }
@@ -52,7 +52,9 @@ export interface Outcome {
 /** An object the server refuses will be refused again; a change of the source or this time brings it back. */
 const REFUSED_RETRY_MS = 600_000
 const ABSENT_RETRY_MS = 5_000
-const HELD_RETRY_MS = 30_000
+const HELD_RETRY_MS = 10_000
+/** Somebody changed a child while we wrote it: at once, on what the cache then has. */
+const DISTURBED_RETRY_MS = 1
 
 export async function act(consideration: Consideration, deps: ActDeps): Promise<Outcome> {
   const { plan, object } = consideration
@@ -60,8 +62,8 @@ export async function act(consideration: Consideration, deps: ActDeps): Promise<
   run.forget(plan.steps)
   if (plan.steps.some((step) => step.type === 'add-finalizer'))
     await addFinalizer(deps.client as Client, deps.kind, object, FINALIZER)
-  const applies = plan.steps.filter((step) => step.type === 'apply')
-  await Promise.all(applies.map(async (step) => run.apply(step)))
+  // One after the other: the record is not held up by the certificate, and other sources fill the connection.
+  for (const step of plan.steps) if (step.type === 'apply') await run.apply(step)
   const patch = plan.steps.find((step) => step.type === 'set-secret-name')
   if (patch !== undefined && run.errors.length === 0)
     await setSecretName(deps.client, deps.kind, object, patch.secretName)
@@ -104,7 +106,7 @@ class Run {
   }
 
   async apply({ wanted, isRetarget }: Extract<Step, { type: 'apply' }>): Promise<void> {
-    const { guard, isRetargetGuarded, writer, enqueue, isServed, onCertificateApplied } = this.#deps
+    const { guard, isRetargetGuarded, writer, ownWrites, enqueue, isServed, onCertificateApplied } = this.#deps
     if (isRetarget && isRetargetGuarded && guard !== undefined) {
       if (!this.#isAllowed('retarget', guardKey('retarget', wanted.object, wanted.object.kind ?? ''))) return
     }
@@ -118,7 +120,9 @@ class Run {
     }
     if (wanted.role === 'certificate' && enqueue(wanted.object)) return
     try {
-      this.#deps.onApplied(kind, await writer.apply(kind, wanted.object))
+      const write = async (): Promise<Immutable<Child>> => writer.apply(kind, wanted.object)
+      const { isDisturbed } = await ownWrites.during(kind, keyOf(wanted.object), write)
+      if (isDisturbed) this.#waitAtMost(DISTURBED_RETRY_MS)
       if (wanted.role === 'certificate') onCertificateApplied('success')
     } catch (error) {
       if (wanted.role === 'certificate') onCertificateApplied('error')

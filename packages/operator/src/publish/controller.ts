@@ -4,54 +4,19 @@
  * One controller per source kind; a kind whose CRD is absent waits for it and blocks nobody. Children are found by their
  * `owned-by`, so one in another namespace is repaired like one at home.
  */
-import {
-  annotationsChanged,
-  anyOf,
-  type Change,
-  type Clock,
-  type Context,
-  labelsChanged,
-  type Manager,
-  type Next,
-  requeue,
-  Service,
-  specChanged,
-} from '@seamark/kube'
-import { type Immutable, keyOf, type Kind, type Obj, parseKey } from '@seamark/kube/object'
-import type { Certificate } from '../api/certificate.ts'
-import { Gateway } from '../api/gateway.ts'
-import type { ProductMetrics } from '../metrics.ts'
-import { act, type ActDeps } from './act.ts'
-import { findOwner, ownerKey } from './child.ts'
+import { type Context, labelsChanged, type Manager, Namespace, Service } from '@seamark/kube'
+import { type Immutable, keyOf, type Obj, parseKey } from '@seamark/kube/object'
+import { Gateway, ReferenceGrant } from '../api/gateway.ts'
+import { findOwner } from './child.ts'
 import { childKinds } from './child-kinds.ts'
-import type { Consideration, Considering } from './considering.ts'
-import type { MassGuard } from './mass-guard.ts'
-import type { PublishOptions, SourceKind } from './options.ts'
-import type { OwnWrites } from './own-writes.ts'
-import { conditionStatus, type Told } from './report.ts'
+import type { SourceKind } from './options.ts'
+import { type PublishShell, reconcile } from './reconciler.ts'
 import { sourceKindToken } from './source-reader.ts'
+import { isAddressChange, isChildChange, isSourceChange, keysOfOwner, rivalsOf } from './triggers.ts'
 import { informerOptions } from './watches.ts'
 
-export interface PublishShell {
-  readonly options: PublishOptions
-  readonly considering: Considering
-  readonly guard: MassGuard | undefined
-  readonly isRetargetGuarded: () => boolean
-  readonly enqueue: (certificate: Certificate) => boolean
-  readonly isServed: ActDeps['isServed']
-  readonly onCertificateApplied: ActDeps['onCertificateApplied']
-  readonly ownWrites: OwnWrites
-  readonly metrics: ProductMetrics
-  readonly clock: Clock
-  readonly told: Told
-  /** False in observe mode and while writing is paused: decide and count, write nothing. */
-  readonly isWriting: () => boolean
-}
-
-/** Reconciles at once; each applies its children together, so about 32 requests are in flight. */
-const CONCURRENCY = 16
-/** While nothing may be written each source is looked at again, so that the end of a pause is noticed. */
-const IDLE_RETRY_MS = 10_000
+/** Reconciles at once; each has one request in flight, and a server gains nothing from more than 32. */
+const CONCURRENCY = 32
 
 export function addPublishControllers(manager: Manager, shell: PublishShell): void {
   for (const kind of shell.options.sources) addController(manager, kind, shell)
@@ -70,7 +35,11 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
     const map = (object: Immutable<Obj>): string[] => keysOfOwner(object, kind)
     builder.watches(child, map, {
       optional: true,
-      when: (change) => isChildChange(change) && !shell.ownWrites.isOurs(child, change.object),
+      when(change) {
+        const owner = change.type === 'deleted' ? findOwner(change.object) : undefined
+        if (owner?.startsWith(`${kind}/`) === true) shell.bereaved.add(owner)
+        return isChildChange(change) && !shell.ownWrites.isOurs(child, change.object)
+      },
       ...informerOptions(child, options),
     })
   }
@@ -83,10 +52,21 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
       builder.watches(Service, map, { when: isAddressChange, ...narrow })
     }
   }
-  if (kind === 'HTTPRoute')
+  if (kind === 'HTTPRoute') {
     builder.watches(Gateway, (_, cache) => cache.list(token).map(keyOf), {
       optional: true,
       ...informerOptions(Gateway, options),
+    })
+    // A listener may admit namespaces by their labels.
+    builder.watches(Namespace, ({ metadata }, cache) => cache.list(token, metadata.name).map(keyOf), {
+      when: labelsChanged,
+      projection: 'metadata',
+    })
+  }
+  if (kind === 'Gateway')
+    builder.watches(ReferenceGrant, (_, cache) => cache.list(token).map(keyOf), {
+      optional: true,
+      ...informerOptions(ReferenceGrant, options),
     })
   if (options.arbitrateHosts) {
     for (const other of options.sources) {
@@ -102,102 +82,7 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
     .gone(async (key) => {
       shell.metrics.sourceDecided(kind, key, undefined)
       shell.told.forget(`${kind}/${key}`)
+      shell.bereaved.delete(`${kind}/${key}`)
     })
     .reconcile(async (_, context) => reconcile(kind, token, context, shell))
-}
-
-async function reconcile(kind: SourceKind, token: Kind, context: Context, shell: PublishShell): Promise<Next> {
-  const considered = shell.considering.consider(kind, context.key, shell.clock.monotonic())
-  if (considered === undefined) return
-  const { source, againAtMs } = considered
-  const isWriting = shell.isWriting()
-  const outcome = isWriting
-    ? await act(considered, actDeps(token, context, shell))
-    : { findings: [], errors: [], afterMs: IDLE_RETRY_MS }
-  const findings = [...considered.findings, ...outcome.findings]
-  const reason =
-    findings.find((finding) => finding.severity === 'Warning')?.reason ?? findings[0]?.reason ?? 'Published'
-  shell.metrics.sourceDecided(kind, context.key, reason)
-  if (isWriting && !source.isDeleting) await tell(considered, findings, token, context, shell)
-  if (outcome.errors.length > 0)
-    throw outcome.errors.length === 1
-      ? outcome.errors[0]
-      : new AggregateError(
-          outcome.errors,
-          `${outcome.errors.length} children of ${ownerKey(source)} failed; first: ${String(outcome.errors[0])}`,
-        )
-  const waits = [
-    'afterMs' in outcome ? outcome.afterMs : undefined,
-    againAtMs === undefined ? undefined : againAtMs - shell.clock.monotonic(),
-  ]
-  const waitMs = Math.min(...waits.map((wait) => wait ?? Number.POSITIVE_INFINITY))
-  if (Number.isFinite(waitMs)) return requeue(Math.max(1, waitMs))
-}
-
-function actDeps(kind: Kind, context: Context, shell: PublishShell): ActDeps {
-  const { guard, isRetargetGuarded, enqueue, isServed, onCertificateApplied, ownWrites } = shell
-  const onApplied: ActDeps['onApplied'] = (child, object) => ownWrites.note(child, object)
-  return {
-    writer: context,
-    client: context.client,
-    kind,
-    guard,
-    isRetargetGuarded: isRetargetGuarded(),
-    enqueue,
-    isServed,
-    onCertificateApplied,
-    onApplied,
-  }
-}
-
-async function tell(
-  { source, object }: Consideration,
-  findings: Consideration['findings'],
-  token: Kind,
-  context: Context,
-  shell: PublishShell,
-): Promise<void> {
-  for (const { severity, reason, message } of shell.told.news(ownerKey(source), findings))
-    context.event(object, severity, reason, message)
-  if (!shell.options.conditions || source.kind !== 'HTTPProxy') return
-  const status = conditionStatus(object, findings, shell.clock.now())
-  if (status === undefined) return
-  // A condition is a courtesy: without the right to write it (contour-plus' role has none) everything else goes on.
-  await context
-    .status(token, object, status as never)
-    .catch((error: unknown) => context.log.debug({ err: error }, 'condition not written'))
-}
-
-function isSourceChange(kind: SourceKind): (change: Change<Obj>) => boolean {
-  // The addresses of these are in their status.
-  const readsStatus = kind !== 'HTTPProxy' && kind !== 'IngressRoute'
-  return readsStatus ? () => true : anyOf(specChanged, labelsChanged, annotationsChanged)
-}
-
-/** Our own create and everybody's status and foreign metadata are no reason to look again. */
-function isChildChange(change: Change<Obj>): boolean {
-  if (change.type === 'added') return false
-  return change.type === 'deleted' || specChanged(change) || findOwner(change.old) !== findOwner(change.object)
-}
-
-function isAddressChange(change: Change<Service>): boolean {
-  if (change.type !== 'updated') return true
-  return (
-    JSON.stringify(change.old.status?.loadBalancer?.ingress) !==
-    JSON.stringify(change.object.status?.loadBalancer?.ingress)
-  )
-}
-
-function keysOfOwner(object: Immutable<Obj>, kind: SourceKind): string[] {
-  const owner = findOwner(object)
-  return owner?.startsWith(`${kind}/`) === true ? [owner.slice(kind.length + 1)] : []
-}
-
-/** Sources of `kind` that name a host the changed object names. */
-function rivalsOf({ sources }: Considering, changed: SourceKind, object: Immutable<Obj>, kind: SourceKind): string[] {
-  const hosts = sources.read(changed, object).hosts
-  const rivals = hosts.flatMap((host) => sources.claimants(host))
-  return rivals
-    .filter((rival) => rival.kind === kind && rival.uid !== object.metadata.uid)
-    .map((rival) => `${rival.namespace}/${rival.name}`)
 }

@@ -27,6 +27,23 @@ describe('the brake on mass changes', () => {
     expect(await judge(count, published)).toEqual([expected])
   })
 
+  it('forgets what nobody asks for any more', async () => {
+    const clock = fakeClock()
+    const guard = createMassGuard({ clock, countPublished: () => 10 })
+    for (let index = 0; index < 10; index++) guard.ask('prune', `k${index}`)
+    await clock.advance(500)
+    expect(guard.ask('prune', 'k0').state).toBe('held')
+    expect([guard.isIdle, guard.held]).toEqual([false, 10])
+    // Nine children went by other hands; the one that is left goes on asking.
+    const answers: string[] = []
+    for (let asked = 0; asked < 40 && answers.at(-1) !== 'go'; asked++) {
+      await clock.advance(10_000)
+      answers.push(guard.ask('prune', 'k0').state)
+    }
+    expect([answers.at(-1), guard.isIdle, guard.held]).toEqual(['go', true, 0])
+    expect(answers.filter((answer) => answer === 'held').length).toBeGreaterThan(25)
+  })
+
   it('counts requests that trickle in within the settling time as one', async () => {
     const clock = fakeClock()
     const guard = createMassGuard({ clock, countPublished: () => 10 })

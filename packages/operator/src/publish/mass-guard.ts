@@ -5,7 +5,7 @@
  * Flow: a reconcile that would delete a child, or point published names elsewhere without their Service having changed, asks.
  * The first answer is `wait`; requests are collected until none came for `settleMs`; then all of them go, or, above
  * `max(5, 30 %)` of what is published, all of them are held until the cause is undone or somebody releases them.
- * Guarantees: no request passes uncounted; what was held stays held and counted while it is asked for.
+ * Guarantees: no request passes uncounted; what was held stays held and counted while it is asked for, and no longer.
  */
 import type { Clock } from '@seamark/kube'
 
@@ -39,21 +39,38 @@ export interface MassGuard {
   readonly isIdle: boolean
 }
 
-type Entry = { readonly change: MassChange; state: 'collecting' | 'go' | 'held' }
+type Entry = { readonly change: MassChange; state: 'collecting' | 'go' | 'held'; askedMs: number }
+
+/** Who still wants a change asks again within seconds; what was not asked for this long is not wanted any more. */
+const FORGOTTEN_MS = 300_000
+/** What is held is judged again this often: others may have given up. */
+const REVIEW_MS = 60_000
 
 export function createMassGuard(options: MassGuardOptions): MassGuard {
   const { clock, countPublished, settleMs = 500, floor = 5, share = 0.3 } = options
   const entries = new Map<string, Entry>()
   let lastAskMs = Number.NEGATIVE_INFINITY
+  let judgedMs = Number.NEGATIVE_INFINITY
+  let lastAsked = 0
   let lastTotal = 0
 
-  const counted = (): number => [...entries.values()].filter((entry) => entry.state !== 'go').length
+  function forget(): void {
+    const sinceMs = clock.monotonic() - FORGOTTEN_MS
+    for (const [key, entry] of entries) if (entry.askedMs < sinceMs) entries.delete(key)
+  }
+
+  function counted(): number {
+    forget()
+    return [...entries.values()].filter((entry) => entry.state !== 'go').length
+  }
 
   /** Once it is quiet, every collected request gets the same verdict. */
   function judge(): void {
     const asked = counted()
     // What is asked for is published too, or was a moment ago.
     const total = Math.max(countPublished(), asked)
+    judgedMs = clock.monotonic()
+    lastAsked = asked
     lastTotal = total
     const verdict = asked > floor && asked > total * share ? 'held' : 'go'
     for (const entry of entries.values()) if (entry.state !== 'go') entry.state = verdict
@@ -64,21 +81,22 @@ export function createMassGuard(options: MassGuardOptions): MassGuard {
       const nowMs = clock.monotonic()
       const known = entries.get(key)
       if (known === undefined) {
-        entries.set(key, { change, state: 'collecting' })
+        entries.set(key, { change, state: 'collecting', askedMs: nowMs })
         lastAskMs = nowMs
         return { state: 'wait', afterMs: settleMs }
       }
+      known.askedMs = nowMs
       if (known.state === 'collecting') {
         const quietAtMs = lastAskMs + settleMs
         if (nowMs < quietAtMs) return { state: 'wait', afterMs: quietAtMs - nowMs }
         judge()
-      }
+      } else if (known.state === 'held' && nowMs - judgedMs >= REVIEW_MS) judge()
       const { state } = known
       if (state === 'held') {
         const word = change === 'prune' ? 'be removed' : 'point elsewhere'
         return {
           state: 'held',
-          message: `${counted()} of ${lastTotal} objects would ${word} at once; nothing is changed until this is released`,
+          message: `${lastAsked} of ${lastTotal} objects would ${word} at once; nothing is changed until this is released`,
         }
       }
       entries.delete(key)
@@ -100,6 +118,7 @@ export function createMassGuard(options: MassGuardOptions): MassGuard {
       return counted() === 0
     },
     get held() {
+      forget()
       return [...entries.values()].filter((entry) => entry.state === 'held').length
     },
   }

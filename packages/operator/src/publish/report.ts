@@ -18,13 +18,16 @@ export interface Told {
   forget(owner: string): void
 }
 
+/** What most sources have to say: one for all of them. */
+const NOTHING: ReadonlySet<string> = new Set()
+
 export function createTold(isInitialToldToo: boolean): Told {
   const last = new Map<string, ReadonlySet<string>>()
   return {
     news(owner, findings) {
       const before = last.get(owner)
       const texts = findings.map((finding) => `${finding.reason} ${finding.message}`)
-      last.set(owner, new Set(texts))
+      last.set(owner, texts.length === 0 ? NOTHING : new Set(texts))
       if (before === undefined && !isInitialToldToo) return []
       return findings.filter(
         (finding, index) => finding.severity === 'Warning' && !(before?.has(texts[index] ?? '') ?? false),

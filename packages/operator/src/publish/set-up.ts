@@ -9,12 +9,14 @@ import { fingerprint, readBaseline, writeBaseline } from './baseline.ts'
 import { isSpecChanged } from './certificate-change.ts'
 import { type CertificateQueue, createCertificateQueue } from './certificate-queue.ts'
 import { findOwner } from './child.ts'
+import { childKinds } from './child-kinds.ts'
 import { type Considering, createConsidering } from './considering.ts'
-import { addPublishControllers, type PublishShell } from './controller.ts'
+import { addPublishControllers } from './controller.ts'
 import { watchReleases } from './host-release.ts'
 import { createMassGuard, type MassGuard } from './mass-guard.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
 import { createOwnWrites } from './own-writes.ts'
+import type { PublishShell } from './reconciler.ts'
 import { createTold } from './report.ts'
 import { sourceKindToken } from './source-reader.ts'
 import { informerOptions, watchForPublish } from './watches.ts'
@@ -38,6 +40,9 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
   const { informers } = manager.cluster
   watchForPublish(informers, options)
   const considering = createConsidering(informers, options)
+  const served = new Map(
+    childKinds(options).map((kind) => [kind, informers.informer(kind, informerOptions(kind, options))]),
+  )
   const guard = options.prune
     ? createMassGuard({ clock, countPublished: () => considering.countPublished() })
     : undefined
@@ -52,9 +57,10 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
     isWriting,
     clock,
     told: createTold(setUp.isInitialTold),
-    ownWrites: createOwnWrites(),
+    bereaved: new Set(),
+    ownWrites: createOwnWrites((kind, key) => informers.get(kind, key)?.metadata.resourceVersion),
     isRetargetGuarded: () => baseline.isGuarded,
-    isServed: (kind) => informers.informer(kind, informerOptions(kind, options)).state !== 'absent',
+    isServed: (kind) => served.get(kind)?.state !== 'absent',
     enqueue: (certificate) => submitIfChanged(certificate, queue, manager),
     onCertificateApplied: (result) => {
       if (queue !== undefined) metrics.certificateApplied(false, result)

@@ -5,7 +5,7 @@
 import { type Informer, type InformerOptions, type Informers, Namespace, Service } from '@seamark/kube'
 import { type Kind, type Obj, parseKey } from '@seamark/kube/object'
 import { Certificate } from '../api/certificate.ts'
-import { DNSEndpoint } from '../api/dns-endpoint.ts'
+import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
 import { Gateway, ReferenceGrant } from '../api/gateway.ts'
 import { HTTPProxy, IngressRoute, TLSCertificateDelegation } from '../api/http-proxy.ts'
 import { FIELD_MANAGER } from './annotation-keys.ts'
@@ -20,7 +20,10 @@ export const CONDITION_TYPE = 'seamark.io/Published'
 /** How a kind is cached: the same options wherever it is watched, so that it is watched once. */
 export function informerOptions(kind: Kind, options: PublishOptions): InformerOptions<Obj> {
   const keepManagedFieldsOf = FIELD_MANAGER
-  const isChild = [DNSEndpoint, Certificate, TLSCertificateDelegation].some((child) => isSameKind(child, kind))
+  // Wildcard and records read it too.
+  if (isSameKind(kind, DNSEndpoint))
+    return { projection: trimEndpoint as unknown as (object: Obj) => Obj, keepManagedFieldsOf }
+  const isChild = [Certificate, TLSCertificateDelegation].some((child) => isSameKind(child, kind))
   if (isChild) return { projection: trimStatus, keepManagedFieldsOf }
   if (isSameKind(kind, HTTPProxy) || isSameKind(kind, IngressRoute))
     return { projection: trimProxy, keepManagedFieldsOf }
@@ -49,8 +52,10 @@ function watchServices(informers: Pick<Informers, 'informer'>, options: PublishO
 }
 
 function trimProxy<T extends HTTPProxy>(object: T): T {
-  const { annotations } = object.metadata
-  if (annotations !== undefined) delete annotations[LAST_APPLIED]
+  if (object.metadata.annotations?.[LAST_APPLIED] !== undefined) {
+    const { [LAST_APPLIED]: _dropped, ...annotations } = object.metadata.annotations
+    object.metadata = { ...object.metadata, annotations }
+  }
   const { virtualhost, ingressClassName } = object.spec ?? {}
   object.spec = {
     ...(virtualhost !== undefined && { virtualhost: virtualhost === null ? null : trimHost(virtualhost) }),

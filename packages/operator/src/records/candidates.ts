@@ -27,8 +27,9 @@ export interface Candidate {
   readonly isRemoval?: boolean
   /** Half of a change between CNAME and another type at one name: both halves go together or not at all. */
   readonly switchesType?: boolean
-  /** The types it takes the place of. */
+  /** The types it takes the place of, and the marker of one of them. */
   readonly replaces?: readonly string[]
+  readonly replacedMarker?: Marker
   readonly objection?: Objection
 }
 
@@ -44,16 +45,18 @@ export function collectCandidates(input: PlanInput): Candidate[] {
     const why = `${winner.source.label} is older and has the name`
     candidates.push(refusedWish(input, { ...desired.set, source: desired.source }, { code: 'ClaimHeldByOther', why }))
   }
-  for (const wishes of wanted.values()) {
-    for (const desired of wishes) {
-      const candidate = candidateFor(desired, input)
-      if (candidate !== undefined) candidates.push(candidate)
-    }
+  const consider = (desired: Desired): void => {
+    const candidate = candidateFor(desired, input)
+    if (candidate !== undefined) candidates.push(candidate)
+  }
+  for (const item of wanted.values()) {
+    if (Array.isArray(item)) item.forEach(consider)
+    else consider(item)
   }
   for (const item of input.view.allMarked()) {
     const { name, type } = item
     if (input.scope !== 'all' && !input.scope.has(name)) continue
-    if (wanted.get(name)?.some((desired) => desired.set.type === type) === true || kept.has(setKey(item))) continue
+    if (wishFor(wanted.get(name), type) !== undefined || (kept.size > 0 && kept.has(setKey(item)))) continue
     const isMarkedByUs = item.readings.some(
       (reading) => reading.kind === 'marker' && reading.marker.owner === input.owner.id,
     )
@@ -78,38 +81,52 @@ function pairTypeSwitches(candidates: Candidate[]): Candidate[] {
       (old) => change.type === 'CNAME' || old.change.type === 'CNAME',
     )
     if (replaced.length === 0) continue
-    halves.set(candidate, { ...candidate, switchesType: true, replaces: replaced.map((old) => old.change.type) })
+    const before = replaced.find(({ marker }) => marker !== undefined)?.marker
+    halves.set(candidate, {
+      ...candidate,
+      switchesType: true,
+      replaces: replaced.map((old) => old.change.type),
+      ...(before === undefined ? {} : { replacedMarker: before }),
+    })
     for (const old of replaced) halves.set(old, { ...old, switchesType: true })
   }
   return candidates.map((candidate) => halves.get(candidate) ?? candidate)
 }
 
+/** What is wanted at one name: mostly one set, and a zone has many names. */
+type Wishes = Desired | Desired[]
+
+function wishFor(wishes: Wishes | undefined, type: string): Desired | undefined {
+  if (Array.isArray(wishes)) return wishes.find((desired) => desired.set.type === type)
+  return wishes?.set.type === type ? wishes : undefined
+}
+
 /** Of several sources that want one set the oldest has it, then the smaller label: the same on every replica (INV-14). */
 function chooseWinners(all: readonly Desired[]): {
-  wanted: ReadonlyMap<string, readonly Desired[]>
+  wanted: ReadonlyMap<string, Wishes>
   losers: { desired: Desired; winner: Desired }[]
 } {
-  const wanted = new Map<string, Desired[]>()
+  const wanted = new Map<string, Wishes>()
+  for (const desired of all) wanted.set(desired.set.name, desired)
+  // Mostly every wish has a name of its own.
+  if (wanted.size === all.length) return { wanted, losers: [] }
+  wanted.clear()
   const losing: Desired[] = []
   for (const desired of all) {
-    const wishes = wanted.get(desired.set.name)
+    const { name, type } = desired.set
+    const wishes = wanted.get(name)
     if (wishes === undefined) {
-      wanted.set(desired.set.name, [desired])
+      wanted.set(name, desired)
       continue
     }
-    const at = wishes.findIndex((other) => other.set.type === desired.set.type)
-    const other = wishes[at]
-    if (other === undefined) {
-      wishes.push(desired)
-    } else if (isOlder(desired, other)) {
-      wishes[at] = desired
-      losing.push(other)
-    } else {
-      losing.push(desired)
-    }
+    const rival = wishFor(wishes, type)
+    const rest = (Array.isArray(wishes) ? wishes : [wishes]).filter((other) => other !== rival)
+    const isWinner = rival === undefined || isOlder(desired, rival)
+    if (rival !== undefined) losing.push(isWinner ? rival : desired)
+    if (isWinner) wanted.set(name, [...rest, desired])
   }
-  const winnerOf = ({ set }: Desired) => wanted.get(set.name)?.find((other) => other.set.type === set.type)
-  return { wanted, losers: losing.map((desired) => ({ desired, winner: winnerOf(desired) ?? desired })) }
+  const winnerOf = (desired: Desired) => wishFor(wanted.get(desired.set.name), desired.set.type) ?? desired
+  return { wanted, losers: losing.map((desired) => ({ desired, winner: winnerOf(desired) })) }
 }
 
 function isOlder(a: Desired, b: Desired): boolean {
@@ -136,17 +153,19 @@ function candidateFor(desired: Desired, input: PlanInput): Candidate | undefined
     return { ...writeCandidate(desired, set, present, undefined, input), objection }
   }
   const mine = ownership.kind === 'ours' ? ownership.mine : undefined
-  const others = ownership.kind === 'free' ? [] : ownership.others
   const isShared = desired.policy?.isShared === true
-  const to = isShared ? unionOf(set, present, others) : set
+  const to = isShared && ownership.kind !== 'free' ? unionOf(set, present, ownership.others) : set
   const isSettled =
     mine !== undefined &&
     sameSet(present, to) &&
     mine.marker.source === source.uid &&
-    (mine.marker.part !== undefined) === isShared &&
-    sameValues(mine.marker.part ?? [], isShared ? set.values : [])
+    isSamePart(mine.marker.part, isShared ? set.values : undefined)
   if (isSettled) return undefined
   return writeCandidate(desired, to, present, mine, input)
+}
+
+function isSamePart(a: readonly string[] | undefined, b: readonly string[] | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : sameValues(a, b)
 }
 
 /** The parts of everybody; the shortest TTL anybody asked for, so that owners do not correct each other for ever. */

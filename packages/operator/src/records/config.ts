@@ -4,7 +4,8 @@
  */
 import { z } from 'zod'
 import { isFieldText } from './marker.ts'
-import { MANAGEABLE_TYPES } from './record-set.ts'
+import { canonicalName, isInvalid, MANAGEABLE_TYPES } from './record-set.ts'
+import { parseSelector } from './selector.ts'
 
 /** Exactly one of them. */
 export const SecretRef = z.union([
@@ -83,8 +84,8 @@ export const RecordsConfig = z
     owner: z.string().default(''),
     /** '' is the UID of the namespace kube-system. */
     cluster: z.string().default(''),
-    /** The kill switch by configuration; the annotation seamark.io/pause does the same without a restart. */
-    pause: z.boolean().default(false),
+    /** Only these zones, of all that the providers have; empty is all of them. */
+    zones: z.array(z.string()).default([]),
     /** Seconds, for wishes without one. */
     defaultTtl: z.number().int().min(1).max(86_400).default(300),
     types: z.array(z.enum(MANAGEABLE_TYPES)).default(['A', 'AAAA', 'CNAME']),
@@ -128,6 +129,15 @@ export const RecordsConfig = z
         path: ['owner'],
         message: 'is required: it tells your records from those of others, and has no default',
       })
+    }
+    for (const filter of ['labelFilter', 'annotationFilter'] as const) {
+      const selector = parseSelector(config.dnsEndpoints[filter])
+      if (isInvalid(selector))
+        context.addIssue({ code: 'custom', path: ['dnsEndpoints', filter], message: selector.invalid })
+    }
+    for (const zone of config.zones) {
+      const name = canonicalName(zone)
+      if (isInvalid(name)) context.addIssue({ code: 'custom', path: ['zones'], message: `'${zone}': ${name.invalid}` })
     }
     const names = config.providers.map(({ name }) => name)
     const doubled = names.find((name, index) => names.indexOf(name) !== index)

@@ -10,15 +10,18 @@ import { type Clock, systemClock } from '@seamark/kube'
 import type { Provider, ProviderZone } from '../providers/provider.ts'
 import type { Reason } from '../reasons.ts'
 import { ProviderError } from './error.ts'
-import { createExecutor, type Executor, type Outcome, stateKey } from './executor.ts'
+import { createExecutor, type Executor, stateKey } from './executor.ts'
 import type { GuardStore } from './guard-state.ts'
 import type { KillSwitch } from './kill-switch.ts'
 import { createLimiter, type Limiter } from './limiter.ts'
 import { DEFAULT_LIMITS, type Limits } from './limits.ts'
+import type { Outcome } from './outcome.ts'
 import type { Owner } from './ownership.ts'
+import type { PlanStore } from './plan-store.ts'
 import { type Desired, nextPlanNumber, type Plan, planZone, type SourceView, type Unusable } from './plan.ts'
+import { type CallObserver, createProviderCalls, type ProviderCalls } from './provider-calls.ts'
 import type { RegistryOptions } from './external-dns-registry.ts'
-import { isWithin, type ObservedSet } from './record-set.ts'
+import { canonicalName, isInvalid, isWithin, type ObservedSet } from './record-set.ts'
 import { createZoneView, namesToRead, type ZoneView } from './zone-view.ts'
 
 export interface EngineOptions {
@@ -31,6 +34,11 @@ export interface EngineOptions {
   /** Absent: ExternalDNS' registry is not looked for. */
   readonly registry?: RegistryOptions
   readonly limits?: Limits
+  /** Only these, by canonical name. @default every zone of the providers */
+  readonly zones?: ReadonlySet<string>
+  /** Keeps plans before they are applied, so that each can be taken back. @default none is kept */
+  readonly plans?: PlanStore
+  readonly observer?: CallObserver
   readonly clock?: Clock
 }
 
@@ -53,7 +61,7 @@ export interface Wanted {
   readonly desired: readonly Desired[]
   readonly unusable: readonly Unusable[]
   /** What is known of sources, or how to find out about those that own records in a zone. */
-  readonly sources: SourceView | ((owned: ReadonlySet<string>) => Promise<SourceView>)
+  readonly sources: SourceView | ((owned: ReadonlyMap<string, number>) => Promise<SourceView>)
   readonly released?: ReadonlySet<string>
 }
 
@@ -70,16 +78,23 @@ export interface Engine {
   /** With names: a plan about those names only, at a cost in proportion to them. */
   plan(wanted: Wanted, names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<Planned>
   number(target: Target, view: ZoneView): Promise<number>
+  /** Reading one name costs less than reading its zone, at every provider that is known to serve it. */
+  isReadByName(name: string): boolean
+  /** Writes down how much is owned, once a plan about a whole zone has counted it; plans about some names rely on it. */
+  remember(plan: Plan): Promise<void>
   /** Throws ProviderError ZoneNotFound when no target has the plan's label. */
   apply(plan: Plan, signal: AbortSignal, options?: { hasBase?: boolean }): Promise<Outcome>
   close(): Promise<void>
 }
 
 const ZONES_MS = 300_000
+const ZONES_RETRY_MS = 60_000
 
 export function createEngine(options: EngineOptions): Engine {
   const { providers, owner, store, killSwitch, types, registry, limits = DEFAULT_LIMITS, clock = systemClock } = options
+  const observed = options.observer === undefined ? {} : { observer: options.observer }
   const limiters = new Map<string, Limiter>()
+  const listings = new Map<Provider, ProviderCalls>()
   const known = new Map<string, Target>()
   const listed = new Map<Provider, { at: number; zones: readonly ProviderZone[] }>()
 
@@ -104,6 +119,7 @@ export function createEngine(options: EngineOptions): Engine {
         killSwitch,
         limits,
         clock,
+        ...observed,
       })
       target = { label, provider, zone, executor }
       known.set(key, target)
@@ -113,10 +129,20 @@ export function createEngine(options: EngineOptions): Engine {
   const zonesOf = async (provider: Provider, signal: AbortSignal): Promise<readonly ProviderZone[]> => {
     const before = listed.get(provider)
     if (before !== undefined && clock.monotonic() - before.at < ZONES_MS) return before.zones
-    await limiterOf(provider).acquire(signal)
-    const zones = await provider.zones(signal)
-    listed.set(provider, { at: clock.monotonic(), zones })
-    return zones
+    const calls =
+      listings.get(provider) ??
+      createProviderCalls({ provider, limiter: limiterOf(provider), killSwitch, clock, ...observed })
+    listings.set(provider, calls)
+    try {
+      const zones = (await calls.zones(signal)).filter(({ name }) => options.zones?.has(name) ?? true)
+      listed.set(provider, { at: clock.monotonic(), zones })
+      return zones
+    } catch (cause) {
+      if (before === undefined) throw cause
+      // A list that failed says nothing of the zones: those of the last one are asked themselves how they are.
+      listed.set(provider, { at: clock.monotonic() - ZONES_MS + ZONES_RETRY_MS, zones: before.zones })
+      return before.zones
+    }
   }
 
   const targets: Engine['targets'] = async (signal) => {
@@ -132,7 +158,9 @@ export function createEngine(options: EngineOptions): Engine {
     return { targets: found, unread }
   }
   const view: Engine['view'] = async (target, names, signal) => {
-    const asked = names === 'all' ? names : new Set([...names].flatMap((name) => namesToRead(name, types, registry)))
+    // What is no name is asked of nobody: it is refused by what wants it.
+    const asked =
+      names === 'all' ? names : new Set([...names].filter(isName).flatMap((name) => namesToRead(name, types, registry)))
     const sets: readonly ObservedSet[] = await target.executor.read(asked, signal)
     return createZoneView(sets, {
       origin: target.zone.name,
@@ -182,6 +210,11 @@ export function createEngine(options: EngineOptions): Engine {
     targets,
     view,
     number,
+    isReadByName(name) {
+      const all = [...known.values()]
+      const zone = zoneFor(name, all)
+      return all.every((target) => target.zone.name !== zone || target.provider.capabilities.readsByName)
+    },
     async plan(wanted, names, signal) {
       const { targets: all, unread } = await targets(signal)
       const failed = [...unread]
@@ -209,6 +242,15 @@ export function createEngine(options: EngineOptions): Engine {
       ]
       return { plans: plans.filter((plan) => plan !== undefined), unread: failed, homeless }
     },
+    async remember(plan) {
+      const target = [...known.values()].find(({ label, zone }) => label === plan.provider && zone.name === plan.zone)
+      if (plan.scope !== 'all' || target === undefined) return
+      const { ownedNames, ownedSources } = plan.state
+      const key = stateKey(target.provider.name, target.zone)
+      const before = await store.load(key)
+      if (before.ownedNames === ownedNames && before.ownedSources === ownedSources) return
+      await store.update(key, (state) => ({ ...state, ownedNames, ownedSources }))
+    },
     async apply(plan, signal, applyOptions) {
       const { targets: all, unread } = await targets(signal)
       const target = all.find(({ label, zone }) => label === plan.provider && zone.name === plan.zone)
@@ -220,7 +262,12 @@ export function createEngine(options: EngineOptions): Engine {
           `${plan.provider} does not serve ${plan.zone}${why === '' ? '' : ` (${why})`}`,
         )
       }
-      return target.executor.submit(plan, signal, applyOptions)
+      if (plan.changes.length === 0 || killSwitch.isPaused) return target.executor.submit(plan, signal, applyOptions)
+      // Kept before the first batch: what a killed process wrote can be taken back too.
+      await options.plans?.save(plan)
+      const outcome = await target.executor.submit(plan, signal, applyOptions)
+      if (outcome.calls === 0) await options.plans?.remove(plan)
+      return outcome
     },
     async close() {
       await Promise.all(providers.map(async (provider) => provider.close?.()))
@@ -228,17 +275,22 @@ export function createEngine(options: EngineOptions): Engine {
   }
 }
 
-/** The sources behind our own markers. */
-export function ownedSources(view: ZoneView, owner: Owner): Set<string> {
-  const sources = new Set<string>()
+/** The sources behind our own markers, each with the number of the newest plan that wrote for it. */
+export function ownedSources(view: ZoneView, owner: Owner): Map<string, number> {
+  const sources = new Map<string, number>()
   for (const { readings } of view.allMarked()) {
     for (const reading of readings) {
       if (reading.kind !== 'marker') continue
       const { marker } = reading
-      if (marker.owner === owner.id && marker.cluster === owner.cluster) sources.add(marker.source)
+      if (marker.owner !== owner.id || marker.cluster !== owner.cluster) continue
+      sources.set(marker.source, Math.max(marker.plan, sources.get(marker.source) ?? 0))
     }
   }
   return sources
+}
+
+function isName(text: string): boolean {
+  return !isInvalid(canonicalName(text))
 }
 
 /** The longest zone name that holds the name. */

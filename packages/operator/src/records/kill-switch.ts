@@ -41,3 +41,13 @@ export function isPausedBy(annotations: Readonly<Record<string, string>> | undef
   const value = annotations?.[PAUSE_ANNOTATION]
   return value !== undefined && value !== 'false'
 }
+
+/** Also paused while `mayWrite` says no, for a reason of its own. */
+export function pausedUnless(killSwitch: KillSwitch, mayWrite: () => boolean): KillSwitch {
+  return {
+    get isPaused() {
+      return killSwitch.isPaused || !mayWrite()
+    },
+    subscribe: (listener) => killSwitch.subscribe(listener),
+  }
+}

@@ -37,7 +37,7 @@ export const MARKER_TTL = 300
 /** Source of a set that was adopted by hand: the first source that wants it has it. */
 export const ADOPTED = 'adopted'
 const PREFIX = '_seamark-'
-const VERSION = 'v=seamark1'
+const VERSION_FIELD = 'v=seamark1,'
 const WILDCARD_LABEL = '_any'
 
 /** `*.a.test.` and A → `_seamark-a._any.a.test.` */
@@ -92,7 +92,7 @@ function macOf(subject: { name: string; type: string }, text: string, key: Uint8
 
 /** The TXT value of a marker. */
 export function printMarker(subject: { name: string; type: string }, marker: Marker, key?: Uint8Array): string {
-  let text = `${VERSION},owner=${marker.owner},cluster=${marker.cluster},source=${marker.source},plan=${marker.plan}`
+  let text = `${VERSION_FIELD}owner=${marker.owner},cluster=${marker.cluster},source=${marker.source},plan=${marker.plan}`
   if (marker.revision !== undefined) text += `,rev=${marker.revision}`
   if (marker.from !== undefined) text += `,from=${marker.from}`
   if (marker.part !== undefined) text += `,part=${marker.part.join('|')}`
@@ -100,42 +100,66 @@ export function printMarker(subject: { name: string; type: string }, marker: Mar
   return txtValue(text)
 }
 
-/** Reads one value at a marker's name. With a key, a marker without a right HMAC is `forged`. */
+/** The beginning of a marker; nearly all markers of a zone share it, so it is read once and then compared. */
+interface Head {
+  readonly text: string
+  readonly owner: string
+  readonly cluster: string
+}
+
+/** Reads one value at a marker's name. */
+export type MarkerReader = (subject: { name: string; type: string }, value: string) => MarkerReading
+
+/** For many markers of one zone. With a key, a marker without a right HMAC is `forged`. */
+export function createMarkerReader(key?: Uint8Array): MarkerReader {
+  let head: Head | undefined
+  return (subject, value) => {
+    const text = txtText(value)
+    if (text === undefined || !text.startsWith('v=seamark')) return { kind: 'unreadable', value }
+    if (!text.startsWith(VERSION_FIELD)) return { kind: /^v=seamark\d+,/.test(text) ? 'newer' : 'unreadable', value }
+    if (head === undefined || !text.startsWith(head.text)) head = readHead(text)
+    const marker = head === undefined ? undefined : readFields(text, head)
+    if (marker === undefined) return { kind: 'unreadable', value }
+    if (key !== undefined && !isMacRight(subject, text, key)) return { kind: 'forged', value }
+    return { kind: 'marker', marker, value }
+  }
+}
+
 export function readMarker(subject: { name: string; type: string }, value: string, key?: Uint8Array): MarkerReading {
-  const text = txtText(value)
-  if (text === undefined || !text.startsWith('v=seamark')) return { kind: 'unreadable', value }
-  if (!text.startsWith(`${VERSION},`)) return { kind: /^v=seamark\d+,/.test(text) ? 'newer' : 'unreadable', value }
-  const cursor = { text, at: VERSION.length + 1 }
+  return createMarkerReader(key)(subject, value)
+}
+
+function readHead(text: string): Head | undefined {
+  const cursor = { text, at: VERSION_FIELD.length }
   const owner = take(cursor, 'owner=')
   const cluster = take(cursor, 'cluster=')
+  // It ends with a comma: else `cluster=ab` would be taken for the beginning of `cluster=abc`.
+  if (owner === undefined || cluster === undefined || cursor.at > text.length) return undefined
+  return { text: text.slice(0, cursor.at), owner, cluster }
+}
+
+function readFields(text: string, { text: { length }, owner, cluster }: Head): Marker | undefined {
+  const cursor = { text, at: length }
   const source = take(cursor, 'source=')
   const plan = Number(take(cursor, 'plan='))
   const revision = take(cursor, 'rev=')
   const from = take(cursor, 'from=')
   const part = take(cursor, 'part=')
-  const mac = take(cursor, 'mac=')
+  take(cursor, 'mac=')
   const isWhole = cursor.at === text.length + 1
-  if (!isWhole || owner === undefined || cluster === undefined || source === undefined || !Number.isSafeInteger(plan)) {
-    return { kind: 'unreadable', value }
-  }
-  if (key !== undefined && !isMacRight(subject, text, mac, key)) return { kind: 'forged', value }
+  if (!isWhole || source === undefined || !Number.isSafeInteger(plan)) return undefined
   if (from === undefined && part === undefined) {
-    const marker: Marker =
-      revision === undefined ? { owner, cluster, source, plan } : { owner, cluster, source, plan, revision }
-    return { kind: 'marker', marker, value }
+    // One shape for nearly all, without the spreads below: a large zone has very many.
+    return revision === undefined ? { owner, cluster, source, plan } : { owner, cluster, source, plan, revision }
   }
   return {
-    kind: 'marker',
-    value,
-    marker: {
-      owner,
-      cluster,
-      source,
-      plan,
-      ...(revision === undefined ? {} : { revision }),
-      ...(from === undefined ? {} : { from }),
-      ...(part === undefined ? {} : { part: part === '' ? [] : part.split('|') }),
-    },
+    owner,
+    cluster,
+    source,
+    plan,
+    ...(revision === undefined ? {} : { revision }),
+    ...(from === undefined ? {} : { from }),
+    ...(part === undefined ? {} : { part: part === '' ? [] : part.split('|') }),
   }
 }
 
@@ -149,15 +173,12 @@ function take(cursor: { readonly text: string; at: number }, field: string): str
   return text.slice(at + field.length, end)
 }
 
-function isMacRight(
-  subject: { name: string; type: string },
-  text: string,
-  mac: string | undefined,
-  key: Uint8Array,
-): boolean {
-  if (mac === undefined) return false
-  const wanted = Buffer.from(macOf(subject, text.slice(0, text.lastIndexOf(',mac=')), key))
-  const given = Buffer.from(mac)
+/** The HMAC is the last field, over everything before it. */
+function isMacRight(subject: { name: string; type: string }, text: string, key: Uint8Array): boolean {
+  const at = text.lastIndexOf(',mac=')
+  if (at < 0) return false
+  const wanted = Buffer.from(macOf(subject, text.slice(0, at), key))
+  const given = Buffer.from(text.slice(at + ',mac='.length))
   return wanted.length === given.length && timingSafeEqual(wanted, given)
 }
 

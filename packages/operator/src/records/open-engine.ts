@@ -1,6 +1,7 @@
 /** From the configuration to a running engine: providers with their secrets, the owner, the registry, the guard store. */
 import { type Client, type Clock, Namespace } from '@seamark/kube'
-import { createProvider, type ProviderDeps, readSecret } from '../providers/create-provider.ts'
+import { canonicalZones, createProvider, type ProviderDeps, readSecret } from '../providers/create-provider.ts'
+import { deferredProvider } from '../providers/deferred.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { RecordsConfig } from './config.ts'
 import { createEngine, type Engine } from './engine.ts'
@@ -9,6 +10,8 @@ import { checkRegistryKind, checkRegistryOptions, parseAesKey, type RegistryOpti
 import type { GuardStore } from './guard-state.ts'
 import type { KillSwitch } from './kill-switch.ts'
 import type { Owner } from './ownership.ts'
+import type { PlanStore } from './plan-store.ts'
+import type { CallObserver } from './provider-calls.ts'
 import { isInvalid } from './record-set.ts'
 
 export interface OpenEngineOptions {
@@ -17,7 +20,11 @@ export interface OpenEngineOptions {
   readonly env: ProviderDeps['env']
   readonly client?: Client
   readonly store: GuardStore
+  readonly plans?: PlanStore
+  readonly observer?: CallObserver
   readonly killSwitch: KillSwitch
+  /** A provider that cannot be made yet is tried again later, instead of failing here. @default false */
+  readonly isPatient?: boolean
   /** Further providers, for instance the embedded server of this process. */
   readonly providers?: readonly Provider[]
   readonly clock?: Clock
@@ -35,7 +42,10 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
   const owner = await ownerOf(config, deps)
   const registry = await registryOf(config, deps)
   const providers = [...(options.providers ?? [])]
-  for (const provider of config.providers) providers.push(await createProvider(provider, deps))
+  for (const provider of config.providers) {
+    const create = async (): Promise<Provider> => createProvider(provider, deps)
+    providers.push(options.isPatient === true ? await createPatiently(provider.name, create) : await create())
+  }
   const engine = createEngine({
     providers,
     owner,
@@ -43,10 +53,23 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
     killSwitch: options.killSwitch,
     mode: options.mode,
     types: config.types,
+    ...(config.zones.length > 0 && { zones: new Set(canonicalZones(config.zones)) }),
+    ...(options.plans === undefined ? {} : { plans: options.plans }),
+    ...(options.observer === undefined ? {} : { observer: options.observer }),
     ...(registry === undefined ? {} : { registry }),
     ...(options.clock === undefined ? {} : { clock: options.clock }),
   })
   return { engine, owner, registry }
+}
+
+/** What a person has to correct in the configuration fails at once; what a service or a Secret lacks may come. */
+async function createPatiently(name: string, create: () => Promise<Provider>): Promise<Provider> {
+  try {
+    return await create()
+  } catch (error) {
+    if (error instanceof RecordsError) throw error
+    return deferredProvider(name, create)
+  }
 }
 
 async function ownerOf(config: RecordsConfig, deps: ProviderDeps): Promise<Owner> {

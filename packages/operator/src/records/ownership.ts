@@ -41,6 +41,9 @@ export type Ownership =
       readonly entries: readonly ForeignEntry[]
     }
 
+const NOBODY: readonly Marker[] = []
+const NOTHING: readonly ForeignEntry[] = []
+
 export function ownershipOf(view: ZoneView, name: string, type: string, owner: Owner): Ownership {
   const marked = view.marked(name, type)
   const entries = view.entries(name, type)
@@ -49,7 +52,7 @@ export function ownershipOf(view: ZoneView, name: string, type: string, owner: O
     // The common case of a large zone: one marker, ours, nobody else.
     const { marker } = only
     if (marker.owner === owner.id && marker.cluster === owner.cluster)
-      return { kind: 'ours', mine: only, others: [], kept: [] }
+      return { kind: 'ours', mine: only, others: NOBODY, kept: NOTHING }
   }
   return judgeClaims(view, name, type, owner, marked?.readings ?? [], entries)
 }

@@ -41,7 +41,9 @@ export function setKey(set: { readonly name: string; readonly type: string }): s
 }
 
 export function sameValues(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((value, index) => value === b[index])
+  if (a.length !== b.length) return false
+  for (let index = 0; index < a.length; index++) if (a[index] !== b[index]) return false
+  return true
 }
 
 export function sameSet(a: RecordSet | undefined, b: RecordSet | undefined): boolean {
@@ -71,7 +73,9 @@ export function printSet(set: ObservedSet): string {
 }
 
 export function isWithin(name: string, origin: string): boolean {
-  return name === origin || origin === '.' || name.endsWith(`.${origin}`)
+  if (!name.endsWith(origin)) return false
+  // A dot before it, looked at in place: this is asked of every name of a zone.
+  return name.length === origin.length || origin === '.' || name.charCodeAt(name.length - origin.length - 1) === 0x2e
 }
 
 /** `*.a.test.` → true: the leftmost label alone is an asterisk (RFC 4592 §2.1.1). */
@@ -220,7 +224,11 @@ function splitString(octets: string): string[] {
   return parts
 }
 
+/** Octets that stand for themselves inside quotes. */
+const PLAIN = /^[ !#-[\]-~]*$/
+
 function quote(octets: string): string {
+  if (PLAIN.test(octets)) return `"${octets}"`
   let out = '"'
   for (let at = 0; at < octets.length; at++) {
     const byte = octets.charCodeAt(at)

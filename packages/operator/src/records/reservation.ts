@@ -17,7 +17,9 @@ export function reserve(state: GuardState, plan: Plan, limits: Limits, now: numb
   // The same number is the same plan, sent again after a crash.
   if (state.fence > plan.number) return { kind: 'superseded', fence: state.fence }
   const spent = new Set(withinWindow(state.deleted, now, limits.windowMs).map(({ key }) => key))
-  const owned = Math.max(state.ownedNames, plan.state.ownedNames)
+  // A plan about the whole zone knows how much there is; one about some names only adds to what was known.
+  const isWhole = plan.scope === 'all'
+  const owned = isWhole ? plan.state.ownedNames : Math.max(state.ownedNames, plan.state.ownedNames)
   const allowance = deleteAllowance(owned, limits)
   const overBudget = new Set<Change>()
   const deleted: string[] = []
@@ -40,7 +42,7 @@ export function reserve(state: GuardState, plan: Plan, limits: Limits, now: numb
       version: 1,
       fence: plan.number,
       ownedNames: owned,
-      ownedSources: Math.max(state.ownedSources, plan.state.ownedSources),
+      ownedSources: isWhole ? plan.state.ownedSources : Math.max(state.ownedSources, plan.state.ownedSources),
       deleted: recent(addStamps(state.deleted, deleted, now)),
       gone: recent([...state.gone, ...plan.state.gone]),
       retargeted: recent([...state.retargeted, ...plan.state.retargeted]),

@@ -1,138 +1,169 @@
 /**
- * Puts records into a manager: the engine, the kill switch and the release annotation on the manager's configuration
- * object (ConfigMap `seamark` in its namespace), and the loop over DNSEndpoints.
+ * Puts records into a manager: the engine with its guard state and applied plans, and the loop over DNSEndpoints, with
+ * Events about what is held and about zones that cannot be read.
  */
-import { type Clock, ConfigMap, createRecorder, type Informers, type Manager } from '@seamark/kube'
-import { DNSEndpoint } from '../api/dns-endpoint.ts'
+import {
+  type Client,
+  type Clock,
+  createRecorder,
+  type Informer,
+  type Manager,
+  messageOf,
+  type Recorder,
+  sleep,
+} from '@seamark/kube'
+import type { DNSEndpoint } from '../api/dns-endpoint.ts'
+import type { RecordsMetrics } from '../metrics.ts'
 import type { Provider } from '../providers/provider.ts'
 import { REASONS } from '../reasons.ts'
 import type { RecordsConfig } from './config.ts'
-import { configMapGuardStore } from './config-map-store.ts'
-import { fileGuardStore } from './guard-state.ts'
-import { isPausedBy, type KillSwitchControl } from './kill-switch.ts'
+import type { Engine, Unread } from './engine.ts'
+import { RecordsError } from './error.ts'
+import type { Held } from './held-book.ts'
+import { type KillSwitch, pausedUnless } from './kill-switch.ts'
 import { openEngine } from './open-engine.ts'
-import { canonicalName, isInvalid } from './record-set.ts'
+import { isInvalid } from './record-set.ts'
+import { openRecordsStores } from './records-stores.ts'
+import { parseSelector } from './selector.ts'
+import type { Endpoint } from './source-book.ts'
+import { CONFIGURATION_OBJECT, type Switches } from './switches.ts'
 import { runSyncLoop } from './sync-loop.ts'
 
 export interface RecordsSetUp {
   readonly config: RecordsConfig
   readonly mode: 'observe' | 'enforce'
   readonly namespace: string
-  readonly killSwitch: KillSwitchControl
+  readonly killSwitch: KillSwitch
+  readonly switches: Switches
+  readonly metrics: RecordsMetrics
   readonly env: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
+  /** Shared with publish and wildcard. Undefined: DNSEndpoints are not a source. */
+  readonly endpoints: Informer<DNSEndpoint> | undefined
   /** For instance the embedded server of this process. */
   readonly providers?: readonly Provider[]
 }
 
-/** The manager's configuration object. */
-export const CONFIGURATION_OBJECT = 'seamark'
-const RELEASE_ANNOTATION = 'seamark.io/release'
 const EVENT_SOURCE = 'seamark-records'
+const OPEN_RETRY_MS = 15_000
 
 export function setUpRecords(manager: Manager, setUp: RecordsSetUp): void {
-  const { config, killSwitch, namespace, clock } = setUp
-  const { informers } = manager.cluster
-  killSwitch.set('configuration', config.pause)
-  const { labelFilter, annotationFilter } = config.dnsEndpoints
-  const scope = {
-    ...(config.dnsEndpoints.namespace === '' ? {} : { namespace: config.dnsEndpoints.namespace }),
-    ...(labelFilter === '' ? {} : { labelSelector: labelFilter }),
-  }
-  const released = watchSwitches(informers, namespace, killSwitch)
-  const informer = config.dnsEndpoints.enabled ? informers.informer(DNSEndpoint, scope) : undefined
-  manager.add(
-    'records',
-    async (signal, client) => {
-      const store =
-        config.stateFolder === ''
-          ? configMapGuardStore(client, `${namespace}/seamark-guard-state`)
-          : fileGuardStore(config.stateFolder)
-      const { engine } = await openEngine({
-        config,
-        mode: setUp.mode,
-        env: setUp.env,
+  // A lease is lost by arithmetic: a process that was stalled finds itself shut before any timer of it has run.
+  const killSwitch = pausedUnless(setUp.killSwitch, () => manager.isLeading)
+  manager.add('records', async (signal, client) => run(manager, { ...setUp, killSwitch }, client, signal), {
+    leader: true,
+  })
+}
+
+async function run(manager: Manager, setUp: RecordsSetUp, client: Client, signal: AbortSignal): Promise<void> {
+  const { config, mode, killSwitch, clock, endpoints, metrics, namespace } = setUp
+  const engine = await openWhenPossible(manager, setUp, client, signal)
+  if (engine === undefined) return
+  try {
+    if (endpoints === undefined) {
+      await untilAborted(signal)
+      return
+    }
+    const recorder = createRecorder({
+      client,
+      log: manager.log,
+      clock,
+      reportingController: EVENT_SOURCE,
+      reportingInstance: EVENT_SOURCE,
+    })
+    const sending = recorder.run(signal)
+    const isTold = (): boolean => mode === 'enforce' && !killSwitch.isPaused
+    const scope = config.dnsEndpoints.namespace
+    await runSyncLoop(
+      {
         client,
-        store,
+        engine,
         killSwitch,
         clock,
-        ...(setUp.providers === undefined ? {} : { providers: setUp.providers }),
+        informer: endpoints,
+        isServed: servedBy(config),
+        defaultTtl: config.defaultTtl,
+        switches: setUp.switches,
+        log: manager.log,
+        observer: metrics,
+        isWriting: mode === 'enforce',
+        onHeld: (held, object) => isTold() && tellHeld(recorder, held, object),
+        onUnread: (unread) => isTold() && tellUnread(recorder, namespace, unread),
+        ...(scope === '' ? {} : { namespace: scope }),
+      },
+      signal,
+    )
+    await sending
+  } finally {
+    await engine.close()
+  }
+}
+
+/** A Secret that is not there yet is waited for: no fault of one capability ends the others. */
+async function openWhenPossible(
+  { log }: Manager,
+  { config, mode, env, killSwitch, clock, metrics, namespace, providers }: RecordsSetUp,
+  client: Client,
+  signal: AbortSignal,
+): Promise<Engine | undefined> {
+  while (!signal.aborted) {
+    try {
+      const { engine } = await openEngine({
+        config,
+        mode,
+        env,
+        client,
+        killSwitch,
+        clock,
+        ...openRecordsStores(client, namespace, config.stateFolder),
+        isPatient: true,
+        observer: metrics,
+        ...(providers === undefined ? {} : { providers }),
       })
-      try {
-        if (informer === undefined) await untilAborted(signal)
-        else {
-          const recorder = createRecorder({
-            client,
-            log: manager.log,
-            clock,
-            reportingController: EVENT_SOURCE,
-            reportingInstance: EVENT_SOURCE,
-          })
-          const sending = recorder.run(signal)
-          await runSyncLoop(
-            {
-              client,
-              informer,
-              engine,
-              killSwitch,
-              defaultTtl: config.defaultTtl,
-              annotationFilter,
-              released,
-              log: manager.log,
-              clock,
-              isWriting: setUp.mode === 'enforce',
-              onRefused: ({ name, type, code, why }, object) => {
-                if (object === undefined || killSwitch.isPaused) return
-                recorder.record({
-                  regarding: referenceTo(object),
-                  type: 'Warning',
-                  reason: code,
-                  action: 'PlanRecords',
-                  note: `${name} ${type}: ${REASONS[code]}: ${why}`,
-                })
-              },
-            },
-            signal,
-          )
-          await sending
-        }
-      } finally {
-        await engine.close()
-      }
-    },
-    { leader: true },
-  )
+      return engine
+    } catch (error) {
+      if (error instanceof RecordsError) throw error
+      log.warn({ reason: messageOf(error), retryMs: OPEN_RETRY_MS }, 'records cannot start yet')
+      await sleep(clock, OPEN_RETRY_MS, signal)
+    }
+  }
+  return undefined
 }
 
-function referenceTo({
-  metadata,
-}: {
-  readonly metadata: { readonly name?: string; readonly namespace?: string; readonly uid?: string }
-}) {
-  const { name = '', namespace = '', uid = '' } = metadata
-  return { apiVersion: 'externaldns.k8s.io/v1alpha1', kind: 'DNSEndpoint', name, namespace, uid }
+/** The filters of ExternalDNS: labels, annotations, one namespace. */
+export function servedBy({ dnsEndpoints }: RecordsConfig): (object: Endpoint) => boolean {
+  const [labels, annotations] = [dnsEndpoints.labelFilter, dnsEndpoints.annotationFilter].map((text) => {
+    const selector = parseSelector(text)
+    // The configuration was checked when it was loaded.
+    return isInvalid(selector) ? () => false : selector
+  })
+  return ({ metadata }) =>
+    (dnsEndpoints.namespace === '' || metadata.namespace === dnsEndpoints.namespace) &&
+    labels?.(metadata.labels ?? {}) === true &&
+    annotations?.(metadata.annotations ?? {}) === true
 }
 
-/** Follows the annotations of the configuration object; returns what was released. */
-export function watchSwitches(
-  informers: Informers,
-  namespace: string,
-  killSwitch: KillSwitchControl,
-): () => ReadonlySet<string> {
-  let released: ReadonlySet<string> = new Set()
-  informers
-    .informer(ConfigMap, { namespace, fieldSelector: `metadata.name=${CONFIGURATION_OBJECT}` })
-    .subscribe((change) => {
-      const annotations = change.type === 'deleted' ? undefined : change.object.metadata.annotations
-      killSwitch.set('annotation', isPausedBy(annotations))
-      released = new Set(
-        (annotations?.[RELEASE_ANNOTATION] ?? '').split(',').flatMap((text) => {
-          const name = canonicalName(text.trim())
-          return isInvalid(name) ? [] : [name]
-        }),
-      )
-    })
-  return () => released
+function tellHeld(recorder: Recorder, { name, type, code, why }: Held, object: Endpoint | undefined): void {
+  if (object === undefined) return
+  const { name: objectName = '', namespace = '', uid = '' } = object.metadata
+  recorder.record({
+    regarding: { apiVersion: 'externaldns.k8s.io/v1alpha1', kind: 'DNSEndpoint', name: objectName, namespace, uid },
+    type: 'Warning',
+    reason: code,
+    action: 'PlanRecords',
+    note: `${name} ${type}: ${REASONS[code]}: ${why}`,
+  })
+}
+
+/** On the manager's configuration object: a zone is nobody else's. */
+function tellUnread(recorder: Recorder, namespace: string, { provider, zone, code, why }: Unread): void {
+  recorder.record({
+    regarding: { apiVersion: 'v1', kind: 'ConfigMap', name: CONFIGURATION_OBJECT, namespace },
+    type: 'Warning',
+    reason: code,
+    action: 'ReadZone',
+    note: `zone ${zone} of ${provider}: ${REASONS[code]}: ${why}`,
+  })
 }
 
 async function untilAborted(signal: AbortSignal): Promise<void> {

@@ -2,25 +2,39 @@
  * Keeps zones as DNSEndpoints want them. Level-triggered: events only say which names to look at again.
  *
  * Flow: a DNSEndpoint changes → its names, old and new, are dirty → after a short pause one plan about those names →
- * executor → Events and observedGeneration. Every ten minutes, and at the start, the whole zone is planned: drift, and
- * what was held, are looked at again.
+ * executor → Events, conditions, observedGeneration. Every minute a part of all names is verified, and what is held and
+ * due is looked at again (INV-23); whole zones are planned at the start, once a day, after a pause and on demand.
  * Guarantees: nothing here throws for a provider or a bad object; a pass that failed is repeated with its names; while
- * the kill switch is pulled nothing is written, neither DNS nor Kubernetes.
+ * the kill switch is pulled nothing is written, neither DNS nor Kubernetes; a process that never saw a source deletes
+ * nothing.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { type Client, type Clock, type Informer, type Logger, messageOf, sleep, systemClock } from '@seamark/kube'
-import type { Immutable } from '@seamark/kube/object'
+import { keyOf } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import type { Reason } from '../reasons.ts'
-import { sourceOf, wishesOf, type Wishes } from './dns-endpoint-source.ts'
-import type { Engine, Planned } from './engine.ts'
-import { failuresOf, type Outcome } from './executor.ts'
+import { createDriftSweep } from './drift-sweep.ts'
+import { sourceOf } from './dns-endpoint-source.ts'
+import { findConditionRoom, statusChange } from './endpoint-status.ts'
+import type { Engine, Planned, Unread } from './engine.ts'
+import { ProviderError } from './error.ts'
+import { type Held, HeldBook } from './held-book.ts'
 import type { KillSwitch } from './kill-switch.ts'
+import { failuresOf, type Outcome } from './outcome.ts'
 import type { Plan } from './plan.ts'
-import { canonicalName, isInvalid } from './record-set.ts'
-import { parseSelector } from './selector.ts'
+import { isWithin } from './record-set.ts'
+import { type Endpoint, type Names, SourceBook } from './source-book.ts'
 import { checkSources } from './source-check.ts'
+import type { Switches } from './switches.ts'
 
-type Endpoint = Immutable<DNSEndpoint>
+/** Told about each pass; for metrics. */
+export interface SyncObserver {
+  planned(plan: Plan): void
+  applied(outcome: Outcome): void
+  /** A zone was read, and every change is in place or held by a guard; or it was not. */
+  synced(zone: Pick<Held, 'provider' | 'zone'>, isStale: boolean): void
+  held(all: () => Iterable<Held>): void
+}
 
 export interface SyncLoopOptions {
   readonly client: Client
@@ -28,24 +42,27 @@ export interface SyncLoopOptions {
   readonly engine: Engine
   readonly killSwitch: KillSwitch
   readonly defaultTtl: number
-  /** As ExternalDNS' --annotation-filter. @default everything */
-  readonly annotationFilter?: string
-  /** Names and zones that somebody let go. */
-  readonly released?: () => ReadonlySet<string>
+  /** Which objects are ours to serve. */
+  readonly isServed: (object: Endpoint) => boolean
+  /** The only namespace that may be listed. @default all */
+  readonly namespace?: string
+  readonly switches?: Pick<Switches, 'released' | 'subscribe'>
   readonly log: Logger
   readonly clock?: Clock
-  /** One per set and code that changed. */
-  readonly onRefused?: (
-    refusal: { name: string; type: string; code: Reason; why: string; source: string },
-    object: Endpoint | undefined,
-  ) => void
-  readonly onApplied?: (outcome: Outcome) => void
+  /** One per set and code that changed; `object` is undefined when the source is gone. */
+  readonly onHeld?: (held: Held, object: Endpoint | undefined) => void
+  /** A zone that cannot be read, once per code. */
+  readonly onUnread?: (unread: Unread) => void
+  readonly observer?: SyncObserver
   readonly isWriting: boolean
 }
 
 const DEBOUNCE_MS = 200
-const RESYNC_MS = 600_000
+const SWEEP_MS = 60_000
+const WHOLE_MS = 86_400_000
 const RETRY_MS = 15_000
+/** Status writes at once. */
+const CONCURRENCY = 16
 
 export async function runSyncLoop(options: SyncLoopOptions, signal: AbortSignal): Promise<void> {
   await new SyncLoop(options).run(signal)
@@ -54,73 +71,79 @@ export async function runSyncLoop(options: SyncLoopOptions, signal: AbortSignal)
 class SyncLoop {
   readonly #options: SyncLoopOptions
   readonly #clock: Clock
-  readonly #objects = new Map<string, Endpoint>()
-  readonly #byName = new Map<string, Set<string>>()
-  readonly #isServed: (annotations: Readonly<Record<string, string>>) => boolean
-  /** What was last said about a set, so that it is said once. */
-  readonly #said = new Map<string, string>()
+  readonly #book: SourceBook
+  readonly #held = new HeldBook()
+  readonly #sweep = createDriftSweep()
+  readonly #unread = new Map<string, Reason>()
   #dirty: Set<string> | 'all' = 'all'
   #wake: () => void = () => undefined
+  #hasConditions = false
 
   constructor(options: SyncLoopOptions) {
     this.#options = options
     this.#clock = options.clock ?? systemClock
-    const selector = parseSelector(options.annotationFilter ?? '')
-    if (isInvalid(selector)) throw new RangeError(`annotation filter: ${selector.invalid}`)
-    this.#isServed = selector
+    this.#book = new SourceBook(options.isServed, options.defaultTtl)
+    options.observer?.held(() => this.#held.all())
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { informer, killSwitch } = this.#options
+    const { informer, killSwitch, switches, client } = this.#options
     await informer.synced(signal).catch(() => undefined)
     if (signal.aborted) return
+    this.#hasConditions = await findConditionRoom(client, signal).catch(() => false)
     const stops = [
-      informer.subscribe((change) => this.#note(change.type === 'deleted' ? undefined : change.object, change.object)),
-      killSwitch.subscribe(() => this.#markAll()),
+      informer.subscribe((change) => {
+        const names = this.#book.note(change.object, change.type === 'deleted')
+        if (change.type !== 'updated' || isNews(change.old, change.object)) this.#mark(names)
+      }),
+      killSwitch.subscribe(() => this.#mark('all')),
+      switches?.subscribe(() => this.#mark('all')),
     ]
     try {
-      let resyncAt = this.#clock.monotonic() + RESYNC_MS
+      let sweepAt = this.#clock.monotonic() + SWEEP_MS
+      let wholeAt = this.#clock.monotonic() + WHOLE_MS
       while (!signal.aborted) {
-        if (this.#dirty === 'all' || this.#dirty.size > 0) {
+        if (this.#isDirty) {
           await sleep(this.#clock, DEBOUNCE_MS, signal)
           if (!signal.aborted) await this.#pass(signal)
         }
-        if (this.#clock.monotonic() >= resyncAt) {
-          resyncAt = this.#clock.monotonic() + RESYNC_MS
-          this.#markAll()
+        const now = this.#clock.monotonic()
+        if (now >= wholeAt) {
+          wholeAt = now + WHOLE_MS
+          this.#mark('all')
         }
-        await this.#untilWoken(resyncAt - this.#clock.monotonic(), signal)
+        if (now >= sweepAt) {
+          sweepAt = now + SWEEP_MS
+          this.#mark(this.#sweepNames())
+        }
+        await this.#untilWoken(Math.min(sweepAt, wholeAt) - this.#clock.monotonic(), signal)
       }
     } finally {
-      for (const stop of stops) stop()
+      for (const stop of stops) stop?.()
     }
   }
 
-  #note(now: Endpoint | undefined, object: Endpoint): void {
-    const key = object.metadata.uid ?? ''
-    const names = new Set([...namesOf(this.#objects.get(key)), ...namesOf(object)])
-    const isServed = now !== undefined && this.#isServed(now.metadata.annotations ?? {})
-    if (isServed) this.#objects.set(key, now)
-    else this.#objects.delete(key)
-    const kept = isServed ? namesOf(now) : new Set<string>()
-    for (const name of names) {
-      const keys = this.#byName.get(name) ?? new Set()
-      if (kept.has(name)) keys.add(key)
-      else keys.delete(key)
-      if (keys.size > 0) this.#byName.set(name, keys)
-      else this.#byName.delete(name)
-      if (this.#dirty !== 'all') this.#dirty.add(name)
-    }
-    this.#wake()
+  get #isDirty(): boolean {
+    return this.#dirty === 'all' || this.#dirty.size > 0
   }
 
-  #markAll(): void {
-    this.#dirty = 'all'
-    this.#wake()
+  #sweepNames(): Set<string> {
+    const { engine } = this.#options
+    const part = this.#sweep.next(
+      () => this.#book.names(),
+      (name) => engine.isReadByName(name),
+    )
+    return new Set([...part, ...this.#held.takeDue(this.#clock.now())])
+  }
+
+  #mark(names: Names): void {
+    if (names === 'all' || this.#dirty === 'all') this.#dirty = 'all'
+    else for (const name of names) this.#dirty.add(name)
+    if (this.#isDirty) this.#wake()
   }
 
   async #untilWoken(ms: number, signal: AbortSignal): Promise<void> {
-    if (this.#dirty === 'all' || this.#dirty.size > 0) return
+    if (this.#isDirty) return
     const woken = new AbortController()
     const wake = () => woken.abort()
     this.#wake = wake
@@ -134,127 +157,188 @@ class SyncLoop {
     this.#dirty = new Set()
     try {
       const planned = await this.#plan(names, signal)
-      this.#sayPlanned(planned)
+      this.#notePlanned(planned, names)
       const outcomes = await Promise.all(planned.plans.map(async (plan) => this.#apply(plan, signal)))
-      if (this.#options.isWriting && !this.#options.killSwitch.isPaused) await this.#confirm(planned, outcomes, signal)
-      const isIncomplete =
-        planned.unread.length > 0 || outcomes.some((outcome) => outcome === undefined || failuresOf(outcome).length > 0)
-      if (isIncomplete) this.#retry(names)
+      this.#noteStanding(planned, outcomes)
+      if (this.#options.isWriting && !this.#options.killSwitch.isPaused) await this.#tellStatus(names, signal)
+      const isOpen = outcomes.some((outcome) => outcome === undefined || failuresOf(outcome).length > 0)
+      if (planned.unread.length > 0 || isOpen) this.#retry(names)
     } catch (error) {
       this.#options.log.warn({ err: error }, 'records pass failed')
       this.#retry(names)
     }
   }
 
-  #retry(names: Set<string> | 'all'): void {
-    this.#clock.after(RETRY_MS, () => {
-      if (names === 'all' || this.#dirty === 'all') this.#dirty = 'all'
-      else for (const name of names) this.#dirty.add(name)
-      this.#wake()
-    })
+  #retry(names: Names): void {
+    this.#clock.after(RETRY_MS, () => this.#mark(names))
   }
 
-  async #plan(names: Set<string> | 'all', signal: AbortSignal): Promise<Planned> {
-    const { client, engine, informer, released } = this.#options
-    const present = new Set(Array.from(this.#objects.values(), (object) => sourceOf(object).uid))
+  async #plan(names: Names, signal: AbortSignal): Promise<Planned> {
+    const { client, engine, informer, switches, namespace, isServed } = this.#options
+    // Both of one moment: what is in sight without its wishes would look as if it wanted nothing.
+    const { present, known } = this.#book
+    const wishes = this.#book.wishes(names)
     return engine.plan(
       {
-        ...this.#wishes(names),
-        // Without a live watch nobody knows what is gone.
+        ...wishes,
+        // Without a live watch, or before the first source, nobody knows what is gone.
         sources: async (owned) =>
-          informer.state === 'live' ? checkSources(client, owned, present, signal) : { present, gone: new Set() },
-        ...(released === undefined ? {} : { released: released() }),
+          informer.state !== 'live' || known.size === 0
+            ? { present, gone: new Set() }
+            : checkSources(
+                client,
+                {
+                  owned,
+                  present,
+                  known,
+                  isServed,
+                  now: this.#clock.now(),
+                  ...(namespace === undefined ? {} : { namespace }),
+                },
+                signal,
+              ),
+        ...(switches === undefined ? {} : { released: switches.released }),
       },
       names,
       signal,
     )
   }
 
-  #wishes(names: Set<string> | 'all'): Wishes {
-    if (names === 'all') return wishesOf(this.#objects.values(), this.#options.defaultTtl)
-    const keys = new Set([...names].flatMap((name) => [...(this.#byName.get(name) ?? [])]))
-    const objects = [...keys].flatMap((key) => this.#objects.get(key) ?? [])
-    const { desired, unusable } = wishesOf(objects, this.#options.defaultTtl)
-    return {
-      desired: desired.filter(({ set }) => names.has(set.name)),
-      unusable: unusable.filter(({ name }) => names.has(name)),
-    }
-  }
-
   async #apply(plan: Plan, signal: AbortSignal): Promise<Outcome | undefined> {
+    const { engine, log, observer } = this.#options
+    const { provider, zone } = plan
     try {
-      const outcome = await this.#options.engine.apply(plan, signal)
-      this.#options.onApplied?.(outcome)
-      for (const { change, code, why } of failuresOf(outcome)) {
-        if (code !== undefined)
-          this.#say({ name: change.name, type: change.type, code, why: why ?? '', source: change.source })
+      if (this.#options.isWriting && !this.#options.killSwitch.isPaused && plan.changes.length === 0)
+        await engine.remember(plan)
+      const outcome = await engine.apply(plan, signal)
+      observer?.applied(outcome)
+      for (const { change, result, code, why = '' } of outcome.results) {
+        const { name, type, source, op, reason } = change
+        if (code !== undefined) this.#say({ provider, zone, name, type, code, why, source })
+        else if (result === 'applied')
+          log.info({ zone, provider, host: name, type, op, reason, plan: plan.number }, 'record written')
       }
       return outcome
     } catch (error) {
-      this.#options.log.warn({ zone: plan.zone, provider: plan.provider, reason: messageOf(error) }, 'plan not applied')
+      const code = error instanceof ProviderError ? error.code : 'OutcomeUnknown'
+      log.warn({ zone, provider, code, why: messageOf(error) }, 'plan not applied')
+      for (const { name, type, source } of plan.changes)
+        this.#say({ provider, zone, name, type, code, why: messageOf(error), source })
       return undefined
     }
   }
 
-  #sayPlanned({ plans, unread, homeless }: Planned): void {
-    for (const { zone, provider, code, why } of unread)
-      this.#options.log.warn({ zone, provider, code, why }, 'zone unread')
+  #notePlanned({ plans, unread, homeless }: Planned, names: Names): void {
+    const now = this.#clock.now()
     for (const plan of plans) {
-      for (const { name, type, code, why, source } of plan.refused) this.#say({ name, type, code, why, source })
-      for (const change of plan.changes) this.#said.delete(`${change.name} ${change.type}`)
+      const { provider, zone } = plan
+      this.#options.observer?.planned(plan)
+      const held = plan.refused.map(({ name, type, code, why, source, until }) => ({
+        provider,
+        zone,
+        name,
+        type,
+        code,
+        why,
+        source,
+        ...(until !== undefined && { until }),
+      }))
+      for (const item of this.#held.replace({ provider, zone }, names, held, now)) this.#tell(item)
+      // Its zones are known again.
+      this.#held.replace({ provider: accountOf(provider), zone: '*' }, names, [], now)
     }
-    for (const { name, type, code, message, source } of homeless)
-      this.#say({ name, type, code, why: message, source: source.uid })
+    const nowhere = homeless.map(({ name, type, code, message, source }) => ({
+      provider: '',
+      zone: '',
+      name,
+      type,
+      code,
+      why: message,
+      source: source.uid,
+    }))
+    for (const item of this.#held.replace({ provider: '', zone: '' }, names, nowhere, now)) this.#tell(item)
+    for (const item of unread) this.#noteUnread(item, names)
   }
 
-  #say(refusal: { name: string; type: string; code: Reason; why: string; source: string }): void {
-    const key = `${refusal.name} ${refusal.type}`
-    if (this.#said.get(key) === refusal.code) return
-    this.#said.set(key, refusal.code)
-    this.#options.log.info(refusal, 'record held')
-    const object = [...this.#objects.values()].find((item) => sourceOf(item).uid === refusal.source)
-    this.#options.onRefused?.(refusal, object)
+  /** What waits for the zone is said to wait; what stands as it should is left in peace. */
+  #noteUnread(unread: Unread, names: Names): void {
+    const { provider, zone, code, why } = unread
+    const key = `${provider} ${zone}`
+    if (this.#unread.get(key) !== code) {
+      this.#options.log.warn({ zone, provider, code, why }, 'zone unread')
+      this.#options.onUnread?.(unread)
+    }
+    this.#unread.set(key, code)
+    const wishes = this.#book.wishes(names)
+    for (const { set, source } of wishes.desired) {
+      const isInZone = zone === '*' || isWithin(set.name, zone)
+      const object = this.#book.find(source.uid)
+      const isWaiting = object?.status?.observedGeneration !== object?.metadata.generation
+      if (isInZone && isWaiting)
+        this.#say({ provider, zone, name: set.name, type: set.type, code, why, source: source.uid })
+    }
   }
 
-  /** observedGeneration, as ExternalDNS sets it: everything this object asks for was looked at and nothing is open. */
-  async #confirm(planned: Planned, outcomes: readonly (Outcome | undefined)[], signal: AbortSignal): Promise<void> {
-    const open = new Set([
-      ...planned.plans.flatMap((plan) => plan.refused.map(({ source }) => source)),
-      ...planned.homeless.map(({ source }) => source.uid),
-      ...outcomes.flatMap((outcome) =>
-        outcome === undefined ? [] : failuresOf(outcome).map(({ change }) => change.source),
-      ),
-    ])
-    if (planned.unread.length > 0 || outcomes.includes(undefined)) return
-    const scopes = planned.plans.map((plan) => plan.scope)
-    for (const object of this.#objects.values()) {
-      const { generation, namespace = '', name = '' } = object.metadata
-      const isInScope = scopes.some(
-        (scope) => scope === 'all' || [...namesOf(object)].some((item) => scope.includes(item)),
+  #noteStanding({ plans, unread }: Planned, outcomes: readonly (Outcome | undefined)[]): void {
+    const { observer } = this.#options
+    for (const { provider, zone } of unread) observer?.synced({ provider, zone }, true)
+    for (const [index, { provider, zone }] of plans.entries()) {
+      const account = accountOf(provider)
+      this.#unread.delete(`${provider} ${zone}`)
+      if (this.#unread.delete(`${account} *`)) observer?.synced({ provider: account, zone: '*' }, false)
+      const outcome = outcomes[index]
+      observer?.synced(
+        { provider, zone },
+        outcome === undefined || failuresOf(outcome).some(({ code }) => isOutage(code)),
       )
-      if (!isInScope || generation === undefined || object.status?.observedGeneration === generation) continue
-      if (open.has(sourceOf(object).uid)) continue
-      await this.#options.client
-        .patch(
-          DNSEndpoint,
-          `${namespace}/${name}`,
-          'merge',
-          { status: { observedGeneration: generation } },
-          { subresource: 'status', signal },
-        )
-        .catch((error: unknown) =>
-          this.#options.log.debug({ reason: messageOf(error) }, 'observedGeneration not written'),
-        )
     }
+  }
+
+  #say(held: Held): void {
+    if (this.#held.add(held, this.#clock.now())) this.#tell(held)
+  }
+
+  #tell(held: Held): void {
+    this.#options.log.info(held, 'record held')
+    this.#options.onHeld?.(held, this.#book.find(held.source))
+  }
+
+  async #tellStatus(names: Names, signal: AbortSignal): Promise<void> {
+    const objects = this.#book.objects(names)
+    const write = async (): Promise<void> => {
+      for (let object = objects.pop(); object !== undefined && !signal.aborted; object = objects.pop())
+        await this.#writeStatus(object, signal)
+    }
+    await Promise.all(Array.from({ length: CONCURRENCY }, write))
+  }
+
+  async #writeStatus(object: Endpoint, signal: AbortSignal): Promise<void> {
+    const { client, log, killSwitch } = this.#options
+    const held = this.#held.of(sourceOf(object).uid)
+    const status = statusChange(object, held, { hasConditions: this.#hasConditions, nowMs: this.#clock.now() })
+    if (status === undefined || killSwitch.isPaused) return
+    const { resourceVersion } = object.metadata
+    // Conditions are a list: whoever wrote one meanwhile must not lose it.
+    const metadata = status.conditions === undefined ? {} : { metadata: { resourceVersion } }
+    await client
+      .patch(DNSEndpoint, keyOf(object), 'merge', { ...metadata, status }, { subresource: 'status', signal })
+      .catch((error: unknown) => log.debug({ reason: messageOf(error) }, 'status not written'))
   }
 }
 
-/** Canonical names, and what is none as it is written: both are worth a look. */
-function namesOf(object: Endpoint | undefined): Set<string> {
-  const names = new Set<string>()
-  for (const endpoint of object?.spec?.endpoints ?? []) {
-    const name = canonicalName(typeof endpoint.dnsName === 'string' ? endpoint.dnsName : '')
-    if (!isInvalid(name)) names.add(name)
-  }
-  return names
+/** A plan names the zone's id too where it has one: `aws@Z123`. */
+function accountOf(label: string): string {
+  return label.split('@', 1)[0] ?? label
+}
+
+/** Status is ours, and no news. */
+function isNews(old: Endpoint, object: Endpoint): boolean {
+  const [before, after] = [old.metadata, object.metadata]
+  if (before.generation === undefined || before.generation !== after.generation) return true
+  return !isDeepStrictEqual([before.labels, before.annotations], [after.labels, after.annotations])
+}
+
+/** The service, and not a guard or the record, is why it is not written. */
+function isOutage(code: Reason | undefined): boolean {
+  return code === 'Stale' || code === 'ProviderUnavailable' || code === 'OutcomeUnknown' || code === 'ZoneNotFound'
 }

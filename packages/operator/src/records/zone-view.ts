@@ -5,7 +5,7 @@
  * answers for those names only; the caller reads `namesToRead` first, so that a change costs reads in proportion to
  * itself and never to the zone.
  */
-import { type MarkerReading, markedSet, markerName, readMarker } from './marker.ts'
+import { createMarkerReader, type MarkerReader, type MarkerReading, markedSet, markerName } from './marker.ts'
 import { readRegistryValue, registryNames, type RegistryEntry, type RegistryOptions } from './external-dns-registry.ts'
 import { isWithin, type ObservedSet, type RecordSet } from './record-set.ts'
 
@@ -30,7 +30,7 @@ export interface ZoneView {
   /** All plain types present at a name. */
   typesAt(name: string): readonly ObservedSet[]
   marked(name: string, type: string): MarkedSet | undefined
-  /** Every marked set in sight, ours and others'. */
+  /** Every marked set in sight, ours and others'; those of one name one after the other. */
   allMarked(): Iterable<MarkedSet>
   /** Those that speak of a name. */
   markedAt(name: string): readonly MarkedSet[]
@@ -46,20 +46,49 @@ export interface ViewOptions {
   readonly registry?: RegistryOptions
 }
 
+/** What is known of one name. Most have one set and one marker, and a zone has many names: no list is made for one. */
+class Place {
+  readonly name: string
+  sets: ObservedSet | ObservedSet[] | undefined
+  /** Markers that speak of the name; they stand at names of their own. */
+  marked: MarkedSet | MarkedSet[] | undefined
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
 export function createZoneView(sets: readonly ObservedSet[], options: ViewOptions): ZoneView {
   const { registry, origin } = options
-  // Most names have one set, and a large zone has many names: a list is made only for the second.
-  const byName = new Map<string, ObservedSet | ObservedSet[]>()
-  const markers = new Map<string, MarkedSet | MarkedSet[]>()
+  const places = new Map<string, Place>()
   const entries = new Map<string, ForeignEntry[]>()
+  const read = createMarkerReader(options.markerKey)
+  // Questions, and what a provider lists, come name by name: the last place is mostly the one asked for.
+  let last = new Place('')
+  const findPlace = (name: string): Place | undefined => {
+    if (name === last.name) return last
+    const place = places.get(name)
+    if (place !== undefined) last = place
+    return place
+  }
+  const placeOf = (name: string): Place => {
+    let place = findPlace(name)
+    if (place === undefined) {
+      place = new Place(name)
+      places.set(name, place)
+      last = place
+    }
+    return place
+  }
   for (const set of sets) {
     const subject = set.type === 'TXT' ? markedSet(set.name) : undefined
     // A marker is found by what it marks.
     if (subject !== undefined && isWithin(subject.name, origin)) {
-      add(markers, subject.name, new MarkedRecord(subject, set, options.markerKey))
+      const place = placeOf(subject.name)
+      place.marked = withItem(place.marked, new MarkedRecord(subject, set, read))
       continue
     }
-    add(byName, set.name, set)
+    const place = placeOf(set.name)
+    place.sets = withItem(place.sets, set)
     if (registry === undefined || set.type !== 'TXT') continue
     // ExternalDNS reads the first value only; a mixed set is looked at value by value, to be sure.
     for (const value of set.values) {
@@ -69,35 +98,37 @@ export function createZoneView(sets: readonly ObservedSet[], options: ViewOption
       entries.set(set.name, [...(entries.get(set.name) ?? []), entry])
     }
   }
-  const marked = (name: string, type: string) => pick(markers.get(name), type)
+  const marked = (name: string, type: string) => pick(findPlace(name)?.marked, type)
+  const markerAt = (name: string): MarkedSet | undefined => {
+    const subject = markedSet(name)
+    return subject === undefined ? undefined : marked(subject.name, subject.type)
+  }
   return {
     origin,
     sets,
-    find(name, type) {
-      const subject = type === 'TXT' ? markedSet(name) : undefined
-      const marker = subject === undefined ? undefined : marked(subject.name, subject.type)
-      return marker?.set ?? pick(byName.get(name), type)
-    },
+    find: (name, type) => (type === 'TXT' ? markerAt(name)?.set : undefined) ?? pick(findPlace(name)?.sets, type),
     isOpaque(name, type) {
-      const there = byName.get(name)
+      const there = findPlace(name)?.sets
       if (!Array.isArray(there)) return there?.type === type && there.opaque !== undefined
       const same = there.filter((set) => set.type === type)
       return same.length > 1 || same[0]?.opaque !== undefined
     },
     typesAt(name) {
-      const subject = markedSet(name)
-      const marker = subject === undefined ? undefined : marked(subject.name, subject.type)
-      return marker === undefined ? listOf(byName.get(name)) : [marker.set, ...listOf(byName.get(name))]
+      const marker = markerAt(name)
+      const there = listOf(findPlace(name)?.sets)
+      return marker === undefined ? there : [marker.set, ...there]
     },
     marked,
     *allMarked() {
-      for (const item of markers.values()) {
+      for (const { marked: item } of places.values()) {
         if (Array.isArray(item)) yield* item
-        else yield item
+        else if (item !== undefined) yield item
       }
     },
-    markedAt: (name) => listOf(markers.get(name)),
-    markedNames: () => markers.keys(),
+    markedAt: (name) => listOf(findPlace(name)?.marked),
+    *markedNames() {
+      for (const place of places.values()) if (place.marked !== undefined) yield place.name
+    },
     entries(name, type) {
       if (registry === undefined || entries.size === 0) return NO_ENTRIES
       return registryNames(name, type, registry).flatMap((at) => entries.get(at) ?? [])
@@ -112,19 +143,20 @@ class MarkedRecord implements MarkedSet {
   readonly type: string
   readonly set: RecordSet
   readonly readings: readonly MarkerReading[]
-  constructor(subject: { name: string; type: string }, set: RecordSet, key: Uint8Array | undefined) {
+  constructor(subject: { name: string; type: string }, set: RecordSet, read: MarkerReader) {
     this.name = subject.name
     this.type = subject.type
     this.set = set
-    this.readings = set.values.map((value) => readMarker(subject, value, key))
+    this.readings = set.values.map((value) => read(subject, value))
   }
 }
 
-function add<T>(map: Map<string, T | T[]>, key: string, item: T): void {
-  const there = map.get(key)
-  if (there === undefined) map.set(key, item)
-  else if (Array.isArray(there)) there.push(item)
-  else map.set(key, [there, item])
+/** One item, or a list from the second on. */
+function withItem<T>(items: T | T[] | undefined, item: T): T | T[] {
+  if (items === undefined) return item
+  if (!Array.isArray(items)) return [items, item]
+  items.push(item)
+  return items
 }
 
 function listOf<T>(items: T | T[] | undefined): readonly T[] {

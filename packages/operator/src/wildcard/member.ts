@@ -5,7 +5,7 @@
  * is `unreachable`, which is not the same as having no nodes: its targets stay.
  */
 import {
-  connect,
+  type connect,
   type ConnectOptions,
   type Immutable,
   type Informer,
@@ -29,14 +29,18 @@ export type Joined = { readonly ok: true; readonly member: Member } | { readonly
 export interface JoinOptions extends RemoteConfigOptions, Pick<ConnectOptions, 'clock' | 'log'> {
   readonly name: string
   readonly onChange: () => void
+  readonly connect: typeof connect
 }
 
 /** `kubeconfig`: text out of a Secret, which anybody who may write Secrets can choose: only plain credentials are taken. */
-export function joinCluster(kubeconfig: string, { name, onChange, clock, log, ...remote }: JoinOptions): Joined {
+export function joinCluster(
+  kubeconfig: string,
+  { name, onChange, clock, log, connect: reach, ...remote }: JoinOptions,
+): Joined {
   let cluster: Cluster
   try {
     const config = parseRemoteConfig(kubeconfig, remote)
-    cluster = connect(config, { name, ...(clock !== undefined && { clock }), ...(log !== undefined && { log }) })
+    cluster = reach(config, { name, ...(clock !== undefined && { clock }), ...(log !== undefined && { log }) })
   } catch (error) {
     return { ok: false, message: messageOf(error) }
   }

@@ -5,9 +5,9 @@
 import {
   type Client,
   type Clock,
-  createDefaultBook,
+  type connect,
   createQueue,
-  judgeApply,
+  type Informer,
   type Manager,
   messageOf,
   type Queue,
@@ -21,7 +21,7 @@ import { joinCluster, type Member, watchNodes } from './member.ts'
 import type { WildcardOptions } from './options.ts'
 import { type WildcardHands, WildcardReconciler } from './reconciler.ts'
 import { readRegistry, type Registration } from './registry.ts'
-import { CLUSTER_LABEL, WILDCARD_MANAGER } from './wildcard-endpoint.ts'
+import { CLUSTER_LABEL, isAsWanted, WILDCARD_MANAGER } from './wildcard-endpoint.ts'
 
 export interface WildcardSetUp {
   readonly options: WildcardOptions
@@ -31,13 +31,17 @@ export interface WildcardSetUp {
   readonly isWriting: () => boolean
   readonly clock: Clock
   readonly allowLoopback: boolean
+  readonly connect: typeof connect
+  /** Shared with publish and records. */
+  readonly endpoints: Informer<DNSEndpoint>
 }
+
+const IDLE_RETRY_MS = 10_000
 
 export function setUpWildcard(manager: Manager, setUp: WildcardSetUp): void {
   const { informers } = manager.cluster
   const { namespace } = setUp
   informers.informer(Secret, { namespace, labelSelector: CLUSTER_LABEL })
-  informers.informer(DNSEndpoint, { namespace, keepManagedFieldsOf: WILDCARD_MANAGER })
   manager.add('wildcard', async (signal, client) => new WildcardLoop(manager, setUp, client).run(signal), {
     leader: true,
   })
@@ -53,7 +57,6 @@ class WildcardLoop {
   readonly #reconciler: WildcardReconciler
   readonly #entries = new Map<string, Entry>()
   readonly #told = new Map<string, string>()
-  readonly #defaults = createDefaultBook()
   #queue: Queue | undefined
 
   constructor(manager: Manager, setUp: WildcardSetUp, client: Client) {
@@ -65,12 +68,11 @@ class WildcardLoop {
 
   async run(signal: AbortSignal): Promise<void> {
     const { informers } = this.#manager.cluster
-    const { namespace, clock } = this.#setUp
+    const { namespace, clock, endpoints } = this.#setUp
     let wake = (): void => undefined
     const queue = createQueue({ clock, onReady: () => wake() })
     this.#queue = queue
     const secrets = informers.informer(Secret, { namespace, labelSelector: CLUSTER_LABEL })
-    const endpoints = informers.informer(DNSEndpoint, { namespace, keepManagedFieldsOf: WILDCARD_MANAGER })
     await Promise.all([secrets.synced(signal), endpoints.synced(signal)]).catch(() => undefined)
     const unsubscribes = signal.aborted
       ? []
@@ -159,8 +161,8 @@ class WildcardLoop {
         fault: warning('KubeconfigRefused', `Secret ${secret.name} has no key kubeconfig`),
       }
     }
-    const { allowLoopback, clock } = this.#setUp
-    const joined = joinCluster(kubeconfig, { name: cluster, onChange, clock, allowLoopback })
+    const { allowLoopback, clock, connect: reach } = this.#setUp
+    const joined = joinCluster(kubeconfig, { name: cluster, onChange, clock, allowLoopback, connect: reach })
     if (joined.ok) return { registration, member: joined.member, fault: undefined }
     return {
       registration,
@@ -183,7 +185,19 @@ class WildcardLoop {
     const result = await this.#reconciler.reconcile(state, this.#hands(signal), signal)
     this.#setUp.metrics.wildcardTargets(cluster, result.targets.length)
     this.#tell(cluster, result.findings)
-    return result.afterMs
+    // What was decided while nothing may be written is decided again: the end of a pause wakes nobody.
+    return this.#setUp.isWriting() ? result.afterMs : Math.min(result.afterMs ?? IDLE_RETRY_MS, IDLE_RETRY_MS)
+  }
+
+  /** A wildcard without a living owner would be collected, made again, and collected again until the watch tells. */
+  async #isRegistered(
+    { metadata: { namespace, ownerReferences } }: DNSEndpoint,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const owner = ownerReferences?.find((reference) => reference.controller === true)
+    if (owner === undefined) return true
+    const secret = await this.#client.find(Secret, `${namespace}/${owner.name}`, { signal })
+    return secret !== undefined && secret.metadata.uid === owner.uid
   }
 
   #tell(cluster: string, findings: readonly Finding[]): void {
@@ -198,11 +212,9 @@ class WildcardLoop {
     return {
       find: (key) => informers.get(DNSEndpoint, key),
       apply: async (object) => {
-        const key = keyOf(object)
-        const live = informers.get(DNSEndpoint, key)
-        const fields = informers.ownFields(DNSEndpoint, key, WILDCARD_MANAGER)
-        const verdict = judgeApply({ kind: DNSEndpoint, want: object, live, fields, defaults: this.#defaults })
-        if (verdict.noop || !this.#setUp.isWriting()) return false
+        const live = informers.get(DNSEndpoint, keyOf(object))
+        if (isAsWanted(live, object) || !this.#setUp.isWriting()) return false
+        if (live === undefined && !(await this.#isRegistered(object, signal))) return false
         await this.#client.apply(DNSEndpoint, object, { fieldManager: WILDCARD_MANAGER, force: true, signal })
         return true
       },

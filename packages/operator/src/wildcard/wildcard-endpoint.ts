@@ -1,5 +1,6 @@
 /** The DNSEndpoint of a cluster's wildcard: name, targets, and whom it belongs to. */
-import { apiVersionOf } from '@seamark/kube/object'
+import { isDeepStrictEqual } from 'node:util'
+import { apiVersionOf, type Immutable } from '@seamark/kube/object'
 import { DNSEndpoint, type Endpoint } from '../api/dns-endpoint.ts'
 import { findHostFault, normalizeHost } from '../host-name.ts'
 import type { WildcardOptions } from './options.ts'
@@ -59,6 +60,21 @@ export function wildcardEndpoint(
     },
     spec: { endpoints: names.flatMap((dnsName) => endpointsFor(dnsName, targets, options.ttlSeconds)) },
   }
+}
+
+/** Would an apply change nothing? The object is ours alone, so what we want of it is all there is to compare. */
+export function isAsWanted(live: Immutable<DNSEndpoint> | undefined, want: DNSEndpoint): boolean {
+  if (live === undefined || !isDeepStrictEqual(live.spec, want.spec)) return false
+  const { labels = {}, annotations = {}, ownerReferences = [] } = live.metadata
+  const holds = (map: Readonly<Record<string, string>>, wanted: Readonly<Record<string, string>> = {}): boolean =>
+    Object.entries(wanted).every(([key, value]) => map[key] === value)
+  return (
+    holds(labels, want.metadata.labels) &&
+    holds(annotations, want.metadata.annotations) &&
+    (want.metadata.ownerReferences ?? []).every((owner) =>
+      ownerReferences.some((item) => isDeepStrictEqual(item, owner)),
+    )
+  )
 }
 
 export function objectName(

@@ -84,7 +84,7 @@ core.v1
 .LinuxContainerUser uid=1l!* gid=2l!* supplementalGroups=3[l@atomic
 .LoadBalancerIngress ip=1s hostname=2s ipMode=3s? ports=4[<.PortStatus>@atomic
 .LoadBalancerStatus ingress=1[<.LoadBalancerIngress>@atomic
-.LocalObjectReference@atomic name=1s
+.LocalObjectReference@atomic name=1s:""
 .LocalVolumeSource path=1s!* fsType=2s?
 .ModifyVolumeStatus targetVolumeAttributesClassName=1s status=2s!*
 .NFSVolumeSource server=1s!* path=2s!* readOnly=3b

@@ -12,7 +12,7 @@ export const KINDS = `
 - v1 Node nodes node C no - status * core.v1
 - v1 PersistentVolumeClaim persistentvolumeclaims persistentvolumeclaim N pvc - status * core.v1
 - v1 PersistentVolume persistentvolumes persistentvolume C pv - status * core.v1
-- v1 Pod pods pod N po all binding,eviction,status * core.v1
+- v1 Pod pods pod N po all attach,binding,eviction,exec,log,portforward,status * core.v1
 - v1 PodTemplate podtemplates podtemplate N - - - * core.v1
 - v1 ReplicationController replicationcontrollers replicationcontroller N rc all scale,status * core.v1
 - v1 ResourceQuota resourcequotas resourcequota N quota - status * core.v1

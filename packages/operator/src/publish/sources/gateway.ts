@@ -3,7 +3,7 @@
  * the listeners it attaches to have in common, at the addresses of those Gateways.
  *
  * Attachment is judged by spec, not by status: a route or listener that its controller reports as partly invalid keeps its
- * records. A Gateway that cannot be found makes the target unknown, never empty.
+ * records. A Gateway that cannot be found makes the target unknown, never empty or smaller.
  */
 import type { Immutable } from '@seamark/kube/object'
 import { Gateway, HTTPRoute, type Listener, type ParentRef, type ReferenceGrant } from '../../api/gateway.ts'
@@ -77,22 +77,24 @@ export function fromHTTPRoute(object: Immutable<HTTPRoute>, lookup: GatewayLooku
     const namespace = ref.namespace ?? common.namespace
     const gateway = lookup.gateway(namespace, ref.name)
     if (gateway === undefined) {
-      missing = `${namespace}/${ref.name}`
+      missing = `Gateway ${namespace}/${ref.name}`
       continue
     }
+    if (isSelecting(gateway) && lookup.namespaceLabels(common.namespace) === undefined)
+      missing = `Namespace ${common.namespace}`
     const names = attachedHosts(common.namespace, asked, ref, gateway, lookup)
     for (const name of names) hosts.add(name)
     if (names.length > 0) gateways.push(gateway)
   }
-  const isUnknown = missing !== undefined && hosts.size === 0
+  const isUnknown = missing !== undefined
   return {
     ...common,
     className: '',
-    // With the parent unknown the names stand for themselves, so that nothing reads as "names no host".
-    hosts: isUnknown ? asked : [...hosts],
+    // With a parent unknown the names stand for themselves, so that nothing reads as "names no host".
+    hosts: isUnknown && hosts.size === 0 ? asked : [...hosts],
     tls: [],
     origin: isUnknown
-      ? { type: 'unknown', message: `Gateway ${missing} cannot be found` }
+      ? { type: 'unknown', message: `${missing} cannot be found` }
       : { type: 'addresses', addresses: gatewayAddresses(gateways) },
     asks: 'dns',
   }
@@ -121,6 +123,13 @@ function attachedHosts(
     if (asked.length === 0) return own === '' ? [] : [own]
     return asked.flatMap((host) => intersectHosts(host, own) ?? [])
   })
+}
+
+function isSelecting(gateway: Immutable<Gateway>): boolean {
+  return (gateway.spec?.listeners ?? []).some(
+    ({ allowedRoutes }) =>
+      allowedRoutes?.namespaces?.selector !== undefined && allowedRoutes.namespaces.from === 'Selector',
+  )
 }
 
 function allowsRoute(listener: Immutable<Listener>, namespace: string, home: string, lookup: GatewayLookup): boolean {

@@ -8,6 +8,7 @@
 import type { Candidate, Objection } from '../candidates.ts'
 import { addStamps, type GuardState, withinWindow } from '../guard-state.ts'
 import type { Limits } from '../limits.ts'
+import { ADOPTED } from '../marker.ts'
 import type { PlanInput } from '../plan.ts'
 import { setKey } from '../record-set.ts'
 import { isReleased, type PlanGuard } from './guard.ts'
@@ -40,17 +41,17 @@ function countOwned(input: PlanInput): Baseline {
   const sources = new Set(withinWindow(state.gone, now, limits.windowMs).map(({ key }) => key))
   let names = 0
   for (const { key } of withinWindow(state.deleted, now, limits.windowMs)) if (view.markedAt(key).length === 0) names++
-  for (const name of view.markedNames()) {
-    let isOurs = false
-    for (const { readings } of view.markedAt(name)) {
-      for (const reading of readings) {
-        if (reading.kind !== 'marker' || reading.marker.owner !== owner.id) continue
-        isOurs = true
-        sources.add(reading.marker.source)
-      }
+  let last: string | undefined
+  // Markers of one name come one after the other.
+  for (const { name, readings } of view.allMarked()) {
+    for (const reading of readings) {
+      if (reading.kind !== 'marker' || reading.marker.owner !== owner.id) continue
+      sources.add(reading.marker.source)
+      if (name !== last) names++
+      last = name
     }
-    if (isOurs) names++
   }
+  // The whole zone says how much there is; some names do not.
   if (input.scope === 'all') return { names, sources: sources.size }
   return { names: Math.max(names, state.ownedNames), sources: Math.max(sources.size, state.ownedSources) }
 }
@@ -81,10 +82,24 @@ export const shrinkBreaker: PlanGuard = (left, input) => {
   return new Map(held.map((candidate) => [candidate, { code: 'ShrinkBreakerOpen', why }]))
 }
 
-function isUnexplainedRetarget({ effect, marker, desired, isRemoval }: Candidate): boolean {
-  if (isRemoval === true || (effect !== 'retarget' && effect !== 'shrink') || desired === undefined) return false
-  if (desired.policy?.isHealthDriven === true || marker?.revision === undefined) return false
-  return marker.revision === desired.source.revision && marker.source === desired.source.uid
+/** Other values, or another type with other values, for a source that did not change. */
+function isUnexplainedRetarget({ effect, marker, replacedMarker, replaces, desired, isRemoval }: Candidate): boolean {
+  const isRetarget = effect === 'retarget' || effect === 'shrink' || replaces !== undefined
+  if (isRemoval === true || !isRetarget || desired === undefined) return false
+  if (desired.policy?.isHealthDriven === true) return false
+  const before = marker ?? replacedMarker
+  const isSameSource = before === undefined || before.source === desired.source.uid || before.source === ADOPTED
+  return isSameSource && !isNewer(desired.source.revision, before?.revision)
+}
+
+/**
+ * Only a newer revision explains a new target. A marker that names none proves nothing, and neither does a source that
+ * went back: a cluster restored from an old backup changes many targets at once.
+ */
+function isNewer(revision: string | undefined, before: string | undefined): boolean {
+  if (revision === undefined || before === undefined) return false
+  const isNumbered = /^\d+$/.test(revision) && /^\d+$/.test(before)
+  return isNumbered ? BigInt(revision) > BigInt(before) : revision !== before
 }
 
 export const retargetBreaker: PlanGuard = (left, input) => {
@@ -94,7 +109,7 @@ export const retargetBreaker: PlanGuard = (left, input) => {
   const names = new Set([...before, ...suspect.map(({ change }) => change.name)])
   const baseline = baselineOf(input)
   if (!isTooMany(names.size, baseline.names, input.limits)) return NONE
-  const why = `${names.size} of ${baseline.names} names would change target although their sources did not change`
+  const why = `${names.size} of ${baseline.names} names would change target although their sources did not change; release the zone if that is right`
   return new Map(suspect.map((candidate) => [candidate, { code: 'RetargetBreakerOpen', why }]))
 }
 
@@ -143,6 +158,12 @@ export const deleteBudget: PlanGuard = (left, input) => {
   return held
 }
 
+/** Of names that get their first marker. */
+function countNew(passed: readonly Candidate[], { view }: PlanInput, pick: (candidate: Candidate) => string): number {
+  const fresh = passed.filter(({ effect, change }) => effect === 'create' && view.markedAt(change.name).length === 0)
+  return new Set(fresh.map(pick)).size
+}
+
 /** The state once this plan has begun. */
 export function remember(
   passed: readonly Candidate[],
@@ -169,8 +190,8 @@ export function remember(
   return {
     version: 1,
     fence: Math.max(state.fence, passed.length > 0 ? input.number : 0),
-    ownedNames: baseline.names,
-    ownedSources: baseline.sources,
+    ownedNames: baseline.names + countNew(passed, input, ({ change }) => change.name),
+    ownedSources: baseline.sources + countNew(passed, input, ({ change }) => change.source),
     deleted: recent(
       addStamps(
         state.deleted,

@@ -196,8 +196,10 @@ describe('the delete budget', () => {
   })
 
   it('does not count a change of type', () => {
-    const desired = names(9).map((name) => want(record(name, 'CNAME', ['lb.b.test.'])))
-    expect(plan({ observed: zoneOf(9), desired }).changes).toHaveLength(18)
+    const desired = names(9).map((name) =>
+      want(record(name, 'CNAME', ['lb.b.test.']), source(uid(name), { revision: '2' })),
+    )
+    expect(plan({ observed: zoneOf(9, { revision: '1' }), desired }).changes).toHaveLength(18)
   })
 })
 
@@ -243,6 +245,39 @@ describe('the retarget breaker', () => {
   it('stays closed when the sources changed, or when health moves the targets', () => {
     expect(plan(moved(20, '2')).changes).toHaveLength(20)
     expect(plan(moved(20, '1', { isHealthDriven: true })).changes).toHaveLength(20)
+  })
+  it('is not passed by a marker that names no revision, nor by a source that went back to an older one', () => {
+    const unnamed = { ...moved(7, '2'), observed: zoneOf(20) }
+    expect(codes(unnamed)).toEqual(['RetargetBreakerOpen'])
+    const newer = { ...moved(7, '9'), observed: zoneOf(20, { revision: '10' }) }
+    expect(codes(newer)).toEqual(['RetargetBreakerOpen'])
+    expect(plan({ ...moved(7, '10'), observed: zoneOf(20, { revision: '9' }) }).changes).toHaveLength(7)
+  })
+  it('is not passed by changing the type together with the target', () => {
+    const world = moved(7, '1')
+    const desired = world.desired?.map((wish, index) =>
+      index < 7 ? { ...wish, set: { ...wish.set, type: 'CNAME', values: ['lb.b.test.'] } } : wish,
+    )
+    const held = plan({ ...world, desired: desired ?? [] })
+    expect(held.changes).toEqual([])
+    // Both halves are told: the new set and the one it would replace.
+    expect(held.refused.map(({ code }) => code)).toEqual(Array.from({ length: 14 }, () => 'RetargetBreakerOpen'))
+  })
+  it('is not passed by forged or removed markers: without a good one nothing is written at all', () => {
+    const key = Buffer.from('a key of this installation')
+    const forged = { ...moved(20, '2'), owner: { ...OWNER, key } }
+    expect(codes(forged)).toEqual(['MarkerForged'])
+    expect(plan(forged).changes).toEqual([])
+    const bare = moved(20, '2')
+    const unmarked = { ...bare, observed: (bare.observed ?? []).filter(({ type }) => type !== 'TXT') }
+    expect(codes(unmarked)).toEqual(['UnownedRecordExists'])
+    expect(plan(unmarked).changes).toEqual([])
+  })
+  it('says what to do, on every change it holds, and lets go when it is released', () => {
+    const { refused } = plan(moved(7, '1'))
+    expect(refused).toHaveLength(7)
+    for (const { why } of refused) expect(why).toMatch(/^7 of 20 names .*release the zone/)
+    expect(plan({ ...moved(7, '1'), released: new Set([ZONE]) }).changes).toHaveLength(7)
   })
   it('adds up over several plans', () => {
     const { state } = plan(moved(6, '1'))

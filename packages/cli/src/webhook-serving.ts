@@ -1,0 +1,90 @@
+/**
+ * `seamark provider webhook`: ExternalDNS' webhook-provider protocol over one of our providers, so that ExternalDNS can use
+ * it. ExternalDNS brings its own plan and registry; rate limit, breaker, time-out and kill switch are ours.
+ */
+import { once } from 'node:events'
+import { messageOf } from '@seamark/kube'
+import {
+  createKillSwitch,
+  createLimiter,
+  createProvider,
+  createProviderCalls,
+  type LoadedConfig,
+  type Provider,
+  parseServer,
+  ProviderError,
+  RecordsError,
+  startWebhookServer,
+} from '@seamark/operator'
+import { CommandError, EXIT, type Io } from './command.ts'
+import { readConfig } from './commands/config-view.ts'
+import { openCluster } from './kube-flags.ts'
+import { obeySwitches, readNames, type RecordsFlags } from './records-session.ts'
+
+export interface WebhookFlags extends RecordsFlags {
+  provider?: string
+  listen: string
+}
+
+type ProviderConfig = LoadedConfig['config']['records']['providers'][number]
+
+export async function serveWebhook(io: Io, flags: WebhookFlags & Record<string, unknown>): Promise<void> {
+  const { config } = await readConfig(io, flags)
+  const chosen = choose(config.records.providers, flags.provider)
+  const isClusterNeeded = flags.kubeconfig !== undefined || flags.context !== undefined || chosen.type === 'dnsendpoint'
+  const cluster =
+    isClusterNeeded || JSON.stringify(chosen).includes('"secret":') ? await openCluster(io, flags) : undefined
+  const killSwitch = createKillSwitch(...(config.pause ? ['configuration'] : []))
+  const watching = cluster === undefined ? undefined : obeySwitches(cluster, flags.namespace ?? 'seamark', killSwitch)
+  const log = (error: unknown): void => void io.stderr.write(`${messageOf(error)}\n`)
+  let provider: Provider | undefined
+  try {
+    await watching?.ready(io.signal)
+    provider = await createProvider(chosen, { env: io.env, ...(cluster !== undefined && { client: cluster.client }) })
+    const limiter = createLimiter({ perSecond: provider.capabilities.requestsPerSecond })
+    const calls = createProviderCalls({ provider, limiter, killSwitch })
+    const { zones } = config.records
+    const server = await startWebhookServer({
+      provider: {
+        ...provider,
+        zones: async (signal) => calls.zones(signal),
+        read: async (zone, names, signal) => calls.read(zone, names, signal),
+        apply: async (zone, batch, signal) => calls.apply(zone, batch, signal),
+      },
+      listen: parseListen(flags.listen),
+      defaultTtl: config.records.defaultTtl,
+      onError: log,
+      ...(zones.length > 0 && { zones: [...(readNames(zones) ?? [])] }),
+    })
+    io.stdout.write(`ready ${server.url}\n`)
+    if (!io.signal.aborted) await once(io.signal, 'abort')
+    await server.close()
+  } catch (error) {
+    if (error instanceof RecordsError) throw new CommandError(error.message, EXIT.usage, { cause: error })
+    if (error instanceof ProviderError) throw new CommandError(`${error.code}: ${error.message}`, EXIT.error)
+    throw error
+  } finally {
+    await provider?.close?.()
+    await watching?.stop()
+    await cluster?.close()
+  }
+}
+
+function choose(providers: readonly ProviderConfig[], name: string | undefined): ProviderConfig {
+  const known = providers.map((provider) => provider.name).join(', ') || 'none'
+  const [first] = providers
+  if (name === undefined && first !== undefined && providers.length === 1) return first
+  const found = providers.find((provider) => provider.name === name)
+  if (found !== undefined) return found
+  const what = name === undefined ? 'name one of the providers with --provider' : `there is no provider '${name}'`
+  throw new CommandError(`${what}; configured: ${known}`, EXIT.usage)
+}
+
+/** The protocol knows no authentication: whoever wants more than loopback has to say the address. */
+function parseListen(text: string): { address: string; port: number } {
+  const given = text.startsWith(':') ? `127.0.0.1${text}` : text.replace(/^localhost(?=:|$)/, '127.0.0.1')
+  return /:\d+$/.test(given) ? parseServer(given) : { ...parseServer(given), port: DEFAULT_PORT }
+}
+
+/** Where ExternalDNS looks when it is told nothing else. */
+const DEFAULT_PORT = 8888

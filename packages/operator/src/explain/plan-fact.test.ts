@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest'
+import type { DNSEndpoint } from '../api/dns-endpoint.ts'
+import { memoryProvider } from '../providers/memory.ts'
+import type { Provider } from '../providers/provider.ts'
+import { createEngine, type Engine } from '../records/engine.ts'
+import { ProviderError } from '../records/error.ts'
+import { memoryGuardStore } from '../records/guard-state.ts'
+import { createKillSwitch } from '../records/kill-switch.ts'
+import { sourceOf, wishesOf } from '../records/dns-endpoint-source.ts'
+import { findPlanFact } from './plan-fact.ts'
+
+const HOST = 'www.example.test'
+const TARGETS = ['192.0.2.1']
+const { signal } = new AbortController()
+
+const endpoint: DNSEndpoint = {
+  metadata: { namespace: 'web', name: 'shop', uid: 'u-1', generation: 1 },
+  spec: { endpoints: [{ dnsName: HOST, recordType: 'A', recordTTL: 60, targets: TARGETS }] },
+}
+
+function engineOf(provider: Provider, killSwitch = createKillSwitch()): Engine {
+  return createEngine({
+    providers: [provider],
+    owner: { id: 'me', cluster: 'c-1' },
+    store: memoryGuardStore(),
+    killSwitch,
+    mode: 'enforce',
+    types: ['A', 'AAAA', 'CNAME'],
+  })
+}
+
+const ask = async (engine: Engine, endpoints = [endpoint]) =>
+  findPlanFact(HOST, TARGETS, { engine, endpoints, defaultTtl: 300 }, signal)
+
+async function publish(engine: Engine): Promise<void> {
+  const sources = { present: new Set([sourceOf(endpoint).uid]), gone: new Set<string>() }
+  const { plans } = await engine.plan({ ...wishesOf([endpoint], 300), sources }, 'all', signal)
+  for (const plan of plans) await engine.apply(plan, signal)
+}
+
+describe('what our own providers say about a name', () => {
+  it('a wish that was not written yet is pending, and nothing is there', async () => {
+    expect(await ask(engineOf(memoryProvider({ zones: ['example.test.'] })))).toEqual({
+      zone: 'example.test',
+      pending: ['create A 192.0.2.1'],
+      refused: [],
+      records: [],
+    })
+  })
+
+  it('a wish that was written leaves nothing to do', async () => {
+    const engine = engineOf(memoryProvider({ zones: ['example.test.'] }))
+    await publish(engine)
+    expect(await ask(engine)).toEqual({ zone: 'example.test', pending: [], refused: [], records: TARGETS })
+  })
+
+  it('a record of somebody else refuses it and is shown', async () => {
+    const provider = memoryProvider({ zones: ['example.test.'] })
+    provider.put('example.test.', { name: `${HOST}.`, type: 'A', ttl: 60, values: ['198.51.100.9'] })
+    expect(await ask(engineOf(provider))).toMatchObject({
+      pending: [],
+      refused: [{ reason: 'UnownedRecordExists' }],
+      records: ['198.51.100.9'],
+    })
+  })
+
+  it('a pause refuses it', async () => {
+    const fact = await ask(engineOf(memoryProvider({ zones: ['example.test.'] }), createKillSwitch('test')))
+    expect([fact.pending, fact.refused.map(({ reason }) => reason)]).toEqual([[], ['Paused']])
+  })
+
+  it('a name outside of every zone has no home', async () => {
+    expect(await ask(engineOf(memoryProvider({ zones: ['other.test.'] })))).toMatchObject({
+      zone: '',
+      refused: [{ reason: 'NoMatchingZone' }],
+    })
+    expect((await ask(engineOf(memoryProvider({ zones: ['other.test.'] })), [])).refused).toMatchObject([
+      { reason: 'NoMatchingZone' },
+    ])
+  })
+
+  it('a provider that cannot be read is a fault, not an empty zone', async () => {
+    const down = async (): Promise<never> => {
+      throw new ProviderError('ProviderUnavailable', 'later', 'connection refused')
+    }
+    const memory = memoryProvider({ zones: ['example.test.'] })
+    expect(await ask(engineOf({ ...memory, zones: down }))).toMatchObject({
+      zone: '',
+      refused: [],
+      providerFault: { reason: 'ProviderUnavailable' },
+    })
+    expect(await ask(engineOf({ ...memory, read: down }))).toMatchObject({
+      refused: [],
+      providerFault: { reason: 'ProviderUnavailable' },
+    })
+  })
+})

@@ -1,0 +1,33 @@
+/**
+ * A provider that could not be made yet, for instance because its Secret is missing. It is tried again whenever its zones
+ * are asked for, and until then it is one provider that fails, not a process that ends (INV-13).
+ */
+import { ProviderError } from '../records/error.ts'
+import type { Provider } from './provider.ts'
+
+export function deferredProvider(name: string, create: () => Promise<Provider>): Provider {
+  let made: Provider | undefined
+  const get = (): Provider => {
+    if (made === undefined) throw new ProviderError('ProviderMisconfigured', 'later', `provider ${name} is not ready`)
+    return made
+  }
+  return {
+    name,
+    get account() {
+      return made?.account ?? name
+    },
+    get capabilities() {
+      return made?.capabilities ?? NOTHING
+    },
+    async zones(signal, turn) {
+      made ??= await create()
+      return made.zones(signal, turn)
+    },
+    read: async (zone, names, signal, turn) => get().read(zone, names, signal, turn),
+    apply: async (zone, batch, signal) => get().apply(zone, batch, signal),
+    fits: (batch) => made?.fits?.(batch) ?? true,
+    close: async () => made?.close?.(),
+  }
+}
+
+const NOTHING = { isAtomic: false, comparesAndSwaps: false, readsByName: false, maxChanges: 1, requestsPerSecond: 1 }

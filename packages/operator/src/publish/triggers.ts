@@ -1,0 +1,48 @@
+/**
+ * What makes a source be looked at again: its own changes, those of its children, load balancers, Gateways and rivals for its
+ * hosts. Predicates and mappings only; the controller wires them.
+ */
+import { annotationsChanged, anyOf, type Change, labelsChanged, type Service, specChanged } from '@seamark/kube'
+import type { Immutable, Obj } from '@seamark/kube/object'
+import { findOwner } from './child.ts'
+import type { Considering } from './considering.ts'
+import type { SourceKind } from './options.ts'
+
+export function isSourceChange(kind: SourceKind): (change: Change<Obj>) => boolean {
+  // The addresses of these are in their status.
+  const readsStatus = kind !== 'HTTPProxy' && kind !== 'IngressRoute'
+  return readsStatus ? () => true : anyOf(specChanged, labelsChanged, annotationsChanged)
+}
+
+/** A child's creation and everybody's status and foreign metadata are no reason to look again. */
+export function isChildChange(change: Change<Obj>): boolean {
+  if (change.type === 'added') return false
+  return change.type === 'deleted' || specChanged(change) || findOwner(change.old) !== findOwner(change.object)
+}
+
+export function isAddressChange(change: Change<Service>): boolean {
+  if (change.type !== 'updated') return true
+  return (
+    JSON.stringify(change.old.status?.loadBalancer?.ingress) !==
+    JSON.stringify(change.object.status?.loadBalancer?.ingress)
+  )
+}
+
+export function keysOfOwner(object: Immutable<Obj>, kind: SourceKind): string[] {
+  const owner = findOwner(object)
+  return owner?.startsWith(`${kind}/`) === true ? [owner.slice(kind.length + 1)] : []
+}
+
+/** Sources of `kind` that name a host the changed object names. */
+export function rivalsOf(
+  { sources }: Considering,
+  changed: SourceKind,
+  object: Immutable<Obj>,
+  kind: SourceKind,
+): string[] {
+  const hosts = sources.read(changed, object).hosts
+  const rivals = hosts.flatMap((host) => sources.claimants(host))
+  return rivals
+    .filter((rival) => rival.kind === kind && rival.uid !== object.metadata.uid)
+    .map((rival) => `${rival.namespace}/${rival.name}`)
+}

@@ -1,0 +1,69 @@
+/**
+ * What people say to a running manager by annotating its configuration object (ConfigMap `seamark` in its namespace):
+ * `seamark.io/pause` stops every write, `seamark.io/release` lets held changes of names or zones go, and a new value of
+ * `seamark.io/verify` has every zone read whole.
+ *
+ * Guarantees: until the object was read once nothing may be written, so a pause survives a restart.
+ */
+import { ConfigMap, type Informers } from '@seamark/kube'
+import { isPausedBy, type KillSwitchControl } from './kill-switch.ts'
+import { canonicalName, isInvalid } from './record-set.ts'
+
+/** The manager's configuration object. */
+export const CONFIGURATION_OBJECT = 'seamark'
+const RELEASE_ANNOTATION = 'seamark.io/release'
+const VERIFY_ANNOTATION = 'seamark.io/verify'
+
+export interface Switches {
+  /** Names and zones whose held changes may go. */
+  readonly released: ReadonlySet<string>
+  /** Called when something else is released, or a check of everything is asked for. Returns how to stop listening. */
+  subscribe(listener: () => void): () => void
+  /** The object was read, or is known to be absent. */
+  ready(signal: AbortSignal): Promise<void>
+}
+
+type Annotations = Readonly<Record<string, string>> | undefined
+
+export function watchSwitches(informers: Informers, namespace: string, killSwitch: KillSwitchControl): Switches {
+  const listeners = new Set<() => void>()
+  let released: ReadonlySet<string> = new Set()
+  let orders = ''
+  const obey = (annotations: Annotations): void => {
+    killSwitch.set('annotation', isPausedBy(annotations))
+    released = readNames(annotations?.[RELEASE_ANNOTATION] ?? '')
+    const now = JSON.stringify([annotations?.[RELEASE_ANNOTATION], annotations?.[VERIFY_ANNOTATION]])
+    if (now === orders) return
+    orders = now
+    for (const listener of listeners) listener()
+  }
+  killSwitch.set('unread', true)
+  const informer = informers.informer(ConfigMap, { namespace, fieldSelector: `metadata.name=${CONFIGURATION_OBJECT}` })
+  informer.subscribe((change) => obey(change.type === 'deleted' ? undefined : change.object.metadata.annotations))
+  const ready = async (signal?: AbortSignal): Promise<void> => {
+    await informer.synced(signal)
+    // Handlers are told in a later turn; the first write may be earlier.
+    obey(informers.get(ConfigMap, `${namespace}/${CONFIGURATION_OBJECT}`)?.metadata.annotations)
+    killSwitch.set('unread', false)
+  }
+  ready().catch(() => undefined)
+  return {
+    get released() {
+      return released
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    ready,
+  }
+}
+
+function readNames(text: string): Set<string> {
+  return new Set(
+    text.split(',').flatMap((item) => {
+      const name = canonicalName(item.trim())
+      return isInvalid(name) ? [] : [name]
+    }),
+  )
+}

@@ -1,0 +1,69 @@
+/** One life of publish on one API server, beside the raw loop on another: everything the figures are read from. */
+import { isReal, moveTo, startCluster } from './cluster.ts'
+import { measureLatency } from './latency.ts'
+import { MOVED_ADDRESS } from './objects.ts'
+import { runRaw, Subject } from './programs.ts'
+
+export interface Measurement {
+  readonly converge: number
+  readonly cpu: number
+  readonly rss: number
+  readonly stall: number
+  readonly restart: number
+  readonly restartWrites: number
+  readonly move: number
+  readonly latency: number
+}
+
+export async function measure(sources: number): Promise<Measurement> {
+  const type = isReal ? 'real' : 'embedded'
+  const baseline = await startCluster(type)
+  const raw = await runRaw(baseline.path, sources, 'children')
+  const rawMove = await runRaw(baseline.path, sources, 'move')
+  await baseline.stop()
+
+  const cluster = await startCluster(type)
+  try {
+    await runRaw(cluster.path, sources, 'proxies')
+    const first = await Subject.start(cluster.path, { sources, step: sources })
+    const converged = await first.until(({ writes }) => writes === 2 * sources)
+    const { peakMb, stallMs } = await first.stop()
+
+    const list = await runRaw(cluster.path, sources, 'list')
+    const second = await Subject.start(cluster.path, { sources, step: sources })
+    const decided = await second.until(({ event }) => event === 'decided')
+    const movedAt = performance.now()
+    await moveTo(cluster, MOVED_ADDRESS)
+    await second.until(({ writes }) => writes === sources)
+    const moveSeconds = (performance.now() - movedAt) / 1_000
+    await second.until(({ event, writes }) => event === 'idle' && writes >= sources)
+    const latency = await measureLatency(cluster, sources)
+    await second.stop()
+    return {
+      converge: converged.wallSeconds / raw.wallSeconds,
+      cpu: converged.cpuSeconds / raw.cpuSeconds,
+      rss: peakMb,
+      stall: stallMs,
+      restart: decided.wallSeconds / list.wallSeconds,
+      restartWrites: decided.writes,
+      move: moveSeconds / rawMove.wallSeconds,
+      latency,
+    }
+  } finally {
+    await cluster.stop()
+  }
+}
+
+/** CPU-seconds of a convergence over this many sources on the embedded server. */
+export async function cpuFor(sources: number): Promise<number> {
+  const cluster = await startCluster('embedded')
+  try {
+    await runRaw(cluster.path, sources, 'proxies')
+    const subject = await Subject.start(cluster.path, { sources, step: sources })
+    const { cpuSeconds } = await subject.until(({ writes }) => writes === 2 * sources)
+    await subject.stop()
+    return cpuSeconds
+  } finally {
+    await cluster.stop()
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * A publish scenario of the integration suite as a scenario of the simulation (our small CRDs, the fixture, the
+ * invariants), tried under T1 (a crash at every write, three ways), T2 (a restart that sees an old state), T3 (lost
+ * events), T5 (410) and T6 (empty and short lists).
+ *
+ * How many places are tried is in seeds.ts; even seeds read by WatchList, odd ones by lists.
+ */
+import type { Obj } from '@seamark/kube/object'
+import { playgroundCrds } from '@seamark/operator'
+import { describe, expect, it } from 'vitest'
+import { Bench } from '../integration/publish-bench.ts'
+import type { Scenario as PublishScenario } from '../integration/publish-scenarios.ts'
+import { expectConvergence } from './expect-convergence.ts'
+import { publishInvariants } from './publish-invariants.ts'
+import type { Scenario } from './scenario.ts'
+import { exploration } from './seeds.ts'
+import { simulatedWorld } from './simulated-world.ts'
+
+const given = playgroundCrds() as Obj[]
+
+export function simulated({ title, run }: PublishScenario): Scenario {
+  return {
+    name: title,
+    given,
+    async prepare(stage) {
+      await Bench.prepare(simulatedWorld(stage))
+    },
+    play: async (stage) => run(new Bench(simulatedWorld(stage))),
+    invariants: publishInvariants,
+  }
+}
+
+export function describeDisturbed(name: string, scenarios: readonly PublishScenario[], crashes?: number): void {
+  describe(name, () => {
+    it.each(scenarios)('$title', async (scenario) => {
+      expect(await expectConvergence(simulated(scenario), exploration(crashes))).toBeGreaterThan(0)
+    })
+  })
+}
