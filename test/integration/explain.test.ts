@@ -16,15 +16,7 @@ import {
   groupRecords,
 } from '@seamark/dns'
 import { ConfigMap } from '@seamark/kube'
-import {
-  Certificate,
-  DNSEndpoint,
-  type Explanation,
-  HTTPProxy,
-  loadConfig,
-  publishOptions,
-  runApp,
-} from '@seamark/operator'
+import { Certificate, DNSEndpoint, type Explanation, loadConfig, publishOptions, runApp } from '@seamark/operator'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Bench, SERVICE } from './publish-bench.ts'
 import { setAddresses, type RunningApp, type World, worldKinds } from './publish-world.ts'
@@ -69,6 +61,8 @@ describe('seamark explain', () => {
   afterEach(async () => {
     await app?.stop()
     app = undefined
+    if ((await bench.client.find(ConfigMap, 'manager/seamark')) !== undefined)
+      await bench.client.delete(ConfigMap, 'manager/seamark')
     await bench.wipe()
     await bench.restoreService()
   })
@@ -145,10 +139,12 @@ records:
       return groupRecords(reply.message.answers)[0]?.values[0]
     })
 
-  async function publishWithoutCertificate(): Promise<void> {
+  /** A host of its own for each test: records outlive their sources while no manager runs. */
+  async function publishWithoutCertificate(host: string): Promise<void> {
     start()
-    await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' } })
-    await answered()
+    await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' }, spec: { virtualhost: { fqdn: host } } })
+    await bench.dns('ns/foo')
+    await answered(host)
   }
 
   it('names nothing when the whole chain stands, in text and in JSON', async () => {
@@ -192,6 +188,7 @@ records:
     start()
     await bench.proxy()
     await bench.certificate('ns/foo')
+    await bench.dns('ns/foo')
     await answered()
     expect(await broken()).toBe('certificate CertificateNotReady')
   })
@@ -218,26 +215,27 @@ records:
   })
 
   it('plan: writing is paused', async () => {
-    await publishWithoutCertificate()
+    const host = 'paused.example.com'
+    await publishWithoutCertificate(host)
     await bench.client.create(ConfigMap, {
       metadata: { namespace: 'manager', name: 'seamark', annotations: { 'seamark.io/pause': 'true' } },
     })
-    await bench.client.patch(HTTPProxy, 'ns/foo', 'merge', { metadata: { labels: { touched: 'yes' } } })
     await bench.client.patch(DNSEndpoint, 'ns/foo', 'merge', {
-      spec: { endpoints: [{ dnsName: HOST, recordType: 'A', recordTTL: 3600, targets: ['10.0.0.0', '10.0.0.9'] }] },
+      spec: { endpoints: [{ dnsName: host, recordType: 'A', recordTTL: 3600, targets: ['10.0.0.0', '10.0.0.9'] }] },
     })
     await setAddresses(bench.client, SERVICE, [{ ip: '10.0.0.0' }, { ip: '10.0.0.9' }])
-    expect(await broken()).toBe('plan Paused')
-    await bench.client.delete(ConfigMap, 'manager/seamark')
+    expect(await broken(host)).toBe('plan Paused')
   })
 
   it('provider: it cannot be reached', async () => {
-    await publishWithoutCertificate()
-    expect(await broken(HOST, { text: configText('127.0.0.1:9') })).toMatch(/^provider /)
+    const host = 'provider.example.com'
+    await publishWithoutCertificate(host)
+    expect(await broken(host, { text: configText('127.0.0.1:9') })).toMatch(/^provider /)
   })
 
   it('answer: the server that is asked says something else', async () => {
-    await publishWithoutCertificate()
-    expect(await broken(HOST, { ask: '127.0.0.1:9' })).toBe('answer AnswerDiffers')
+    const host = 'answer.example.com'
+    await publishWithoutCertificate(host)
+    expect(await broken(host, { ask: '127.0.0.1:9' })).toBe('answer AnswerDiffers')
   })
 })

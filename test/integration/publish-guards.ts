@@ -224,6 +224,7 @@ export const guardScenarios: readonly Scenario[] = [
     await pause(null)
     await bench.dns('ns/foo')
     await bench.certificate('ns/foo')
+    await remembered(bench)
     await bench.client.delete(ConfigMap, 'manager/seamark')
   }),
 ]

@@ -116,7 +116,12 @@ afterAll(async () => {
 })
 
 const flags = (...more: string[]) => [
-  ...['--kubeconfig', join(folder, 'kubeconfig'), '--config', join(folder, 'seamark.yaml'), '-n', 'seamark'],
+  '--kubeconfig',
+  join(folder, 'kubeconfig'),
+  '--config',
+  join(folder, 'seamark.yaml'),
+  '--namespace',
+  'seamark',
   ...more,
 ]
 
@@ -202,8 +207,11 @@ describe('a manager that is killed', () => {
       listen: { address: '127.0.0.1', port: 0 },
     })
     const argv = flags(
-      ...['--publish-enabled', 'false', '--wildcard-enabled', 'false', '--records-owner', suite],
-      ...['--records-dns-endpoints-label-filter', `suite=${suite}`, '--records-providers'],
+      '--publish-enabled=false',
+      '--wildcard-enabled=false',
+      `--records-owner=${suite}`,
+      `--records-dns-endpoints-label-filter=suite=${suite}`,
+      '--records-providers',
       `{ name: hook, type: webhook, url: "${server.url}", zones: [example.test], requestsPerSecond: 1000 }`,
     )
     const names = Array.from({ length: 100 }, (_, index) => `${suite}-${String(index).padStart(3, '0')}`)

@@ -179,33 +179,36 @@ for (const kind of worldKinds) {
       const { client } = world
       const publish = { ...unified, services: [{ service: SERVICE }] }
       let app = await start(world, memory, { publish })
-      await annotate(client, { 'seamark.io/pause': 'true' })
-      await eventually(
-        'the pause',
-        async () => app.metrics(),
-        (text) => /^seamark_paused 1$/m.test(text),
-        2_000,
-      )
-      const writes = memory.counts.writes
-      const requests = app.writes.count
-      await client.apply(DNSEndpoint, endpoint('paused', ['192.0.2.5']))
-      await client.apply(HTTPProxy, {
-        metadata: { name: 'paused', namespace: 'web' },
-        spec: { routes: [], virtualhost: { fqdn: 'paused-proxy.example.test' } } as NonNullable<HTTPProxy['spec']>,
-      })
-      await pause(1_500)
-      expect(memory.counts.writes).toBe(writes)
-      expect(app.writes.count).toBe(requests)
-      await app.stop()
-      app = await start(world, memory, { publish })
-      await pause(1_500)
-      expect(memory.counts.writes).toBe(writes)
-      expect(app.writes.count).toBe(0)
-      expect((await client.get(DNSEndpoint, 'web/paused')).status?.observedGeneration).toBeUndefined()
-      await annotate(client, { 'seamark.io/pause': null })
-      await eventually('the record after the pause', async () => find('paused'))
-      await eventually('the proxy after the pause', async () => find('paused-proxy'), undefined, 20_000)
-      await app.stop()
+      try {
+        await annotate(client, { 'seamark.io/pause': 'true' })
+        await eventually(
+          'the pause',
+          async () => app.metrics(),
+          (text) => /^seamark_paused 1$/m.test(text),
+          2_000,
+        )
+        const writes = memory.counts.writes
+        const requests = app.writes.count
+        await client.apply(DNSEndpoint, endpoint('paused', ['192.0.2.5']))
+        await client.apply(HTTPProxy, {
+          metadata: { name: 'paused-proxy', namespace: 'web' },
+          spec: { routes: [], virtualhost: { fqdn: 'paused-proxy.example.test' } } as NonNullable<HTTPProxy['spec']>,
+        })
+        await pause(1_500)
+        expect(memory.counts.writes).toBe(writes)
+        expect(app.writes.count).toBe(requests)
+        await app.stop()
+        app = await start(world, memory, { publish })
+        await pause(1_500)
+        expect(memory.counts.writes).toBe(writes)
+        expect(app.writes.count).toBe(0)
+        expect((await client.get(DNSEndpoint, 'web/paused')).status?.observedGeneration).toBeUndefined()
+        await annotate(client, { 'seamark.io/pause': null })
+        await eventually('the record after the pause', async () => find('paused'))
+        await eventually('the proxy after the pause', async () => find('paused-proxy'), undefined, 20_000)
+      } finally {
+        await app.stop()
+      }
     })
 
     it('--pause does the same by configuration, and needs no object', async () => {

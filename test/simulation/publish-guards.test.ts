@@ -1,5 +1,10 @@
-/** The publish scenarios about mistakes that touch many objects, under T1, T2, T3, T5 and T6. */
+/**
+ * The publish scenarios about mistakes that touch many objects, under T1, T2, T3, T5 and T6. What the guard holds depends on
+ * what comes within its window, so scenarios in which people change many sources are played on servers only.
+ */
 import { guardScenarios } from '../integration/publish-guards.ts'
 import { describeDisturbed } from './publish-scenario.ts'
 
-describeDisturbed('publish, guards, whatever goes wrong', guardScenarios, 4)
+const isSteady = ({ title }: { title: string }) => !/^(another class|a few deletions)/.test(title)
+
+describeDisturbed('publish, guards, whatever goes wrong', guardScenarios.filter(isSteady), 4)

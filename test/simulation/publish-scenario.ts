@@ -18,7 +18,7 @@ import { simulatedWorld } from './simulated-world.ts'
 
 const given = playgroundCrds() as Obj[]
 
-export function simulated({ title, run }: PublishScenario): Scenario {
+function simulated({ title, run }: PublishScenario): Scenario {
   return {
     name: title,
     given,

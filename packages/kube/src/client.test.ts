@@ -50,7 +50,7 @@ async function clientOn(script: PeerOptions['script'], given: Given = {}) {
     ...(observer === undefined ? {} : { observer }),
   })
   cleanups.push(peer.close, rest.close)
-  return { peer, client: createClient(rest, { fieldManager: 'me', ...options }) }
+  return { peer, rest, client: createClient(rest, { fieldManager: 'me', ...options }) }
 }
 
 const refusal = (code: number, reason: string, more: object = {}) => ({
@@ -293,6 +293,25 @@ describe('retries', () => {
     await answer
     expect(peer.requests).toHaveLength(3)
     expect(clock.monotonic()).toBeGreaterThanOrEqual(6000)
+  })
+
+  it('do not send a write again once its guard is shut, and never guard a read', async () => {
+    const clock = fakeClock()
+    const { peer, rest, client } = await clientOn(busyTwice, { clock })
+    let isShut = false
+    rest.guardWrites(({ method, path }) => {
+      if (isShut) throw new Error(`${method} ${path} is refused`)
+    })
+    const answer = client.create(ConfigMap, map())
+    const refused = expect(answer).rejects.toThrow('POST /api/v1/namespaces/ns/configmaps is refused')
+    for (let round = 0; round < 200 && peer.requests.length < 1; round++) await clock.advance(0)
+    isShut = true
+    for (let round = 0; round < 100; round++) await clock.advance(50)
+    await refused
+    expect(peer.requests).toHaveLength(1)
+    const read = client.get(ConfigMap, 'ns/a')
+    for (let round = 0; round < 200 && peer.requests.length < 3; round++) await clock.advance(50)
+    expect((await read).metadata.name).toBe('a')
   })
 
   it('stop at the deadline, and tell when to come back', async () => {

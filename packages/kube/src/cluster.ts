@@ -10,7 +10,7 @@ import { messageOf } from './errors.ts'
 import type { Informers } from './informer.ts'
 import { createInformers } from './informers.ts'
 import { kindName } from './object.ts'
-import { createRest } from './rest.ts'
+import { createRest, type WriteGuard } from './rest.ts'
 import type { Transport, TransportStats } from './transport/transport.ts'
 
 export interface Cluster {
@@ -20,6 +20,11 @@ export interface Cluster {
   readonly log: Logger
   /** Closes every connection; resolves when they are gone. Stop what `informers.start` runs first. */
   close(): Promise<void>
+  /**
+   * `check` is asked before every sending of a write, also before one that a `Retry-After` repeats; when it throws,
+   * nothing is sent and the call rejects with what was thrown. One check at a time: the last one counts.
+   */
+  guardWrites(check: WriteGuard): void
   /** Open connections and streams, for metrics. */
   readonly stats?: TransportStats
 }
@@ -74,6 +79,7 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
     informers,
     log,
     close: async () => rest.close(),
+    guardWrites: rest.guardWrites,
     get stats() {
       return rest.transport.stats
     },

@@ -21,11 +21,16 @@ export interface RestRequest extends Omit<RawRequest, 'lane'> {
   maxBodyBytes?: number
 }
 
+/** Throws when a write must not be sent. */
+export type WriteGuard = (write: { readonly method: string; readonly path: string }) => void
+
 export interface Rest {
   readonly host: string
   call(request: RestRequest): Promise<RawResponse>
   /** A streaming answer; rejects with an ApiError unless the status is 200. */
   stream(request: RestRequest): Promise<OpenStream>
+  /** See `Cluster.guardWrites`. */
+  readonly guardWrites: (check: WriteGuard) => void
   readonly close: () => Promise<void>
   readonly transport: Transport
 }
@@ -51,6 +56,7 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
   const { clock = systemClock, random = Math.random, observer, userAgent = 'seamark' } = options
   const transport = options.transport ?? createTransport(config, clock)
   const { host } = new URL(config.server)
+  let writeGuard: WriteGuard | undefined
 
   function exchangeOf(request: RestRequest, auth: AuthHeaders, leftMs: number): Exchange {
     return {
@@ -109,6 +115,7 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
     for (let retries = 0; ; retries++) {
       const leftMs = deadlineMs - (clock.monotonic() - startedAt)
       const auth = await config.credentials.headers(request.signal)
+      if (method !== 'GET') writeGuard?.(request)
       const exchange = exchangeOf(request, auth, leftMs)
       let answer: T
       try {
@@ -146,6 +153,7 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
   return {
     host,
     transport,
+    guardWrites: (check) => (writeGuard = check),
     call: (request) => attempts(request, send, nothingToDrop),
     async stream(request) {
       const cancel = (answer: OpenStream) => {

@@ -26,7 +26,7 @@ import { setUpRecords } from './records/set-up.ts'
 import { type Switches, watchSwitches } from './records/switches.ts'
 import type { WildcardOptions } from './wildcard/options.ts'
 import { setUpWildcard } from './wildcard/set-up.ts'
-import { gateCluster, WriteRefused } from './write-gate.ts'
+import { gateWrites, WriteRefused } from './write-gate.ts'
 
 interface RecordsOptions {
   readonly config: RecordsConfig
@@ -73,11 +73,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   const log = options.log ?? createLogger({ level: 'silent' })
   const killSwitch = createKillSwitch(...(options.isPaused === true ? ['configuration'] : []))
   const mgr: Manager = await manager({
-    cluster: gateCluster(options.cluster, () => {
-      if (killSwitch.isPaused) throw new WriteRefused('PAUSED', 'writing is paused; remove seamark.io/pause to go on')
-      if (mode === 'observe') throw new WriteRefused('OBSERVING', 'in observe mode nothing is written')
-      if (!mgr.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its lease')
-    }),
+    cluster: options.cluster,
     fieldManager: FIELD_MANAGER,
     log,
     clock,
@@ -85,6 +81,11 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     ...(options.leader !== undefined && { leader: options.leader }),
     ...(options.metrics !== undefined && { metrics: options.metrics }),
     ...(options.probes !== undefined && { probes: options.probes }),
+  })
+  gateWrites(options.cluster, () => {
+    if (killSwitch.isPaused) throw new WriteRefused('PAUSED', 'writing is paused; remove seamark.io/pause to go on')
+    if (mode === 'observe') throw new WriteRefused('OBSERVING', 'in observe mode nothing is written')
+    if (!mgr.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its lease')
   })
   const { registry } = mgr.metrics
   const metrics = createProductMetrics(registry)

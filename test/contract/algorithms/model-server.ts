@@ -73,7 +73,7 @@ export class ModelServer {
       schema: this.kind.schema,
       apiVersion: this.kind.apiVersion,
       resetFields: isStatus ? this.kind.statusResets : this.kind.hasStatus ? ['status'] : [],
-      now: 'T',
+      now: '1970-01-01T00:00:00Z',
       ...(isStatus ? { subresource: 'status' } : {}),
     }
     let next: Obj

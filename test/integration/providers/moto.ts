@@ -30,7 +30,7 @@ export async function startMoto(
 }
 
 /** A free port may be taken by somebody else before moto, which is slow to start, listens: it says so by ending. */
-async function launch(): Promise<{ endpoint: string; close(): Promise<void> }> {
+async function launch(): Promise<{ endpoint: string; close: () => Promise<void> }> {
   for (let attempt = 0; attempt < 5; attempt++) {
     const port = await freePort()
     const child = spawn(findProgram('moto_server') ?? '', ['-H', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' })

@@ -8,7 +8,7 @@ import type { ASTNode } from '@marcbachmann/cel-js'
 import type { Schema } from '../schema/model.ts'
 import { escapeName } from './value.ts'
 
-export interface UndefinedField {
+interface UndefinedField {
   /** Offset in the source, where cel-go points. */
   readonly at: number
   readonly field: string

@@ -10,7 +10,7 @@ import type { Rbac } from './rbac.ts'
 
 const group = 'rbac.authorization.k8s.io'
 
-export interface Grant {
+interface Grant {
   readonly user: UserInfo
   /** `roles`, `clusterrolebindings` … */
   readonly plural: string

@@ -10,7 +10,7 @@ const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 const urlFormat = 'desired format: https://host[/path]'
 
 /** Says what is wrong with a match condition; undefined when it compiles. Loaded with the engine, so an argument. */
-export type ExplainCondition = (expression: string) => string | undefined
+type ExplainCondition = (expression: string) => string | undefined
 
 export function validateWebhooks(object: ApiObject, explain: ExplainCondition): Cause[] {
   const names = new Set<string>()

@@ -221,8 +221,13 @@ export function parseArguments(words: readonly string[]): DigArguments {
     draft.type = 'NS'
   }
   if (draft.type === '') draft.type = 'A'
-  // What ANY brings may be large (RFC 8482 §1): dig asks for it by TCP unless told otherwise.
-  return { ...draft, transport: draft.transport ?? (draft.type === 'ANY' ? 'tcp' : 'udp') }
+  return {
+    ...draft,
+    // What ANY brings may be large (RFC 8482 §1): dig asks for it by TCP unless told otherwise.
+    transport: draft.transport ?? (draft.type === 'ANY' ? 'tcp' : 'udp'),
+    // What EDNS carries wins over +noedns, whatever their order.
+    hasEdns: draft.hasEdns || draft.isDo || draft.bufferSize !== undefined || draft.subnet !== undefined,
+  }
 }
 
 function setType(draft: Draft, text: string): void {

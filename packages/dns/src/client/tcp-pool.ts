@@ -48,7 +48,9 @@ class Connection {
 
   #remove(waiting: Waiting): void {
     this.#waiting.delete(waiting)
-    if (this.#waiting.size === 0) this.#socket.unref()
+    if (this.#waiting.size > 0) return
+    if (this.isOpen) this.#socket.unref()
+    else this.#socket.destroy()
   }
 
   #fail(): void {
@@ -81,10 +83,11 @@ class Connection {
         },
       }
       const abort = () => waiting.reject(new DnsError('ABORTED', `the question to ${this.#where} was given up`))
-      const timer = setTimeout(
-        () => waiting.reject(new DnsError('TIMEOUT', `no answer from ${this.#where} by TCP in ${timeoutMs} ms`)),
-        timeoutMs,
-      )
+      const timer = setTimeout(() => {
+        // Perhaps half open: what still waits may be answered, the next question takes a new connection.
+        this.isOpen = false
+        waiting.reject(new DnsError('TIMEOUT', `no answer from ${this.#where} by TCP in ${timeoutMs} ms`))
+      }, timeoutMs)
       signal?.addEventListener('abort', abort)
       this.#waiting.add(waiting)
       this.#socket.ref()

@@ -321,6 +321,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
     lines,
     log: createLogger({ level: 'debug', destination: { write: (line: string) => lines.push(line) } }),
     isClosed: false,
+    guardWrites: () => undefined,
     close: async () => {
       cluster.isClosed = true
     },

@@ -51,8 +51,7 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
   const source = { server: options.transfer?.server ?? server, key: options.transfer?.key ?? key }
   const asking = createDnsClient({ timeoutMs: Math.min(timeoutMs, 3000) })
   // An update is sent once: whether it was applied is found out by reading, not by sending again.
-  const openUpdating = () => createDnsClient({ timeoutMs, tries: 1 })
-  let updating = openUpdating()
+  const updating = createDnsClient({ timeoutMs, tries: 1 })
   const caches = new Map<string, ZoneCache>()
   const zones = options.zones.map((name): ProviderZone => ({ id: fqdn(name), name: fqdn(name) }))
   const keyed = (which: TsigKey | undefined) => (which === undefined ? {} : { key: which })
@@ -129,10 +128,6 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
       try {
         rcode = (await updating.update(update)).message.rcode
       } catch (cause) {
-        // A connection that gave no answer may never give one: the next update gets a new one.
-        const silent = updating
-        updating = openUpdating()
-        await silent.close()
         throw writeFailure(origin, cause)
       }
       if (rcode === RCODE.REFUSED)

@@ -24,7 +24,7 @@ export interface WebhookOptions {
   readonly fetch?: typeof globalThis.fetch
 }
 
-const filterSchema = z.object({ include: z.array(z.string()).nullish() })
+const filterSchema = z.object({ include: z.array(z.string()).nullish() }).nullable()
 
 export function webhookProvider(options: WebhookOptions): Provider {
   const { defaultTtl = 300, fetch = globalThis.fetch } = options
@@ -56,7 +56,7 @@ export function webhookProvider(options: WebhookOptions): Provider {
         'later',
         `${base.origin} speaks '${answer.contentType.slice(0, 80)}', not '${MEDIA_TYPE}'`,
       )
-    const served = zonesOf(parse(filterSchema, answer).include ?? [])
+    const served = zonesOf(parse(filterSchema, answer)?.include ?? [])
     if (options.zones === undefined) return served
     // An empty filter means everything; another one must hold what is configured.
     return zonesOf(options.zones).filter(

@@ -5,7 +5,7 @@ import { type Client, type Clock, type Manager, sleep } from '@seamark/kube'
 import { Certificate } from '../api/certificate.ts'
 import type { ProductMetrics } from '../metrics.ts'
 import { FIELD_MANAGER } from './annotation-keys.ts'
-import { fingerprint, readBaseline, writeBaseline } from './baseline.ts'
+import { type BaselineState, fingerprint, readBaseline, writeBaseline } from './baseline.ts'
 import { isSpecChanged } from './certificate-change.ts'
 import { type CertificateQueue, createCertificateQueue } from './certificate-queue.ts'
 import { findOwner } from './child.ts'
@@ -18,6 +18,7 @@ import type { PublishOptions, SourceKind } from './options.ts'
 import { createOwnWrites } from './own-writes.ts'
 import type { PublishShell } from './reconciler.ts'
 import { createTold } from './report.ts'
+import { sourceKey } from './source.ts'
 import { sourceKindToken } from './source-reader.ts'
 import { informerOptions, watchForPublish } from './watches.ts'
 
@@ -75,9 +76,13 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
   }
   addPublishControllers(manager, shell)
   if (guard !== undefined) {
-    manager.add('publish-baseline', async (signal, client) => keepBaseline(client, guard, baseline, setUp, signal), {
-      leader: true,
-    })
+    manager.add(
+      'publish-baseline',
+      async (signal, client) => keepBaseline(manager, client, { considering, guard }, baseline, setUp, signal),
+      {
+        leader: true,
+      },
+    )
   }
 }
 
@@ -137,36 +142,64 @@ function findWanted(considering: Considering, failed: Certificate, clock: Clock)
   return undefined
 }
 
-/** Until the configuration is known to be the one that published last, retargets are counted; see baseline.ts. */
+/** Why it is not known where a source's names point. */
+const UNKNOWN_TARGET: ReadonlySet<string> = new Set(['ServiceNotFound', 'NoLoadBalancerAddress', 'ParentNotFound'])
+
+/** Every source points where its names are published: with this configuration nothing would move, or has moved already. */
+function isSettled(considering: Considering, nowMs: number): boolean {
+  return considering.sources.all().every((source) => {
+    const considered = considering.consider(source.kind, sourceKey(source), nowMs)
+    if (considered?.decision === undefined) return true
+    const isMoving = considered.plan.steps.some((step) => step.type === 'apply' && step.isRetarget)
+    const isUnknown = considered.decision.verdicts.dns.findings.some(({ reason }) => UNKNOWN_TARGET.has(reason))
+    return !isMoving && !(isUnknown && considered.owned.length > 0)
+  })
+}
+
+/**
+ * Until the configuration is known to be the one that published last, retargets are counted; see baseline.ts. A release is
+ * noted only when all it let go is done, so that a crash in the middle does not hold the rest for ever.
+ */
 async function keepBaseline(
+  { log }: Manager,
   client: Client,
-  guard: MassGuard,
+  { considering, guard }: { considering: Considering; guard: MassGuard },
   baseline: { isGuarded: boolean },
   { options, namespace, clock, isWriting }: PublishSetUp,
   signal: AbortSignal,
 ): Promise<void> {
   const current = fingerprint(options)
-  const stored = await readBaseline(client, namespace, signal)
-  let { released } = stored
-  if (stored.fingerprint === current) baseline.isGuarded = false
+  let stored: BaselineState | undefined
+  let isUnsaved = false
   let quiet = 0
   while (!signal.aborted) {
-    await sleep(clock, BASELINE_POLL_MS, signal)
-    if (signal.aborted) return
-    if (!isWriting()) continue
-    if (guard.held > 0) {
-      const { release } = await readBaseline(client, namespace, signal)
-      if (release !== '' && release !== released) {
-        guard.release()
-        released = release
-        await writeBaseline(client, namespace, { fingerprint: stored.fingerprint ?? '', released }, signal)
+    try {
+      stored ??= await readBaseline(client, namespace, signal)
+      if (stored.fingerprint === current) baseline.isGuarded = false
+      if (isWriting()) {
+        if (guard.held > 0) {
+          const { release } = await readBaseline(client, namespace, signal)
+          if (release !== '' && release !== stored.released) {
+            guard.release()
+            stored = { ...stored, released: release }
+            isUnsaved = true
+          }
+        }
+        quiet = guard.isIdle ? quiet + 1 : 0
+        if (baseline.isGuarded && quiet >= 2 && isSettled(considering, clock.monotonic())) {
+          stored = { ...stored, fingerprint: current }
+          isUnsaved = true
+        }
+        if (isUnsaved && quiet >= 2) {
+          const { released, fingerprint: known = '' } = stored
+          await writeBaseline(client, namespace, { fingerprint: known, released }, signal)
+          isUnsaved = false
+        }
       }
+    } catch (error) {
+      // Nothing is lost: the guard stays on, and the next poll tries again.
+      if (!signal.aborted) log.warn({ err: error }, 'the state of publish cannot be kept')
     }
-    quiet = guard.isIdle ? quiet + 1 : 0
-    // Two polls without a request: everything there is has been decided with this configuration.
-    if (baseline.isGuarded && quiet >= 2) {
-      baseline.isGuarded = false
-      await writeBaseline(client, namespace, { fingerprint: current, released }, signal)
-    }
+    await sleep(clock, BASELINE_POLL_MS, signal)
   }
 }
