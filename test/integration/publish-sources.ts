@@ -84,11 +84,11 @@ export const sourceScenarios: readonly Scenario[] = [
             listener('home', 'home.example.net', { allowedRoutes: { namespaces: { from: 'Same' } } }),
           ],
         },
-      } as Gateway)
+      })
       await bench.setStatus(Gateway, 'ns2/edge', address('192.0.2.7'))
       await bench.client.create(
         HTTPRoute,
-        route(['a.example.com', 'www.example.org', 'other.example.org', 'home.example.net']) as HTTPRoute,
+        route(['a.example.com', 'www.example.org', 'other.example.org', 'home.example.net']),
       )
       const both = ['a.example.com 3600 A 192.0.2.7', 'www.example.org 3600 A 192.0.2.7']
       expect(endpointsOf(await bench.dns('ns/api-httproute'))).toEqual(both)
@@ -133,9 +133,9 @@ export const sourceScenarios: readonly Scenario[] = [
             listener('two', '*.example.com', { port: 81 }),
           ],
         },
-      } as Gateway)
+      })
       await bench.setStatus(Gateway, 'ns2/edge', address('192.0.2.7'))
-      await bench.client.create(HTTPRoute, route(['a.example.com'], { sectionName: 'one' }) as HTTPRoute)
+      await bench.client.create(HTTPRoute, route(['a.example.com'], { sectionName: 'one' }))
       await bench.settled()
       expect(await bench.children()).toEqual([])
       await bench.labelNamespace('ns', { tier: 'front' })
@@ -166,7 +166,7 @@ export const sourceScenarios: readonly Scenario[] = [
             listener('far', 'far.example.com', tls('far-tls', 'certs')),
           ],
         },
-      } as Gateway)
+      })
       expect((await bench.certificate('ns/edge-gateway')).spec.dnsNames).toEqual(['home.example.com'])
       await bench.settled()
       expect(await bench.children()).toEqual(['Certificate ns/edge-gateway'])
@@ -227,7 +227,7 @@ export const sourceScenarios: readonly Scenario[] = [
           annotations: { 'external-dns.alpha.kubernetes.io/hostname': 'lb.example.com, Other.example.com.' },
         },
         spec: { type: 'LoadBalancer', ports: [{ port: 80 }] },
-      } as Service)
+      })
       await bench.setStatus(Service, 'ns/lb', {
         loadBalancer: { ingress: [{ ip: '192.0.2.9' }, { ip: '2001:db8::9' }] },
       })
@@ -252,7 +252,7 @@ export const sourceScenarios: readonly Scenario[] = [
       await bench.client.create(IngressRoute, {
         metadata: { namespace: 'ns', name: 'old', annotations: acme },
         spec: { virtualhost: { fqdn: 'old.example.com', tls: { secretName: 'old-tls' } } },
-      } as IngressRoute)
+      })
       expect(endpointsOf(await bench.dns('ns/old-ingressroute'))).toEqual(['old.example.com 3600 A 10.0.0.0'])
       expect((await bench.certificate('ns/old-ingressroute')).spec.secretName).toBe('old-tls')
     },

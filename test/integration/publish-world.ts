@@ -46,14 +46,14 @@ export interface RunningApp extends AsyncDisposable {
 }
 
 /** What a program gets from the world it runs in, beside its cluster. */
-export interface Surroundings {
+interface Surroundings {
   readonly clock: Clock
   /** Reaches further clusters. */
   readonly connect: typeof connect
 }
 
 /** A program under test: runs on the cluster it is given until the signal. */
-export type Program = (cluster: Cluster, surroundings: Surroundings, signal: AbortSignal) => Promise<void>
+type Program = (cluster: Cluster, surroundings: Surroundings, signal: AbortSignal) => Promise<void>
 
 /** A cluster of a user, to be registered with the one under test. */
 export interface UserCluster {
@@ -183,7 +183,8 @@ async function makeWorld(name: string, kubeconfig: string, parts: Parts): Promis
 }
 
 async function startUserCluster(): Promise<UserCluster> {
-  const { kubeconfig, stop } = await startEmbeddedServer()
+  const embedded = await startEmbeddedServer()
+  const { kubeconfig } = embedded
   const cluster = connect(configFromText(kubeconfig))
   let isStopped = false
   return {
@@ -193,7 +194,7 @@ async function startUserCluster(): Promise<UserCluster> {
       if (isStopped) return
       isStopped = true
       await cluster.close()
-      await stop()
+      await embedded.stop()
     },
   }
 }

@@ -98,7 +98,7 @@ function claimScenario(seed: number): Scenario {
   let clock = () => 0
   return {
     name: `claims of seed ${seed}`,
-    given: playgroundCrds() as Obj[],
+    given: playgroundCrds(),
     async prepare(stage: Stage) {
       clock = () => stage.clock.monotonic()
       await Bench.prepare(simulatedWorld(stage))

@@ -5,7 +5,6 @@
  * Guarantees: deadlines and aborts look as they do on a wire; a lost answer is a RESET.
  */
 import { Readable } from 'node:stream'
-import type { ReadableStream as NodeStream } from 'node:stream/web'
 import type { InProcessFetch } from '@seamark/apiserver'
 import {
   type ClusterConfig,
@@ -78,7 +77,7 @@ export function inProcessTransport(fetch: InProcessFetch, clock: Clock, prefix =
     async open(exchange) {
       const { response, release, cancelDeadline, onAbort } = await start(exchange)
       cancelDeadline()
-      const body = Readable.fromWeb((response.body ?? new ReadableStream()) as NodeStream)
+      const body = Readable.fromWeb(response.body ?? new ReadableStream())
       // Who cancels is gone by the time the stream breaks.
       body.on('error', () => undefined)
       body.once('close', release)

@@ -30,8 +30,8 @@ function simulated({ title, run }: PublishScenario): Scenario {
   }
 }
 
-export function describeDisturbed(name: string, scenarios: readonly PublishScenario[], crashes?: number): void {
-  describe(name, () => {
+export function describeDisturbed(part: string, scenarios: readonly PublishScenario[], crashes?: number): void {
+  describe(`${part}, disturbed`, () => {
     it.each(scenarios)('$title', async (scenario) => {
       expect(await expectConvergence(simulated(scenario), exploration(crashes))).toBeGreaterThan(0)
     })

@@ -60,7 +60,7 @@ export interface Stage {
   /** Virtual milliseconds since a controller last wrote. */
   quietMs(): number
   /** A process that faults may kill and that is then started again; `stop` lets it end by itself. */
-  start(controller: Controller): { stop(): Promise<void> }
+  readonly start: (controller: Controller) => { stop(): Promise<void> }
 }
 
 export interface Scenario {

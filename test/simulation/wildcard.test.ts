@@ -1,5 +1,4 @@
 /** Every wildcard scenario of the integration suite under T1, T2, T3, T5 and T6. */
-import type { Obj } from '@seamark/kube/object'
 import { playgroundCrds, type DNSEndpoint } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import { WildcardBench } from '../integration/wildcard-bench.ts'
@@ -27,7 +26,7 @@ describe('wildcard, whatever goes wrong', () => {
     const runs = await expectConvergence(
       {
         name: title,
-        given: playgroundCrds() as Obj[],
+        given: playgroundCrds(),
         prepare: async (stage) => WildcardBench.prepare(simulatedWorld(stage)),
         play: async (stage) => run(new WildcardBench(simulatedWorld(stage))),
         invariants: [neverEmpty],

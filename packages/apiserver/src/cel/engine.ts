@@ -14,7 +14,7 @@ export interface Expression {
 }
 
 /** A match condition of an admission webhook. */
-export interface Condition {
+interface Condition {
   evaluate(variables: { object: unknown; oldObject: unknown; request: unknown }): unknown
 }
 

@@ -9,7 +9,7 @@
  */
 import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object'
 
-export interface OwnWrite<T> {
+interface OwnWrite<T> {
   readonly object: T
   /** Somebody else changed the child while we wrote. */
   readonly isDisturbed: boolean

@@ -17,7 +17,7 @@ import type { Limiter } from './limiter.ts'
 import type { SetChange } from './plan.ts'
 import type { ObservedSet } from './record-set.ts'
 
-export type CallName = 'zones' | 'read' | 'apply'
+type CallName = 'zones' | 'read' | 'apply'
 
 /** Told about each call; for metrics. */
 export interface CallObserver {

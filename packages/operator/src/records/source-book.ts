@@ -88,7 +88,7 @@ export class SourceBook {
 }
 
 /** Canonical names, and what is none as it is shown: its refusal is worth a look too. */
-export function namesOf(object: Endpoint | undefined): Set<string> {
+function namesOf(object: Endpoint | undefined): Set<string> {
   const names = new Set<string>()
   const endpoints: readonly unknown[] = Array.isArray(object?.spec?.endpoints) ? object.spec.endpoints : []
   for (const endpoint of endpoints) {
