@@ -355,6 +355,19 @@ describe('retries', () => {
 })
 
 describe('observation and raw requests', () => {
+  it('take one signal for many requests without a warning', async () => {
+    const warnings: string[] = []
+    const onWarning = (warning: Error) => warnings.push(warning.message)
+    process.on('warning', onWarning)
+    cleanups.push(async () => void process.off('warning', onWarning))
+    const { client } = await clientOn((exchange) => exchange.reply(200, map()))
+    const { signal } = new AbortController()
+    await Promise.all(Array.from({ length: 20 }, async () => client.get(ConfigMap, 'ns/a', { signal })))
+    // Warnings are told in a later turn.
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(warnings).toEqual([])
+  })
+
   it('count every exchange by code, method and host', async () => {
     const seen: string[] = []
     const { peer, client } = await clientOn(

@@ -5,6 +5,7 @@
  * deadline allows; a write is repeated only when the server certainly did not act on it, or when repeating it cannot
  * do harm. Anything else reaches the caller as a typed error.
  */
+import { setMaxListeners } from 'node:events'
 import { systemClock, sleep, type Clock } from './clock.ts'
 import type { RawRequest, RawResponse, RequestObserver } from './client.ts'
 import type { ClusterConfig } from './cluster-config.ts'
@@ -106,7 +107,9 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
     run: (exchange: Exchange) => Promise<T>,
     drop: (answer: T) => void,
   ): Promise<T> {
-    const { method, deadlineMs = DEADLINE_MS } = request
+    const { method, deadlineMs = DEADLINE_MS, signal } = request
+    // One signal may stand for any number of requests; Node would call eleven of them a leak.
+    if (signal !== undefined) setMaxListeners(0, signal)
     const isIdempotent = request.isIdempotent ?? (method !== 'POST' && method !== 'PATCH')
     const startedAt = clock.monotonic()
     let hasRenewed = false

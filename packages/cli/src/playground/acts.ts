@@ -100,7 +100,7 @@ async function readEmptyList(stage: Stage, narrator: Narrator): Promise<void> {
   thaw()
   const held = await settledCode(stage)
   narrator.say(
-    `the API server answered ${cut} watches with an empty list of DNSEndpoints: ${held === undefined ? 'ignored, the server was asked again' : `held, ${held}`}; ${await answerNow(stage, teamHost(1))}`,
+    `the API server answered ${cut === 1 ? 'a watch' : `${cut} watches`} with an empty list of DNSEndpoints: ${held === undefined ? 'ignored, the server was asked again' : `held, ${held}`}; ${await answerNow(stage, teamHost(1))}`,
   )
   for (const heal of heals) heal()
   faults.cut({ resource: 'dnsendpoints' }, 'break')
