@@ -5,6 +5,10 @@
 import { guardScenarios } from '../integration/publish-guards.ts'
 import { describeDisturbed } from './publish-scenario.ts'
 
+// A short list makes a published source look new, and a new one is published at once: not every source is held then.
 const isSteady = ({ title }: { title: string }) => !/^(another class|a few deletions)/.test(title)
 
-describeDisturbed('publish, guards, whatever goes wrong', guardScenarios.filter(isSteady), 4)
+describeDisturbed('publish, guards, whatever goes wrong', guardScenarios.filter(isSteady), {
+  crashes: 4,
+  except: ['shortList'],
+})

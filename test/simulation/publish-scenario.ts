@@ -13,7 +13,7 @@ import type { Scenario as PublishScenario } from '../integration/publish-scenari
 import { expectConvergence } from './expect-convergence.ts'
 import { publishInvariants } from './publish-invariants.ts'
 import type { Scenario } from './scenario.ts'
-import { exploration } from './seeds.ts'
+import { exploration, type Limits } from './seeds.ts'
 import { simulatedWorld } from './simulated-world.ts'
 
 const given = playgroundCrds() as Obj[]
@@ -30,10 +30,10 @@ function simulated({ title, run }: PublishScenario): Scenario {
   }
 }
 
-export function describeDisturbed(part: string, scenarios: readonly PublishScenario[], crashes?: number): void {
+export function describeDisturbed(part: string, scenarios: readonly PublishScenario[], limits?: Limits): void {
   describe(`${part}, disturbed`, () => {
     it.each(scenarios)('$title', async (scenario) => {
-      expect(await expectConvergence(simulated(scenario), exploration(crashes))).toBeGreaterThan(0)
+      expect(await expectConvergence(simulated(scenario), exploration(limits))).toBeGreaterThan(0)
     })
   })
 }

@@ -2,4 +2,4 @@
 import { sourceScenarios } from '../integration/publish-sources.ts'
 import { describeDisturbed } from './publish-scenario.ts'
 
-describeDisturbed('publish, other sources, whatever goes wrong', sourceScenarios, 9)
+describeDisturbed('publish, other sources, whatever goes wrong', sourceScenarios, { crashes: 9 })

@@ -4,12 +4,21 @@
  */
 import type { ExploreOptions } from './explore.ts'
 
+/** Of the fault matrix. */
 const matrix = ['crash', 'stale', 'drop', 'gone', 'emptyList', 'shortList'] as const
 
-/** `crashes`: of a scenario with many writes only as many, unless every place is asked for. */
-export function exploration(crashes = Infinity, env: NodeJS.ProcessEnv = process.env): ExploreOptions {
+export interface Limits {
+  /** Of a scenario with many writes only as many, unless every place is asked for. @default all */
+  readonly crashes?: number
+  /** Faults under which the scenario is not expected to end the same. @default none */
+  readonly except?: readonly (typeof matrix)[number][]
+}
+
+export function exploration({ crashes = Infinity, except = [] }: Limits = {}): ExploreOptions {
+  const { env } = process
+  const kinds = matrix.filter((kind) => !except.includes(kind))
   const seeds = (env['SEAMARK_SEEDS'] ?? '').split(',').filter((text) => text !== '')
   const isThorough = seeds.length > 0 || env['SEED'] !== undefined
-  if (!isThorough) return { kinds: matrix, crashes, samples: 1, mixtures: 0 }
-  return { kinds: matrix, mixtures: 20, ...(seeds.length > 0 && { seeds: seeds.map(Number) }) }
+  if (!isThorough) return { kinds, crashes, samples: 1, mixtures: 0 }
+  return { kinds, mixtures: 20, ...(seeds.length > 0 && { seeds: seeds.map(Number) }) }
 }
