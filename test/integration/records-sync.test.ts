@@ -162,6 +162,12 @@ for (const kind of worldKinds) {
       const again = await start(world, memory)
       await client.apply(DNSEndpoint, endpoint('third', ['192.0.2.4']))
       await eventually('a change after the restart', async () => find('third'))
+      for (const name of ['shop', 'third'])
+        await eventually(
+          `${name} to be told`,
+          async () => client.get(DNSEndpoint, `web/${name}`),
+          ({ metadata, status }) => status?.observedGeneration === metadata.generation,
+        )
       await again.stop()
       expect(memory.counts.writes).toBe(writes + 1)
       const converged = await start(world, memory)
