@@ -10,6 +10,7 @@
  */
 import type { Decoded } from './decode.ts'
 import { ownFieldsOf, type OwnFields } from './managed-fields.ts'
+import { PartedMap } from './parted-map.ts'
 import { keyOf, type Immutable, type Key, type Obj } from './object.ts'
 import { isNewer, isNumericVersion } from './resource-version.ts'
 
@@ -30,7 +31,7 @@ export interface StoreOptions {
 }
 
 /** A key alone where only one object has the value: a Set for each would cost more than the object. */
-type Postings = Map<string, Key | Set<Key>>
+type Postings = PartedMap<Key | Set<Key>>
 
 interface StoredIndex<T extends Obj> {
   readonly values: IndexValues<T>
@@ -38,8 +39,8 @@ interface StoredIndex<T extends Obj> {
 }
 
 interface Staged<T extends Obj> {
-  readonly objects: Map<Key, Immutable<T>>
-  readonly own: Map<Key, OwnFields>
+  readonly objects: PartedMap<Immutable<T>>
+  readonly own: PartedMap<OwnFields>
   readonly indexes: Map<string, Postings>
   /** Keys that were cached before and are there again. */
   kept: number
@@ -55,8 +56,8 @@ interface Overlay<T extends Obj> {
 export class Store<T extends Obj> {
   readonly #options: StoreOptions
   readonly #onChange: (changes: Iterable<StoreChange<T>>, count: number) => void
-  #visible = new Map<Key, Immutable<T>>()
-  #own = new Map<Key, OwnFields>()
+  #visible = new PartedMap<Immutable<T>>()
+  #own = new PartedMap<OwnFields>()
   readonly #shadow = new Map<Key, Immutable<T> | undefined>()
   /** UID of an object that we deleted and the watch has not reported. */
   readonly #deleted = new Map<Key, string>()
@@ -92,7 +93,7 @@ export class Store<T extends Obj> {
 
   /** All of it; the same array until something changes. */
   list(): readonly Immutable<T>[] {
-    return (this.#listed ??= [...this.#visible.values()])
+    return (this.#listed ??= this.#visible.values())
   }
 
   hasIndex(name: string): boolean {
@@ -122,11 +123,11 @@ export class Store<T extends Obj> {
 
   addIndex(name: string, values: IndexValues<T>): void {
     if (this.#indexes.has(name)) return
-    const index = { values, postings: new Map() as Postings }
+    const index = { values, postings: new PartedMap() as Postings }
     this.#indexes.set(name, index)
     for (const [key, object] of this.#visible) this.#post(index.postings, name, values, key, object)
     if (this.#staged === undefined) return
-    const postings: Postings = new Map()
+    const postings: Postings = new PartedMap()
     for (const [key, object] of this.#staged.objects) this.#post(postings, name, values, key, object)
     this.#staged.indexes.set(name, postings)
   }
@@ -191,15 +192,15 @@ export class Store<T extends Obj> {
     this.#visible = staged.objects
     this.#listed = undefined
     this.#own = staged.own
-    for (const [name, index] of this.#indexes) index.postings = staged.indexes.get(name) ?? new Map()
+    for (const [name, index] of this.#indexes) index.postings = staged.indexes.get(name) ?? new PartedMap()
     this.#resourceVersion = resourceVersion
     this.#hasSynced = true
 
     // Overlays are put into the very map that was staged; what the watch says is kept apart before.
-    const wanted = overlays.length === 0 ? staged.objects : new Map(staged.objects)
+    const wanted = overlays.length === 0 ? staged.objects : staged.objects.copy()
     for (const overlay of overlays) this.#restore(overlay, resourceVersion)
     // A copy of the references: changes may be delivered over several turns, while the map goes on changing.
-    if (isFirst) this.#onChange(initialChanges([...wanted.values()]), wanted.size)
+    if (isFirst) this.#onChange(initialChanges(wanted.values()), wanted.size)
     else {
       const changes = differences(before, shadow, wanted)
       for (const object of untold(before, shadow))
@@ -214,10 +215,10 @@ export class Store<T extends Obj> {
     const gone = [...this.watched(), ...untold(this.#visible, this.#shadow)]
     this.#shadow.clear()
     this.#deleted.clear()
-    this.#visible = new Map()
+    this.#visible = new PartedMap()
     this.#listed = undefined
-    this.#own = new Map()
-    for (const index of this.#indexes.values()) index.postings = new Map()
+    this.#own = new PartedMap()
+    for (const index of this.#indexes.values()) index.postings = new PartedMap()
     this.#resourceVersion = undefined
     this.#hasSynced = true
     const changes = gone.map((object) => ({ type: 'deleted' as const, object }))
@@ -365,8 +366,8 @@ export class Store<T extends Obj> {
   }
 
   #newStage(): Staged<T> {
-    const indexes = new Map([...this.#indexes.keys()].map((name): [string, Postings] => [name, new Map()]))
-    return { objects: new Map(), own: new Map(), indexes, kept: 0 }
+    const indexes = new Map([...this.#indexes.keys()].map((name): [string, Postings] => [name, new PartedMap()]))
+    return { objects: new PartedMap(), own: new PartedMap(), indexes, kept: 0 }
   }
 
   #frozen(object: T): Immutable<T> {
@@ -414,7 +415,7 @@ function* initialChanges<T extends Obj>(objects: Iterable<Immutable<T>>): Iterab
 
 /** What our own writes made and the watch has not told of. */
 function* untold<T extends Obj>(
-  visible: ReadonlyMap<Key, Immutable<T>>,
+  visible: PartedMap<Immutable<T>>,
   shadow: ReadonlyMap<Key, Immutable<T> | undefined>,
 ): IterableIterator<Immutable<T>> {
   for (const [key, told] of shadow) {
@@ -425,9 +426,9 @@ function* untold<T extends Obj>(
 
 /** The watch's view before (what it said, not our overlay) against the new list. */
 function differences<T extends Obj>(
-  visible: ReadonlyMap<Key, Immutable<T>>,
+  visible: PartedMap<Immutable<T>>,
   shadow: ReadonlyMap<Key, Immutable<T> | undefined>,
-  wanted: ReadonlyMap<Key, Immutable<T>>,
+  wanted: PartedMap<Immutable<T>>,
 ): StoreChange<T>[] {
   const changes: StoreChange<T>[] = []
   const before = (key: Key) => (shadow.has(key) ? shadow.get(key) : visible.get(key))
