@@ -93,7 +93,7 @@ export const figures: readonly Figure[] = [
   },
   {
     name: 'dns.p99',
-    what: 'open loop at half of the maximum, 99th percentile of a quarter second, median',
+    what: 'open loop at half of the maximum, 99th percentile',
     unit: 'ms',
     bound: { max: 2 },
     against: '-',

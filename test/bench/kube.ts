@@ -128,7 +128,7 @@ export const figures: Figure[] = [
   },
   {
     name: 'kube.watch.slice',
-    what: 'longest decode slice while they arrive, collections of garbage taken out',
+    what: 'longest decode slice while they arrive',
     unit: 'ms',
     bound: { max: 5 },
     against: '-',

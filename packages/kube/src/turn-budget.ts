@@ -11,13 +11,6 @@ export interface Work {
   step(): boolean
 }
 
-/** Times by the budget's clock. */
-export interface Slice {
-  readonly startedAt: number
-  readonly endedAt: number
-  readonly turn: number
-}
-
 export class TurnBudget {
   readonly #limitMs: number
   readonly #now: () => number
@@ -25,9 +18,8 @@ export class TurnBudget {
   #spentMs = 0
   #waiting: Work[] = []
   #isArmed = false
-  /** Told of every piece of work, for measurements; `turn` counts turns of the event loop. */
-  onSlice: ((slice: Slice) => void) | undefined
-  #turns = 0
+  /** The longest time spent in one turn, ms. */
+  longestMs = 0
 
   constructor(
     limitMs = 2,
@@ -56,7 +48,7 @@ export class TurnBudget {
       at = this.#now()
     }
     this.#spentMs += at - startedAt
-    this.onSlice?.({ startedAt, endedAt: at, turn: this.#turns })
+    if (this.#spentMs > this.longestMs) this.longestMs = this.#spentMs
     if (isMore) this.#waiting.push(work)
   }
 
@@ -69,7 +61,6 @@ export class TurnBudget {
   #turn(): void {
     this.#isArmed = false
     this.#spentMs = 0
-    this.#turns++
     const ready = this.#waiting
     if (ready.length === 0) return
     this.#arm()

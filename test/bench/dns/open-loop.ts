@@ -1,9 +1,7 @@
 /**
  * An open-loop client: questions leave by a fixed plan whatever comes back, and latencies are printed in milliseconds as JSON.
  * A latency counts from the planned moment, so that a question that leaves late is late (no coordinated omission). The first
- * seconds, while the client's own code is being compiled, are sent by the same plan and left out. `p99` is the median of the
- * 99th percentiles of quarters of a second: a virtual machine that is stopped for some milliseconds now and then would
- * otherwise be all that is seen; `whole` has the percentiles of everything.
+ * seconds, while the client's own code is being compiled, are sent by the same plan and left out.
  * Arguments: port, questions a second, seconds, names in the zone.
  */
 import { createSocket } from 'node:dgram'
@@ -11,7 +9,6 @@ import { createSocket } from 'node:dgram'
 const [port, rate, seconds, names] = process.argv.slice(2).map(Number) as [number, number, number, number]
 
 const WARM_UP_SECONDS = 1.5
-const WINDOW_SECONDS = 0.25
 const SOCKETS = 8
 const IDS = 65_536
 /** How long after the last question an answer may come. */
@@ -90,17 +87,14 @@ for (const socket of sockets) socket.close()
 const counted = latencies.subarray(first)
 const percentile = (sorted: Float64Array, share: number) =>
   Math.min(Number.MAX_VALUE, sorted[Math.floor(sorted.length * share)] ?? Number.MAX_VALUE)
-const windowLength = Math.floor(rate * WINDOW_SECONDS)
-const windows = Array.from({ length: Math.floor(counted.length / windowLength) }, (_, index) =>
-  percentile(counted.slice(index * windowLength, (index + 1) * windowLength).sort(), 0.99),
-)
 const all = counted.toSorted()
 process.stdout.write(
   `${JSON.stringify({
     sent: counted.length,
     answered: counted.filter((latency) => latency !== Number.POSITIVE_INFINITY).length,
     behindMs: sentAt - startedAt - total * gapMs,
-    p99: percentile(Float64Array.from(windows).sort(), 0.5),
-    whole: { p50: percentile(all, 0.5), p90: percentile(all, 0.9), p99: percentile(all, 0.99) },
+    p50: percentile(all, 0.5),
+    p90: percentile(all, 0.9),
+    p99: percentile(all, 0.99),
   })}\n`,
 )

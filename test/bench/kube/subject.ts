@@ -4,10 +4,10 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { monitorEventLoopDelay, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Obj, configFromText, connect, kind } from '@seamark/kube'
-import { processBudget, type Slice } from '../../../packages/kube/src/turn-budget.ts'
+import { processBudget } from '../../../packages/kube/src/turn-budget.ts'
 import { createInformers } from '../../../packages/kube/src/informers.ts'
 import { createDecoder } from '../../../packages/kube/src/decode.ts'
 import type { Source } from '../../../packages/kube/src/reflector.ts'
@@ -154,42 +154,15 @@ async function watch(): Promise<Measured & { sliceMs: number }> {
     if (++seen === EVENTS) finish()
   })
   let running: Promise<void> | undefined
-  const slices = recordSlices()
   const result = await measure(async () => {
+    processBudget.longestMs = 0
     running = cluster.informers.start(stop.signal)
     await finished
   })
   stop.abort()
   await running
   await cluster.close()
-  return { ...result, sliceMs: await slices.longestMs() }
-}
-
-/**
- * Time spent on decoding per turn of the event loop. Collections of garbage that fall into a slice are taken out of it: they
- * come when they come, and `blockMs` has them.
- */
-function recordSlices() {
-  const slices: Slice[] = []
-  const collections: PerformanceEntry[] = []
-  const observer = new PerformanceObserver((list) => collections.push(...list.getEntries()))
-  observer.observe({ entryTypes: ['gc'] })
-  processBudget.onSlice = (slice) => slices.push(slice)
-  return {
-    async longestMs(): Promise<number> {
-      processBudget.onSlice = undefined
-      // The last entries are told in a later turn.
-      await delay(50)
-      observer.disconnect()
-      const turns = new Map<number, number>()
-      for (const { startedAt, endedAt, turn } of slices) {
-        const within = collections.filter((gc) => gc.startTime >= startedAt && gc.startTime < endedAt)
-        const ms = endedAt - startedAt - within.reduce((sum, gc) => sum + gc.duration, 0)
-        turns.set(turn, (turns.get(turn) ?? 0) + ms)
-      }
-      return Math.max(...turns.values())
-    },
-  }
+  return { ...result, sliceMs: processBudget.longestMs }
 }
 
 async function watchTheirs(): Promise<Measured> {
