@@ -139,18 +139,16 @@ function identityOf(socket: Socket): UserInfo | undefined {
   const { authorized, getPeerCertificate } = socket as Partial<TLSSocket>
   let user: UserInfo | undefined
   if (authorized === true && getPeerCertificate !== undefined) {
-    const { subject } = getPeerCertificate.call(socket, false)
-    const organizations: unknown = subject?.O
-    const groups =
-      organizations === undefined
-        ? []
-        : Array.isArray(organizations)
-          ? organizations.map(String)
-          : [String(organizations)]
-    if (subject?.CN !== undefined) user = { name: String(subject.CN), groups }
+    user = subjectUser(getPeerCertificate.call(socket, false).subject)
   }
   identities.set(socket, { user })
   return user
+}
+
+/** CN is the name, each O a group. */
+function subjectUser(subject: { readonly CN?: unknown; readonly O?: unknown } | undefined): UserInfo | undefined {
+  if (subject?.CN === undefined) return undefined
+  return { name: String(subject.CN), groups: [subject.O ?? []].flat().map(String) }
 }
 
 function readTarget(target: string): { path: string; query: URLSearchParams } {
@@ -256,15 +254,7 @@ function peerIdentity(stream: ServerHttp2Stream): UserInfo | undefined {
     const socket = session.socket as unknown as TLSSocket
     known = { user: undefined }
     if (socket.authorized) {
-      const { subject } = socket.getPeerCertificate(false)
-      const organizations: unknown = subject?.O
-      const groups =
-        organizations === undefined
-          ? []
-          : Array.isArray(organizations)
-            ? organizations.map(String)
-            : [String(organizations)]
-      if (subject?.CN !== undefined) known = { user: { name: String(subject.CN), groups } }
+      known = { user: subjectUser(socket.getPeerCertificate(false).subject) }
     }
     sessionIdentities.set(session, known)
   }

@@ -103,7 +103,7 @@ export function obeySwitches(
   killSwitch: KillSwitchControl,
 ): { ready(signal: AbortSignal): Promise<void>; stop(): Promise<void> } {
   const stopping = new AbortController()
-  const switches = watchSwitches(cluster.informers, namespace, killSwitch)
+  const switches = watchSwitches(cluster, namespace, killSwitch)
   const running = cluster.informers.start(stopping.signal)
   return {
     async ready(signal) {

@@ -90,8 +90,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   const { registry } = mgr.metrics
   const metrics = createProductMetrics(registry)
   showPause(registry, killSwitch)
-  const switches =
-    (options.hasPause ?? true) ? watchSwitches(mgr.cluster.informers, namespace, killSwitch) : NO_SWITCHES
+  const switches = (options.hasPause ?? true) ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
   const common = { metrics, namespace, clock, isWriting: () => mode === 'enforce' && !killSwitch.isPaused }
   const endpointsIn = (wanted: string): Informer<DNSEndpoint> =>
     mgr.cluster.informers.informer(DNSEndpoint, endpointScope(options, wanted))

@@ -42,6 +42,13 @@ interface Store {
   indexes: Map<string, (object: Immutable<Obj>) => readonly string[]>
 }
 
+/** `key` and `key=value`: what tests ask for. */
+function labelled(selector = ''): (object: Obj) => boolean {
+  const [label = '', value] = selector.split('=')
+  return ({ metadata: { labels = {} } }) =>
+    label === '' || (value === undefined ? label in labels : labels[label] === value)
+}
+
 const isSynced = (state: InformerState) => state !== 'starting' && state !== 'syncing'
 
 export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
@@ -159,7 +166,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
     },
     async list(kind, options) {
       await admit({ verb: 'list', kind: kindName(kind), key: '' }, options?.signal)
-      const items = [...storeOf(kind).objects.values()] as never[]
+      const items = [...storeOf(kind).objects.values()].filter(labelled(options?.labelSelector)) as never[]
       return {
         apiVersion: kind.version,
         kind: `${kind.kind}List`,

@@ -1,7 +1,7 @@
 import { CustomResourceDefinition } from '@seamark/kube'
 import { describe, expect, it } from 'vitest'
 import type { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { fakeCluster } from '../cluster-fixture.ts'
+import { memoryCluster } from '@seamark/kube/testing'
 import { findConditionRoom, statusChange } from './endpoint-status.ts'
 import type { Held } from './held-book.ts'
 import { definition, endpoint } from './sync-fixture.ts'
@@ -43,7 +43,7 @@ describe('the status of a DNSEndpoint', () => {
 
 describe('room for conditions', () => {
   const room = async (status: object | undefined) => {
-    const cluster = fakeCluster()
+    const cluster = memoryCluster()
     const found = definition('2020-01-01T00:00:00Z')
     const [version] = found.spec.versions
     if (version !== undefined && status !== undefined)

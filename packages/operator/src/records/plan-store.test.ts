@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { fakeCluster } from '../cluster-fixture.ts'
+import { memoryCluster } from '@seamark/kube/testing'
 import { memoryProvider } from '../providers/memory.ts'
 import { configMapPlanStore } from './config-map-plan-store.ts'
 import { createEngine } from './engine.ts'
@@ -35,7 +35,7 @@ const stores: [string, (kept: number) => Promise<PlanStore>][] = [
       return filePlanStore(join(folder, 'plans'), kept)
     },
   ],
-  ['in a cluster', async (kept) => configMapPlanStore(fakeCluster().client, 'seamark', kept)],
+  ['in a cluster', async (kept) => configMapPlanStore(memoryCluster().client, 'seamark', kept)],
 ]
 
 describe.each(stores)('applied plans %s', (_where, open) => {

@@ -3,9 +3,10 @@
  * `seamark.io/pause` stops every write, `seamark.io/release` lets held changes of names or zones go, and a new value of
  * `seamark.io/verify` has every zone read whole.
  *
- * Guarantees: until the object was read once nothing may be written, so a pause survives a restart.
+ * Guarantees: until the object was read once nothing may be written, so a pause survives a restart. A list without the
+ * object lifts nothing: absence counts when the server says it of this one object.
  */
-import { ConfigMap, type Informers } from '@seamark/kube'
+import { type Cluster, ConfigMap, sleep, systemClock, TransportError } from '@seamark/kube'
 import { isPausedBy, type KillSwitchControl } from './kill-switch.ts'
 import { canonicalName, isInvalid } from './record-set.ts'
 
@@ -13,6 +14,7 @@ import { canonicalName, isInvalid } from './record-set.ts'
 export const CONFIGURATION_OBJECT = 'seamark'
 const RELEASE_ANNOTATION = 'seamark.io/release'
 const VERIFY_ANNOTATION = 'seamark.io/verify'
+const RETRY_MS = 1_000
 
 export interface Switches {
   /** Names and zones whose held changes may go. */
@@ -25,11 +27,20 @@ export interface Switches {
 
 type Annotations = Readonly<Record<string, string>> | undefined
 
-export function watchSwitches(informers: Informers, namespace: string, killSwitch: KillSwitchControl): Switches {
+export function watchSwitches(
+  { client, informers }: Pick<Cluster, 'client' | 'informers'>,
+  namespace: string,
+  killSwitch: KillSwitchControl,
+  clock = systemClock,
+): Switches {
+  const key = `${namespace}/${CONFIGURATION_OBJECT}`
   const listeners = new Set<() => void>()
   let released: ReadonlySet<string> = new Set()
   let orders = ''
+  /** Counts what was heard: a read that is overtaken by the watch says nothing. */
+  let heard = 0
   const obey = (annotations: Annotations): void => {
+    heard++
     killSwitch.set('annotation', isPausedBy(annotations))
     released = readNames(annotations?.[RELEASE_ANNOTATION] ?? '')
     const now = JSON.stringify([annotations?.[RELEASE_ANNOTATION], annotations?.[VERIFY_ANNOTATION]])
@@ -39,11 +50,30 @@ export function watchSwitches(informers: Informers, namespace: string, killSwitc
   }
   killSwitch.set('unread', true)
   const informer = informers.informer(ConfigMap, { namespace, fieldSelector: `metadata.name=${CONFIGURATION_OBJECT}` })
-  informer.subscribe((change) => obey(change.type === 'deleted' ? undefined : change.object.metadata.annotations))
+  /** Asks until there is an answer; what held before holds meanwhile. */
+  const askServer = async (signal?: AbortSignal): Promise<void> => {
+    const before = heard
+    for (;;) {
+      try {
+        const found = await client.find(ConfigMap, key, signal === undefined ? {} : { signal })
+        if (heard === before) obey(found?.metadata.annotations)
+        return
+      } catch (error) {
+        if (error instanceof TransportError && error.code === 'CLOSED') throw error
+        await sleep(clock, RETRY_MS, signal)
+      }
+    }
+  }
+  informer.subscribe((change) => {
+    if (change.type === 'deleted') askServer().catch(() => undefined)
+    else obey(change.object.metadata.annotations)
+  })
   const ready = async (signal?: AbortSignal): Promise<void> => {
     await informer.synced(signal)
     // Handlers are told in a later turn; the first write may be earlier.
-    obey(informers.get(ConfigMap, `${namespace}/${CONFIGURATION_OBJECT}`)?.metadata.annotations)
+    const cached = informers.get(ConfigMap, key)
+    if (cached === undefined) await askServer(signal)
+    else obey(cached.metadata.annotations)
     killSwitch.set('unread', false)
   }
   ready().catch(() => undefined)

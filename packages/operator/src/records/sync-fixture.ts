@@ -1,8 +1,7 @@
 /** The loop over DNSEndpoints on a cluster in memory, a zone in memory and a clock that tests move. */
 import { CustomResourceDefinition } from '@seamark/kube'
-import { fakeClock } from '@seamark/kube/testing'
+import { fakeClock, memoryCluster } from '@seamark/kube/testing'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { fakeCluster, silentLog } from '../cluster-fixture.ts'
 import { type MemoryProvider, memoryProvider } from '../providers/memory.ts'
 import type { Capabilities } from '../providers/provider.ts'
 import { createEngine } from './engine.ts'
@@ -37,7 +36,7 @@ export function startLoop(
   } = {},
 ) {
   const clock = fakeClock()
-  const cluster = fakeCluster()
+  const cluster = memoryCluster()
   cluster.put(CustomResourceDefinition, definition('2020-01-01T00:00:00Z'))
   const memory =
     options.memory ??
@@ -57,12 +56,12 @@ export function startLoop(
   const running = runSyncLoop(
     {
       client: cluster.client,
-      informer: cluster.informer(DNSEndpoint),
+      informer: cluster.informers.informer(DNSEndpoint),
       engine,
       killSwitch,
       defaultTtl: 300,
       isServed: () => true,
-      log: silentLog,
+      log: cluster.log,
       clock,
       isWriting: true,
       onHeld: (item) => held.push(item),

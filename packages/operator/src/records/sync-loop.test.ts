@@ -1,7 +1,7 @@
 import { CustomResourceDefinition, NotFound } from '@seamark/kube'
 import { expect, describe, it, onTestFinished } from 'vitest'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
-import type { FakeCluster } from '../cluster-fixture.ts'
+import type { MemoryCluster } from '@seamark/kube/testing'
 import { memoryProvider } from '../providers/memory.ts'
 import { ProviderError } from './error.ts'
 import { ZONE } from './plan-fixture.ts'
@@ -112,7 +112,7 @@ describe('what is held', () => {
 })
 
 describe('observedGeneration', () => {
-  const observed = async (cluster: FakeCluster, name: string) =>
+  const observed = async (cluster: MemoryCluster, name: string) =>
     (await cluster.client.get(DNSEndpoint, `web/${name}`)).status?.observedGeneration
 
   it('is written once everything is in place, once, and not for what is held', async () => {
@@ -181,7 +181,7 @@ describe('sources that are not in sight', () => {
     const { clock, cluster, memory } = await settled(3)
     cluster.remove(CustomResourceDefinition, definition('').metadata.name ?? '')
     cluster.intercept = ({ verb, kind }) => {
-      if (verb === 'list' && kind === 'DNSEndpoint') throw notServed()
+      if (verb === 'list' && kind.startsWith('DNSEndpoint.')) throw notServed()
     }
     for (const name of names(3)) cluster.remove(DNSEndpoint, `web/${name}`)
     await clock.advance(5_000)
