@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { performance } from 'node:perf_hooks'
+import { parse } from 'yaml'
 import { ADDRESS, certificateWrite, dnsWrite, MOVED_ADDRESS, NAMESPACE, proxyBody } from './objects.ts'
 
 const [, , kubeconfigPath = '', countText = '0', task = ''] = process.argv
@@ -14,16 +15,18 @@ const PAGE = 500
 
 interface Kubeconfig {
   clusters: { cluster: { server: string; 'certificate-authority-data': string } }[]
-  users: { user: { 'client-certificate-data': string; 'client-key-data': string } }[]
+  users: { user: { 'client-certificate-data'?: string; 'client-key-data'?: string; token?: string } }[]
 }
 
-const config = JSON.parse(readFileSync(kubeconfigPath, 'utf8')) as Kubeconfig
+const config = parse(readFileSync(kubeconfigPath, 'utf8')) as Kubeconfig
 const pem = (text: string | undefined): string => Buffer.from(text ?? '', 'base64').toString()
+const user = config.users[0]?.user
 const session: ClientHttp2Session = connect(config.clusters[0]?.cluster.server ?? '', {
   ca: pem(config.clusters[0]?.cluster['certificate-authority-data']),
-  cert: pem(config.users[0]?.user['client-certificate-data']),
-  key: pem(config.users[0]?.user['client-key-data']),
+  cert: pem(user?.['client-certificate-data']),
+  key: pem(user?.['client-key-data']),
 })
+const authorization = user?.token === undefined ? {} : { authorization: `Bearer ${user.token}` }
 
 async function send(method: string, path: string, body?: string): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -32,6 +35,7 @@ async function send(method: string, path: string, body?: string): Promise<string
       ':method': method,
       ':path': path,
       accept: 'application/json',
+      ...authorization,
       ...(body === undefined ? {} : { 'content-type': type }),
     })
     let status = 0
