@@ -9,7 +9,9 @@ import { adoptionCandidate } from './adoption.ts'
 import { type Marker, markerSet, printMarker } from './marker.ts'
 import { type Ownership, ownershipOf } from './ownership.ts'
 import type { Change, Desired, Op, PlanInput, Risk, SetChange } from './plan.ts'
+import { type MarkedSet, NOWHERE, type Place } from './place.ts'
 import { isWildcard, isWithin, type RecordSet, sameSet, sameValues, setKey, sortedUnique } from './record-set.ts'
+import { listOf, wishFor, WishTable } from './wish-table.ts'
 
 export interface Objection {
   readonly code: Reason
@@ -34,35 +36,38 @@ export interface Candidate {
 }
 
 export function collectCandidates(input: PlanInput): Candidate[] {
-  const { wanted, losers } = chooseWinners(input.desired)
+  const { view, scope } = input
+  const wishes = new WishTable(view, input.desired)
   const candidates: Candidate[] = []
   const kept = new Set<string>()
   for (const item of input.unusable ?? []) {
     kept.add(setKey(item))
     candidates.push(refusedWish(input, item, { code: item.code, why: item.message }))
   }
-  for (const { desired, winner } of losers) {
+  for (const { desired, winner } of wishes.losers()) {
     const why = `${winner.source.label} is older and has the name`
     candidates.push(refusedWish(input, { ...desired.set, source: desired.source }, { code: 'ClaimHeldByOther', why }))
   }
-  const consider = (desired: Desired): void => {
-    const candidate = candidateFor(desired, input)
-    if (candidate !== undefined) candidates.push(candidate)
+  for (const place of view.places) {
+    const wanted = wishes.at(place)
+    for (const desired of listOf(wanted)) addCandidate(candidates, candidateFor(desired, place, input))
+    if (scope !== 'all' && !scope.has(place.name)) continue
+    for (let marked = place.firstMarked; marked !== undefined; marked = marked.next) {
+      const isWanted = wishFor(wanted, marked.type) !== undefined || (kept.size > 0 && kept.has(setKey(marked)))
+      if (!isWanted && isMarkedBy(marked, input.owner.id)) candidates.push(removalOf(marked.name, marked.type, input))
+    }
   }
-  for (const item of wanted.values()) {
-    if (Array.isArray(item)) item.forEach(consider)
-    else consider(item)
-  }
-  for (const item of input.view.allMarked()) {
-    const { name, type } = item
-    if (input.scope !== 'all' && !input.scope.has(name)) continue
-    if (wishFor(wanted.get(name), type) !== undefined || (kept.size > 0 && kept.has(setKey(item)))) continue
-    const isMarkedByUs = item.readings.some(
-      (reading) => reading.kind === 'marker' && reading.marker.owner === input.owner.id,
-    )
-    if (isMarkedByUs) candidates.push(removalOf(name, type, input))
-  }
+  for (const wanted of wishes.elsewhere())
+    for (const desired of listOf(wanted)) addCandidate(candidates, candidateFor(desired, NOWHERE, input))
   return pairTypeSwitches(candidates)
+}
+
+function addCandidate(candidates: Candidate[], candidate: Candidate | undefined): void {
+  if (candidate !== undefined) candidates.push(candidate)
+}
+
+function isMarkedBy({ readings }: MarkedSet, owner: string): boolean {
+  return readings.some((reading) => reading.kind === 'marker' && reading.marker.owner === owner)
 }
 
 /** A CNAME wanted where we own another type, or the other way round: the removal is part of the change, not a loss. */
@@ -93,54 +98,14 @@ function pairTypeSwitches(candidates: Candidate[]): Candidate[] {
   return candidates.map((candidate) => halves.get(candidate) ?? candidate)
 }
 
-/** What is wanted at one name: mostly one set, and a zone has many names. */
-type Wishes = Desired | Desired[]
-
-function wishFor(wishes: Wishes | undefined, type: string): Desired | undefined {
-  if (Array.isArray(wishes)) return wishes.find((desired) => desired.set.type === type)
-  return wishes?.set.type === type ? wishes : undefined
-}
-
-/** Of several sources that want one set the oldest has it, then the smaller label: the same on every replica (INV-14). */
-function chooseWinners(all: readonly Desired[]): {
-  wanted: ReadonlyMap<string, Wishes>
-  losers: { desired: Desired; winner: Desired }[]
-} {
-  const wanted = new Map<string, Wishes>()
-  for (const desired of all) wanted.set(desired.set.name, desired)
-  // Mostly every wish has a name of its own.
-  if (wanted.size === all.length) return { wanted, losers: [] }
-  wanted.clear()
-  const losing: Desired[] = []
-  for (const desired of all) {
-    const { name, type } = desired.set
-    const wishes = wanted.get(name)
-    if (wishes === undefined) {
-      wanted.set(name, desired)
-      continue
-    }
-    const rival = wishFor(wishes, type)
-    const rest = (Array.isArray(wishes) ? wishes : [wishes]).filter((other) => other !== rival)
-    const isWinner = rival === undefined || isOlder(desired, rival)
-    if (rival !== undefined) losing.push(isWinner ? rival : desired)
-    if (isWinner) wanted.set(name, [...rest, desired])
-  }
-  const winnerOf = (desired: Desired) => wishFor(wanted.get(desired.set.name), desired.set.type) ?? desired
-  return { wanted, losers: losing.map((desired) => ({ desired, winner: winnerOf(desired) })) }
-}
-
-function isOlder(a: Desired, b: Desired): boolean {
-  const [x, y] = [a.source.createdAt ?? Number.POSITIVE_INFINITY, b.source.createdAt ?? Number.POSITIVE_INFINITY]
-  return x === y ? a.source.label < b.source.label : x < y
-}
-
-function candidateFor(desired: Desired, input: PlanInput): Candidate | undefined {
+function candidateFor(desired: Desired, place: Place, input: PlanInput): Candidate | undefined {
   const { set, source } = desired
   if (!isWithin(set.name, input.zone)) {
     return refusedWish(input, { ...set, source }, { code: 'NoMatchingZone', why: `it is not in zone ${input.zone}` })
   }
-  const ownership = ownershipOf(input.view, set.name, set.type, input.owner)
-  const present = input.view.find(set.name, set.type)
+  const ownership = ownershipOf(input.view, set.name, set.type, input.owner, place)
+  // A name that looks like a marker's is looked up: its set stands with what it marks.
+  const present = set.type === 'TXT' ? input.view.find(set.name, set.type) : place.find(set.type)
   if (ownership.kind === 'theirs') {
     const adoption = adoptionCandidate(desired, ownership, present, input)
     if (adoption !== undefined) return adoption
@@ -157,7 +122,8 @@ function candidateFor(desired: Desired, input: PlanInput): Candidate | undefined
   const to = isShared && ownership.kind !== 'free' ? unionOf(set, present, ownership.others) : set
   const isSettled =
     mine !== undefined &&
-    sameSet(present, to) &&
+    present?.ttl === to.ttl &&
+    sameValues(present.values, to.values) &&
     mine.marker.source === source.uid &&
     isSamePart(mine.marker.part, isShared ? set.values : undefined)
   if (isSettled) return undefined

@@ -278,14 +278,9 @@ export function createEngine(options: EngineOptions): Engine {
 /** The sources behind our own markers, each with the number of the newest plan that wrote for it. */
 export function ownedSources(view: ZoneView, owner: Owner): Map<string, number> {
   const sources = new Map<string, number>()
-  for (const { readings } of view.allMarked()) {
-    for (const reading of readings) {
-      if (reading.kind !== 'marker') continue
-      const { marker } = reading
-      if (marker.owner !== owner.id || marker.cluster !== owner.cluster) continue
-      sources.set(marker.source, Math.max(marker.plan, sources.get(marker.source) ?? 0))
-    }
-  }
+  view.eachMarker(({ owner: id, cluster, source, plan }) => {
+    if (id === owner.id && cluster === owner.cluster) sources.set(source, Math.max(plan, sources.get(source) ?? 0))
+  })
   return sources
 }
 

@@ -113,14 +113,17 @@ export type MarkerReader = (subject: { name: string; type: string }, value: stri
 /** For many markers of one zone. With a key, a marker without a right HMAC is `forged`. */
 export function createMarkerReader(key?: Uint8Array): MarkerReader {
   let head: Head | undefined
+  const cursor = new Cursor()
   return (subject, value) => {
-    const text = txtText(value)
-    if (text === undefined || !text.startsWith('v=seamark')) return { kind: 'unreadable', value }
-    if (!text.startsWith(VERSION_FIELD)) return { kind: /^v=seamark\d+,/.test(text) ? 'newer' : 'unreadable', value }
-    if (head === undefined || !text.startsWith(head.text)) head = readHead(text)
-    const marker = head === undefined ? undefined : readFields(text, head)
+    if (!cursor.open(value)) return { kind: 'unreadable', value }
+    if (!cursor.skip(VERSION_FIELD)) {
+      const isNewer = /^v=seamark\d+,/.test(cursor.rest())
+      return { kind: isNewer ? 'newer' : 'unreadable', value }
+    }
+    if (head === undefined || !cursor.skip(head.text)) head = readHead(cursor)
+    const marker = head === undefined ? undefined : readFields(cursor, head)
     if (marker === undefined) return { kind: 'unreadable', value }
-    if (key !== undefined && !isMacRight(subject, text, key)) return { kind: 'forged', value }
+    if (key !== undefined && !isMacRight(subject, cursor.whole(), key)) return { kind: 'forged', value }
     return { kind: 'marker', marker, value }
   }
 }
@@ -129,29 +132,27 @@ export function readMarker(subject: { name: string; type: string }, value: strin
   return createMarkerReader(key)(subject, value)
 }
 
-function readHead(text: string): Head | undefined {
-  const cursor = { text, at: VERSION_FIELD.length }
-  const owner = take(cursor, 'owner=')
-  const cluster = take(cursor, 'cluster=')
+function readHead(cursor: Cursor): Head | undefined {
+  const { at } = cursor
+  const owner = cursor.take('owner=')
+  const cluster = cursor.take('cluster=')
   // It ends with a comma: else `cluster=ab` would be taken for the beginning of `cluster=abc`.
-  if (owner === undefined || cluster === undefined || cursor.at > text.length) return undefined
-  return { text: text.slice(0, cursor.at), owner, cluster }
+  if (owner === undefined || cluster === undefined || cursor.isPastEnd) return undefined
+  return { text: cursor.text.slice(at, cursor.at), owner, cluster }
 }
 
-function readFields(text: string, { text: { length }, owner, cluster }: Head): Marker | undefined {
-  const cursor = { text, at: length }
-  const source = take(cursor, 'source=')
-  const plan = Number(take(cursor, 'plan='))
-  const revision = take(cursor, 'rev=')
-  const from = take(cursor, 'from=')
-  const part = take(cursor, 'part=')
-  take(cursor, 'mac=')
-  const isWhole = cursor.at === text.length + 1
-  if (!isWhole || source === undefined || !Number.isSafeInteger(plan)) return undefined
-  if (from === undefined && part === undefined) {
-    // One shape for nearly all, without the spreads below: a large zone has very many.
+function readFields(cursor: Cursor, { owner, cluster }: Head): Marker | undefined {
+  const source = cursor.take('source=')
+  const plan = cursor.takeNumber('plan=')
+  const revision = cursor.take('rev=')
+  if (source === undefined || plan === undefined) return undefined
+  // One shape for nearly all, without the spreads below: a large zone has very many.
+  if (cursor.isPastEnd)
     return revision === undefined ? { owner, cluster, source, plan } : { owner, cluster, source, plan, revision }
-  }
+  const from = cursor.take('from=')
+  const part = cursor.take('part=')
+  cursor.take('mac=')
+  if (!cursor.isPastEnd) return undefined
   return {
     owner,
     cluster,
@@ -163,14 +164,73 @@ function readFields(text: string, { text: { length }, owner, cluster }: Head): M
   }
 }
 
-/** The value of the field that stands here, if it is this one. Asked in the fixed order: others and doubles are left over. */
-function take(cursor: { readonly text: string; at: number }, field: string): string | undefined {
-  const { text, at } = cursor
-  if (!text.startsWith(field, at)) return undefined
-  const comma = text.indexOf(',', at)
-  const end = comma < 0 ? text.length : comma
-  cursor.at = end + 1
-  return text.slice(at + field.length, end)
+/** A place in a marker's text. Fields are asked for in the fixed order: others, and doubles, are left over. */
+class Cursor {
+  text = ''
+  at = 0
+  #start = 0
+  #end = 0
+
+  /** False: the value is not in quoted form. */
+  open(value: string): boolean {
+    // Markers are plain ASCII in one string: they are read where they stand.
+    const isPlain = value.indexOf('"', 1) === value.length - 1 && value.startsWith('"') && !value.includes('\\')
+    const text = isPlain ? value : txtText(value)
+    if (text === undefined) return false
+    this.text = text
+    this.#start = isPlain ? 1 : 0
+    this.#end = isPlain ? value.length - 1 : text.length
+    this.at = this.#start
+    return true
+  }
+
+  get isPastEnd(): boolean {
+    return this.at === this.#end + 1
+  }
+
+  whole(): string {
+    return this.text.slice(this.#start, this.#end)
+  }
+
+  rest(): string {
+    return this.text.slice(this.at, this.#end)
+  }
+
+  skip(expected: string): boolean {
+    const end = this.at + expected.length
+    // Texts are compared by the word, `startsWith` goes by the character.
+    if (this.text.slice(this.at, end) !== expected) return false
+    this.at = end
+    return true
+  }
+
+  /** The value of the field that stands here, if it is this one. */
+  take(field: string): string | undefined {
+    if (!this.skip(field)) return undefined
+    const from = this.at
+    return this.text.slice(from, this.#passField())
+  }
+
+  takeNumber(field: string): number | undefined {
+    if (!this.skip(field)) return undefined
+    const from = this.at
+    const to = this.#passField()
+    let number = 0
+    for (let index = from; index < to; index++) {
+      const digit = this.text.charCodeAt(index) - 0x30
+      if (digit < 0 || digit > 9) return undefined
+      number = number * 10 + digit
+    }
+    return to > from && Number.isSafeInteger(number) ? number : undefined
+  }
+
+  /** Goes behind the comma that ends the field, and returns where that is. */
+  #passField(): number {
+    const comma = this.text.indexOf(',', this.at)
+    const end = comma < 0 ? this.#end : comma
+    this.at = end + 1
+    return end
+  }
 }
 
 /** The HMAC is the last field, over everything before it. */

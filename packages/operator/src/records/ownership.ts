@@ -6,6 +6,7 @@
  */
 import type { Reason } from '../reasons.ts'
 import type { Marker, MarkerReading } from './marker.ts'
+import type { Place } from './place.ts'
 import type { ForeignEntry, ZoneView } from './zone-view.ts'
 
 export interface Owner {
@@ -44,11 +45,17 @@ export type Ownership =
 const NOBODY: readonly Marker[] = []
 const NOTHING: readonly ForeignEntry[] = []
 
-export function ownershipOf(view: ZoneView, name: string, type: string, owner: Owner): Ownership {
-  const marked = view.marked(name, type)
+export function ownershipOf(
+  view: ZoneView,
+  name: string,
+  type: string,
+  owner: Owner,
+  place: Place = view.at(name),
+): Ownership {
+  const marked = place.marked(type)
   const entries = view.entries(name, type)
   const only = marked?.readings.length === 1 ? marked.readings[0] : undefined
-  if (only?.kind === 'marker' && entries.length === 0 && !view.isOpaque(name, type)) {
+  if (only?.kind === 'marker' && entries.length === 0 && !place.isOpaque(type)) {
     // The common case of a large zone: one marker, ours, nobody else.
     const { marker } = only
     if (marker.owner === owner.id && marker.cluster === owner.cluster)
@@ -130,11 +137,9 @@ function describeBad(reading: MarkerReading): string {
 
 /** Does somebody else use our owner id in this zone? One such marker stops every write to the zone. */
 export function findOtherCluster(view: ZoneView, owner: Owner): string | undefined {
-  for (const { readings } of view.allMarked()) {
-    for (const reading of readings) {
-      if (reading.kind !== 'marker') continue
-      if (reading.marker.owner === owner.id && reading.marker.cluster !== owner.cluster) return reading.marker.cluster
-    }
-  }
-  return undefined
+  let other: string | undefined
+  view.eachMarker((marker) => {
+    if (marker.owner === owner.id && marker.cluster !== owner.cluster) other ??= marker.cluster
+  })
+  return other
 }

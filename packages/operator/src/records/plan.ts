@@ -167,11 +167,7 @@ export function planZone(input: PlanInput): Plan {
  * is overruled by the newest number in sight.
  */
 export function nextPlanNumber(now: number, fence: number, view: ZoneView): number {
-  let newest = fence
-  for (const { readings } of view.allMarked()) {
-    for (const reading of readings) if (reading.kind === 'marker') newest = Math.max(newest, reading.marker.plan)
-  }
-  return Math.max(Math.floor(now), newest + 1)
+  return Math.max(Math.floor(now), Math.max(fence, view.newestPlan) + 1)
 }
 
 export function touchedNames(changes: readonly Change[]): Set<string> {

@@ -11,6 +11,7 @@ import type { Limits } from '../limits.ts'
 import { ADOPTED } from '../marker.ts'
 import type { PlanInput } from '../plan.ts'
 import { setKey } from '../record-set.ts'
+import type { ZoneView } from '../zone-view.ts'
 import { isReleased, type PlanGuard } from './guard.ts'
 
 const NONE: ReadonlyMap<Candidate, Objection> = new Map()
@@ -40,17 +41,15 @@ function countOwned(input: PlanInput): Baseline {
   const { state, limits, now, view, owner } = input
   const sources = new Set(withinWindow(state.gone, now, limits.windowMs).map(({ key }) => key))
   let names = 0
-  for (const { key } of withinWindow(state.deleted, now, limits.windowMs)) if (view.markedAt(key).length === 0) names++
+  for (const { key } of withinWindow(state.deleted, now, limits.windowMs)) if (!isMarked(view, key)) names++
   let last: string | undefined
   // Markers of one name come one after the other.
-  for (const { name, readings } of view.allMarked()) {
-    for (const reading of readings) {
-      if (reading.kind !== 'marker' || reading.marker.owner !== owner.id) continue
-      sources.add(reading.marker.source)
-      if (name !== last) names++
-      last = name
-    }
-  }
+  view.eachMarker((marker, name) => {
+    if (marker.owner !== owner.id) return
+    sources.add(marker.source)
+    if (name !== last) names++
+    last = name
+  })
   // The whole zone says how much there is; some names do not.
   if (input.scope === 'all') return { names, sources: sources.size }
   return { names: Math.max(names, state.ownedNames), sources: Math.max(sources.size, state.ownedSources) }
@@ -158,9 +157,13 @@ export const deleteBudget: PlanGuard = (left, input) => {
   return held
 }
 
+function isMarked(view: ZoneView, name: string): boolean {
+  return view.at(name).firstMarked !== undefined
+}
+
 /** Of names that get their first marker. */
 function countNew(passed: readonly Candidate[], { view }: PlanInput, pick: (candidate: Candidate) => string): number {
-  const fresh = passed.filter(({ effect, change }) => effect === 'create' && view.markedAt(change.name).length === 0)
+  const fresh = passed.filter(({ effect, change }) => effect === 'create' && !isMarked(view, change.name))
   return new Set(fresh.map(pick)).size
 }
 
