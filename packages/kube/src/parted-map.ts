@@ -1,17 +1,16 @@
 /**
- * A Map by text that never stops the process to grow. V8 copies a whole Map when it doubles (some 10 ms at 65 536 entries);
- * from `SPLIT_AT` entries on this one is many small ones, and only one of them grows at a time.
+ * A Map by text that never stops the process to grow. V8 copies a whole Map when it doubles (some 10 ms at 65 536
+ * entries); this one is many small ones (linear hashing): with every `PART_ENTRIES` more, one part is split in two.
  *
- * Guarantees: what a Map does, except for the order: entries come in the order they were added only until the split.
+ * Guarantees: what a Map does, except for the order: entries come in the order they were added only until the first
+ * split. No call touches more than the entries of one part, some `PART_ENTRIES` to twice as many.
  */
-const SPLIT_AT = 2048
-/** A power of two. With a million entries each part has some 4000. */
-const PARTS = 256
-/** Names mostly differ at their end. */
-const HASHED_CHARACTERS = 12
+const PART_ENTRIES = 512
 
 export class PartedMap<V> {
   #parts: Map<string, V>[] = [new Map()]
+  /** Parts before this round of splits, less one; a power of two less one. */
+  #mask = 0
   #size = 0
 
   get size(): number {
@@ -31,7 +30,7 @@ export class PartedMap<V> {
     const before = part.size
     part.set(key, value)
     this.#size += part.size - before
-    if (this.#size > SPLIT_AT && this.#parts.length === 1) this.#split(part)
+    if (this.#size > this.#parts.length * PART_ENTRIES) this.#splitOne()
     return this
   }
 
@@ -44,6 +43,7 @@ export class PartedMap<V> {
   copy(): PartedMap<V> {
     const copied = new PartedMap<V>()
     copied.#parts = this.#parts.map((part) => new Map(part))
+    copied.#mask = this.#mask
     copied.#size = this.#size
     return copied
   }
@@ -64,21 +64,31 @@ export class PartedMap<V> {
   }
 
   #partOf(key: string): Map<string, V> {
-    const place = this.#parts.length === 1 ? 0 : hashOf(key) & (PARTS - 1)
-    return this.#parts[place] as Map<string, V>
+    const parts = this.#parts
+    return (parts.length === 1 ? parts[0] : parts[this.#placeOf(key)]) as Map<string, V>
   }
 
-  #split(whole: ReadonlyMap<string, V>): void {
-    this.#parts = Array.from({ length: PARTS }, () => new Map<string, V>())
+  /** Parts that were split in this round go by one bit of the hash more. */
+  #placeOf(key: string): number {
+    const hash = hashOf(key)
+    const place = hash & (2 * this.#mask + 1)
+    return place < this.#parts.length ? place : hash & this.#mask
+  }
+
+  #splitOne(): void {
+    const parts = this.#parts
+    const from = parts.length & this.#mask
+    const whole = parts[from] as Map<string, V>
+    parts[from] = new Map()
+    parts.push(new Map())
     for (const [key, value] of whole) this.#partOf(key).set(key, value)
+    if (parts.length === 2 * (this.#mask + 1)) this.#mask = parts.length - 1
   }
 }
 
+/** Of the whole text: names differ at their end, hosts at their beginning. */
 function hashOf(text: string): number {
-  const { length } = text
-  let hash = length
-  for (let at = Math.max(0, length - HASHED_CHARACTERS); at < length; at++) {
-    hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0
-  }
+  let hash = text.length
+  for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0
   return hash ^ (hash >>> 15)
 }
