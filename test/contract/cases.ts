@@ -7,6 +7,7 @@ import { discovery } from './cases/discovery.ts'
 import { patch } from './cases/patch.ts'
 import { read } from './cases/read.ts'
 import { rights } from './cases/rights.ts'
+import { rules } from './cases/rules.ts'
 import { watch } from './cases/watch.ts'
 import { write } from './cases/write.ts'
 
@@ -20,4 +21,5 @@ export const cases: readonly Case[] = [
   ...custom,
   ...builtin,
   ...rights,
+  ...rules,
 ]

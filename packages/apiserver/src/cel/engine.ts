@@ -5,7 +5,8 @@
 import type { ASTNode, Environment } from '@marcbachmann/cel-js'
 import type { Schema } from '../schema/model.ts'
 import { checkFields, type FieldCheck } from './field-check.ts'
-import { OPTIONALS, registerLibrary } from './library.ts'
+import { registerLibrary } from './library.ts'
+import { OPTIONALS } from './library-kit.ts'
 import { rewriteRule, visit } from './rewrite.ts'
 
 export interface Expression {
@@ -93,11 +94,27 @@ function explain(env: Environment, source: string): string | undefined {
   }
 }
 
+/** What the engine brings along and Kubernetes does not have. */
+const FOREIGN: ReadonlySet<unknown> = new Set(['math', 'base64', 'regex', 'cel'])
+
+function findForeign(ast: ASTNode): ASTNode | undefined {
+  let found: ASTNode | undefined
+  visit(ast, (node) => {
+    if (node.op === 'id' && FOREIGN.has(node.args)) found ??= node
+  })
+  return found
+}
+
+const undeclared = (name: string): string => `undeclared reference to '${name}' (in container '')`
+
 function explainRule(env: Environment, source: string, self: Schema, type: 'boolean' | 'string'): string | undefined {
   const prefix = type === 'boolean' ? 'compilation failed: ' : 'messageExpression compilation failed: '
   let found: FieldCheck
   try {
-    found = checkFields(source, env.parse(source).ast, self)
+    const { ast } = env.parse(source)
+    const foreign = findForeign(ast)
+    if (foreign !== undefined) return `${prefix}${placeText(source, foreign.start, undeclared(foreign.args as string))}`
+    found = checkFields(source, ast, self)
   } catch (error) {
     return `${prefix}${problemText(source, error)}`
   }
@@ -115,7 +132,7 @@ function problemText(source: string, error: unknown): string {
   const [first = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
   const at = (error as { node?: { pos?: number } }).node?.pos ?? 0
   const unknown = /^Unknown variable: (.*)$/.exec(first)?.[1]
-  return placeText(source, at, unknown === undefined ? first : `undeclared reference to '${unknown}' (in container '')`)
+  return placeText(source, at, unknown === undefined ? first : undeclared(unknown))
 }
 
 function placeText(source: string, at: number, what: string): string {

@@ -31,6 +31,8 @@ const LOOPS: ReadonlySet<string> = new Set([
   'map',
   'transformList',
   'transformMap',
+  'transformMapEntry',
+  'sortBy',
 ])
 
 export function checkFields(source: string, ast: ASTNode, self: Schema): FieldCheck {
@@ -112,7 +114,9 @@ function select(schema: Schema | undefined, field: string, at: number, walk: Wal
   if (schema === undefined) return undefined
   const { properties, additionalProperties } = schema
   if (properties === undefined || additionalProperties !== undefined) return elementOf(schema)
-  const name = Object.keys(properties).find((key) => escapeName(key) === field)
+  const name = Object.keys(properties).find(
+    (key) => escapeName(key) === field || (key === field && escapeName(key) === `__${key}__`),
+  )
   if (name !== undefined) return properties[name]
   const isOpen =
     schema['x-kubernetes-preserve-unknown-fields'] === true || schema['x-kubernetes-embedded-resource'] === true

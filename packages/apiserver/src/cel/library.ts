@@ -1,49 +1,29 @@
 /**
- * The functions Kubernetes adds to CEL: strings, lists, sets, math, URLs, IPs, quantities, versions, formats.
+ * The functions Kubernetes adds to CEL: strings, lists, sets, URLs, IPs, quantities, versions, formats.
  *
  * Values of their own types (URL, IP, …) are small classes registered with the engine.
  */
 import type { Environment } from '@marcbachmann/cel-js'
-import { jsonEqual } from '../json-equal.ts'
+import type { Span } from '../regexp/finder.ts'
 import { Matcher, findMatcher } from '../regexp/matcher.ts'
-import { findFormat } from '../schema/formats.ts'
 import { isExhausted, spend } from './budget.ts'
+import { registerFormats } from './format-library.ts'
 import { formatText } from './format-text.ts'
+import { fail, Namespace, OPTIONALS } from './library-kit.ts'
+import { registerLists } from './list-library.ts'
 import * as network from './network.ts'
 import { Quantity, parseQuantity } from './quantity.ts'
 import { Semver, parseSemver } from './semver.ts'
+import { GoUrl, parseUrl } from './url.ts'
 
 /** Steps that matching a text costs: one per this many characters. */
 const CHARS_PER_STEP = 50
 
-/** What `math`, `sets`, … stand for: a value whose type carries the functions. Each needs a class of its own. */
-class Namespace {
-  readonly name: string
-
-  constructor(name: string) {
-    this.name = name
-  }
-}
-
-class MathNamespace extends Namespace {
-  readonly kind = 'math'
-}
-class SetsNamespace extends Namespace {
-  readonly kind = 'sets'
-}
 class StringsNamespace extends Namespace {
   readonly kind = 'strings'
 }
-class FormatNamespace extends Namespace {
-  readonly kind = 'format'
-}
-
-class NamedFormat {
-  readonly name: string
-
-  constructor(name: string) {
-    this.name = name
-  }
+class IpNamespace extends Namespace {
+  readonly kind = 'ip'
 }
 
 export function registerLibrary(env: Environment): void {
@@ -51,9 +31,12 @@ export function registerLibrary(env: Environment): void {
   env.registerFunction('hasField(dyn, string): bool', hasField)
   env.registerFunction('keysOf(dyn): list', keysOf)
   env.registerFunction('mapOf(list, list): dyn', mapOf)
+  env.registerFunction('mergeOf(list): dyn', mergeOf)
+  env.registerFunction('OptionalNamespace.ofNonZeroValue(dyn): optional', (_: unknown, value: unknown) =>
+    isZero(value) ? OPTIONALS.none() : OPTIONALS.of(value),
+  )
   registerStrings(env)
   registerLists(env)
-  registerMath(env)
   registerNetwork(env)
   registerUrls(env)
   registerQuantities(env)
@@ -77,8 +60,21 @@ function mapOf(keys: unknown[], values: unknown[]): Map<unknown, unknown> {
   return new Map(keys.map((key, index) => [key, values[index]]))
 }
 
-function fail(message: string): never {
-  throw new Error(message)
+/** One map of maps that may not have a key in common. */
+function mergeOf(maps: object[]): object {
+  const merged: Record<string, unknown> = Object.create(null) as Record<string, unknown>
+  for (const map of maps)
+    for (const [key, value] of Object.entries(map)) {
+      if (key in merged) fail(`insert failed: key ${key} already exists`)
+      merged[key] = value
+    }
+  return merged
+}
+
+function isZero(value: unknown): boolean {
+  if (value instanceof Map) return value.size === 0
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0
+  return value === null || value === 0n || value === 0 || value === '' || value === false
 }
 
 function matchText(text: string, pattern: string): boolean {
@@ -88,15 +84,38 @@ function matchText(text: string, pattern: string): boolean {
   return matcher instanceof Matcher ? matcher.test(text) : fail(matcher.message)
 }
 
+/** The first `limit` matches. Every search may run over the whole text, and is counted so. */
+function findTexts(text: string, pattern: string, limit: number): string[] {
+  const matcher = findMatcher(pattern)
+  if (!(matcher instanceof Matcher)) return fail(matcher.message)
+  const found: string[] = []
+  const matches = matcher.find(text)
+  while (found.length < limit && spend(Math.ceil(text.length / CHARS_PER_STEP))) {
+    const { value: span } = matches.next() as IteratorResult<Span, undefined>
+    if (span === undefined) break
+    found.push(text.slice(span.start, span.end))
+  }
+  return found
+}
+
 function registerStrings(env: Environment): void {
   env.registerFunction('string.matchesPattern(string): bool', matchText)
   env.registerFunction('matches(string, string): bool', matchText)
+  env.registerFunction(
+    'string.find(string): string',
+    (text: string, pattern: string) => findTexts(text, pattern, 1)[0] ?? '',
+  )
+  env.registerFunction('string.findAll(string): list<string>', (text: string, pattern: string) =>
+    findTexts(text, pattern, Infinity),
+  )
+  env.registerFunction('string.findAll(string, int): list<string>', (text: string, pattern: string, limit: bigint) =>
+    findTexts(text, pattern, limit < 0n ? Infinity : Number(limit)),
+  )
   env.registerFunction('string.charAt(int): string', (text: string, at: bigint) => Array.from(text)[Number(at)] ?? '')
   env.registerFunction('string.replace(string, string): string', (text: string, from: string, to: string) =>
     text.replaceAll(from, () => to),
   )
   env.registerFunction('string.replace(string, string, int): string', replaceSome)
-  env.registerFunction('string.reverse(): string', (text: string) => Array.from(text).toReversed().join(''))
   env.registerFunction('string.format(list): string', (text: string, args: unknown[]) => formatText(text, args))
   env
     .registerType('StringsNamespace', StringsNamespace)
@@ -117,72 +136,6 @@ function replaceSome(text: string, from: string, to: string, limit: bigint): str
   return result
 }
 
-type Ordered = string | bigint | number | boolean | Date
-
-function registerLists(env: Environment): void {
-  const first = (list: Ordered[]): Ordered => list[0] ?? fail('min/max called on empty list')
-  env.registerFunction('list.isSorted(): bool', (list: Ordered[]) =>
-    list.every((item, i) => i === 0 || list[i - 1]! <= item),
-  )
-  env.registerFunction('list.sum(): dyn', (list: (bigint | number)[]) =>
-    list.reduce<bigint | number>(
-      (sum, item) => (typeof item === 'bigint' ? BigInt(sum) + item : Number(sum) + item),
-      0n,
-    ),
-  )
-  env.registerFunction('list.min(): dyn', (list: Ordered[]) => list.reduce((a, b) => (b < a ? b : a), first(list)))
-  env.registerFunction('list.max(): dyn', (list: Ordered[]) => list.reduce((a, b) => (b > a ? b : a), first(list)))
-  env.registerFunction('list.indexOf(dyn): int', (list: unknown[], item: unknown) =>
-    BigInt(list.findIndex((one) => jsonEqual(one, item))),
-  )
-  env.registerFunction('list.lastIndexOf(dyn): int', (list: unknown[], item: unknown) =>
-    BigInt(list.findLastIndex((one) => jsonEqual(one, item))),
-  )
-  env
-    .registerType('SetsNamespace', SetsNamespace)
-    .registerConstant('sets', 'SetsNamespace', new SetsNamespace('SetsNamespace'))
-  const containsAll = (a: unknown[], b: unknown[]): boolean => b.every((item) => a.some((one) => jsonEqual(one, item)))
-  env.registerFunction('SetsNamespace.contains(list, list): bool', (_: unknown, a: unknown[], b: unknown[]) =>
-    containsAll(a, b),
-  )
-  env.registerFunction(
-    'SetsNamespace.equivalent(list, list): bool',
-    (_: unknown, a: unknown[], b: unknown[]) => containsAll(a, b) && containsAll(b, a),
-  )
-  env.registerFunction('SetsNamespace.intersects(list, list): bool', (_: unknown, a: unknown[], b: unknown[]) =>
-    b.some((item) => a.some((one) => jsonEqual(one, item))),
-  )
-}
-
-type Numeric = bigint | number
-
-function registerMath(env: Environment): void {
-  env
-    .registerType('MathNamespace', MathNamespace)
-    .registerConstant('math', 'MathNamespace', new MathNamespace('MathNamespace'))
-  const pick =
-    (isBetter: (a: Numeric, b: Numeric) => boolean) =>
-    (_: unknown, ...args: (Numeric | Numeric[])[]): Numeric =>
-      args.flat().reduce((best, item) => (isBetter(item, best) ? item : best))
-  for (const params of ['list', 'dyn, dyn', 'dyn, dyn, dyn', 'dyn, dyn, dyn, dyn']) {
-    env.registerFunction(
-      `MathNamespace.greatest(${params}): dyn`,
-      pick((a, b) => a > b),
-    )
-    env.registerFunction(
-      `MathNamespace.least(${params}): dyn`,
-      pick((a, b) => a < b),
-    )
-  }
-  for (const name of ['ceil', 'floor', 'round', 'trunc', 'sqrt'] as const) {
-    env.registerFunction(`MathNamespace.${name}(double): double`, (_: unknown, value: number) => Math[name](value))
-  }
-  env.registerFunction('MathNamespace.abs(dyn): dyn', (_: unknown, value: Numeric) => (value < 0 ? -value : value))
-  env.registerFunction('MathNamespace.sign(dyn): dyn', (_: unknown, value: Numeric) =>
-    typeof value === 'bigint' ? (value > 0n ? 1n : value < 0n ? -1n : 0n) : Math.sign(value),
-  )
-}
-
 function registerNetwork(env: Environment): void {
   const { IpAddress, Cidr, parseIp, parseCidr } = network
   const ipOf = (text: string): network.IpAddress =>
@@ -192,6 +145,11 @@ function registerNetwork(env: Environment): void {
   env.registerType('net.IP', IpAddress).registerType('net.CIDR', Cidr)
   env.registerFunction('isIP(string): bool', (text: string) => parseIp(text) !== undefined)
   env.registerFunction('ip(string): net.IP', ipOf)
+  env.registerType('IpNamespace', IpNamespace).registerConstant('ip', 'IpNamespace', new IpNamespace('IpNamespace'))
+  env.registerFunction(
+    'IpNamespace.isCanonical(string): bool',
+    (_: unknown, text: string) => ipOf(text).toString() === text,
+  )
   env.registerFunction('string(net.IP): string', (ip: network.IpAddress) => ip.toString())
   env.registerFunction('net.IP.family(): int', (ip: network.IpAddress) => BigInt(ip.family))
   const predicates = {
@@ -225,30 +183,19 @@ function registerNetwork(env: Environment): void {
   env.registerOperator('net.CIDR == net.CIDR', (a: network.Cidr, b: network.Cidr) => a.toString() === b.toString())
 }
 
-function findUrl(text: string): URL | undefined {
-  if (text.startsWith('/')) return URL.canParse(text, 'none:') ? new URL(text, 'none:') : undefined
-  return /^[a-zA-Z][a-zA-Z0-9+.-]*:/.test(text) && URL.canParse(text) ? new URL(text) : undefined
-}
-
 function registerUrls(env: Environment): void {
-  env.registerType('kubernetes.URL', URL)
-  env.registerFunction('isURL(string): bool', (text: string) => findUrl(text) !== undefined)
+  env.registerType('kubernetes.URL', GoUrl)
+  env.registerFunction('isURL(string): bool', (text: string) => parseUrl(text) !== undefined)
   env.registerFunction(
     'url(string): kubernetes.URL',
-    (text: string) => findUrl(text) ?? fail(`URL parse error during conversion from string: ${text}`),
+    (text: string) => parseUrl(text) ?? fail(`URL parse error during conversion from string: ${text}`),
   )
-  env.registerFunction('kubernetes.URL.getScheme(): string', (url: URL) =>
-    url.protocol === 'none:' ? '' : url.protocol.slice(0, -1),
-  )
-  env.registerFunction('kubernetes.URL.getHost(): string', (url: URL) => url.host)
-  env.registerFunction('kubernetes.URL.getHostname(): string', (url: URL) => url.hostname.replace(/^\[(.*)\]$/, '$1'))
-  env.registerFunction('kubernetes.URL.getPort(): string', (url: URL) => url.port)
-  env.registerFunction('kubernetes.URL.getEscapedPath(): string', (url: URL) => url.pathname)
-  env.registerFunction('kubernetes.URL.getQuery(): map', (url: URL) => {
-    const query = new Map<string, string[]>()
-    for (const [key, value] of url.searchParams) query.set(key, [...(query.get(key) ?? []), value])
-    return query
-  })
+  env.registerFunction('kubernetes.URL.getScheme(): string', (url: GoUrl) => url.scheme)
+  env.registerFunction('kubernetes.URL.getHost(): string', (url: GoUrl) => url.host)
+  env.registerFunction('kubernetes.URL.getHostname(): string', (url: GoUrl) => url.hostname)
+  env.registerFunction('kubernetes.URL.getPort(): string', (url: GoUrl) => url.port)
+  env.registerFunction('kubernetes.URL.getEscapedPath(): string', (url: GoUrl) => url.escapedPath)
+  env.registerFunction('kubernetes.URL.getQuery(): map', (url: GoUrl) => url.values())
 }
 
 function registerQuantities(env: Environment): void {
@@ -258,7 +205,6 @@ function registerQuantities(env: Environment): void {
   env.registerType(type, Quantity)
   env.registerFunction('isQuantity(string): bool', (text: string) => parseQuantity(text) !== undefined)
   env.registerFunction(`quantity(string): ${type}`, quantityOf)
-  env.registerFunction(`${type}.sign(): int`, (a: Quantity) => (a.units > 0n ? 1n : a.units < 0n ? -1n : 0n))
   env.registerFunction(`${type}.isInteger(): bool`, (a: Quantity) => a.asInteger() !== undefined)
   env.registerFunction(
     `${type}.asInteger(): int`,
@@ -294,44 +240,4 @@ function registerVersions(env: Environment): void {
   env.registerFunction(`${type}.isLessThan(${type}): bool`, (a: Semver, b: Semver) => a.compare(b) < 0n)
   env.registerFunction(`${type}.compareTo(${type}): int`, (a: Semver, b: Semver) => a.compare(b))
   env.registerOperator(`${type} == ${type}`, (a: Semver, b: Semver) => a.compare(b) === 0n)
-}
-
-/** Formats by the names CEL gives them, as tests on a text. */
-const NAMED_FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map<string, (text: string) => boolean>([
-  ['dns1123Label', (text) => text.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(text)],
-  [
-    'dns1123Subdomain',
-    (text) => text.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text),
-  ],
-  ['dns1035Label', (text) => text.length <= 63 && /^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(text)],
-  [
-    'qualifiedName',
-    (text) => /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(text),
-  ],
-  ['labelValue', (text) => text.length <= 63 && /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/.test(text)],
-  ['uri', (text) => findUrl(text) !== undefined],
-  ['uuid', (text) => findFormat('uuid')!(text)],
-  ['byte', (text) => findFormat('byte')!(text)],
-  ['date', (text) => findFormat('date')!(text)],
-  ['datetime', (text) => findFormat('datetime')!(text)],
-])
-
-function registerFormats(env: Environment): void {
-  env
-    .registerType('FormatNamespace', FormatNamespace)
-    .registerConstant('format', 'FormatNamespace', new FormatNamespace('FormatNamespace'))
-  env.registerType('kubernetes.NamedFormat', NamedFormat)
-  for (const name of NAMED_FORMATS.keys()) {
-    env.registerFunction(`FormatNamespace.${name}(): kubernetes.NamedFormat`, () => new NamedFormat(name))
-  }
-  // The real function returns an optional list of messages; rules only ask whether there is one.
-  env.registerFunction('kubernetes.NamedFormat.validate(string): optional', (format: NamedFormat, text: string) =>
-    NAMED_FORMATS.get(format.name)!(text) ? OPTIONALS.none() : OPTIONALS.of([`must be a valid ${format.name}`]),
-  )
-}
-
-/** Set by the engine when it is loaded: this module must not load it. */
-export const OPTIONALS: { none(): unknown; of(value: unknown): unknown } = {
-  none: () => undefined,
-  of: (value) => value,
 }

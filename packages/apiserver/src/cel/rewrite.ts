@@ -1,47 +1,21 @@
 /**
- * Prepares the text of a rule: loop bodies ask for budget before they run, `matches` becomes our linear-time matcher, and
- * `has` takes any expression before the last field, which the engine's own macro does not; loops over two variables become
- * loops over keys.
+ * Prints a parsed rule as the engine shall run it: loop bodies ask for budget before they run, `matches` becomes our
+ * linear-time matcher, `has` takes any expression before the last field, and the macros that the engine does not have
+ * (loops over two variables, `optMap`, `sortBy`) become those it has.
  *
- * Works on source ranges of the parsed rule, so that every edit is exact; the result is parsed again by the engine.
+ * Guarantees: literals are copied from the source; every operator gets its parentheses, so nothing binds otherwise than in
+ * the source. The result is parsed again by the engine.
  */
 import type { ASTNode } from '@marcbachmann/cel-js'
 
-interface Edit {
-  at: number
-  remove: number
-  insert: string
+export function rewriteRule(source: string, ast: ASTNode): string {
+  return new Printer(source).print(ast)
 }
 
 /** Macros whose second argument runs once per element. */
 const LOOPS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'existsOne', 'filter', 'map'])
 
-export function rewriteRule(source: string, ast: ASTNode): string {
-  const edits: Edit[] = []
-  visit(ast, (node) => {
-    if (node.op === 'call') rewriteHas(source, node, edits)
-    if (node.op !== 'rcall') return
-    const [name, receiver, args] = node.args
-    if (name === 'matches' && args.length === 1) renameMatches(source, receiver, edits)
-    if (isOverPairs(name, args)) {
-      rewritePairs(source, node, edits)
-      return
-    }
-    if (!LOOPS.has(name) || args.length < 2) return
-    const otherwise = name === 'map' && args.length === 2 ? 'dyn(null)' : 'false'
-    const [start, end] = bodyRange(source, node, args)
-    edits.push({ at: start, remove: 0, insert: '(maySpend() ? (' }, { at: end, remove: 0, insert: `) : ${otherwise})` })
-  })
-  // Later edits first; at one place an opening of an inner body must come after that of an outer one.
-  let text = source
-  for (const { at, remove, insert } of edits
-    .map((edit, i) => ({ ...edit, i }))
-    .toSorted((a, b) => b.at - a.at || b.i - a.i)) {
-    text = text.slice(0, at) + insert + text.slice(at + remove)
-  }
-  return text
-}
-
+/** Loops over two variables, and the loop over keys that each of them becomes. */
 const PAIR_LOOPS: ReadonlyMap<string, string> = new Map([
   ['all', 'all'],
   ['exists', 'exists'],
@@ -49,71 +23,120 @@ const PAIR_LOOPS: ReadonlyMap<string, string> = new Map([
   ['existsOne', 'exists_one'],
   ['transformList', 'map'],
   ['transformMap', 'map'],
+  ['transformMapEntry', 'map'],
 ])
 
-/** `map(x, filter, body)` has three arguments too, but its second is no variable. */
-function isOverPairs(name: string, args: readonly ASTNode[]): boolean {
-  return PAIR_LOOPS.has(name) && args.length >= 3 && args[0]?.op === 'id' && args[1]?.op === 'id'
+class Printer {
+  readonly #source: string
+  #holders = 0
+
+  constructor(source: string) {
+    this.#source = source
+  }
+
+  print(node: ASTNode): string {
+    switch (node.op) {
+      case 'value':
+        return this.#source.slice(node.start, node.end)
+      case 'id':
+        return node.args
+      case '.':
+      case '.?':
+        return `${this.#inside(node.args[0])}${node.op}${node.args[1]}`
+      case '[]':
+      case '[?]':
+        return `${this.#inside(node.args[0])}[${node.op === '[?]' ? '?' : ''}${this.print(node.args[1])}]`
+      case 'call':
+        return this.#call(...node.args)
+      case 'rcall':
+        return this.#method(...node.args)
+      case 'list':
+        return `[${this.#all(node.args)}]`
+      case 'map':
+        return `{${node.args.map(([key, value]) => `${this.print(key)}: ${this.print(value)}`).join(', ')}}`
+      case '?:': {
+        const [test, yes, no] = node.args
+        return `(${this.print(test)} ? ${this.print(yes)} : ${this.print(no)})`
+      }
+      case '!_':
+      case '-_':
+        return `(${node.op.charAt(0)}${this.print(node.args)})`
+      default:
+        return `(${this.print(node.args[0])} ${node.op} ${this.print(node.args[1])})`
+    }
+  }
+
+  #all(nodes: readonly ASTNode[]): string {
+    return nodes.map((node) => this.print(node)).join(', ')
+  }
+
+  /** In front of a dot or a bracket; a number there would read as another one. */
+  #inside(node: ASTNode): string {
+    return node.op === 'value' ? `(${this.print(node)})` : this.print(node)
+  }
+
+  #call(name: string, args: ASTNode[]): string {
+    const [select] = args
+    if (name !== 'has' || args.length !== 1 || select?.op !== '.' || isChain(select.args[0]))
+      return `${name}(${this.#all(args)})`
+    return `hasField(${this.print(select.args[0])}, ${JSON.stringify(select.args[1])})`
+  }
+
+  #method(name: string, receiver: ASTNode, args: ASTNode[]): string {
+    const on = this.#inside(receiver)
+    const [first, second] = args
+    if (first?.op !== 'id') return `${on}.${name === 'matches' ? 'matchesPattern' : name}(${this.#all(args)})`
+    if (PAIR_LOOPS.has(name) && second?.op === 'id' && args.length > 2)
+      return this.#pairs(name, on, first.args, second.args, args.slice(2))
+    if (LOOPS.has(name) && args.length > 1) return this.#loop(name, on, first.args, args.slice(1))
+    if (args.length === 2 && second !== undefined) {
+      const body = this.print(second)
+      if (name === 'optMap') return this.#ifPresent(on, first.args, `optional.of(${body})`)
+      if (name === 'optFlatMap') return this.#ifPresent(on, first.args, body)
+      if (name === 'sortBy')
+        return this.#bind(on, (list) => `sortedBy(${list}, ${paid('map', list, first.args, body)})`)
+    }
+    return `${on}.${name === 'matches' ? 'matchesPattern' : name}(${this.#all(args)})`
+  }
+
+  /** `map` with three arguments filters first. */
+  #loop(name: string, on: string, variable: string, args: readonly ASTNode[]): string {
+    const bodies = args.map((arg) => this.print(arg))
+    const [test = '', body] = bodies
+    if (body === undefined) return paid(name, on, variable, test)
+    return paid(name, paid('filter', on, variable, test), variable, body)
+  }
+
+  /** `e.all(k, v, body)` becomes `keysOf(e).all(k, cel.bind(v, e[k], body))`; a test before the body chooses the keys. */
+  #pairs(name: string, on: string, key: string, value: string, rest: readonly ASTNode[]): string {
+    const [test, body] = rest.length > 1 ? rest : [undefined, rest[0]]
+    const printed = body === undefined ? '' : this.print(body)
+    return this.#bind(on, (pairs) => {
+      const withValue = (text: string): string => `cel.bind(${value}, ${pairs}[${key}], ${text})`
+      const all = `keysOf(${pairs})`
+      const keys = test === undefined ? all : paid('filter', all, key, withValue(this.print(test)))
+      const results = paid(PAIR_LOOPS.get(name) ?? name, keys, key, withValue(printed))
+      if (name === 'transformMap') return `mapOf(${keys}, ${results})`
+      return name === 'transformMapEntry' ? `mergeOf(${results})` : results
+    })
+  }
+
+  #ifPresent(on: string, variable: string, body: string): string {
+    return this.#bind(
+      on,
+      (value) => `(${value}.hasValue() ? cel.bind(${variable}, ${value}.value(), ${body}) : optional.none())`,
+    )
+  }
+
+  #bind(value: string, body: (name: string) => string): string {
+    const name = `held_${this.#holders++}`
+    return `cel.bind(${name}, ${value}, ${body(name)})`
+  }
 }
 
-/**
- * `e.all(k, v, body)` becomes `cel.bind(r, e, keysOf(r).all(k, cel.bind(v, r[k], body)))`. transformMap makes a map of the
- * results again; a third argument before the body chooses the keys.
- */
-function rewritePairs(source: string, node: ASTNode, edits: Edit[]): void {
-  const [name, receiver, args] = node.args as [string, ASTNode, ASTNode[]]
-  const [key, value, ...rest] = args as [ASTNode, ASTNode, ...ASTNode[]]
-  const [k, v] = [key.args as string, value.args as string]
-  const holder = `pairs_${node.start}_${receiver.end}`
-  const dot = /^[\s)]*\.\s*/.exec(source.slice(receiver.end))?.[0] ?? '.'
-  const closing = dot.split(')').length - 1
-  let start = receiver.start
-  for (let i = 0; i < closing; i++) start = source.lastIndexOf('(', start - 1)
-  const bodyStart = source.indexOf(',', value.end) + 1
-  const end = source.lastIndexOf(')', node.end - 1)
-  const open = `cel.bind(${v}, ${holder}[${k}], (`
-  const isMap = name === 'transformMap'
-  edits.push({ at: start, remove: 0, insert: `cel.bind(${holder}, ` })
-  const dotAt = receiver.end + dot.lastIndexOf('.')
-  const loop = PAIR_LOOPS.get(name) ?? name
-  const [filter, body] = rest.length > 1 ? [rest[0], rest[1]] : [undefined, rest[0]]
-  const comma = filter === undefined || body === undefined ? -1 : source.lastIndexOf(',', body.start)
-  const chosen =
-    filter === undefined
-      ? `keysOf(${holder})`
-      : `keysOf(${holder}).filter(${k}, ${open}${source.slice(bodyStart, comma)})))`
-  const head = `, ${isMap ? `mapOf(${chosen}, ${chosen}` : chosen}.${loop}(${k}, (maySpend() ? (${open}`
-  const bodyAt = comma < 0 ? bodyStart : comma + 1
-  const otherwise = loop === 'map' ? 'dyn(null)' : 'false'
-  edits.push({ at: dotAt, remove: bodyAt - dotAt, insert: head })
-  // In place of the loop's own parenthesis: at one place two edits of nested loops would have no order.
-  edits.push({ at: end, remove: 1, insert: `))) : ${otherwise})${isMap ? ')' : ''}))` })
-}
-
-/** From the comma after the variable to the next comma or the closing parenthesis: ranges of nodes leave out parentheses. */
-function bodyRange(source: string, call: ASTNode, args: readonly ASTNode[]): [number, number] {
-  const start = source.indexOf(',', args[0]!.end) + 1
-  const next = args[2]
-  return [start, next === undefined ? source.lastIndexOf(')', call.end - 1) : source.lastIndexOf(',', next.start)]
-}
-
-function renameMatches(source: string, receiver: ASTNode, edits: Edit[]): void {
-  const match = /^[\s)]*\.\s*(?=matches\s*\()/.exec(source.slice(receiver.end))
-  if (match !== null)
-    edits.push({ at: receiver.end + match[0].length, remove: 'matches'.length, insert: 'matchesPattern' })
-}
-
-/** `has(a[0].b)` becomes `hasField(a[0], "b")`; plain chains of fields stay with the engine. */
-function rewriteHas(source: string, node: ASTNode, edits: Edit[]): void {
-  const [name, args] = node.args as [string, ASTNode[]]
-  const [select] = args
-  if (name !== 'has' || args.length !== 1 || select?.op !== '.') return
-  const [base, field] = select.args
-  if (isChain(base)) return
-  const dot = source.lastIndexOf('.', select.pos)
-  const end = source.indexOf(field, dot) + field.length
-  edits.push({ at: node.start, remove: 'has'.length, insert: 'hasField' })
-  edits.push({ at: dot, remove: end - dot, insert: `, ${JSON.stringify(field)}` })
+/** A loop whose body runs only while there is budget. */
+function paid(loop: string, on: string, variable: string, body: string): string {
+  return `${on}.${loop}(${variable}, (maySpend() ? ${body} : ${loop === 'map' ? 'dyn(null)' : 'false'}))`
 }
 
 function isChain(node: ASTNode): boolean {

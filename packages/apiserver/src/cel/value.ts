@@ -73,8 +73,12 @@ export class ValueReader {
     const extra = typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined
     for (const [key, item] of Object.entries(value)) {
       if (properties !== undefined && Object.hasOwn(properties, key)) {
+        // For rules a field that is null is absent.
+        if (item === null) continue
         const name = escapeName(key)
         if (name !== undefined) result[name] = this.read(properties[key], item)
+        // Rules reach a field that is named like a keyword by either name.
+        if (RESERVED.has(key)) result[key] = result[`__${key}__`]
       } else if (properties === undefined || extra !== undefined) {
         result[key] = this.read(extra, item)
       }

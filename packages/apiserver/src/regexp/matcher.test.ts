@@ -74,4 +74,36 @@ describe('matcher', () => {
       { numRuns: 2_000 },
     )
   })
+  it.each([
+    ['a+', 'baac a', ['aa', 'a']],
+    ['a+?', 'aa', ['a', 'a']],
+    ['(?U)a+', 'aa', ['a', 'a']],
+    ['a|ab', 'ab', ['a']],
+    ['ab|a', 'ab', ['ab']],
+    ['a*', 'baac', ['', 'aa', '']],
+    ['', '😀b', ['', '', '']],
+    ['(?m)^.', 'ab\nc', ['a', 'c']],
+    ['\\b\\w', 'one two', ['o', 't']],
+    ['x', 'abc', []],
+  ])('finds %s in %j', (pattern, text, expected) => {
+    expect([...new Matcher(pattern).find(text)].map(({ start, end }) => text.slice(start, end))).toEqual(expected)
+  })
+
+  it('finds what the engine of the platform finds', () => {
+    const quantifier = fc.constantFrom('', '*', '+', '?', '{2}', '{1,2}', '*?', '+?', '??', '{1,3}?')
+    const atom = fc.constantFrom('a', 'b', '.', '[ab]', '[^a]', '(ab)', '(a|ab)', '(ab|a)', '\\b', '$')
+    const piece = fc.tuple(atom, quantifier).map(([a, q]) => (a === '\\b' || a === '$' ? a : a + q))
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', '1', ' ', '😀'), maxLength: 12 })
+    fc.assert(
+      fc.property(fc.array(piece, { minLength: 1, maxLength: 5 }), text, (pieces, input) => {
+        const pattern = pieces.join('')
+        const first = new RegExp(pattern, 'u').exec(input)
+        const [span] = new Matcher(pattern).find(input)
+        expect(span && [span.start, span.end]).toEqual(
+          first === null ? undefined : [first.index, first.index + first[0].length],
+        )
+      }),
+      { numRuns: 2_000 },
+    )
+  })
 })

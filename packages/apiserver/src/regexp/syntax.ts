@@ -14,7 +14,7 @@ export type Node =
   | { kind: 'assert'; what: Assertion }
   | { kind: 'sequence'; nodes: Node[] }
   | { kind: 'choice'; nodes: Node[] }
-  | { kind: 'repeat'; node: Node; min: number; max: number }
+  | { kind: 'repeat'; node: Node; min: number; max: number; isLazy: boolean }
 
 export type Assertion = 'text-start' | 'text-end' | 'line-start' | 'line-end' | 'word' | 'not-word'
 
@@ -22,6 +22,8 @@ interface Flags {
   foldsCase: boolean
   isMultiline: boolean
   dotIsAll: boolean
+  /** Repetitions take as little as they can, and with a `?` as much. */
+  isUngreedy: boolean
 }
 
 /** Go's limit of a counted repetition. */
@@ -37,7 +39,7 @@ class Parser {
   private readonly pattern: string
   private at = 0
   private depth = 0
-  private flags: Flags = { foldsCase: false, isMultiline: false, dotIsAll: false }
+  private flags: Flags = { foldsCase: false, isMultiline: false, dotIsAll: false, isUngreedy: false }
 
   constructor(pattern: string) {
     this.pattern = pattern
@@ -91,12 +93,12 @@ class Parser {
       if (bounds === undefined) return result
       if (count > 0)
         throw new RegexpSyntaxError('invalid nested repetition operator', this.chars.slice(start, this.at).join(''))
-      this.take('?')
+      const isLazy = this.take('?') !== this.flags.isUngreedy
       const [min, max] = bounds
       if (min > MAX_REPEAT || (max !== Infinity && (max > MAX_REPEAT || max < min))) {
         throw new RegexpSyntaxError('invalid repeat count', this.chars.slice(operatorStart, this.at).join(''))
       }
-      result = { kind: 'repeat', node: result, min, max }
+      result = { kind: 'repeat', node: result, min, max, isLazy }
     }
   }
 
@@ -182,6 +184,7 @@ class Parser {
       if (letters.includes('i')) flags.foldsCase = value
       if (letters.includes('m')) flags.isMultiline = value
       if (letters.includes('s')) flags.dotIsAll = value
+      if (letters.includes('U')) flags.isUngreedy = value
     }
     this.flags = flags
     return match[3] === ':'
