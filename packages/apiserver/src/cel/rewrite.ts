@@ -61,7 +61,20 @@ class Printer {
       case '!_':
       case '-_':
         return `(${node.op.charAt(0)}${this.print(node.args)})`
-      default:
+      case '||':
+      case '&&':
+      case '==':
+      case '!=':
+      case '<':
+      case '<=':
+      case '>':
+      case '>=':
+      case 'in':
+      case '+':
+      case '-':
+      case '*':
+      case '/':
+      case '%':
         return `(${this.print(node.args[0])} ${node.op} ${this.print(node.args[1])})`
     }
   }

@@ -7,7 +7,7 @@ import { RegexpSyntaxError } from './escape.ts'
 import { parseRegexp } from './syntax.ts'
 import type { Assertion, Node } from './syntax.ts'
 
-export type Instruction =
+type Instruction =
   | { op: 'set'; set: number; next: number }
   | { op: 'assert'; what: Assertion; next: number }
   | { op: 'split'; a: number; b: number }
@@ -81,9 +81,9 @@ export function compileRegexp(pattern: string): Program {
 
 /** What stands before a place in the text. */
 export const START_OF_TEXT = 0
-export const AFTER_WORD = 1
-export const AFTER_NEWLINE = 2
-export const AFTER_OTHER = 3
+const AFTER_WORD = 1
+const AFTER_NEWLINE = 2
+const AFTER_OTHER = 3
 
 export function kindBefore(code: number): number {
   return isWord(code) ? AFTER_WORD : code === 10 ? AFTER_NEWLINE : AFTER_OTHER
