@@ -30,7 +30,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   return {
     authenticate(request) {
       // As in a real server a certificate that is good wins over a token that is not.
-      if (request.identity !== undefined) return withAuthenticated(request.identity)
+      const { identity } = request
+      if (typeof identity === 'object') return withAuthenticated(identity)
       const header = request.headers['authorization'] ?? ''
       if (header !== '') {
         const token = /^bearer (\S+)$/i.exec(header.trim())?.[1]
@@ -38,7 +39,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
         if (user === undefined) throw unauthorized()
         return withAuthenticated(user)
       }
-      if (options.anonymous === undefined) throw unauthorized()
+      if (identity === 'unverified' || options.anonymous === undefined) throw unauthorized()
       return options.anonymous
     },
   }

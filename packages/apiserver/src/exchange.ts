@@ -11,6 +11,9 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>>
 }
 
+/** `unverified`: a certificate was shown that our authority did not sign. */
+export type PeerIdentity = UserInfo | 'unverified'
+
 export interface ApiRequest {
   readonly method: string
   /** Path without the query, percent-encoded as it came. */
@@ -20,7 +23,7 @@ export interface ApiRequest {
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly body: Buffer
   /** Who the transport says is calling: the subject of a verified client certificate, or the caller in process. */
-  readonly identity?: UserInfo
+  readonly identity?: PeerIdentity
 }
 
 /** Where a watch writes. */

@@ -19,11 +19,12 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
-import { createServer as createTlsServer, type TLSSocket } from 'node:tls'
+import { createServer as createTlsServer } from 'node:tls'
 import { promisify } from 'node:util'
 import { constants as zlibConstants, gzip } from 'node:zlib'
-import type { ApiRequest, ApiResponse, UserInfo, WatchSink } from './exchange.ts'
+import type { ApiRequest, ApiResponse, WatchSink } from './exchange.ts'
 import { statusResponse } from './exchange.ts'
+import { identityOf } from './peer-identity.ts'
 import { requestTooLarge } from './status.ts'
 
 /** The limit of a real server for a request body. */
@@ -130,27 +131,6 @@ function createTlsFront(
   return server
 }
 
-const identities = new WeakMap<object, { user: UserInfo | undefined }>()
-
-/** The subject of the client's certificate, when our authority signed it. */
-function identityOf(socket: Socket): UserInfo | undefined {
-  const known = identities.get(socket)
-  if (known !== undefined) return known.user
-  const { authorized, getPeerCertificate } = socket as Partial<TLSSocket>
-  let user: UserInfo | undefined
-  if (authorized === true && getPeerCertificate !== undefined) {
-    user = subjectUser(getPeerCertificate.call(socket, false).subject)
-  }
-  identities.set(socket, { user })
-  return user
-}
-
-/** CN is the name, each O a group. */
-function subjectUser(subject: { readonly CN?: unknown; readonly O?: unknown } | undefined): UserInfo | undefined {
-  if (subject?.CN === undefined) return undefined
-  return { name: String(subject.CN), groups: [subject.O ?? []].flat().map(String) }
-}
-
 function readTarget(target: string): { path: string; query: URLSearchParams } {
   const mark = target.indexOf('?')
   return mark < 0
@@ -215,8 +195,8 @@ async function serveHttp2(answer: Answer, stream: ServerHttp2Stream, headers: In
     const hasBody = !stream.endAfterHeaders
     const body = hasBody ? await readBody(stream) : Buffer.alloc(0)
     const flat = flatten(headers)
-    const socket = stream.session?.socket
-    const identity = socket === undefined ? undefined : peerIdentity(stream)
+    const { session } = stream
+    const identity = session === undefined ? undefined : identityOf(session, () => session.socket)
     const response =
       body === undefined
         ? statusResponse(requestTooLarge(bodyLimit).status)
@@ -243,24 +223,6 @@ async function serveHttp2(answer: Answer, stream: ServerHttp2Stream, headers: In
   }
 }
 
-const sessionIdentities = new WeakMap<object, { user: UserInfo | undefined }>()
-
-/** One look at the certificate per connection: a session hands out its socket through a slow proxy. */
-function peerIdentity(stream: ServerHttp2Stream): UserInfo | undefined {
-  const session = stream.session
-  if (session === undefined) return undefined
-  let known = sessionIdentities.get(session)
-  if (known === undefined) {
-    const socket = session.socket as unknown as TLSSocket
-    known = { user: undefined }
-    if (socket.authorized) {
-      known = { user: subjectUser(socket.getPeerCertificate(false).subject) }
-    }
-    sessionIdentities.set(session, known)
-  }
-  return known.user
-}
-
 async function serveHttp1(answer: Answer, request: IncomingMessage, response: ServerResponse): Promise<void> {
   response.on('error', () => undefined)
   try {
@@ -268,7 +230,7 @@ async function serveHttp1(answer: Answer, request: IncomingMessage, response: Se
     const method = request.method ?? 'GET'
     const flat = flatten(request.headers)
     const body = await readBody(request)
-    const identity = identityOf(request.socket)
+    const identity = identityOf(request.socket, () => request.socket)
     const result =
       body === undefined
         ? statusResponse(requestTooLarge(bodyLimit).status)
