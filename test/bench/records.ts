@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { TsigKey } from '@seamark/dns'
+import { type ServerAddress, TsigKey } from '@seamark/dns'
 import { findProgram } from '@seamark/kit'
 import {
   createEngine,
@@ -14,6 +14,7 @@ import {
   memoryGuardStore,
   memoryProvider,
   type ObservedSet,
+  type Plan,
   powerdnsProvider,
   type Provider,
   rfc2136Provider,
@@ -131,26 +132,44 @@ function counting(provider: Provider): { provider: Provider; counts: { sets: num
 /** Every round writes something new. */
 let serial = 0
 
-async function costOfTen(inner: Provider, count: number, rounds: number): Promise<Cost> {
-  const { provider, counts } = counting(inner)
-  const engine = engineOn(provider)
-  const times: number[] = []
-  counts.sets = 0
-  for (let round = 0; round < rounds; round++) {
-    serial++
-    const desired = Array.from({ length: 10 }, (_, index) =>
-      wish((index * 37 + round * 11) % count, `198.51.${serial >> 8}.${serial & 255}`, `r${serial}`),
-    )
-    const before = process.cpuUsage()
-    const applied = await planAndApply(engine, desired, new Set(desired.map(({ set }) => set.name)))
-    const { user, system } = process.cpuUsage(before)
-    times.push((user + system) / 1000)
-    if (applied !== 10) throw new Error(`applied ${applied} of 10`)
-  }
-  return { reads: counts.sets / rounds, cpuMs: median(times) }
+interface Zone {
+  readonly engine: Engine
+  readonly counts: { sets: number }
+  readonly count: number
 }
 
-const ratio = (large: Cost, small: Cost): number => Math.max(large.reads / small.reads, large.cpuMs / small.cpuMs)
+function zoneOn(inner: Provider, count: number): Zone {
+  const { provider, counts } = counting(inner)
+  return { engine: engineOn(provider), counts, count }
+}
+
+async function costOfTen({ engine, counts, count }: Zone, round: number): Promise<Cost> {
+  serial++
+  const desired = Array.from({ length: 10 }, (_, index) =>
+    wish((index * 37 + round * 11) % count, `198.51.${serial >> 8}.${serial & 255}`, `r${serial}`),
+  )
+  counts.sets = 0
+  const before = process.cpuUsage()
+  const applied = await planAndApply(engine, desired, new Set(desired.map(({ set }) => set.name)))
+  const { user, system } = process.cpuUsage(before)
+  if (applied !== 10) throw new Error(`applied ${applied} of 10`)
+  return { reads: counts.sets, cpuMs: (user + system) / 1000 }
+}
+
+/** Warms both, then takes turns, so that what disturbs the machine disturbs both. */
+async function growthOf(large: Zone, small: Zone, rounds: number): Promise<number> {
+  const costs: [Cost, Cost][] = []
+  for (let round = 0; round < rounds + 20; round++) {
+    const pair: [Cost, Cost] = [await costOfTen(large, round), await costOfTen(small, round)]
+    if (round >= 20) costs.push(pair)
+  }
+  const ratioOf = (pick: (cost: Cost) => number): number =>
+    median(costs.map(([cost]) => pick(cost))) / median(costs.map(([, cost]) => pick(cost)))
+  return Math.max(
+    ratioOf(({ reads }) => reads),
+    ratioOf(({ cpuMs }) => cpuMs),
+  )
+}
 
 async function memoryGrowth(): Promise<number> {
   const [small, large] = [1000, 100_000].map(() =>
@@ -160,13 +179,7 @@ async function memoryGrowth(): Promise<number> {
   await fill(small, 1000)
   await fill(large, 100_000)
   globalThis.gc?.()
-  // Warm both, then interleave.
-  await costOfTen(small, 1000, 20)
-  await costOfTen(large, 100_000, 20)
-  const pairs: [Cost, Cost][] = []
-  for (let pair = 0; pair < 5; pair++)
-    pairs.push([await costOfTen(large, 100_000, 20), await costOfTen(small, 1000, 20)])
-  return median(pairs.map(([a, b]) => ratio(a, b)))
+  return growthOf(zoneOn(large, 100_000), zoneOn(small, 1000), 500)
 }
 
 /** What `fill` would write, put into the database at once: loading a large zone is not what is measured. */
@@ -224,24 +237,49 @@ async function powerdnsGrowth(): Promise<number> {
     const [small, large] = [providerOf('small'), providerOf('large')]
     await seed(server.database, 'small.test.', 1000)
     await seed(server.database, 'large.test.', 100_000)
-    await costOfTen(small, 1000, 3)
-    await costOfTen(large, 100_000, 3)
-    const pairs: [Cost, Cost][] = []
-    for (let pair = 0; pair < 5; pair++)
-      pairs.push([await costOfTen(large, 100_000, 4), await costOfTen(small, 1000, 4)])
-    return median(pairs.map(([a, b]) => ratio(a, b)))
+    return await growthOf(zoneOn(large, 100_000), zoneOn(small, 1000), 40)
   } finally {
     await server.close()
   }
 }
 
 const KEY = { name: 'bench', algorithm: 'hmac-sha256', secret: Buffer.alloc(32, 7).toString('base64') }
-const ZONE_TEXT = `$ORIGIN ${ZONE}\n$TTL 300\n@ IN SOA ns1 hostmaster 1 3600 600 86400 60\n@ IN NS ns1\nns1 IN A 127.0.0.1\n`
+/** A zone for nsupdate of its own: neither finds what the other wrote. */
+const PEER_ZONE = 'peer.test.'
+const zoneText = (origin: string) =>
+  `$ORIGIN ${origin}\n$TTL 300\n@ IN SOA ns1 hostmaster 1 3600 600 86400 60\n@ IN NS ns1\nns1 IN A 127.0.0.1\n`
 const CHANGES = 1000
+/** Of 1 000 changes each; the first warms both. */
+const ROUNDS = 4
+
+/** What nsupdate is told: the changes of a plan in the batches in which we send them, with the same prerequisites. */
+function nsupdateScript(plan: Plan, server: ServerAddress, perBatch: number): string {
+  const lines = [`server ${server.address} ${server.port}`, `zone ${PEER_ZONE}`]
+  for (let at = 0; at < plan.changes.length; at += perBatch) {
+    for (const change of plan.changes.slice(at, at + perBatch)) {
+      for (const set of [change.to, change.markers[0]?.to]) {
+        if (set === undefined) continue
+        const name = `${set.name.slice(0, -ZONE.length)}${PEER_ZONE}`
+        lines.push(`prereq nxrrset ${name} ${set.type}`, `update add ${name} ${set.ttl} ${set.type} ${set.values[0]}`)
+      }
+    }
+    lines.push('send')
+  }
+  return `${lines.join('\n')}\n`
+}
+
+async function secondsOf(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now()
+  await work()
+  return (performance.now() - startedAt) / 1000
+}
 
 /** Ours: reserve, read, compare, pack, send. nsupdate: the same batches with the same prerequisites from a file. */
 async function nsupdateRatio(run: number): Promise<number> {
-  const peer = await startBind([{ origin: ZONE, text: ZONE_TEXT }], [KEY])
+  const peer = await startBind(
+    [ZONE, PEER_ZONE].map((origin) => ({ origin, text: zoneText(origin) })),
+    [KEY],
+  )
   const folder = mkdtempSync(join(tmpdir(), 'seamark-nsupdate-'))
   const provider = rfc2136Provider({
     name: 'bind',
@@ -250,49 +288,30 @@ async function nsupdateRatio(run: number): Promise<number> {
     zones: [ZONE],
     requestsPerSecond: 1000,
   })
+  const [keyFile, scriptFile] = [join(folder, 'key'), join(folder, 'script')]
+  writeFileSync(keyFile, `key "${KEY.name}" { algorithm ${KEY.algorithm}; secret "${KEY.secret}"; };\n`)
   try {
     const engine = engineOn(provider)
-    const desired = Array.from({ length: CHANGES }, (_, index) => wish(index))
-    const { plans } = await engine.plan({ desired, unusable: [], sources: sourcesOf(desired) }, 'all', signal)
-    const [plan] = plans
-    if (plan === undefined) throw new Error('no plan')
-    writeFileSync(join(folder, 'key'), `key "${KEY.name}" { algorithm ${KEY.algorithm}; secret "${KEY.secret}"; };\n`)
-    const script = [`server ${peer.address.address} ${peer.address.port}`, `zone ${ZONE}`]
-    const perBatch = provider.capabilities.maxChanges / 2
-    for (let at = 0; at < CHANGES; at += perBatch) {
-      for (const change of plan.changes.slice(at, at + perBatch)) {
-        for (const set of [change.to, change.markers[0]?.to]) {
-          if (set === undefined) continue
-          const name = set.name.replace('host-', 'peer-')
-          script.push(
-            `prereq nxrrset ${name} ${set.type}`,
-            `update add ${name} ${set.ttl} ${set.type} ${set.values[0]}`,
-          )
-        }
+    const times = { ours: [] as number[], theirs: [] as number[] }
+    for (let round = 0; round < ROUNDS; round++) {
+      const desired = Array.from({ length: CHANGES }, (_, index) => wish(round * CHANGES + index))
+      const names = new Set(desired.map(({ set }) => set.name))
+      const { plans } = await engine.plan({ desired, unusable: [], sources: sourcesOf(desired) }, names, signal)
+      const [plan] = plans
+      if (plan?.changes.length !== CHANGES) throw new Error(`planned ${plan?.changes.length} changes`)
+      writeFileSync(scriptFile, nsupdateScript(plan, peer.address, provider.capabilities.maxChanges / 2))
+      const tell = {
+        ours: async () => {
+          const { results } = await engine.apply(plan, signal)
+          if (results.some(({ result }) => result !== 'applied')) throw new Error('not everything was applied')
+        },
+        theirs: async () =>
+          promisify(execFile)(findProgram('nsupdate') ?? 'nsupdate', ['-v', '-k', keyFile, scriptFile]),
       }
-      script.push('send')
+      const order = (run + round) % 2 === 0 ? (['ours', 'theirs'] as const) : (['theirs', 'ours'] as const)
+      for (const who of order) times[who].push(await secondsOf(tell[who]))
     }
-    writeFileSync(join(folder, 'script'), `${script.join('\n')}\n`)
-    const ours = async () => {
-      const startedAt = performance.now()
-      const outcome = await engine.apply(plan, signal)
-      if (outcome.results.some(({ result }) => result !== 'applied')) throw new Error('not everything was applied')
-      return performance.now() - startedAt
-    }
-    const theirs = async () => {
-      const startedAt = performance.now()
-      await promisify(execFile)(findProgram('nsupdate') ?? 'nsupdate', [
-        '-v',
-        '-k',
-        join(folder, 'key'),
-        join(folder, 'script'),
-      ])
-      return performance.now() - startedAt
-    }
-    const order = run % 2 === 0
-    const first = order ? await ours() : await theirs()
-    const second = order ? await theirs() : await ours()
-    return order ? second / first : first / second
+    return median(times.theirs.slice(1)) / median(times.ours.slice(1))
   } finally {
     await provider.close?.()
     await peer.close()

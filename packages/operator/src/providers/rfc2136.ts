@@ -21,7 +21,7 @@ import {
 } from '@seamark/dns'
 import { ProviderError } from '../records/error.ts'
 import type { SetChange } from '../records/plan.ts'
-import { fromDns, type ObservedSet, setKey } from '../records/record-set.ts'
+import { fromDns, type ObservedSet } from '../records/record-set.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 
 export interface Rfc2136Options {
@@ -40,7 +40,7 @@ export interface Rfc2136Options {
 
 interface ZoneCache {
   readonly serial: number
-  readonly sets: Map<string, ObservedSet>
+  readonly byName: Map<string, ObservedSet[]>
 }
 
 /** A message has at most 65535 octets; a name, a marker and their prerequisites take below 700. */
@@ -77,9 +77,10 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
   }
   const transfer = async (zone: Fqdn, signal: AbortSignal): Promise<ZoneCache> => {
     const records = await asking.transferSets({ server: source.server, zone, ...keyed(source.key), signal })
-    const sets = new Map(records.map((set) => [setKey(set), fromDns(set)]))
+    const byName = new Map<string, ObservedSet[]>()
+    for (const set of records) putSet(byName, fromDns(set))
     const serial = Number(records.find(({ type, name }) => type === 'SOA' && name === zone)?.values[0]?.split(' ')[2])
-    return { serial, sets }
+    return { serial, byName }
   }
   const refresh = async (zone: Fqdn, signal: AbortSignal): Promise<ZoneCache> => {
     const known = caches.get(zone)
@@ -103,9 +104,8 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
     async read(zone, names, signal) {
       const origin = get(zone)
       try {
-        const { sets } = await refresh(origin, signal)
-        const all = [...sets.values()]
-        return names === 'all' ? all : all.filter(({ name }) => names.has(name))
+        const { byName } = await refresh(origin, signal)
+        return names === 'all' ? [...byName.values()].flat() : [...names].flatMap((name) => byName.get(name) ?? [])
       } catch (cause) {
         throw readFailure(origin, cause)
       }
@@ -141,7 +141,10 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
         })
       if (rcode !== RCODE.NOERROR) throw writeRefusal(origin, rcode)
       // If ours was the only change, the serial moved by one: the next read asks for it, and transfers when it did not.
-      if (before !== undefined) caches.set(origin, { serial: before.serial + 1, sets: merge(before.sets, batch) })
+      if (before !== undefined) {
+        merge(before.byName, batch)
+        caches.set(origin, { serial: before.serial + 1, byName: before.byName })
+      }
     },
     async close() {
       await Promise.all([asking.close(), updating.close()])
@@ -164,12 +167,23 @@ async function explainRefusal(client: DnsClient, empty: Parameters<DnsClient['up
   }
 }
 
-function merge(sets: Map<string, ObservedSet>, batch: readonly SetChange[]): Map<string, ObservedSet> {
+function merge(byName: Map<string, ObservedSet[]>, batch: readonly SetChange[]): void {
   for (const { from, to } of batch) {
-    if (to !== undefined) sets.set(setKey(to), to)
-    else if (from !== undefined) sets.delete(setKey(from))
+    if (from !== undefined) removeSet(byName, from)
+    if (to !== undefined) putSet(byName, to)
   }
-  return sets
+}
+
+/** The list of a name is replaced, never changed: readers have it. */
+function putSet(byName: Map<string, ObservedSet[]>, set: ObservedSet): void {
+  const others = byName.get(set.name)
+  byName.set(set.name, others === undefined ? [set] : [...others, set])
+}
+
+function removeSet(byName: Map<string, ObservedSet[]>, { name, type }: ObservedSet): void {
+  const left = (byName.get(name) ?? []).filter((set) => set.type !== type)
+  if (left.length > 0) byName.set(name, left)
+  else byName.delete(name)
 }
 
 function prerequisiteOf({ from, to }: SetChange): Prerequisite[] {

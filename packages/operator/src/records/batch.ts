@@ -3,7 +3,7 @@
  * search for the one record a service refuses.
  */
 import type { Provider } from '../providers/provider.ts'
-import { type Change, type SetChange, writesOf } from './plan.ts'
+import type { Change, SetChange } from './plan.ts'
 
 /** Changes of one name that travel together. */
 export interface Group {
@@ -13,20 +13,29 @@ export interface Group {
 }
 
 /** Groups in the order of their first change; a group's record and marker are never separated (INV-10). */
-export function groupChanges(changes: readonly Change[]): Group[] {
-  const groups = new Map<string, Change[]>()
+export function groupChanges(changes: readonly Change[], writesOf: (change: Change) => readonly SetChange[]): Group[] {
+  const groups = new Map<string, { name: string; changes: Change[]; writes: SetChange[] }>()
   for (const change of changes) {
-    const members = groups.get(change.group)
-    if (members === undefined) groups.set(change.group, [change])
-    else members.push(change)
+    let group = groups.get(change.group)
+    if (group === undefined) {
+      group = { name: change.group, changes: [], writes: [] }
+      groups.set(change.group, group)
+    }
+    group.changes.push(change)
+    group.writes.push(...writesOf(change))
   }
-  return [...groups].map(([name, members]) => ({ name, changes: members, writes: members.flatMap(orderedWrites) }))
+  return [...groups.values()]
 }
 
-/** Where a provider has no transactions the marker is written first and deleted last: a record is never without one. */
-function orderedWrites(change: Change): SetChange[] {
-  const writes = [...writesOf(change)].map(({ from, to }) => ({ from, to }))
-  return change.to === undefined ? writes : writes.toReversed()
+/**
+ * Every set a change writes, in an order that is safe where a provider has no transactions: the marker is written first
+ * and deleted last, so a record is never without one.
+ */
+export function orderedWrites(change: Change): SetChange[] {
+  const { from, to, markers } = change
+  const isEmpty = from === undefined && to === undefined
+  if (isEmpty) return [...markers]
+  return to === undefined ? [{ from, to }, ...markers] : [...markers.toReversed(), { from, to }]
 }
 
 export function packGroups(groups: readonly Group[], provider: Pick<Provider, 'capabilities' | 'fits'>): Group[][] {

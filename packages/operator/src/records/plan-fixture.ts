@@ -4,7 +4,8 @@ import { EMPTY_STATE } from './guard-state.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { type Marker, markerName, printMarker } from './marker.ts'
 import { printRegistryValue, registryNames, type RegistryOptions } from './external-dns-registry.ts'
-import { type Desired, type Plan, type PlanInput, planZone, type Policy, type Source, writesOf } from './plan.ts'
+import { orderedWrites } from './batch.ts'
+import { type Desired, type Plan, type PlanInput, planZone, type Policy, type Source } from './plan.ts'
 import { compareSets, type ObservedSet, type RecordSet, setKey, sortedUnique } from './record-set.ts'
 import { createZoneView } from './zone-view.ts'
 
@@ -84,7 +85,7 @@ export function plan(world: World): Plan {
 /** The zone after a plan: what an ideal provider would make of it. */
 export function applied(observed: readonly ObservedSet[], changes: Plan['changes']): ObservedSet[] {
   const zone = new Map(observed.map((set) => [setKey(set), set]))
-  const writes = changes.flatMap((change) => [...writesOf(change)])
+  const writes = changes.flatMap(orderedWrites)
   for (const { from, to } of writes) if (from !== undefined && to === undefined) zone.delete(setKey(from))
   for (const { to } of writes) if (to !== undefined) zone.set(setKey(to), to)
   return [...zone.values()].sort(compareSets)

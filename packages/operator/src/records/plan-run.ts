@@ -14,12 +14,11 @@ import { ProviderError } from './error.ts'
 import type { GuardStore } from './guard-state.ts'
 import type { KillSwitch } from './kill-switch.ts'
 import type { Limits } from './limits.ts'
-import { markedSet, readMarker } from './marker.ts'
 import type { ChangeResult, Outcome } from './outcome.ts'
 import { baseOf, type Change, type Plan, type SetChange, touchedNames } from './plan.ts'
 import { asProviderError, type ProviderCalls } from './provider-calls.ts'
-import { sameSet } from './record-set.ts'
 import { reserve } from './reservation.ts'
+import { newestPlan, openWrites } from './standing.ts'
 import { createZoneView, type ZoneView } from './zone-view.ts'
 
 export interface PlanRunOptions {
@@ -44,7 +43,8 @@ export class PlanRun {
   readonly #signal: AbortSignal
   readonly #results = new Map<Change, ChangeResult>()
   #calls = 0
-  #lastError: ProviderError | undefined
+  /** What the service said last of a change. */
+  readonly #errors = new Map<Change, ProviderError>()
 
   constructor(options: PlanRunOptions, plan: Plan, signal: AbortSignal) {
     this.#options = options
@@ -104,17 +104,18 @@ export class PlanRun {
   /** What is still to be written: neither done, nor refused, nor moved. Of a change cut in half, the other half. */
   #sift(changes: readonly Change[], view: ZoneView): Group[] {
     const pending: Change[] = []
+    const left = new Map<Change, readonly SetChange[]>()
     for (const change of changes) {
       if (this.#results.has(change)) continue
-      const states = writes(change).map((write) => standing(write, view))
-      if (states.every((state) => state === 'to')) this.#set(change, 'already')
-      else if (!states.includes('else')) pending.push(change)
-      else this.#refuseMoved(change, view)
+      const open = openWrites(change, view)
+      if (open === undefined) this.#refuseMoved(change, view)
+      else if (open.length === 0) this.#set(change, 'already')
+      else {
+        pending.push(change)
+        left.set(change, open)
+      }
     }
-    return groupChanges(this.#dropBrokenGroups(pending)).map((group) => ({
-      ...group,
-      writes: group.writes.filter((write) => standing(write, view) === 'from'),
-    }))
+    return groupChanges(this.#dropBrokenGroups(pending), (change) => left.get(change) ?? [])
   }
 
   /** A group with a refused member is not sent at all: half a change of type would be a gap. */
@@ -155,18 +156,16 @@ export class PlanRun {
       return again === 'full' ? 'stop' : again
     })
     for (const change of bad.flatMap((group) => group.changes)) {
-      const code = batch.length > 1 ? 'PoisonRecordIsolated' : (this.#lastError?.code ?? 'RecordRejected')
-      if (!this.#results.has(change)) this.#set(change, 'refused', code, this.#lastError?.message)
+      const error = this.#errors.get(change)
+      const code = batch.length > 1 ? 'PoisonRecordIsolated' : (error?.code ?? 'RecordRejected')
+      if (!this.#results.has(change)) this.#set(change, 'refused', code, error?.message)
     }
     return full
   }
 
   #refuseFull(groups: readonly Group[]): void {
-    this.#giveUp(
-      groups.flatMap((group) => group.changes),
-      'ZoneQuotaExceeded',
-      this.#lastError?.message ?? 'the zone is full',
-    )
+    for (const change of groups.flatMap((group) => group.changes))
+      this.#giveUp([change], 'ZoneQuotaExceeded', this.#errors.get(change)?.message ?? 'the zone is full')
   }
 
   async #attempt(batch: readonly Group[]): Promise<'written' | 'refused' | 'full' | 'stop'> {
@@ -179,7 +178,7 @@ export class PlanRun {
         return 'written'
       } catch (cause) {
         const error = asProviderError(cause)
-        this.#lastError = error
+        for (const change of changes) this.#errors.set(change, error)
         if (error.outcome === 'rejected') return 'refused'
         if (error.code === 'ZoneQuotaExceeded') return 'full'
         if (error.code === 'Paused') return this.#giveUp(changes, 'Paused', error.message)
@@ -245,32 +244,4 @@ export class PlanRun {
 /** Nothing of it is added to the zone. */
 function isLeaving(group: Group): boolean {
   return group.changes.every((change) => change.op === 'delete')
-}
-
-function writes(change: Change): SetChange[] {
-  return [change, ...change.markers].filter(({ from, to }) => from !== undefined || to !== undefined)
-}
-
-/** Where a set stands between what it was and what it is to be. */
-function standing({ from, to }: SetChange, view: ZoneView): 'from' | 'to' | 'else' {
-  const subject = to ?? from
-  if (subject === undefined) return 'to'
-  if (view.isOpaque(subject.name, subject.type)) return 'else'
-  const present = view.find(subject.name, subject.type)
-  if (sameSet(present, to)) return 'to'
-  return sameSet(present, from) ? 'from' : 'else'
-}
-
-function newestPlan(change: Change, view: ZoneView): number | undefined {
-  let newest: number | undefined
-  for (const { from, to } of [change, ...change.markers]) {
-    const subject = markedSet((to ?? from)?.name ?? '')
-    if (subject === undefined) continue
-    for (const value of view.marked(subject.name, subject.type)?.set.values ?? []) {
-      const reading = readMarker(subject, value)
-      if (reading.kind === 'marker' && reading.marker.owner === change.owner)
-        newest = Math.max(newest ?? 0, reading.marker.plan)
-    }
-  }
-  return newest
 }

@@ -183,9 +183,3 @@ export function touchedNames(changes: readonly Change[]): Set<string> {
 export function baseOf(changes: readonly Change[], view: ZoneView): string {
   return digestOf([...touchedNames(changes)].flatMap((name) => view.typesAt(name)))
 }
-
-/** Every set a change writes, the record first. */
-export function* writesOf(change: Change): Generator<SetChange> {
-  if (change.from !== undefined || change.to !== undefined) yield change
-  yield* change.markers
-}
