@@ -5,7 +5,7 @@
  * Guarantee: once the signal has aborted, nothing in it writes any more, however long the reconciler lives on.
  */
 import { randomUUID } from 'node:crypto'
-import type { Reader } from './cache.ts'
+import type { Index, Reader } from './cache.ts'
 import type { Client } from './client.ts'
 import type { Clock } from './clock.ts'
 import type { Cluster } from './cluster.ts'
@@ -15,7 +15,7 @@ import type { WriteFence } from './lease.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { apiVersionOf, type Immutable, type Key, type Kind, type Obj } from './object.ts'
-import { createWriter, fencedClient, type Writer } from './writer.ts'
+import { fencedClient, FencedWriter, type Writer } from './writer.ts'
 
 export interface Context extends Reader, Writer {
   readonly key: Key
@@ -51,36 +51,69 @@ export function createContext(
   environment: Environment,
   of: { key: Key; controller: string; kind?: Kind | undefined; signal: AbortSignal },
 ): Context {
-  const { cluster, fence, recorder } = environment
-  const { informers } = cluster
-  const { key, kind, signal } = of
-  const reconcileId = randomUUID()
-  let log: Logger | undefined
-  let client: Client | undefined
-  return {
-    ...createWriter({ ...environment, signal }),
-    get: (kind, key) => informers.get(kind, key),
-    list: (kind, namespace) => informers.list(kind, namespace),
-    by: (index, value) => informers.by(index, value),
-    key,
-    cluster: cluster.name,
-    reconcileId,
-    signal,
-    // Most reconciles neither log nor need the client: both are made when first asked for.
-    get log() {
-      log ??= environment.log.child({ controller: of.controller, cluster: cluster.name, key, reconcileId })
-      return log
-    },
-    get client() {
-      client ??= fencedClient(cluster.client, fence, signal)
-      return client
-    },
-    event(about, type, reason, note, action) {
-      const { name, namespace, uid, resourceVersion } = about.metadata
-      const apiVersion = about.apiVersion ?? (kind === undefined ? undefined : apiVersionOf(kind))
-      const fields = { apiVersion, kind: about.kind ?? kind?.kind, name, namespace, uid, resourceVersion }
-      const regarding = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
-      recorder.record({ regarding, type, reason, note, ...(action === undefined ? {} : { action }) })
-    },
+  return new ReconcileContext(environment, of)
+}
+
+/** A class, not closures: one is made for every reconcile. */
+class ReconcileContext extends FencedWriter implements Context {
+  readonly key: Key
+  readonly signal: AbortSignal
+  readonly #environment: Environment
+  readonly #controller: string
+  readonly #kind: Kind | undefined
+  // Most reconciles need none of these: they are made when first asked for.
+  #reconcileId: string | undefined
+  #log: Logger | undefined
+  #client: Client | undefined
+
+  constructor(environment: Environment, { key, controller, kind, signal }: Parameters<typeof createContext>[1]) {
+    super(environment, signal)
+    this.key = key
+    this.signal = signal
+    this.#environment = environment
+    this.#controller = controller
+    this.#kind = kind
+  }
+
+  get cluster(): string {
+    return this.#environment.cluster.name
+  }
+
+  get reconcileId(): string {
+    this.#reconcileId ??= randomUUID()
+    return this.#reconcileId
+  }
+
+  get log(): Logger {
+    const { key, cluster, reconcileId } = this
+    this.#log ??= this.#environment.log.child({ controller: this.#controller, cluster, key, reconcileId })
+    return this.#log
+  }
+
+  get client(): Client {
+    const { cluster, fence } = this.#environment
+    this.#client ??= fencedClient(cluster.client, fence, this.signal)
+    return this.#client
+  }
+
+  get<T extends Obj>(kind: Kind<T>, key: Key): Immutable<T> | undefined {
+    return this.#environment.cluster.informers.get(kind, key)
+  }
+
+  list<T extends Obj>(kind: Kind<T>, namespace?: string): readonly Immutable<T>[] {
+    return this.#environment.cluster.informers.list(kind, namespace)
+  }
+
+  by<T extends Obj>(index: Index<T>, value: string): readonly Immutable<T>[] {
+    return this.#environment.cluster.informers.by(index, value)
+  }
+
+  event(about: Immutable<Obj>, type: EventType, reason: string, note: string, action?: string): void {
+    const kind = this.#kind
+    const { name, namespace, uid, resourceVersion } = about.metadata
+    const apiVersion = about.apiVersion ?? (kind === undefined ? undefined : apiVersionOf(kind))
+    const fields = { apiVersion, kind: about.kind ?? kind?.kind, name, namespace, uid, resourceVersion }
+    const regarding = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+    this.#environment.recorder.record({ regarding, type, reason, note, ...(action === undefined ? {} : { action }) })
   }
 }

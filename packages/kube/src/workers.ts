@@ -47,7 +47,12 @@ const trace = tracingChannel('seamark:kube:reconcile')
 export function createWorkers(work: Work, environment: Environment): Workers {
   const { clock, cluster } = environment
   const metrics: ControllerMetrics = environment.metrics.controller(work.name, work.concurrency)
-  const running = new Set<AbortController>()
+  /**
+   * One place for each reconcile, not a Set: the tables of a Set that churns keep each other alive until a full collection,
+   * and with them every context that was ever in one.
+   */
+  const running = Array.from<AbortController | undefined>({ length: work.concurrency })
+  let runningCount = 0
   const queue = createQueue({ clock, observer: metrics.queue, onReady: schedule })
   let isOpen = false
   let isScheduled = false
@@ -64,7 +69,7 @@ export function createWorkers(work: Work, environment: Environment): Workers {
   }
 
   function startReady(): void {
-    while (running.size < work.concurrency) {
+    while (runningCount < work.concurrency) {
       const key = queue.take()
       if (key === undefined) return
       void reconcile(key)
@@ -73,7 +78,9 @@ export function createWorkers(work: Work, environment: Environment): Workers {
 
   async function reconcile(key: Key): Promise<void> {
     const controller = new AbortController()
-    running.add(controller)
+    const place = running.indexOf(undefined)
+    running[place] = controller
+    runningCount++
     metrics.workers(1)
     const startedAt = clock.monotonic()
     const of = { key, controller: work.name, kind: work.kind, signal: controller.signal }
@@ -82,8 +89,9 @@ export function createWorkers(work: Work, environment: Environment): Workers {
     const seconds = (clock.monotonic() - startedAt) / 1_000
     settle(key, outcome, seconds, { queue, metrics, log: () => context.log })
     metrics.workers(-1)
-    running.delete(controller)
-    if (running.size === 0) onIdle()
+    running[place] = undefined
+    runningCount--
+    if (runningCount === 0) onIdle()
     schedule()
   }
 
@@ -93,13 +101,14 @@ export function createWorkers(work: Work, environment: Environment): Workers {
     let cancelAbandon: () => void = () => undefined
     const cancelTimeout = clock.after(work.timeoutMs, () => controller.abort(new ReconcileTimeout(work.timeoutMs)))
     const abandoned = new Promise<Outcome>((resolve) => {
-      signal.addEventListener('abort', () => {
+      const onAbort = (): void => {
         if (signal.reason === hasEnded) return
         cancelAbandon = clock.after(abandonAfterMs, () => {
           context.log.error({ error: messageOf(signal.reason) }, 'reconciler ignores its signal and is given up')
           resolve(outcomeOfError(signal.reason, signal.reason))
         })
-      })
+      }
+      signal.addEventListener('abort', onAbort, { once: true })
     })
     const outcome = await Promise.race([ended(context), abandoned])
     cancelTimeout()
@@ -130,7 +139,7 @@ export function createWorkers(work: Work, environment: Environment): Workers {
     async run({ stop, kill }) {
       const forgetQueue = metrics.watchQueue(queue)
       const abortAll = () => {
-        for (const controller of running) controller.abort(kill.reason)
+        for (const controller of running) controller?.abort(kill.reason)
       }
       kill.addEventListener('abort', abortAll)
       isOpen = true
@@ -139,7 +148,7 @@ export function createWorkers(work: Work, environment: Environment): Workers {
       isOpen = false
       queue.close()
       if (kill.aborted) abortAll()
-      if (running.size > 0) await new Promise<void>((resolve) => (onIdle = resolve))
+      if (runningCount > 0) await new Promise<void>((resolve) => (onIdle = resolve))
       kill.removeEventListener('abort', abortAll)
       forgetQueue()
     },

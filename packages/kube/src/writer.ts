@@ -10,6 +10,7 @@ import type { Client, DeleteOptions } from './client.ts'
 import type { Cluster } from './cluster.ts'
 import type { DefaultBook } from './default-book.ts'
 import { NotFound, NotSynced } from './errors.ts'
+import type { Informers } from './informer.ts'
 import type { WriteFence } from './lease.ts'
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from './object.ts'
 
@@ -51,79 +52,104 @@ export interface WriterDeps {
   signal: AbortSignal
 }
 
-export function createWriter({ cluster, fieldManager, fence, defaults, signal }: WriterDeps): Writer {
-  const { informers } = cluster
+export function createWriter(deps: WriterDeps): Writer {
+  return new FencedWriter(deps, deps.signal)
+}
 
-  /** The caller has asked the fence, and nothing waits between. */
-  async function applyUnlessSame<T extends Obj>(
+/** A class, not closures: one is made for every reconcile. */
+export class FencedWriter implements Writer {
+  readonly #deps: Omit<WriterDeps, 'signal'>
+  readonly #signal: AbortSignal
+
+  constructor(deps: Omit<WriterDeps, 'signal'>, signal: AbortSignal) {
+    this.#deps = deps
+    this.#signal = signal
+  }
+
+  async apply<T extends Obj>(
     kind: Kind<T>,
     intent: T | Immutable<T>,
-    options: { force?: boolean; subresource?: string },
+    options: { force?: boolean } = {},
   ): Promise<Immutable<T>> {
-    const { force = true, subresource } = options
+    refuseWhenStopped(this.#deps.fence, this.#signal)
+    return this.#applyUnlessSame(kind, intent, options)
+  }
+
+  async status<T extends Obj>(
+    kind: Kind<T>,
+    of: Immutable<T>,
+    status: StatusOf<T> | Immutable<StatusOf<T>>,
+  ): Promise<Immutable<T>> {
+    refuseWhenStopped(this.#deps.fence, this.#signal)
+    const { name, namespace, uid } = of.metadata
+    const metadata = {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(uid === undefined ? {} : { uid }),
+    }
+    return this.#applyUnlessSame(kind, { metadata, status } as never, { subresource: 'status' })
+  }
+
+  async delete<T extends Obj>(
+    kind: Kind<T>,
+    of: Immutable<T>,
+    { when = () => true, propagationPolicy }: NonNullable<Parameters<Writer['delete']>[2]> = {},
+  ): Promise<void> {
+    const { cluster, fence } = this.#deps
+    refuseWhenStopped(fence, this.#signal)
+    const client = fencedClient(cluster.client, fence, this.#signal)
+    const key = keyOf(of)
+    const live = await client.find(kind, key)
+    if (live === undefined || live.metadata.uid !== of.metadata.uid) return
+    if (live.metadata.deletionTimestamp !== undefined || !when(live as never)) return
+    const { uid, resourceVersion } = live.metadata
+    const precondition = {
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    }
+    try {
+      await client.delete(kind, key, {
+        precondition,
+        ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+      })
+    } catch (error) {
+      if (!(error instanceof NotFound)) throw error
+    }
+  }
+
+  /** The caller has asked the fence, and nothing waits between. */
+  async #applyUnlessSame<T extends Obj>(
+    kind: Kind<T>,
+    intent: T | Immutable<T>,
+    { force = true, subresource }: { force?: boolean; subresource?: string },
+  ): Promise<Immutable<T>> {
+    const { cluster, fieldManager, defaults } = this.#deps
+    const { informers } = cluster
     const want = withoutEmptyMaps(intent)
     const key = keyOf(want)
-    const live = findCached(kind, key)
+    const live = findCached(informers, kind, key)
     const fields = live === undefined ? undefined : informers.ownFields(kind, key, fieldManager, subresource)
     const verdict = judgeApply({ kind, fields, want, live, defaults })
     if (verdict.noop && live !== undefined) return live
     const written = await cluster.client.apply(kind, want, {
       force,
       fieldManager,
-      signal,
+      signal: this.#signal,
       ...(subresource === undefined ? {} : { subresource }),
     })
     const owned = informers.ownFields(kind, key, fieldManager, subresource)
     learnDefaults(defaults, kind, want, written, fieldManager, subresource, owned)
     return written as Immutable<T>
   }
+}
 
-  function findCached<T extends Obj>(kind: Kind<T>, key: Key): Immutable<T> | undefined {
-    try {
-      return informers.get(kind, key)
-    } catch (error) {
-      // A kind nobody watches: what is live is unknown, so the server decides.
-      if (error instanceof NotSynced) return undefined
-      throw error
-    }
-  }
-
-  return {
-    apply: async (kind, intent, options = {}) => {
-      refuseWhenStopped(fence, signal)
-      return applyUnlessSame(kind, intent, options)
-    },
-    async status(kind, of, status) {
-      refuseWhenStopped(fence, signal)
-      const { name, namespace, uid } = of.metadata
-      const metadata = {
-        name,
-        ...(namespace === undefined ? {} : { namespace }),
-        ...(uid === undefined ? {} : { uid }),
-      }
-      return applyUnlessSame(kind, { metadata, status } as never, { subresource: 'status' })
-    },
-    async delete(kind, of, { when = () => true, propagationPolicy } = {}) {
-      refuseWhenStopped(fence, signal)
-      const client = fencedClient(cluster.client, fence, signal)
-      const key = keyOf(of)
-      const live = await client.find(kind, key)
-      if (live === undefined || live.metadata.uid !== of.metadata.uid) return
-      if (live.metadata.deletionTimestamp !== undefined || !when(live as never)) return
-      const { uid, resourceVersion } = live.metadata
-      const precondition = {
-        ...(uid === undefined ? {} : { uid }),
-        ...(resourceVersion === undefined ? {} : { resourceVersion }),
-      }
-      try {
-        await client.delete(kind, key, {
-          precondition,
-          ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
-        })
-      } catch (error) {
-        if (!(error instanceof NotFound)) throw error
-      }
-    },
+function findCached<T extends Obj>(informers: Informers, kind: Kind<T>, key: Key): Immutable<T> | undefined {
+  try {
+    return informers.get(kind, key)
+  } catch (error) {
+    // A kind nobody watches: what is live is unknown, so the server decides.
+    if (error instanceof NotSynced) return undefined
+    throw error
   }
 }
 
