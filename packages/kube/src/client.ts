@@ -9,6 +9,7 @@ import { apiVersionOf, collectionPath, keyOf, objectPath } from './object.ts'
 import type { Immutable, Key, Kind, List, Obj, Status } from './object.ts'
 import { errorOf, type Rest, type RestRequest } from './rest.ts'
 import { watchEvents } from './watch.ts'
+import { readWritten, type ReadOwnFields } from './written.ts'
 
 export interface GetOptions {
   signal?: AbortSignal
@@ -39,6 +40,11 @@ export interface WriteOptions {
   deadlineMs?: number
   /** @default request */
   lane?: 'request' | 'lease'
+  /**
+   * Leaves managedFields out of what is returned: half of an answer, which is then not parsed. What is returned is shared
+   * with the cache and must not be changed. @default false
+   */
+  isLean?: boolean
 }
 
 export interface ApplyOptions extends WriteOptions {
@@ -139,7 +145,7 @@ export interface ClientOptions {
   fieldManager?: string
   /** Where write results go; see `Informers.offer`. */
   cache?: {
-    offer<T extends Obj>(kind: Kind<T>, written: T): void
+    offer<T extends Obj>(kind: Kind<T>, written: T, readOwnFields?: ReadOwnFields): void
     offerDeleted<T extends Obj>(kind: Kind<T>, key: Key, uid?: string): void
   }
 }
@@ -157,17 +163,21 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
   const { fieldManager = 'seamark', cache } = options
 
   async function call<R>(request: RestRequest): Promise<R> {
+    return answerOf(request, (body) => JSON.parse(body.toString('utf8')) as R)
+  }
+
+  async function answerOf<R>(request: RestRequest, parse: (body: Buffer) => R): Promise<R> {
     const response = await rest.call(request)
     if (response.status >= 300) throw errorOf(request, response)
     try {
-      return JSON.parse(response.body.toString('utf8')) as R
+      return parse(response.body)
     } catch (cause) {
       throw new DecodeError(`${request.method} ${request.path}: the answer is not JSON`, { cause })
     }
   }
 
   async function write<T extends Obj>(kind: Kind<T>, write: WriteOptions, request: RestRequest): Promise<T> {
-    const written = await call<T>({
+    const complete = {
       ...request,
       query: {
         fieldManager: write.fieldManager ?? fieldManager,
@@ -175,9 +185,15 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
         ...request.query,
       },
       ...passOn(write),
-    })
+    }
+    const { value, readOwnFields } =
+      write.isLean === true
+        ? await answerOf(complete, readWritten)
+        : { value: await call<T>(complete), readOwnFields: undefined }
+    const written = value as T
     // A subresource may answer with another kind (Scale, TokenRequest).
-    if (cache !== undefined && write.dryRun !== true && written.kind === kind.kind) cache.offer(kind, written)
+    if (cache !== undefined && write.dryRun !== true && written.kind === kind.kind)
+      cache.offer(kind, written, readOwnFields)
     return written
   }
 

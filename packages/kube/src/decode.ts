@@ -5,6 +5,7 @@
  * (shared by all objects, and present where a list leaves them out), and a metadata-only object has nothing else.
  */
 import { isAscii } from 'node:buffer'
+import { readEcho, type Echoes } from './echo.ts'
 import { DecodeError, messageOf } from './errors.ts'
 import { findMember, isKey, newMember, nextMember, skipBlanks, skipValue } from './json-bytes.ts'
 import { findManagedFields, readOwnFields, type OwnFields } from './managed-fields.ts'
@@ -27,6 +28,8 @@ export interface DecoderOptions<T extends Obj> {
   readonly keepManagedFieldsOf?: string
   /** Leave managedFields in. @default false */
   readonly keepAll?: boolean
+  /** Frames about these are not parsed: what is cached stands for them. */
+  readonly echoes?: Echoes<T>
   /** A projection that throws is reported here, and the object kept whole: one odd object must not stop a watch. */
   readonly onProjectionError?: (error: unknown) => void
 }
@@ -42,7 +45,7 @@ const OBJECT = Buffer.from('"object"')
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
 
 export function createDecoder<T extends Obj>(kind: Kind<T>, options: DecoderOptions<T> = {}): Decoder<T> {
-  const { projection = 'full', keepManagedFieldsOf, keepAll = false, onProjectionError } = options
+  const { projection = 'full', keepManagedFieldsOf, keepAll = false, echoes, onProjectionError } = options
   const apiVersion = apiVersionOf(kind)
   const manager = keepManagedFieldsOf === undefined ? undefined : Buffer.from(JSON.stringify(keepManagedFieldsOf))
   const member = newMember()
@@ -89,8 +92,11 @@ export function createDecoder<T extends Obj>(kind: Kind<T>, options: DecoderOpti
   return {
     frame(bytes, at, end) {
       let value: { type?: unknown; object?: unknown }
+      const objectAt = findMember(bytes, at, end, OBJECT, member)
+      const echo = echoes === undefined ? undefined : readEcho(bytes, at, end, objectAt, echoes)
+      if (echo !== undefined) return echo
       try {
-        value = parse(bytes, at, end, findMember(bytes, at, end, OBJECT, member)) as {
+        value = parse(bytes, at, end, objectAt) as {
           type?: unknown
           object?: unknown
         }

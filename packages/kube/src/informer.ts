@@ -3,6 +3,7 @@
  */
 import type { Index, Reader } from './cache.ts'
 import type { Immutable, Key, Kind, Obj } from './object.ts'
+import type { ReadOwnFields } from './written.ts'
 
 /** Handlers see the watch's own sequence: `old` is what the watch said before, never our own unconfirmed write. */
 export type Change<T extends Obj> =
@@ -55,8 +56,11 @@ export interface Informers extends Reader {
   all(): readonly Informer<Obj>[]
   /** `values` must be pure: it is called again on the old object when the object changes. Same name: same index. */
   index<T extends Obj>(kind: Kind<T>, name: string, values: (object: Immutable<T>) => readonly string[]): Index<T>
-  /** Read-your-writes: reads return at least this version from now on. The cluster's client calls it. */
-  offer<T extends Obj>(kind: Kind<T>, written: T): void
+  /**
+   * Read-your-writes: reads return at least this version from now on. The cluster's client calls it.
+   * @param readOwnFields where `written` comes without its managedFields. @default read from those
+   */
+  offer<T extends Obj>(kind: Kind<T>, written: T, readOwnFields?: ReadOwnFields): void
   /** The object is gone for certain: reads stop showing it before the watch says so. */
   offerDeleted<T extends Obj>(kind: Kind<T>, key: Key, uid?: string): void
   /**

@@ -83,9 +83,15 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       createHttpSource(rest, kind, {
         ...given,
         ...(options.budget === undefined ? {} : { budget: options.budget }),
+        echoes: {
+          get isAwaited() {
+            return informer.store.isAwaitingEchoes
+          },
+          find: (key, version) => informer.store.findEcho(key, version),
+        },
         onProjectionError: (error) => options.onUserError?.(`projection of ${kindName(kind)}`, error),
       })
-    const informer = new SharedInformer(kind, given, {
+    const informer: SharedInformer<T> = new SharedInformer(kind, given, {
       ...options,
       source,
       freeze,
@@ -176,9 +182,10 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       if (used.length === 1 && only !== undefined) return only.store.by(index.name, value)
       return distinct(used.flatMap(({ store }) => store.by(index.name, value)))
     },
-    offer(kind, written) {
+    offer(kind, written, readOwnFields) {
       for (const informer of entryOf(kind).informers) {
-        if (isCovered(informer.options, written.metadata.namespace)) informer.store.offer(project(informer, written))
+        if (isCovered(informer.options, written.metadata.namespace))
+          informer.store.offer(project(informer, written), readOwnFields)
       }
     },
     offerDeleted(kind, key, uid) {
@@ -228,11 +235,12 @@ function isCovered(options: Scope, namespace: string | undefined): boolean {
 
 function project<T extends Obj>(informer: SharedInformer<Obj>, written: T): T {
   const { projection = 'full' } = informer.options
-  if (projection === 'full') return written
-  const { apiVersion, kind, metadata } = written
-  if (projection === 'metadata') return { apiVersion, kind, metadata } as T
+  const { apiVersion } = informer
+  const { kind } = informer.kind
+  if (projection === 'metadata') return { apiVersion, kind, metadata: written.metadata } as T
   // The caller keeps what it wrote; a projection changes the members of the object itself at most.
-  return projection({ ...written }) as T
+  const copy = { ...written, apiVersion, kind }
+  return projection === 'full' ? copy : (projection(copy) as T)
 }
 
 /** Two narrow informers may overlap; an object is listed once. */

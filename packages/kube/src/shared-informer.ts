@@ -2,7 +2,7 @@
  * One shared watch: store, reflector and subscribers of one (kind, selector, namespace, projection).
  */
 import type { InformerOptions, InformerState, Change, Informer } from './informer.ts'
-import { kindName, type Immutable, type Kind, type Obj } from './object.ts'
+import { apiVersionOf, kindName, type Immutable, type Kind, type Obj } from './object.ts'
 import { Reflector, type ReflectorOptions, type Source } from './reflector.ts'
 import { Store } from './store.ts'
 import { Subscription } from './subscription.ts'
@@ -22,6 +22,8 @@ const SAMPLED_OBJECTS = 20
 
 export class SharedInformer<T extends Obj> implements Informer<T> {
   readonly kind: Kind<T>
+  /** One text for all objects. */
+  readonly apiVersion: string
   readonly options: InformerOptions<T>
   readonly store: Store<T>
   readonly reflector: Reflector<T>
@@ -32,6 +34,7 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
 
   constructor(kind: Kind<T>, options: InformerOptions<T>, deps: SharedInformerDeps<T>) {
     this.kind = kind
+    this.apiVersion = apiVersionOf(kind)
     this.options = options
     this.#deps = deps
     this.store = new Store<T>((changes, count) => this.#publish(changes, count), {

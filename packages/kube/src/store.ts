@@ -13,6 +13,7 @@ import { ownFieldsOf, type OwnFields } from './managed-fields.ts'
 import { PartedMap } from './parted-map.ts'
 import { keyOf, type Immutable, type Key, type Obj } from './object.ts'
 import { isNewer, isNumericVersion } from './resource-version.ts'
+import type { ReadOwnFields } from './written.ts'
 
 export type StoreChange<T extends Obj> =
   | { readonly type: 'added'; readonly object: Immutable<T>; readonly initial: boolean }
@@ -56,6 +57,8 @@ interface Overlay<T extends Obj> {
 export class Store<T extends Obj> {
   readonly #options: StoreOptions
   readonly #onChange: (changes: Iterable<StoreChange<T>>, count: number) => void
+  /** As JSON text. */
+  readonly #quotedManager: Buffer
   #visible = new PartedMap<Immutable<T>>()
   #own = new PartedMap<OwnFields>()
   readonly #shadow = new Map<Key, Immutable<T> | undefined>()
@@ -70,6 +73,7 @@ export class Store<T extends Obj> {
   constructor(onChange: (changes: Iterable<StoreChange<T>>, count: number) => void, options: StoreOptions = {}) {
     this.#onChange = onChange
     this.#options = options
+    this.#quotedManager = Buffer.from(JSON.stringify(options.manager ?? ''))
   }
 
   get hasSynced(): boolean {
@@ -244,8 +248,8 @@ export class Store<T extends Obj> {
       this.#shadow.delete(key)
       this.#deleted.delete(key)
       // The echo of our own write: own fields and indexes stand already.
-      if (visible !== undefined && isSameVersion(visible, object)) this.#replace(key, object)
-      else this.#show(key, visible, object, own)
+      if (visible === undefined || !isSameVersion(visible, object)) this.#show(key, visible, object, own)
+      else if (visible !== object) this.#replace(key, object)
     } else this.#shadow.set(key, object)
     this.#notify(old === undefined ? { type: 'added', object, initial: false } : { type: 'updated', old, object })
   }
@@ -271,20 +275,44 @@ export class Store<T extends Obj> {
 
   // Our own writes
 
-  /** The answer to a write of ours. Ignored when the watch has already come that far, or versions cannot be compared. */
-  offer(written: T): void {
-    const { managedFields, ...metadata } = written.metadata
-    if (!isNumericVersion(metadata.resourceVersion)) return
+  /**
+   * The answer to a write of ours. Ignored when the watch has already come that far, or versions cannot be compared.
+   * @param readOwnFields where the answer comes without its managedFields
+   */
+  offer(written: T, readOwnFields?: ReadOwnFields): void {
+    const { resourceVersion } = written.metadata
+    if (!isNumericVersion(resourceVersion)) return
     // Before the first sync everything is kept: the list under way may be older than this write.
-    if (this.#resourceVersion !== undefined && !isNewer(metadata.resourceVersion, this.#resourceVersion)) return
+    if (this.#resourceVersion !== undefined && !isNewer(resourceVersion, this.#resourceVersion)) return
     const key = keyOf(written)
     const visible = this.#visible.get(key)
-    if (visible !== undefined && !isNewer(metadata.resourceVersion, visible.metadata.resourceVersion)) return
+    if (visible !== undefined && !isNewer(resourceVersion, visible.metadata.resourceVersion)) return
     if (!this.#shadow.has(key)) this.#shadow.set(key, visible)
     this.#deleted.delete(key)
-    const own =
-      this.#options.manager === undefined ? undefined : ownFieldsOf(managedFields ?? [], this.#options.manager)
-    this.#show(key, visible, this.#frozen({ ...written, metadata }), own)
+    const { object, own } =
+      readOwnFields === undefined
+        ? this.#withoutManagedFields(written)
+        : { object: written, own: readOwnFields(this.#quotedManager) }
+    this.#show(key, visible, this.#frozen(object), own)
+  }
+
+  #withoutManagedFields(written: T): Decoded<T> {
+    const { managedFields = [], ...metadata } = written.metadata
+    const { manager } = this.#options
+    const own = manager === undefined ? undefined : ownFieldsOf(managedFields, manager)
+    return { object: { ...written, metadata }, own }
+  }
+
+  get isAwaitingEchoes(): boolean {
+    return this.#shadow.size > 0
+  }
+
+  /** What our own write showed in this very version: the watch brings nothing new. */
+  findEcho(key: Key, resourceVersion: string): Decoded<T> | undefined {
+    if (!this.#shadow.has(key)) return undefined
+    const visible = this.#visible.get(key)
+    if (visible === undefined || visible.metadata.resourceVersion !== resourceVersion) return undefined
+    return { object: visible as T, own: this.#own.get(key) }
   }
 
   /** We deleted it and it is gone; without a UID there is no telling which object that was. */

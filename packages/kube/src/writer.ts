@@ -101,7 +101,7 @@ export class FencedWriter implements Writer {
     const key = keyOf(of)
     const live = await client.find(kind, key)
     if (live === undefined || live.metadata.uid !== of.metadata.uid) return
-    if (live.metadata.deletionTimestamp !== undefined || !when(live as never)) return
+    if (live.metadata.deletionTimestamp !== undefined || !when(live)) return
     const { uid, resourceVersion } = live.metadata
     const precondition = {
       ...(uid === undefined ? {} : { uid }),
@@ -135,6 +135,7 @@ export class FencedWriter implements Writer {
       force,
       fieldManager,
       signal: this.#signal,
+      isLean: true,
       ...(subresource === undefined ? {} : { subresource }),
     })
     const owned = informers.ownFields(kind, key, fieldManager, subresource)
