@@ -160,8 +160,10 @@ async function costOfTen({ engine, counts, count }: Zone, round: number): Promis
 async function growthOf(large: Zone, small: Zone, rounds: number): Promise<number> {
   const costs: [Cost, Cost][] = []
   for (let round = 0; round < rounds + 20; round++) {
-    const pair: [Cost, Cost] = [await costOfTen(large, round), await costOfTen(small, round)]
-    if (round >= 20) costs.push(pair)
+    const isLargeFirst = round % 2 === 0
+    const first = await costOfTen(isLargeFirst ? large : small, round)
+    const second = await costOfTen(isLargeFirst ? small : large, round)
+    if (round >= 20) costs.push(isLargeFirst ? [first, second] : [second, first])
   }
   const ratioOf = (pick: (cost: Cost) => number): number =>
     median(costs.map(([cost]) => pick(cost))) / median(costs.map(([, cost]) => pick(cost)))

@@ -32,7 +32,8 @@ export interface MemoryOptions {
 
 interface ZoneTable {
   readonly zone: ProviderZone
-  readonly byName: Map<string, Map<string, ObservedSet>>
+  /** Sets of one name, one of each type. */
+  readonly byName: Map<string, ObservedSet[]>
 }
 
 export function memoryProvider(options: MemoryOptions): MemoryProvider {
@@ -57,16 +58,22 @@ export function memoryProvider(options: MemoryOptions): MemoryProvider {
   }
   const put = (id: string, set: ObservedSet): void => {
     const { byName } = get(id)
-    const types = byName.get(set.name) ?? new Map<string, ObservedSet>()
-    byName.set(set.name, types.set(set.type, set))
+    const sets = byName.get(set.name)
+    if (sets === undefined) {
+      byName.set(set.name, [set])
+      return
+    }
+    const at = sets.findIndex(({ type }) => type === set.type)
+    sets[at < 0 ? sets.length : at] = set
   }
   const remove = (id: string, name: string, type: string): void => {
     const { byName } = get(id)
-    const types = byName.get(name)
-    types?.delete(type)
-    if (types?.size === 0) byName.delete(name)
+    const left = (byName.get(name) ?? []).filter((set) => set.type !== type)
+    if (left.length > 0) byName.set(name, left)
+    else byName.delete(name)
   }
-  const find = (table: ZoneTable, set: RecordSet): ObservedSet | undefined => table.byName.get(set.name)?.get(set.type)
+  const find = (table: ZoneTable, { name, type }: RecordSet): ObservedSet | undefined =>
+    table.byName.get(name)?.find((set) => set.type === type)
 
   return {
     name: options.name ?? 'memory',
@@ -75,13 +82,13 @@ export function memoryProvider(options: MemoryOptions): MemoryProvider {
     counts,
     put,
     remove,
-    dump: (id) => [...get(id).byName.values()].flatMap((types) => [...types.values()]).sort(compareSets),
+    dump: (id) => [...get(id).byName.values()].flat().sort(compareSets),
     zones: async () => [...tables.values()].map(({ zone }) => zone),
     async read(zone, names) {
       const { byName } = get(zone.id)
       const found: ObservedSet[] = []
-      if (names === 'all') for (const types of byName.values()) for (const set of types.values()) found.push(set)
-      else for (const name of names) for (const set of byName.get(name)?.values() ?? []) found.push(set)
+      if (names === 'all') for (const sets of byName.values()) found.push(...sets)
+      else for (const name of names) found.push(...(byName.get(name) ?? []))
       counts.reads++
       counts.readSets += found.length
       return found

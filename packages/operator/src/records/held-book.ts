@@ -30,13 +30,14 @@ const LOOK_AGAIN_MS = 600_000
 export class HeldBook {
   readonly #entries = new Map<string, Entry>()
   readonly #bySource = new Map<string, Set<string>>()
+  readonly #byName = new Map<string, Set<string>>()
 
   /** All that is held for these names in a zone; returns what was not held before, or for another reason. */
   replace(zone: Pick<Held, 'provider' | 'zone'>, names: Names, held: readonly Held[], now: number): Held[] {
     const before = new Map<string, Reason>()
-    for (const [key, entry] of this.#entries) {
-      const isMeant = entry.held.provider === zone.provider && entry.held.zone === zone.zone
-      if (!isMeant || (names !== 'all' && !names.has(entry.held.name))) continue
+    for (const key of this.#keysOf(names)) {
+      const entry = this.#entries.get(key)
+      if (entry?.held.provider !== zone.provider || entry.held.zone !== zone.zone) continue
       before.set(key, entry.held.code)
       this.#delete(key, entry)
     }
@@ -70,22 +71,37 @@ export class HeldBook {
     return Array.from(this.#entries.values(), ({ held }) => held)
   }
 
+  /** At a cost in proportion to the names. */
+  #keysOf(names: Names): string[] {
+    if (names === 'all') return [...this.#entries.keys()]
+    return [...names].flatMap((name) => [...(this.#byName.get(name) ?? [])])
+  }
+
   #put(held: Held, now: number): true {
     const key = keyOf(held)
     const before = this.#entries.get(key)
     if (before !== undefined) this.#delete(key, before)
     this.#entries.set(key, { held, lookAt: Math.min(held.until ?? Infinity, now + LOOK_AGAIN_MS) })
-    const keys = this.#bySource.get(held.source) ?? new Set()
-    this.#bySource.set(held.source, keys.add(key))
+    addKey(this.#bySource, held.source, key)
+    addKey(this.#byName, held.name, key)
     return true
   }
 
   #delete(key: string, { held }: Entry): void {
     this.#entries.delete(key)
-    const keys = this.#bySource.get(held.source)
-    keys?.delete(key)
-    if (keys?.size === 0) this.#bySource.delete(held.source)
+    removeKey(this.#bySource, held.source, key)
+    removeKey(this.#byName, held.name, key)
   }
+}
+
+function addKey(index: Map<string, Set<string>>, at: string, key: string): void {
+  index.set(at, (index.get(at) ?? new Set()).add(key))
+}
+
+function removeKey(index: Map<string, Set<string>>, at: string, key: string): void {
+  const keys = index.get(at)
+  keys?.delete(key)
+  if (keys?.size === 0) index.delete(at)
 }
 
 function keyOf({ provider, zone, name, type, source }: Held): string {

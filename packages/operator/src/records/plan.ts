@@ -54,11 +54,14 @@ export interface Unusable {
   readonly message: string
 }
 
+/** Sources by UID. */
+export type Sources = Pick<ReadonlySet<string>, 'has'>
+
 export interface SourceView {
   /** Sources that exist and were read completely: what they do not want any more may go. */
-  readonly present: ReadonlySet<string>
+  readonly present: Sources
   /** Sources whose absence was confirmed by a live read. Being in neither set means: not known, nothing is deleted. */
-  readonly gone: ReadonlySet<string>
+  readonly gone: Sources
 }
 
 export interface ZoneId {

@@ -5,6 +5,7 @@
 import type { Immutable } from '@seamark/kube/object'
 import type { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { sourceOf, type Wishes, wishesOf } from './dns-endpoint-source.ts'
+import type { Sources } from './plan.ts'
 import { canonicalName, isInvalid, shown } from './record-set.ts'
 
 export type Endpoint = Immutable<DNSEndpoint>
@@ -18,7 +19,9 @@ export class SourceBook {
   readonly #objects = new Map<string, Endpoint>()
   readonly #byName = new Map<string, Set<string>>()
   readonly #known = new Set<string>()
-  #present: ReadonlySet<string> | undefined
+  /** The number of the arrival of each source in sight. */
+  readonly #arrivals = new Map<string, number>()
+  #lastArrival = 0
 
   constructor(isServed: (object: Endpoint) => boolean, defaultTtl: number) {
     this.#isServed = isServed
@@ -30,9 +33,11 @@ export class SourceBook {
     const { uid } = sourceOf(object)
     const kept = !isGone && this.#isServed(object) ? namesOf(object) : undefined
     const names = new Set([...namesOf(this.#objects.get(uid)), ...namesOf(object)])
-    if ((kept !== undefined) !== this.#objects.has(uid)) this.#present = undefined
-    if (kept === undefined) this.#objects.delete(uid)
-    else {
+    if (kept === undefined) {
+      this.#objects.delete(uid)
+      this.#arrivals.delete(uid)
+    } else {
+      if (!this.#objects.has(uid)) this.#arrivals.set(uid, ++this.#lastArrival)
       this.#objects.set(uid, object)
       this.#remember(uid)
     }
@@ -56,10 +61,10 @@ export class SourceBook {
     return this.#objects.get(uid)
   }
 
-  /** Sources in sight at this moment; a later change makes another set. */
-  get present(): ReadonlySet<string> {
-    this.#present ??= new Set(this.#objects.keys())
-    return this.#present
+  /** Sources in sight at this moment, and not those that come later. No copy: a change costs the same in any crowd. */
+  get present(): Sources {
+    const last = this.#lastArrival
+    return { has: (uid) => (this.#arrivals.get(uid) ?? Infinity) <= last }
   }
 
   /** Sources that this process ever had in sight. */

@@ -10,14 +10,14 @@ import { type Client, CustomResourceDefinition, Forbidden, NotFound } from '@sea
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { SOURCE_PREFIX } from './dns-endpoint-source.ts'
 import { DEFAULT_LIMITS, type Limits } from './limits.ts'
-import type { SourceView } from './plan.ts'
+import type { Sources, SourceView } from './plan.ts'
 import type { Endpoint } from './source-book.ts'
 
 export interface SourceQuestion {
   /** Sources behind our markers, with the number (ms since the epoch) of the plan that wrote last. */
   readonly owned: ReadonlyMap<string, number>
   /** In sight, and asked for what they want. */
-  readonly present: ReadonlySet<string>
+  readonly present: Sources
   /** A name space that is all we may read. @default every one */
   readonly namespace?: string
   /** Sources that this process had in sight once. */
@@ -50,8 +50,8 @@ export async function checkSources(client: Client, question: SourceQuestion, sig
     gone = gone.filter((uid) => isSettled || (installedAt !== undefined && (owned.get(uid) ?? 0) >= installedAt))
   }
   // In the list and not in sight: excluded by a filter it was read, and wants nothing of us; else the watch is behind.
-  const excluded = missing.filter((uid) => first.found.get(uid) === false)
-  return { present: new Set([...present, ...excluded]), gone: new Set(gone) }
+  const excluded = new Set(missing.filter((uid) => first.found.get(uid) === false))
+  return { present: { has: (uid) => present.has(uid) || excluded.has(uid) }, gone: new Set(gone) }
 }
 
 interface SourceList {
