@@ -47,7 +47,7 @@ export function judgeApply({ kind, fields, want, live, defaults }: ApplyQuestion
   const { uid } = want.metadata
   if (uid !== undefined && uid !== live.metadata.uid) return { noop: false, reason: 'Differs', path: '.metadata.uid' }
   const isDefault = (place: DefaultPlace) => defaults?.has(kind, place) ?? false
-  return compareFields(parseFields(fields), withoutIdentity(want), live, '', isDefault) ?? noop
+  return compareObject(parseFields(fields), want, live, isDefault) ?? noop
 }
 
 /**
@@ -64,7 +64,7 @@ export function learnDefaults(
   fields = ownFieldsOf(written.metadata.managedFields ?? [], manager)?.get(subresource),
 ): void {
   if (fields === undefined) return
-  compareFields(parseFields(fields), withoutIdentity(want), written, '', (place) => {
+  compareObject(parseFields(fields), want, written, (place) => {
     book.add(kind, place)
     return true
   })
@@ -77,60 +77,74 @@ type Found = Verdict | undefined
 
 type Plain = Readonly<Record<string, unknown>>
 
-function refuse(reason: 'Removes' | 'Adds' | 'Differs' | 'Undecided', path: string): Verdict {
-  return { noop: false, reason, path }
+/** Where the walk is, from the root: joined only when there is something to say, which is rare. */
+type Trail = string[]
+
+function refuse(reason: 'Removes' | 'Adds' | 'Differs' | 'Undecided', trail: Trail, below = ''): Verdict {
+  return { noop: false, reason, path: trail.join('') + below }
 }
 
-function compare(node: Fields, want: unknown, live: unknown, path: string, isDefault: IsDefault): Found {
-  if (node.isLeaf) return compareAtomic(want, live, path, isDefault)
-  if (Array.isArray(want)) return compareList(node, want, live, path, isDefault)
-  if (!isPlain(want) || node.items.length + node.values.size > 0) return refuse('Differs', path)
-  return compareFields(node, want, live, path, isDefault)
+function compareObject(node: Fields, want: Immutable<Obj>, live: Immutable<Obj>, isDefault: IsDefault): Found {
+  return compareFields(node, withoutIdentity(want), live, [], isDefault)
 }
 
-function compareFields(node: Fields, want: Plain, live: unknown, path: string, isDefault: IsDefault): Found {
+function compare(node: Fields, want: unknown, live: unknown, trail: Trail, isDefault: IsDefault): Found {
+  if (node.isLeaf) return compareAtomic(want, live, trail, isDefault)
+  if (Array.isArray(want)) return compareList(node, want, live, trail, isDefault)
+  if (!isPlain(want) || node.items.length + node.values.size > 0) return refuse('Differs', trail)
+  return compareFields(node, want, live, trail, isDefault)
+}
+
+function compareFields(node: Fields, want: Plain, live: unknown, trail: Trail, isDefault: IsDefault): Found {
   const current: Plain = isPlain(live) ? live : {}
   for (const name of node.fields.keys()) {
-    if (want[name] === undefined) return refuse('Removes', `${path}.${name}`)
+    if (want[name] === undefined) return refuse('Removes', trail, `.${name}`)
   }
-  for (const [name, value] of Object.entries(want)) {
+  for (const name of Object.keys(want)) {
+    const value = want[name]
     if (value === undefined) continue
     const child = node.fields.get(name)
-    if (child === undefined) return refuse('Adds', `${path}.${name}`)
-    const verdict = compare(child, value, current[name], `${path}.${name}`, isDefault)
+    if (child === undefined) return refuse('Adds', trail, `.${name}`)
+    trail.push('.', name)
+    const verdict = compare(child, value, current[name], trail, isDefault)
     if (verdict !== undefined) return verdict
+    trail.length -= 2
   }
   return undefined
 }
 
 /** A list whose members are owned one by one: a set of scalars, or items with keys. */
-function compareList(node: Fields, want: readonly unknown[], live: unknown, path: string, isDefault: IsDefault): Found {
-  if (node.fields.size > 0 || !Array.isArray(live)) return refuse('Differs', path)
+function compareList(node: Fields, want: readonly unknown[], live: unknown, trail: Trail, isDefault: IsDefault): Found {
+  if (node.fields.size > 0 || !Array.isArray(live)) return refuse('Differs', trail)
   const current: readonly unknown[] = live
   const items = assign(node.items, want)
   const places: number[] = []
   for (const [index, value] of want.entries()) {
     if (!isPlain(value)) {
-      if (!node.values.has(JSON.stringify(value))) return refuse('Adds', path)
+      if (!node.values.has(JSON.stringify(value))) return refuse('Adds', trail)
       places.push(current.indexOf(value))
       continue
     }
     const item = items[index]
-    if (item === undefined) return refuse('Adds', path)
+    if (item === undefined) return refuse('Adds', trail)
     const place = current.findIndex((each) => isPlain(each) && isItem(item.keys, value, each))
-    const verdict = compare(item.node, value, current[place], `${path}[]`, isDefault)
-    if (verdict !== undefined) return withKeys(verdict, path, { ...item.keys, ...pick(value, item.keys) })
+    const depth = trail.push('[]')
+    const verdict = compare(item.node, value, current[place], trail, isDefault)
+    if (verdict !== undefined) {
+      return withKeys(verdict, trail.slice(0, depth - 1), { ...item.keys, ...pick(value, item.keys) })
+    }
+    trail.pop()
     places.push(place)
   }
   const scalars = want.filter((value) => !isPlain(value))
   const isLeftOut = node.values.size > new Set(scalars).size || node.items.length > want.length - scalars.length
-  if (isLeftOut) return refuse('Removes', path)
+  if (isLeftOut) return refuse('Removes', trail)
   // Somebody's items beside ours, and the text does not say which are whose.
   const isAmbiguous =
     current.length > want.length && items.some((item) => Object.values(item?.keys ?? {}).some(isMasked))
-  if (isAmbiguous) return refuse('Undecided', path)
+  if (isAmbiguous) return refuse('Undecided', trail)
   const isInOrder = places.every((place, index) => place > (places[index - 1] ?? -1))
-  return isInOrder ? undefined : refuse('Differs', path)
+  return isInOrder ? undefined : refuse('Differs', trail)
 }
 
 /** The owned item of each wanted one. Those that name all their keys choose first: the others take what is left. */
@@ -170,8 +184,9 @@ function isItem(keys: Plain, want: Plain, live: Plain): boolean {
 }
 
 /** Says in the path which item it was. */
-function withKeys(verdict: Verdict, path: string, keys: Plain): Verdict {
+function withKeys(verdict: Verdict, trail: Trail, keys: Plain): Verdict {
   if (verdict.noop) return verdict
+  const path = trail.join('')
   return { ...verdict, path: `${path}[${JSON.stringify(keys)}]${verdict.path.slice(path.length + 2)}` }
 }
 
@@ -181,29 +196,31 @@ function pick(value: Plain, keys: Plain): Plain {
   )
 }
 
-function compareAtomic(want: unknown, live: unknown, path: string, isDefault: IsDefault): Found {
+function compareAtomic(want: unknown, live: unknown, trail: Trail, isDefault: IsDefault): Found {
   if (Array.isArray(want)) {
-    if (!Array.isArray(live) || live.length !== want.length) return refuse('Differs', path)
-    return first(want, (value, index) => compareAtomic(value, live[index], `${path}[]`, isDefault))
+    if (!Array.isArray(live) || live.length !== want.length) return refuse('Differs', trail)
+    trail.push('[]')
+    for (let index = 0; index < want.length; index++) {
+      const verdict = compareAtomic(want[index], live[index], trail, isDefault)
+      if (verdict !== undefined) return verdict
+    }
+    trail.pop()
+    return undefined
   }
-  if (!isPlain(want)) return (want ?? null) === (live ?? null) ? undefined : refuse('Differs', path)
-  if (!isPlain(live)) return refuse('Differs', path)
-  const different = first(Object.entries(want), ([name, value]) => {
-    return value === undefined ? undefined : compareAtomic(value, live[name], `${path}.${name}`, isDefault)
-  })
-  if (different !== undefined) return different
-  const names = Object.keys(live).filter((name) => want[name] === undefined)
-  const siblings = names.length === 0 ? '' : Object.keys(want).toSorted().join(',')
-  return first(names, (name) => {
-    const place = { path: `${path}.${name}`, siblings, value: live[name] }
-    return isDefault(place) ? undefined : refuse('Undecided', place.path)
-  })
-}
-
-function first<V>(values: readonly V[], judge: (value: V, index: number) => Found): Found {
-  for (const [index, value] of values.entries()) {
-    const verdict = judge(value, index)
+  if (!isPlain(want)) return (want ?? null) === (live ?? null) ? undefined : refuse('Differs', trail)
+  if (!isPlain(live)) return refuse('Differs', trail)
+  for (const name of Object.keys(want)) {
+    if (want[name] === undefined) continue
+    trail.push('.', name)
+    const verdict = compareAtomic(want[name], live[name], trail, isDefault)
     if (verdict !== undefined) return verdict
+    trail.length -= 2
+  }
+  for (const name of Object.keys(live)) {
+    if (want[name] !== undefined) continue
+    const path = `${trail.join('')}.${name}`
+    const siblings = Object.keys(want).toSorted().join(',')
+    if (!isDefault({ path, siblings, value: live[name] })) return refuse('Undecided', trail, `.${name}`)
   }
   return undefined
 }
