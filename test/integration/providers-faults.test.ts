@@ -250,6 +250,7 @@ for (const kind of faultSubjects) {
 
 /** Puts a generated zone there, plans and applies, looks at everything that is not ours, and cleans up. */
 async function expectForeignUntouched(subject: FaultSubject, world: GeneratedWorld): Promise<void> {
+  await subject.renew?.()
   const { direct, zone } = subject
   const observed: ObservedSet[] = world.observed
     // An asterisk inside a label is a legal name that PowerDNS refuses.

@@ -41,6 +41,26 @@ describeProvider('Route 53, moto', needs('moto_server'), async () => {
   }
 })
 
+describe.skipIf(!needs('moto_server'))('moto', () => {
+  it('refuses to create again what was deleted since, which Route 53 does not: no finding about a provider', async () => {
+    const moto = await startMoto(ZONE, credentials)
+    const provider = awsProvider({ name: 'aws', credentials, endpoint: moto.endpoint })
+    try {
+      const zone = { id: moto.zoneId, name: ZONE, visibility: 'public' as const }
+      const set = { name: `a.${ZONE}`, type: 'AAAA', ttl: 60, values: ['2001:db8::1'] }
+      // moto looks in its journal for the same change, and then for any record at this name or after it.
+      await provider.apply(zone, [{ from: undefined, to: { ...set, name: `b.${ZONE}` } }], signal)
+      await provider.apply(zone, [{ from: undefined, to: set }], signal)
+      await provider.apply(zone, [{ from: set, to: undefined }], signal)
+      expect((await provider.read(zone, new Set([set.name]), signal)).map(({ type }) => type)).toEqual([])
+      await expect(provider.apply(zone, [{ from: undefined, to: set }], signal)).rejects.toThrow(/already exists/)
+    } finally {
+      await provider.close?.()
+      await moto.close()
+    }
+  })
+})
+
 describe('Route 53', () => {
   let fake: Route53Fake
   let provider: Provider

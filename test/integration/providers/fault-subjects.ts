@@ -49,6 +49,8 @@ export interface FaultSubject {
   throttle?(times: number): void
   /** The zone takes this many more record sets. */
   fill?(room: number): Promise<void>
+  /** An empty zone, where what stood there before must not be known any more; `zone` is another one then. */
+  renew?(): Promise<void>
   /** The zone is no longer there. */
   vanish?(): Promise<void>
   close(): Promise<void>
@@ -262,8 +264,13 @@ async function startMotoRoute53(): Promise<FaultSubject> {
   return {
     provider: lax(provider),
     direct: lax(direct),
-    zone: { id: moto.zoneId, name: ZONE, visibility: 'public' },
+    get zone() {
+      return { id: moto.zoneId, name: ZONE, visibility: 'public' as const }
+    },
     faults: proxy,
+    // moto refuses to create what it ever created, also when it was deleted since (providers-route53.test.ts).
+    renew: async () => moto.renewZone(),
+    vanish: async () => moto.removeZone(),
     secrets: [awsCredentials.secretAccessKey],
     async close() {
       await Promise.all([provider.close?.(), direct.close?.()])
@@ -322,8 +329,8 @@ export const faultSubjects: readonly FaultSubjectKind[] = [
   {
     title: 'Route 53, moto',
     isAvailable: needs('moto_server'),
-    never: ['refuse', 'throttle', 'fill', 'vanish', 'hold-foreign'],
-    zones: 0,
+    never: ['refuse', 'throttle', 'fill'],
+    zones: 20,
     start: startMotoRoute53,
   },
   { title: 'a webhook', isAvailable: true, never: ['fill'], zones: 40, start: startWebhook },

@@ -9,6 +9,9 @@ import { freePort } from '../dns/peers.ts'
 interface Moto {
   readonly endpoint: string
   readonly zoneId: string
+  /** An empty zone in place of the one before. */
+  renewZone(): Promise<void>
+  removeZone(): Promise<void>
   close(): Promise<void>
 }
 
@@ -18,14 +21,35 @@ export async function startMoto(
 ): Promise<Moto> {
   const { endpoint, close } = await launch()
   const client = new Route53Client({ endpoint, credentials, region: 'us-east-1' })
-  try {
-    const made = await client.send(new CreateHostedZoneCommand({ Name: zone, CallerReference: '1' }))
-    return { endpoint, zoneId: made.HostedZone?.Id?.replace('/hostedzone/', '') ?? '', close }
-  } catch (error) {
-    await close()
-    throw error
-  } finally {
+  let made = 0
+  const makeZone = async (): Promise<string> => {
+    const { HostedZone } = await client.send(new CreateHostedZoneCommand({ Name: zone, CallerReference: `${made++}` }))
+    return HostedZone?.Id?.replace('/hostedzone/', '') ?? ''
+  }
+  const forget = async (): Promise<void> => {
+    await fetch(`${endpoint}/moto-api/reset`, { method: 'POST' })
+  }
+  const end = async (): Promise<void> => {
     client.destroy()
+    await close()
+  }
+  try {
+    let zoneId = await makeZone()
+    return {
+      endpoint,
+      get zoneId() {
+        return zoneId
+      },
+      removeZone: forget,
+      async renewZone() {
+        await forget()
+        zoneId = await makeZone()
+      },
+      close: end,
+    }
+  } catch (error) {
+    await end()
+    throw error
   }
 }
 
