@@ -11,6 +11,7 @@ import type { Change, ResourceRecordSet, Route53Client, Route53ClientConfig } fr
 import { ProviderError } from '../records/error.ts'
 import type { SetChange } from '../records/plan.ts'
 import { compareText, isWildcard, type ObservedSet, type RecordSet } from '../records/record-set.ts'
+import { patiently } from './patience.ts'
 import type { Provider, ProviderZone, Turn } from './provider.ts'
 import { fromRoute53Name, fromRoute53Values, route53Order, toRoute53Value } from './route53-text.ts'
 
@@ -38,7 +39,6 @@ export interface AwsOptions {
 const MAX_RECORDS = 1000
 const MAX_CHARACTERS = 32_000
 const PAGE = 300
-const PAGE_ATTEMPTS = 5
 
 type Sdk = typeof import('@aws-sdk/client-route-53')
 
@@ -68,7 +68,11 @@ export function awsProvider(options: AwsOptions): Provider {
         MaxItems: PAGE,
         ...start,
       })
-      const page = await patiently(async () => client.send(command, { abortSignal: signal }), zone.name, turn)
+      const ask = async () =>
+        client.send(command, { abortSignal: signal }).catch((cause: unknown) => {
+          throw failureOf(cause, zone.name, false)
+        })
+      const page = await patiently(ask, turn)
       const isLast = page.IsTruncated !== true
       yield { sets: (page.ResourceRecordSets ?? []).map(toObserved), isLast }
       if (isLast) return
@@ -191,19 +195,6 @@ function configOf(options: AwsOptions): Route53ClientConfig {
     maxAttempts: 1,
     ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
-  }
-}
-
-/** A page that is throttled is asked for again: the pages before it were not read in vain. */
-async function patiently<T>(ask: () => Promise<T>, where: string, turn: Turn | undefined): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await ask()
-    } catch (cause) {
-      const failure = failureOf(cause, where, false)
-      if (failure.code !== 'Throttled' || turn === undefined || attempt === PAGE_ATTEMPTS) throw failure
-      await turn(failure)
-    }
   }
 }
 

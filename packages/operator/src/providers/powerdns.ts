@@ -7,6 +7,7 @@ import { ProviderError } from '../records/error.ts'
 import type { SetChange } from '../records/plan.ts'
 import { canonicalName, canonicalValue, isInvalid, type ObservedSet, sortedUnique } from '../records/record-set.ts'
 import { callHttp, failureOf, type HttpAnswer } from './http-call.ts'
+import { patiently } from './patience.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 
 export interface PowerdnsOptions {
@@ -78,15 +79,18 @@ export function powerdnsProvider(options: PowerdnsOptions): Provider {
         .map(({ id, name }) => ({ id, name: name.toLowerCase() }))
         .filter(({ name }) => only?.has(name) ?? true)
     },
-    async read(zone, names, signal) {
+    async read(zone, names, signal, turn) {
       // One request for each name; above this many the whole zone is cheaper.
       if (names === 'all' || names.size > 200 || filtersByName === false) {
         const all = await readZone(zone, '', signal)
         return names === 'all' ? all : all.filter(({ name }) => names.has(name))
       }
       const found: ObservedSet[] = []
+      let requests = 0
       for (const name of names) {
-        const sets = await readZone(zone, `?rrset_name=${encodeURIComponent(name)}`, signal)
+        if (requests++ > 0) await turn?.()
+        const query = `?rrset_name=${encodeURIComponent(name)}`
+        const sets = await patiently(async () => readZone(zone, query, signal), turn)
         if (sets.some((set) => set.name !== name)) {
           filtersByName = false
           return sets.filter((set) => names.has(set.name))

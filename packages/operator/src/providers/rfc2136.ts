@@ -22,7 +22,7 @@ import {
 import { ProviderError } from '../records/error.ts'
 import type { SetChange } from '../records/plan.ts'
 import { fromDns, type ObservedSet } from '../records/record-set.ts'
-import type { Provider, ProviderZone } from './provider.ts'
+import type { Provider, ProviderZone, Turn } from './provider.ts'
 
 export interface Rfc2136Options {
   readonly name: string
@@ -82,9 +82,12 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
     const serial = Number(records.find(({ type, name }) => type === 'SOA' && name === zone)?.values[0]?.split(' ')[2])
     return { serial, byName }
   }
-  const refresh = async (zone: Fqdn, signal: AbortSignal): Promise<ZoneCache> => {
+  const refresh = async (zone: Fqdn, signal: AbortSignal, turn: Turn | undefined): Promise<ZoneCache> => {
     const known = caches.get(zone)
-    if (known !== undefined && (await askSerial(zone, signal)) === known.serial) return known
+    if (known !== undefined) {
+      if ((await askSerial(zone, signal)) === known.serial) return known
+      await turn?.()
+    }
     const fresh = await transfer(zone, signal)
     caches.set(zone, fresh)
     return fresh
@@ -101,10 +104,10 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
       requestsPerSecond: options.requestsPerSecond ?? 50,
     },
     zones: async () => zones,
-    async read(zone, names, signal) {
+    async read(zone, names, signal, turn) {
       const origin = get(zone)
       try {
-        const { byName } = await refresh(origin, signal)
+        const { byName } = await refresh(origin, signal, turn)
         return names === 'all' ? [...byName.values()].flat() : [...names].flatMap((name) => byName.get(name) ?? [])
       } catch (cause) {
         throw readFailure(origin, cause)

@@ -34,6 +34,14 @@ describe('a DNSEndpoint', () => {
     })
   })
 
+  it('remembers which of its revisions was in place', () => {
+    const endpoint = { dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'] }
+    const placed = (observedGeneration: unknown) =>
+      wishesOf([{ metadata, spec: { endpoints: [endpoint] }, status: { observedGeneration } }], 300).desired[0]?.source
+    expect(placed(3)?.placedRevision).toBe('3')
+    expect(placed('3')?.placedRevision).toBeUndefined()
+  })
+
   it('without a TTL gets the default, without targets it is wanted and empty', () => {
     const [wish] = wishes({ dnsName: 'a.test', recordType: 'A', recordTTL: 0 }).desired
     expect(wish?.set).toEqual({ name: 'a.test.', type: 'A', ttl: 300, values: [] })

@@ -31,16 +31,19 @@ interface Readable {
   }
   /** Somebody else's schema: `wishOf` looks at every field. */
   readonly spec?: { readonly endpoints?: readonly unknown[] }
+  readonly status?: { readonly observedGeneration?: unknown }
 }
 
 export function sourceOf(object: Readable): Source {
   const { name = '', namespace = '', uid, generation, creationTimestamp } = object.metadata
   const createdAt = Date.parse(creationTimestamp ?? '')
+  const placed = object.status?.observedGeneration
   return {
     // A manifest that is not in a cluster yet has no UID.
     uid: `${SOURCE_PREFIX}${uid ?? `${namespace}/${name}`}`,
     label: `DNSEndpoint ${namespace}/${name}`,
     ...(generation === undefined ? {} : { revision: String(generation) }),
+    ...(typeof placed === 'number' ? { placedRevision: String(placed) } : {}),
     ...(Number.isNaN(createdAt) ? {} : { createdAt }),
   }
 }

@@ -21,6 +21,11 @@ export interface Source {
   readonly label: string
   /** Changes when the object's specification changes (its generation), not when a status does. */
   readonly revision?: string
+  /**
+   * The revision that was last in place whole, as the object itself remembers. Nobody who can only write the zone can
+   * change it, unlike a marker without a signature.
+   */
+  readonly placedRevision?: string
   /** ms since the epoch: of two sources that want one name, the older has it. */
   readonly createdAt?: number
 }

@@ -88,11 +88,15 @@ function isUnexplainedRetarget({ effect, marker, replacedMarker, replaces, desir
   if (desired.policy?.isHealthDriven === true) return false
   const before = marker ?? replacedMarker
   const isSameSource = before === undefined || before.source === desired.source.uid || before.source === ADOPTED
-  return isSameSource && !isNewer(desired.source.revision, before?.revision)
+  const { revision, placedRevision } = desired.source
+  const isExplained =
+    isNewer(revision, before?.revision) && (placedRevision === undefined || isNewer(revision, placedRevision))
+  return isSameSource && !isExplained
 }
 
 /**
- * Only a newer revision explains a new target. A marker that names none proves nothing, and neither does a source that
+ * Only a newer revision explains a new target: newer than the marker says and, because a marker may have been changed by
+ * who can write the zone, than the source itself remembers. A marker that names none proves nothing, and neither does a source that
  * went back: a cluster restored from an old backup changes many targets at once.
  */
 function isNewer(revision: string | undefined, before: string | undefined): boolean {

@@ -253,6 +253,15 @@ describe('the retarget breaker', () => {
     expect(codes(newer)).toEqual(['RetargetBreakerOpen'])
     expect(plan({ ...moved(7, '10'), observed: zoneOf(20, { revision: '9' }) }).changes).toHaveLength(7)
   })
+  it('is not passed by an unsigned marker whose revision was lowered: the source knows what was in place', () => {
+    const lowered = (placedRevision: string): World => ({
+      ...moved(7, '5'),
+      observed: zoneOf(20, { revision: '1' }),
+      desired: moved(7, '5').desired?.map((wish) => ({ ...wish, source: { ...wish.source, placedRevision } })) ?? [],
+    })
+    expect(codes(lowered('5'))).toEqual(['RetargetBreakerOpen'])
+    expect(plan(lowered('4')).changes).toHaveLength(7)
+  })
   it('is not passed by changing the type together with the target', () => {
     const world = moved(7, '1')
     const desired = world.desired?.map((wish, index) =>

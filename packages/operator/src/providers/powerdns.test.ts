@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest'
+import { ProviderError } from '../records/error.ts'
+import { powerdnsProvider } from './powerdns.ts'
+
+const ZONE = 'a.test.'
+const zone = { id: ZONE, name: ZONE }
+const signal = new AbortController().signal
+
+/** A server that answers for every name, and says 429 to the requests of these numbers. */
+function serverOf(throttled: readonly number[] = []) {
+  const log: string[] = []
+  let requests = 0
+  const fetch: typeof globalThis.fetch = async (input) => {
+    const name = new URL(String(input)).searchParams.get('rrset_name') ?? ''
+    log.push(name)
+    if (throttled.includes(requests++)) return new Response('{}', { status: 429, headers: { 'retry-after': '2' } })
+    const rrsets = [{ name, type: 'A', ttl: 60, records: [{ content: '192.0.2.1' }] }]
+    return new Response(JSON.stringify({ rrsets }))
+  }
+  return { log, provider: powerdnsProvider({ name: 'pdns', url: 'http://127.0.0.1:1', apiKey: 'k', fetch }) }
+}
+
+describe('reading names from PowerDNS', () => {
+  const names = new Set(['x', 'y', 'z'].map((label) => `${label}.${ZONE}`))
+
+  it('takes a turn of the rate limit for every request after the first', async () => {
+    const { log, provider } = serverOf()
+    const turn = async () => void log.push('turn')
+    expect(await provider.read(zone, names, signal, turn)).toHaveLength(3)
+    expect(log).toEqual([`x.${ZONE}`, 'turn', `y.${ZONE}`, 'turn', `z.${ZONE}`])
+  })
+
+  it('asks again for the name that was throttled, after the pause the server asked for, and not for those before it', async () => {
+    const { log, provider } = serverOf([1])
+    const turns: (ProviderError | undefined)[] = []
+    const found = await provider.read(zone, names, signal, async (throttled) => void turns.push(throttled))
+    expect(found.map(({ name }) => name)).toEqual([...names])
+    expect(log).toEqual(['x', 'y', 'y', 'z'].map((label) => `${label}.${ZONE}`))
+    expect(turns.map((turn) => turn?.retryAfterMs)).toEqual([undefined, 2000, undefined])
+  })
+
+  it('is given up when the server throttles on and on', async () => {
+    const { log, provider } = serverOf(Array.from({ length: 50 }, (_, index) => index))
+    await expect(provider.read(zone, names, signal, async () => undefined)).rejects.toMatchObject({ code: 'Throttled' })
+    expect(log).toHaveLength(5)
+  })
+})
