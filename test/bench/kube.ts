@@ -3,6 +3,7 @@
  * Every measurement is a fresh process; baseline and subject take turns within one run.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +12,11 @@ import { createAuthority } from '@seamark/kube/certificates'
 import { shared, type Figure } from './figure.ts'
 import { measureRealWrites } from './kube/real-writes.ts'
 
-const NODE_FLAGS = ['--conditions=source', '--import', 'tsx', '--expose-gc']
+/** What bin/seamark gives to Node; both sides run with it. */
+const SHIPPED_FLAGS = /^exec node (.*) "\$bundle"/m
+  .exec(readFileSync(join(import.meta.dirname, '../../bin/seamark'), 'utf8'))![1]!
+  .split(' ')
+const NODE_FLAGS = [...SHIPPED_FLAGS, '--conditions=source', '--import', 'tsx', '--expose-gc']
 const CLIENT_NODE = '@kubernetes/client-node 1.4, same run'
 
 function start(file: string, ...args: string[]): ChildProcess {

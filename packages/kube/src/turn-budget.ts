@@ -6,9 +6,9 @@
  * up; then it waits in line for the next turn. Guarantee: the sum of all steps between two turns stays below `limitMs`
  * plus one step.
  *
- * The default is short on purpose. V8 asks for a collection of young objects when four fifths of their space are used and
- * makes it between two turns, unless a turn fills the rest of the space: 0.5 ms of decoding allocate about a quarter of it
- * (the space that bin/seamark gives). And a process that loses its CPU for one tick of the kernel, 4 ms, stays below 5 ms.
+ * The default is short on purpose. When four fifths of the space for young objects are used, V8 collects them between two
+ * turns, unless a turn fills the rest before: 0.5 ms of decoding fill about a quarter of that rest, in the space that
+ * bin/seamark gives. And a turn in which the kernel takes the CPU away for one tick of 4 ms still stays below 5 ms.
  */
 export interface Work {
   /** One small piece of work, such as one frame; true when there is more. */
