@@ -6,6 +6,7 @@ import { remove } from './cases/delete.ts'
 import { discovery } from './cases/discovery.ts'
 import { patch } from './cases/patch.ts'
 import { read } from './cases/read.ts'
+import { reread } from './cases/reread.ts'
 import { rights } from './cases/rights.ts'
 import { rules } from './cases/rules.ts'
 import { watch } from './cases/watch.ts'
@@ -22,4 +23,5 @@ export const cases: readonly Case[] = [
   ...builtin,
   ...rights,
   ...rules,
+  ...reread,
 ]

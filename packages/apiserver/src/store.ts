@@ -9,7 +9,7 @@
  * Caveats: history is bounded by `historyLimit` changes and `historyMs`; what is older is compacted.
  */
 import type { Clock } from './clock.ts'
-import { type ApiObject, withMetadata } from './object-shape.ts'
+import { type ApiObject, isSameJson, withMetadata } from './object-shape.ts'
 import { SortedKeys } from './sorted-keys.ts'
 import { RecentObjects, Stored } from './stored.ts'
 
@@ -101,11 +101,11 @@ export class Collection {
     return this.#items.values()
   }
 
-  /** Stores `object` at `key` with the next revision. */
-  put(key: string, object: ApiObject): Stored {
+  /** Stores `object` at `key` with the next revision. `isStale` as in `Stored`. */
+  put(key: string, object: ApiObject, isStale = false): Stored {
     const previous = this.#items.get(key)
     const revision = this.#store.nextRevision()
-    const current = new Stored(key, revision, withMetadata(object, { resourceVersion: String(revision) }))
+    const current = new Stored(key, revision, withMetadata(object, { resourceVersion: String(revision) }), isStale)
     this.#store.recent.add(current)
     this.#items.set(key, current)
     if (previous === undefined) this.#keys.add(key)
@@ -125,6 +125,15 @@ export class Collection {
     this.#keys.delete(key)
     this.#record('delete', key, previous, current)
     return current
+  }
+
+  /** Shows every object as `read` has it now, at the revision it has: no change, nobody is told. */
+  reread(read: (object: ApiObject) => ApiObject): void {
+    for (const [key, stored] of this.#items) {
+      const object = read(structuredClone(stored.object))
+      if (isSameJson(object, stored.object)) continue
+      this.#items.set(key, new Stored(key, stored.resourceVersion, object, true))
+    }
   }
 
   #record(type: Change['type'], key: string, previous: Stored | undefined, current: Stored): void {

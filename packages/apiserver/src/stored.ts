@@ -16,13 +16,19 @@ export class Stored {
   readonly body: Buffer
   readonly labels: Readonly<Record<string, string>> | undefined
   parsed: ApiObject | undefined
+  /**
+   * A real server would have other bytes in etcd: what it shows was pruned and defaulted when it was read. The next write
+   * stores what is shown, even one that changes nothing else.
+   */
+  readonly isStale: boolean
 
-  constructor(key: string, resourceVersion: number, object: ApiObject, body?: Buffer) {
+  constructor(key: string, resourceVersion: number, object: ApiObject, isStale = false) {
     this.key = key
+    this.isStale = isStale
     this.resourceVersion = resourceVersion
     this.apiVersion = object.apiVersion ?? ''
     this.kind = object.kind ?? ''
-    this.body = body ?? encodeBody(object)
+    this.body = encodeBody(object)
     this.labels = object.metadata.labels
     this.parsed = object
   }

@@ -14,7 +14,7 @@ import { timestamp } from './clock.ts'
 import { invalidValue, validateMetadata, validateMetadataUpdate } from './metadata.ts'
 import { generateName } from './names.ts'
 import { type ApiObject, isSameJson, type Json, withMetadata } from './object-shape.ts'
-import { keyFor, type StrategyContext } from './resource.ts'
+import { keyFor, type Resource, type StrategyContext } from './resource.ts'
 import { checkScale } from './scale-paths.ts'
 import type { Cause, Schema } from './schema/model.ts'
 import { zeroValue } from './schema/zero.ts'
@@ -205,6 +205,8 @@ async function createOnce(
   if (backend.admission.isInterested(call, 'CREATE')) {
     object = await backend.admission.mutate(call, 'CREATE', object, undefined, options.isDryRun)
   }
+  // What was defaulted before the status was dropped comes back when the object is read.
+  const isStale = resource.isCustom && hasStatus(call) && addStatusDefault(resource, object)
   if (strategy.hasGeneration === true) object = withMetadata(object, { generation: 1 })
   if (strategy.prepareForCreate !== undefined) {
     object = { ...object, metadata: { ...object.metadata } }
@@ -217,7 +219,13 @@ async function createOnce(
     await backend.admission.validate(call, 'CREATE', object, undefined, options.isDryRun)
   const successor = await inStorageVersion(call, object)
   if (collection.get(key) !== undefined) return undefined
-  return options.isDryRun ? new Stored(key, 0, successor) : collection.put(key, successor)
+  return options.isDryRun ? new Stored(key, 0, successor) : collection.put(key, successor, isStale)
+}
+
+/** Whether there is one. */
+function addStatusDefault(resource: Resource, object: ApiObject): boolean {
+  resource.compiled()?.applyDefaults(object)
+  return object['status'] !== undefined
 }
 
 export interface UpdateRequest {
@@ -291,7 +299,7 @@ async function updateOnce(
 /** In the turn of the comparison above: stores, removes, or keeps. */
 function commit(call: Call, key: string, current: Stored, object: ApiObject, options: WriteOptions): Stored {
   const { collection, strategy } = call.resource
-  if (isUnchanged(object, current.object)) return current
+  if (!current.isStale && isUnchanged(object, current.object)) return current
   if (options.isDryRun)
     return new Stored(
       key,

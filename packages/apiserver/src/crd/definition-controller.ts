@@ -64,6 +64,13 @@ export class DefinitionController implements Controller {
       const resources = readResources(definition, store, this.#makeConverter(definition))
       this.#served.set(key, { spec: definition['spec'], resources })
       registry.setCustom(key, resources)
+      const storage = resources.find(isStorage)
+      if (
+        known !== undefined &&
+        storage !== undefined &&
+        !isSameJson(known.resources.find(isStorage)?.schema, storage.schema)
+      )
+        rereadAll(storage)
     }
     this.#queue.add(key, key)
   }
@@ -136,6 +143,18 @@ export class DefinitionController implements Controller {
       return withMetadata(old, finalizers.length === 0 ? { finalizers: undefined as never } : { finalizers })
     })
   }
+}
+
+const isStorage = (resource: Resource): boolean => resource.apiVersion === resource.storageVersion
+
+/** Objects are read by the schema of today: what it does not name is gone, what it defaults is there. */
+function rereadAll(storage: Resource): void {
+  const compiled = storage.compiled()
+  storage.collection.reread((object) => {
+    compiled?.prune(object)
+    compiled?.applyDefaults(object)
+    return object
+  })
 }
 
 function conflictingName(mine: Names, other: Names): string | undefined {

@@ -1,0 +1,75 @@
+/** Objects are shown as the schema of today reads them, whatever they were stored as. */
+import { expect } from 'vitest'
+import { area, type Case, type CaseContext, merge, ok, until } from '../case.ts'
+import type { Json } from '../client.ts'
+
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+
+function definition(plural: string, fields: object): { metadata: object; spec: object } {
+  const status = { type: 'object', default: { phase: 'New' }, properties: { phase: { type: 'string' } } }
+  const spec = { type: 'object', properties: fields }
+  const schema = { openAPIV3Schema: { type: 'object', properties: { spec, status } } }
+  return {
+    metadata: { name: `${plural}.reread.dev` },
+    spec: {
+      group: 'reread.dev',
+      scope: 'Namespaced',
+      names: { plural, kind: `K${plural}` },
+      versions: [{ name: 'v1', served: true, storage: true, subresources: { status: {} }, schema }],
+    },
+  }
+}
+
+/** The definition, served, and one object of it. */
+async function start(t: CaseContext, plural: string): Promise<{ path: string; created: Json }> {
+  const text = { type: 'string' }
+  await ok(t.client.request('POST', definitions, { body: definition(plural, { kept: text, gone: text }) }), 201)
+  const path = `/apis/reread.dev/v1/namespaces/${t.ns}/${plural}`
+  await until(async () => (await t.client.request('GET', path)).status === 200, 'the resource is served')
+  const spec = { kept: 'k', gone: 'g' }
+  const body = { apiVersion: 'reread.dev/v1', kind: `K${plural}`, metadata: { name: 'x' }, spec }
+  return { path: `${path}/x`, created: await ok(t.client.request('POST', `${path}?fieldManager=m`, { body }), 201) }
+}
+
+const revision = (object: Json): unknown => object['metadata']?.['resourceVersion']
+
+export const reread: readonly Case[] = area('B3.7 defaulting on read', {
+  'a default of the status is there before anyone wrote one, and owned by nobody': async (t) => {
+    const { path, created } = await start(t, 'newborns')
+    expect(created['status']).toEqual({ phase: 'New' })
+    const shown = await ok(t.client.request('GET', path))
+    expect(shown['status']).toEqual({ phase: 'New' })
+    const written = await ok(
+      t.client.request('PATCH', `${path}/status?fieldManager=s`, { ...merge, body: { status: { phase: 'Old' } } }),
+    )
+    expect(
+      (written['metadata']?.['managedFields'] as unknown as Json[]).map(({ manager, fieldsV1 }) => [manager, fieldsV1]),
+    ).toEqual([
+      ['m', { 'f:spec': { '.': {}, 'f:gone': {}, 'f:kept': {} } }],
+      ['s', { 'f:status': { 'f:phase': {} } }],
+    ])
+  },
+  'the first write of what is only shown is a change, the second is none': async (t) => {
+    const { path, created } = await start(t, 'rewritten')
+    const same = async (): Promise<Json> =>
+      await ok(t.client.request('PATCH', path, { ...merge, body: { spec: { kept: 'k' } } }))
+    const first = await same()
+    expect(revision(first)).not.toBe(revision(created))
+    expect(first['spec']).toEqual(created['spec'])
+    expect(revision(await same())).toBe(revision(first))
+  },
+  'a field that the schema drops is gone, one that it defaults is there, at the same version': async (t) => {
+    const { path, created } = await start(t, 'reshaped')
+    const old = await ok(t.client.request('GET', `${definitions}/reshaped.reread.dev`))
+    const fields = { kept: { type: 'string' }, fresh: { type: 'string', default: 'f' } }
+    const { spec } = definition('reshaped', fields)
+    await ok(t.client.request('PUT', `${definitions}/reshaped.reread.dev`, { body: { ...old, spec } }))
+    const read = async (): Promise<Json> => await ok(t.client.request('GET', path))
+    await until(async () => String((await read())['spec']?.['fresh']) === 'f', 'the new schema is in use')
+    const shown = await read()
+    expect(shown['spec']).toEqual({ kept: 'k', fresh: 'f' })
+    expect(revision(shown)).toBe(revision(created))
+    const list = await ok(t.client.request('GET', path.slice(0, -2)))
+    expect((list['items'] as unknown as Json[]).map((item) => item['spec'])).toEqual([{ kept: 'k', fresh: 'f' }])
+  },
+})
