@@ -28,11 +28,8 @@ function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS
 }
 
-async function spawnNode(args: readonly string[]): Promise<LoadedServer> {
-  const child = spawn(process.execPath, ['--conditions=source', '--import', 'tsx', ...args], {
-    cwd: root,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+async function start(command: string, ...args: string[]): Promise<LoadedServer> {
+  const child = spawn(command, args, { cwd: root })
   const port = await readyPort(child)
   return {
     port,
@@ -47,6 +44,7 @@ async function spawnNode(args: readonly string[]): Promise<LoadedServer> {
 
 async function readyPort(child: ChildProcess): Promise<number> {
   let text = ''
+  child.stderr!.on('data', (chunk) => (text += String(chunk)))
   for await (const chunk of child.stdout!) {
     text += String(chunk)
     const port = /ready \S+:(\d+)/.exec(text)?.[1]
@@ -96,12 +94,14 @@ export class DnsBench {
     writeFileSync(this.#questions, questions(names, 50_000))
   }
 
+  /** As it is shipped. */
   async ours(): Promise<LoadedServer> {
-    return spawnNode([join(import.meta.dirname, 'server.ts'), join(this.folder, 'bench.test.zone')])
+    const zone = join(this.folder, 'bench.test.zone')
+    return start(join(root, 'bin/seamark'), 'dns', 'serve', '--listen', '127.0.0.1:0', zone)
   }
 
   async echo(): Promise<LoadedServer> {
-    return spawnNode([join(import.meta.dirname, 'echo.ts')])
+    return start(process.execPath, '--import', 'tsx', join(import.meta.dirname, 'echo.ts'))
   }
 
   async bind(): Promise<LoadedServer> {
