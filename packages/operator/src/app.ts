@@ -13,6 +13,7 @@ import {
   type Manager,
   manager,
   systemClock,
+  untilAborted,
 } from '@seamark/kube'
 import { DNSEndpoint, trimEndpoint } from './api/dns-endpoint.ts'
 import { createProductMetrics, createRecordsMetrics, showPause } from './metrics.ts'
@@ -91,7 +92,15 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   const metrics = createProductMetrics(registry)
   showPause(registry, killSwitch)
   const switches = (options.hasPause ?? true) ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
-  const common = { metrics, namespace, clock, isWriting: () => mode === 'enforce' && !killSwitch.isPaused }
+  const common = {
+    metrics,
+    namespace,
+    clock,
+    isWriting: () => mode === 'enforce' && !killSwitch.isPaused,
+    untilToldToWrite: async (running: AbortSignal) => {
+      if (mode === 'enforce' && !switches.isRead) await switches.ready(running)
+    },
+  }
   const endpointsIn = (wanted: string): Informer<DNSEndpoint> =>
     mgr.cluster.informers.informer(DNSEndpoint, endpointScope(options, wanted))
   if (publish !== undefined)
@@ -123,7 +132,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     const { onReady } = options
     mgr.add('ready', async (running) => {
       onReady(mgr.addresses)
-      await new Promise<void>((resolve) => running.addEventListener('abort', () => resolve(), { once: true }))
+      await untilAborted(running)
     })
   }
   await mgr.run(signal)
@@ -132,6 +141,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
 const NO_SWITCHES: Switches = {
   released: new Set(),
   subscribe: () => () => undefined,
+  isRead: true,
   ready: async () => undefined,
 }
 

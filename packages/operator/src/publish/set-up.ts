@@ -29,6 +29,8 @@ export interface PublishSetUp {
   readonly namespace: string
   /** False in observe mode and while writing is paused. */
   readonly isWriting: () => boolean
+  /** Resolves once it is known whether writing is paused. */
+  readonly untilToldToWrite: (signal: AbortSignal) => Promise<void>
   /** Tell also what was already so at the start. */
   readonly isInitialTold: boolean
   readonly clock: Clock
@@ -37,7 +39,7 @@ export interface PublishSetUp {
 const BASELINE_POLL_MS = 2_000
 
 export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
-  const { options, metrics, clock, isWriting } = setUp
+  const { options, metrics, clock, isWriting, untilToldToWrite } = setUp
   const { informers } = manager.cluster
   watchForPublish(informers, options)
   const considering = createConsidering(informers, options)
@@ -56,6 +58,7 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
     guard,
     metrics,
     isWriting,
+    untilToldToWrite,
     clock,
     told: createTold(setUp.isInitialTold),
     bereaved: new Set(),

@@ -6,7 +6,7 @@
  * Guarantees: until the object was read once nothing may be written, so a pause survives a restart. A list without the
  * object lifts nothing: absence counts when the server says it of this one object.
  */
-import { type Cluster, ConfigMap, sleep, systemClock, TransportError } from '@seamark/kube'
+import { type Cluster, ConfigMap, sleep, systemClock, TransportError, untilAborted } from '@seamark/kube'
 import { isPausedBy, type KillSwitchControl } from './kill-switch.ts'
 import { canonicalName, isInvalid } from './record-set.ts'
 
@@ -21,7 +21,9 @@ export interface Switches {
   readonly released: ReadonlySet<string>
   /** Called when something else is released, or a check of everything is asked for. Returns how to stop listening. */
   subscribe(listener: () => void): () => void
-  /** The object was read, or is known to be absent. */
+  /** False until the object was read, or is known to be absent. */
+  readonly isRead: boolean
+  /** Resolves when it is, or when the signal aborts. */
   ready(signal: AbortSignal): Promise<void>
 }
 
@@ -48,19 +50,20 @@ export function watchSwitches(
     orders = now
     for (const listener of listeners) listener()
   }
+  let isRead = false
   killSwitch.set('unread', true)
   const informer = informers.informer(ConfigMap, { namespace, fieldSelector: `metadata.name=${CONFIGURATION_OBJECT}` })
   /** Asks until there is an answer; what held before holds meanwhile. */
-  const askServer = async (signal?: AbortSignal): Promise<void> => {
+  const askServer = async (): Promise<void> => {
     const before = heard
     for (;;) {
       try {
-        const found = await client.find(ConfigMap, key, signal === undefined ? {} : { signal })
+        const found = await client.find(ConfigMap, key)
         if (heard === before) obey(found?.metadata.annotations)
         return
       } catch (error) {
         if (error instanceof TransportError && error.code === 'CLOSED') throw error
-        await sleep(clock, RETRY_MS, signal)
+        await sleep(clock, RETRY_MS)
       }
     }
   }
@@ -68,24 +71,29 @@ export function watchSwitches(
     if (change.type === 'deleted') askServer().catch(() => undefined)
     else obey(change.object.metadata.annotations)
   })
-  const ready = async (signal?: AbortSignal): Promise<void> => {
-    await informer.synced(signal)
+  const readFirst = async (): Promise<void> => {
+    await informer.synced()
     // Handlers are told in a later turn; the first write may be earlier.
     const cached = informers.get(ConfigMap, key)
-    if (cached === undefined) await askServer(signal)
+    if (cached === undefined) await askServer()
     else obey(cached.metadata.annotations)
+    isRead = true
     killSwitch.set('unread', false)
   }
-  ready().catch(() => undefined)
+  const first = readFirst()
+  first.catch(() => undefined)
   return {
     get released() {
       return released
     },
+    get isRead() {
+      return isRead
+    },
+    ready: async (signal) => await Promise.race([first, untilAborted(signal)]),
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    ready,
   }
 }
 
