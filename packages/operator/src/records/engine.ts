@@ -229,8 +229,10 @@ export function createEngine(options: EngineOptions): Engine {
           }),
         ),
       )
+      // A provider that could not say which zones it has may have theirs: they wait, and are not homeless.
+      const placeless = unread.length > 0 ? [] : wanted.desired
       const homeless = [
-        ...wanted.desired
+        ...placeless
           .filter(({ set }) => zoneFor(set.name, all) === undefined)
           .map(({ set, source }): Unusable => ({
             ...set,

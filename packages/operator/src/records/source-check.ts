@@ -97,7 +97,10 @@ async function listFound(
   return found
 }
 
-/** ms since the epoch; undefined when the kind is absent, on its way out, or may not be looked at. */
+/** A creation time is cut to the second: it was then, or up to this much later. */
+const TIMESTAMP_MS = 1_000
+
+/** ms since the epoch, at the latest; undefined when the kind is absent, on its way out, or may not be looked at. */
 async function findInstalled(client: Client, signal: AbortSignal): Promise<number | undefined> {
   const name = `${DNSEndpoint.plural}.${DNSEndpoint.group}`
   const definition = await client.find(CustomResourceDefinition, name, { signal }).catch((error: unknown) => {
@@ -106,5 +109,5 @@ async function findInstalled(client: Client, signal: AbortSignal): Promise<numbe
   })
   if (definition === undefined || definition.metadata.deletionTimestamp !== undefined) return undefined
   const installedAt = Date.parse(definition.metadata.creationTimestamp ?? '')
-  return Number.isNaN(installedAt) ? undefined : installedAt
+  return Number.isNaN(installedAt) ? undefined : installedAt + TIMESTAMP_MS
 }

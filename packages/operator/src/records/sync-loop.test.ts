@@ -167,6 +167,7 @@ describe('sources that are not in sight', () => {
   it.each([
     ['is being removed', definition('2020-01-01T00:00:00Z', { deletionTimestamp: '2030-01-01T00:00:00Z' })],
     ['was installed anew', definition('2030-01-01T00:01:00Z')],
+    ['was installed anew in the second in which the record was written', definition('2030-01-01T00:00:00Z')],
   ])('a kind that %s takes no record with it', async (_what, next) => {
     const { clock, cluster, held, memory } = await settled(3)
     await clock.advance(60_000)
