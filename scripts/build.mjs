@@ -30,7 +30,7 @@ const { outputFiles } = await build({
   },
   minifySyntax: true,
   minifyWhitespace: true,
-  keepNames: true,
+  // No keepNames: it names every closure anew when it is made. Errors have their names, as no identifier is minified.
   legalComments: 'none',
   logLevel: 'warning',
 })

@@ -16,6 +16,7 @@ import {
   untilAborted,
 } from '@seamark/kube'
 import { DNSEndpoint, trimEndpoint } from './api/dns-endpoint.ts'
+import { limitHeapGrowth } from './heap-growth.ts'
 import { createProductMetrics, createRecordsMetrics, showPause } from './metrics.ts'
 import { FIELD_MANAGER } from './publish/annotation-keys.ts'
 import type { PublishOptions } from './publish/options.ts'
@@ -71,6 +72,7 @@ const GRACE_MS = 4_500
 
 export async function runApp(options: AppOptions, signal: AbortSignal): Promise<void> {
   const { publish, wildcard, records, namespace, mode, clock = systemClock } = options
+  limitHeapGrowth()
   const log = options.log ?? createLogger({ level: 'silent' })
   const killSwitch = createKillSwitch(...(options.isPaused === true ? ['configuration'] : []))
   const mgr: Manager = await manager({

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,7 +42,6 @@ async function bundle(): Promise<string> {
       splitting: true,
       minifySyntax: true,
       minifyWhitespace: true,
-      keepNames: true,
       format: 'esm',
       platform: 'node',
       target: 'node20',
@@ -74,6 +73,14 @@ export async function runRaw(kubeconfigPath: string, count: number, task: string
   return JSON.parse(text) as Usage
 }
 
+/** Node's flags as the command has them: the subject runs as it is shipped. */
+function launcherFlags(): string[] {
+  const launcher = readFileSync(join(import.meta.dirname, '../../../bin/seamark'), 'utf8')
+  const flags = /^exec node (.*) "\$bundle"/m.exec(launcher)?.[1]
+  if (flags === undefined) throw new Error('bin/seamark does not say how it starts Node')
+  return flags.split(' ')
+}
+
 /** Our manager, and what it reports. */
 export class Subject {
   readonly #child: ChildProcess
@@ -100,7 +107,9 @@ export class Subject {
     { sources, step }: { readonly sources: number; readonly step: number },
     flags: readonly string[] = [],
   ): Promise<Subject> {
-    return new Subject(await start('subject', flags, [kubeconfigPath, String(sources), String(step)]))
+    return new Subject(
+      await start('subject', [...launcherFlags(), ...flags], [kubeconfigPath, String(sources), String(step)]),
+    )
   }
 
   async until(isRight: (report: Report) => boolean): Promise<Report> {
