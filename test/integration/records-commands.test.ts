@@ -2,11 +2,12 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createDnsClient, fqdn, TsigKey } from '@seamark/dns'
+import { createDnsClient } from '@seamark/dns'
 import { needs } from '@seamark/kit'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Key, type Peer, startBind } from './dns/peers.ts'
 import { runCommand } from './records/run-command.ts'
+import { isSoa, zoneLines } from './records/zone-lines.ts'
 
 const ZONE = 'example.test.'
 const secret = Buffer.from('canary-tsig-secret-of-32-octets!').toString('base64')
@@ -42,17 +43,7 @@ describe.skipIf(!needs('named'))('the commands about records', () => {
     return result
   }
   const client = createDnsClient()
-  const transfer = async () => {
-    const sets = await client.transferSets({
-      server: peer.address,
-      zone: fqdn(ZONE),
-      key: new TsigKey(key.name, key.algorithm, secret),
-    })
-    return sets
-      .filter(({ type }) => type !== 'SOA')
-      .map((set) => `${set.name} ${set.ttl} ${set.type} ${set.values.toSorted().join(' | ')}`)
-      .sort()
-  }
+  const transfer = async () => (await zoneLines(client, peer.address, ZONE, key)).filter((line) => !isSoa(line))
   const serial = async () =>
     (await client.query({ server: peer.address, name: ZONE, type: 'SOA' })).message.answers[0]?.data
 

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { createDnsClient, fqdn, TsigKey } from '@seamark/dns'
+import { createDnsClient } from '@seamark/dns'
 import { findProgram, needs } from '@seamark/kit'
 import { DNSEndpoint } from '@seamark/operator'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -18,6 +18,7 @@ import { type Key, type Peer, startBind } from './dns/peers.ts'
 import { isDnsUpdate, startFaultProxy } from './providers/fault-proxy.ts'
 import { createNamespace, type World, worldKinds } from './publish-world.ts'
 import { runCommand } from './records/run-command.ts'
+import { isSoa, zoneLines } from './records/zone-lines.ts'
 
 const ZONE = 'example.test.'
 const secret = Buffer.from('canary-tsig-secret-of-32-octets!').toString('base64')
@@ -29,14 +30,7 @@ describe.skipIf(!needs('external-dns', 'named'))('hand-over with ExternalDNS', (
   let peer: Peer
   let folder: string
   const client = createDnsClient()
-  const transfer = async () => {
-    const sets = await client.transferSets({
-      server: peer.address,
-      zone: fqdn(ZONE),
-      key: new TsigKey(key.name, key.algorithm, secret),
-    })
-    return sets.map((set) => `${set.name} ${set.ttl} ${set.type} ${set.values.toSorted().join(' | ')}`).sort()
-  }
+  const transfer = async () => zoneLines(client, peer.address, ZONE, key)
   const answers = async () => (await transfer()).filter((line) => !/ (TXT|SOA) /.test(line))
   const externalDnsArguments = (...more: string[]) => [
     ...more,
@@ -122,7 +116,7 @@ records:
     const released = await transfer()
     await externalDns()
     expect(await transfer()).toEqual(released)
-    expect(released.filter((line) => !line.includes(' SOA '))).toEqual(before.filter((line) => !line.includes(' SOA ')))
+    expect(released.filter((line) => !isSoa(line))).toEqual(before.filter((line) => !isSoa(line)))
 
     await run('adopt', '--from', 'external-dns/prod-a', '--apply')
     await run('transfer', '--from', 'external-dns/prod-a', '--apply')
@@ -146,7 +140,7 @@ records:
         })
       }
       await externalDns()
-      const before = (await transfer()).filter((line) => !line.includes(' SOA '))
+      const before = (await transfer()).filter((line) => !isSoa(line))
       const program = join(folder, 'seamark.mjs')
       await bundleProgram(join(import.meta.dirname, '../../packages/cli/src/index.ts'), program)
       const proxy = await startFaultProxy({ address: '127.0.0.1', port: peer.address.port ?? 53 }, isDnsUpdate)
@@ -214,7 +208,7 @@ records:
       }
       expect(wrong).toEqual([])
       expect(samples).toBeGreaterThan(100)
-      expect((await transfer()).filter((line) => !line.includes(' SOA '))).toEqual(before)
+      expect((await transfer()).filter((line) => !isSoa(line))).toEqual(before)
       const dry = await externalDns('--dry-run')
       expect(dry.stderr + dry.stdout).toContain('All records are already up to date')
     },

@@ -3,100 +3,56 @@
  * switches work, applied plans can be taken back, and a kind that is removed takes no record with it.
  */
 import { readFile } from 'node:fs/promises'
-import { type Client, ConfigMap, CustomResourceDefinition, Event, Namespace } from '@seamark/kube'
+import { type Client, CustomResourceDefinition, Event, Namespace } from '@seamark/kube'
 import {
-  CONFIGURATION_OBJECT,
   DNSEndpoint,
   dnsEndpointProvider,
   HTTPProxy,
   inverseOf,
-  type MemoryProvider,
   memoryProvider,
   openRecordsStores,
-  RecordsConfig,
-  runApp,
   unified,
 } from '@seamark/operator'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createLoadBalancer, createNamespace, eventually, type World, worldKinds } from './publish-world.ts'
 import { describeProvider } from './providers/describe-provider.ts'
+import { annotate, type App, endpoint, setTargets, startApp } from './records/manager-app.ts'
 
 const ZONE = 'example.test.'
 const SERVICE = 'projectcontour/envoy'
 
-interface App {
-  readonly writes: { count: number }
-  metrics(): Promise<string>
-  stop(): Promise<void>
+const sumOf = (text: string, series: RegExp) =>
+  [...text.matchAll(series)].reduce((sum, [, value]) => sum + Number(value), 0)
+const reconcilesOf = (text: string) => sumOf(text, /^controller_runtime_reconcile_total\{.*\} (\S+)$/gm)
+const syncedAt = (text: string) => sumOf(text, /^seamark_records_last_sync_timestamp_seconds\{.*\} (\S+)$/gm)
+
+let verifications = 0
+
+/** Has every zone read whole once more, and waits until it was; what the passes before it had to write is written then. */
+async function verify(client: Client, app: App): Promise<void> {
+  const before = await eventually(
+    'a first pass',
+    async () => syncedAt(await app.metrics()),
+    (time) => time > 0,
+  )
+  await annotate(client, { 'seamark.io/verify': String(++verifications) })
+  await eventually(
+    'a further pass',
+    async () => syncedAt(await app.metrics()),
+    (time) => time > before,
+    20_000,
+  )
 }
 
-async function start(
-  world: World,
-  memory: MemoryProvider,
-  more: Partial<Parameters<typeof runApp>[0]> = {},
-): Promise<App> {
-  const { cluster, writes } = world.connect('contour-plus')
-  const config = RecordsConfig.parse({
-    enabled: true,
-    owner: 'sync-test',
-    dnsEndpoints: { enabled: true, annotationFilter: 'team!=other' },
-  })
-  const stopping = new AbortController()
-  let address = ''
-  let stop: () => Promise<void> = async () => undefined
-  const ready = new Promise<void>((resolve, reject) => {
-    const running = runApp(
-      {
-        cluster,
-        mode: 'enforce',
-        namespace: 'seamark',
-        records: { config, env: {}, providers: [memory] },
-        metrics: '127.0.0.1:0',
-        onReady: ({ metrics = '' }) => {
-          address = metrics
-          resolve()
-        },
-        ...more,
-      },
-      stopping.signal,
-    )
-    running.catch(reject)
-    stop = async () => {
-      stopping.abort()
-      await running
-    }
-  })
-  await ready
-  return {
-    writes,
-    metrics: async () => (await fetch(`http://${address}/metrics`)).text(),
-    stop: async () => stop(),
-  }
+/** The manager has looked at a record, and holds it because of the pause. */
+async function untilHeldByPause(app: App): Promise<void> {
+  await eventually(
+    'a record that the pause holds',
+    async () => app.metrics(),
+    (text) => /^seamark_records_held\{.*reason="Paused"\} [1-9]/m.test(text),
+    20_000,
+  )
 }
-
-const endpoint = (
-  name: string,
-  targets: string[],
-  annotations: Record<string, string> = {},
-  dnsName = `${name}.example.test`,
-): DNSEndpoint => ({
-  metadata: { name, namespace: 'web', annotations },
-  spec: { endpoints: [{ dnsName, recordType: 'A', recordTTL: 60, targets }] },
-})
-
-async function setTargets(client: Client, name: string, targets: string[]): Promise<void> {
-  const patch = [{ op: 'replace', path: '/spec/endpoints/0/targets', value: targets }]
-  await client.patch(DNSEndpoint, `web/${name}`, 'json', patch)
-}
-
-async function annotate(client: Client, annotations: Record<string, string | null>): Promise<void> {
-  const key = `seamark/${CONFIGURATION_OBJECT}`
-  if ((await client.find(ConfigMap, key)) === undefined)
-    await client.create(ConfigMap, { metadata: { name: CONFIGURATION_OBJECT, namespace: 'seamark' } })
-  await client.patch(ConfigMap, key, 'merge', { metadata: { annotations } })
-}
-
-const pause = async (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 for (const kind of worldKinds) {
   describe.skipIf(kind.isMissing)(`records on ${kind.name}`, () => {
@@ -109,6 +65,10 @@ for (const kind of worldKinds) {
       for (const name of ['web', 'seamark', 'projectcontour']) await createNamespace(client, name)
       if ((await client.find(Namespace, 'kube-system')) === undefined) await createNamespace(client, 'kube-system')
       await createLoadBalancer(client, SERVICE, [{ ip: '192.0.2.80' }])
+      // What is written in the second in which the kind was installed is not deleted at once.
+      const { metadata } = await client.get(CustomResourceDefinition, `${DNSEndpoint.plural}.${DNSEndpoint.group}`)
+      const installedAt = Date.parse(metadata.creationTimestamp ?? '')
+      await eventually('the next second', async () => Date.now() > installedAt + 1_000 || undefined)
       memory.put(ZONE, { name: `foreign.${ZONE}`, type: 'A', ttl: 60, values: ['203.0.113.1'] })
     })
     afterAll(async () => {
@@ -117,7 +77,7 @@ for (const kind of worldKinds) {
 
     it('creates, retargets, deletes; skips what others own and what a filter excludes; a restart writes nothing', async () => {
       const { client } = world
-      const app = await start(world, memory)
+      const app = await startApp(world, [memory])
       try {
         await client.apply(DNSEndpoint, endpoint('shop', ['192.0.2.1']))
         await client.apply(DNSEndpoint, endpoint('foreign', ['192.0.2.1']))
@@ -159,7 +119,7 @@ for (const kind of worldKinds) {
       }
       await setTargets(client, 'shop', ['192.0.2.2'])
       const writes = memory.counts.writes
-      const again = await start(world, memory)
+      const again = await startApp(world, [memory])
       await client.apply(DNSEndpoint, endpoint('third', ['192.0.2.4']))
       await eventually('a change after the restart', async () => find('third'))
       for (const name of ['shop', 'third'])
@@ -170,13 +130,8 @@ for (const kind of worldKinds) {
         )
       await again.stop()
       expect(memory.counts.writes).toBe(writes + 1)
-      const converged = await start(world, memory)
-      await eventually(
-        'a whole pass',
-        async () => converged.metrics(),
-        (text) => text.includes('seamark_records_last_sync_timestamp_seconds{'),
-      )
-      await pause(500)
+      const converged = await startApp(world, [memory])
+      await verify(client, converged)
       expect(converged.writes.count).toBe(0)
       await converged.stop()
     })
@@ -184,7 +139,7 @@ for (const kind of worldKinds) {
     it('the kill switch stops every write of every capability within two seconds, and survives a restart', async () => {
       const { client } = world
       const publish = { ...unified, services: [{ service: SERVICE }] }
-      let app = await start(world, memory, { publish })
+      let app = await startApp(world, [memory], { publish })
       try {
         await annotate(client, { 'seamark.io/pause': 'true' })
         await eventually(
@@ -195,17 +150,28 @@ for (const kind of worldKinds) {
         )
         const writes = memory.counts.writes
         const requests = app.writes.count
+        const reconciles = reconcilesOf(await app.metrics())
         await client.apply(DNSEndpoint, endpoint('paused', ['192.0.2.5']))
         await client.apply(HTTPProxy, {
           metadata: { name: 'paused-proxy', namespace: 'web' },
           spec: { routes: [], virtualhost: { fqdn: 'paused-proxy.example.test' } } as NonNullable<HTTPProxy['spec']>,
         })
-        await pause(1_500)
+        await untilHeldByPause(app)
+        await eventually(
+          'the proxy to be looked at',
+          async () => reconcilesOf(await app.metrics()),
+          (count) => count > reconciles,
+        )
         expect(memory.counts.writes).toBe(writes)
         expect(app.writes.count).toBe(requests)
         await app.stop()
-        app = await start(world, memory, { publish })
-        await pause(1_500)
+        app = await startApp(world, [memory], { publish })
+        await untilHeldByPause(app)
+        await eventually(
+          'the proxy to be looked at again',
+          async () => reconcilesOf(await app.metrics()),
+          (count) => count > 0,
+        )
         expect(memory.counts.writes).toBe(writes)
         expect(app.writes.count).toBe(0)
         expect((await client.get(DNSEndpoint, 'web/paused')).status?.observedGeneration).toBeUndefined()
@@ -219,10 +185,10 @@ for (const kind of worldKinds) {
 
     it('--pause does the same by configuration, and needs no object', async () => {
       const { client } = world
-      const app = await start(world, memory, { isPaused: true })
+      const app = await startApp(world, [memory], { isPaused: true })
       const writes = memory.counts.writes
       await setTargets(client, 'paused', ['192.0.2.55'])
-      await pause(1_500)
+      await untilHeldByPause(app)
       expect(memory.counts.writes).toBe(writes)
       expect(app.writes.count).toBe(0)
       await app.stop()
@@ -231,7 +197,7 @@ for (const kind of worldKinds) {
     it('what the running manager did can be taken back by its number', async () => {
       const { client } = world
       const before = memory.dump(ZONE)
-      const app = await start(world, memory)
+      const app = await startApp(world, [memory])
       await client.apply(DNSEndpoint, endpoint('undone', ['192.0.2.6']))
       await eventually('the record', async () => find('undone'))
       await app.stop()
@@ -253,7 +219,7 @@ for (const kind of worldKinds) {
 
     it('removing the kind under a running manager, and installing it anew, deletes nothing', async () => {
       const { client } = world
-      const app = await start(world, memory)
+      const app = await startApp(world, [memory])
       await client.apply(DNSEndpoint, endpoint('kept', ['192.0.2.7']))
       await eventually('the record', async () => find('kept'))
       const before = memory.dump(ZONE)
@@ -266,15 +232,13 @@ for (const kind of worldKinds) {
         undefined,
         20_000,
       )
-      await annotate(client, { 'seamark.io/verify': '1' })
-      await pause(2_000)
+      await verify(client, app)
       expect(memory.dump(ZONE)).toEqual(before)
       const { metadata, spec } = definition
       const { labels = {}, annotations = {} } = metadata
       await client.create(CustomResourceDefinition, { metadata: { name, labels, annotations }, spec })
       await eventually('the kind', async () => client.list(DNSEndpoint).catch(() => undefined), undefined, 20_000)
-      await annotate(client, { 'seamark.io/verify': '2' })
-      await pause(2_000)
+      await verify(client, app)
       expect(memory.dump(ZONE)).toEqual(before)
       expect(await app.metrics()).toMatch(/seamark_records_held\{.*reason="SourceUnconfirmed"\} [1-9]/)
       await app.stop()
