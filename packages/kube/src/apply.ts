@@ -84,8 +84,41 @@ function refuse(reason: 'Removes' | 'Adds' | 'Differs' | 'Undecided', trail: Tra
   return { noop: false, reason, path: trail.join('') + below }
 }
 
+/** What FieldsV1 never lists. An intent with a resourceVersion is a question to the server, so it is sent. */
+const IDENTITY: ReadonlySet<string> = new Set([
+  'name',
+  'namespace',
+  'uid',
+  'creationTimestamp',
+  'generation',
+  'managedFields',
+  'selfLink',
+])
+const NO_NAMES: ReadonlySet<string> = new Set()
+
+/** The object itself: apiVersion, kind and what identifies it are passed over, not copied away. */
 function compareObject(node: Fields, want: Immutable<Obj>, live: Immutable<Obj>, isDefault: IsDefault): Found {
-  return compareFields(node, withoutIdentity(want), live, [], isDefault)
+  const { metadata } = want
+  const hasMetadata = Object.entries(metadata).some(([name, value]) => value !== undefined && !IDENTITY.has(name))
+  const trail: Trail = []
+  for (const name of node.fields.keys()) {
+    const isWanted = name === 'metadata' ? hasMetadata : (want as unknown as Plain)[name] !== undefined
+    if (!isWanted) return refuse('Removes', trail, `.${name}`)
+  }
+  for (const [name, value] of Object.entries(want)) {
+    if (value === undefined || name === 'apiVersion' || name === 'kind' || (name === 'metadata' && !hasMetadata))
+      continue
+    const child = node.fields.get(name)
+    if (child === undefined) return refuse('Adds', trail, `.${name}`)
+    trail.push('.', name)
+    const verdict =
+      name === 'metadata'
+        ? compareFields(child, metadata, live.metadata, trail, isDefault, IDENTITY)
+        : compare(child, value, (live as unknown as Plain)[name], trail, isDefault)
+    if (verdict !== undefined) return verdict
+    trail.length -= 2
+  }
+  return undefined
 }
 
 function compare(node: Fields, want: unknown, live: unknown, trail: Trail, isDefault: IsDefault): Found {
@@ -95,14 +128,21 @@ function compare(node: Fields, want: unknown, live: unknown, trail: Trail, isDef
   return compareFields(node, want, live, trail, isDefault)
 }
 
-function compareFields(node: Fields, want: Plain, live: unknown, trail: Trail, isDefault: IsDefault): Found {
+function compareFields(
+  node: Fields,
+  want: Plain,
+  live: unknown,
+  trail: Trail,
+  isDefault: IsDefault,
+  without: ReadonlySet<string> = NO_NAMES,
+): Found {
   const current: Plain = isPlain(live) ? live : {}
   for (const name of node.fields.keys()) {
     if (want[name] === undefined) return refuse('Removes', trail, `.${name}`)
   }
   for (const name of Object.keys(want)) {
     const value = want[name]
-    if (value === undefined) continue
+    if (value === undefined || without.has(name)) continue
     const child = node.fields.get(name)
     if (child === undefined) return refuse('Adds', trail, `.${name}`)
     trail.push('.', name)
@@ -227,19 +267,4 @@ function compareAtomic(want: unknown, live: unknown, trail: Trail, isDefault: Is
 
 function isPlain(value: unknown): value is Plain {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** Without what FieldsV1 never lists. An intent with a resourceVersion is a question to the server, so it is sent. */
-function withoutIdentity({ apiVersion: _version, kind: _kind, metadata, ...rest }: Immutable<Obj>): Plain {
-  const {
-    name: _name,
-    namespace: _namespace,
-    uid: _uid,
-    creationTimestamp: _created,
-    generation: _generation,
-    managedFields: _managed,
-    selfLink: _link,
-    ...kept
-  } = metadata as typeof metadata & { selfLink?: string }
-  return Object.values(kept).some((value) => value !== undefined) ? { ...rest, metadata: kept } : rest
 }
