@@ -42,9 +42,8 @@ export const reread: readonly Case[] = area('B3.7 defaulting on read', {
     const written = await ok(
       t.client.request('PATCH', `${path}/status?fieldManager=s`, { ...merge, body: { status: { phase: 'Old' } } }),
     )
-    expect(
-      (written['metadata']?.['managedFields'] as unknown as Json[]).map(({ manager, fieldsV1 }) => [manager, fieldsV1]),
-    ).toEqual([
+    const entries = written['metadata']?.['managedFields'] as unknown as Json[] | undefined
+    expect(entries?.map(({ manager, fieldsV1 }) => [manager, fieldsV1])).toEqual([
       ['m', { 'f:spec': { '.': {}, 'f:gone': {}, 'f:kept': {} } }],
       ['s', { 'f:status': { 'f:phase': {} } }],
     ])
