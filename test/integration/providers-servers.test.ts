@@ -137,6 +137,36 @@ describe.skipIf(!needs('named'))('RFC 2136 with a server that says no', () => {
     await provider.close?.()
   })
 
+  it('transfers from a server and with a key of its own', async () => {
+    const peer = await startBind([{ origin: ZONE, text }], [key])
+    const nowhere = { address: '127.0.0.1', port: 9 }
+    const provider = rfc2136Provider({
+      name: 'ddns',
+      server: nowhere,
+      zones: [ZONE],
+      timeoutMs: 300,
+      transfer: { server: peer.address, key: tsig },
+    })
+    const swapped = rfc2136Provider({
+      name: 'ddns',
+      server: peer.address,
+      key: tsig,
+      zones: [ZONE],
+      transfer: { server: nowhere },
+    })
+    try {
+      expect(await provider.read(zone, 'all', signal)).toHaveLength(3)
+      await expect(provider.apply(zone, change, signal)).rejects.toMatchObject({ outcome: 'unknown' })
+      await expect(swapped.read(zone, 'all', signal)).rejects.toMatchObject({ code: 'ProviderUnavailable' })
+      await swapped.apply(zone, change, signal)
+      expect(await provider.read(zone, new Set([`www.${ZONE}`]), signal)).toHaveLength(1)
+    } finally {
+      await provider.close?.()
+      await swapped.close?.()
+      await peer.close()
+    }
+  })
+
   it('reads one name without a transfer when nothing changed, and sees what others change', async () => {
     const peer = await startBind([{ origin: ZONE, text }], [key])
     const provider = rfc2136Provider({ name: 'ddns', server: peer.address, key: tsig, zones: [ZONE] })

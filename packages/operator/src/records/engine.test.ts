@@ -1,0 +1,80 @@
+import { fakeClock } from '@seamark/kube/testing'
+import { describe, expect, it } from 'vitest'
+import { memoryProvider } from '../providers/memory.ts'
+import type { Provider } from '../providers/provider.ts'
+import { createEngine } from './engine.ts'
+import { ProviderError } from './error.ts'
+import { memoryGuardStore } from './guard-state.ts'
+import { createKillSwitch } from './kill-switch.ts'
+import { OWNER, record, want } from './plan-fixture.ts'
+
+const signal = new AbortController().signal
+const MINUTE = 60_000
+const ZONES = ['a.test.', 'b.test.']
+
+/** An engine on two zones, of which the service lists those in `listed`; undefined: it does not answer. */
+function rig() {
+  const clock = fakeClock()
+  const world: { listed: readonly string[] | undefined } = { listed: ['a.test.'] }
+  const memory = memoryProvider({ zones: ZONES })
+  const provider: Provider = {
+    ...memory,
+    async zones() {
+      if (world.listed === undefined) throw new ProviderError('ProviderUnavailable', 'later', 'no answer')
+      return world.listed.map((name) => ({ id: name, name }))
+    },
+  }
+  const engine = createEngine({
+    providers: [provider],
+    owner: OWNER,
+    store: memoryGuardStore(),
+    killSwitch: createKillSwitch(),
+    mode: 'enforce',
+    types: ['A'],
+    clock,
+  })
+  const desired = ZONES.map((zone) => want({ ...record('www', 'A', ['192.0.2.1']), name: `www.${zone}` }))
+  const plan = async () => {
+    const planning = engine.plan(
+      { desired, unusable: [], sources: { present: new Set(), gone: new Set() } },
+      'all',
+      signal,
+    )
+    // The turns of the rate limit.
+    await clock.advance(100)
+    return planning
+  }
+  return { clock, world, plan }
+}
+
+describe('the zones of an engine', () => {
+  it('are listed again after five minutes: one that comes is served, one that goes is not an empty one', async () => {
+    const { clock, world, plan } = rig()
+    expect(await plan()).toMatchObject({ plans: [{ zone: 'a.test.' }], homeless: [{ name: 'www.b.test.' }] })
+    world.listed = ['b.test.']
+    await clock.advance(4 * MINUTE)
+    expect((await plan()).plans.map(({ zone }) => zone)).toEqual(['a.test.'])
+    await clock.advance(MINUTE)
+    const after = await plan()
+    expect(after).toMatchObject({ plans: [{ zone: 'b.test.' }], homeless: [{ name: 'www.a.test.' }] })
+    expect(after.plans.flatMap(({ changes }) => changes.map(({ op }) => op))).toEqual(['create'])
+  })
+
+  it('stay known when the list fails', async () => {
+    const { clock, world, plan } = rig()
+    await plan()
+    world.listed = undefined
+    await clock.advance(10 * MINUTE)
+    expect(await plan()).toMatchObject({ plans: [{ zone: 'a.test.' }], unread: [] })
+  })
+
+  it('that nobody could list are unread, and who wants a name there is not told that no zone exists', async () => {
+    const { world, plan } = rig()
+    world.listed = undefined
+    expect(await plan()).toEqual({
+      plans: [],
+      homeless: [],
+      unread: [{ provider: 'memory', zone: '*', code: 'ProviderUnavailable', why: 'no answer' }],
+    })
+  })
+})
