@@ -1,24 +1,19 @@
 /**
  * Puts publish together and into a manager: caches, controllers, the mass guard with its baseline, the certificate queue.
  */
-import { type Client, type Clock, type Manager, sleep } from '@seamark/kube'
-import { Certificate } from '../api/certificate.ts'
+import type { Clock, Manager } from '@seamark/kube'
 import type { ProductMetrics } from '../metrics.ts'
-import { FIELD_MANAGER } from './annotation-keys.ts'
-import { type BaselineState, fingerprint, readBaseline, writeBaseline } from './baseline.ts'
-import { isSpecChanged } from './certificate-change.ts'
-import { type CertificateQueue, createCertificateQueue } from './certificate-queue.ts'
-import { findOwner } from './child.ts'
+import { keepBaseline } from './baseline-keeper.ts'
+import { addCertificateQueue, submitIfChanged } from './certificate-feed.ts'
 import { childKinds } from './child-kinds.ts'
-import { type Considering, createConsidering } from './considering.ts'
+import { createConsidering } from './considering.ts'
 import { addPublishControllers } from './controller.ts'
 import { watchReleases } from './host-release.ts'
-import { createMassGuard, type MassGuard } from './mass-guard.ts'
-import type { PublishOptions, SourceKind } from './options.ts'
+import { createMassGuard } from './mass-guard.ts'
+import type { PublishOptions } from './options.ts'
 import { createOwnWrites } from './own-writes.ts'
 import type { PublishShell } from './reconciler.ts'
 import { createTold } from './report.ts'
-import { sourceKey } from './source.ts'
 import { sourceKindToken } from './source-reader.ts'
 import { informerOptions, watchForPublish } from './watches.ts'
 
@@ -35,8 +30,6 @@ export interface PublishSetUp {
   readonly isInitialTold: boolean
   readonly clock: Clock
 }
-
-const BASELINE_POLL_MS = 2_000
 
 export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
   const { options, metrics, clock, isWriting, untilToldToWrite } = setUp
@@ -86,123 +79,5 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
         leader: true,
       },
     )
-  }
-}
-
-function submitIfChanged(
-  certificate: Certificate,
-  queue: CertificateQueue | undefined,
-  { cluster: { informers } }: Manager,
-): boolean {
-  if (queue === undefined) return false
-  const key = `${certificate.metadata.namespace}/${certificate.metadata.name}`
-  const ownFields = informers.ownFields(Certificate, key, FIELD_MANAGER)
-  if (!isSpecChanged(certificate, informers.get(Certificate, key), ownFields)) return false
-  queue.submit(certificate)
-  return true
-}
-
-function addCertificateQueue(
-  manager: Manager,
-  considering: Considering,
-  { options, metrics, clock }: PublishSetUp,
-): CertificateQueue {
-  let send: Client['apply'] | undefined
-  const queue = createCertificateQueue(options.certificateApply, {
-    clock,
-    apply: async (certificate, signal) => {
-      if (send === undefined) throw new Error('the certificate queue sends only while its worker runs')
-      await send(Certificate, certificate, { fieldManager: FIELD_MANAGER, force: true, signal })
-    },
-    count: (result) => metrics.certificateApplied(true, result),
-    onFailure(failed, error) {
-      manager.log.warn(
-        { err: error, certificate: `${failed.metadata.namespace}/${failed.metadata.name}` },
-        'queued certificate was refused',
-      )
-      const wanted = findWanted(considering, failed, clock)
-      if (wanted !== undefined) queue.submit(wanted)
-    },
-  })
-  const run = async (signal: AbortSignal, client: Client): Promise<void> => {
-    send = async (kind, intent, options) => client.apply(kind, intent, options)
-    await queue.run(signal)
-  }
-  manager.add('certificate-apply', run, { leader: true })
-  return queue
-}
-
-/** The Certificate as its owner wants it by now; undefined when it wants none any more. */
-function findWanted(considering: Considering, failed: Certificate, clock: Clock): Certificate | undefined {
-  const [kind = '', namespace = '', name = ''] = findOwner(failed)?.split('/') ?? []
-  const steps = considering.consider(kind as SourceKind, `${namespace}/${name}`, clock.monotonic())?.plan.steps ?? []
-  for (const step of steps) {
-    if (step.type !== 'apply' || step.wanted.role !== 'certificate') continue
-    const { metadata } = step.wanted.object
-    if (metadata.namespace === failed.metadata.namespace && metadata.name === failed.metadata.name)
-      return step.wanted.object
-  }
-  return undefined
-}
-
-/** Why it is not known where a source's names point. */
-const UNKNOWN_TARGET: ReadonlySet<string> = new Set(['ServiceNotFound', 'NoLoadBalancerAddress', 'ParentNotFound'])
-
-/** Every source points where its names are published: with this configuration nothing would move, or has moved already. */
-function isSettled(considering: Considering, nowMs: number): boolean {
-  return considering.sources.all().every((source) => {
-    const considered = considering.consider(source.kind, sourceKey(source), nowMs)
-    if (considered?.decision === undefined) return true
-    const isMoving = considered.plan.steps.some((step) => step.type === 'apply' && step.isRetarget)
-    const isUnknown = considered.decision.verdicts.dns.findings.some(({ reason }) => UNKNOWN_TARGET.has(reason))
-    return !isMoving && !(isUnknown && considered.owned.length > 0)
-  })
-}
-
-/**
- * Until the configuration is known to be the one that published last, retargets are counted; see baseline.ts. A release is
- * noted only when all it let go is done, so that a crash in the middle does not hold the rest for ever.
- */
-async function keepBaseline(
-  { log }: Manager,
-  client: Client,
-  { considering, guard }: { considering: Considering; guard: MassGuard },
-  baseline: { isGuarded: boolean },
-  { options, namespace, clock, isWriting }: PublishSetUp,
-  signal: AbortSignal,
-): Promise<void> {
-  const current = fingerprint(options)
-  let stored: BaselineState | undefined
-  let isUnsaved = false
-  let quiet = 0
-  while (!signal.aborted) {
-    try {
-      stored ??= await readBaseline(client, namespace, signal)
-      if (stored.fingerprint === current) baseline.isGuarded = false
-      if (isWriting()) {
-        if (guard.held > 0) {
-          const { release } = await readBaseline(client, namespace, signal)
-          if (release !== '' && release !== stored.released) {
-            guard.release()
-            stored = { ...stored, released: release }
-            isUnsaved = true
-          }
-        }
-        quiet = guard.isIdle ? quiet + 1 : 0
-        if (baseline.isGuarded && quiet >= 2 && isSettled(considering, clock.monotonic())) {
-          stored = { ...stored, fingerprint: current }
-          isUnsaved = true
-        }
-        if (isUnsaved && quiet >= 2) {
-          const { released, fingerprint: known = '' } = stored
-          await writeBaseline(client, namespace, { fingerprint: known, released }, signal)
-          isUnsaved = false
-        }
-      }
-    } catch (error) {
-      // Nothing is lost: the guard stays on, and the next poll tries again.
-      if (!signal.aborted) log.warn({ err: error }, 'the state of publish cannot be kept')
-    }
-    await sleep(clock, BASELINE_POLL_MS, signal)
   }
 }
