@@ -62,13 +62,16 @@ async function ask(client: DnsClient, wanted: DigArguments, host: string, words:
   const server = await findServer(host, wanted.port)
   const key = findKey(wanted)
   const call = { server, signal: io.signal, ...(key === undefined ? {} : { key }) }
-  if (!wanted.isShort && wanted.sections.has('cmd')) for (const line of greeting(VERSION, words)) print(line)
+  const greet = (): void => {
+    if (!wanted.isShort && wanted.sections.has('cmd')) for (const line of greeting(VERSION, words)) print(line)
+  }
   if (wanted.type === 'AXFR') {
+    greet()
     await transfer(client, wanted, call, print)
     return
   }
   const cookie = wanted.hasCookie ? randomBytes(8) : undefined
-  const reply = await client.query({
+  const asked = client.query({
     ...call,
     name: wanted.name,
     type: wanted.type,
@@ -87,6 +90,13 @@ async function ask(client: DnsClient, wanted: DigArguments, host: string, words:
       ...(cookie === undefined ? [] : [{ code: OPTION.COOKIE, data: cookie }]),
     ],
   })
+  const reply = await asked.catch((error: unknown) => {
+    greet()
+    throw error
+  })
+  const isAskedAgain = wanted.transport === 'udp' && reply.transport === 'tcp'
+  if (isAskedAgain && !wanted.isShort && wanted.sections.has('comments')) print(';; Truncated, retrying in TCP mode.')
+  greet()
   const shown = { wanted, when: new Date(), ...(cookie === undefined ? {} : { cookie }) }
   for (const line of replyText(reply, shown)) print(line)
 }
