@@ -16,14 +16,30 @@ export interface DefaultPlace {
 export interface DefaultBook {
   has(kind: Kind, place: DefaultPlace): boolean
   add(kind: Kind, place: DefaultPlace): void
+  /**
+   * Whether the answer to one more write of these fields may teach something. The first ones show what there is to learn;
+   * what they did not show is learnt from the answer to an apply that changed nothing.
+   */
+  isOpen(kind: Kind, fields: string): boolean
 }
 
 const bookLimit = 2_000
 const longestEntry = 1_000
+/** Answers by which the defaults of one set of fields are known. */
+const lessons = 32
 
 export function createDefaultBook(): DefaultBook {
   const known = new Set<string>()
+  const seen = new WeakMap<Kind, Map<string, number>>()
   return {
+    isOpen(kind, fields) {
+      let counts = seen.get(kind)
+      if (counts === undefined) seen.set(kind, (counts = new Map()))
+      const count = counts.get(fields) ?? 0
+      if (count >= lessons) return false
+      if (count > 0 || counts.size < bookLimit) counts.set(fields, count + 1)
+      return true
+    },
     has: (kind, place) => known.has(entryOf(kind, place)),
     add(kind, place) {
       const entry = entryOf(kind, place)

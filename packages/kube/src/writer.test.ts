@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Cluster } from './cluster.ts'
 import { createDefaultBook } from './default-book.ts'
 import { Conflict } from './errors.ts'
 import { addFinalizer, nextFinalizerStep, removeFinalizer } from './finalizer.ts'
@@ -39,6 +40,33 @@ describe('writer', () => {
     expect((await writer.apply(ConfigMap, intent)).data).toEqual({ a: '1' })
     await writer.apply(ConfigMap, { metadata, data: { a: '1', b: '2' } })
     expect(cluster.requests).toHaveLength(3)
+  })
+
+  it('learns a default that no early answer showed from an apply that changed nothing', async () => {
+    interface Rules extends Obj {
+      spec: { rules: object[] }
+    }
+    const Rules = kind<Rules>({ group: 'test', version: 'v1', kind: 'Rules', plural: 'rules', namespaced: true })
+    const fields = '{"f:spec":{"f:rules":{}}}'
+    const defaults = createDefaultBook()
+    while (defaults.isOpen(Rules, fields));
+    let live: Rules | undefined
+    let sent = 0
+    const cluster = {
+      informers: { get: () => live, ownFields: () => (live === undefined ? undefined : fields) },
+      client: {
+        apply: async (_kind: unknown, { metadata: named, spec }: Rules) => {
+          sent++
+          const rules = spec.rules.map((rule) => ({ weight: 1, ...rule }))
+          live = { metadata: { ...named, resourceVersion: '1' }, spec: { rules } }
+          return live
+        },
+      },
+    } as unknown as Cluster
+    const { signal } = new AbortController()
+    const writer = createWriter({ cluster, fieldManager: 'test', fence: openFence, defaults, signal })
+    for (let i = 0; i < 4; i++) await writer.apply(Rules, { metadata, spec: { rules: [{ host: 'a.test' }] } })
+    expect(sent).toBe(2)
   })
 
   it('never sends empty labels or annotations', async () => {

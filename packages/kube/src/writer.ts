@@ -139,7 +139,9 @@ export class FencedWriter implements Writer {
       ...(subresource === undefined ? {} : { subresource }),
     })
     const owned = informers.ownFields(kind, key, fieldManager, subresource)
-    learnDefaults(defaults, kind, want, written, fieldManager, subresource, owned)
+    const isSame = live !== undefined && live.metadata.resourceVersion === written.metadata.resourceVersion
+    if (owned === undefined || isSame || defaults.isOpen(kind, owned))
+      learnDefaults(defaults, kind, want, written, fieldManager, subresource, owned)
     return written as Immutable<T>
   }
 }
