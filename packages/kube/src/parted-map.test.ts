@@ -40,6 +40,14 @@ describe('a parted map', () => {
     fc.assert(property, { numRuns: 40 })
   })
 
+  it('has parts of about the same size, however many entries come and however alike their names are', () => {
+    for (const nameOf of [(i: number) => `web/app-${i}`, (i: number) => `ns-${i}/web`, (i: number) => `${i}.a.test`]) {
+      const map = new PartedMap<number>()
+      for (let i = 0; i < 30_000; i++) map.set(nameOf(i), i)
+      expect(map.largestPart).toBeLessThan(4 * 512)
+    }
+  })
+
   it('keeps the order of a small set', () => {
     const map = new PartedMap<number>()
     for (const key of ['c', 'a', 'b']) map.set(key, 1)

@@ -17,6 +17,11 @@ export class PartedMap<V> {
     return this.#size
   }
 
+  /** Entries of the largest part: what the slowest call may touch. */
+  get largestPart(): number {
+    return Math.max(...this.#parts.map((part) => part.size))
+  }
+
   get(key: string): V | undefined {
     return this.#partOf(key).get(key)
   }
