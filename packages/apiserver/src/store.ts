@@ -77,6 +77,8 @@ export class Collection {
   readonly id: string
   readonly #store: Store
   readonly #items = new Map<string, Stored>()
+  /** What was written, of objects that are shown otherwise since their schema changed. */
+  readonly #written = new Map<string, Stored>()
   readonly #keys = new SortedKeys()
   readonly #log = new Log()
   readonly #subscribers = new Set<(change: Change) => void>()
@@ -108,6 +110,7 @@ export class Collection {
     const current = new Stored(key, revision, withMetadata(object, { resourceVersion: String(revision) }), isStale)
     this.#store.recent.add(current)
     this.#items.set(key, current)
+    this.#written.delete(key)
     if (previous === undefined) this.#keys.add(key)
     this.#record(previous === undefined ? 'create' : 'update', key, previous, current)
     return current
@@ -122,17 +125,25 @@ export class Collection {
     const current = new Stored(key, revision, object)
     this.#store.recent.add(current)
     this.#items.delete(key)
+    this.#written.delete(key)
     this.#keys.delete(key)
     this.#record('delete', key, previous, current)
     return current
   }
 
-  /** Shows every object as `read` has it now, at the revision it has: no change, nobody is told. */
-  reread(read: (object: ApiObject) => ApiObject): void {
-    for (const [key, stored] of this.#items) {
-      const object = read(structuredClone(stored.object))
-      if (isSameJson(object, stored.object)) continue
-      this.#items.set(key, new Stored(key, stored.resourceVersion, object, true))
+  /**
+   * Shows every object as `read` has it now, at the revision it has: no change, nobody is told. `read` starts from what was
+   * written, so that what it leaves out is there again when it is read otherwise; undefined leaves the object as it is shown.
+   */
+  reread(read: (object: ApiObject) => ApiObject | undefined): void {
+    for (const [key, shown] of this.#items) {
+      const written = this.#written.get(key) ?? shown
+      const object = read(structuredClone(written.object))
+      if (object === undefined || isSameJson(object, shown.object)) continue
+      const isWritten = isSameJson(object, written.object)
+      this.#items.set(key, isWritten ? written : new Stored(key, shown.resourceVersion, object, true))
+      if (isWritten) this.#written.delete(key)
+      else this.#written.set(key, written)
     }
   }
 

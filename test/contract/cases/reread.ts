@@ -70,5 +70,26 @@ export const reread: readonly Case[] = area('B3.7 defaulting on read', {
     expect(revision(shown)).toBe(revision(created))
     const list = await ok(t.client.request('GET', path.slice(0, -2)))
     expect((list['items'] as unknown as Json[]).map((item) => item['spec'])).toEqual([{ kept: 'k', fresh: 'f' }])
+    // It was not shown, and not lost.
+    const again = await ok(t.client.request('GET', `${definitions}/reshaped.reread.dev`))
+    await ok(t.client.request('PUT', `${definitions}/reshaped.reread.dev`, { body: { ...again, spec: old['spec'] } }))
+    await until(async () => String((await read())['spec']?.['gone']) === 'g', 'the first schema is in use again')
+    expect((await read())['spec']).toEqual({ kept: 'k', gone: 'g' })
+  },
+  'another version to store in takes nothing from what is stored': async (t) => {
+    const { path } = await start(t, 'moved')
+    const old = await ok(t.client.request('GET', `${definitions}/moved.reread.dev`))
+    const fields = { kept: { type: 'string' }, fresh: { type: 'string', default: 'f' } }
+    const [first] = (old['spec']?.['versions'] ?? []) as unknown as object[]
+    const [second] = (definition('moved', fields).spec as { versions: object[] }).versions
+    const versions = [
+      { ...first, storage: false },
+      { ...second, name: 'v2' },
+    ]
+    const body = { ...old, spec: { ...old['spec'], versions } }
+    await ok(t.client.request('PUT', `${definitions}/moved.reread.dev`, { body }))
+    const inSecond = path.replace('/v1/', '/v2/')
+    await until(async () => (await t.client.request('GET', inSecond)).status === 200, 'the new version is served')
+    expect((await ok(t.client.request('GET', path)))['spec']).toEqual({ kept: 'k', gone: 'g' })
   },
 })

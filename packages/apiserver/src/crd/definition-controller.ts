@@ -11,7 +11,7 @@ import { SystemClient } from '../controllers/system-client.ts'
 import { WorkQueue } from '../controllers/work-queue.ts'
 import { type ApiObject, asRecords, getPath, isSameJson, type Json, withMetadata } from '../object-shape.ts'
 import type { Converter, Resource } from '../resource.ts'
-import type { Change } from '../store.ts'
+import type { Change, Collection } from '../store.ts'
 import { cleanupFinalizer, isTerminating, type Names, readNames, readResources } from './definition.ts'
 
 export type MakeConverter = (definition: ApiObject) => Converter | undefined
@@ -64,13 +64,7 @@ export class DefinitionController implements Controller {
       const resources = readResources(definition, store, this.#makeConverter(definition))
       this.#served.set(key, { spec: definition['spec'], resources })
       registry.setCustom(key, resources)
-      const storage = resources.find(isStorage)
-      if (
-        known !== undefined &&
-        storage !== undefined &&
-        !isSameJson(known.resources.find(isStorage)?.schema, storage.schema)
-      )
-        rereadAll(storage)
+      if (known !== undefined) rereadAll(store.collection(key), known.resources, resources)
     }
     this.#queue.add(key, key)
   }
@@ -145,14 +139,24 @@ export class DefinitionController implements Controller {
   }
 }
 
-const isStorage = (resource: Resource): boolean => resource.apiVersion === resource.storageVersion
-
-/** Objects are read by the schema of today: what it does not name is gone, what it defaults is there. */
-function rereadAll(storage: Resource): void {
-  const compiled = storage.compiled()
-  storage.collection.reread((object) => {
-    compiled?.prune(object)
-    compiled?.applyDefaults(object)
+/**
+ * Objects are read by the schema of today: what it does not name is not shown, what it defaults is there. Each by that of
+ * the version it was stored in; other versions are made from it when they are asked for.
+ */
+function rereadAll(collection: Collection, before: readonly Resource[], now: readonly Resource[]): void {
+  const schemaOf = (resources: readonly Resource[], { apiVersion }: Resource) =>
+    resources.find((resource) => resource.apiVersion === apiVersion)?.schema
+  const changed = new Map(
+    now
+      .filter((resource) => !isSameJson(schemaOf(before, resource), resource.schema))
+      .map((resource) => [resource.apiVersion, resource.compiled()]),
+  )
+  if (changed.size === 0) return
+  collection.reread((object) => {
+    const compiled = changed.get(object.apiVersion ?? '')
+    if (compiled === undefined) return undefined
+    compiled.prune(object)
+    compiled.applyDefaults(object)
     return object
   })
 }
