@@ -7,7 +7,15 @@ const conditions = ['source', 'node']
 const tier = (name: string, include: string[], testTimeout: number, { workers = 0, retry = 0 } = {}) => ({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
-  test: { name, include, testTimeout, hookTimeout: 60_000, ...(workers > 0 && { maxWorkers: workers }), retry },
+  test: {
+    name,
+    include,
+    testTimeout,
+    hookTimeout: 60_000,
+    setupFiles: ['test/kit/seed.ts'],
+    ...(workers > 0 && { maxWorkers: workers }),
+    retry,
+  },
 })
 
 export default defineConfig({

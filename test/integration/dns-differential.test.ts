@@ -23,7 +23,7 @@ import { type Peer, startBind, startKnot } from './dns/peers.ts'
 import { oddPackets, sendRaw } from './dns/packets.ts'
 import { SeededRandom } from './dns/random.ts'
 
-const SEED = Number(process.env['SEAMARK_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+const SEED = Number(process.env['SEAMARK_SEED'])
 const ZONES = 12
 const QUESTIONS = Number(process.env['SEAMARK_DIFFERENTIAL'] ?? 120)
 

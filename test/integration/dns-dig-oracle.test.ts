@@ -93,7 +93,7 @@ describe.skipIf(!needs('dig'))('records of every type', () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   it('are printed by dig as by us, and read by us as we sent them', async () => {
-    const seed = Number(process.env['SEAMARK_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+    const seed = Number(process.env['SEAMARK_SEED'])
     const generated = fc.sample(values, { numRuns: RECORDS, seed })
     const origin = fqdn('oracle.test')
     const sets = generated.map(({ type, value }, i) => recordSet(`n${i}.oracle.test`, type, 60 + i, [value]))

@@ -6,10 +6,11 @@ import type { Cause } from './schema/model.ts'
 
 export const keysOf = (path: string): string[] => path.split('.').filter((key) => key !== '')
 
-/** The replica paths of a custom resource must lead to numbers. */
-export function checkScale(resource: Resource, object: ApiObject): Cause[] {
-  if (!resource.isCustom || resource.scale === undefined) return []
-  return [resource.scale.specReplicasPath, resource.scale.statusReplicasPath].flatMap((path) => {
+/** The replica paths of a custom resource must lead to numbers; a write to the status answers for that of the status. */
+export function checkScale({ isCustom, scale }: Resource, object: ApiObject, subresource: string): Cause[] {
+  if (!isCustom || scale === undefined) return []
+  const ofSpec = subresource === 'status' ? [] : [scale.specReplicasPath]
+  return [...ofSpec, scale.statusReplicasPath].flatMap((path) => {
     let value: unknown = object
     for (const key of keysOf(path)) {
       if (value === undefined) return []

@@ -91,21 +91,10 @@ function validate(call: Call, object: ApiObject, old: ApiObject | undefined, con
     ...(old === undefined
       ? validateMetadata(object.metadata, namespaced, strategy.checkName)
       : [...updated, ...updated]),
-    ...(compiled === undefined ? [] : relativeToStatus(compiled.validate(object, old), context.subresource)),
+    ...(compiled?.validate(object, old, context.subresource === 'status' ? 'status' : 'whole') ?? []),
     ...(strategy.validate?.(object, old, context) ?? []),
-    ...checkScale(resource, object),
+    ...checkScale(resource, object, context.subresource),
   ]
-}
-
-/** A real server checks a status by itself, so its messages leave the `status.` out. */
-function relativeToStatus(causes: Cause[], subresource: string): Cause[] {
-  if (subresource !== 'status') return causes
-  return causes.map((cause) => ({
-    ...cause,
-    message: cause.message.replaceAll('status.', (found, at: number, whole: string) =>
-      whole.slice(at).startsWith(`${cause.field} in body`) ? '' : found,
-    ),
-  }))
 }
 
 function hasStatus(call: Call): boolean {

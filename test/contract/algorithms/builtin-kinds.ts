@@ -3,7 +3,9 @@ import fc from 'fast-check'
 import { findBuiltinKind } from '../../../packages/apiserver/src/builtin/builtin.ts'
 import { applyBuiltinDefaults } from '../../../packages/apiserver/src/builtin/defaults.ts'
 import { normalizeBuiltin } from '../../../packages/apiserver/src/builtin/normalize.ts'
+import { validateKind } from '../../../packages/apiserver/src/validation/validation.ts'
 import type { JsonObject } from '../../../packages/apiserver/src/json-object.ts'
+import type { ApiObject } from '../../../packages/apiserver/src/object-shape.ts'
 import type { Obj } from '../../../packages/kube/src/object.ts'
 import type { Body, ModelKind, Step } from './model-server.ts'
 
@@ -17,6 +19,7 @@ export interface BuiltinSubject {
 
 function modelKind(group: string, version: string, kind: string): ModelKind {
   const builtin = findBuiltinKind(group, version, kind)!
+  const id = group === '' ? builtin.plural : `${builtin.plural}.${group}`
   const decode = (object: Obj): Obj => {
     const fields = object as unknown as JsonObject
     normalizeBuiltin(builtin.schema, fields)
@@ -31,7 +34,8 @@ function modelKind(group: string, version: string, kind: string): ModelKind {
     statusResets: ['spec'],
     decode,
     afterApply: decode,
-    validate: () => [],
+    validate: (object, old) =>
+      validateKind(id, object as unknown as ApiObject, old as unknown as ApiObject | undefined),
   }
 }
 

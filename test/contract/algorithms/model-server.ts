@@ -44,7 +44,7 @@ export interface ModelKind {
   decode(object: Obj): Obj
   /** The result of an apply is only defaulted: what it leaves as null is for validation to judge. */
   afterApply(object: Obj): Obj
-  validate(object: Obj, old: Obj | undefined): Cause[]
+  validate(object: Obj, old: Obj | undefined, part: 'whole' | 'status'): Cause[]
 }
 
 export class ModelServer {
@@ -93,7 +93,7 @@ export class ModelServer {
       setManagedFields(next, trackUpdate({ old, next, ...shared }))
     }
     this.reset(next, old, isStatus)
-    const causes = this.kind.validate(next, old)
+    const causes = this.kind.validate(next, old, isStatus ? 'status' : 'whole')
     if (causes.length > 0) return { status: 422, causes }
     // What is stored is read as any other object: decoded once more.
     this.stored = this.kind.decode(next)

@@ -92,4 +92,41 @@ export const reread: readonly Case[] = area('B3.7 defaulting on read', {
     await until(async () => (await t.client.request('GET', inSecond)).status === 200, 'the new version is served')
     expect((await ok(t.client.request('GET', path)))['spec']).toEqual({ kept: 'k', gone: 'g' })
   },
+  'a schema that became stricter stops neither a status nor an update of what was wrong before': async (t) => {
+    const { path } = await start(t, 'stricter')
+    const name = `${definitions}/stricter.reread.dev`
+    const put = async (fields: object): Promise<void> => {
+      const { spec } = definition('stricter', fields)
+      const old = await ok(t.client.request('GET', name))
+      await ok(t.client.request('PUT', name, { body: { ...old, spec } }))
+    }
+    const list = { type: 'array', items: { type: 'string' } }
+    const patch = async (body: object, part = ''): ReturnType<typeof t.client.request> =>
+      await t.client.request('PATCH', `${path}${part}`, { ...merge, body })
+    await put({ kept: { type: 'string' }, list })
+    await until(
+      async () => String((await ok(patch({ spec: { list: ['a', 'a'] } })))['spec']?.['list']) === 'a,a',
+      'the list is known',
+    )
+    await put({
+      kept: { type: 'string', minLength: 3 },
+      list: { ...list, 'x-kubernetes-list-type': 'set' },
+      fresh: { type: 'string', default: 'f' },
+    })
+    const shown = async (): Promise<Json> => await ok(t.client.request('GET', path))
+    await until(async () => String((await shown())['spec']?.['fresh']) === 'f', 'the new schema is in use')
+    await ok(patch({ status: { phase: 'Old' } }, '/status'))
+    const refused = await ok(patch({ status: { phase: 7 } }, '/status'), 422)
+    expect(refused['details']?.['causes']).toEqual([
+      {
+        field: 'status.phase',
+        message: 'Invalid value: "integer": phase in body must be of type string: "integer"',
+        reason: 'FieldValueTypeInvalid',
+      },
+    ])
+    await ok(patch({ spec: { list: ['b', 'b'] } }))
+    await ok(patch({ spec: { kept: 'z' } }), 422)
+    await ok(patch({ spec: { list: ['b'] } }))
+    await ok(patch({ spec: { list: ['b', 'b'] } }), 422)
+  },
 })

@@ -88,8 +88,11 @@ export interface Cause {
 
 export interface CompiledSchema {
   readonly schema: Schema
-  /** All violations; `old` is the stored object on an update and feeds transition rules and ratcheting. */
-  validate(value: unknown, old?: unknown): Cause[]
+  /**
+   * All violations; `old` is the stored object on an update and feeds transition rules and ratcheting. Of a write to the
+   * status only the status is checked against the schema.
+   */
+  validate(value: unknown, old?: unknown, part?: 'whole' | 'status'): Cause[]
   /** Drops what the schema does not name, in place; returns the dropped paths. */
   prune(value: unknown): string[]
   /** Fills defaults in place. */

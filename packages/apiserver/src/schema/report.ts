@@ -32,7 +32,7 @@ class Result {
 }
 
 /** Errors that belong to no single field are reported at the object itself. */
-const NOWHERE = '<nil>'
+export const NOWHERE = '<nil>'
 
 export function reportViolations(schema: Schema, value: unknown, old: unknown): Cause[] {
   return report(schema, value, '', old).causes

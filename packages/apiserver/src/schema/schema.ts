@@ -4,6 +4,7 @@
  * Place in the flow: the registry prepares the schema of every served version; requests call prune, applyDefaults and
  * validate, in this order. Everything is compiled when it is first used.
  */
+import { getPath } from '../object-shape.ts'
 import { findEngine, loadEngine } from '../cel/engine.ts'
 import { compileRules, hasRules } from './cel.ts'
 import type { Rules } from './cel.ts'
@@ -14,7 +15,7 @@ import { invalid } from './field-error.ts'
 import { listTypeCheck } from './list-type.ts'
 import type { Cause, CauseReason, CompiledSchema, Schema } from './model.ts'
 import { pruneUnknown } from './prune.ts'
-import { reportViolations } from './report.ts'
+import { NOWHERE, reportViolations } from './report.ts'
 
 export { checkStructural } from './structural.ts'
 
@@ -29,10 +30,11 @@ export function compileSchema(schema: Schema): CompiledSchema {
   const rules = rulesOf(schema)
   return {
     schema,
-    validate: (value, old) => {
-      const causes = checkOf(schema)(value) ? [] : reportViolations(schema, value, old)
-      embeddedCheck(schema)?.(value, '', causes)
-      listTypeCheck(schema)?.(value, '', causes)
+    validate: (value, old, part = 'whole') => {
+      const causes = part === 'status' ? violationsOfStatus(schema, value, old) : violationsOf(schema, value, old)
+      if (part === 'whole') embeddedCheck(schema)?.(value, '', causes)
+      // Lists that were wrong before the schema said so do not stop an update.
+      if (old === undefined || listViolations(schema, old).length === 0) causes.push(...listViolations(schema, value))
       if (rules !== undefined) causes.push(...(causes.some(isBlocking) ? [NOT_CHECKED] : rules.check(value, old)))
       return causes
     },
@@ -41,6 +43,27 @@ export function compileSchema(schema: Schema): CompiledSchema {
     unknownFields: (value) => pruneUnknown(schema, value, false),
     warnings: rules?.warnings ?? [],
   }
+}
+
+function violationsOf(schema: Schema, value: unknown, old: unknown): Cause[] {
+  return checkOf(schema)(value) ? [] : reportViolations(schema, value, old)
+}
+
+/** A real server checks a written status by itself: paths in its messages begin there, and the rest may be wrong. */
+function violationsOfStatus(schema: Schema, value: unknown, old: unknown): Cause[] {
+  const status = getPath(value, 'status')
+  const statusSchema = schema.properties?.['status']
+  if (status === undefined || statusSchema === undefined) return []
+  return violationsOf(statusSchema, status, getPath(old, 'status')).map((cause) => ({
+    ...cause,
+    field: cause.field === '' || cause.field === NOWHERE ? 'status' : `status.${cause.field}`,
+  }))
+}
+
+function listViolations(schema: Schema, value: unknown): Cause[] {
+  const causes: Cause[] = []
+  listTypeCheck(schema)?.(value, '', causes)
+  return causes
 }
 
 function rulesOf(schema: Schema): Rules | undefined {
@@ -65,7 +88,7 @@ function isBlocking({ reason }: Cause): boolean {
 }
 
 const NOT_CHECKED: Cause = invalid(
-  '<nil>',
+  NOWHERE,
   null,
   'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
 )

@@ -13,7 +13,7 @@ import { isZoneFileError, loadZoneFile } from '../zone-file.ts'
 import { createDispatcher } from './server.ts'
 
 const PACKETS = Number(process.env['SEAMARK_FUZZ'] ?? 50_000)
-const SEED = Number(process.env['SEAMARK_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+const SEED = Number(process.env['SEAMARK_SEED'])
 const NOW = 1_800_000_000_000
 
 const KEY = new TsigKey('k', 'hmac-sha256', 'c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0')
