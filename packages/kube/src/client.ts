@@ -8,11 +8,12 @@ import { DecodeError } from './errors.ts'
 import { apiVersionOf, collectionPath, keyOf, objectPath } from './object.ts'
 import type { Immutable, Key, Kind, List, Obj, Status } from './object.ts'
 import { errorOf, type Rest, type RestRequest } from './rest.ts'
+import type { StopSignal } from './stop.ts'
 import { watchEvents } from './watch.ts'
-import { readWritten, type ReadOwnFields } from './written.ts'
+import { readWhole, readWritten, type ReadOwnFields } from './written.ts'
 
 export interface GetOptions {
-  signal?: AbortSignal
+  signal?: StopSignal | undefined
   subresource?: string
   /** @default request */
   lane?: 'request' | 'lease'
@@ -27,15 +28,15 @@ export interface ListOptions {
   continue?: string
   resourceVersion?: string
   resourceVersionMatch?: 'NotOlderThan' | 'Exact'
-  signal?: AbortSignal
+  signal?: StopSignal | undefined
 }
 
 export interface WriteOptions {
   /** Field manager. @default the client's own, given at construction */
   fieldManager?: string
   dryRun?: boolean
-  signal?: AbortSignal
-  subresource?: string
+  signal?: StopSignal | undefined
+  subresource?: string | undefined
   /** The whole exchange, retries included. @default 30 s */
   deadlineMs?: number
   /** @default request */
@@ -58,7 +59,7 @@ export interface DeleteOptions {
   propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
   gracePeriodSeconds?: number
   dryRun?: boolean
-  signal?: AbortSignal
+  signal?: StopSignal | undefined
 }
 
 export type PatchType = 'merge' | 'json' | 'strategic'
@@ -69,7 +70,7 @@ export interface WatchOptions {
   fieldSelector?: string
   /** Where to begin. @default 0: what the server has cached first, as added objects, then what follows */
   resourceVersion?: string
-  signal?: AbortSignal
+  signal?: StopSignal | undefined
 }
 
 export interface WatchEvent<T extends Obj> {
@@ -82,14 +83,14 @@ export interface RawRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Absolute path without query, e.g. `/version`. */
   path: string
-  query?: Readonly<Record<string, string | undefined>>
-  headers?: Readonly<Record<string, string>>
-  body?: string | Buffer
-  signal?: AbortSignal
+  query?: Readonly<Record<string, string | undefined>> | undefined
+  headers?: Readonly<Record<string, string>> | undefined
+  body?: string | Buffer | undefined
+  signal?: StopSignal | undefined
   /** The whole exchange, retries included. @default 30 s */
-  deadlineMs?: number
+  deadlineMs?: number | undefined
   /** `lease` has a connection of its own, so that a renewal never waits behind anything else. @default request */
-  lane?: 'request' | 'lease'
+  lane?: 'request' | 'lease' | undefined
 }
 
 export interface RawResponse {
@@ -150,59 +151,67 @@ export interface ClientOptions {
   }
 }
 
-const PATCH_TYPES: Record<PatchType | 'apply', string> = {
-  merge: 'application/merge-patch+json',
-  json: 'application/json-patch+json',
-  strategic: 'application/strategic-merge-patch+json',
-  apply: 'application/apply-patch+yaml',
+const PATCH_TYPES: Record<PatchType | 'apply', { readonly 'content-type': string }> = {
+  merge: { 'content-type': 'application/merge-patch+json' },
+  json: { 'content-type': 'application/json-patch+json' },
+  strategic: { 'content-type': 'application/strategic-merge-patch+json' },
+  apply: { 'content-type': 'application/apply-patch+yaml' },
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' }
+
+type Write<T extends Obj> = {
+  readonly method: 'POST' | 'PUT' | 'PATCH'
+  readonly headers: { readonly 'content-type': string }
+  readonly isIdempotent: boolean
+  readonly force?: boolean
+} & (
+  | { readonly object: T | Immutable<T>; /** @default that of the object */ readonly path?: string }
+  | { readonly patch: unknown; readonly path: string }
+)
 
 export function createClient(rest: Rest, options: ClientOptions = {}): Client {
   const { fieldManager = 'seamark', cache } = options
 
   async function call<R>(request: RestRequest): Promise<R> {
-    return answerOf(request, (body) => JSON.parse(body.toString('utf8')) as R)
-  }
-
-  async function answerOf<R>(request: RestRequest, parse: (body: Buffer) => R): Promise<R> {
     const response = await rest.call(request)
     if (response.status >= 300) throw errorOf(request, response)
-    try {
-      return parse(response.body)
-    } catch (cause) {
-      throw new DecodeError(`${request.method} ${request.path}: the answer is not JSON`, { cause })
-    }
+    return read(request, response.body, (body) => JSON.parse(body.toString('utf8')) as R)
   }
 
-  async function write<T extends Obj>(kind: Kind<T>, write: WriteOptions, request: RestRequest): Promise<T> {
-    const complete = {
-      ...request,
+  /** One function and objects of one shape: it runs for every object of a controller. */
+  async function write<T extends Obj>(kind: Kind<T>, options: WriteOptions, request: Write<T>): Promise<T> {
+    const isDryRun = options.dryRun === true
+    const complete: RestRequest = {
+      method: request.method,
+      path: 'patch' in request ? request.path : (request.path ?? pathOf(kind, request.object, options.subresource)),
+      headers: request.headers,
+      body: 'patch' in request ? JSON.stringify(request.patch) : bodyOf(kind, request.object),
+      isIdempotent: request.isIdempotent,
       query: {
-        fieldManager: write.fieldManager ?? fieldManager,
-        dryRun: write.dryRun === true ? 'All' : undefined,
-        ...request.query,
+        fieldManager: options.fieldManager ?? fieldManager,
+        dryRun: isDryRun ? 'All' : undefined,
+        force: request.force === true ? 'true' : undefined,
       },
-      ...passOn(write),
+      signal: options.signal,
+      deadlineMs: options.deadlineMs,
+      lane: options.lane,
     }
-    const { value, readOwnFields } =
-      write.isLean === true
-        ? await answerOf(complete, readWritten)
-        : { value: await call<T>(complete), readOwnFields: undefined }
+    const response = await rest.call(complete)
+    if (response.status >= 300) throw errorOf(complete, response)
+    const { value, readOwnFields } = read(complete, response.body, options.isLean === true ? readWritten : readWhole)
     const written = value as T
     // A subresource may answer with another kind (Scale, TokenRequest).
-    if (cache !== undefined && write.dryRun !== true && written.kind === kind.kind)
-      cache.offer(kind, written, readOwnFields)
+    if (cache !== undefined && !isDryRun && written.kind === kind.kind) cache.offer(kind, written, readOwnFields)
     return written
   }
 
   const client: Client = {
-    get: async (kind, key, { subresource, ...get } = {}) => {
-      return call({ method: 'GET', path: objectPath(kind, key, subresource), ...passOn(get) })
+    get: async (kind, key, { subresource, signal, lane } = {}) => {
+      return call({ method: 'GET', path: objectPath(kind, key, subresource), signal, lane })
     },
-    find: async (kind, key, find = {}) => {
-      const request: RestRequest = { method: 'GET', path: objectPath(kind, key), ...passOn(find) }
+    find: async (kind, key, { signal, lane } = {}) => {
+      const request: RestRequest = { method: 'GET', path: objectPath(kind, key), signal, lane }
       const response = await rest.call(request)
       if (response.status === 404) return undefined
       if (response.status >= 300) throw errorOf(request, response)
@@ -213,47 +222,32 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
         method: 'GET',
         path: collectionPath(kind, namespace),
         query: { ...query, limit: limit === undefined ? undefined : String(limit) },
-        ...passOn({ signal }),
+        signal,
       })
     },
     watch: (kind, watch = {}) => watchEvents(rest, kind, watch),
     create: async (kind, object, write_ = {}) => {
-      const { namespace } = object.metadata
-      const { subresource } = write_
-      const path =
-        subresource === undefined ? collectionPath(kind, namespace) : objectPath(kind, keyOf(object), subresource)
-      return write(kind, write_, { method: 'POST', path, headers: JSON_TYPE, body: bodyOf(kind, object) })
+      const isNew = write_.subresource === undefined
+      const path = isNew ? { path: collectionPath(kind, object.metadata.namespace) } : {}
+      return write(kind, write_, { method: 'POST', headers: JSON_TYPE, object, isIdempotent: false, ...path })
     },
     update: async (kind, object, write_ = {}) => {
-      const path = objectPath(kind, keyOf(object), write_.subresource)
       // With a resourceVersion a repeated update can only conflict.
       const isIdempotent = object.metadata.resourceVersion !== undefined
-      return write(kind, write_, {
-        method: 'PUT',
-        path,
-        headers: JSON_TYPE,
-        body: bodyOf(kind, object),
-        isIdempotent,
-      })
+      return write(kind, write_, { method: 'PUT', headers: JSON_TYPE, object, isIdempotent })
     },
     updateStatus: async (kind, object, write_ = {}) =>
       client.update(kind, object, { ...write_, subresource: 'status' }),
-    apply: async (kind, intent, { force = true, ...write_ } = {}) => {
-      return write(kind, write_, {
-        method: 'PATCH',
-        path: objectPath(kind, keyOf(intent), write_.subresource),
-        headers: { 'content-type': PATCH_TYPES.apply },
-        query: { force: force ? 'true' : undefined },
-        body: bodyOf(kind, intent),
-        isIdempotent: true,
-      })
+    apply: (kind, object, write_ = {}) => {
+      const force = write_.force ?? true
+      return write(kind, write_, { method: 'PATCH', headers: PATCH_TYPES.apply, object, isIdempotent: true, force })
     },
     patch: async (kind, key, type, patch, write_ = {}) => {
       return write(kind, write_, {
         method: 'PATCH',
+        headers: PATCH_TYPES[type],
+        patch,
         path: objectPath(kind, key, write_.subresource),
-        headers: { 'content-type': PATCH_TYPES[type] },
-        body: JSON.stringify(patch),
         // A JSON patch may add to a list, a strategic one too; a merge patch only sets.
         isIdempotent: type === 'merge',
       })
@@ -264,7 +258,7 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
         path: objectPath(kind, key),
         headers: JSON_TYPE,
         body: deleteBody(delete_),
-        ...passOn(delete_),
+        signal: delete_.signal,
       })
       if (cache === undefined || delete_.dryRun === true) return
       if (isStatus(answer)) cache.offerDeleted(kind, key, answer.details?.uid)
@@ -279,7 +273,7 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
         query: { labelSelector, fieldSelector },
         headers: JSON_TYPE,
         body: deleteBody(delete_),
-        ...passOn(delete_),
+        signal: delete_.signal,
       })
     },
     request: async (request) => rest.call(request),
@@ -287,12 +281,16 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
   return client
 }
 
-function passOn(options: { signal?: AbortSignal | undefined; deadlineMs?: number; lane?: 'request' | 'lease' }) {
-  return {
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
-    ...(options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }),
-    ...(options.lane === undefined ? {} : { lane: options.lane }),
+function read<R>(request: RestRequest, body: Buffer, parse: (body: Buffer) => R): R {
+  try {
+    return parse(body)
+  } catch (cause) {
+    throw new DecodeError(`${request.method} ${request.path}: the answer is not JSON`, { cause })
   }
+}
+
+function pathOf<T extends Obj>(kind: Kind<T>, object: T | Immutable<T>, subresource: string | undefined): string {
+  return objectPath(kind, keyOf(object), subresource)
 }
 
 function bodyOf<T extends Obj>(kind: Kind<T>, object: T | Immutable<T>): string {

@@ -2,6 +2,8 @@
  * Time as an argument: everything here that waits or measures takes a Clock, so tests pass the fake one
  * (`testing/clock.ts`) and a stalled process cannot be fooled by a wall clock that jumps.
  */
+import type { StopSignal } from './stop.ts'
+
 export interface Clock {
   /** Wall clock, ms since the epoch. For timestamps only, never for durations. */
   now(): number
@@ -22,7 +24,7 @@ export const systemClock: Clock = {
 }
 
 /** Resolves after `ms`, or as soon as the signal aborts: look at `signal.aborted` afterwards. */
-export async function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+export async function sleep(clock: Clock, ms: number, signal?: StopSignal): Promise<void> {
   if (signal?.aborted === true) return
   await new Promise<void>((resolve) => {
     const finish = () => {

@@ -211,7 +211,7 @@ describe('an exec plug-in', () => {
     ],
   ])('that %s is an error that repeats nothing of its output', async (_what, script, message) => {
     const { credentials } = configFromText(await plugin(script))
-    const error: unknown = await credentials.headers().catch((caught: unknown) => caught)
+    const error: unknown = await Promise.resolve(credentials.headers()).catch((caught: unknown) => caught)
     expect(error).toBeInstanceOf(ConfigError)
     expect(String(error)).toContain(message)
     expect(String(error)).not.toContain('hunter2')

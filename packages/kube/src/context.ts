@@ -15,6 +15,7 @@ import type { WriteFence } from './lease.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { apiVersionOf, type Immutable, type Key, type Kind, type Obj } from './object.ts'
+import type { Stop } from './stop.ts'
 import { fencedClient, FencedWriter, type Writer } from './writer.ts'
 
 export interface Context extends Reader, Writer {
@@ -49,7 +50,7 @@ export interface Environment {
 
 export function createContext(
   environment: Environment,
-  of: { key: Key; controller: string; kind?: Kind | undefined; signal: AbortSignal },
+  of: { key: Key; controller: string; kind?: Kind | undefined; stop: Stop },
 ): Context {
   return new ReconcileContext(environment, of)
 }
@@ -57,7 +58,7 @@ export function createContext(
 /** A class, not closures: one is made for every reconcile. */
 class ReconcileContext extends FencedWriter implements Context {
   readonly key: Key
-  readonly signal: AbortSignal
+  readonly #stop: Stop
   readonly #environment: Environment
   readonly #controller: string
   readonly #kind: Kind | undefined
@@ -66,13 +67,17 @@ class ReconcileContext extends FencedWriter implements Context {
   #log: Logger | undefined
   #client: Client | undefined
 
-  constructor(environment: Environment, { key, controller, kind, signal }: Parameters<typeof createContext>[1]) {
-    super(environment, signal)
+  constructor(environment: Environment, { key, controller, kind, stop }: Parameters<typeof createContext>[1]) {
+    super(environment, stop)
     this.key = key
-    this.signal = signal
+    this.#stop = stop
     this.#environment = environment
     this.#controller = controller
     this.#kind = kind
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal
   }
 
   get cluster(): string {
@@ -92,7 +97,7 @@ class ReconcileContext extends FencedWriter implements Context {
 
   get client(): Client {
     const { cluster, fence } = this.#environment
-    this.#client ??= fencedClient(cluster.client, fence, this.signal)
+    this.#client ??= fencedClient(cluster.client, fence, this.#stop)
     return this.#client
   }
 

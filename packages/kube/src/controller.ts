@@ -153,7 +153,7 @@ function controllerOf<T extends Obj>(spec: Spec<T>): Controller {
         await waitForSync(environment, { name, informer, isOptional, stop, timeoutMs: timeoutMs_ })
       }
       if (stop.aborted) return
-      const run = async (context: Context) => reconcileKey(spec, context)
+      const run = (context: Context) => reconcileKey(spec, context)
       const workers = createWorkers({ name, kind, concurrency, timeoutMs, run }, environment)
       const mapper = createMapper(workers.queue, environment, name)
       const unsubscribes = pairs.map(({ watch, informer }) => {
@@ -168,23 +168,34 @@ function controllerOf<T extends Obj>(spec: Spec<T>): Controller {
   }
 }
 
-/** One key, with its finalizer if the controller has one. */
-async function reconcileKey<T extends Obj>(spec: Spec<T>, context: Context): Promise<Next> {
+/** One key. A plain function that passes a promise on: it runs for every object. */
+function reconcileKey<T extends Obj>(spec: Spec<T>, context: Context): Promise<Next> {
   const { kind, finalizer, gone, reconcile } = spec
   const object = context.get(kind, context.key)
-  if (object === undefined) return gone?.(context.key, context)
-  if (finalizer === undefined) return reconcile?.(object, context)
-  switch (nextFinalizerStep(object, finalizer.name)) {
+  if (object === undefined) return gone?.(context.key, context) ?? NOTHING_TO_DO
+  if (finalizer !== undefined) return reconcileUntilGone(spec, finalizer, object, context)
+  return reconcile?.(object, context) ?? NOTHING_TO_DO
+}
+
+const NOTHING_TO_DO: Promise<Next> = Promise.resolve()
+
+async function reconcileUntilGone<T extends Obj>(
+  { kind, reconcile }: Spec<T>,
+  { name, cleanup }: NonNullable<Spec<T>['finalizer']>,
+  object: Immutable<T>,
+  context: Context,
+): Promise<Next> {
+  switch (nextFinalizerStep(object, name)) {
     case 'add': {
-      const marked = await addFinalizer(context.client, kind, object, finalizer.name)
+      const marked = await addFinalizer(context.client, kind, object, name)
       return reconcile?.(marked as Immutable<T>, context)
     }
     case 'reconcile':
       return reconcile?.(object, context)
     case 'cleanup': {
-      const next = await finalizer.cleanup(object, context)
+      const next = await cleanup(object, context)
       if (typeof next === 'object') return next
-      return removeFinalizer(context.client, kind, object, finalizer.name)
+      return removeFinalizer(context.client, kind, object, name)
     }
     case 'leave':
       return undefined

@@ -26,7 +26,8 @@ export type AuthHeaders = Readonly<Record<string, string | readonly string[]>>
 export interface Credentials {
   /** Valid once `headers` has resolved. */
   tls(): TlsMaterial
-  headers(signal?: AbortSignal): Promise<AuthHeaders>
+  /** A promise only when they have to be loaded. */
+  headers(): AuthHeaders | Promise<AuthHeaders>
   /** The server refused `used` (401): load again before the next request, unless that has already happened. */
   invalidate(used?: AuthHeaders): void
 }
@@ -46,7 +47,7 @@ export interface LoadedCredential {
 export function staticCredentials(headers: AuthHeaders, tls: TlsFields): Credentials {
   const material = Object.freeze({ ...tls, version: 1 })
   const frozen = Object.freeze({ ...headers })
-  return { tls: () => material, headers: async () => frozen, invalidate: () => undefined }
+  return { tls: () => material, headers: () => frozen, invalidate: () => undefined }
 }
 
 /** A fresh credential that is refused again is not loaded a third time within this long: no storm of exec plug-ins. */
@@ -87,15 +88,15 @@ export function refreshingCredentials(load: () => Promise<LoadedCredential>, clo
 
   return {
     tls: () => material,
-    async headers() {
-      if (current === undefined || isRefused || isExpired(current)) await refresh()
-      else if (
-        clock.monotonic() - current.at >= (current.loaded.refreshInMs ?? Number.POSITIVE_INFINITY) &&
-        clock.monotonic() >= retryAt
-      ) {
-        refresh().catch(() => undefined)
+    headers() {
+      if (current === undefined || isRefused || isExpired(current))
+        return refresh().then(() => current?.loaded.headers ?? {})
+      const { loaded, at } = current
+      if (loaded.refreshInMs !== undefined) {
+        const now = clock.monotonic()
+        if (now - at >= loaded.refreshInMs && now >= retryAt) refresh().catch(() => undefined)
       }
-      return current?.loaded.headers ?? {}
+      return loaded.headers
     },
     invalidate(used) {
       if (current === undefined || (used !== undefined && used !== current.loaded.headers)) return

@@ -5,7 +5,7 @@
  * Of our own manager's Apply entries the FieldsV1 text is kept, because it tells whether an apply would change
  * anything. UIDs in it (owner references) become `UID_MARK`, so that thousands of children share a few texts.
  */
-import { findMember, newMember, skipBlanks, skipValue, type Member } from './json-bytes.ts'
+import { findMember, isKey, newMember, nextMember, skipBlanks, skipValue, type Member } from './json-bytes.ts'
 import type { ManagedFieldsEntry } from './object.ts'
 
 /** Stands in FieldsV1 text for every UID. */
@@ -24,6 +24,7 @@ const APPLY = Buffer.from('"Apply"')
 
 const COMMA = 0x2c
 const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
 const OPEN_BRACKET = 0x5b
 
 const member: Member = newMember()
@@ -52,61 +53,79 @@ export function findManagedFields(bytes: Buffer, at: number, end: number): Cut |
   return { from: bytes[from - 1] === COMMA ? from - 1 : from, to: valueEnd, valueAt, valueEnd }
 }
 
-/** Reads a manager's Apply entries from the text of the array, without parsing it. */
+/** Reads a manager's Apply entries from the text of the array, without parsing it. Each byte is walked once. */
 export function readOwnFields(bytes: Buffer, cut: Cut, quotedManager: Buffer): OwnFields | undefined {
   // Most objects are not ours: one native search answers for them.
   if (!bytes.subarray(cut.valueAt, cut.valueEnd).includes(quotedManager)) return undefined
-  let found: Map<string, string> | undefined
+  const found: [subresource: string, text: string][] = []
   let index = cut.valueAt + 1
   for (;;) {
     index = skipBlanks(bytes, index, cut.valueEnd)
     if (bytes[index] === COMMA) index = skipBlanks(bytes, index + 1, cut.valueEnd)
     if (bytes[index] !== OPEN_BRACE) return intern(found)
-    const entryEnd = skipValue(bytes, index, cut.valueEnd)
-    if (entryEnd < 0) return intern(found)
-    const fieldsAt = valueOf(bytes, index, entryEnd, FIELDS)
-    if (
-      fieldsAt >= 0 &&
-      isText(bytes, valueOf(bytes, index, entryEnd, MANAGER), quotedManager) &&
-      isText(bytes, valueOf(bytes, index, entryEnd, OPERATION), APPLY)
-    ) {
-      const subresourceAt = valueOf(bytes, index, entryEnd, SUBRESOURCE)
-      const subresource = subresourceAt < 0 ? '' : textOf(bytes, subresourceAt, entryEnd)
-      const text = bytes.toString('utf8', fieldsAt, skipValue(bytes, fieldsAt, entryEnd))
-      found ??= new Map()
-      found.set(subresource, maskUids(text))
-    }
-    index = entryEnd
+    index = readEntry(bytes, index, cut.valueEnd, quotedManager)
+    if (index < 0) return intern(found)
+    if (entry.isOwn && entry.isApply && entry.fieldsAt >= 0)
+      found.push([entry.subresource, maskUids(bytes.toString('utf8', entry.fieldsAt, entry.fieldsEnd))])
   }
+}
+
+/** The entry that was read last: one for all, as it is read for every event. */
+const entry = { isOwn: false, isApply: false, subresource: '', fieldsAt: -1, fieldsEnd: -1 }
+
+/** Fills `entry` from the one at `at`; returns the position behind it, or -1 on malformed text. */
+function readEntry(bytes: Buffer, at: number, end: number, quotedManager: Buffer): number {
+  entry.isOwn = false
+  entry.isApply = false
+  entry.subresource = ''
+  entry.fieldsAt = -1
+  let index = at + 1
+  while (nextMember(bytes, index, end, member)) {
+    const { valueAt } = member
+    index = skipValue(bytes, valueAt, end)
+    if (index < 0) return -1
+    if (isKey(bytes, member, FIELDS)) {
+      entry.fieldsAt = valueAt
+      entry.fieldsEnd = index
+    } else if (isKey(bytes, member, MANAGER)) entry.isOwn = isText(bytes, valueAt, quotedManager)
+    else if (isKey(bytes, member, OPERATION)) entry.isApply = isText(bytes, valueAt, APPLY)
+    else if (isKey(bytes, member, SUBRESOURCE)) entry.subresource = bytes.toString('utf8', valueAt + 1, index - 1)
+  }
+  index = skipBlanks(bytes, index, end)
+  return bytes[index] === CLOSE_BRACE ? index + 1 : -1
 }
 
 /** The same from a parsed object: the answer to a write, which came whole. */
 export function ownFieldsOf(entries: readonly ManagedFieldsEntry[], manager: string): OwnFields | undefined {
-  let found: Map<string, string> | undefined
-  for (const entry of entries) {
-    if (entry.manager !== manager || entry.operation !== 'Apply' || entry.fieldsV1 === undefined) continue
-    found ??= new Map()
-    found.set(entry.subresource ?? '', maskUids(JSON.stringify(entry.fieldsV1)))
+  const found: [subresource: string, text: string][] = []
+  for (const { manager: by, operation, fieldsV1, subresource = '' } of entries) {
+    if (by === manager && operation === 'Apply' && fieldsV1 !== undefined)
+      found.push([subresource, maskUids(JSON.stringify(fieldsV1))])
   }
   return intern(found)
-}
-
-function valueOf(bytes: Buffer, at: number, end: number, quotedKey: Buffer): number {
-  return findMember(bytes, at, end, quotedKey, member)
 }
 
 function isText(bytes: Buffer, at: number, quoted: Buffer): boolean {
   return at >= 0 && bytes.compare(quoted, 0, quoted.length, at, Math.min(bytes.length, at + quoted.length)) === 0
 }
 
-function textOf(bytes: Buffer, at: number, end: number): string {
-  return bytes.toString('utf8', at + 1, skipValue(bytes, at, end) - 1)
-}
-
-const UID = /(\\"uid\\":\\")[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(\\")/g
+/** Before and behind a UID in FieldsV1 text, where it stands in a key: `k:{\"uid\":\"…\"}`. */
+const UID_KEY = '\\"uid\\":\\"'
+const UID_END = '\\"'
+const UID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const UID_LENGTH = 36
 
 export function maskUids(fieldsText: string): string {
-  return fieldsText.includes('uid') ? fieldsText.replaceAll(UID, `$1${UID_MARK}$2`) : fieldsText
+  let masked = ''
+  let from = 0
+  for (let at = fieldsText.indexOf(UID_KEY); at >= 0; at = fieldsText.indexOf(UID_KEY, at + 1)) {
+    const start = at + UID_KEY.length
+    const end = start + UID_LENGTH
+    if (!fieldsText.startsWith(UID_END, end) || !UID.test(fieldsText.slice(start, end))) continue
+    masked += fieldsText.slice(from, start) + UID_MARK
+    from = end
+  }
+  return from === 0 ? fieldsText : masked + fieldsText.slice(from)
 }
 
 /** Bounded: objects with a text of their own (hundreds of list keys) must not pile up here. */
@@ -114,12 +133,14 @@ const MAX_INTERNED = 10_000
 const interned = new Map<string, OwnFields>()
 
 /** Equal entries become one and the same: children of one controller differ in values, hardly ever in owned fields. */
-function intern(own: OwnFields | undefined): OwnFields | undefined {
-  if (own === undefined) return undefined
-  const id = own.size === 1 && own.has('') ? (own.get('') ?? '') : JSON.stringify([...own])
+function intern(entries: readonly [subresource: string, text: string][]): OwnFields | undefined {
+  const [first] = entries
+  if (first === undefined) return undefined
+  const id = entries.length === 1 && first[0] === '' ? first[1] : JSON.stringify(entries)
   const known = interned.get(id)
   if (known !== undefined) return known
   if (interned.size >= MAX_INTERNED) interned.clear()
+  const own = new Map(entries)
   interned.set(id, own)
   return own
 }

@@ -16,10 +16,10 @@ import { createTransport } from './transport/connect.ts'
 import type { Exchange, OpenStream, Transport } from './transport/transport.ts'
 
 export interface RestRequest extends Omit<RawRequest, 'lane'> {
-  lane?: 'request' | 'lease' | 'watch'
+  lane?: 'request' | 'lease' | 'watch' | undefined
   /** Sending it twice has the effect of sending it once. @default true for all but POST and PATCH */
-  isIdempotent?: boolean
-  maxBodyBytes?: number
+  isIdempotent?: boolean | undefined
+  maxBodyBytes?: number | undefined
 }
 
 /** Throws when a write must not be sent. */
@@ -59,47 +59,41 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
   const { host } = new URL(config.server)
   let writeGuard: WriteGuard | undefined
 
+  /** The headers of the last request: those of the next are nearly always the same. */
+  let last: { of: RestRequest['headers']; auth: AuthHeaders; merged: Exchange['headers'] } | undefined
+
+  function headersOf({ headers }: RestRequest, auth: AuthHeaders): Exchange['headers'] {
+    if (last === undefined || last.of !== headers || last.auth !== auth) {
+      const merged = { accept: 'application/json', 'user-agent': userAgent, ...headers, ...auth }
+      last = { of: headers, auth, merged }
+    }
+    return last.merged
+  }
+
   function exchangeOf(request: RestRequest, auth: AuthHeaders, leftMs: number): Exchange {
     return {
       method: request.method,
       path: request.query === undefined ? request.path : request.path + queryString(request.query),
-      headers: { accept: 'application/json', 'user-agent': userAgent, ...request.headers, ...auth },
+      headers: headersOf(request, auth),
       lane: request.lane ?? 'request',
       deadlineMs: leftMs,
       maxBodyBytes: request.maxBodyBytes ?? MAX_BODY_BYTES,
-      ...(request.body === undefined ? {} : { body: request.body }),
-      ...(request.signal === undefined ? {} : { signal: request.signal }),
+      body: request.body,
+      signal: request.signal,
     }
   }
 
   /** Every exchange is counted, also those that got no answer. */
-  async function observed<T extends Answer>(
-    observer: RequestObserver,
-    exchange: Exchange,
-    retry: number,
-    run: (exchange: Exchange) => Promise<T>,
-  ): Promise<T> {
-    const startedAt = clock.monotonic()
-    const { method, body } = exchange
-    const sentBytes = body === undefined ? 0 : Buffer.byteLength(body)
-    let code = '<error>'
-    let receivedBytes = 0
-    try {
-      const answer = await run(exchange)
-      code = String(answer.status)
-      if (Buffer.isBuffer(answer.body)) receivedBytes = answer.body.length
-      return answer
-    } finally {
-      observer.request({
-        code,
-        method,
-        host,
-        durationMs: clock.monotonic() - startedAt,
-        sentBytes,
-        receivedBytes,
-        retry,
-      })
-    }
+  function observe({ method, body }: Exchange, startedAt: number, retry: number, answer: Answer | undefined): void {
+    observer?.request({
+      code: answer === undefined ? '<error>' : String(answer.status),
+      method,
+      host,
+      durationMs: clock.monotonic() - startedAt,
+      sentBytes: body === undefined ? 0 : Buffer.byteLength(body),
+      receivedBytes: Buffer.isBuffer(answer?.body) ? answer.body.length : 0,
+      retry,
+    })
   }
 
   async function attempts<T extends Answer>(
@@ -109,26 +103,29 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
   ): Promise<T> {
     const { method, deadlineMs = DEADLINE_MS, signal } = request
     // One signal may stand for any number of requests; Node would call eleven of them a leak.
-    if (signal !== undefined) setMaxListeners(0, signal)
+    if (signal instanceof AbortSignal) setMaxListeners(0, signal)
     const isIdempotent = request.isIdempotent ?? (method !== 'POST' && method !== 'PATCH')
     const startedAt = clock.monotonic()
     let hasRenewed = false
     let hasRepeated = false
     let sends = 0
     for (let retries = 0; ; retries++) {
-      const leftMs = deadlineMs - (clock.monotonic() - startedAt)
-      const auth = await config.credentials.headers(request.signal)
+      const loaded = config.credentials.headers()
+      const auth = loaded instanceof Promise ? await loaded : loaded
       if (method !== 'GET') writeGuard?.(request)
-      const exchange = exchangeOf(request, auth, leftMs)
+      const sentAt = clock.monotonic()
+      const exchange = exchangeOf(request, auth, deadlineMs - (sentAt - startedAt))
       let answer: T
       try {
-        answer = await (observer === undefined ? run(exchange) : observed(observer, exchange, sends++, run))
+        answer = await run(exchange)
       } catch (error) {
+        observe(exchange, sentAt, sends++, undefined)
         // A connection that died under a read: once more on another. A dead server is reported, not hidden.
         if (hasRepeated || method !== 'GET' || !(error instanceof TransportError) || error.code !== 'RESET') throw error
         hasRepeated = true
         continue
       }
+      observe(exchange, sentAt, sends++, answer)
       if (answer.status === 401 && !hasRenewed) {
         hasRenewed = true
         config.credentials.invalidate(auth)

@@ -13,6 +13,7 @@ import type { ControllerMetrics } from './metrics.ts'
 import type { Key, Kind } from './object.ts'
 import { outcomeOf, outcomeOfError, ReconcileTimeout, settle, type Next, type Outcome } from './outcome.ts'
 import { createQueue, type Queue } from './queue.ts'
+import { Stop } from './stop.ts'
 
 export interface Work {
   readonly name: string
@@ -51,7 +52,7 @@ export function createWorkers(work: Work, environment: Environment): Workers {
    * One place for each reconcile, not a Set: the tables of a Set that churns keep each other alive until a full collection,
    * and with them every context that was ever in one.
    */
-  const running = Array.from<AbortController | undefined>({ length: work.concurrency })
+  const running = Array.from<Stop | undefined>({ length: work.concurrency })
   let runningCount = 0
   const queue = createQueue({ clock, observer: metrics.queue, onReady: schedule })
   let isOpen = false
@@ -72,62 +73,62 @@ export function createWorkers(work: Work, environment: Environment): Workers {
     while (runningCount < work.concurrency) {
       const key = queue.take()
       if (key === undefined) return
-      void reconcile(key)
+      reconcile(key)
     }
   }
 
-  async function reconcile(key: Key): Promise<void> {
-    const controller = new AbortController()
+  function reconcile(key: Key): void {
+    const stop = new Stop()
     const place = running.indexOf(undefined)
-    running[place] = controller
+    running[place] = stop
     runningCount++
     metrics.workers(1)
     const startedAt = clock.monotonic()
-    const of = { key, controller: work.name, kind: work.kind, signal: controller.signal }
-    const context = createContext(environment, of)
-    const outcome = await bounded(controller, context)
-    const seconds = (clock.monotonic() - startedAt) / 1_000
-    settle(key, outcome, seconds, { queue, metrics, log: () => context.log })
-    metrics.workers(-1)
-    running[place] = undefined
-    runningCount--
-    if (runningCount === 0) onIdle()
-    schedule()
-  }
-
-  /** Settles in any case: by itself, or some seconds after its signal aborted. */
-  async function bounded(controller: AbortController, context: Context): Promise<Outcome> {
-    const { signal } = controller
-    let cancelAbandon: () => void = () => undefined
-    const cancelTimeout = clock.after(work.timeoutMs, () => controller.abort(new ReconcileTimeout(work.timeoutMs)))
-    const abandoned = new Promise<Outcome>((resolve) => {
-      const onAbort = (): void => {
-        if (signal.reason === hasEnded) return
-        cancelAbandon = clock.after(abandonAfterMs, () => {
-          context.log.error({ error: messageOf(signal.reason) }, 'reconciler ignores its signal and is given up')
-          resolve(outcomeOfError(signal.reason, signal.reason))
-        })
-      }
-      signal.addEventListener('abort', onAbort, { once: true })
+    const context = createContext(environment, { key, controller: work.name, kind: work.kind, stop })
+    bounded(stop, context, (outcome) => {
+      const seconds = (clock.monotonic() - startedAt) / 1_000
+      settle(key, outcome, seconds, { queue, metrics, log: () => context.log })
+      metrics.workers(-1)
+      running[place] = undefined
+      runningCount--
+      if (runningCount === 0) onIdle()
+      schedule()
     })
-    const outcome = await Promise.race([ended(context), abandoned])
-    cancelTimeout()
-    cancelAbandon()
-    controller.abort(hasEnded)
-    return outcome
   }
 
-  async function ended(context: Context): Promise<Outcome> {
-    const { signal } = context
+  /** Settles once in any case: by itself, or some seconds after it was told to stop. */
+  function bounded(stop: Stop, context: Context, onEnd: (outcome: Outcome) => void): void {
+    let hasSettled = false
+    let cancelAbandon: (() => void) | undefined
+    const cancelTimeout = clock.after(work.timeoutMs, () => stop.abort(new ReconcileTimeout(work.timeoutMs)))
+    const end = (outcome: Outcome): void => {
+      if (hasSettled) return
+      hasSettled = true
+      cancelTimeout()
+      cancelAbandon?.()
+      stop.abort(hasEnded)
+      onEnd(outcome)
+    }
+    stop.addEventListener('abort', () => {
+      if (hasSettled) return
+      cancelAbandon = clock.after(abandonAfterMs, () => {
+        context.log.error({ error: messageOf(stop.reason) }, 'reconciler ignores its signal and is given up')
+        end(outcomeOfError(stop.reason, stop.reason))
+      })
+    })
+    void ended(stop, context).then(end)
+  }
+
+  async function ended(stop: Stop, context: Context): Promise<Outcome> {
     try {
       const next = await traced(context)
-      return signal.aborted ? outcomeOfError(undefined, signal.reason) : outcomeOf(next)
+      return stop.aborted ? outcomeOfError(undefined, stop.reason) : outcomeOf(next)
     } catch (error) {
-      return outcomeOfError(error, signal.aborted ? signal.reason : undefined)
+      return outcomeOfError(error, stop.aborted ? stop.reason : undefined)
     }
   }
 
-  async function traced(context: Context): Promise<Next> {
+  function traced(context: Context): Promise<Next> {
     if (!trace.start.hasSubscribers) return work.run(context)
     const { key, reconcileId } = context
     const message = { controller: work.name, cluster: cluster.name, key, reconcileId }
@@ -136,20 +137,20 @@ export function createWorkers(work: Work, environment: Environment): Workers {
 
   return {
     queue,
-    async run({ stop, kill }) {
+    async run({ stop: noMore, kill }) {
       const forgetQueue = metrics.watchQueue(queue)
-      const abortAll = () => {
-        for (const controller of running) controller?.abort(kill.reason)
+      const stopAll = () => {
+        for (const stop of running) stop?.abort(kill.reason)
       }
-      kill.addEventListener('abort', abortAll)
+      kill.addEventListener('abort', stopAll)
       isOpen = true
       schedule()
-      await untilAborted(stop)
+      await untilAborted(noMore)
       isOpen = false
       queue.close()
-      if (kill.aborted) abortAll()
+      if (kill.aborted) stopAll()
       if (runningCount > 0) await new Promise<void>((resolve) => (onIdle = resolve))
-      kill.removeEventListener('abort', abortAll)
+      kill.removeEventListener('abort', stopAll)
       forgetQueue()
     },
   }

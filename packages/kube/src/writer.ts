@@ -13,6 +13,7 @@ import { NotFound, NotSynced } from './errors.ts'
 import type { Informers } from './informer.ts'
 import type { WriteFence } from './lease.ts'
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from './object.ts'
+import type { StopSignal } from './stop.ts'
 
 /** What `ctx.status` writes; kinds without a typed status take any. */
 export type StatusOf<T extends Obj> = T extends { status?: infer S } ? NonNullable<S> : Record<string, unknown>
@@ -49,7 +50,7 @@ export interface WriterDeps {
   fieldManager: string
   fence: WriteFence
   defaults: DefaultBook
-  signal: AbortSignal
+  signal: StopSignal
 }
 
 export function createWriter(deps: WriterDeps): Writer {
@@ -59,20 +60,19 @@ export function createWriter(deps: WriterDeps): Writer {
 /** A class, not closures: one is made for every reconcile. */
 export class FencedWriter implements Writer {
   readonly #deps: Omit<WriterDeps, 'signal'>
-  readonly #signal: AbortSignal
+  readonly #signal: StopSignal
 
-  constructor(deps: Omit<WriterDeps, 'signal'>, signal: AbortSignal) {
+  constructor(deps: Omit<WriterDeps, 'signal'>, signal: StopSignal) {
     this.#deps = deps
     this.#signal = signal
   }
 
-  async apply<T extends Obj>(
+  apply<T extends Obj>(
     kind: Kind<T>,
     intent: T | Immutable<T>,
-    options: { force?: boolean } = {},
+    { force = true }: { force?: boolean } = {},
   ): Promise<Immutable<T>> {
-    refuseWhenStopped(this.#deps.fence, this.#signal)
-    return this.#applyUnlessSame(kind, intent, options)
+    return this.#applyUnlessSame(kind, intent, force, undefined)
   }
 
   async status<T extends Obj>(
@@ -80,14 +80,13 @@ export class FencedWriter implements Writer {
     of: Immutable<T>,
     status: StatusOf<T> | Immutable<StatusOf<T>>,
   ): Promise<Immutable<T>> {
-    refuseWhenStopped(this.#deps.fence, this.#signal)
     const { name, namespace, uid } = of.metadata
     const metadata = {
       name,
       ...(namespace === undefined ? {} : { namespace }),
       ...(uid === undefined ? {} : { uid }),
     }
-    return this.#applyUnlessSame(kind, { metadata, status } as never, { subresource: 'status' })
+    return this.#applyUnlessSame(kind, { metadata, status } as never, true, 'status')
   }
 
   async delete<T extends Obj>(
@@ -117,12 +116,14 @@ export class FencedWriter implements Writer {
     }
   }
 
-  /** The caller has asked the fence, and nothing waits between. */
   async #applyUnlessSame<T extends Obj>(
     kind: Kind<T>,
     intent: T | Immutable<T>,
-    { force = true, subresource }: { force?: boolean; subresource?: string },
+    force: boolean,
+    subresource: string | undefined,
   ): Promise<Immutable<T>> {
+    // Nothing waits between this and the request.
+    refuseWhenStopped(this.#deps.fence, this.#signal)
     const { cluster, fieldManager, defaults } = this.#deps
     const { informers } = cluster
     const want = withoutEmptyMaps(intent)
@@ -136,7 +137,7 @@ export class FencedWriter implements Writer {
       fieldManager,
       signal: this.#signal,
       isLean: true,
-      ...(subresource === undefined ? {} : { subresource }),
+      subresource,
     })
     const owned = informers.ownFields(kind, key, fieldManager, subresource)
     const isSame = live !== undefined && live.metadata.resourceVersion === written.metadata.resourceVersion
@@ -156,18 +157,18 @@ function findCached<T extends Obj>(informers: Informers, kind: Kind<T>, key: Key
   }
 }
 
-function refuseWhenStopped(fence: WriteFence, signal: AbortSignal): void {
+function refuseWhenStopped(fence: WriteFence, signal: StopSignal): void {
   signal.throwIfAborted()
   fence.check()
 }
 
 /** The client as a reconcile may use it: every call ends with the reconcile, every write asks the fence first. */
-export function fencedClient(client: Client, fence: WriteFence, signal: AbortSignal): Client {
-  const guard = <O extends { signal?: AbortSignal }>(options: O | undefined): O & { signal: AbortSignal } => {
+export function fencedClient(client: Client, fence: WriteFence, signal: StopSignal): Client {
+  const guard = <O extends { signal?: StopSignal | undefined }>(options: O | undefined): O & { signal: StopSignal } => {
     refuseWhenStopped(fence, signal)
     return { ...(options as O), signal: options?.signal ?? signal }
   }
-  const read = <O extends { signal?: AbortSignal }>(options: O | undefined): O & { signal: AbortSignal } => {
+  const read = <O extends { signal?: StopSignal | undefined }>(options: O | undefined): O & { signal: StopSignal } => {
     signal.throwIfAborted()
     return { ...(options as O), signal: options?.signal ?? signal }
   }

@@ -99,9 +99,8 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     namespace,
     clock,
     isWriting: () => mode === 'enforce' && !killSwitch.isPaused,
-    untilToldToWrite: async (running: AbortSignal) => {
-      if (mode === 'enforce' && !switches.isRead) await switches.ready(running)
-    },
+    untilToldToWrite: (running: { readonly signal: AbortSignal }) =>
+      mode === 'enforce' && !switches.isRead ? switches.ready(running.signal) : undefined,
   }
   const endpointsIn = (wanted: string): Informer<DNSEndpoint> =>
     mgr.cluster.informers.informer(DNSEndpoint, endpointScope(options, wanted))

@@ -25,7 +25,7 @@ export async function measure(sources: number): Promise<Measurement> {
   const cluster = await startCluster(type)
   try {
     await runRaw(cluster.path, sources, 'proxies')
-    const first = await Subject.start(cluster.path, { sources, step: sources })
+    const first = await Subject.start(cluster.path, { step: sources })
     const converged = await first.until(({ writes }) => writes === 2 * sources)
     const { peakMb, stallMs } = await first.stop()
 
@@ -59,7 +59,7 @@ export async function cpuFor(sources: number): Promise<number> {
   const cluster = await startCluster('embedded')
   try {
     await runRaw(cluster.path, sources, 'proxies')
-    const subject = await Subject.start(cluster.path, { sources, step: sources })
+    const subject = await Subject.start(cluster.path, { step: sources })
     const { cpuSeconds } = await subject.until(({ writes }) => writes === 2 * sources)
     await subject.stop()
     return cpuSeconds

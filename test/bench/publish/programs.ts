@@ -101,10 +101,10 @@ export class Subject {
     })
   }
 
-  /** Reports after every `step` writes. */
+  /** Reports after every `step` writes; with `sources`, also when so many were decided. */
   static async start(
     kubeconfigPath: string,
-    { sources, step }: { readonly sources: number; readonly step: number },
+    { sources = 0, step }: { readonly sources?: number; readonly step: number },
     flags: readonly string[] = [],
   ): Promise<Subject> {
     return new Subject(

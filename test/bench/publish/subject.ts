@@ -1,7 +1,7 @@
 /**
- * The subject: our manager with contour-plus' options, as a child process with `KUBECONFIG COUNT STEP`. Prints a line of JSON when
- * every source was decided once (`decided`), another for each `STEP` writes it made (`written`), and when it has nothing to do
- * (`idle`).
+ * The subject: our manager with contour-plus' options, as a child process with `KUBECONFIG COUNT STEP`. Prints a line of JSON for
+ * each `STEP` writes it made (`written`), and when it has nothing to do (`idle`). With a COUNT it also follows every reconcile
+ * and prints one when that many sources were decided once (`decided`).
  */
 import { tracingChannel } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
@@ -49,18 +49,19 @@ function report(event: string): void {
   process.stdout.write(`${JSON.stringify(line)}\n`)
 }
 
-tracingChannel('seamark:kube:reconcile').subscribe({
-  start: () => undefined,
-  end: () => undefined,
-  asyncStart: () => undefined,
-  error: () => undefined,
-  asyncEnd(message) {
-    reconciles++
-    if (decided.size >= count) return
-    decided.add((message as unknown as { key: string }).key)
-    if (decided.size === count) report('decided')
-  },
-})
+if (count > 0)
+  tracingChannel('seamark:kube:reconcile').subscribe({
+    start: () => undefined,
+    end: () => undefined,
+    asyncStart: () => undefined,
+    error: () => undefined,
+    asyncEnd(message) {
+      reconciles++
+      if (decided.size >= count) return
+      decided.add((message as unknown as { key: string }).key)
+      if (decided.size === count) report('decided')
+    },
+  })
 
 /** ms without a write or a reconcile after which the manager has nothing to do. */
 const IDLE_MS = 500

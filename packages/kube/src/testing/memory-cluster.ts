@@ -9,6 +9,7 @@ import { apiError, NotSynced } from '../errors.ts'
 import type { Change, Informer, Informers, InformerState } from '../informer.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { keyOf, kindName, parseKey, type Immutable, type Key, type Kind, type Obj } from '../object.ts'
+import type { StopSignal } from '../stop.ts'
 
 interface MemoryRequest {
   verb: 'get' | 'list' | 'create' | 'update' | 'apply' | 'patch' | 'delete'
@@ -23,7 +24,7 @@ export interface MemoryCluster extends Cluster {
   /** Everything sent so far. */
   readonly requests: MemoryRequest[]
   /** Called before a request acts; throw or reject to fail it, wait to delay it. */
-  intercept: ((request: MemoryRequest, signal?: AbortSignal) => void | Promise<void>) | undefined
+  intercept: ((request: MemoryRequest, signal?: StopSignal) => void | Promise<void>) | undefined
   /** As somebody else, past the request log. */
   put<T extends Obj>(kind: Kind<T>, object: T): T
   remove<T extends Obj>(kind: Kind<T>, key: Key): void
@@ -121,7 +122,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
     notify(store, { type: 'deleted', object })
   }
 
-  async function admit(request: MemoryRequest, signal?: AbortSignal): Promise<void> {
+  async function admit(request: MemoryRequest, signal?: StopSignal): Promise<void> {
     cluster.requests.push(request)
     await cluster.intercept?.(request, signal)
   }

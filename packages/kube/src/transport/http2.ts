@@ -50,15 +50,13 @@ export function createHttp2Transport(options: Http2Options): Transport {
   }
 
   return {
-    async send(exchange): Promise<RawResponse> {
+    send(exchange): Promise<RawResponse> {
       const session = poolOf(exchange.lane).find()
-      if (session === undefined) return attempt(exchange, async (other, left) => other.send(left))
-      try {
-        return await session.send(exchange)
-      } catch (error) {
+      if (session === undefined) return attempt(exchange, (other, left) => other.send(left))
+      return session.send(exchange).catch((error: unknown) => {
         if (!(error instanceof TransportError) || error.code !== 'REFUSED') throw error
-        return attempt(exchange, async (other, left) => other.send(left))
-      }
+        return attempt(exchange, (other, left) => other.send(left))
+      })
     },
     async open(exchange): Promise<OpenStream> {
       return attempt(exchange, async (session, left) => session.open(left))

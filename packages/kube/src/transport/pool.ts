@@ -6,6 +6,7 @@
  * gets nothing new; a failed dial fails those who wait only when no session is left to serve them.
  */
 import { TransportError } from '../errors.ts'
+import type { StopSignal } from '../stop.ts'
 import type { Session } from './session.ts'
 
 export interface PoolOptions {
@@ -52,7 +53,7 @@ export class SessionPool {
   }
 
   /** Runs `use` on a session with room as soon as there is one. */
-  async take<T>(signal: AbortSignal | undefined, use: (session: Session) => Promise<T>): Promise<T> {
+  async take<T>(signal: StopSignal | undefined, use: (session: Session) => Promise<T>): Promise<T> {
     const session = this.#waiters.length === 0 ? this.find() : undefined
     if (session !== undefined) return use(session)
     return new Promise<T>((resolve, reject) => {
@@ -86,7 +87,7 @@ export class SessionPool {
   }
 
   #serve(): void {
-    this.#sessions = this.#sessions.filter((session) => !session.isGone)
+    if (this.#sessions.some(isGone)) this.#sessions = this.#sessions.filter((session) => !isGone(session))
     while (this.#waiters.length > 0) {
       const session = this.find()
       if (session === undefined) break
@@ -125,4 +126,8 @@ export class SessionPool {
   #retireOutdated(version: number): void {
     for (const session of this.#sessions) if (session.tlsVersion !== version) session.retire()
   }
+}
+
+function isGone(session: Session): boolean {
+  return session.isGone
 }

@@ -11,6 +11,8 @@ import {
   constants,
   type ClientHttp2Session,
   type ClientHttp2Stream,
+  type IncomingHttpHeaders,
+  type IncomingHttpStatusHeader,
   type OutgoingHttpHeaders,
 } from 'node:http2'
 import type { Socket } from 'node:net'
@@ -140,46 +142,19 @@ export class Session {
   }
 
   send(exchange: Exchange): Promise<RawResponse> {
-    const stream = this.#start(exchange)
     return new Promise<RawResponse>((resolve, reject) => {
-      let status = 0
-      let headers: RawResponse['headers'] = {}
-      let failure: TransportError | undefined
-      let chunks: Buffer[] | undefined
-      let first: Buffer | undefined
-      let bytes = 0
-      const stop = (error: TransportError) => {
-        failure ??= error
-        stream.close(constants.NGHTTP2_CANCEL)
-      }
-      const release = this.#guard(exchange, stop)
-      stream.on('response', (received) => {
-        status = received[':status'] ?? 0
-        headers = received
-      })
-      stream.on('data', (chunk: Buffer) => {
-        bytes += chunk.length
-        if (bytes > exchange.maxBodyBytes) stop(tooLargeError(exchange))
-        else if (first === undefined) first = chunk
-        else (chunks ??= [first]).push(chunk)
-      })
-      let hasEnded = false
-      stream.on('end', () => (hasEnded = true))
-      let cause: Error | undefined
-      stream.on('error', (error: Error) => (cause = error))
-      stream.on('close', () => {
-        release()
+      const stream: AnsweredStream = this.#start(exchange)
+      const answer = new Answer(stream, exchange, this.#clock, (failure, cause) => {
         this.#end()
-        forget(stream)
         if (failure !== undefined) reject(failure)
-        else if (status !== 0 && hasEnded && stream.rstCode === 0 && cause === undefined) {
-          resolve({
-            status,
-            headers,
-            body: chunks === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(chunks, bytes),
-          })
-        } else reject(this.#lost(exchange, stream, cause))
+        else if (answer.isWhole) resolve(answer.response)
+        else reject(this.#lost(exchange, stream, cause))
       })
+      stream[ANSWER] = answer
+      stream.on('response', onResponse)
+      stream.on('data', onData)
+      stream.on('error', onError)
+      stream.on('close', onClose)
       stream.end(exchange.body)
     })
   }
@@ -190,7 +165,7 @@ export class Session {
       const cancel = () => stream.close(constants.NGHTTP2_CANCEL)
       let failure: TransportError | undefined
       let cause: Error | undefined
-      const release = this.#guard(exchange, (error) => {
+      const release = guard(exchange, this.#clock, (error) => {
         failure = error
         cancel()
       })
@@ -230,20 +205,6 @@ export class Session {
   #end(): void {
     this.#streams--
     this.#onChange()
-  }
-
-  /** Deadline and abort; returns what undoes both. */
-  #guard(exchange: Exchange, stop: (error: TransportError) => void): () => void {
-    const { signal } = exchange
-    const onAbort = () => stop(abortedError(exchange))
-    const cancel = this.#clock.after(exchange.deadlineMs, () => stop(deadlineError(exchange)))
-    if (signal === undefined) return cancel
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
-    return () => {
-      cancel()
-      signal.removeEventListener('abort', onAbort)
-    }
   }
 
   #lost(exchange: Exchange, stream: ClientHttp2Stream, cause: Error | undefined): TransportError {
@@ -287,15 +248,110 @@ export class Session {
   }
 }
 
-/**
- * V8 frees a stream, whose handle is a native object, only in a full collection. What its listeners hold (the request and the
- * answer) would wait for that with it, and fill the heap at thousands of requests a second.
- */
-function forget(stream: ClientHttp2Stream): void {
-  stream.removeAllListeners()
-  stream.on('error', ignore)
+/** Deadline and abort; returns what undoes both. */
+function guard(exchange: Exchange, clock: Clock, stop: (error: TransportError) => void): () => void {
+  const { signal } = exchange
+  const onAbort = () => stop(abortedError(exchange))
+  const cancel = clock.after(exchange.deadlineMs, () => stop(deadlineError(exchange)))
+  if (signal === undefined) return cancel
+  if (signal.aborted) onAbort()
+  else signal.addEventListener('abort', onAbort, { once: true })
+  return () => {
+    cancel()
+    signal.removeEventListener('abort', onAbort)
+  }
 }
 
-function ignore(): void {
-  // `close` was the last word.
+/**
+ * The answer to one request, as it comes in. V8 frees a stream, whose handle is a native object, only in a full collection;
+ * so the stream is given shared listeners and this one object, and loses it when it closes. What a request and its answer
+ * hold would otherwise wait with the stream, and fill the heap at thousands of requests a second.
+ */
+class Answer {
+  readonly #stream: ClientHttp2Stream
+  readonly #exchange: Exchange
+  readonly #release: () => void
+  readonly #settle: (failure: TransportError | undefined, cause: Error | undefined) => void
+  #status = 0
+  #headers: RawResponse['headers'] = NO_HEADERS
+  #first: Buffer | undefined
+  #chunks: Buffer[] | undefined
+  #bytes = 0
+  #failure: TransportError | undefined
+  #cause: Error | undefined
+
+  constructor(
+    stream: ClientHttp2Stream,
+    exchange: Exchange,
+    clock: Clock,
+    settle: (failure: TransportError | undefined, cause: Error | undefined) => void,
+  ) {
+    this.#stream = stream
+    this.#exchange = exchange
+    this.#settle = settle
+    this.#release = guard(exchange, clock, (error) => this.#stop(error))
+  }
+
+  /** The server ended it, and nothing went wrong. */
+  get isWhole(): boolean {
+    const { readableEnded, rstCode } = this.#stream
+    return this.#status !== 0 && readableEnded && rstCode === 0 && this.#cause === undefined
+  }
+
+  get response(): RawResponse {
+    const body = this.#chunks === undefined ? (this.#first ?? NO_BYTES) : Buffer.concat(this.#chunks, this.#bytes)
+    return { status: this.#status, headers: this.#headers, body }
+  }
+
+  begin(headers: IncomingHttpHeaders & IncomingHttpStatusHeader): void {
+    this.#status = headers[':status'] ?? 0
+    this.#headers = headers
+  }
+
+  take(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    if (this.#bytes > this.#exchange.maxBodyBytes) this.#stop(tooLargeError(this.#exchange))
+    else if (this.#first === undefined) this.#first = chunk
+    else (this.#chunks ??= [this.#first]).push(chunk)
+  }
+
+  fail(error: Error): void {
+    this.#cause = error
+  }
+
+  close(): void {
+    this.#release()
+    this.#settle(this.#failure, this.#cause)
+  }
+
+  #stop(error: TransportError): void {
+    this.#failure ??= error
+    this.#stream.close(constants.NGHTTP2_CANCEL)
+  }
+}
+
+const NO_HEADERS: RawResponse['headers'] = {}
+const NO_BYTES = Buffer.alloc(0)
+
+const ANSWER = Symbol('answer')
+
+type AnsweredStream = ClientHttp2Stream & { [ANSWER]?: Answer | undefined }
+
+function onResponse(this: AnsweredStream, headers: IncomingHttpHeaders & IncomingHttpStatusHeader): void {
+  this[ANSWER]?.begin(headers)
+}
+
+function onData(this: AnsweredStream, chunk: Buffer): void {
+  this[ANSWER]?.take(chunk)
+}
+
+/** After `close`, which was the last word, it is nobody's. */
+function onError(this: AnsweredStream, error: Error): void {
+  this[ANSWER]?.fail(error)
+}
+
+function onClose(this: AnsweredStream): void {
+  const answer = this[ANSWER]
+  this[ANSWER] = undefined
+  answer?.close()
 }

@@ -7,6 +7,7 @@
 import type { Readable } from 'node:stream'
 import type { RawResponse } from '../client.ts'
 import { TransportError } from '../errors.ts'
+import type { StopSignal } from '../stop.ts'
 
 export type Lane = 'request' | 'watch' | 'lease'
 
@@ -15,9 +16,9 @@ export interface Exchange {
   /** Path with query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string | readonly string[]>>
-  readonly body?: string | Buffer
+  readonly body?: string | Buffer | undefined
   readonly lane: Lane
-  readonly signal?: AbortSignal
+  readonly signal?: StopSignal | undefined
   /** Time left for the whole exchange; for `open` until the headers are there. */
   readonly deadlineMs: number
   /** A longer body is an error, and no more of it is read. */

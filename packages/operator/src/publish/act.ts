@@ -120,7 +120,7 @@ class Run {
     }
     if (wanted.role === 'certificate' && enqueue(wanted.object)) return
     try {
-      const write = async (): Promise<Immutable<Child>> => writer.apply(kind, wanted.object)
+      const write = (): Promise<Immutable<Child>> => writer.apply(kind, wanted.object)
       const { isDisturbed } = await ownWrites.during(kind, keyOf(wanted.object), write)
       if (isDisturbed) this.#waitAtMost(DISTURBED_RETRY_MS)
       if (wanted.role === 'certificate') onCertificateApplied('success')

@@ -26,6 +26,31 @@ export const FIELD_MANAGER = 'contour-plus'
 
 export type Annotations = Readonly<Record<string, string>>
 
+/** contour-plus' own annotations, whose prefix is a flag. */
+interface PrefixedKeys {
+  readonly exclude: string
+  readonly dnsNamespace: string
+  readonly issuerNamespace: string
+  readonly delegatedDomain: string
+}
+
+const prefixed = new Map<string, PrefixedKeys>()
+
+/** Made once for each prefix: they are looked up in every source, and a text put together anew is a slow key. */
+export function keysUnder(prefix: string): PrefixedKeys {
+  let keys = prefixed.get(prefix)
+  if (keys === undefined) {
+    keys = {
+      exclude: `${prefix}exclude`,
+      dnsNamespace: `${prefix}dns-namespace`,
+      issuerNamespace: `${prefix}issuer-namespace`,
+      delegatedDomain: `${prefix}delegated-domain`,
+    }
+    prefixed.set(prefix, keys)
+  }
+  return keys
+}
+
 /** Own property only: a tenant may call an annotation anything, but never reach the prototype. */
 export function annotation(annotations: Annotations | undefined, key: string): string | undefined {
   return annotations !== undefined && Object.hasOwn(annotations, key) ? annotations[key] : undefined

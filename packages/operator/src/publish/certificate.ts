@@ -120,7 +120,7 @@ function buildSpec(
   const { commonName: _, dnsNames: alternatives = [], secretTemplate: extra, ...rest } = settings
   const secretTemplate = buildSecretTemplate(source, options, extra, findings)
   return {
-    dnsNames: [...new Set([...dnsNames, ...alternatives])],
+    dnsNames: alternatives.length === 0 ? [...dnsNames] : [...new Set([...dnsNames, ...alternatives])],
     ...(isCommonNameFit && { commonName }),
     secretName,
     issuerRef,
@@ -137,6 +137,8 @@ function buildSecretTemplate(
   extra: CertificateSpec['secretTemplate'],
   findings: Finding[],
 ): CertificateSpec['secretTemplate'] {
+  if (options.propagatedAnnotations.length + options.propagatedLabels.length === 0 && extra === undefined)
+    return undefined
   const keys = options.propagatedAnnotations.filter((key) => isAllowedInTemplate(key))
   const propagated = pick(source.annotations, keys)
   const dropped = options.propagatedAnnotations.find(

@@ -60,33 +60,30 @@ export function childMetadata(
   options: PublishOptions,
 ): Obj['metadata'] {
   const owner = ownerMark(source)
+  const annotations = pick(source.annotations, options.propagatedAnnotations)
+  annotations[owner.key] = owner.value
+  if (options.prune && options.ingressClassName !== '') annotations[CLASS_MARK] = options.ingressClassName
+  const metadata: Obj['metadata'] = { name, namespace, annotations }
   const labels = pick(source.labels, options.propagatedLabels)
-  return {
-    name,
-    namespace,
-    annotations: {
-      ...pick(source.annotations, options.propagatedAnnotations),
-      [owner.key]: owner.value,
-      ...(options.prune && options.ingressClassName !== '' && { [CLASS_MARK]: options.ingressClassName }),
-    },
-    ...(Object.keys(labels).length > 0 && { labels }),
-    ...(namespace === source.namespace && {
-      ownerReferences: [
-        {
-          apiVersion: source.apiVersion,
-          kind: source.kind,
-          name: source.name,
-          uid: source.uid,
-          controller: true,
-          blockOwnerDeletion: true,
-        },
-      ],
-    }),
+  if (Object.keys(labels).length > 0) metadata.labels = labels
+  if (namespace === source.namespace) {
+    metadata.ownerReferences = [
+      {
+        apiVersion: source.apiVersion,
+        kind: source.kind,
+        name: source.name,
+        uid: source.uid,
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ]
   }
+  return metadata
 }
 
 /** The listed keys that are there. */
 export function pick(from: Readonly<Record<string, string>>, keys: readonly string[]): Record<string, string> {
+  if (keys.length === 0) return {}
   const picked: [string, string][] = []
   for (const key of keys) {
     const value = annotation(from, key)

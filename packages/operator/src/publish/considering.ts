@@ -80,8 +80,9 @@ export function createConsidering(caches: PublishCaches, options: PublishOptions
 
   function findOwned(source: Source): OwnedChild[] {
     const found: OwnedChild[] = []
+    const owner = ownerKey(source)
     for (const [kind, index] of owned) {
-      for (const object of caches.by(index, ownerKey(source))) {
+      for (const object of caches.by(index, owner)) {
         const key = `${object.metadata.namespace}/${object.metadata.name}`
         if (caches.ownFields(kind, key, FIELD_MANAGER) !== undefined) found.push({ kind, object })
       }

@@ -84,5 +84,5 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
       shell.told.forget(`${kind}/${key}`)
       shell.bereaved.delete(`${kind}/${key}`)
     })
-    .reconcile(async (_, context) => reconcile(kind, token, context, shell))
+    .reconcile((_, context) => reconcile(kind, token, context, shell))
 }

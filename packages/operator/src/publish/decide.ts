@@ -5,9 +5,9 @@
  * Order of the gates as in contour-plus: deletion, exclude, class, host, then each child on its own, so that a missing Service
  * does not cost a certificate.
  */
-import { annotation, EXCLUDE_CHILDREN } from './annotation-keys.ts'
+import { annotation, EXCLUDE_CHILDREN, keysUnder } from './annotation-keys.ts'
 import { decideCertificate } from './certificate.ts'
-import { type ChildRole, held, unwanted, type Verdict, type Wanted } from './child.ts'
+import { CHILD_ROLES, type ChildRole, held, unwanted, type Verdict, type Wanted } from './child.ts'
 import { isOfClass } from './class-filter.ts'
 import { decideDelegation } from './delegation.ts'
 import { decideDns, type Target } from './dns-endpoint.ts'
@@ -36,12 +36,9 @@ export interface Decision {
 
 export function decide(facts: Facts, options: PublishOptions): Decision {
   const { source } = facts
-  if (annotation(source.annotations, `${options.annotationPrefix}exclude`) === 'true') {
-    return all(
-      held(),
-      note('Excluded', `annotation ${options.annotationPrefix}exclude; its objects are left as they are`),
-    )
-  }
+  const { exclude } = keysUnder(options.annotationPrefix)
+  if (annotation(source.annotations, exclude) === 'true')
+    return all(held(), note('Excluded', `annotation ${exclude}; its objects are left as they are`))
   if (!isOfClass(source, options.ingressClassName)) {
     const decision = all(unwanted(), note('ClassNotWatched', `not of the class ${options.ingressClassName}`))
     return { ...decision, isOtherClass: true }
@@ -141,15 +138,24 @@ function findGate(
   return undefined
 }
 
+const NONE: ReadonlySet<string> = new Set()
+
 function readExcluded(source: Source, options: PublishOptions): ReadonlySet<string> {
   const text = options.excludeChildren ? annotation(source.annotations, EXCLUDE_CHILDREN) : undefined
-  return new Set((text ?? '').split(',').map((word) => word.trim()))
+  return text === undefined ? NONE : new Set(text.split(',').map((word) => word.trim()))
 }
 
-export function wantedOf(decision: Decision): readonly Wanted[] {
-  return Object.values(decision.verdicts).flatMap((verdict) => (verdict.state === 'wanted' ? verdict.wanted : []))
+export function wantedOf({ verdicts }: Decision): readonly Wanted[] {
+  const wanted: Wanted[] = []
+  for (const role of CHILD_ROLES) {
+    const verdict = verdicts[role]
+    if (verdict.state === 'wanted') wanted.push(...verdict.wanted)
+  }
+  return wanted
 }
 
-export function findingsOf(decision: Decision): readonly Finding[] {
-  return [...decision.findings, ...Object.values(decision.verdicts).flatMap((verdict) => verdict.findings)]
+export function findingsOf({ findings, verdicts }: Decision): readonly Finding[] {
+  const all = [...findings]
+  for (const role of CHILD_ROLES) all.push(...verdicts[role].findings)
+  return all
 }

@@ -4,7 +4,7 @@
  */
 import { apiVersionOf } from '@seamark/kube/object'
 import { DNSEndpoint, type Endpoint } from '../api/dns-endpoint.ts'
-import { annotation } from './annotation-keys.ts'
+import { annotation, keysUnder } from './annotation-keys.ts'
 import { childMetadata, held, unwanted, type Verdict } from './child.ts'
 import { type Finding, warning } from '../finding.ts'
 import { findHostFault } from '../host-name.ts'
@@ -31,7 +31,7 @@ export function decideDelegation(source: Source, hosts: readonly string[], optio
 }
 
 function delegatedDomain(source: Source, options: PublishOptions, findings: Finding[]): string {
-  const asked = annotation(source.annotations, `${options.annotationPrefix}delegated-domain`) ?? ''
+  const asked = annotation(source.annotations, keysUnder(options.annotationPrefix).delegatedDomain) ?? ''
   if (asked === '') return options.defaultDelegatedDomain
   if (options.allowCustomDelegations && options.allowedDelegatedDomains.includes(asked)) return asked
   findings.push(

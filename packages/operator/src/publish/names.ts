@@ -6,7 +6,7 @@
  * object at home under its foreign name, as contour-plus does.
  */
 import { createHash } from 'node:crypto'
-import { annotation } from './annotation-keys.ts'
+import { annotation, keysUnder } from './annotation-keys.ts'
 import type { PublishOptions } from './options.ts'
 import type { Source } from './source.ts'
 
@@ -36,12 +36,12 @@ function place(source: Source, requested: string, allowed: readonly string[], pr
 }
 
 export function dnsPlace(source: Source, options: PublishOptions): Place {
-  const requested = annotation(source.annotations, `${options.annotationPrefix}dns-namespace`) ?? ''
+  const requested = annotation(source.annotations, keysUnder(options.annotationPrefix).dnsNamespace) ?? ''
   return place(source, requested, options.allowedDnsNamespaces, options.namePrefix)
 }
 
 export function certificatePlace(source: Source, options: PublishOptions): Place {
-  const requested = annotation(source.annotations, `${options.annotationPrefix}issuer-namespace`) ?? ''
+  const requested = annotation(source.annotations, keysUnder(options.annotationPrefix).issuerNamespace) ?? ''
   return place(source, requested, options.allowedIssuerNamespaces, options.namePrefix)
 }
 

@@ -59,16 +59,15 @@ export function planWrites(source: Source, decision: Decision, observed: Observe
   })
   const isPatchDue = decision.secretName !== undefined && source.tls[0]?.secretName !== decision.secretName
   const deletes = options.prune ? findUnwanted(source, decision, wanted, observed, options) : []
-  const steps: Step[] = [
-    ...planFinalizer(source, decision, applies, observed, deletes),
-    ...applies.map((item): Step => ({ type: 'apply', wanted: item, isRetarget: isRetarget(item, observed) })),
-    ...(isPatchDue && decision.secretName !== undefined
-      ? [{ type: 'set-secret-name', secretName: decision.secretName } as const]
-      : []),
-    ...deletes.map((child): Step => ({ type: 'delete', child })),
-  ]
-  // The finalizer leaves last: until then a crash anywhere is cleaned up by the next reconcile.
-  return { steps: steps.toSorted((a, b) => orderOf(a) - orderOf(b)), findings }
+  const finalizer = planFinalizer(source, decision, applies, observed, deletes)
+  const steps: Step[] = []
+  if (finalizer === 'add-finalizer') steps.push({ type: finalizer })
+  for (const item of applies) steps.push({ type: 'apply', wanted: item, isRetarget: isRetarget(item, observed) })
+  if (isPatchDue) steps.push({ type: 'set-secret-name', secretName: decision.secretName })
+  for (const child of deletes) steps.push({ type: 'delete', child })
+  // Last: until then a crash anywhere is cleaned up by the next reconcile.
+  if (finalizer === 'remove-finalizer') steps.push({ type: finalizer })
+  return { steps, findings }
 }
 
 /** Children in the source's own namespace go by garbage collection. */
@@ -79,12 +78,6 @@ export function planCleanup(source: Source, observed: Observed): Plan {
     steps: [...elsewhere.map((child): Step => ({ type: 'delete', child })), { type: 'remove-finalizer' }],
     findings: [],
   }
-}
-
-const ORDER = ['add-finalizer', 'apply', 'set-secret-name', 'delete', 'remove-finalizer'] as const
-
-function orderOf(step: Step): number {
-  return ORDER.indexOf(step.type)
 }
 
 function keyOfWanted({ object }: Wanted): string {
@@ -156,19 +149,18 @@ function planFinalizer(
   applies: readonly Wanted[],
   observed: Observed,
   deletes: readonly OwnedChild[],
-): Step[] {
+): 'add-finalizer' | 'remove-finalizer' | undefined {
   const isElsewhere = ({ object }: { object: Immutable<Obj> }): boolean =>
     object.metadata.namespace !== source.namespace
   const isNeeded = applies.some(isElsewhere) || observed.owned.some(isElsewhere)
   if (isNeeded) {
     const isFreed =
       observed.owned.filter(isElsewhere).every((child) => deletes.includes(child)) && !applies.some(isElsewhere)
-    if (isFreed) return []
-    return source.hasFinalizer ? [] : [{ type: 'add-finalizer' }]
+    return isFreed || source.hasFinalizer ? undefined : 'add-finalizer'
   }
   // Another instance may have put it on a source that is not of our class, and an excluded one is not ours to touch.
   const isOurs = !decision.isOtherClass && !CHILD_ROLES.every((role) => decision.verdicts[role].state === 'held')
-  return source.hasFinalizer && isOurs ? [{ type: 'remove-finalizer' }] : []
+  return source.hasFinalizer && isOurs ? 'remove-finalizer' : undefined
 }
 
 /** The names stay and where they point changes. */

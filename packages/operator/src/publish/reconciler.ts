@@ -30,8 +30,8 @@ export interface PublishShell {
   readonly told: Told
   /** False in observe mode and while writing is paused: decide and count, write nothing. */
   readonly isWriting: () => boolean
-  /** Resolves once it is known whether writing is paused: a start is not to wait like a pause. */
-  readonly untilToldToWrite: (signal: AbortSignal) => Promise<void>
+  /** Resolves once it is known whether writing is paused, undefined when it is: a start is not to wait like a pause. */
+  readonly untilToldToWrite: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
 }
 
 /** While nothing may be written each source is looked at again, so that the end of a pause is noticed. */
@@ -40,7 +40,8 @@ const IDLE_RETRY_MS = 10_000
 const BLOCKED_RETRY_MS = 60_000
 
 export async function reconcile(kind: SourceKind, token: Kind, context: Context, shell: PublishShell): Promise<Next> {
-  await shell.untilToldToWrite(context.signal)
+  const told = shell.untilToldToWrite(context)
+  if (told !== undefined) await told
   const considered = shell.considering.consider(kind, context.key, shell.clock.monotonic())
   if (considered === undefined) return
   const { source, againAtMs } = considered

@@ -24,8 +24,8 @@ export interface PublishSetUp {
   readonly namespace: string
   /** False in observe mode and while writing is paused. */
   readonly isWriting: () => boolean
-  /** Resolves once it is known whether writing is paused. */
-  readonly untilToldToWrite: (signal: AbortSignal) => Promise<void>
+  /** Resolves once it is known whether writing is paused; undefined when it is known. */
+  readonly untilToldToWrite: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
   /** Tell also what was already so at the start. */
   readonly isInitialTold: boolean
   readonly clock: Clock

@@ -8,7 +8,7 @@ import type { Immutable, Kind, Obj } from '@seamark/kube/object'
 import { Gateway, HTTPRoute, ReferenceGrant } from '../api/gateway.ts'
 import { HTTPProxy, IngressRoute } from '../api/http-proxy.ts'
 import { Route } from '../api/route.ts'
-import { annotation } from './annotation-keys.ts'
+import { annotation, keysUnder } from './annotation-keys.ts'
 import { isOfClass } from './class-filter.ts'
 import { type Claimant, claimKey } from './host-claim.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
@@ -100,6 +100,6 @@ function namedHosts(kind: SourceKind, object: Immutable<Obj>): string[] {
 
 /** A source that is excluded, going away or another instance's names nothing as far as we are concerned. */
 function isClaiming(source: Source, options: PublishOptions): boolean {
-  const isExcluded = annotation(source.annotations, `${options.annotationPrefix}exclude`) === 'true'
+  const isExcluded = annotation(source.annotations, keysUnder(options.annotationPrefix).exclude) === 'true'
   return !source.isDeleting && !isExcluded && isOfClass(source, options.ingressClassName)
 }

@@ -29,8 +29,8 @@ export interface WildcardSetUp {
   readonly namespace: string
   /** False in observe mode and while writing is paused. */
   readonly isWriting: () => boolean
-  /** Resolves once it is known whether writing is paused. */
-  readonly untilToldToWrite: (signal: AbortSignal) => Promise<void>
+  /** Resolves once it is known whether writing is paused; undefined when it is known. */
+  readonly untilToldToWrite: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
   readonly clock: Clock
   readonly allowLoopback: boolean
   readonly connect: typeof connect
@@ -174,7 +174,7 @@ class WildcardLoop {
   }
 
   async #reconcile(cluster: string, signal: AbortSignal): Promise<number | undefined> {
-    await this.#setUp.untilToldToWrite(signal)
+    await this.#setUp.untilToldToWrite({ signal })
     const entry = this.#entries.get(cluster)
     if (entry === undefined) return undefined
     const { registration, member, fault } = entry

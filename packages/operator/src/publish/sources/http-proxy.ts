@@ -8,6 +8,8 @@ import { normalizeHost } from '../../host-name.ts'
 import type { Source } from '../source.ts'
 import { commonOf } from './base.ts'
 
+const BEHIND_SERVICE = { type: 'service' } as const
+
 export function fromHTTPProxy(object: Immutable<HTTPProxy>): Source {
   const host = object.spec?.virtualhost?.fqdn ?? ''
   return fromVirtualHost(commonOf(HTTPProxy, object), object, host, object.spec?.ingressClassName ?? '')
@@ -26,13 +28,12 @@ function fromVirtualHost(
 ): Source {
   const tls = object.spec?.virtualhost?.tls
   const hosts = host === '' ? [] : [host]
-  return {
-    ...common,
+  return Object.assign(common, {
     className,
     hosts,
     tls: tls === undefined || tls === null ? [] : [{ secretName: tls.secretName ?? '', hosts }],
     isPassthrough: tls?.passthrough === true,
-    origin: { type: 'service' },
-    asks: 'both',
-  }
+    origin: BEHIND_SERVICE,
+    asks: 'both' as const,
+  })
 }

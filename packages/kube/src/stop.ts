@@ -1,0 +1,57 @@
+/**
+ * A word to stop, for everything that runs once per object: an AbortController with its signal and listeners costs as much
+ * as a small decision, and one is needed for every reconcile.
+ *
+ * Guarantee: heard once by everyone who listens at that time; the first reason stays. `signal` is a real AbortSignal for
+ * code that wants one, made when first asked for.
+ */
+
+/** What is needed of an AbortSignal; every AbortSignal is one. */
+export interface StopSignal {
+  readonly aborted: boolean
+  readonly reason: unknown
+  addEventListener(type: 'abort', listener: () => void, options?: { once?: boolean }): void
+  removeEventListener(type: 'abort', listener: () => void): void
+  throwIfAborted(): void
+}
+
+export class Stop implements StopSignal {
+  aborted = false
+  reason: unknown = undefined
+  #listeners: (() => void)[] | undefined
+  #controller: AbortController | undefined
+
+  /** A real one; it aborts with this. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.aborted) this.#controller.abort(this.reason)
+    }
+    return this.#controller.signal
+  }
+
+  abort(reason: unknown): void {
+    if (this.aborted) return
+    this.aborted = true
+    this.reason = reason
+    const listeners = this.#listeners
+    this.#listeners = undefined
+    this.#controller?.abort(reason)
+    if (listeners !== undefined) for (const listener of listeners) listener()
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    if (this.aborted) return
+    if (this.#listeners === undefined) this.#listeners = [listener]
+    else this.#listeners.push(listener)
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    const place = this.#listeners?.indexOf(listener) ?? -1
+    if (place >= 0) this.#listeners?.splice(place, 1)
+  }
+
+  throwIfAborted(): void {
+    if (this.aborted) throw this.reason
+  }
+}
