@@ -15,7 +15,7 @@ import type { ReflectorOptions, Source } from './reflector.ts'
 import type { Failure } from './reflector-machine.ts'
 import type { Rest } from './rest.ts'
 import { SharedInformer } from './shared-informer.ts'
-import type { IndexValues } from './store.ts'
+import type { IndexValues } from './store-index.ts'
 import type { TurnBudget } from './turn-budget.ts'
 
 export interface InformersOptions extends Pick<ReflectorOptions, 'clock' | 'random' | 'relistMs' | 'pageSize'> {

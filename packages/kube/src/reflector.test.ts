@@ -5,7 +5,8 @@ import { apiError, DecodeError, TransportError } from './errors.ts'
 import type { Obj, Status } from './object.ts'
 import { classify, Reflector, type Source } from './reflector.ts'
 import { isNewer } from './resource-version.ts'
-import { Store, type StoreChange } from './store.ts'
+import { Store } from './store.ts'
+import type { StoreChange } from './store-change.ts'
 import { fakeClock, type FakeClock } from './testing/clock.ts'
 
 interface Thing extends Obj {

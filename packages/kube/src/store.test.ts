@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { kind, type Obj } from './object.ts'
-import { Store, type StoreChange } from './store.ts'
+import { Store } from './store.ts'
+import type { StoreChange } from './store-change.ts'
 import { isNewer } from './resource-version.ts'
 
 interface Thing extends Obj {

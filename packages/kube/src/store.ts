@@ -13,14 +13,9 @@ import { ownFieldsOf, type OwnFields } from './managed-fields.ts'
 import { PartedMap } from './parted-map.ts'
 import { keyOf, type Immutable, type Key, type Obj } from './object.ts'
 import { isNewer, isNumericVersion } from './resource-version.ts'
+import { differences, goneOf, initialChanges, isSameVersion, type StoreChange, watched } from './store-change.ts'
+import { StoreIndex, type IndexValues } from './store-index.ts'
 import type { ReadOwnFields } from './written.ts'
-
-export type StoreChange<T extends Obj> =
-  | { readonly type: 'added'; readonly object: Immutable<T>; readonly initial: boolean }
-  | { readonly type: 'updated'; readonly old: Immutable<T>; readonly object: Immutable<T> }
-  | { readonly type: 'deleted'; readonly object: Immutable<T> }
-
-export type IndexValues<T extends Obj> = (object: Immutable<T>) => readonly string[]
 
 export interface StoreOptions {
   /** Freeze every object that goes in: a reader that writes fails at once. For tests; it costs more than the parse. */
@@ -31,18 +26,10 @@ export interface StoreOptions {
   onIndexError?: (index: string, error: unknown) => void
 }
 
-/** A key alone where only one object has the value: a Set for each would cost more than the object. */
-type Postings = PartedMap<Key | Set<Key>>
-
-interface StoredIndex<T extends Obj> {
-  readonly values: IndexValues<T>
-  postings: Postings
-}
-
 interface Staged<T extends Obj> {
   readonly objects: PartedMap<Immutable<T>>
   readonly own: PartedMap<OwnFields>
-  readonly indexes: Map<string, Postings>
+  readonly indexes: Map<string, StoreIndex<T>>
   /** Keys that were cached before and are there again. */
   kept: number
 }
@@ -64,7 +51,7 @@ export class Store<T extends Obj> {
   readonly #shadow = new Map<Key, Immutable<T> | undefined>()
   /** UID of an object that we deleted and the watch has not reported. */
   readonly #deleted = new Map<Key, string>()
-  readonly #indexes = new Map<string, StoredIndex<T>>()
+  #indexes = new Map<string, StoreIndex<T>>()
   #staged: Staged<T> | undefined
   #listed: readonly Immutable<T>[] | undefined
   #resourceVersion: string | undefined
@@ -105,10 +92,8 @@ export class Store<T extends Obj> {
   }
 
   by(name: string, value: string): Immutable<T>[] {
-    const found = this.#indexes.get(name)?.postings.get(value)
-    if (found === undefined) return []
     const objects: Immutable<T>[] = []
-    for (const key of typeof found === 'string' ? [found] : found) {
+    for (const key of this.#indexes.get(name)?.keysOf(value) ?? []) {
       const object = this.#visible.get(key)
       if (object !== undefined) objects.push(object)
     }
@@ -120,20 +105,19 @@ export class Store<T extends Obj> {
   }
 
   /** What the watch last said, for a subscriber that comes later. */
-  *watched(): IterableIterator<Immutable<T>> {
-    for (const [key, object] of this.#visible) if (!this.#shadow.has(key)) yield object
-    for (const object of this.#shadow.values()) if (object !== undefined) yield object
+  watched(): IterableIterator<Immutable<T>> {
+    return watched({ visible: this.#visible, shadow: this.#shadow })
   }
 
   addIndex(name: string, values: IndexValues<T>): void {
     if (this.#indexes.has(name)) return
-    const index = { values, postings: new PartedMap() as Postings }
+    const index = new StoreIndex(values, (error) => this.#options.onIndexError?.(name, error))
     this.#indexes.set(name, index)
-    for (const [key, object] of this.#visible) this.#post(index.postings, name, values, key, object)
+    for (const [key, object] of this.#visible) index.add(key, object)
     if (this.#staged === undefined) return
-    const postings: Postings = new PartedMap()
-    for (const [key, object] of this.#staged.objects) this.#post(postings, name, values, key, object)
-    this.#staged.indexes.set(name, postings)
+    const staged = index.emptied()
+    for (const [key, object] of this.#staged.objects) staged.add(key, object)
+    this.#staged.indexes.set(name, staged)
   }
 
   // A whole new set, staged and then swapped
@@ -150,10 +134,7 @@ export class Store<T extends Obj> {
     staged.objects.set(key, kept)
     if (own === undefined) staged.own.delete(key)
     else staged.own.set(key, own)
-    for (const [name, index] of this.#indexes) {
-      const postings = staged.indexes.get(name)
-      if (postings !== undefined) this.#post(postings, name, index.values, key, kept)
-    }
+    for (const index of staged.indexes.values()) index.add(key, kept)
   }
 
   /** During the initial events of a watch an object may also change or go again. */
@@ -164,11 +145,7 @@ export class Store<T extends Obj> {
     staged.objects.delete(key)
     staged.own.delete(key)
     if (this.#visible.has(key) || this.#deleted.has(key)) staged.kept--
-    for (const [name, index] of this.#indexes) {
-      const postings = staged.indexes.get(name)
-      if (postings !== undefined)
-        for (const value of this.#valuesOf(name, index.values, object)) unpost(postings, value, key)
-    }
+    for (const index of staged.indexes.values()) index.remove(key, object)
   }
 
   discard(): void {
@@ -185,8 +162,7 @@ export class Store<T extends Obj> {
   commit(resourceVersion: string): void {
     const staged = this.#staged ?? this.#newStage()
     this.#staged = undefined
-    const before = this.#visible
-    const shadow = new Map(this.#shadow)
+    const before = { visible: this.#visible, shadow: new Map(this.#shadow) }
     const isFirst = !this.#hasSynced
     // A server restored from a backup counts from an older version: what we wrote to it later is gone.
     const hasGoneBack = isNewer(this.#resourceVersion, resourceVersion)
@@ -196,7 +172,7 @@ export class Store<T extends Obj> {
     this.#visible = staged.objects
     this.#listed = undefined
     this.#own = staged.own
-    for (const [name, index] of this.#indexes) index.postings = staged.indexes.get(name) ?? new PartedMap()
+    this.#indexes = staged.indexes
     this.#resourceVersion = resourceVersion
     this.#hasSynced = true
 
@@ -206,9 +182,7 @@ export class Store<T extends Obj> {
     // A copy of the references: changes may be delivered over several turns, while the map goes on changing.
     if (isFirst) this.#onChange(initialChanges(wanted.values()), wanted.size)
     else {
-      const changes = differences(before, shadow, wanted)
-      for (const object of untold(before, shadow))
-        if (!this.#visible.has(keyOf(object))) changes.push({ type: 'deleted', object })
+      const changes = differences(before, wanted, (key) => this.#visible.has(key))
       if (changes.length > 0) this.#onChange(changes, changes.length)
     }
   }
@@ -216,16 +190,15 @@ export class Store<T extends Obj> {
   /** The kind is not served any more: known to be empty. */
   clear(): void {
     this.discard()
-    const gone = [...this.watched(), ...untold(this.#visible, this.#shadow)]
+    const changes = goneOf({ visible: this.#visible, shadow: this.#shadow })
     this.#shadow.clear()
     this.#deleted.clear()
     this.#visible = new PartedMap()
     this.#listed = undefined
     this.#own = new PartedMap()
-    for (const index of this.#indexes.values()) index.postings = new PartedMap()
+    this.#indexes = this.#emptyIndexes()
     this.#resourceVersion = undefined
     this.#hasSynced = true
-    const changes = gone.map((object) => ({ type: 'deleted' as const, object }))
     if (changes.length > 0) this.#onChange(changes, changes.length)
   }
 
@@ -357,12 +330,9 @@ export class Store<T extends Obj> {
     this.#replace(key, object)
     if (own !== undefined) this.#own.set(key, own)
     else if (this.#own.size > 0) this.#own.delete(key)
-    for (const [name, index] of this.#indexes) {
-      const now = this.#valuesOf(name, index.values, object)
-      const before = old === undefined ? NONE : this.#valuesOf(name, index.values, old)
-      if (isSameList(before, now)) continue
-      for (const value of before) if (!now.includes(value)) unpost(index.postings, value, key)
-      for (const value of now) if (!before.includes(value)) post(index.postings, value, key)
+    for (const index of this.#indexes.values()) {
+      if (old === undefined) index.add(key, object)
+      else index.change(key, old, object)
     }
   }
 
@@ -375,27 +345,15 @@ export class Store<T extends Obj> {
     this.#visible.delete(key)
     this.#listed = undefined
     this.#own.delete(key)
-    for (const [name, index] of this.#indexes) {
-      for (const value of this.#valuesOf(name, index.values, object)) unpost(index.postings, value, key)
-    }
-  }
-
-  #post(postings: Postings, name: string, values: IndexValues<T>, key: Key, object: Immutable<T>): void {
-    for (const value of this.#valuesOf(name, values, object)) post(postings, value, key)
-  }
-
-  #valuesOf(name: string, values: IndexValues<T>, object: Immutable<T>): readonly string[] {
-    try {
-      return values(object)
-    } catch (error) {
-      this.#options.onIndexError?.(name, error)
-      return NONE
-    }
+    for (const index of this.#indexes.values()) index.remove(key, object)
   }
 
   #newStage(): Staged<T> {
-    const indexes = new Map([...this.#indexes.keys()].map((name): [string, Postings] => [name, new PartedMap()]))
-    return { objects: new PartedMap(), own: new PartedMap(), indexes, kept: 0 }
+    return { objects: new PartedMap(), own: new PartedMap(), indexes: this.#emptyIndexes(), kept: 0 }
+  }
+
+  #emptyIndexes(): Map<string, StoreIndex<T>> {
+    return new Map([...this.#indexes].map(([name, index]) => [name, index.emptied()]))
   }
 
   #frozen(object: T): Immutable<T> {
@@ -405,77 +363,6 @@ export class Store<T extends Obj> {
   #notify(change: StoreChange<T>): void {
     this.#onChange([change], 1)
   }
-}
-
-const NONE: readonly string[] = []
-
-function isSameVersion(
-  a: { metadata: Obj['metadata'] | Immutable<Obj['metadata']> },
-  b: { metadata: Obj['metadata'] | Immutable<Obj['metadata']> },
-): boolean {
-  return a.metadata.resourceVersion === b.metadata.resourceVersion && a.metadata.uid === b.metadata.uid
-}
-
-function isSameList(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((value, index) => value === b[index])
-}
-
-function post(postings: Postings, value: string, key: Key): void {
-  const found = postings.get(value)
-  if (found === undefined) postings.set(value, key)
-  else if (typeof found !== 'string') found.add(key)
-  else if (found !== key) postings.set(value, new Set([found, key]))
-}
-
-function unpost(postings: Postings, value: string, key: Key): void {
-  const found = postings.get(value)
-  if (found === key) postings.delete(value)
-  else if (found instanceof Set) {
-    found.delete(key)
-    const [last] = found
-    if (found.size === 1 && last !== undefined) postings.set(value, last)
-  }
-}
-
-function* initialChanges<T extends Obj>(objects: Iterable<Immutable<T>>): IterableIterator<StoreChange<T>> {
-  for (const object of objects) yield { type: 'added', object, initial: true }
-}
-
-/** What our own writes made and the watch has not told of. */
-function* untold<T extends Obj>(
-  visible: PartedMap<Immutable<T>>,
-  shadow: ReadonlyMap<Key, Immutable<T> | undefined>,
-): IterableIterator<Immutable<T>> {
-  for (const [key, told] of shadow) {
-    const shown = told === undefined ? visible.get(key) : undefined
-    if (shown !== undefined) yield shown
-  }
-}
-
-/** The watch's view before (what it said, not our overlay) against the new list. */
-function differences<T extends Obj>(
-  visible: PartedMap<Immutable<T>>,
-  shadow: ReadonlyMap<Key, Immutable<T> | undefined>,
-  wanted: PartedMap<Immutable<T>>,
-): StoreChange<T>[] {
-  const changes: StoreChange<T>[] = []
-  const before = (key: Key) => (shadow.has(key) ? shadow.get(key) : visible.get(key))
-  const report = (key: Key) => {
-    const old = before(key)
-    if (old === undefined) return
-    const now = wanted.get(key)
-    // Deleted and made again under the same name: two changes, as the watch would have said.
-    if (now === undefined || now.metadata.uid !== old.metadata.uid) changes.push({ type: 'deleted', object: old })
-  }
-  for (const key of visible.keys()) report(key)
-  for (const key of shadow.keys()) if (!visible.has(key)) report(key)
-  for (const [key, object] of wanted) {
-    const old = before(key)
-    if (old === undefined || old.metadata.uid !== object.metadata.uid)
-      changes.push({ type: 'added', object, initial: false })
-    else if (!isSameVersion(old, object)) changes.push({ type: 'updated', old, object })
-  }
-  return changes
 }
 
 function deepFreeze<V>(value: V): V {
