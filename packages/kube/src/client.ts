@@ -294,7 +294,9 @@ function pathOf<T extends Obj>(kind: Kind<T>, object: T | Immutable<T>, subresou
 }
 
 function bodyOf<T extends Obj>(kind: Kind<T>, object: T | Immutable<T>): string {
-  return JSON.stringify({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...object })
+  const apiVersion = apiVersionOf(kind)
+  const isNamed = object.apiVersion === apiVersion && object.kind === kind.kind
+  return JSON.stringify(isNamed ? object : { apiVersion, kind: kind.kind, ...object })
 }
 
 function deleteBody({ precondition, propagationPolicy, gracePeriodSeconds, dryRun }: DeleteOptions): string {

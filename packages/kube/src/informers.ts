@@ -185,7 +185,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
     offer(kind, written, readOwnFields) {
       for (const informer of entryOf(kind).informers) {
         if (isCovered(informer.options, written.metadata.namespace))
-          informer.store.offer(project(informer, written), readOwnFields)
+          informer.store.offer(project(informer, written, readOwnFields !== undefined), readOwnFields)
       }
     },
     offerDeleted(kind, key, uid) {
@@ -233,11 +233,17 @@ function isCovered(options: Scope, namespace: string | undefined): boolean {
   return options.namespace === undefined || options.namespace === namespace
 }
 
-function project<T extends Obj>(informer: SharedInformer<Obj>, written: T): T {
+/** @param isShared the caller of the write leaves what it got as it is */
+function project<T extends Obj>(informer: SharedInformer<Obj>, written: T, isShared: boolean): T {
   const { projection = 'full' } = informer.options
   const { apiVersion } = informer
   const { kind } = informer.kind
   if (projection === 'metadata') return { apiVersion, kind, metadata: written.metadata } as T
+  if (projection === 'full' && isShared) {
+    // The same text for all objects, not one more of their own; another watch of the kind may have it already.
+    if (!Object.isFrozen(written)) Object.assign(written, { apiVersion, kind })
+    return written
+  }
   // The caller keeps what it wrote; a projection changes the members of the object itself at most.
   const copy = { ...written, apiVersion, kind }
   return projection === 'full' ? copy : (projection(copy) as T)

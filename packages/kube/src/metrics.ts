@@ -85,7 +85,27 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
   const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[], collect?: () => void) =>
     new Gauge({ name, help, labelNames, registers, ...(collect === undefined ? {} : { collect }) })
 
-  const total = counter('controller_runtime_reconcile_total', 'Reconciles per controller and result', [
+  /**
+   * A counter that hears at a scrape what was counted since: to find a series by its labels takes longer than most of what
+   * is counted here. Gives a function to count with for each set of labels.
+   */
+  const tallied = <L extends string>(name: string, help: string, labelNames: readonly L[]) => {
+    const tallies: { readonly labels: Record<L, string>; count: number }[] = []
+    const collect = function collect(this: Counter<L>): void {
+      for (const tally of tallies) {
+        this.inc(tally.labels, tally.count)
+        tally.count = 0
+      }
+    }
+    registry.registerMetric(new Counter({ name, help, labelNames, registers: [], collect }))
+    return (labels: Record<L, string>): (() => void) => {
+      const tally = { labels, count: 0 }
+      tallies.push(tally)
+      return () => void tally.count++
+    }
+  }
+
+  const total = tallied('controller_runtime_reconcile_total', 'Reconciles per controller and result', [
     'controller',
     'result',
   ])
@@ -114,11 +134,14 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
     'Reconciles that may run at once, per cluster',
     ['controller'],
   )
-  const active = gauge('controller_runtime_active_workers', 'Reconciles running now', ['controller'])
+  const running = new Map<string, number>()
+  gauge('controller_runtime_active_workers', 'Reconciles running now', ['controller'], function collect(this: Gauge) {
+    for (const [controller, count] of running) this.set({ controller }, count)
+  })
 
   const queues = new Map<string, Set<Queue>>()
   const queueLabels = ['name', 'controller'] as const
-  const adds = counter('workqueue_adds_total', 'Keys added to the work queue', queueLabels)
+  const adds = tallied('workqueue_adds_total', 'Keys added to the work queue', queueLabels)
   const retries = counter('workqueue_retries_total', 'Keys queued again after a failure', queueLabels)
   const waited = histogram('workqueue_queue_duration_seconds', 'Time from ready to taken', queueLabels, queueBuckets)
   const worked = histogram('workqueue_work_duration_seconds', 'Time from taken to done', queueLabels, queueBuckets)
@@ -231,16 +254,17 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
     registry,
     controller(name, concurrency) {
       const labels = { name, controller: name }
-      for (const result of reconcileResults) total.inc({ controller: name, result }, 0)
+      const results = new Map(reconcileResults.map((result) => [result, total({ controller: name, result })]))
       for (const metric of [errors, terminal, panics, timeouts]) metric.inc({ controller: name }, 0)
-      for (const metric of [adds, retries]) metric.inc(labels, 0)
+      retries.inc(labels, 0)
       concurrencyLimit.set({ controller: name }, concurrency)
-      active.inc({ controller: name }, 0)
+      const work = (change: number): void => void running.set(name, (running.get(name) ?? 0) + change)
+      work(0)
       const set = queues.get(name) ?? new Set()
       queues.set(name, set)
       return {
         queue: {
-          added: () => adds.inc(labels),
+          added: adds(labels),
           retried: () => retries.inc(labels),
           taken: (waitedMs) => waited.observe(labels, waitedMs / 1000),
           finished: (workedMs) => worked.observe(labels, workedMs / 1000),
@@ -250,14 +274,14 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
           return () => set.delete(queue)
         },
         reconciled(result, seconds) {
-          total.inc({ controller: name, result })
+          results.get(result)?.()
           time.observe({ controller: name }, seconds)
           if (result === 'error') errors.inc({ controller: name })
         },
         terminalError: () => terminal.inc({ controller: name }),
         panicked: () => panics.inc({ controller: name }),
         timedOut: () => timeouts.inc({ controller: name }),
-        workers: (change) => active.inc({ controller: name }, change),
+        workers: work,
       }
     },
     webhook(path, type) {

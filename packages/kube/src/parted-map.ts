@@ -86,7 +86,8 @@ export class PartedMap<V> {
     const whole = parts[from] as Map<string, V>
     parts[from] = new Map()
     parts.push(new Map())
-    for (const [key, value] of whole) this.#partOf(key).set(key, value)
+    // Not an iterator: it would make an array for each entry.
+    whole.forEach((value, key) => this.#partOf(key).set(key, value))
     if (parts.length === 2 * (this.#mask + 1)) this.#mask = parts.length - 1
   }
 }

@@ -76,16 +76,22 @@ function chooseTargets(
 }
 
 function endpointsFor(dnsName: string, targets: Targets, settings: DnsSettings): Endpoint[] {
-  const common = {
-    recordTTL: settings.ttl ?? TTL_SECONDS,
-    ...(settings.setIdentifier !== undefined && { setIdentifier: settings.setIdentifier }),
-    ...(settings.providerSpecific.length > 0 && { providerSpecific: [...settings.providerSpecific] }),
-  }
-  if (targets.hostname !== undefined) {
-    return [{ dnsName, recordType: 'CNAME', targets: [targets.hostname], ...common }]
-  }
+  if (targets.hostname !== undefined) return [endpoint(dnsName, 'CNAME', [targets.hostname], settings)]
   const endpoints: Endpoint[] = []
-  if (targets.v4.length > 0) endpoints.push({ dnsName, recordType: 'A', targets: [...targets.v4], ...common })
-  if (targets.v6.length > 0) endpoints.push({ dnsName, recordType: 'AAAA', targets: [...targets.v6], ...common })
+  if (targets.v4.length > 0) endpoints.push(endpoint(dnsName, 'A', targets.v4, settings))
+  if (targets.v6.length > 0) endpoints.push(endpoint(dnsName, 'AAAA', targets.v6, settings))
   return endpoints
+}
+
+function endpoint(
+  dnsName: string,
+  recordType: Endpoint['recordType'],
+  targets: readonly string[],
+  settings: DnsSettings,
+): Endpoint {
+  const { ttl = TTL_SECONDS, setIdentifier, providerSpecific } = settings
+  const made: Endpoint = { dnsName, recordType, targets: [...targets], recordTTL: ttl }
+  if (setIdentifier !== undefined) made.setIdentifier = setIdentifier
+  if (providerSpecific.length > 0) made.providerSpecific = [...providerSpecific]
+  return made
 }
