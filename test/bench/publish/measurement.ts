@@ -1,8 +1,7 @@
 /** One life of publish on one API server, beside the raw loop on another: everything the figures are read from. */
 import { isReal, moveTo, startCluster } from './cluster.ts'
-import { measureLatency } from './latency.ts'
 import { MOVED_ADDRESS } from './objects.ts'
-import { runRaw, Subject } from './programs.ts'
+import { measureLatency, runRaw, Subject } from './programs.ts'
 
 export interface Measurement {
   readonly converge: number
@@ -37,7 +36,7 @@ export async function measure(sources: number): Promise<Measurement> {
     await second.until(({ writes }) => writes === sources)
     const moveSeconds = (performance.now() - movedAt) / 1_000
     await second.until(({ event, writes }) => event === 'idle' && writes >= sources)
-    const latency = await measureLatency(cluster, sources)
+    const latency = await measureLatency(cluster.path, sources)
     await second.stop()
     return {
       converge: converged.wallSeconds / raw.wallSeconds,

@@ -1,5 +1,5 @@
 /**
- * The programs the publish bench measures, each a process of its own: the raw loop, our manager, the embedded server. They are
+ * The programs of the publish bench, each a process of its own: the raw loop, our manager, the embedded server, a user. They are
  * bundled once, as they are shipped; `tsx` would count its own memory and start into every figure.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -25,7 +25,8 @@ export interface Report extends Usage {
   readonly stallMs: number
 }
 
-type Program = 'raw' | 'subject' | 'server'
+const PROGRAMS = ['raw', 'subject', 'server', 'latency'] as const
+type Program = (typeof PROGRAMS)[number]
 
 let bundles: Promise<string> | undefined
 
@@ -34,7 +35,7 @@ async function bundle(): Promise<string> {
     const outdir = await mkdtemp(join(tmpdir(), 'publish-bench-'))
     process.on('exit', () => rmSync(outdir, { recursive: true, force: true }))
     await build({
-      entryPoints: ['raw', 'subject', 'server'].map((name) => join(import.meta.dirname, `${name}.ts`)),
+      entryPoints: PROGRAMS.map((name) => join(import.meta.dirname, `${name}.ts`)),
       outdir,
       outExtension: { '.js': '.mjs' },
       chunkNames: 'chunks/[name]-[hash]',
@@ -63,14 +64,24 @@ export async function start(
   return spawn(process.execPath, [...flags, path, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
 }
 
-/** The raw loop, to its end. */
-export async function runRaw(kubeconfigPath: string, count: number, task: string): Promise<Usage> {
-  const child = await start('raw', [], [kubeconfigPath, String(count), task])
+/** What a program prints, once it has ended. */
+async function run(program: Program, ...args: string[]): Promise<string> {
+  const child = await start(program, [], args)
   let text = ''
   child.stdout?.on('data', (chunk: Buffer) => (text += chunk.toString()))
   const [code] = (await once(child, 'close')) as [number]
-  if (code !== 0) throw new Error(`the raw loop ${task} exited with ${code}`)
-  return JSON.parse(text) as Usage
+  if (code !== 0) throw new Error(`${program} ${args.join(' ')} exited with ${code}`)
+  return text
+}
+
+/** The raw loop, to its end. */
+export async function runRaw(kubeconfigPath: string, count: number, task: string): Promise<Usage> {
+  return JSON.parse(await run('raw', kubeconfigPath, String(count), task)) as Usage
+}
+
+/** ms; see latency.ts. */
+export async function measureLatency(kubeconfigPath: string, firstIndex: number): Promise<number> {
+  return Number(await run('latency', kubeconfigPath, String(firstIndex)))
 }
 
 /** Node's flags as the command has them: the subject runs as it is shipped. */
