@@ -1,7 +1,10 @@
-/** One life of publish on one API server, beside the raw loop on another: everything the figures are read from. */
+/**
+ * One life of publish on one API server, and the raw loop on two others, before and after it: everything the figures are read
+ * from. A machine that is slower in one minute than in the next would otherwise be in the ratio.
+ */
 import { isReal, moveTo, startCluster } from './cluster.ts'
 import { MOVED_ADDRESS } from './objects.ts'
-import { measureLatency, runRaw, Subject } from './programs.ts'
+import { measureLatency, runRaw, Subject, type Usage } from './programs.ts'
 
 export interface Measurement {
   readonly converge: number
@@ -16,11 +19,7 @@ export interface Measurement {
 
 export async function measure(sources: number): Promise<Measurement> {
   const type = isReal ? 'real' : 'embedded'
-  const baseline = await startCluster(type)
-  const raw = await runRaw(baseline.path, sources, 'children')
-  const rawMove = await runRaw(baseline.path, sources, 'move')
-  await baseline.stop()
-
+  const before = await measureRaw(type, sources)
   const cluster = await startCluster(type)
   try {
     await runRaw(cluster.path, sources, 'proxies')
@@ -38,19 +37,34 @@ export async function measure(sources: number): Promise<Measurement> {
     await second.until(({ event, writes }) => event === 'idle' && writes >= sources)
     const latency = await measureLatency(cluster.path, sources)
     await second.stop()
+    const after = await measureRaw(type, sources)
     return {
-      converge: converged.wallSeconds / raw.wallSeconds,
-      cpu: converged.cpuSeconds / raw.cpuSeconds,
+      converge: converged.wallSeconds / mean(before.children.wallSeconds, after.children.wallSeconds),
+      cpu: converged.cpuSeconds / mean(before.children.cpuSeconds, after.children.cpuSeconds),
       rss: peakMb,
       stall: stallMs,
       restart: decided.wallSeconds / list.wallSeconds,
       restartWrites: decided.writes,
-      move: moveSeconds / rawMove.wallSeconds,
+      move: moveSeconds / mean(before.move.wallSeconds, after.move.wallSeconds),
       latency,
     }
   } finally {
     await cluster.stop()
   }
+}
+
+async function measureRaw(type: 'real' | 'embedded', sources: number): Promise<{ children: Usage; move: Usage }> {
+  const cluster = await startCluster(type)
+  try {
+    const children = await runRaw(cluster.path, sources, 'children')
+    return { children, move: await runRaw(cluster.path, sources, 'move') }
+  } finally {
+    await cluster.stop()
+  }
+}
+
+function mean(a: number, b: number): number {
+  return (a + b) / 2
 }
 
 /** CPU-seconds of a convergence over this many sources on the embedded server. */
