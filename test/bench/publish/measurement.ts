@@ -20,6 +20,21 @@ export interface Measurement {
 export async function measure(sources: number): Promise<Measurement> {
   const type = isReal ? 'real' : 'embedded'
   const before = await measureRaw(type, sources)
+  const ours = await measureOurs(type, sources)
+  const after = await measureRaw(type, sources)
+  return {
+    converge: ours.converged.wallSeconds / mean(before.children.wallSeconds, after.children.wallSeconds),
+    cpu: ours.converged.cpuSeconds / mean(before.children.cpuSeconds, after.children.cpuSeconds),
+    rss: ours.peakMb,
+    stall: ours.stallMs,
+    restart: ours.decided.wallSeconds / ours.list.wallSeconds,
+    restartWrites: ours.decided.writes,
+    move: ours.moveSeconds / mean(before.move.wallSeconds, after.move.wallSeconds),
+    latency: ours.latency,
+  }
+}
+
+async function measureOurs(type: 'real' | 'embedded', sources: number) {
   const cluster = await startCluster(type)
   try {
     await runRaw(cluster.path, sources, 'proxies')
@@ -37,17 +52,7 @@ export async function measure(sources: number): Promise<Measurement> {
     await second.until(({ event, writes }) => event === 'idle' && writes >= sources)
     const latency = await measureLatency(cluster.path, sources)
     await second.stop()
-    const after = await measureRaw(type, sources)
-    return {
-      converge: converged.wallSeconds / mean(before.children.wallSeconds, after.children.wallSeconds),
-      cpu: converged.cpuSeconds / mean(before.children.cpuSeconds, after.children.cpuSeconds),
-      rss: peakMb,
-      stall: stallMs,
-      restart: decided.wallSeconds / list.wallSeconds,
-      restartWrites: decided.writes,
-      move: moveSeconds / mean(before.move.wallSeconds, after.move.wallSeconds),
-      latency,
-    }
+    return { converged, peakMb, stallMs, list, decided, moveSeconds, latency }
   } finally {
     await cluster.stop()
   }
