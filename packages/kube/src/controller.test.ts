@@ -242,6 +242,8 @@ describe('controller', () => {
     expect(times('wrong')).toEqual([0])
     expect(times('later')).toEqual([0, 1_000, 2_000])
     const total = await metric(environment, 'controller_runtime_reconcile_total')
+    // A scrape is told what was counted since the one before.
+    expect(await metric(environment, 'controller_runtime_reconcile_total')).toBe(total)
     expect(total).toContain('result="error"} 5')
     expect(total).toContain('result="success"} 2')
     expect(total).toContain('result="requeue_after"} 3')
@@ -293,6 +295,8 @@ describe('controller', () => {
     expect(await metric(environment, 'controller_runtime_reconcile_timeouts_total')).toContain('} 1')
     await environment.clock.advance(40_000)
     expect(aborted).toHaveLength(2)
+    // It ended when it was told to: nobody gives it up.
+    expect(environment.cluster.lines.join('')).not.toContain('is given up')
   })
 
   it('gives up a reconciler that never returns, frees its worker, and keeps it from writing', async () => {

@@ -351,6 +351,20 @@ describe('writes through the client', () => {
     expect(cluster.informers.get(ConfigMap, 'ns/a')).toEqual({ ...configMap('a', 10), data: undefined })
   })
 
+  it('are shown by every watch of their kind, also when what is returned is shared with them', async () => {
+    const watching = serving([], 5)
+    const { cluster, start } = await clusterOn((exchange) =>
+      exchange.method === 'GET' ? watching(exchange) : exchange.reply(200, configMap('a', 10, { x: '1' })),
+    )
+    const watches = ['ns', 'ns-of-others'].map((namespace) => cluster.informers.informer(ConfigMap, { namespace }))
+    const wide = cluster.informers.informer(ConfigMap)
+    start()
+    await Promise.all([...watches, wide].map(async (informer) => informer.synced()))
+    const written = await cluster.client.apply(ConfigMap, configMap('a', 1), { isLean: true })
+    expect(cluster.informers.get(ConfigMap, 'ns/a')).toBe(written)
+    expect([...watches, wide].map(({ size }) => size)).toEqual([1, 0, 1])
+  })
+
   it('do not touch the cache when they are refused', async () => {
     const watching = serving([configMap('a', 1)], 5)
     const { cluster, start } = await clusterOn((exchange) =>

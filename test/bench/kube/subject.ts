@@ -12,6 +12,7 @@ import { createInformers } from '../../../packages/kube/src/informers.ts'
 import { createDecoder } from '../../../packages/kube/src/decode.ts'
 import type { Source } from '../../../packages/kube/src/reflector.ts'
 import type { Rest } from '../../../packages/kube/src/rest.ts'
+import { residentBytes } from '../resident.ts'
 import { bookmark, partial, proxy } from './objects.ts'
 
 interface HTTPProxy extends Obj {
@@ -54,11 +55,6 @@ function collect(): void {
 function forgetPeak(): number {
   writeFileSync('/proc/self/clear_refs', '5')
   return residentBytes('VmHWM')
-}
-
-function residentBytes(name: 'VmHWM' | 'VmRSS'): number {
-  const found = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(readFileSync('/proc/self/status', 'utf8'))
-  return Number(found?.[1] ?? Number.NaN) * 1024
 }
 
 interface Measured {

@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { configFromText, connect } from '@seamark/kube'
 import { dropIn, runApp } from '@seamark/operator'
+import { residentBytes } from '../resident.ts'
 import { SERVICE } from './objects.ts'
 
 const [, , kubeconfigPath = '', countText = '0', step = '0'] = process.argv
@@ -34,13 +35,6 @@ const started = performance.now()
 const before = process.cpuUsage()
 delay.enable()
 
-/** Of this program: what getrusage says begins with the size of the process that started it. */
-function peakMb(): number {
-  const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
-  if (kilobytes === undefined) throw new Error('the kernel does not tell the peak of resident memory')
-  return Number(kilobytes) / 1_024
-}
-
 function report(event: string): void {
   const cpu = process.cpuUsage(before)
   const line = {
@@ -49,7 +43,7 @@ function report(event: string): void {
     reconciles,
     wallSeconds: (performance.now() - started) / 1_000,
     cpuSeconds: (cpu.user + cpu.system) / 1e6,
-    peakMb: peakMb(),
+    peakMb: residentBytes('VmHWM') / 2 ** 20,
     // What the timer itself adds is not a stall.
     stallMs: Math.max(0, delay.percentile(99.9) / 1e6 - 5),
   }

@@ -5,10 +5,10 @@ import type { Json } from '../client.ts'
 
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
-function definition(plural: string, fields: object): { metadata: object; spec: object } {
+function definition(plural: string, fields: object, root: object = {}): { metadata: object; spec: object } {
   const status = { type: 'object', default: { phase: 'New' }, properties: { phase: { type: 'string' } } }
   const spec = { type: 'object', properties: fields }
-  const schema = { openAPIV3Schema: { type: 'object', properties: { spec, status } } }
+  const schema = { openAPIV3Schema: { type: 'object', properties: { spec, status, extra: spec }, ...root } }
   return {
     metadata: { name: `${plural}.reread.dev` },
     spec: {
@@ -95,8 +95,8 @@ export const reread: readonly Case[] = area('B3.7 defaulting on read', {
   'a schema that became stricter stops neither a status nor an update of what was wrong before': async (t) => {
     const { path } = await start(t, 'stricter')
     const name = `${definitions}/stricter.reread.dev`
-    const put = async (fields: object): Promise<void> => {
-      const { spec } = definition('stricter', fields)
+    const put = async (fields: object, root?: object): Promise<void> => {
+      const { spec } = definition('stricter', fields, root)
       const old = await ok(t.client.request('GET', name))
       await ok(t.client.request('PUT', name, { body: { ...old, spec } }))
     }
@@ -108,11 +108,14 @@ export const reread: readonly Case[] = area('B3.7 defaulting on read', {
       async () => String((await ok(patch({ spec: { list: ['a', 'a'] } })))['spec']?.['list']) === 'a,a',
       'the list is known',
     )
-    await put({
-      kept: { type: 'string', minLength: 3 },
-      list: { ...list, 'x-kubernetes-list-type': 'set' },
-      fresh: { type: 'string', default: 'f' },
-    })
+    await put(
+      {
+        kept: { type: 'string', minLength: 3 },
+        list: { ...list, 'x-kubernetes-list-type': 'set' },
+        fresh: { type: 'string', default: 'f' },
+      },
+      { required: ['extra'] },
+    )
     const shown = async (): Promise<Json> => await ok(t.client.request('GET', path))
     await until(async () => String((await shown())['spec']?.['fresh']) === 'f', 'the new schema is in use')
     await ok(patch({ status: { phase: 'Old' } }, '/status'))
@@ -124,7 +127,8 @@ export const reread: readonly Case[] = area('B3.7 defaulting on read', {
         reason: 'FieldValueTypeInvalid',
       },
     ])
-    await ok(patch({ spec: { list: ['b', 'b'] } }))
+    await ok(patch({ spec: { list: ['b', 'b'] } }), 422)
+    await ok(patch({ extra: {}, spec: { list: ['b', 'b'] } }))
     await ok(patch({ spec: { kept: 'z' } }), 422)
     await ok(patch({ spec: { list: ['b'] } }))
     await ok(patch({ spec: { list: ['b', 'b'] } }), 422)

@@ -33,8 +33,9 @@ export function compileSchema(schema: Schema): CompiledSchema {
     validate: (value, old, part = 'whole') => {
       const causes = part === 'status' ? violationsOfStatus(schema, value, old) : violationsOf(schema, value, old)
       if (part === 'whole') embeddedCheck(schema)?.(value, '', causes)
+      const ofLists = listViolations(schema, value)
       // Lists that were wrong before the schema said so do not stop an update.
-      if (old === undefined || listViolations(schema, old).length === 0) causes.push(...listViolations(schema, value))
+      if (ofLists.length > 0 && (old === undefined || listViolations(schema, old).length === 0)) causes.push(...ofLists)
       if (rules !== undefined) causes.push(...(causes.some(isBlocking) ? [NOT_CHECKED] : rules.check(value, old)))
       return causes
     },
