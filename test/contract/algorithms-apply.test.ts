@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, it } from 'vitest'
-import type { Obj } from '../../packages/kube/src/object.ts'
+import type { Obj } from '../../packages/kube/src/object/object.ts'
 import { ControlPlane } from '../../packages/kube/src/testing/index.ts'
 import { compileSchema } from '../../packages/apiserver/src/schema/schema.ts'
 import { needs } from '../kit/index.ts'

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { needs } from '@seamark/kit'
 import { ControlPlane } from '@seamark/kube/testing'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { startEmbeddedServer } from '../integration/embedded-server.ts'
+import { startEmbeddedServer } from '../integration/apiserver/embedded-server.ts'
 import { runScript } from './differential/run-script.ts'
 import { script } from './differential/script.ts'
 

@@ -1,5 +1,5 @@
 /** The publish scenarios characterised from contour-plus' behaviour (D) under T1, T2, T3, T5 and T6. */
-import { scenarios } from '../integration/publish-scenarios.ts'
+import { scenarios } from '../integration/publish/scenarios.ts'
 import { describeDisturbed } from './publish-scenario.ts'
 
 describeDisturbed(

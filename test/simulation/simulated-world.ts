@@ -6,7 +6,7 @@
  * ends in the state it would stay in.
  */
 import { connect, manager } from '@seamark/kube'
-import { counting, type Patience, type UserCluster, type World, type Writes } from '../integration/publish-world.ts'
+import { counting, type Patience, type UserCluster, type World, type Writes } from '../integration/publish/world.ts'
 import { inProcessConfig, inProcessTransport } from './in-process-transport.ts'
 import { restMs } from './oracle.ts'
 import type { Stage } from './scenario.ts'

@@ -1,8 +1,8 @@
 /** Every wildcard scenario of the integration suite under T1, T2, T3, T5 and T6. */
 import { playgroundCrds, type DNSEndpoint } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
-import { WildcardBench } from '../integration/wildcard-bench.ts'
-import { wildcardScenarios } from '../integration/wildcard-scenarios.ts'
+import { WildcardBench } from '../integration/wildcard/bench.ts'
+import { wildcardScenarios } from '../integration/wildcard/scenarios.ts'
 import { expectConvergence } from './expect-convergence.ts'
 import type { Invariant } from './scenario.ts'
 import { exploration } from './seeds.ts'

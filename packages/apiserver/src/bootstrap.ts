@@ -1,10 +1,10 @@
 /** What every cluster starts with: the four namespaces, the API's own Service, and the roles that RBAC builds on. */
 import { SystemClient } from './controllers/system-client.ts'
-import type { Backend } from './call.ts'
+import type { Backend } from './handlers/call.ts'
 import { timestamp } from './clock.ts'
-import type { ApiObject } from './object-shape.ts'
-import type { Resource } from './resource.ts'
-import { bootstrapRoles } from './rbac/bootstrap-roles.ts'
+import type { ApiObject } from './codec/object-shape.ts'
+import type { Resource } from './resource/resource.ts'
+import { bootstrapRoles } from './auth/bootstrap-roles.ts'
 
 const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const
 

@@ -5,10 +5,10 @@
  * on, and may be limited to a number of times. Watches can be frozen, lagged, cut; their events dropped, duplicated,
  * reordered; lists shortened; answers replaced by errors, delayed, or lost after the write was done.
  */
-import type { Call } from './call.ts'
-import { ApiError, statusError } from './status.ts'
-import type { Page, Store } from './store.ts'
-import type { Watcher, WatchEvent, WatchFaults, WatchInfo } from './watch-hub.ts'
+import type { Call } from './handlers/call.ts'
+import { ApiError, statusError } from './http/status.ts'
+import type { Page, Store } from './store/store.ts'
+import type { Watcher, WatchEvent, WatchFaults, WatchInfo } from './store/watch-hub.ts'
 
 /** Undefined members match everything. */
 export interface RequestMatch {

@@ -9,24 +9,24 @@
  * Several logical clusters live in one server; the first is at the root, the others under `/clusters/<name>`.
  */
 import type { AdmissionHook } from './admission/admission.ts'
-import { admin, anonymous } from './auth.ts'
+import { admin, anonymous } from './auth/authenticate.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { Cluster } from './cluster.ts'
-import { type ApiRequest, type ApiResponse, statusResponse, textResponse, type UserInfo } from './exchange.ts'
+import { type ApiRequest, type ApiResponse, statusResponse, textResponse, type UserInfo } from './http/exchange.ts'
 import type { Faults } from './faults.ts'
-import { issueServingCredentials } from './credentials.ts'
-import { bodyLimit, type Front, listen, type ListenOptions, type TlsOptions } from './front.ts'
-import { createFetch, type InProcessFetch } from './in-process.ts'
-import { requestTooLarge } from './status.ts'
+import { issueServingCredentials } from './http/credentials.ts'
+import { bodyLimit, type Front, listen, type ListenOptions, type TlsOptions } from './http/http-server.ts'
+import { createFetch, type InProcessFetch } from './http/in-process.ts'
+import { requestTooLarge } from './http/status.ts'
 
 export type { AdmissionHook, AdmissionReview, Refusal } from './admission/admission.ts'
 export type { Clock, Timer } from './clock.ts'
 export type { Cluster } from './cluster.ts'
-export type { ApiRequest, ApiResponse, UserInfo } from './exchange.ts'
+export type { ApiRequest, ApiResponse, UserInfo } from './http/exchange.ts'
 export type { ErrorFault, Faults, RequestMatch, WatchMatch } from './faults.ts'
-export type { Front, ListenOptions, TlsOptions } from './front.ts'
-export type { InProcessFetch } from './in-process.ts'
-export { type KubeconfigRequest, newToken, writeKubeconfig } from './credentials.ts'
+export type { Front, ListenOptions, TlsOptions } from './http/http-server.ts'
+export type { InProcessFetch } from './http/in-process.ts'
+export { type KubeconfigRequest, newToken, writeKubeconfig } from './http/credentials.ts'
 
 export interface ApiServerOptions {
   /** @default the system clock */

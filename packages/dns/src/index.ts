@@ -1,5 +1,5 @@
 /** DNS for Seamark: names, records, messages, zones, a client and an authoritative server. No Kubernetes, no dependencies. */
-export { addressOctets, isLoopback } from './address.ts'
+export { addressOctets, isLoopback } from './wire/address.ts'
 export {
   type CallOptions,
   type Comparison,
@@ -9,10 +9,21 @@ export {
   type QueryOptions,
   type Reply,
   type ServerReply,
-} from './client.ts'
+} from './client/client.ts'
 export type { TransferRequest } from './client/transfer.ts'
 export { type ServerAddress, serverText } from './client/udp-exchange.ts'
-export { CLASS, className, findType, OPCODE, opcodeName, RCODE, rcodeName, TYPE, typeCode, typeName } from './codes.ts'
+export {
+  CLASS,
+  className,
+  findType,
+  OPCODE,
+  opcodeName,
+  RCODE,
+  rcodeName,
+  TYPE,
+  typeCode,
+  typeName,
+} from './wire/codes.ts'
 export {
   encodeExtendedError,
   type ClientSubnet,
@@ -22,10 +33,10 @@ export {
   type EdnsOption,
   encodeSubnet,
   OPTION,
-} from './edns.ts'
+} from './wire/edns.ts'
 export { DNS_ERROR_CODES, DnsError, type DnsErrorCode } from './error.ts'
-export { parseKeyFile } from './key-file.ts'
-export { decodeMessage, encodeMessage, FLAG, type Message, type Question } from './message.ts'
+export { parseKeyFile } from './wire/key-file.ts'
+export { decodeMessage, encodeMessage, FLAG, type Message, type Question } from './wire/message.ts'
 export {
   compareNames,
   type Fqdn,
@@ -36,10 +47,10 @@ export {
   parentOf,
   parseName,
   toUnicode,
-} from './name.ts'
-export type { QueryContext } from './query-context.ts'
-export { rdataFromText, rdataToText } from './rdata/grammar.ts'
-export { groupRecords, type RecordSet, recordSet, recordText, type Resource } from './record.ts'
+} from './wire/name.ts'
+export type { QueryContext } from './zone/query-context.ts'
+export { rdataFromText, rdataToText } from './wire/rdata/grammar.ts'
+export { groupRecords, type RecordSet, recordSet, recordText, type Resource } from './wire/record.ts'
 export type { Secondary, ZonePolicy } from './server/policy.ts'
 export type { RateLimitOptions } from './server/ratelimit.ts'
 export {
@@ -50,9 +61,9 @@ export {
   type ListenAddress,
   type RecordSetHits,
 } from './server/server.ts'
-export { isNewer } from './soa.ts'
-export { TSIG_ALGORITHMS, type TsigAlgorithm, TsigKey } from './tsig.ts'
-export { applyUpdate, type Prerequisite, type Update, type UpdateOperation } from './update.ts'
+export { isNewer } from './zone/soa.ts'
+export { TSIG_ALGORITHMS, type TsigAlgorithm, TsigKey } from './wire/tsig.ts'
+export { applyUpdate, type Prerequisite, type Update, type UpdateOperation } from './zone/update.ts'
 export {
   isZoneFileError,
   loadZoneFile,
@@ -60,6 +71,6 @@ export {
   printZoneFile,
   type ZoneFileError,
   type ZoneFileOptions,
-} from './zone-file.ts'
-export type { DynamicAnswer } from './zone-shard.ts'
-export { createZone, type DynamicSet, Zone, type ZoneChange } from './zone-table.ts'
+} from './zone/zone-file.ts'
+export type { DynamicAnswer } from './zone/zone-shard.ts'
+export { createZone, type DynamicSet, Zone, type ZoneChange } from './zone/zone-table.ts'

@@ -2,7 +2,7 @@
  * Time as an argument: everything here that waits or measures takes a Clock, so tests pass the fake one
  * (`testing/clock.ts`) and a stalled process cannot be fooled by a wall clock that jumps.
  */
-import type { StopSignal } from './stop.ts'
+import type { StopSignal } from './controller/stop-signal.ts'
 
 export interface Clock {
   /** Wall clock, ms since the epoch. For timestamps only, never for durations. */

@@ -4,7 +4,7 @@
  *
  * Invariant: no message or field ever holds a credential, a request body or a response body other than a Status.
  */
-import type { Status } from './object.ts'
+import type { Status } from './object/object.ts'
 
 export class KubeError extends Error {
   readonly code: string

@@ -1,27 +1,27 @@
 /** The public surface of @seamark/kube. */
-export * from './object.ts'
+export * from './object/object.ts'
 export * from './errors.ts'
-export type * from './client.ts'
-export type * from './cache.ts'
-export type * from './informer.ts'
-export * from './kinds.ts'
-export { connect, type Cluster, type ConnectOptions } from './cluster.ts'
-export type { ClusterConfig } from './cluster-config.ts'
+export type * from './client/client.ts'
+export type * from './cache/cache.ts'
+export type * from './cache/informer.ts'
+export * from './object/kinds.ts'
+export { connect, type Cluster, type ConnectOptions } from './client/cluster.ts'
+export type { ClusterConfig } from './config/cluster-config.ts'
 export type { Exchange, OpenStream, Transport } from './transport/transport.ts'
-export { configFromText, loadConfig, type ConfigOptions } from './config.ts'
-export type { Credentials, Impersonation, TlsMaterial } from './credentials.ts'
-export { loadInCluster } from './in-cluster.ts'
-export { parseRemoteConfig, type RemoteConfigOptions } from './remote-config.ts'
-export { addressGuard, type AddressGuard, type GuardOptions } from './address-guard.ts'
-export { UID_MARK } from './managed-fields.ts'
+export { configFromText, loadConfig, type ConfigOptions } from './config/config.ts'
+export type { Credentials, Impersonation, TlsMaterial } from './config/credentials.ts'
+export { loadInCluster } from './config/in-cluster.ts'
+export { parseRemoteConfig, type RemoteConfigOptions } from './config/remote-config.ts'
+export { addressGuard, type AddressGuard, type GuardOptions } from './config/address-guard.ts'
+export { UID_MARK } from './watch/managed-fields.ts'
 export { sleep, systemClock, type Clock } from './clock.ts'
-export { untilAborted } from './cache-sync.ts'
-export { judgeApply, learnDefaults, type ApplyQuestion, type Verdict } from './apply.ts'
-export { createDefaultBook, type DefaultBook } from './default-book.ts'
-export * from './conditions.ts'
-export * from './owner.ts'
-export { addFinalizer, nextFinalizerStep, removeFinalizer, type FinalizerStep } from './finalizer.ts'
-export * from './predicate.ts'
+export { untilAborted } from './cache/cache-sync.ts'
+export { judgeApply, learnDefaults, type ApplyQuestion, type Verdict } from './apply/apply.ts'
+export { createDefaultBook, type DefaultBook } from './apply/learned-defaults.ts'
+export * from './object/conditions.ts'
+export * from './object/owner.ts'
+export { addFinalizer, nextFinalizerStep, removeFinalizer, type FinalizerStep } from './object/finalizer.ts'
+export * from './controller/predicate.ts'
 export {
   createQueue,
   LOW_PRIORITY,
@@ -29,19 +29,19 @@ export {
   type Queue,
   type QueueObserver,
   type QueueOptions,
-} from './queue.ts'
+} from './controller/queue.ts'
 export { durationMs, type Duration } from './duration.ts'
 export { createLogger, Secret as SecretText, type Logger, type LogLevel, type LogOptions } from './log.ts'
-export { requeue, Terminal, type Next } from './outcome.ts'
-export type { Context, Environment } from './context.ts'
-export { createWriter, fencedClient, type StatusOf, type Writer, type WriterDeps } from './writer.ts'
+export { requeue, Terminal, type Next } from './controller/outcome.ts'
+export type { Context, Environment } from './controller/context.ts'
+export { createWriter, fencedClient, type StatusOf, type Writer, type WriterDeps } from './apply/writer.ts'
 export type {
   ControllerBuilder,
   ControllerOptions,
   Reconciler,
   WatchOptions as ControllerWatchOptions,
-} from './controller.ts'
-export { watching, type AggregatorOptions, type WatchedKind } from './aggregator.ts'
+} from './controller/controller.ts'
+export { watching, type AggregatorOptions, type WatchedKind } from './controller/aggregator.ts'
 export {
   createElection,
   LeadershipLost,
@@ -49,12 +49,12 @@ export {
   type Election,
   type LeaseOptions,
   type WriteFence,
-} from './lease.ts'
-export { createRecorder, type EventRecord, type EventType, type Recorder } from './events.ts'
-export type { Fleet } from './fleet.ts'
+} from './manager/lease.ts'
+export { createRecorder, type EventRecord, type EventType, type Recorder } from './controller/events.ts'
+export type { Fleet } from './manager/fleet.ts'
 export type { Metrics } from './metrics.ts'
-export type { Check } from './probes.ts'
-export { manager, untilSignalled, type Manager, type ManagerOptions, type Runnable } from './manager.ts'
+export type { Check } from './manager/probes.ts'
+export { manager, untilSignalled, type Manager, type ManagerOptions, type Runnable } from './manager/manager.ts'
 export type { AdmissionHooks, AdmissionInfo } from './webhook/admission.ts'
 export type { SelfIssuedOptions } from './webhook/certificate-keeper.ts'
 export { convert, defineConversion, type Conversion, type Spoke } from './webhook/conversion.ts'

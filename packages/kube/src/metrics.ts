@@ -8,9 +8,9 @@
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { RequestObserver } from './client.ts'
-import type { Queue, QueueObserver } from './queue.ts'
-import { createRequestMetrics } from './request-metrics.ts'
+import type { RequestObserver } from './client/client.ts'
+import type { Queue, QueueObserver } from './controller/queue.ts'
+import { createRequestMetrics } from './client/request-metrics.ts'
 
 /** How one reconcile ended; controller-runtime's label values. `requeue` exists there, and stays 0 here. */
 type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after'

@@ -3,9 +3,9 @@
  * prefix `seamark_`. Label values are reason codes, kinds, providers and zones, never host names: their number is bounded.
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { KillSwitch } from './records/kill-switch.ts'
-import type { CallObserver } from './records/provider-calls.ts'
-import type { SyncObserver } from './records/sync-loop.ts'
+import type { KillSwitch } from './process/kill-switch.ts'
+import type { CallObserver } from './records/execute/provider-calls.ts'
+import type { SyncObserver } from './records/sync/sync-loop.ts'
 
 export interface ProductMetrics {
   /** `contour_plus_certificates_applied_total`. */

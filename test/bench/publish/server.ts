@@ -3,7 +3,7 @@
  * like a bare kube-apiserver: the raw loop's children name an owner that does not exist.
  */
 import { writeFileSync } from 'node:fs'
-import { startEmbeddedServer } from '../../integration/embedded-server.ts'
+import { startEmbeddedServer } from '../../integration/apiserver/embedded-server.ts'
 
 const server = await startEmbeddedServer({ controllers: false })
 writeFileSync(process.argv[2] ?? '', server.kubeconfig, { mode: 0o600 })

@@ -4,9 +4,9 @@ import { findBuiltinKind } from '../../../packages/apiserver/src/builtin/builtin
 import { applyBuiltinDefaults } from '../../../packages/apiserver/src/builtin/defaults.ts'
 import { normalizeBuiltin } from '../../../packages/apiserver/src/builtin/normalize.ts'
 import { validateKind } from '../../../packages/apiserver/src/validation/validation.ts'
-import type { JsonObject } from '../../../packages/apiserver/src/json-object.ts'
-import type { ApiObject } from '../../../packages/apiserver/src/object-shape.ts'
-import type { Obj } from '../../../packages/kube/src/object.ts'
+import type { JsonObject } from '../../../packages/apiserver/src/codec/json-object.ts'
+import type { ApiObject } from '../../../packages/apiserver/src/codec/object-shape.ts'
+import type { Obj } from '../../../packages/kube/src/object/object.ts'
 import type { Body, ModelKind, Step } from './model-server.ts'
 
 export interface BuiltinSubject {

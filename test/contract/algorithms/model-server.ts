@@ -2,7 +2,7 @@
  * The smallest server around the algorithms: one object, created, updated, patched and applied by our pure functions in the
  * order of the real write path. The differential tests play one script against it and against a real kube-apiserver.
  */
-import type { ManagedFieldsEntry, Obj } from '../../../packages/kube/src/object.ts'
+import type { ManagedFieldsEntry, Obj } from '../../../packages/kube/src/object/object.ts'
 import {
   ApplyError,
   conflictCauses,

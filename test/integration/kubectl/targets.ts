@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { needs } from '@seamark/kit'
 import { ControlPlane } from '@seamark/kube/testing'
 import { parse } from 'yaml'
-import { startEmbeddedServer } from '../embedded-server.ts'
+import { startEmbeddedServer } from '../apiserver/embedded-server.ts'
 
 export interface Target {
   readonly kubeconfig: string

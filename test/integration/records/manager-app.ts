@@ -1,7 +1,7 @@
 /** A manager with records in this process, what it wrote and what its metrics say; and the objects it is told things by. */
 import { type Client, ConfigMap } from '@seamark/kube'
 import { CONFIGURATION_OBJECT, DNSEndpoint, type Provider, RecordsConfig, runApp } from '@seamark/operator'
-import type { World } from '../publish-world.ts'
+import type { World } from '../publish/world.ts'
 
 export interface App {
   readonly writes: { count: number }

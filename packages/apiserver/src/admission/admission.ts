@@ -5,11 +5,11 @@
  * Hooks are functions of the process that made the server; webhooks are those that the cluster's webhook configurations
  * name. A request that nobody is interested in costs one check.
  */
-import type { Call } from '../call.ts'
-import type { UserInfo } from '../exchange.ts'
-import type { ApiObject } from '../object-shape.ts'
-import type { Resource } from '../resource.ts'
-import { forbidden, statusError } from '../status.ts'
+import type { Call } from '../handlers/call.ts'
+import type { UserInfo } from '../http/exchange.ts'
+import type { ApiObject } from '../codec/object-shape.ts'
+import type { Resource } from '../resource/resource.ts'
+import { forbidden, statusError } from '../http/status.ts'
 
 export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
 

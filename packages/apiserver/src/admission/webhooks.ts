@@ -5,10 +5,10 @@
  * object; validating ones run together. A webhook that cannot be asked counts as its failurePolicy says.
  */
 import { randomUUID } from 'node:crypto'
-import type { Call } from '../call.ts'
+import type { Call } from '../handlers/call.ts'
 import { endRule, startObject, startRule } from '../cel/budget.ts'
 import { loadEngine } from '../cel/engine.ts'
-import { checkObject } from '../decode.ts'
+import { checkObject } from '../codec/decode.ts'
 import {
   type ApiObject,
   asRecords,
@@ -19,12 +19,12 @@ import {
   isSameJson,
   type Json,
   withMetadata,
-} from '../object-shape.ts'
+} from '../codec/object-shape.ts'
 import { applyJsonPatch } from '../patch/json-patch.ts'
-import { compileLabelSelector } from '../selectors.ts'
-import { ApiError, forbidden, internal } from '../status.ts'
-import type { Collection, Store } from '../store.ts'
-import { postReview, readTarget, type ResolveService } from '../webhook-client.ts'
+import { compileLabelSelector } from '../resource/selectors.ts'
+import { ApiError, forbidden, internal } from '../http/status.ts'
+import type { Collection, Store } from '../store/store.ts'
+import { postReview, readTarget, type ResolveService } from './webhook-client.ts'
 import type { AdmissionReview, Operation, WebhookCaller } from './admission.ts'
 
 const group = 'admissionregistration.k8s.io'

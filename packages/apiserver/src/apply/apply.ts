@@ -9,7 +9,7 @@
  * Caveats: one schema serves all versions in managedFields, which is exact for conversion strategy None.
  */
 import type { ManagedFieldsEntry, Obj } from '@seamark/kube/object'
-import { jsonEqual } from '../json-equal.ts'
+import { jsonEqual } from '../codec/json-equal.ts'
 import { zeroValue } from '../schema/zero.ts'
 import type { Schema } from '../schema/model.ts'
 import type { ApplyConflict } from './conflict.ts'

@@ -2,7 +2,7 @@
  * What the creator of an object owns, built straight as FieldsV1: the common case of update tracking, where there is
  * no other manager and nothing to subtract. Equal to comparing with the empty object (a property test says so).
  */
-import { jsonEqual } from '../json-equal.ts'
+import { jsonEqual } from '../codec/json-equal.ts'
 import type { FieldsV1 } from './field-set.ts'
 import { asMap, shapeOf } from './field-type.ts'
 import type { FieldType, Fields, ListType, MapType } from './field-type.ts'

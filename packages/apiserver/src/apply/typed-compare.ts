@@ -4,7 +4,7 @@
  * Place in the flow: `compareFields` feeds update tracking and conflict detection, `fieldsOf` the ownership of an
  * applied configuration. Neither changes its arguments.
  */
-import { jsonEqual } from '../json-equal.ts'
+import { jsonEqual } from '../codec/json-equal.ts'
 import { asList, asMap, shapeOf } from './field-type.ts'
 import type { FieldType, Fields, ListType, MapType, Shape } from './field-type.ts'
 import { FieldSet } from './field-set.ts'

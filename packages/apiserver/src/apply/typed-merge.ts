@@ -4,7 +4,7 @@
  *
  * Pure; what is not touched is shared with the arguments.
  */
-import { setOwn } from '../json-object.ts'
+import { setOwn } from '../codec/json-object.ts'
 import { asList, asMap, shapeOf } from './field-type.ts'
 import type { FieldType, Fields, ListType, MapType } from './field-type.ts'
 import { TypedValueError, itemElement } from './list-item.ts'

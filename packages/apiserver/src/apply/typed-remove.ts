@@ -1,5 +1,5 @@
 /** Removes a set of fields from an object along its type. Pure; what stays is shared. */
-import { setOwn } from '../json-object.ts'
+import { setOwn } from '../codec/json-object.ts'
 import type { FieldSet } from './field-set.ts'
 import { asList, asMap, shapeOf } from './field-type.ts'
 import type { FieldType, Fields } from './field-type.ts'

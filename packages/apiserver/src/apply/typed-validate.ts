@@ -2,7 +2,7 @@
  * Checks that an applied configuration fits the type, before anything is merged: the messages stand in the real
  * server's answer to a bad apply.
  */
-import { goText } from '../go-text.ts'
+import { goText } from '../codec/go-text.ts'
 import { asList, asMap, shapeOf } from './field-type.ts'
 import type { FieldType } from './field-type.ts'
 import { TypedValueError, itemElement } from './list-item.ts'

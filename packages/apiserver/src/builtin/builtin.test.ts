@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../json-object.ts'
+import type { JsonObject } from '../codec/json-object.ts'
 import { BUILTIN_KINDS, findBuiltinKind, findTypeName } from './builtin.ts'
 import { applyBuiltinDefaults } from './defaults.ts'
 import { DecodeError, normalizeBuiltin } from './normalize.ts'

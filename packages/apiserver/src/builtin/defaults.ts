@@ -3,8 +3,8 @@
  *
  * Place in the flow: after normalising, before admission and storing. Allocation (clusterIP, nodePort) is not defaulting.
  */
-import { isJsonObject } from '../json-object.ts'
-import type { JsonObject } from '../json-object.ts'
+import { isJsonObject } from '../codec/json-object.ts'
+import type { JsonObject } from '../codec/json-object.ts'
 import type { Schema } from '../schema/model.ts'
 import { TYPE_DEFAULTS } from './type-defaults.ts'
 

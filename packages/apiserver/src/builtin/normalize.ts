@@ -5,12 +5,12 @@
  * Place in the flow: built-in kinds are normalised after decoding JSON and after every patch, before defaulting; so that the
  * stored object and its owners are those of the real server. Values of a wrong type throw DecodeError with Go's wording.
  */
-import { isJsonObject } from '../json-object.ts'
-import type { JsonObject } from '../json-object.ts'
+import { isJsonObject } from '../codec/json-object.ts'
+import type { JsonObject } from '../codec/json-object.ts'
 import type { Schema } from '../schema/model.ts'
 import { zeroValue } from '../schema/zero.ts'
 import { formatQuantity } from '../cel/quantity.ts'
-import { explainTime, normalizeTime } from '../time-text.ts'
+import { explainTime, normalizeTime } from '../codec/time-text.ts'
 
 /** The server answers 400: `Service in version "v1" cannot be handled as a Service: ` and this message. */
 export class DecodeError extends Error {

@@ -1,7 +1,7 @@
 /** The default rules, one per type. A rule sees its own object only; defaults of parts are the parts' own rules. */
-import { isJsonObject } from '../json-object.ts'
-import type { JsonObject } from '../json-object.ts'
-import { setOwn } from '../object-shape.ts'
+import { isJsonObject } from '../codec/json-object.ts'
+import type { JsonObject } from '../codec/json-object.ts'
+import { setOwn } from '../codec/object-shape.ts'
 
 type Rule = (object: JsonObject) => void
 

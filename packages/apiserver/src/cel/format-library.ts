@@ -8,7 +8,7 @@ import {
   checkQualifiedName,
   checkSubdomain,
   maskTrailingDash,
-} from '../names.ts'
+} from '../validation/names.ts'
 import { findFormat } from '../schema/formats.ts'
 import { Namespace, OPTIONALS } from './library-kit.ts'
 import { parseUrl } from './url.ts'

@@ -1,6 +1,6 @@
 /** Functions on lists: Kubernetes' own, those of cel-go's list extension, and sets. */
 import type { Environment } from '@marcbachmann/cel-js'
-import { jsonEqual } from '../json-equal.ts'
+import { jsonEqual } from '../codec/json-equal.ts'
 import { spend } from './budget.ts'
 import { fail, Namespace, OPTIONALS } from './library-kit.ts'
 

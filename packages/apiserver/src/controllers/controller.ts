@@ -1,5 +1,5 @@
 /** What the built-in controllers are made with, and what they are. */
-import type { Backend } from '../call.ts'
+import type { Backend } from '../handlers/call.ts'
 
 export interface ControllerContext {
   readonly backend: Backend

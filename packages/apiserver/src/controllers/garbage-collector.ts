@@ -8,10 +8,10 @@
  * carry the uid that was looked at. A namespaced owner counts only in the dependent's own namespace.
  */
 import type { OwnerReference } from '@seamark/kube/object'
-import { withMetadata } from '../object-shape.ts'
-import { keyFor, type Resource } from '../resource.ts'
-import type { Change, Collection } from '../store.ts'
-import type { Stored } from '../stored.ts'
+import { withMetadata } from '../codec/object-shape.ts'
+import { keyFor, type Resource } from '../resource/resource.ts'
+import type { Change, Collection } from '../store/store.ts'
+import type { Stored } from '../store/stored-object.ts'
 import type { Controller, ControllerContext } from './controller.ts'
 import { SystemClient } from './system-client.ts'
 import { WorkQueue } from './work-queue.ts'

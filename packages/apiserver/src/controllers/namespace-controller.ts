@@ -3,9 +3,9 @@
  * finalizer is taken away and it goes. What is held by finalizers keeps it, and its conditions say so.
  */
 import { timestamp } from '../clock.ts'
-import { type ApiObject, asStrings, getPath, type Json } from '../object-shape.ts'
-import type { Resource } from '../resource.ts'
-import type { Stored } from '../stored.ts'
+import { type ApiObject, asStrings, getPath, type Json } from '../codec/object-shape.ts'
+import type { Resource } from '../resource/resource.ts'
+import type { Stored } from '../store/stored-object.ts'
 import { namespaceFinalizer } from '../strategies/namespace.ts'
 import type { Controller, ControllerContext } from './controller.ts'
 import { SystemClient } from './system-client.ts'

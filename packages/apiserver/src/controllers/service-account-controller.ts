@@ -1,5 +1,5 @@
 /** Every active namespace has a ServiceAccount `default` and the ConfigMap `kube-root-ca.crt`. */
-import type { Resource } from '../resource.ts'
+import type { Resource } from '../resource/resource.ts'
 import type { Controller, ControllerContext } from './controller.ts'
 import { SystemClient } from './system-client.ts'
 import { WorkQueue } from './work-queue.ts'

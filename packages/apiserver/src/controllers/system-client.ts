@@ -1,13 +1,13 @@
 /**
  * The client of the built-in controllers: the ordinary write path, called directly, as a system user.
  */
-import type { Backend, Call, WriteOptions } from '../call.ts'
-import { type Deletion, type DeleteOptions, deleteStored } from '../delete-path.ts'
-import { type ApiObject, cloneJson } from '../object-shape.ts'
-import { keyFor, type Resource } from '../resource.ts'
-import { ApiError } from '../status.ts'
-import type { Stored } from '../stored.ts'
-import { createObject, updateObject } from '../write-path.ts'
+import type { Backend, Call, WriteOptions } from '../handlers/call.ts'
+import { type Deletion, type DeleteOptions, deleteStored } from '../handlers/delete.ts'
+import { type ApiObject, cloneJson } from '../codec/object-shape.ts'
+import { keyFor, type Resource } from '../resource/resource.ts'
+import { ApiError } from '../http/status.ts'
+import type { Stored } from '../store/stored-object.ts'
+import { createObject, updateObject } from '../handlers/write.ts'
 
 const background: DeleteOptions = {
   isDryRun: false,

@@ -1,9 +1,9 @@
 /** Conversion webhooks: objects of a custom resource from one version to another, as ConversionReview v1. */
 import { randomUUID } from 'node:crypto'
-import { type ApiObject, asStrings, getPath, isRecord } from '../object-shape.ts'
-import type { Converter } from '../resource.ts'
-import { internal } from '../status.ts'
-import { postReview, readTarget, type ResolveService } from '../webhook-client.ts'
+import { type ApiObject, asStrings, getPath, isRecord } from '../codec/object-shape.ts'
+import type { Converter } from '../resource/resource.ts'
+import { internal } from '../http/status.ts'
+import { postReview, readTarget, type ResolveService } from '../admission/webhook-client.ts'
 
 const timeoutMs = 30_000
 

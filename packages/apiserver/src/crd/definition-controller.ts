@@ -9,9 +9,9 @@ import { timestamp } from '../clock.ts'
 import type { Controller, ControllerContext } from '../controllers/controller.ts'
 import { SystemClient } from '../controllers/system-client.ts'
 import { WorkQueue } from '../controllers/work-queue.ts'
-import { type ApiObject, asRecords, getPath, isSameJson, type Json, withMetadata } from '../object-shape.ts'
-import type { Converter, Resource } from '../resource.ts'
-import type { Change, Collection } from '../store.ts'
+import { type ApiObject, asRecords, getPath, isSameJson, type Json, withMetadata } from '../codec/object-shape.ts'
+import type { Converter, Resource } from '../resource/resource.ts'
+import type { Change, Collection } from '../store/store.ts'
 import { cleanupFinalizer, isTerminating, type Names, readNames, readResources } from './definition.ts'
 
 export type MakeConverter = (definition: ApiObject) => Converter | undefined

@@ -1,9 +1,17 @@
 /** What is particular to CustomResourceDefinitions as objects: their defaults, their validation, how they are deleted. */
-import { forbiddenValue, invalidValue, requiredValue, unsupportedValue } from '../metadata.ts'
-import { checkDns1035Label, checkSubdomain } from '../names.ts'
-import { type ApiObject, asRecords, asStrings, getPath, isRecord, isSameJson, type Json } from '../object-shape.ts'
-import { parseJsonPath } from '../json-path.ts'
-import type { Strategy } from '../resource.ts'
+import { forbiddenValue, invalidValue, requiredValue, unsupportedValue } from '../validation/metadata.ts'
+import { checkDns1035Label, checkSubdomain } from '../validation/names.ts'
+import {
+  type ApiObject,
+  asRecords,
+  asStrings,
+  getPath,
+  isRecord,
+  isSameJson,
+  type Json,
+} from '../codec/object-shape.ts'
+import { parseJsonPath } from '../codec/json-path.ts'
+import type { Strategy } from '../resource/resource.ts'
 import type { Cause } from '../schema/model.ts'
 import { findEngine } from '../cel/engine.ts'
 import { checkSchemaDefaults } from '../schema/default-check.ts'

@@ -1,16 +1,16 @@
 /**
  * CustomResourceDefinitions read into what the server needs of them: a `Resource` per served version.
  */
-import type { Converter, Resource, ScalePaths, Strategy } from '../resource.ts'
-import { parseJsonPath } from '../json-path.ts'
-import { type ApiObject, asRecords, asStrings, getPath, isRecord, type Json } from '../object-shape.ts'
-import { compareVersions } from '../registry.ts'
+import type { Converter, Resource, ScalePaths, Strategy } from '../resource/resource.ts'
+import { parseJsonPath } from '../codec/json-path.ts'
+import { type ApiObject, asRecords, asStrings, getPath, isRecord, type Json } from '../codec/object-shape.ts'
+import { compareVersions } from '../resource/registry.ts'
 import type { CompiledSchema, Schema } from '../schema/model.ts'
 import { compileSchema } from '../schema/schema.ts'
-import type { FieldReader } from '../selectors.ts'
-import type { Collection, Store } from '../store.ts'
-import { bodyPrefix } from '../stored.ts'
-import { age, ageColumn, type Column, nameColumn } from '../table.ts'
+import type { FieldReader } from '../resource/selectors.ts'
+import type { Collection, Store } from '../store/store.ts'
+import { bodyPrefix } from '../store/stored-object.ts'
+import { age, ageColumn, type Column, nameColumn } from '../table/table.ts'
 
 export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
 

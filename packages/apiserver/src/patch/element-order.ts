@@ -1,8 +1,8 @@
 /** Order of merged lists: what the patch names stands as the patch says, the rest keeps its place around it. */
-import { goText } from '../go-text.ts'
-import { jsonEqual } from '../json-equal.ts'
-import { getOwn, isJsonObject } from '../json-object.ts'
-import type { JsonObject } from '../json-object.ts'
+import { goText } from '../codec/go-text.ts'
+import { jsonEqual } from '../codec/json-equal.ts'
+import { getOwn, isJsonObject } from '../codec/json-object.ts'
+import type { JsonObject } from '../codec/json-object.ts'
 import { PatchError } from './patch-error.ts'
 
 export function requireKey(item: JsonObject, key: string): unknown {

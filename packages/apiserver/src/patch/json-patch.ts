@@ -2,9 +2,9 @@
  * JSON patch (RFC 6902) with the messages and the leniency of the real server: `replace` may create a key of an object,
  * negative indices count from the end. Pure: the document is not changed; untouched parts are shared with it.
  */
-import { jsonEqual } from '../json-equal.ts'
-import { getOwn, isJsonObject, setOwn } from '../json-object.ts'
-import type { JsonObject } from '../json-object.ts'
+import { jsonEqual } from '../codec/json-equal.ts'
+import { getOwn, isJsonObject, setOwn } from '../codec/json-object.ts'
+import type { JsonObject } from '../codec/json-object.ts'
 import { PatchError } from './patch-error.ts'
 
 const MAX_OPERATIONS = 10_000

@@ -1,6 +1,6 @@
 /** JSON merge patch (RFC 7386). Pure: neither argument is changed; untouched parts are shared with the document. */
-import { getOwn, isJsonObject, setOwn } from '../json-object.ts'
-import type { JsonObject } from '../json-object.ts'
+import { getOwn, isJsonObject, setOwn } from '../codec/json-object.ts'
+import type { JsonObject } from '../codec/json-object.ts'
 
 export function applyMergePatch(document: unknown, patch: unknown): unknown {
   if (!isJsonObject(patch)) return patch

@@ -4,10 +4,10 @@
  *
  * Pure: neither argument is changed. Throws PatchError with the real server's status and message.
  */
-import { goText } from '../go-text.ts'
-import { jsonEqual } from '../json-equal.ts'
-import { getOwn, isJsonObject, setOwn } from '../json-object.ts'
-import type { JsonObject } from '../json-object.ts'
+import { goText } from '../codec/go-text.ts'
+import { jsonEqual } from '../codec/json-equal.ts'
+import { getOwn, isJsonObject, setOwn } from '../codec/json-object.ts'
+import type { JsonObject } from '../codec/json-object.ts'
 import type { Schema } from '../schema/model.ts'
 import { orderItems, partitionItems, requireKey } from './element-order.ts'
 import { PatchError } from './patch-error.ts'

@@ -8,7 +8,7 @@
 import { endRule, isExhausted, startObject, startRule } from '../cel/budget.ts'
 import type { Engine, Expression } from '../cel/engine.ts'
 import { ValueReader } from '../cel/value.ts'
-import { jsonEqual } from '../json-equal.ts'
+import { jsonEqual } from '../codec/json-equal.ts'
 import { findOldField, findOldItem } from './correlation.ts'
 import { duplicate, forbidden, goJson, goQuote, invalid, required } from './field-error.ts'
 import type { Cause, Schema, ValidationRule } from './model.ts'

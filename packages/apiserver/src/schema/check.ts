@@ -6,7 +6,7 @@
  * report decides: the real server lets some oddities pass, such as a list for a text with a format. A node is compiled
  * when it is first met: large schemas cost only what objects use, and recursive ones end.
  */
-import { jsonEqual } from '../json-equal.ts'
+import { jsonEqual } from '../codec/json-equal.ts'
 import { Matcher, findMatcher } from '../regexp/matcher.ts'
 import { findFormat } from './formats.ts'
 import type { Schema } from './model.ts'

@@ -1,5 +1,5 @@
 /** Which old value a new value corresponds to: fields by name, items of list-maps by key; other lists have no memory. */
-import { jsonEqual } from '../json-equal.ts'
+import { jsonEqual } from '../codec/json-equal.ts'
 import type { Schema } from './model.ts'
 
 export function findOldItem(schema: Schema, item: unknown, oldList: unknown): unknown {

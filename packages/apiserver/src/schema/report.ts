@@ -3,7 +3,7 @@
  *
  * Place in the flow: runs only when the fast check failed. Ratcheting: what an update leaves unchanged is not reported.
  */
-import { jsonEqual } from '../json-equal.ts'
+import { jsonEqual } from '../codec/json-equal.ts'
 import { Matcher, findMatcher } from '../regexp/matcher.ts'
 import { enumAllows, hasDuplicates, isMultiple, isOutOfRange, runeCount } from './check.ts'
 import { invalid, notSupported, required, tooLong, tooMany, typeInvalid } from './field-error.ts'

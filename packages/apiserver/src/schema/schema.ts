@@ -4,7 +4,7 @@
  * Place in the flow: the registry prepares the schema of every served version; requests call prune, applyDefaults and
  * validate, in this order. Everything is compiled when it is first used.
  */
-import { getPath } from '../object-shape.ts'
+import { getPath } from '../codec/object-shape.ts'
 import { findEngine, loadEngine } from '../cel/engine.ts'
 import { compileRules, hasRules } from './cel.ts'
 import type { Rules } from './cel.ts'

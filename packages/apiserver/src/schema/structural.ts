@@ -3,7 +3,7 @@
  * nest no types. Paths begin at the schema; the caller puts its own in front.
  */
 import { Matcher, findMatcher } from '../regexp/matcher.ts'
-import { jsonEqual } from '../json-equal.ts'
+import { jsonEqual } from '../codec/json-equal.ts'
 import { forbidden, invalid, required } from './field-error.ts'
 import type { Cause, Schema } from './model.ts'
 

@@ -1,6 +1,6 @@
 /** DaemonSets carry the count of their template's changes in an annotation, as they did before `generation` counted all. */
-import { type ApiObject, getPath, isSameJson } from '../object-shape.ts'
-import type { Strategy } from '../resource.ts'
+import { type ApiObject, getPath, isSameJson } from '../codec/object-shape.ts'
+import type { Strategy } from '../resource/resource.ts'
 
 const counter = 'deprecated.daemonset.template.generation'
 

@@ -2,10 +2,10 @@
  * Namespaces: born with the finalizer `kubernetes` in their spec, which holds them until their content is gone; the phase
  * in their status tells the two states. Three of them cannot be deleted.
  */
-import { checkLabel } from '../names.ts'
-import { type ApiObject, asStrings, getPath } from '../object-shape.ts'
-import type { Strategy } from '../resource.ts'
-import { forbidden } from '../status.ts'
+import { checkLabel } from '../validation/names.ts'
+import { type ApiObject, asStrings, getPath } from '../codec/object-shape.ts'
+import type { Strategy } from '../resource/resource.ts'
+import { forbidden } from '../http/status.ts'
 
 const immortal = new Set(['default', 'kube-system', 'kube-public'])
 const nameLabel = 'kubernetes.io/metadata.name'

@@ -1,6 +1,6 @@
 /** Nodes: not ready until a kubelet says so; one range of pod addresses is also a list; all of a capacity can be used. */
-import { asRecords, isRecord, type Json } from '../object-shape.ts'
-import type { Strategy } from '../resource.ts'
+import { asRecords, isRecord, type Json } from '../codec/object-shape.ts'
+import type { Strategy } from '../resource/resource.ts'
 
 const notReady = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }
 

@@ -1,6 +1,6 @@
 /** Pods: pending until something runs them; a scheduled pod is deleted with a grace period, which its kubelet ends. */
-import { asRecords, getPath, isRecord, type Json } from '../object-shape.ts'
-import type { Strategy } from '../resource.ts'
+import { asRecords, getPath, isRecord, type Json } from '../codec/object-shape.ts'
+import type { Strategy } from '../resource/resource.ts'
 
 /** Pods stay five minutes on a node that is lost, unless they say otherwise. */
 const evictions = ['not-ready', 'unreachable'].map((condition) => ({

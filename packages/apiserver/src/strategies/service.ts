@@ -5,15 +5,15 @@
  * A dry run gets an address too, as on a real server; it is free again at once.
  */
 import { isIPv4 } from 'node:net'
-import { invalidValue } from '../metadata.ts'
-import { checkLabel } from '../names.ts'
-import { type ApiObject, asRecords, asStrings, getPath, isRecord, type Json } from '../object-shape.ts'
-import type { Strategy } from '../resource.ts'
+import { invalidValue } from '../validation/metadata.ts'
+import { checkLabel } from '../validation/names.ts'
+import { type ApiObject, asRecords, asStrings, getPath, isRecord, type Json } from '../codec/object-shape.ts'
+import type { Strategy } from '../resource/resource.ts'
 import { dropOldTypeFields } from '../validation/service-rules.ts'
 import { validateKind } from '../validation/validation.ts'
 import { type Cause } from '../schema/model.ts'
-import { internal, invalid } from '../status.ts'
-import type { Collection } from '../store.ts'
+import { internal, invalid } from '../http/status.ts'
+import type { Collection } from '../store/store.ts'
 
 /** 10.96.0.0/12, as kubeadm has it. */
 const firstAddress = (10 << 24) + (96 << 16)

@@ -1,8 +1,16 @@
 /** Kinds with a rule or two: Namespaces, Nodes, Leases, Events, budgets, classes, claims. */
 import { parseQuantity } from '../cel/quantity.ts'
-import { forbiddenValue, invalidValue, requiredValue } from '../metadata.ts'
-import { checkQualifiedName } from '../names.ts'
-import { type ApiObject, asRecords, asStrings, getPath, isRecord, isSameJson, type Json } from '../object-shape.ts'
+import { forbiddenValue, invalidValue, requiredValue } from './metadata.ts'
+import { checkQualifiedName } from './names.ts'
+import {
+  type ApiObject,
+  asRecords,
+  asStrings,
+  getPath,
+  isRecord,
+  isSameJson,
+  type Json,
+} from '../codec/object-shape.ts'
 import type { Cause } from '../schema/model.ts'
 import { atLeastZero, count, ipRange, labelSelector, named, oneOf, text } from './field-rules.ts'
 import { resourceAmount } from './container-rules.ts'

@@ -1,8 +1,8 @@
 /** Containers of a pod: names, ports, environment, resources, mounts, probes. */
 import { parseQuantity } from '../cel/quantity.ts'
-import { duplicateValue, forbiddenValue, invalidValue, requiredValue } from '../metadata.ts'
-import { checkConfigKey, checkLabel, checkQualifiedName, checkSubdomain } from '../names.ts'
-import { asRecords, asStrings, isRecord, type Json } from '../object-shape.ts'
+import { duplicateValue, forbiddenValue, invalidValue, requiredValue } from './metadata.ts'
+import { checkConfigKey, checkLabel, checkQualifiedName, checkSubdomain } from './names.ts'
+import { asRecords, asStrings, isRecord, type Json } from '../codec/object-shape.ts'
 import type { Cause } from '../schema/model.ts'
 import {
   atLeastZero,

@@ -1,8 +1,8 @@
 /** ConfigMaps and Secrets: keys that can be file names, a bound on the whole, types with keys of their own. */
-import { explainSyntaxError } from '../json-text.ts'
-import { forbiddenValue, invalidValue, requiredValue, tooLong } from '../metadata.ts'
-import { checkConfigKey } from '../names.ts'
-import { type ApiObject, getOwn, isRecord, isSameJson } from '../object-shape.ts'
+import { explainSyntaxError } from '../codec/json-text.ts'
+import { forbiddenValue, invalidValue, requiredValue, tooLong } from './metadata.ts'
+import { checkConfigKey } from './names.ts'
+import { type ApiObject, getOwn, isRecord, isSameJson } from '../codec/object-shape.ts'
 import type { Cause } from '../schema/model.ts'
 import { immutable, named, text } from './field-rules.ts'
 

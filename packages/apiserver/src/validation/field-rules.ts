@@ -11,9 +11,9 @@ import {
   parseCidr,
   parseIp,
 } from '../cel/network.ts'
-import { forbiddenValue, invalidValue, requiredValue, unsupportedValue } from '../metadata.ts'
-import { type Check, checkLabelValue, checkQualifiedName, checkSubdomain } from '../names.ts'
-import { asRecords, asStrings, getPath, isRecord } from '../object-shape.ts'
+import { forbiddenValue, invalidValue, requiredValue, unsupportedValue } from './metadata.ts'
+import { type Check, checkLabelValue, checkQualifiedName, checkSubdomain } from './names.ts'
+import { asRecords, asStrings, getPath, isRecord } from '../codec/object-shape.ts'
 import type { Cause } from '../schema/model.ts'
 
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -1,8 +1,8 @@
 /** Ingresses and IngressClasses. */
 import { isIP } from 'node:net'
-import { forbiddenValue, invalidValue, requiredValue } from '../metadata.ts'
-import { checkLabel, checkPathSegment, checkSubdomain } from '../names.ts'
-import { type ApiObject, asRecords, asStrings, getPath, isRecord, type Json } from '../object-shape.ts'
+import { forbiddenValue, invalidValue, requiredValue } from './metadata.ts'
+import { checkLabel, checkPathSegment, checkSubdomain } from './names.ts'
+import { type ApiObject, asRecords, asStrings, getPath, isRecord, type Json } from '../codec/object-shape.ts'
 import type { Cause } from '../schema/model.ts'
 import {
   checkPortName,

@@ -1,9 +1,9 @@
 /** EndpointSlices, Endpoints and NetworkPolicies. */
 import { isIPv4, isIPv6 } from 'node:net'
 import { parseCidr } from '../cel/network.ts'
-import { duplicateValue, forbiddenValue, invalidValue, requiredValue } from '../metadata.ts'
-import { checkLabel, checkQualifiedName, checkSubdomain } from '../names.ts'
-import { type ApiObject, asRecords, asStrings, isRecord, type Json } from '../object-shape.ts'
+import { duplicateValue, forbiddenValue, invalidValue, requiredValue } from './metadata.ts'
+import { checkLabel, checkQualifiedName, checkSubdomain } from './names.ts'
+import { type ApiObject, asRecords, asStrings, isRecord, type Json } from '../codec/object-shape.ts'
 import type { Cause } from '../schema/model.ts'
 import {
   count,

@@ -1,7 +1,15 @@
 /** Pod specs, wherever they stand: pods, templates, jobs. */
-import { duplicateValue, forbiddenValue, invalidValue, requiredValue } from '../metadata.ts'
-import { checkLabel, checkQualifiedName, checkSubdomain } from '../names.ts'
-import { type ApiObject, asRecords, asStrings, getPath, isRecord, isSameJson, type Json } from '../object-shape.ts'
+import { duplicateValue, forbiddenValue, invalidValue, requiredValue } from './metadata.ts'
+import { checkLabel, checkQualifiedName, checkSubdomain } from './names.ts'
+import {
+  type ApiObject,
+  asRecords,
+  asStrings,
+  getPath,
+  isRecord,
+  isSameJson,
+  type Json,
+} from '../codec/object-shape.ts'
 import type { Cause } from '../schema/model.ts'
 import { validateContainer } from './container-rules.ts'
 import { ipAddress, labels, named, oneOf, oneOfIfSet, requiredName, text, within } from './field-rules.ts'

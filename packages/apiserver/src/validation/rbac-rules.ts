@@ -1,7 +1,15 @@
 /** Roles and their bindings. */
-import { invalidValue, requiredValue, unsupportedValue } from '../metadata.ts'
-import { checkPathSegment, checkSubdomain } from '../names.ts'
-import { type ApiObject, asRecords, asStrings, getPath, isRecord, isSameJson, type Json } from '../object-shape.ts'
+import { invalidValue, requiredValue, unsupportedValue } from './metadata.ts'
+import { checkPathSegment, checkSubdomain } from './names.ts'
+import {
+  type ApiObject,
+  asRecords,
+  asStrings,
+  getPath,
+  isRecord,
+  isSameJson,
+  type Json,
+} from '../codec/object-shape.ts'
 import type { Cause } from '../schema/model.ts'
 import { labelSelector, named, oneOf, requiredName, text } from './field-rules.ts'
 

@@ -1,7 +1,15 @@
 /** Services: which fields go with which type, and what a port may be. */
-import { duplicateValue, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from '../metadata.ts'
-import { checkLabel, checkQualifiedName, checkSubdomain } from '../names.ts'
-import { type ApiObject, asRecords, asStrings, getPath, isRecord, isSameJson, type Json } from '../object-shape.ts'
+import { duplicateValue, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from './metadata.ts'
+import { checkLabel, checkQualifiedName, checkSubdomain } from './names.ts'
+import {
+  type ApiObject,
+  asRecords,
+  asStrings,
+  getPath,
+  isRecord,
+  isSameJson,
+  type Json,
+} from '../codec/object-shape.ts'
 import type { Cause } from '../schema/model.ts'
 import {
   count,

@@ -3,7 +3,7 @@
  * words and order. Not every rule of every kind; what is not checked is accepted (docs/apiserver.md).
  */
 import { findEngine } from '../cel/engine.ts'
-import { type ApiObject, getPath } from '../object-shape.ts'
+import { type ApiObject, getPath } from '../codec/object-shape.ts'
 import type { Cause } from '../schema/model.ts'
 import * as cluster from './cluster-kinds.ts'
 import { validateConfigMap, validateSecret } from './data-kinds.ts'

@@ -1,7 +1,7 @@
 /** Configurations of admission webhooks. */
-import { duplicateValue, invalidValue, requiredValue } from '../metadata.ts'
-import { checkQualifiedName, checkSubdomain } from '../names.ts'
-import { type ApiObject, asRecords, asStrings, getPath, isRecord, type Json } from '../object-shape.ts'
+import { duplicateValue, invalidValue, requiredValue } from './metadata.ts'
+import { checkQualifiedName, checkSubdomain } from './names.ts'
+import { type ApiObject, asRecords, asStrings, getPath, isRecord, type Json } from '../codec/object-shape.ts'
 import type { Cause } from '../schema/model.ts'
 import { count, labelSelector, named, oneOf, oneOfIfSet, text } from './field-rules.ts'
 

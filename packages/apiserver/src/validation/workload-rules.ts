@@ -1,9 +1,9 @@
 /** Deployments, ReplicaSets, DaemonSets, StatefulSets, Jobs: a selector, a template it must match, and a way to roll out. */
-import { forbiddenValue, invalidValue, requiredValue, unsupportedValue } from '../metadata.ts'
-import { checkLabel } from '../names.ts'
-import { type ApiObject, getPath, isRecord, isSameJson, type Json } from '../object-shape.ts'
+import { forbiddenValue, invalidValue, requiredValue, unsupportedValue } from './metadata.ts'
+import { checkLabel } from './names.ts'
+import { type ApiObject, getPath, isRecord, isSameJson, type Json } from '../codec/object-shape.ts'
 import type { Cause } from '../schema/model.ts'
-import { compileLabelSelector } from '../selectors.ts'
+import { compileLabelSelector } from '../resource/selectors.ts'
 import { atLeastZero, count, immutable, labels, labelSelector, named, oneOf, text } from './field-rules.ts'
 import { validatePodSpec } from './pod-rules.ts'
 

@@ -4,12 +4,12 @@
  * was signed, so a cut or forged tail is an error and never a shorter zone.
  */
 import { once } from 'node:events'
-import { CLASS, OPCODE, RCODE, rcodeName, TYPE } from '../codes.ts'
+import { CLASS, OPCODE, RCODE, rcodeName, TYPE } from '../wire/codes.ts'
 import { DnsError } from '../error.ts'
-import { decodeMessage, encodeMessage, type Message } from '../message.ts'
-import { type Fqdn, fqdn } from '../name.ts'
-import type { Resource } from '../record.ts'
-import { readTsig, signMessage, type TsigKey, tsigError, verifyMessage } from '../tsig.ts'
+import { decodeMessage, encodeMessage, type Message } from '../wire/message.ts'
+import { type Fqdn, fqdn } from '../wire/name.ts'
+import type { Resource } from '../wire/record.ts'
+import { readTsig, signMessage, type TsigKey, tsigError, verifyMessage } from '../wire/tsig.ts'
 import { connectTcp, Deframer, frame } from './tcp-stream.ts'
 import { type ServerAddress, serverText } from './udp-exchange.ts'
 

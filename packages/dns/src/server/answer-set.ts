@@ -1,9 +1,9 @@
 /** Record sets on their way into a message that is encoded, not copied: names compressed, whole sets or none. */
-import { TYPE } from '../codes.ts'
-import { writeRdata } from '../rdata/grammar.ts'
-import type { WireWriter } from '../wire.ts'
-import { type PackedSet, RECORD_HEAD } from '../zone-shard.ts'
-import type { Zone } from '../zone-table.ts'
+import { TYPE } from '../wire/codes.ts'
+import { writeRdata } from '../wire/rdata/grammar.ts'
+import type { WireWriter } from '../wire/wire.ts'
+import { type PackedSet, RECORD_HEAD } from '../zone/zone-shard.ts'
+import type { Zone } from '../zone/zone-table.ts'
 
 /** A record set in an answer, under the name it is given out for. */
 export interface AnswerSet {

@@ -4,7 +4,7 @@
  * address it claims, so such a client is not rate limited.
  */
 import { randomBytes } from 'node:crypto'
-import { siphash } from '../siphash.ts'
+import { siphash } from './siphash.ts'
 
 /** Seconds that a cookie is accepted after it was made, before it is renewed, and that clocks may differ (RFC 9018 §4.3). */
 const LIFETIME = 3600

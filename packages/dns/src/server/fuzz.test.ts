@@ -3,13 +3,13 @@
  * answers, flat memory. SEAMARK_FUZZ sets the number of packets, SEAMARK_SEED repeats a run.
  */
 import { describe, expect, it } from 'vitest'
-import { RCODE } from '../codes.ts'
+import { RCODE } from '../wire/codes.ts'
 import { DnsError } from '../error.ts'
-import { decodeMessage, encodeMessage, type Message } from '../message.ts'
-import { fqdn } from '../name.ts'
-import { signMessage, TsigKey } from '../tsig.ts'
-import { updateMessage } from '../update.ts'
-import { isZoneFileError, loadZoneFile } from '../zone-file.ts'
+import { decodeMessage, encodeMessage, type Message } from '../wire/message.ts'
+import { fqdn } from '../wire/name.ts'
+import { signMessage, TsigKey } from '../wire/tsig.ts'
+import { updateMessage } from '../zone/update.ts'
+import { isZoneFileError, loadZoneFile } from '../zone/zone-file.ts'
 import { createDispatcher } from './server.ts'
 
 const PACKETS = Number(process.env['SEAMARK_FUZZ'] ?? 50_000)

@@ -1,6 +1,6 @@
 /** Carries the query counters of a zone over to the one that replaces it, for sets that are in both. */
-import { type Shard, u16, u32 } from '../zone-shard.ts'
-import type { Zone } from '../zone-table.ts'
+import { type Shard, u16, u32 } from '../zone/zone-shard.ts'
+import type { Zone } from '../zone/zone-table.ts'
 
 /** Shared shards keep their counters by themselves; only replaced ones are looked at, and in them only sets with questions. */
 export function carryHits(from: Zone, to: Zone): void {

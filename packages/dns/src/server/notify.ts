@@ -3,10 +3,10 @@
  * until it is answered, `MAX_TRIES` times at most. A newer change replaces what is still being told.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DnsClient } from '../client.ts'
+import type { DnsClient } from '../client/client.ts'
 import { serverText } from '../client/udp-exchange.ts'
 import { DnsError } from '../error.ts'
-import type { Fqdn } from '../name.ts'
+import type { Fqdn } from '../wire/name.ts'
 import type { Secondary } from './policy.ts'
 import type { Keyring } from './signed.ts'
 

@@ -1,6 +1,6 @@
 /** Who may do more than ask: per zone, the keys that may update and transfer it, and who is told when it changes. */
-import type { Fqdn } from '../name.ts'
-import type { Resource } from '../record.ts'
+import type { Fqdn } from '../wire/name.ts'
+import type { Resource } from '../wire/record.ts'
 
 export interface Secondary {
   readonly address: string

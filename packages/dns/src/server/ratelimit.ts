@@ -8,7 +8,7 @@
  * that would break this is replaced by the truncated one. Clients with a valid cookie, TCP, and loopback (unless configured)
  * are never limited. Memory is bounded: two generations of prefixes, the older one forgotten each `windowMs`.
  */
-import { addressOctets, isLoopback } from '../address.ts'
+import { addressOctets, isLoopback } from '../wire/address.ts'
 
 export interface RateLimitOptions {
   /** Answers of one kind per second and prefix. @default 20 */

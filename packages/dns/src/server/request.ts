@@ -5,10 +5,10 @@
  * there. Everything is bounds-checked; what is malformed gets FORMERR, what must not be answered (RFC 1035: too short, or an
  * answer itself) gets nothing. Other opcodes than QUERY are only recognised here and decoded by message.ts.
  */
-import { RCODE, TYPE } from '../codes.ts'
-import { OPTION } from '../edns.ts'
-import { MAX_NAME } from '../name.ts'
-import { createNameScan, scanName } from '../name-hash.ts'
+import { RCODE, TYPE } from '../wire/codes.ts'
+import { OPTION } from '../wire/edns.ts'
+import { MAX_NAME } from '../wire/name.ts'
+import { createNameScan, scanName } from '../zone/name-hash.ts'
 
 /** Outcome of `parse` beside an rcode: no answer at all. */
 export const SILENT = -1

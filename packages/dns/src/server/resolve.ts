@@ -3,13 +3,13 @@
  * CNAME chains inside the zone, dynamic sets, ANY as one set (RFC 8482 §4.1). Pure apart from hit counters and what dynamic
  * sets do. The fast path of answer.ts gives the same answers for the plain cases; a test compares the two.
  */
-import { RCODE, TYPE, typeName } from '../codes.ts'
-import { lowerWire, MAX_NAME, nameToText, wireToFqdn } from '../name.ts'
-import { createNameScan, type NameScan, scanName, wildcardHash } from '../name-hash.ts'
-import type { QueryContext } from '../query-context.ts'
-import { findTarget, rdataFromText } from '../rdata/grammar.ts'
-import { datasOf, NODE_FLAG, packSet, type Shard, ttlOf } from '../zone-shard.ts'
-import type { Zone } from '../zone-table.ts'
+import { RCODE, TYPE, typeName } from '../wire/codes.ts'
+import { lowerWire, MAX_NAME, nameToText, wireToFqdn } from '../wire/name.ts'
+import { createNameScan, type NameScan, scanName, wildcardHash } from '../zone/name-hash.ts'
+import type { QueryContext } from '../zone/query-context.ts'
+import { findTarget, rdataFromText } from '../wire/rdata/grammar.ts'
+import { datasOf, NODE_FLAG, packSet, type Shard, ttlOf } from '../zone/zone-shard.ts'
+import type { Zone } from '../zone/zone-table.ts'
 import type { AnswerSet } from './answer-set.ts'
 
 export interface Resolution {

@@ -2,8 +2,8 @@
  * The answer under construction, in the caller's buffer: question copied from the request, records, OPT, and the header last,
  * when its counts are known. One object for all answers: nothing is allocated per answer.
  */
-import { TYPE } from '../codes.ts'
-import { OPTION } from '../edns.ts'
+import { TYPE } from '../wire/codes.ts'
+import { OPTION } from '../wire/edns.ts'
 import { SERVER_COOKIE } from './cookie.ts'
 import type { Request } from './request.ts'
 

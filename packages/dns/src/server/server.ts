@@ -5,15 +5,15 @@
  * never wait and never see a mixture. Guarantees: no recursion; only zones it was given; UPDATE and transfers only signed and
  * as the zone's policy allows. Caveat: updates change the zone in memory; `onUpdate` is where the owner makes them durable.
  */
-import { createDnsClient } from '../client.ts'
-import { OPCODE, RCODE, rcodeName, TYPE, typeName } from '../codes.ts'
-import { SAFE_UDP_SIZE } from '../edns.ts'
+import { createDnsClient } from '../client/client.ts'
+import { OPCODE, RCODE, rcodeName, TYPE, typeName } from '../wire/codes.ts'
+import { SAFE_UDP_SIZE } from '../wire/edns.ts'
 import { DnsError } from '../error.ts'
-import { FLAG } from '../message.ts'
-import { type Fqdn, fqdn, wireToFqdn } from '../name.ts'
-import { signMessage, type TsigKey } from '../tsig.ts'
-import { u16 } from '../zone-shard.ts'
-import type { Zone } from '../zone-table.ts'
+import { FLAG } from '../wire/message.ts'
+import { type Fqdn, fqdn, wireToFqdn } from '../wire/name.ts'
+import { signMessage, type TsigKey } from '../wire/tsig.ts'
+import { u16 } from '../zone/zone-shard.ts'
+import type { Zone } from '../zone/zone-table.ts'
 import { Answerer, type Counters, type Peer } from './answer.ts'
 import { CookieJar } from './cookie.ts'
 import { carryHits } from './hits.ts'

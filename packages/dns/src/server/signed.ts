@@ -2,11 +2,11 @@
  * Checks the signature of a received message and signs the answer to it; answers to bad signatures are as RFC 8945 §5.2
  * wants them: BADKEY and BADSIG unsigned, BADTIME and BADTRUNC signed.
  */
-import { RCODE } from '../codes.ts'
-import { SAFE_UDP_SIZE, writeOpt } from '../edns.ts'
+import { RCODE } from '../wire/codes.ts'
+import { SAFE_UDP_SIZE, writeOpt } from '../wire/edns.ts'
 import { DnsError } from '../error.ts'
-import { FLAG } from '../message.ts'
-import type { Fqdn } from '../name.ts'
+import { FLAG } from '../wire/message.ts'
+import type { Fqdn } from '../wire/name.ts'
 import {
   appendTsigError,
   encodeTime,
@@ -15,8 +15,8 @@ import {
   type TsigKey,
   type TsigRecord,
   verifyMessage,
-} from '../tsig.ts'
-import { WireWriter } from '../wire.ts'
+} from '../wire/tsig.ts'
+import { WireWriter } from '../wire/wire.ts'
 import type { Request } from './request.ts'
 
 export type Keyring = ReadonlyMap<Fqdn, TsigKey>

@@ -3,15 +3,15 @@
  * consistent whatever is swapped meanwhile; messages are made one by one as the connection takes them. IXFR is answered in
  * the form of AXFR, or by the SOA alone when the client is up to date (RFC 1995 §4) or asks by UDP (§2).
  */
-import { CLASS, RCODE, TYPE } from '../codes.ts'
+import { CLASS, RCODE, TYPE } from '../wire/codes.ts'
 import { DnsError } from '../error.ts'
-import { decodeMessage, FLAG, type Message } from '../message.ts'
-import { fqdn } from '../name.ts'
-import { isNewer, serialOf } from '../soa.ts'
-import { signMessage, type TsigKey } from '../tsig.ts'
-import { WireWriter } from '../wire.ts'
-import type { PackedSet } from '../zone-shard.ts'
-import type { Zone } from '../zone-table.ts'
+import { decodeMessage, FLAG, type Message } from '../wire/message.ts'
+import { fqdn } from '../wire/name.ts'
+import { isNewer, serialOf } from '../zone/soa.ts'
+import { signMessage, type TsigKey } from '../wire/tsig.ts'
+import { WireWriter } from '../wire/wire.ts'
+import type { PackedSet } from '../zone/zone-shard.ts'
+import type { Zone } from '../zone/zone-table.ts'
 import { writeSet } from './answer-set.ts'
 
 /** Octets of records after which a message is sent. One set may go beyond; with TSIG it still fits 65 535. */

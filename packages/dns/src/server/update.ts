@@ -1,11 +1,11 @@
 /** UPDATE on the server: permission (RFC 2136 §3.3), then update.ts on the zone, then the swap. */
-import { CLASS, RCODE } from '../codes.ts'
+import { CLASS, RCODE } from '../wire/codes.ts'
 import { DnsError } from '../error.ts'
-import { decodeMessage } from '../message.ts'
-import { type Fqdn, fqdn } from '../name.ts'
-import type { TsigKey } from '../tsig.ts'
-import { applyUpdate, zoneSection } from '../update.ts'
-import type { Zone } from '../zone-table.ts'
+import { decodeMessage } from '../wire/message.ts'
+import { type Fqdn, fqdn } from '../wire/name.ts'
+import type { TsigKey } from '../wire/tsig.ts'
+import { applyUpdate, zoneSection } from '../zone/update.ts'
+import type { Zone } from '../zone/zone-table.ts'
 import type { ZonePolicy } from './policy.ts'
 
 export interface UpdateTarget {

@@ -1,7 +1,7 @@
 /** The zones a server serves, by origin: finds the zone with the longest origin that a question is in. */
-import { type Fqdn, labelsOf } from '../name.ts'
-import { hashName, type NameScan } from '../name-hash.ts'
-import type { Zone } from '../zone-table.ts'
+import { type Fqdn, labelsOf } from '../wire/name.ts'
+import { hashName, type NameScan } from '../zone/name-hash.ts'
+import type { Zone } from '../zone/zone-table.ts'
 
 export class ZoneIndex {
   readonly #byOrigin = new Map<Fqdn, Zone>()

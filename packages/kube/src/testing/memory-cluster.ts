@@ -2,14 +2,14 @@
  * A cluster in memory for tests of the runtime itself: enough API semantics to drive controllers, every request seen and
  * interceptable, no sockets. What needs a real server is tested on one; packages/apiserver is the full fake.
  */
-import type { Index } from '../cache.ts'
-import type { ApplyOptions, Client, PatchType, WriteOptions } from '../client.ts'
-import type { Cluster } from '../cluster.ts'
+import type { Index } from '../cache/cache.ts'
+import type { ApplyOptions, Client, PatchType, WriteOptions } from '../client/client.ts'
+import type { Cluster } from '../client/cluster.ts'
 import { apiError, NotSynced } from '../errors.ts'
-import type { Change, Informer, Informers, InformerState } from '../informer.ts'
+import type { Change, Informer, Informers, InformerState } from '../cache/informer.ts'
 import { createLogger, type Logger } from '../log.ts'
-import { keyOf, kindName, parseKey, type Immutable, type Key, type Kind, type Obj } from '../object.ts'
-import type { StopSignal } from '../stop.ts'
+import { keyOf, kindName, parseKey, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
+import type { StopSignal } from '../controller/stop-signal.ts'
 
 interface MemoryRequest {
   verb: 'get' | 'list' | 'create' | 'update' | 'apply' | 'patch' | 'delete'

@@ -1,8 +1,8 @@
 /** The environment of a controller over a cluster in memory and a fake clock; for tests of the runtime itself. */
-import type { Environment } from '../context.ts'
-import { createDefaultBook } from '../default-book.ts'
-import { createRecorder, type EventRecord } from '../events.ts'
-import { openFence } from '../lease.ts'
+import type { Environment } from '../controller/context.ts'
+import { createDefaultBook } from '../apply/learned-defaults.ts'
+import { createRecorder, type EventRecord } from '../controller/events.ts'
+import { openFence } from '../manager/lease.ts'
 import { createMetrics } from '../metrics.ts'
 import { fakeClock, type FakeClock } from './clock.ts'
 import { memoryCluster, type MemoryCluster } from './memory-cluster.ts'

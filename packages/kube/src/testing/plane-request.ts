@@ -4,7 +4,7 @@
  */
 import type { Agent } from 'node:https'
 import { request as httpsRequest } from 'node:https'
-import type { AuthHeaders } from '../credentials.ts'
+import type { AuthHeaders } from '../config/credentials.ts'
 
 export interface Reply {
   status: number

@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { systemClock, type Clock } from '../clock.ts'
-import type { ClusterConfig } from '../cluster-config.ts'
+import type { ClusterConfig } from '../config/cluster-config.ts'
 import { dial, type DialTarget } from './dial.ts'
 import { createHttp1Transport } from './http1.ts'
 import { createHttp2Transport } from './http2.ts'

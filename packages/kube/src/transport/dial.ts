@@ -8,8 +8,8 @@ import { lookup as dnsLookup, type LookupAddress } from 'node:dns'
 import { once } from 'node:events'
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import type { AddressGuard } from '../address-guard.ts'
-import type { TlsMaterial } from '../credentials.ts'
+import type { AddressGuard } from '../config/address-guard.ts'
+import type { TlsMaterial } from '../config/credentials.ts'
 import { messageOf, TransportError } from '../errors.ts'
 
 export interface DialTarget {

@@ -6,7 +6,7 @@
  * that is known; every other failure is the caller's decision.
  */
 import type { Clock } from '../clock.ts'
-import type { RawResponse } from '../client.ts'
+import type { RawResponse } from '../client/client.ts'
 import { TransportError } from '../errors.ts'
 import { SessionPool } from './pool.ts'
 import type { Session } from './session.ts'

@@ -6,7 +6,7 @@
  * gets nothing new; a failed dial fails those who wait only when no session is left to serve them.
  */
 import { TransportError } from '../errors.ts'
-import type { StopSignal } from '../stop.ts'
+import type { StopSignal } from '../controller/stop-signal.ts'
 import type { Session } from './session.ts'
 
 export interface PoolOptions {

@@ -16,7 +16,7 @@ import {
   type OutgoingHttpHeaders,
 } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { RawResponse } from '../client.ts'
+import type { RawResponse } from '../client/client.ts'
 import type { Clock } from '../clock.ts'
 import { messageOf, TransportError } from '../errors.ts'
 import { abortedError, deadlineError, tooLargeError, whatOf, type Exchange, type OpenStream } from './transport.ts'

@@ -5,9 +5,9 @@
  * Lanes keep traffic apart: a watch never takes the stream of a write, and a lease renewal waits behind nothing.
  */
 import type { Readable } from 'node:stream'
-import type { RawResponse } from '../client.ts'
+import type { RawResponse } from '../client/client.ts'
 import { TransportError } from '../errors.ts'
-import type { StopSignal } from '../stop.ts'
+import type { StopSignal } from '../controller/stop-signal.ts'
 
 export type Lane = 'request' | 'watch' | 'lease'
 

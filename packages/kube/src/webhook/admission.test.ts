@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Obj } from '../object.ts'
+import type { Obj } from '../object/object.ts'
 import { admitDefaults, admitValid } from './admission.ts'
 import { diff, type PatchOperation } from './json-patch.ts'
 import { parseAdmission } from './review.ts'

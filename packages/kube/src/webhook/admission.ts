@@ -5,7 +5,7 @@
  * Invariants: the patch is computed from the object as the server sent it, so that fields we do not type are never lost;
  * a validator sees objects it may not change; what a hook throws is no verdict (server.ts answers 500).
  */
-import type { Immutable, Obj } from '../object.ts'
+import type { Immutable, Obj } from '../object/object.ts'
 import { diff } from './json-patch.ts'
 import type { AdmissionRequest } from './review.ts'
 

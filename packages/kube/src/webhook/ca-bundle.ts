@@ -4,9 +4,9 @@
  * Invariants: only `caBundle` fields change, each with a test of what it belongs to; an object that has the bundle already
  * is not written; one that does not exist is nobody who calls us.
  */
-import type { Client } from '../client.ts'
-import { CustomResourceDefinition, type WebhookClientConfig } from '../kinds.ts'
-import { kind, type Obj } from '../object.ts'
+import type { Client } from '../client/client.ts'
+import { CustomResourceDefinition, type WebhookClientConfig } from '../object/kinds.ts'
+import { kind, type Obj } from '../object/object.ts'
 
 export interface BundleTargets {
   /** Names of CRDs whose conversion webhook is ours. */

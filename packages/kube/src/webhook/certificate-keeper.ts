@@ -9,10 +9,10 @@
  * certificate in use as it is.
  */
 import type { CertificatePair } from '../certificates.ts'
-import type { Client } from '../client.ts'
+import type { Client } from '../client/client.ts'
 import { sleep, type Clock } from '../clock.ts'
 import { AlreadyExists, Conflict, KubeError, messageOf } from '../errors.ts'
-import { Secret } from '../kinds.ts'
+import { Secret } from '../object/kinds.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { injectBundle, isInjected, type BundleTargets } from './ca-bundle.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { kind, type Obj } from '../object.ts'
+import { kind, type Obj } from '../object/object.ts'
 import { convert, convertReview, defineConversion } from './conversion.ts'
 import { parseConversion } from './review.ts'
 

@@ -11,7 +11,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../errors.ts'
-import { apiVersionOf, keyOf, type Kind, type Obj } from '../object.ts'
+import { apiVersionOf, keyOf, type Kind, type Obj } from '../object/object.ts'
 import type { ConversionRequest } from './review.ts'
 
 export interface Spoke<H extends Obj, S extends Obj = Obj> {

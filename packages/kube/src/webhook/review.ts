@@ -2,7 +2,7 @@
  * The envelopes of webhook requests, parsed at the edge: AdmissionReview and ConversionReview of version v1.
  */
 import { KubeError } from '../errors.ts'
-import type { Obj } from '../object.ts'
+import type { Obj } from '../object/object.ts'
 
 /** The caller sent something that is not a review: 400. */
 export class BadReview extends KubeError {

@@ -1,10 +1,10 @@
 import { request } from 'node:https'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAuthority, type Authority } from '../certificates.ts'
-import { startListener, type Listener } from '../listener.ts'
+import { startListener, type Listener } from '../manager/listener.ts'
 import { createLogger } from '../log.ts'
 import { createMetrics } from '../metrics.ts'
-import { kind, type Obj } from '../object.ts'
+import { kind, type Obj } from '../object/object.ts'
 import { defineConversion } from './conversion.ts'
 import { admissionPath, webhookHandler, type WebhookRegistry } from './server.ts'
 

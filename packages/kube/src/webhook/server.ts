@@ -9,7 +9,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { KubeError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics, WebhookMetrics } from '../metrics.ts'
-import type { Kind, Obj } from '../object.ts'
+import type { Kind, Obj } from '../object/object.ts'
 import { admitDefaults, admitValid, type AdmissionHooks } from './admission.ts'
 import { convertReview, type Conversion } from './conversion.ts'
 import { BadReview, parseAdmission, parseConversion } from './review.ts'

@@ -5,10 +5,10 @@
  * A zone that cannot be read is a fault of the provider, not an empty zone.
  */
 import type { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { wishesOf, sourceOf } from '../records/dns-endpoint-source.ts'
+import { wishesOf, sourceOf } from '../records/sync/dns-endpoint-source.ts'
 import type { Engine, Target } from '../records/engine.ts'
-import type { Change } from '../records/plan.ts'
-import { canonicalName, isInvalid } from '../records/record-set.ts'
+import type { Change } from '../records/plan/plan.ts'
+import { canonicalName, isInvalid } from '../rrset/rrset.ts'
 import type { PlanFact } from './chain.ts'
 
 export interface PlanFactDeps {

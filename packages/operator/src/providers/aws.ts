@@ -8,10 +8,10 @@
  * per account, of which we take two, because people and other programs need the rest.
  */
 import type { Change, ResourceRecordSet, Route53Client, Route53ClientConfig } from '@aws-sdk/client-route-53'
-import { ProviderError } from '../records/error.ts'
-import type { SetChange } from '../records/plan.ts'
-import { compareText, isWildcard, type ObservedSet, type RecordSet } from '../records/record-set.ts'
-import { patiently } from './patience.ts'
+import { ProviderError } from '../rrset/error.ts'
+import type { SetChange } from '../records/plan/plan.ts'
+import { compareText, isWildcard, type ObservedSet, type RecordSet } from '../rrset/rrset.ts'
+import { patiently } from './retry-when-throttled.ts'
 import type { Provider, ProviderZone, Turn } from './provider.ts'
 import { fromRoute53Name, fromRoute53Values, route53Order, toRoute53Value } from './route53-text.ts'
 

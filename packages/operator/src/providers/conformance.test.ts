@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { CONFORMANCE } from './conformance.ts'
 import { memoryProvider } from './memory.ts'
-import { ProviderError } from '../records/error.ts'
+import { ProviderError } from '../rrset/error.ts'
 import type { Provider } from './provider.ts'
 
 const ZONE = 'a.test.'

@@ -5,8 +5,8 @@
  * Every case works under `conformance-…` names of one zone, leaves the zone as it found it, and says in words what went
  * wrong. A provider that lacks a capability is checked for saying so.
  */
-import { ProviderError } from '../records/error.ts'
-import type { SetChange } from '../records/plan.ts'
+import { ProviderError } from '../rrset/error.ts'
+import type { SetChange } from '../records/plan/plan.ts'
 import {
   canonicalSet,
   compareSets,
@@ -15,7 +15,7 @@ import {
   printSet,
   type RecordSet,
   sameSet,
-} from '../records/record-set.ts'
+} from '../rrset/rrset.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 
 export interface ConformanceCase {

@@ -4,8 +4,8 @@ import { isIPv4, isIPv6 } from 'node:net'
 import type { Client } from '@seamark/kube'
 import { Secret as SecretKind } from '@seamark/kube'
 import type { ProviderConfig, SecretRef } from '../records/config.ts'
-import { ProviderError, RecordsError } from '../records/error.ts'
-import { canonicalName, isInvalid } from '../records/record-set.ts'
+import { ProviderError, RecordsError } from '../rrset/error.ts'
+import { canonicalName, isInvalid } from '../rrset/rrset.ts'
 import type { Provider } from './provider.ts'
 
 export interface ProviderDeps {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { ProviderError } from '../records/error.ts'
+import { ProviderError } from '../rrset/error.ts'
 import { deferredProvider } from './deferred.ts'
 import { memoryProvider } from './memory.ts'
 

@@ -2,7 +2,7 @@
  * A provider that could not be made yet, for instance because its Secret is missing. It is tried again whenever its zones
  * are asked for, and until then it is one provider that fails, not a process that ends (INV-13).
  */
-import { ProviderError } from '../records/error.ts'
+import { ProviderError } from '../rrset/error.ts'
 import type { Provider } from './provider.ts'
 
 export function deferredProvider(name: string, create: () => Promise<Provider>): Provider {

@@ -19,18 +19,10 @@ import {
   type Obj,
 } from '@seamark/kube'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { ProviderError } from '../records/error.ts'
-import { isMarkerName } from '../records/marker.ts'
-import type { SetChange } from '../records/plan.ts'
-import {
-  compareText,
-  isWithin,
-  type ObservedSet,
-  printSet,
-  type RecordSet,
-  sameSet,
-  setKey,
-} from '../records/record-set.ts'
+import { ProviderError } from '../rrset/error.ts'
+import { isMarkerName } from '../rrset/marker.ts'
+import type { SetChange } from '../records/plan/plan.ts'
+import { compareText, isWithin, type ObservedSet, printSet, type RecordSet, sameSet, setKey } from '../rrset/rrset.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 import { fromEndpoint, toEndpoint } from './webhook-endpoint.ts'
 

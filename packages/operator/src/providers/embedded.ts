@@ -3,9 +3,9 @@
  * batch is atomic, compare-and-swap is exact, and an answer follows at once.
  */
 import { DnsError, type DnsServer, fqdn, type Zone, type ZoneChange } from '@seamark/dns'
-import { ProviderError } from '../records/error.ts'
-import type { SetChange } from '../records/plan.ts'
-import { fromDns, type ObservedSet, printSet, sameSet, setKey } from '../records/record-set.ts'
+import { ProviderError } from '../rrset/error.ts'
+import type { SetChange } from '../records/plan/plan.ts'
+import { fromDns, type ObservedSet, printSet, sameSet, setKey } from '../rrset/rrset.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 
 export interface EmbeddedOptions {

@@ -2,7 +2,7 @@
  * One HTTP call of a provider, with its failures told apart: what was surely not done, and what may have been done.
  * No header, body or URL query gets into an error: they hold credentials.
  */
-import { ProviderError } from '../records/error.ts'
+import { ProviderError } from '../rrset/error.ts'
 
 export interface HttpCall {
   readonly method: 'GET' | 'POST' | 'PATCH'

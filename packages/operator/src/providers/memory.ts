@@ -2,17 +2,9 @@
  * Record sets in memory: for tests, the playground and as the plainest example of a provider.
  * Atomic, compare-and-swap, and counting its calls, so that a test can say how much was read and written.
  */
-import { ProviderError } from '../records/error.ts'
-import type { SetChange } from '../records/plan.ts'
-import {
-  compareSets,
-  isWithin,
-  type ObservedSet,
-  printSet,
-  type RecordSet,
-  sameSet,
-  setKey,
-} from '../records/record-set.ts'
+import { ProviderError } from '../rrset/error.ts'
+import type { SetChange } from '../records/plan/plan.ts'
+import { compareSets, isWithin, type ObservedSet, printSet, type RecordSet, sameSet, setKey } from '../rrset/rrset.ts'
 import type { Capabilities, Provider, ProviderZone } from './provider.ts'
 
 export interface MemoryProvider extends Provider {

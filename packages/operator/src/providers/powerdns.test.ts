@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ProviderError } from '../records/error.ts'
+import { ProviderError } from '../rrset/error.ts'
 import { powerdnsProvider } from './powerdns.ts'
 
 const ZONE = 'a.test.'

@@ -3,11 +3,11 @@
  * changes. The API does not compare before it writes: the executor's fresh read and the plan number in the marker do.
  */
 import { z } from 'zod'
-import { ProviderError } from '../records/error.ts'
-import type { SetChange } from '../records/plan.ts'
-import { canonicalName, canonicalValue, isInvalid, type ObservedSet, sortedUnique } from '../records/record-set.ts'
+import { ProviderError } from '../rrset/error.ts'
+import type { SetChange } from '../records/plan/plan.ts'
+import { canonicalName, canonicalValue, isInvalid, type ObservedSet, sortedUnique } from '../rrset/rrset.ts'
 import { callHttp, failureOf, type HttpAnswer } from './http-call.ts'
-import { patiently } from './patience.ts'
+import { patiently } from './retry-when-throttled.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 
 export interface PowerdnsOptions {

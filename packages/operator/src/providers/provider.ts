@@ -8,9 +8,9 @@
  * - with `comparesAndSwaps`, nothing is written when a `from` is not what the zone holds;
  * - every failure is a ProviderError whose `outcome` is true, and whose text holds no credential.
  */
-import type { ProviderError } from '../records/error.ts'
-import type { ObservedSet } from '../records/record-set.ts'
-import type { SetChange } from '../records/plan.ts'
+import type { ProviderError } from '../rrset/error.ts'
+import type { ObservedSet } from '../rrset/rrset.ts'
+import type { SetChange } from '../records/plan/plan.ts'
 
 export interface ProviderZone {
   /** What the service calls it; equal to `name` where names are unique. */

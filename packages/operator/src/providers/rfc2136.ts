@@ -19,9 +19,9 @@ import {
   TsigKey,
   type UpdateOperation,
 } from '@seamark/dns'
-import { ProviderError } from '../records/error.ts'
-import type { SetChange } from '../records/plan.ts'
-import { fromDns, type ObservedSet } from '../records/record-set.ts'
+import { ProviderError } from '../rrset/error.ts'
+import type { SetChange } from '../records/plan/plan.ts'
+import { fromDns, type ObservedSet } from '../rrset/rrset.ts'
 import type { Provider, ProviderZone, Turn } from './provider.ts'
 
 export interface Rfc2136Options {

@@ -2,7 +2,7 @@
  * How Route 53 writes names and values: octal escapes (`\052` is the asterisk) where zone files have decimal ones.
  * Everything else is presentation form.
  */
-import { canonicalName, canonicalValue, isInvalid, sortedUnique, txtStrings } from '../records/record-set.ts'
+import { canonicalName, canonicalValue, isInvalid, sortedUnique, txtStrings } from '../rrset/rrset.ts'
 
 /** `\052.a.test.` → `*.a.test.` */
 export function fromRoute53Name(text: string): string {

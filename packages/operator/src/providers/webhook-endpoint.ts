@@ -10,7 +10,7 @@ import {
   type ObservedSet,
   type RecordSet,
   sortedUnique,
-} from '../records/record-set.ts'
+} from '../rrset/rrset.ts'
 
 export const MEDIA_TYPE = 'application/external.dns.webhook+json;version=1'
 

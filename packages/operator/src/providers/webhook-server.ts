@@ -8,9 +8,9 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { ProviderError } from '../records/error.ts'
-import type { SetChange } from '../records/plan.ts'
-import { isWithin, type ObservedSet, sameValues, setKey } from '../records/record-set.ts'
+import { ProviderError } from '../rrset/error.ts'
+import type { SetChange } from '../records/plan/plan.ts'
+import { isWithin, type ObservedSet, sameValues, setKey } from '../rrset/rrset.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 import {
   changesSchema,

@@ -6,9 +6,9 @@
  * of the negotiation, or from the configuration.
  */
 import { z } from 'zod'
-import { ProviderError } from '../records/error.ts'
-import type { SetChange } from '../records/plan.ts'
-import { canonicalName, isInvalid, isWithin, type ObservedSet } from '../records/record-set.ts'
+import { ProviderError } from '../rrset/error.ts'
+import type { SetChange } from '../records/plan/plan.ts'
+import { canonicalName, isInvalid, isWithin, type ObservedSet } from '../rrset/rrset.ts'
 import { callHttp, failureOf, type HttpAnswer } from './http-call.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 import { endpointsSchema, fromEndpoint, MEDIA_TYPE, toEndpoint } from './webhook-endpoint.ts'

@@ -4,7 +4,7 @@ import { Certificate } from '../api/certificate.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { TLSCertificateDelegation } from '../api/http-proxy.ts'
 import type { PublishOptions } from './options.ts'
-import type { Child } from './plan.ts'
+import type { Child } from './decide/plan.ts'
 
 export function childKinds(options: Pick<PublishOptions, 'children'>): Kind<Child>[] {
   return [

@@ -5,10 +5,10 @@
 import { type Client, Forbidden, NotFound, removeFinalizer } from '@seamark/kube'
 import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object'
 import { FIELD_MANAGER, FINALIZER } from './annotation-keys.ts'
-import { findOwner } from './child.ts'
+import { findOwner } from './decide/child.ts'
 import { childKinds } from './child-kinds.ts'
 import { CHILD_KINDS, SOURCE_KINDS } from './options.ts'
-import { sourceKindToken } from './source-reader.ts'
+import { sourceKindToken } from './sources/source-reader.ts'
 
 export interface CleanupOptions {
   /** Delete the children as well. */

@@ -7,11 +7,11 @@
 import { type Context, labelsChanged, type Manager, Namespace, Service } from '@seamark/kube'
 import { type Immutable, keyOf, type Obj, parseKey } from '@seamark/kube/object'
 import { Gateway, ReferenceGrant } from '../api/gateway.ts'
-import { findOwner } from './child.ts'
+import { findOwner } from './decide/child.ts'
 import { childKinds } from './child-kinds.ts'
 import type { SourceKind } from './options.ts'
 import { type PublishShell, reconcile } from './reconciler.ts'
-import { sourceKindToken } from './source-reader.ts'
+import { sourceKindToken } from './sources/source-reader.ts'
 import { isAddressChange, isChildChange, isSourceChange, keysOfOwner, rivalsOf } from './triggers.ts'
 import { informerOptions } from './watches.ts'
 

@@ -4,8 +4,8 @@
  */
 import { annotationsChanged, anyOf, type Change, labelsChanged, type Service, specChanged } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
-import { findOwner } from './child.ts'
-import type { Considering } from './considering.ts'
+import { findOwner } from './decide/child.ts'
+import type { Considering } from './decide/source-decision.ts'
 import type { SourceKind } from './options.ts'
 
 export function isSourceChange(kind: SourceKind): (change: Change<Obj>) => boolean {

@@ -11,7 +11,7 @@ import { HTTPProxy, IngressRoute, TLSCertificateDelegation } from '../api/http-p
 import { FIELD_MANAGER } from './annotation-keys.ts'
 import { childKinds } from './child-kinds.ts'
 import type { PublishOptions } from './options.ts'
-import { sourceKindToken } from './source-reader.ts'
+import { sourceKindToken } from './sources/source-reader.ts'
 
 /** What kubectl keeps of its last apply: often larger than the rest of the object, and nobody here reads it. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'

@@ -3,9 +3,9 @@
  * Secrets are named (environment, file, or one Secret by name), never written into the configuration.
  */
 import { z } from 'zod'
-import { isFieldText } from './marker.ts'
-import { canonicalName, isInvalid, MANAGEABLE_TYPES } from './record-set.ts'
-import { parseSelector } from './selector.ts'
+import { isFieldText } from '../rrset/marker.ts'
+import { canonicalName, isInvalid, MANAGEABLE_TYPES } from '../rrset/rrset.ts'
+import { parseSelector } from './sync/selector.ts'
 
 /** Exactly one of them. */
 export const SecretRef = z.union([

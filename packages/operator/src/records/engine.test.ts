@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { memoryProvider } from '../providers/memory.ts'
 import type { Provider } from '../providers/provider.ts'
 import { createEngine } from './engine.ts'
-import { ProviderError } from './error.ts'
-import { memoryGuardStore } from './guard-state.ts'
-import { createKillSwitch } from './kill-switch.ts'
-import { OWNER, record, want } from './plan-fixture.ts'
+import { ProviderError } from '../rrset/error.ts'
+import { memoryGuardStore } from './state/guard-state.ts'
+import { createKillSwitch } from '../process/kill-switch.ts'
+import { OWNER, record, want } from '../../testing/plan-fixture.ts'
 
 const signal = new AbortController().signal
 const MINUTE = 60_000

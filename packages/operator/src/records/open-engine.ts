@@ -5,14 +5,19 @@ import { deferredProvider } from '../providers/deferred.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { RecordsConfig } from './config.ts'
 import { createEngine, type Engine } from './engine.ts'
-import { RecordsError } from './error.ts'
-import { checkRegistryKind, checkRegistryOptions, parseAesKey, type RegistryOptions } from './external-dns-registry.ts'
-import type { GuardStore } from './guard-state.ts'
-import type { KillSwitch } from './kill-switch.ts'
-import type { Owner } from './ownership.ts'
-import type { PlanStore } from './plan-store.ts'
-import type { CallObserver } from './provider-calls.ts'
-import { isInvalid } from './record-set.ts'
+import { RecordsError } from '../rrset/error.ts'
+import {
+  checkRegistryKind,
+  checkRegistryOptions,
+  parseAesKey,
+  type RegistryOptions,
+} from '../rrset/external-dns-registry.ts'
+import type { GuardStore } from './state/guard-state.ts'
+import type { KillSwitch } from '../process/kill-switch.ts'
+import type { Owner } from './plan/ownership.ts'
+import type { PlanStore } from './state/plan-store.ts'
+import type { CallObserver } from './execute/provider-calls.ts'
+import { isInvalid } from '../rrset/rrset.ts'
 
 export interface OpenEngineOptions {
   readonly config: RecordsConfig

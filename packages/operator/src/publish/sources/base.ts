@@ -2,7 +2,7 @@
 import { apiVersionOf, type Immutable, type Kind, type Obj } from '@seamark/kube/object'
 import { FINALIZER } from '../annotation-keys.ts'
 import type { SourceKind } from '../options.ts'
-import type { Source } from '../source.ts'
+import type { Source } from './source.ts'
 
 type Common = Pick<
   Source,

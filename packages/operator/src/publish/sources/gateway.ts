@@ -10,8 +10,8 @@ import { Gateway, HTTPRoute, type Listener, type ParentRef, type ReferenceGrant 
 import { sortAddresses } from '../../address.ts'
 import { type Finding, warning } from '../../finding.ts'
 import { normalizeHost } from '../../host-name.ts'
-import { matchesSelector } from '../label-selector.ts'
-import type { Source, TlsBlock } from '../source.ts'
+import { matchesSelector } from './label-selector.ts'
+import type { Source, TlsBlock } from './source.ts'
 import { commonOf } from './base.ts'
 
 export interface GatewayLookup {

@@ -5,7 +5,7 @@
 import type { Immutable } from '@seamark/kube/object'
 import { HTTPProxy, IngressRoute } from '../../api/http-proxy.ts'
 import { normalizeHost } from '../../host-name.ts'
-import type { Source } from '../source.ts'
+import type { Source } from './source.ts'
 import { commonOf } from './base.ts'
 
 const BEHIND_SERVICE = { type: 'service' } as const

@@ -3,7 +3,7 @@ import { Ingress } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import { sortAddresses } from '../../address.ts'
 import { normalizeHost } from '../../host-name.ts'
-import type { Source } from '../source.ts'
+import type { Source } from './source.ts'
 import { commonOf } from './base.ts'
 
 export function fromIngress(object: Immutable<Ingress>): Source {

@@ -6,7 +6,7 @@ import type { Immutable } from '@seamark/kube/object'
 import { Route } from '../../api/route.ts'
 import { sortAddresses } from '../../address.ts'
 import { normalizeHost } from '../../host-name.ts'
-import type { Source } from '../source.ts'
+import type { Source } from './source.ts'
 import { commonOf } from './base.ts'
 
 export function fromRoute(object: Immutable<Route>): Source {

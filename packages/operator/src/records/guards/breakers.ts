@@ -5,13 +5,13 @@
  * comes from what was persisted. A name that was already counted in this window is not counted again, so a plan that was
  * cut short can be finished.
  */
-import type { Candidate, Objection } from '../candidates.ts'
-import { addStamps, type GuardState, withinWindow } from '../guard-state.ts'
-import type { Limits } from '../limits.ts'
-import { ADOPTED } from '../marker.ts'
-import type { PlanInput } from '../plan.ts'
-import { setKey } from '../record-set.ts'
-import type { ZoneView } from '../zone-view.ts'
+import type { Candidate, Objection } from '../plan/candidates.ts'
+import { addStamps, type GuardState, withinWindow } from '../state/guard-state.ts'
+import type { Limits } from '../plan/limits.ts'
+import { ADOPTED } from '../../rrset/marker.ts'
+import type { PlanInput } from '../plan/plan.ts'
+import { setKey } from '../../rrset/rrset.ts'
+import type { ZoneView } from '../plan/zone-view.ts'
 import { isReleased, type PlanGuard } from './guard.ts'
 
 const NONE: ReadonlyMap<Candidate, Objection> = new Map()

@@ -1,7 +1,7 @@
 /** What a guard is, and what lets a held change go. */
-import type { Candidate, Objection } from '../candidates.ts'
-import type { PlanInput } from '../plan.ts'
-import { setKey } from '../record-set.ts'
+import type { Candidate, Objection } from '../plan/candidates.ts'
+import type { PlanInput } from '../plan/plan.ts'
+import { setKey } from '../../rrset/rrset.ts'
 
 export type Guard = (candidate: Candidate, input: PlanInput) => Objection | undefined
 /** Gets every candidate that nobody objected to yet; returns those it objects to. */

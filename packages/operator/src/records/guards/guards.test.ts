@@ -1,6 +1,6 @@
 /** One test per guard, each of which fails when the guard is taken out of its list. */
 import { describe, expect, it } from 'vitest'
-import { EMPTY_STATE, type GuardState } from '../guard-state.ts'
+import { EMPTY_STATE, type GuardState } from '../state/guard-state.ts'
 import {
   applied,
   markerFor,
@@ -14,8 +14,8 @@ import {
   want,
   type World,
   ZONE,
-} from '../plan-fixture.ts'
-import type { RecordSet } from '../record-set.ts'
+} from '../../../testing/plan-fixture.ts'
+import type { RecordSet } from '../../rrset/rrset.ts'
 
 const MINUTE = 60_000
 const names = (count: number) => Array.from({ length: count }, (_, index) => `n${String(index).padStart(3, '0')}`)

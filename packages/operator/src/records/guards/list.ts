@@ -5,9 +5,9 @@
  * What the guards must remember is computed from what passed in the end, so a change held for one reason spends no
  * budget of another.
  */
-import type { Candidate, Objection } from '../candidates.ts'
-import type { GuardState } from '../guard-state.ts'
-import type { PlanInput, Refusal } from '../plan.ts'
+import type { Candidate, Objection } from '../plan/candidates.ts'
+import type { GuardState } from '../state/guard-state.ts'
+import type { PlanInput, Refusal } from '../plan/plan.ts'
 import { deleteBudget, quarantine, remember, retargetBreaker, shrinkBreaker } from './breakers.ts'
 import { type Guard, isReleased, type PlanGuard } from './guard.ts'
 import { notObserving, notPaused } from './modes.ts'

@@ -1,5 +1,5 @@
 /** Guards that hold everything: observe mode and the kill switch. Asked last, so that a plan still shows what it would do. */
-import type { Candidate, Objection } from '../candidates.ts'
+import type { Candidate, Objection } from '../plan/candidates.ts'
 import type { PlanGuard } from './guard.ts'
 
 export const notObserving: PlanGuard = (left, input) =>

@@ -1,5 +1,5 @@
 /** Guards about names and types: what DNS forbids, and what needs somebody's yes (INV-5, S7). */
-import { isWildcard } from '../record-set.ts'
+import { isWildcard } from '../../rrset/rrset.ts'
 import { type Guard, isReleased } from './guard.ts'
 
 export const typeAllowed: Guard = ({ change, isRemoval }, input) => {

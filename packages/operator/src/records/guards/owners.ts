@@ -1,7 +1,7 @@
 /** Guards about who a set belongs to and whether its source is really gone (INV-1, INV-2, INV-4, INV-14). */
-import { setKey } from '../record-set.ts'
-import { ADOPTED } from '../marker.ts'
-import { findOtherCluster } from '../ownership.ts'
+import { setKey } from '../../rrset/rrset.ts'
+import { ADOPTED } from '../../rrset/marker.ts'
+import { findOtherCluster } from '../plan/ownership.ts'
 import { type Guard, isReleased, type PlanGuard } from './guard.ts'
 
 /** What candidates.ts found: foreign, forged, doubly marked, invalid, without targets. */

@@ -1,0 +1,77 @@
+/**
+ * Who is calling: bearer tokens, client certificates (already verified by the transport), or nobody; and whom they act as.
+ */
+import type { ApiRequest, UserInfo } from '../http/exchange.ts'
+import { unauthorized } from '../http/status.ts'
+
+export const anonymous: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
+export const admin: UserInfo = { name: 'admin', groups: ['system:masters', 'system:authenticated'] }
+
+export interface Authenticator {
+  /** Throws 401 for credentials that are wrong; a request without any is anonymous, if that is allowed. */
+  authenticate(request: ApiRequest): UserInfo
+}
+
+export interface AuthenticatorOptions {
+  readonly tokens: ReadonlyMap<string, UserInfo>
+  /** Who a request without credentials is; undefined refuses it. */
+  readonly anonymous: UserInfo | undefined
+  /** Users behind ServiceAccount tokens. */
+  readonly verifyToken?: (token: string) => UserInfo | undefined
+}
+
+function withAuthenticated(user: UserInfo): UserInfo {
+  return user.groups.includes('system:authenticated')
+    ? user
+    : { ...user, groups: [...user.groups, 'system:authenticated'] }
+}
+
+export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
+  return {
+    authenticate(request) {
+      // As in a real server a certificate that is good wins over a token that is not.
+      const { identity } = request
+      if (typeof identity === 'object') return withAuthenticated(identity)
+      const header = request.headers['authorization'] ?? ''
+      if (header !== '') {
+        const token = /^bearer (\S+)$/i.exec(header.trim())?.[1]
+        const user = token === undefined ? undefined : (options.tokens.get(token) ?? options.verifyToken?.(token))
+        if (user === undefined) throw unauthorized()
+        return withAuthenticated(user)
+      }
+      if (identity === 'unverified' || options.anonymous === undefined) throw unauthorized()
+      return options.anonymous
+    },
+  }
+}
+
+/** What a request asks to impersonate; each needs the verb `impersonate` of its own. */
+export function impersonationsIn({ headers }: ApiRequest): { resource: string; namespace: string; name: string }[] {
+  const user = headers['impersonate-user'] ?? ''
+  if (user === '') return []
+  const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(user) ?? []
+  const asked =
+    namespace === undefined || account === undefined
+      ? { resource: 'users', namespace: '', name: user }
+      : { resource: 'serviceaccounts', namespace, name: account }
+  return [asked, ...askedGroups(headers).map((name) => ({ resource: 'groups', namespace: '', name }))]
+}
+
+function askedGroups(headers: ApiRequest['headers']): string[] {
+  return (headers['impersonate-group'] ?? '')
+    .split(',')
+    .map((group) => group.trim())
+    .filter((group) => group !== '')
+}
+
+/** The user of the Impersonate-* headers. That the caller may do so is for authorization to say. */
+export function impersonate(user: UserInfo, request: ApiRequest): UserInfo {
+  const name = request.headers['impersonate-user']
+  if (name === undefined || name === '') return user
+  const groups = askedGroups(request.headers)
+  const serviceAccount = /^system:serviceaccount:([^:]+):[^:]+$/.exec(name)
+  const implied =
+    serviceAccount === null ? [] : ['system:serviceaccounts', `system:serviceaccounts:${serviceAccount[1]}`]
+  const known = groups.length > 0 ? groups : implied
+  return { name, groups: name === 'system:anonymous' ? ['system:unauthenticated'] : [...known, 'system:authenticated'] }
+}

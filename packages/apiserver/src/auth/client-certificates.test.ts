@@ -1,0 +1,69 @@
+import { request as https } from 'node:https'
+import { connect } from 'node:http2'
+import { type Authority, type CertificatePair, createAuthority } from '@seamark/kube/certificates'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ApiServer, createApiServer, type ServerFront } from '../index.ts'
+
+const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
+const headers = { 'content-type': 'application/json' }
+const body = '{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1"}'
+
+interface Review {
+  readonly code?: number
+  readonly status?: { userInfo?: { username: string; groups: string[] } }
+}
+
+describe('a client certificate', () => {
+  let authority: Authority
+  let server: ApiServer
+  let front: ServerFront
+  let credentials: CertificatePair
+  beforeAll(async () => {
+    authority = await createAuthority({ commonName: 'clients' })
+    const serving = await authority.issue({ commonName: 'server', ipAddresses: ['127.0.0.1'], usages: 'server' })
+    credentials = await authority.issue({ commonName: 'jane', organizations: ['dev', 'ops'], usages: 'client' })
+    server = createApiServer({ anonymous: 'anonymous', controllers: false })
+    front = await server.listen({ tls: { cert: serving.certPem, key: serving.keyPem, ca: authority.certPem } })
+  })
+  afterAll(async () => await server.close())
+
+  /** Who the server says the bearer of these credentials is, over HTTP/2 and over HTTP/1.1. */
+  const askHttp2 = async (pair?: CertificatePair): Promise<Review> => {
+    const session = connect(front.url, { ca: authority.certPem, cert: pair?.certPem, key: pair?.keyPem })
+    const stream = session.request({ ':method': 'POST', ':path': path, ...headers })
+    stream.end(body)
+    let text = ''
+    for await (const chunk of stream) text += String(chunk)
+    session.close()
+    return JSON.parse(text) as Review
+  }
+  const askHttp1 = async (pair?: CertificatePair): Promise<Review> =>
+    await new Promise((resolve, reject) => {
+      const options = { method: 'POST', headers, ca: authority.certPem, cert: pair?.certPem, key: pair?.keyPem }
+      const request = https(`${front.url}${path}`, options, (response) => {
+        let text = ''
+        response.on('data', (chunk) => (text += String(chunk)))
+        response.on('end', () => resolve(JSON.parse(text) as Review))
+      })
+      request.on('error', reject)
+      request.end(body)
+    })
+
+  it('names the user by its common name and the groups by its organizations', async () => {
+    for (const ask of [askHttp2, askHttp1]) {
+      const { status } = await ask(credentials)
+      expect(status?.userInfo?.username).toBe('jane')
+      expect(status?.userInfo?.groups.toSorted()).toEqual(['dev', 'ops', 'system:authenticated'])
+    }
+  })
+
+  it('of another authority is refused, as a wrong token is', async () => {
+    const other = await createAuthority({ commonName: 'others' })
+    const forged = await other.issue({ commonName: 'root', organizations: ['system:masters'], usages: 'client' })
+    for (const ask of [askHttp2, askHttp1]) expect((await ask(forged)).code).toBe(401)
+  })
+
+  it('is not needed', async () => {
+    for (const ask of [askHttp2, askHttp1]) expect((await ask()).status?.userInfo?.username).toBe('system:anonymous')
+  })
+})

@@ -1,0 +1,120 @@
+/**
+ * Nobody may grant by a role or a binding what they may not do themselves, unless they may `escalate` the role or `bind` it.
+ *
+ * Place in the flow: asked with the object a request would leave, before it is validated and stored.
+ */
+import type { UserInfo } from '../http/exchange.ts'
+import { type ApiObject, asRecords, asStrings, getPath, isSameJson, type Json } from '../codec/object-shape.ts'
+import { forbidden, notFound } from '../http/status.ts'
+import type { Rbac } from './rbac.ts'
+
+const group = 'rbac.authorization.k8s.io'
+
+interface Grant {
+  readonly user: UserInfo
+  /** `roles`, `clusterrolebindings` … */
+  readonly plural: string
+  readonly namespace: string
+  readonly name: string
+  readonly object: ApiObject
+  readonly old: ApiObject | undefined
+}
+
+/** One group, one resource, one verb, at most one name; or one path and one verb. */
+interface Right {
+  readonly group: string
+  readonly resource: string
+  readonly resourceName: string | undefined
+  readonly url: string | undefined
+  readonly verb: string
+}
+
+/** Throws Forbidden when the object grants more than its author has. */
+export function confirmGrant(rbac: Rbac, grant: Grant): void {
+  const { user, plural, old } = grant
+  if (user.groups.includes('system:masters')) return
+  const isBinding = plural.endsWith('bindings')
+  const rules = isBinding ? boundRules(rbac, grant) : ownRules(rbac, grant)
+  if (rules === undefined) return
+  const owned = rbac.granted(user, grant.namespace).flatMap((granted) => granted.rules)
+  const missing = rules.flatMap(rightsOf).filter((right) => !owned.some((rule) => covers(rule, right)))
+  if (missing.length === 0) return
+  const groups = user.groups.map((name) => JSON.stringify(name)).join(' ')
+  const why = `user ${JSON.stringify(user.name)} (groups=[${groups}]) is attempting to grant RBAC permissions not currently held:\n${describe(missing)}`
+  throw forbidden({ group, plural }, old?.metadata.name ?? grant.object.metadata.name ?? '', why)
+}
+
+/** What a role holds, unless that did not change or its author may `escalate`. */
+function ownRules(rbac: Rbac, { user, plural, namespace, name, object, old }: Grant): Json[] | undefined {
+  const hasSame = (key: string): boolean => isSameJson(object[key] ?? [], old?.[key] ?? [])
+  if (old !== undefined && hasSame('rules') && hasSame('aggregationRule')) return undefined
+  const question = { user, verb: 'escalate', isResource: true, path: '', group, resource: plural, subresource: '' }
+  if (rbac.decide({ ...question, namespace, name }).isAllowed) return undefined
+  const all = { apiGroups: ['*'], resources: ['*'], verbs: ['*'] }
+  return object['aggregationRule'] === undefined ? asRecords(object['rules']) : [all, ...asRecords(object['rules'])]
+}
+
+/** What a binding gives, unless its author may `bind` the role. */
+function boundRules(rbac: Rbac, { user, plural, namespace, object }: Grant): Json[] | undefined {
+  const [kind, name] = [String(getPath(object, 'roleRef', 'kind')), String(getPath(object, 'roleRef', 'name') ?? '')]
+  const resource = kind === 'ClusterRole' ? 'clusterroles' : 'roles'
+  const question = { user, verb: 'bind', isResource: true, path: '', group, resource, subresource: '' }
+  if (rbac.decide({ ...question, namespace, name }).isAllowed) return undefined
+  const rules = rbac.findRules(kind, name, namespace)
+  // Named after the binding's own resource, as there.
+  if (rules === undefined) throw notFound({ group, plural }, name)
+  return rules
+}
+
+function rightsOf(rule: Json): Right[] {
+  const verbs = asStrings(rule['verbs'])
+  const names = asStrings(rule['resourceNames'])
+  const none = { group: '', resource: '', resourceName: undefined, url: undefined }
+  const resources = asStrings(rule['apiGroups']).flatMap((apiGroup) =>
+    asStrings(rule['resources']).flatMap((resource) =>
+      (names.length === 0 ? [undefined] : names).flatMap((resourceName) =>
+        verbs.map((verb) => ({ ...none, group: apiGroup, resource, resourceName, verb })),
+      ),
+    ),
+  )
+  const urls = asStrings(rule['nonResourceURLs']).flatMap((url) => verbs.map((verb) => ({ ...none, url, verb })))
+  return [...resources, ...urls]
+}
+
+const has = (list: unknown, value: string): boolean => {
+  const values = asStrings(list)
+  return values.includes('*') || values.includes(value)
+}
+
+function covers(rule: Json, right: Right): boolean {
+  if (!has(rule['verbs'], right.verb)) return false
+  const { url, resource, resourceName } = right
+  if (url !== undefined) {
+    return asStrings(rule['nonResourceURLs']).some(
+      (own) => own === url || (own.endsWith('*') && url.startsWith(own.slice(0, -1))),
+    )
+  }
+  const subresource = resource.includes('/') ? resource.slice(resource.indexOf('/') + 1) : ''
+  const isNamed = has(rule['resources'], resource) || (subresource !== '' && has(rule['resources'], `*/${subresource}`))
+  const names = asStrings(rule['resourceNames'])
+  const isFree = names.length === 0 || (resourceName !== undefined && names.includes(resourceName))
+  return has(rule['apiGroups'], right.group) && isNamed && isFree
+}
+
+/** Lines like `{APIGroups:[""], Resources:["secrets"], Verbs:["get" "list"]}`, sorted. */
+function describe(missing: readonly Right[]): string {
+  const verbs = new Map<string, string[]>()
+  for (const right of missing) {
+    const what =
+      right.url === undefined
+        ? `APIGroups:[${JSON.stringify(right.group)}], Resources:[${JSON.stringify(right.resource)}]${right.resourceName === undefined ? '' : `, ResourceNames:[${JSON.stringify(right.resourceName)}]`}`
+        : `NonResourceURLs:[${JSON.stringify(right.url)}]`
+    // Rights to paths are listed one by one, those to resources together.
+    const key = right.url === undefined ? what : `${what}\0${right.verb}`
+    verbs.set(key, [...(verbs.get(key) ?? []), right.verb])
+  }
+  return [...verbs]
+    .map(([what, list]) => `{${what.split('\0')[0]}, Verbs:[${list.map((verb) => JSON.stringify(verb)).join(' ')}]}`)
+    .toSorted()
+    .join('\n')
+}

@@ -1,0 +1,31 @@
+/** Who a connection is, by the certificate of its client. */
+import type { TLSSocket } from 'node:tls'
+import type { PeerIdentity, UserInfo } from '../http/exchange.ts'
+
+const known = new WeakMap<object, { readonly identity: PeerIdentity | undefined }>()
+
+/** One look at the certificate per connection: a session of HTTP/2 hands out its socket through a slow proxy. */
+export function identityOf(connection: object, socketOf: () => object): PeerIdentity | undefined {
+  let found = known.get(connection)
+  if (found === undefined) {
+    found = { identity: readIdentity(socketOf()) }
+    known.set(connection, found)
+  }
+  return found.identity
+}
+
+function readIdentity(socket: Partial<TLSSocket>): PeerIdentity | undefined {
+  const certificate = socket.getPeerCertificate?.(false) as { readonly subject?: Subject } | undefined
+  if (certificate?.subject === undefined) return undefined
+  return socket.authorized === true ? subjectUser(certificate.subject) : 'unverified'
+}
+
+interface Subject {
+  readonly CN?: unknown
+  readonly O?: unknown
+}
+
+/** CN is the name, each O a group. */
+function subjectUser({ CN, O }: Subject): UserInfo | 'unverified' {
+  return CN === undefined ? 'unverified' : { name: String(CN), groups: [O ?? []].flat().map(String) }
+}

@@ -1,0 +1,349 @@
+/**
+ * Request bodies to objects: JSON, YAML and, for built-in kinds, protobuf; then what a typed decoder does: the right kind,
+ * the right types, no unknown and no duplicate fields.
+ *
+ * Flow: bytes → value → kind check → type check (built-in kinds) → prune. Unknown and duplicate fields are errors, warnings
+ * or silence as `fieldValidation` says. Custom resources are pruned here too, and typed by validation later.
+ */
+import { findTypeName } from '../builtin/builtin.ts'
+import { DecodeError, normalizeBuiltin } from '../builtin/normalize.ts'
+import {
+  explainSyntaxError,
+  findDuplicateFields,
+  findHugeNumber,
+  findTooDeep,
+  hasDuplicateFields,
+} from './json-text.ts'
+import { bodyMediaType, builtinMediaTypes, customMediaTypes } from '../http/negotiate.ts'
+import { type ApiObject, getOwn, getPath, isRecord, type Json } from './object-shape.ts'
+import type { Resource } from '../resource/resource.ts'
+import type { Schema } from '../schema/model.ts'
+import { invalidValue } from '../validation/metadata.ts'
+import { badRequest, invalid, unsupportedMediaType } from '../http/status.ts'
+import { explainTime } from './time-text.ts'
+
+export type FieldValidation = 'Strict' | 'Warn' | 'Ignore'
+
+export interface Decoded {
+  readonly value: unknown
+  /** A number that no float64 holds, as it stands in the text. */
+  readonly hugeNumber?: string | undefined
+  readonly duplicates: readonly string[]
+}
+
+/** Go's decoder goes no deeper. */
+const MAX_DEPTH = 10_000
+
+/** JSON only, with Go's complaint about what is not. */
+export function parseJson(text: string): unknown {
+  const deep = text.length > MAX_DEPTH ? findTooDeep(text, MAX_DEPTH) : undefined
+  if (deep !== undefined) throw new SyntaxError(`invalid character '${deep}' exceeded max depth`)
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    throw new SyntaxError(explainSyntaxError(text) ?? 'invalid JSON')
+  }
+}
+
+export async function parseYaml(text: string): Promise<unknown> {
+  // Controllers announce YAML and send JSON, which is YAML too and far cheaper to read.
+  if (text.startsWith('{')) {
+    try {
+      return JSON.parse(text) as unknown
+    } catch {
+      // Flow-style YAML that is not JSON.
+    }
+  }
+  const yaml = await import('yaml')
+  // YAML 1.1, as Go's decoder reads it (`on`, `y` are true), except that times stay text.
+  const document = yaml.parseDocument(text, {
+    version: '1.1',
+    uniqueKeys: false,
+    logLevel: 'silent',
+    customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp'),
+  })
+  const problem = document.errors[0]
+  if (problem !== undefined)
+    throw new SyntaxError(`yaml: line ${problem.linePos?.[0].line ?? 1}: ${problem.message.split('\n')[0]}`)
+  // Aliases multiply; a bound keeps a small document from becoming a huge value.
+  try {
+    return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 100 }) ?? null)) as unknown
+  } catch (error) {
+    const anchor = /^Unresolved alias .*: (.*)$/.exec(error instanceof Error ? error.message : '')?.[1]
+    throw new SyntaxError(
+      anchor === undefined
+        ? 'yaml: document contains excessive aliasing'
+        : `yaml: unknown anchor '${anchor}' referenced`,
+    )
+  }
+}
+
+/** The body in its announced format, whatever it holds. */
+export async function decodeBody(
+  body: Buffer,
+  contentType: string | undefined,
+  accepted: readonly string[],
+): Promise<Decoded> {
+  const media = bodyMediaType(contentType)
+  if (!accepted.includes(media)) throw unsupportedMediaType(accepted)
+  if (media === 'application/vnd.kubernetes.protobuf') {
+    const { decodeProtobuf, UnsupportedKind } = await import('../protobuf/decoder.ts')
+    try {
+      const { apiVersion, kind, object } = decodeProtobuf(body)
+      return { value: { ...object, apiVersion, kind }, duplicates: [] }
+    } catch (error) {
+      if (error instanceof UnsupportedKind) throw unsupportedMediaType(customMediaTypes)
+      throw badRequest(error instanceof Error ? error.message : String(error))
+    }
+  }
+  const text = body.toString()
+  if (media === 'application/yaml') return { value: await parseYaml(text), duplicates: [] }
+  const value = parseJson(text)
+  const duplicates = hasDuplicateFields(text, value) ? findDuplicateFields(text) : []
+  return { value, duplicates, hugeNumber: findHugeNumber(text) }
+}
+
+function summarize(body: Buffer): string {
+  if (body.length === 0) return '<empty>'
+  const cut = body.subarray(0, 30)
+  const text = body[0] === 0x7b ? cut.toString() : cut.toString('hex')
+  return body.length > 30 ? `${text} ...` : text
+}
+
+const goType = (value: unknown): string =>
+  value === null
+    ? 'null'
+    : Array.isArray(value)
+      ? 'array'
+      : typeof value === 'object'
+        ? 'object'
+        : typeof value === 'boolean'
+          ? 'bool'
+          : typeof value
+
+const versionKind =
+  'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+
+/** Why a value cannot be an object at all; undefined when it can. */
+function explainShape(value: unknown): string | undefined {
+  if (value === null) return undefined
+  if (!isRecord(value)) return `json: cannot unmarshal ${goType(value)} into Go value of type ${versionKind}`
+  for (const field of ['apiVersion', 'kind']) {
+    const found = value[field]
+    if (found !== undefined && found !== null && typeof found !== 'string') {
+      return `json: cannot unmarshal ${goType(found)} into Go struct field .${field} of type string`
+    }
+  }
+  return undefined
+}
+
+/** An object for `resource`, from a body that must hold one. */
+export async function decodeObject(
+  body: Buffer,
+  contentType: string | undefined,
+  resource: Resource,
+  validation: FieldValidation,
+  warn: (message: string) => void,
+): Promise<ApiObject> {
+  const unrecognized = (why: string): Error =>
+    badRequest(
+      `the object provided is unrecognized (must be of type ${resource.kind}): couldn't get version/kind; json parse error: ${why} (${summarize(body)})`,
+    )
+  let decoded: Decoded
+  try {
+    decoded = await decodeBody(body, contentType, resource.isCustom ? customMediaTypes : builtinMediaTypes)
+  } catch (error) {
+    if (error instanceof SyntaxError) throw unrecognized(error.message)
+    throw error
+  }
+  const shape = explainShape(decoded.value)
+  if (shape !== undefined) throw unrecognized(shape)
+  if (resource.isCustom && getOwn(decoded.value, 'kind') === undefined) {
+    const missing = `Object 'Kind' is missing in '${body.toString()}'`
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${resource.kind}): ${missing} (${summarize(body)})`,
+    )
+  }
+  if (decoded.hugeNumber !== undefined) {
+    throw badRequest(
+      `${resource.kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: json: cannot unmarshal number ${decoded.hugeNumber} into Go value of type float64`,
+    )
+  }
+  return checkObject((decoded.value ?? {}) as Json, resource, validation, decoded.duplicates, warn)
+}
+
+/** Kind, types and unknown fields of a decoded value; the value itself is pruned and becomes the object. */
+export function checkObject(
+  value: Json,
+  resource: Resource,
+  validation: FieldValidation,
+  duplicates: readonly string[],
+  warn: (message: string) => void,
+): ApiObject {
+  const { apiVersion = '', kind = '' } = value as { apiVersion?: string; kind?: string }
+  checkKind(resource, apiVersion, kind, String(getPath(value, 'metadata', 'name') ?? ''))
+  const handled = (why: string): Error =>
+    badRequest(
+      `${resource.kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: ${why}`,
+    )
+  const typeProblem = explainMetadataTypes(value, resource)
+  if (typeProblem !== undefined) throw handled(typeProblem)
+  value['apiVersion'] = resource.apiVersion
+  value['kind'] = resource.kind
+  if (!isRecord(value['metadata'])) value['metadata'] = {}
+  const unknown = pruneObject(value, resource)
+  if (!resource.isCustom && resource.schema !== undefined) {
+    try {
+      normalizeBuiltin(resource.schema, value)
+      checkBytes(value, resource.schema)
+    } catch (error) {
+      throw error instanceof DecodeError ? handled(error.message) : error
+    }
+  }
+  const twice = duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`)
+  const strange = unknown.map((path) => `unknown field ${JSON.stringify(path)}`)
+  // Typed decoders see what comes twice while they read, the dynamic one before.
+  const complaints = resource.isCustom ? [...strange, ...twice] : [...twice, ...strange]
+  if (complaints.length > 0 && validation === 'Strict') throw handled(`strict decoding error: ${complaints.join(', ')}`)
+  if (validation === 'Warn') for (const complaint of complaints) warn(complaint)
+  return value as ApiObject
+}
+
+function checkKind(resource: Resource, apiVersion: string, kind: string, name: string): void {
+  const isSameVersion = apiVersion === '' || apiVersion === resource.apiVersion
+  if (isSameVersion && (kind === '' || kind === resource.kind)) return
+  if (resource.isCustom) {
+    if (!isSameVersion) {
+      throw badRequest(
+        `the API version in the data (${apiVersion}) does not match the expected API version (${resource.apiVersion})`,
+      )
+    }
+    throw invalid({ group: resource.group, kind }, name, [invalidValue('kind', kind, `must be ${resource.kind}`)])
+  }
+  const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
+  const goPackage = version
+  const isKnown = kind === '' || findTypeName(apiVersion === '' ? resource.apiVersion : apiVersion, kind) !== undefined
+  const why =
+    isSameVersion && isKnown
+      ? `converting (${goPackage}.${kind}) to (${resource.group === '' ? 'core' : (resource.group.split('.')[0] ?? '')}.${resource.kind}): unknown conversion`
+      : `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`
+  throw badRequest(
+    `${kind} in version ${JSON.stringify(version === '' ? resource.version : version)} cannot be handled as a ${resource.kind}: ${why}`,
+  )
+}
+
+const metadataFields = new Set([
+  'name',
+  'generateName',
+  'namespace',
+  'selfLink',
+  'uid',
+  'resourceVersion',
+  'generation',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+  'labels',
+  'annotations',
+  'ownerReferences',
+  'finalizers',
+  'managedFields',
+])
+
+/** Drops unknown fields in place; the answer is their paths. */
+export function pruneObject(value: Json, resource: Resource): string[] {
+  const unknown: string[] = []
+  const metadata = value['metadata']
+  if (isRecord(metadata)) {
+    for (const key of Object.keys(metadata)) {
+      if (metadataFields.has(key)) {
+        if (metadata[key] === null) delete metadata[key]
+      } else {
+        unknown.push(`metadata.${key}`)
+        delete metadata[key]
+      }
+    }
+  }
+  const compiled = resource.compiled()
+  if (compiled !== undefined) unknown.push(...compiled.prune(value))
+  return unknown
+}
+
+/** Go's complaint about the first value of a wrong type in the metadata. */
+function explainMetadataTypes(value: Json, resource: Resource): string | undefined {
+  const metadata = value['metadata']
+  if (metadata === undefined || metadata === null) return undefined
+  if (!isRecord(metadata)) {
+    return `json: cannot unmarshal ${goType(metadata)} into Go struct field ${resource.kind}.metadata of type v1.ObjectMeta`
+  }
+  return explainMetadata(metadata)
+}
+
+function explainMetadata(metadata: Json): string | undefined {
+  for (const key of ['name', 'generateName', 'namespace', 'uid', 'resourceVersion']) {
+    const found = metadata[key]
+    if (found !== undefined && found !== null && typeof found !== 'string')
+      return mismatch(found, `ObjectMeta.metadata.${key}`, 'string')
+  }
+  for (const key of ['labels', 'annotations']) {
+    const found = metadata[key]
+    if (found === undefined || found === null) continue
+    if (!isRecord(found)) return mismatch(found, `ObjectMeta.metadata.${key}`, 'map[string]string')
+    for (const name of Object.keys(found)) {
+      const item = found[name]
+      if (item === null) found[name] = ''
+      else if (typeof item !== 'string') return mismatch(item, `ObjectMeta.metadata.${key}`, 'string')
+    }
+  }
+  for (const key of ['finalizers', 'ownerReferences', 'managedFields']) {
+    const found = metadata[key]
+    if (found === undefined || found === null) continue
+    const element =
+      key === 'finalizers' ? 'string' : key === 'ownerReferences' ? 'v1.OwnerReference' : 'v1.ManagedFieldsEntry'
+    if (!Array.isArray(found)) return mismatch(found, `ObjectMeta.metadata.${key}`, `[]${element}`)
+    const wrong: unknown = found.find((item: unknown) =>
+      key === 'finalizers' ? typeof item !== 'string' : !isRecord(item),
+    )
+    if (wrong !== undefined) return mismatch(wrong, `ObjectMeta.metadata.${key}`, element)
+  }
+  for (const key of ['creationTimestamp', 'deletionTimestamp']) {
+    const found = metadata[key]
+    if (found === undefined || found === null) continue
+    if (typeof found !== 'string') return mismatch(found, `ObjectMeta.metadata.${key}`, 'string')
+    const problem = explainTime(found)
+    if (problem !== undefined) return problem
+  }
+  for (const key of ['generation', 'deletionGracePeriodSeconds']) {
+    const found = metadata[key]
+    if (found !== undefined && found !== null && !Number.isInteger(found))
+      return mismatch(found, `ObjectMeta.metadata.${key}`, 'int64')
+  }
+  return undefined
+}
+
+function mismatch(value: unknown, field: string, type: string): string {
+  const found =
+    typeof value === 'number' && !Number.isInteger(value) && type.startsWith('int') ? `number ${value}` : goType(value)
+  return `json: cannot unmarshal ${found} into Go struct field ${field} of type ${type}`
+}
+
+/** Fields that hold bytes are base64 on the wire (Secret.data, ConfigMap.binaryData). */
+function checkBytes(value: Json, schema: Schema): void {
+  for (const [key, property] of Object.entries(schema.properties ?? {})) {
+    const { additionalProperties } = property
+    if (typeof additionalProperties !== 'object' || additionalProperties.format !== 'byte') continue
+    const found = value[key]
+    for (const text of isRecord(found) ? Object.values(found) : []) {
+      const problem = typeof text === 'string' ? explainBase64(text) : undefined
+      if (problem !== undefined) throw new DecodeError(problem)
+    }
+  }
+}
+
+/** Position of the first byte that is not base64, as Go reports it. */
+function explainBase64(value: string): string | undefined {
+  const text = value.replaceAll(/[\r\n]/g, '')
+  const bad = /[^A-Za-z0-9+/]/.exec(text.replace(/={1,2}$/, ''))
+  if (bad !== null) return `illegal base64 data at input byte ${bad.index}`
+  return text.length % 4 === 0 ? undefined : `illegal base64 data at input byte ${text.length - (text.length % 4)}`
+}

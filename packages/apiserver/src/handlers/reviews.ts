@@ -1,0 +1,160 @@
+/**
+ * Questions to the API: who am I, may I, may they, what may I, whose token is this. Answered by RBAC, always, also where
+ * RBAC is not enforced.
+ */
+import type { Authenticator } from '../auth/authenticate.ts'
+import type { Call } from './call.ts'
+import { timestamp } from '../clock.ts'
+import type { UserInfo } from '../http/exchange.ts'
+import { type ApiObject, asStrings, getPath, isRecord, type Json } from '../codec/object-shape.ts'
+import type { Attributes, Rbac } from '../auth/rbac.ts'
+import { invalidValue } from '../validation/metadata.ts'
+import type { Cause } from '../schema/model.ts'
+import { ApiError, badRequest, invalid } from '../http/status.ts'
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+function readAttributes(spec: unknown, user: UserInfo, needsUser = false): Attributes {
+  const resource = getPath(spec, 'resourceAttributes')
+  const other = getPath(spec, 'nonResourceAttributes')
+  const wrong: Cause[] = []
+  if (isRecord(resource) && isRecord(other))
+    wrong.push(
+      invalidValue(
+        'spec.nonResourceAttributes',
+        internalForm(other),
+        'cannot be specified in combination with resourceAttributes',
+      ),
+    )
+  else if (!isRecord(resource) && !isRecord(other)) {
+    wrong.push(
+      invalidValue(
+        'spec.resourceAttributes',
+        null,
+        'exactly one of nonResourceAttributes or resourceAttributes must be specified',
+      ),
+    )
+  }
+  if (needsUser && user.name === '' && user.groups.length === 0)
+    wrong.push(invalidValue('spec.user', '', 'at least one of user or group must be specified'))
+  if (wrong.length > 0) throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', wrong)
+  const read = (key: string): string => text(getPath(resource, key))
+  return {
+    user,
+    isResource: isRecord(resource),
+    verb: isRecord(resource) ? read('verb') : text(getPath(other, 'verb')),
+    path: text(getPath(other, 'path')),
+    group: read('group'),
+    resource: read('resource'),
+    subresource: read('subresource'),
+    namespace: read('namespace'),
+    name: read('name'),
+  }
+}
+
+/** Attributes as the server's internal type shows them. */
+function internalForm(other: Json): Json {
+  return { Path: text(other['path']), Verb: text(other['verb']) }
+}
+
+function describeUser(user: UserInfo): Json {
+  return {
+    username: user.name,
+    ...(user.uid === undefined ? {} : { uid: user.uid }),
+    groups: user.groups,
+    ...(user.extra === undefined ? {} : { extra: user.extra }),
+  }
+}
+
+function rulesReview(rbac: Rbac, user: UserInfo, namespace: string): Json {
+  const rules = user.groups.includes('system:masters')
+    ? [
+        { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+        { verbs: ['*'], nonResourceURLs: ['*'] },
+      ]
+    : rbac.granted(user, namespace).flatMap((granted) => granted.rules)
+  return {
+    resourceRules: rules
+      .filter((rule) => asStrings(rule['resources']).length > 0)
+      .map(({ verbs, apiGroups, resources, resourceNames }: Json) => ({
+        verbs,
+        apiGroups,
+        resources,
+        ...(resourceNames === undefined ? {} : { resourceNames }),
+      })),
+    nonResourceRules: rules
+      .filter((rule) => asStrings(rule['nonResourceURLs']).length > 0)
+      .map(({ verbs, nonResourceURLs }: Json) => ({ verbs, nonResourceURLs })),
+    incomplete: false,
+  }
+}
+
+/** The review with its status filled in. */
+export function answerReview(call: Call, review: ApiObject, rbac: Rbac, authenticator: Authenticator): ApiObject {
+  const spec = review['spec']
+  const { user } = call
+  switch (review.kind ?? '') {
+    case 'SelfSubjectReview':
+      return {
+        ...review,
+        metadata: { ...review.metadata, creationTimestamp: timestamp(call.backend.clock.now()) },
+        status: { userInfo: describeUser(user) },
+      }
+    case 'SelfSubjectAccessReview':
+      return withDecision(review, rbac, readAttributes(spec, user))
+    case 'SubjectAccessReview':
+    case 'LocalSubjectAccessReview': {
+      const attributes = readAttributes(
+        spec,
+        { name: text(getPath(spec, 'user')), groups: asStrings(getPath(spec, 'groups')) },
+        true,
+      )
+      if (review.kind === 'LocalSubjectAccessReview') checkLocal(attributes, call.info.namespace)
+      return withDecision(review, rbac, attributes)
+    }
+    case 'SelfSubjectRulesReview':
+      if (text(getPath(spec, 'namespace')) === '') throw badRequest('no namespace on request')
+      return { ...review, status: rulesReview(rbac, user, text(getPath(spec, 'namespace'))) }
+    case 'TokenReview':
+      if (text(getPath(spec, 'token')) === '') throw badRequest('token is required for TokenReview in authentication')
+      return {
+        ...review,
+        status: tokenStatus(text(getPath(spec, 'token')), asStrings(getPath(spec, 'audiences')), authenticator),
+      }
+    default:
+      throw badRequest(`unknown review ${review.kind ?? ''}`)
+  }
+}
+
+/** A local question is about its own namespace. */
+function checkLocal({ namespace }: Attributes, own: string): void {
+  if (namespace === own) return
+  const wrong = invalidValue('spec.resourceAttributes.namespace', namespace, 'must match metadata.namespace')
+  throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', [wrong])
+}
+
+function withDecision(review: ApiObject, rbac: Rbac, attributes: Attributes): ApiObject {
+  const { isAllowed, reason } = rbac.decide(attributes)
+  return { ...review, status: { allowed: isAllowed, ...(reason === '' ? {} : { reason }) } }
+}
+
+function tokenStatus(token: string, audiences: readonly string[], authenticator: Authenticator): Json {
+  try {
+    const user = authenticator.authenticate({
+      method: 'GET',
+      path: '/',
+      query: new URLSearchParams(),
+      headers: { authorization: `Bearer ${token}` },
+      body: Buffer.alloc(0),
+    })
+    return { authenticated: true, user: describeUser(user), ...(audiences.length === 0 ? {} : { audiences }) }
+  } catch (error) {
+    if (error instanceof ApiError) return { user: {}, error: 'invalid bearer token' }
+    throw error
+  }
+}
+
+/** True for kinds that are questions and are never stored. */
+export function isReview(group: string): boolean {
+  return group === 'authorization.k8s.io' || group === 'authentication.k8s.io'
+}

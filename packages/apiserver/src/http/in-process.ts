@@ -1,0 +1,90 @@
+/**
+ * The in-process transport: the same requests and answers without sockets, as a function with the shape of `fetch`.
+ */
+import type { ApiRequest, ApiResponse, UserInfo } from './exchange.ts'
+import type { Answer } from './http-server.ts'
+
+/** `fetch` against the server: the host of the URL does not matter. */
+export type InProcessFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
+
+async function toRequest(
+  input: string | URL | Request,
+  init: RequestInit | undefined,
+  identity: UserInfo,
+): Promise<{ request: ApiRequest; signal: AbortSignal }> {
+  const whatwg = new Request(typeof input === 'string' ? new URL(input, 'http://in-process') : input, init)
+  const url = new URL(whatwg.url)
+  const headers: Record<string, string | undefined> = Object.fromEntries(whatwg.headers)
+  const body = Buffer.from(await whatwg.arrayBuffer())
+  return {
+    request: { method: whatwg.method, path: url.pathname, query: url.searchParams, headers, body, identity },
+    signal: init?.signal ?? whatwg.signal,
+  }
+}
+
+export function createFetch(answer: Answer, identity: UserInfo): InProcessFetch {
+  return async (input, init) => {
+    const { request, signal } = await toRequest(input, init, identity)
+    signal.throwIfAborted()
+    let response: ApiResponse
+    try {
+      response = await answer(request)
+    } catch (error) {
+      // What a broken connection looks like to fetch.
+      throw new TypeError('fetch failed', { cause: error })
+    }
+    signal.throwIfAborted()
+    const headers = new Headers()
+    for (const [name, value] of Object.entries(response.headers)) {
+      for (const one of Array.isArray(value) ? value : [value]) headers.append(name, one)
+    }
+    const { status } = response
+    if (response.kind === 'whole') {
+      const hasBody = status !== 204 && status !== 304 && request.method !== 'HEAD'
+      const body = hasBody ? Buffer.concat(response.body) : null
+      return new Response(body, { status, headers })
+    }
+    return new Response(toReadable(response, signal), { status, headers })
+  }
+}
+
+function toReadable(
+  response: Extract<ApiResponse, { kind: 'stream' }>,
+  signal: AbortSignal,
+): ReadableStream<Uint8Array> {
+  let stop: (() => void) | undefined
+  let buffered = 0
+  let isOver = false
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        const finish = (error?: unknown): void => {
+          if (isOver) return
+          isOver = true
+          if (error === undefined) controller.close()
+          else controller.error(error)
+          stop?.()
+        }
+        stop = response.start({
+          write(chunk) {
+            if (isOver) return
+            buffered = Math.max(0, -(controller.desiredSize ?? 0))
+            controller.enqueue(chunk)
+          },
+          get bufferedBytes() {
+            return buffered
+          },
+          end: () => finish(),
+          abort: () => finish(new TypeError('terminated')),
+        })
+        if (isOver) stop()
+        signal.addEventListener('abort', () => finish(signal.reason), { once: true })
+      },
+      cancel() {
+        isOver = true
+        stop?.()
+      },
+    },
+    { highWaterMark: 0, size: (chunk) => chunk?.byteLength ?? 0 },
+  )
+}

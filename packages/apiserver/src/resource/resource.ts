@@ -1,0 +1,121 @@
+/**
+ * One served version of one resource: everything the handlers need to know of it. Built-in kinds and custom resources are
+ * the same to them; what differs is data (schema, columns, fields) and a `Strategy`.
+ */
+import type { Status } from '@seamark/kube/object'
+import type { Check } from '../validation/names.ts'
+import type { ApiObject } from '../codec/object-shape.ts'
+import type { Cause, CompiledSchema, Schema } from '../schema/model.ts'
+import type { FieldReader } from './selectors.ts'
+import type { Collection } from '../store/store.ts'
+import type { Stored } from '../store/stored-object.ts'
+import type { Column } from '../table/table.ts'
+
+/** What a strategy may ask of the cluster it runs in. */
+export interface StrategyContext {
+  readonly nowMs: number
+  readonly isDryRun: boolean
+  readonly subresource: string
+  warn(message: string): void
+}
+
+/** What is particular to a kind. Every member is optional: absence is the common behaviour. */
+export interface Strategy {
+  /** Syntax of metadata.name. @default RFC 1123 subdomain */
+  readonly checkName?: Check
+  /** metadata.generation is kept. */
+  readonly hasGeneration?: boolean
+  /** PUT and status updates need no resourceVersion. */
+  readonly allowsUnconditionalUpdate?: boolean
+  /** PUT of an absent object creates it. */
+  readonly allowsCreateOnUpdate?: boolean
+  /** Fills what the server fills in an object of this kind, in place. Runs on every decoded object. */
+  applyDefaults?(object: ApiObject): void
+  /** What has to be loaded before an object of this kind can be checked. */
+  prepare?(object: ApiObject): Promise<void>
+  /** In place, before validation. */
+  prepareForCreate?(object: ApiObject, context: StrategyContext): void
+  prepareForUpdate?(object: ApiObject, old: ApiObject, context: StrategyContext): void
+  validate?(object: ApiObject, old: ApiObject | undefined, context: StrategyContext): Cause[]
+  /** May an object of this name be deleted at all? Throws when not. */
+  beforeDelete?(object: ApiObject): void
+  /** Grace period given to a delete, in s; undefined deletes at once. */
+  gracePeriod?(object: ApiObject, asked: number | undefined): number | undefined
+  /** Extra finalizers (outside metadata) hold the object: namespaces. */
+  isHeld?(object: ApiObject): boolean
+  /** Finalizers that a delete adds, so that content can be removed first. */
+  readonly finalizersOnDelete?: readonly string[]
+  /** How the object is marked for deletion, where that is not the common way (no grace period, no new generation). */
+  whenMarked?(object: ApiObject): ApiObject
+  /** What validation errors call the object, where that is not its own kind. */
+  readonly namedAs?: { readonly group: string; readonly kind: string }
+  /** The answer to a delete that removed the object is the object itself, not a Status. */
+  readonly returnsDeletedObject?: boolean
+}
+
+export interface Converter {
+  /** Objects in another version of their kind. */
+  convert(objects: readonly ApiObject[], apiVersion: string): ApiObject[] | Promise<ApiObject[]>
+}
+
+export interface Resource {
+  readonly group: string
+  readonly version: string
+  /** `v1`, `apps/v1`. */
+  readonly apiVersion: string
+  readonly kind: string
+  readonly listKind: string
+  readonly plural: string
+  readonly singular: string
+  readonly namespaced: boolean
+  readonly shortNames: readonly string[]
+  readonly categories: readonly string[]
+  readonly verbs: readonly string[]
+  readonly subresources: readonly string[]
+  readonly isCustom: boolean
+  readonly collection: Collection
+  /** apiVersion that objects are stored in. */
+  readonly storageVersion: string
+  readonly schema: Schema | undefined
+  /** Compiled on first use. */
+  compiled(): CompiledSchema | undefined
+  /** `{"kind":…,"apiVersion":…,` */
+  readonly prefix: Buffer
+  readonly columns: readonly Column[]
+  /** Fields beside name and namespace that a field selector may name. */
+  readonly selectableFields: Readonly<Record<string, FieldReader>>
+  readonly strategy: Strategy
+  readonly scale: ScalePaths | undefined
+  /** Present when versions differ in more than their name. */
+  readonly converter: Converter | undefined
+  /** Warning header on every request. */
+  readonly deprecationWarning: string | undefined
+}
+
+/** Where a kind keeps what its scale subresource shows. */
+export interface ScalePaths {
+  readonly specReplicasPath: string
+  readonly statusReplicasPath: string
+  readonly labelSelectorPath: string | undefined
+}
+
+export function keyFor(resource: Pick<Resource, 'namespaced'>, namespace: string, name: string): string {
+  return resource.namespaced ? `${namespace}/${name}` : name
+}
+
+/** Status of a delete that removed the object. */
+export function deletedStatus(resource: Resource, stored: Stored): Status {
+  const uid = stored.object.metadata.uid
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Success',
+    details: {
+      name: stored.name,
+      ...(resource.group === '' ? {} : { group: resource.group }),
+      kind: resource.plural,
+      ...(uid === undefined ? {} : { uid }),
+    },
+  }
+}

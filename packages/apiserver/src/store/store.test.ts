@@ -1,0 +1,129 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { systemClock } from '../clock.ts'
+import { type Change, Store } from './store.ts'
+
+const object = (name: string, value: number) => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name },
+  data: { value },
+})
+
+type Step = { key: string; value: number | undefined }
+const steps = fc.array(
+  fc.record({
+    key: fc.constantFrom('n/a', 'n/b', 'm/a', 'n-x/a', 'n/c'),
+    value: fc.option(fc.nat(9), { nil: undefined }),
+  }),
+  { maxLength: 60 },
+)
+
+function perform(store: Store, all: readonly Step[]): Map<number, Map<string, number>> {
+  const collection = store.collection('configmaps')
+  const states = new Map<number, Map<string, number>>([[store.revision, new Map()]])
+  const state = new Map<string, number>()
+  for (const { key, value } of all) {
+    if (value === undefined) {
+      collection.remove(key)
+      state.delete(key)
+    } else {
+      collection.put(key, object(key, value))
+      state.set(key, value)
+    }
+    states.set(store.revision, new Map(state))
+  }
+  return states
+}
+
+describe('Store', () => {
+  it('lists exactly the state of every revision, by namespace and in pages', () => {
+    fc.assert(
+      fc.property(
+        steps,
+        fc.constantFrom('', 'n', 'm', 'n-x'),
+        fc.integer({ min: 1, max: 3 }),
+        (all, namespace, limit) => {
+          const store = new Store({ clock: systemClock })
+          const states = perform(store, all)
+          for (const [revision, state] of states) {
+            const expected = [...state.keys()]
+              .filter((key) => namespace === '' || key.startsWith(`${namespace}/`))
+              .sort()
+            const seen: string[] = []
+            let after: string | undefined
+            for (;;) {
+              const page = store
+                .collection('configmaps')
+                .range({ namespace, limit, revision, ...(after === undefined ? {} : { after }) })
+              seen.push(...page.items.map((stored) => stored.key))
+              expect(page.remaining).toBe(expected.length - seen.length)
+              if (page.lastKey === undefined) break
+              after = page.lastKey
+            }
+            expect(seen).toEqual(expected)
+          }
+        },
+      ),
+      { numRuns: 100 },
+    )
+  })
+
+  it('replays the changes after any revision to the present state', () => {
+    fc.assert(
+      fc.property(steps, (all) => {
+        const store = new Store({ clock: systemClock })
+        const states = perform(store, all)
+        const present = [...states.values()].at(-1) as Map<string, number>
+        for (const [revision, state] of states) {
+          const replayed = new Map(state)
+          for (const change of store.collection('configmaps').changesSince(revision)) {
+            if (change.type === 'delete') replayed.delete(change.key)
+            else replayed.set(change.key, (change.current.object['data'] as { value: number }).value)
+          }
+          expect(replayed).toEqual(present)
+        }
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  it('hands every change to subscribers in order, in the turn of the write', () => {
+    const store = new Store({ clock: systemClock })
+    const seen: Change[] = []
+    store.collection('x').subscribe((change) => seen.push(change))
+    store.collection('x').put('a', object('a', 1))
+    store.collection('x').put('a', object('a', 2))
+    store.collection('x').remove('a')
+    expect(seen.map((change) => change.type)).toEqual(['create', 'update', 'delete'])
+    expect(seen.map((change) => change.resourceVersion)).toEqual([2, 3, 4])
+    expect(seen[2]?.current.object.metadata.resourceVersion).toBe('4')
+  })
+
+  it('forgets what exceeds its history, oldest first, over all collections', () => {
+    const store = new Store({ clock: systemClock, historyLimit: 3 })
+    for (let index = 0; index < 4; index += 1)
+      store.collection(index % 2 === 0 ? 'x' : 'y').put(`k${index}`, object('k', index))
+    expect(store.collection('x').compactedRevision).toBe(2)
+    expect(store.collection('y').compactedRevision).toBe(0)
+    expect([...store.collection('x').changesSince(0)].map((change) => change.key)).toEqual(['k2'])
+  })
+
+  it('forgets what is too old', () => {
+    let now = 0
+    const store = new Store({ clock: { ...systemClock, now: () => now }, historyMs: 1000 })
+    store.collection('x').put('a', object('a', 1))
+    now = 5000
+    store.collection('x').put('b', object('b', 1))
+    expect([...store.collection('x').changesSince(0)].map((change) => change.key)).toEqual(['b'])
+  })
+
+  it('keeps an object whose parsed form was dropped', () => {
+    const store = new Store({ clock: systemClock })
+    const collection = store.collection('x')
+    collection.put('first', object('first', 7))
+    for (let index = 0; index < 2000; index += 1) collection.put(`k${index}`, object('k', index))
+    expect(collection.get('first')?.parsed).toBeUndefined()
+    expect(collection.get('first')?.object).toMatchObject({ kind: 'ConfigMap', data: { value: 7 } })
+  })
+})

@@ -1,0 +1,341 @@
+/**
+ * The store: one revision counter, one sorted collection per resource, and the history that exact lists, paging, watch
+ * resumption and 410 all come from.
+ *
+ * Flow: a write path decides, then calls `put` or `remove`; the collection's subscribers hear of the change in the same
+ * turn, in revision order.
+ * Guarantees: one turn of the event loop is one transaction; revisions increase by one and are never reused; `Change`s of a
+ * collection are in revision order; a list at revision R shows exactly the state after R or fails with "compacted".
+ * Caveats: history is bounded by `historyLimit` changes and `historyMs`; what is older is compacted.
+ */
+import type { Clock } from '../clock.ts'
+import { type ApiObject, isSameJson, withMetadata } from '../codec/object-shape.ts'
+import { SortedKeys } from './sorted-keys.ts'
+import { RecentObjects, Stored } from './stored-object.ts'
+
+export interface Change {
+  readonly resourceVersion: number
+  readonly type: 'create' | 'update' | 'delete'
+  readonly key: string
+  readonly previous: Stored | undefined
+  /** After the change; for a delete the last state, at the revision of the delete. */
+  readonly current: Stored
+  readonly timeMs: number
+  readonly collection: Collection
+}
+
+/** First-in first-out with cheap access by index. */
+class Log {
+  #items: Change[] = []
+  #head = 0
+
+  get length(): number {
+    return this.#items.length - this.#head
+  }
+
+  at(index: number): Change | undefined {
+    return this.#items[this.#head + index]
+  }
+
+  push(change: Change): void {
+    this.#items.push(change)
+  }
+
+  shift(): Change | undefined {
+    const first = this.#items[this.#head]
+    if (first === undefined) return undefined
+    this.#head += 1
+    if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
+      this.#items = this.#items.slice(this.#head)
+      this.#head = 0
+    }
+    return first
+  }
+}
+
+export interface Page {
+  readonly items: Stored[]
+  /** Last key of the page when more follow. */
+  readonly lastKey?: string
+  /** Keys after the page, counted without selectors. */
+  readonly remaining: number
+}
+
+export interface RangeRequest {
+  /** '' lists every namespace. */
+  readonly namespace: string
+  /** Keys after this one only. */
+  readonly after?: string
+  /** 0 is no limit. */
+  readonly limit: number
+  /** State of this revision; undefined is now. */
+  readonly revision?: number
+  readonly matches?: (stored: Stored) => boolean
+}
+
+export class Collection {
+  readonly id: string
+  readonly #store: Store
+  readonly #items = new Map<string, Stored>()
+  /** What was written, of objects that are shown otherwise since their schema changed. */
+  readonly #written = new Map<string, Stored>()
+  readonly #keys = new SortedKeys()
+  readonly #log = new Log()
+  readonly #subscribers = new Set<(change: Change) => void>()
+  /** Changes up to and including this revision are forgotten. */
+  compactedRevision = 0
+
+  constructor(id: string, store: Store, compactedRevision: number) {
+    this.id = id
+    this.#store = store
+    this.compactedRevision = compactedRevision
+  }
+
+  get size(): number {
+    return this.#items.size
+  }
+
+  get(key: string): Stored | undefined {
+    return this.#items.get(key)
+  }
+
+  values(): IterableIterator<Stored> {
+    return this.#items.values()
+  }
+
+  /** Stores `object` at `key` with the next revision. `isStale` as in `Stored`. */
+  put(key: string, object: ApiObject, isStale = false): Stored {
+    const previous = this.#items.get(key)
+    const revision = this.#store.nextRevision()
+    const current = new Stored(key, revision, withMetadata(object, { resourceVersion: String(revision) }), isStale)
+    this.#store.recent.add(current)
+    this.#items.set(key, current)
+    this.#written.delete(key)
+    if (previous === undefined) this.#keys.add(key)
+    this.#record(previous === undefined ? 'create' : 'update', key, previous, current)
+    return current
+  }
+
+  /** Removes `key`; the answer is its last state at the revision of the removal. `last` replaces that state. */
+  remove(key: string, last?: ApiObject): Stored | undefined {
+    const previous = this.#items.get(key)
+    if (previous === undefined) return undefined
+    const revision = this.#store.nextRevision()
+    const object = withMetadata(last ?? previous.object, { resourceVersion: String(revision) })
+    const current = new Stored(key, revision, object)
+    this.#store.recent.add(current)
+    this.#items.delete(key)
+    this.#written.delete(key)
+    this.#keys.delete(key)
+    this.#record('delete', key, previous, current)
+    return current
+  }
+
+  /**
+   * Shows every object as `read` has it now, at the revision it has: no change, nobody is told. `read` starts from what was
+   * written, so that what it leaves out is there again when it is read otherwise; undefined leaves the object as it is shown.
+   */
+  reread(read: (object: ApiObject) => ApiObject | undefined): void {
+    for (const [key, shown] of this.#items) {
+      const written = this.#written.get(key) ?? shown
+      const object = read(structuredClone(written.object))
+      if (object === undefined || isSameJson(object, shown.object)) continue
+      const isWritten = isSameJson(object, written.object)
+      this.#items.set(key, isWritten ? written : new Stored(key, shown.resourceVersion, object, true))
+      if (isWritten) this.#written.delete(key)
+      else this.#written.set(key, written)
+    }
+  }
+
+  #record(type: Change['type'], key: string, previous: Stored | undefined, current: Stored): void {
+    const { resourceVersion } = current
+    const change: Change = {
+      resourceVersion,
+      type,
+      key,
+      previous,
+      current,
+      timeMs: this.#store.now(),
+      collection: this,
+    }
+    this.#log.push(change)
+    this.#store.remember(change)
+    for (const subscriber of this.#subscribers) subscriber(change)
+    this.#store.announce(change)
+  }
+
+  /** Calls `listener` with every later change, in order, in the turn of the change. */
+  subscribe(listener: (change: Change) => void): () => void {
+    this.#subscribers.add(listener)
+    return () => this.#subscribers.delete(listener)
+  }
+
+  /** Changes after a revision that is not compacted, oldest first. */
+  *changesSince(revision: number): Generator<Change> {
+    for (let index = this.#firstAfter(revision); index < this.#log.length; index += 1)
+      yield this.#log.at(index) as Change
+  }
+
+  #firstAfter(revision: number): number {
+    let low = 0
+    let high = this.#log.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.#log.at(middle) as Change).resourceVersion <= revision) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /** Forgets the oldest change. Only the store calls it, in global order. */
+  forgetOldest(): void {
+    const oldest = this.#log.shift()
+    if (oldest !== undefined) this.compactedRevision = Math.max(this.compactedRevision, oldest.resourceVersion)
+  }
+
+  /** Objects in key order. With a revision, the state as of it: today's state with the later changes undone. */
+  range(request: RangeRequest): Page {
+    const { namespace, limit, matches } = request
+    const from = request.after === undefined ? (namespace === '' ? '' : `${namespace}/`) : `${request.after}\0`
+    const to = namespace === '' ? undefined : `${namespace}0`
+    const undone = request.revision === undefined ? undefined : this.#undo(request.revision, from, to)
+    const keys = undone === undefined ? this.#keys.range(from, to) : mergeKeys(this.#keys.range(from, to), undone)
+    const items: Stored[] = []
+    let visited = 0
+    for (const key of keys) {
+      const stored = undone?.has(key) === true ? undone.get(key) : this.#items.get(key)
+      if (stored === undefined) continue
+      if (limit > 0 && items.length === limit) {
+        const total = this.#keys.count(from, to) + extraKeys(undone, this.#items)
+        return { items, lastKey: (items.at(-1) as Stored).key, remaining: total - visited }
+      }
+      visited += 1
+      if (matches === undefined || matches(stored)) items.push(stored)
+    }
+    return { items, remaining: 0 }
+  }
+
+  #undo(revision: number, from: string, to: string | undefined): Map<string, Stored | undefined> {
+    const undone = new Map<string, Stored | undefined>()
+    for (let index = this.#log.length - 1; index >= 0; index -= 1) {
+      const change = this.#log.at(index) as Change
+      if (change.resourceVersion <= revision) break
+      if (change.key >= from && (to === undefined || change.key < to)) undone.set(change.key, change.previous)
+    }
+    return undone
+  }
+}
+
+function* mergeKeys(present: Iterable<string>, undone: ReadonlyMap<string, unknown>): Generator<string> {
+  const extra = [...undone.keys()].sort()
+  let at = 0
+  for (const key of present) {
+    for (; at < extra.length && (extra[at] as string) <= key; at += 1) if (extra[at] !== key) yield extra[at] as string
+    yield key
+  }
+  yield* extra.slice(at)
+}
+
+/** How many more keys the undone state has than the present one. */
+function extraKeys(
+  undone: ReadonlyMap<string, Stored | undefined> | undefined,
+  items: ReadonlyMap<string, Stored>,
+): number {
+  let extra = 0
+  for (const [key, stored] of undone ?? []) extra += (stored === undefined ? 0 : 1) - (items.has(key) ? 1 : 0)
+  return extra
+}
+
+export interface StoreOptions {
+  readonly clock: Clock
+  /** Most changes kept. @default 100 000 */
+  readonly historyLimit?: number
+  /** Longest time a change is kept. @default 5 min, the compaction interval of a real server */
+  readonly historyMs?: number
+}
+
+export class Store {
+  readonly recent = new RecentObjects(1024)
+  readonly #collections = new Map<string, Collection>()
+  readonly #history = new Log()
+  readonly #clock: Clock
+  readonly #historyLimit: number
+  readonly #historyMs: number
+  readonly #listeners = new Set<(change: Change) => void>()
+  #revision = 1
+  #compacted = 0
+
+  constructor(options: StoreOptions) {
+    this.#clock = options.clock
+    this.#historyLimit = options.historyLimit ?? 100_000
+    this.#historyMs = options.historyMs ?? 300_000
+  }
+
+  get revision(): number {
+    return this.#revision
+  }
+
+  collection(id: string): Collection {
+    let collection = this.#collections.get(id)
+    if (collection === undefined) {
+      collection = new Collection(id, this, this.#compacted)
+      this.#collections.set(id, collection)
+    }
+    return collection
+  }
+
+  collections(): IterableIterator<Collection> {
+    return this.#collections.values()
+  }
+
+  nextRevision(): number {
+    this.#revision += 1
+    return this.#revision
+  }
+
+  now(): number {
+    return this.#clock.now()
+  }
+
+  /** Calls `listener` with every change of every collection, in the turn of the change. */
+  subscribe(listener: (change: Change) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  remember(change: Change): void {
+    this.#history.push(change)
+    this.#trim(change)
+  }
+
+  announce(change: Change): void {
+    for (const listener of this.#listeners) listener(change)
+  }
+
+  #trim(change: Change): void {
+    const horizon = change.timeMs - this.#historyMs
+    for (let oldest = this.#history.at(0); oldest !== undefined; oldest = this.#history.at(0)) {
+      if (this.#history.length <= this.#historyLimit && oldest.timeMs >= horizon) return
+      this.#forget()
+    }
+  }
+
+  /** Forgets every change up to and including `revision`, as an etcd compaction does. */
+  compact(revision: number = this.#revision): void {
+    for (let oldest = this.#history.at(0); oldest !== undefined; oldest = this.#history.at(0)) {
+      if (oldest.resourceVersion > revision) break
+      this.#forget()
+    }
+    this.#compacted = Math.max(this.#compacted, revision)
+    for (const collection of this.#collections.values()) {
+      collection.compactedRevision = Math.max(collection.compactedRevision, revision)
+    }
+  }
+
+  #forget(): void {
+    const oldest = this.#history.shift()
+    if (oldest === undefined) return
+    this.#compacted = Math.max(this.#compacted, oldest.resourceVersion)
+    oldest.collection.forgetOldest()
+  }
+}

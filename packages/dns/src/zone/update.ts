@@ -1,0 +1,251 @@
+/**
+ * Dynamic updates (RFC 2136): the message a client sends, and what a server makes of it. `applyUpdate` is pure: a zone and a
+ * message give an rcode and, when all prerequisites hold, the zone after it; one message is applied whole or not at all.
+ */
+import { CLASS, OPCODE, RCODE, TYPE, typeCode } from '../wire/codes.ts'
+import type { Message, Question } from '../wire/message.ts'
+import { type Fqdn, lowerWire, nameToWire } from '../wire/name.ts'
+import { canonicalRdata, rdataFromText } from '../wire/rdata/grammar.ts'
+import type { RecordSet, Resource } from '../wire/record.ts'
+import { isNewer, serialOf } from './soa.ts'
+import { ZoneEdit } from './zone-edit.ts'
+import { datasOf, packSet, type PackedSet, ttlOf } from './zone-shard.ts'
+import { Zone } from './zone-table.ts'
+
+/** RFC 2136 §2.4. */
+export type Prerequisite =
+  | { readonly kind: 'name-in-use'; readonly name: Fqdn }
+  | { readonly kind: 'name-not-in-use'; readonly name: Fqdn }
+  | { readonly kind: 'set-exists'; readonly name: Fqdn; readonly type: string }
+  | { readonly kind: 'set-absent'; readonly name: Fqdn; readonly type: string }
+  /** The set has exactly these values; its TTL does not matter. */
+  | { readonly kind: 'set-equals'; readonly name: Fqdn; readonly type: string; readonly values: readonly string[] }
+
+/** RFC 2136 §2.5. */
+export type UpdateOperation =
+  | { readonly kind: 'add'; readonly set: RecordSet }
+  | { readonly kind: 'delete-set'; readonly name: Fqdn; readonly type: string }
+  | { readonly kind: 'delete-name'; readonly name: Fqdn }
+  | { readonly kind: 'delete-values'; readonly name: Fqdn; readonly type: string; readonly values: readonly string[] }
+
+export interface Update {
+  readonly zone: Fqdn
+  readonly prerequisites?: readonly Prerequisite[]
+  readonly operations: readonly UpdateOperation[]
+}
+
+const NOTHING = new Uint8Array(0)
+
+const bare = (name: Fqdn, type: number, rrClass: number): Resource => ({
+  name,
+  type,
+  class: rrClass,
+  ttl: 0,
+  data: NOTHING,
+})
+
+function records(name: Fqdn, type: string, rrClass: number, ttl: number, values: readonly string[]): Resource[] {
+  const code = typeCode(type)
+  return values.map((value) => ({ name, type: code, class: rrClass, ttl, data: rdataFromText(code, value) }))
+}
+
+function prerequisiteRecords(prerequisite: Prerequisite): Resource[] {
+  switch (prerequisite.kind) {
+    case 'name-in-use':
+      return [bare(prerequisite.name, TYPE.ANY, CLASS.ANY)]
+    case 'name-not-in-use':
+      return [bare(prerequisite.name, TYPE.ANY, CLASS.NONE)]
+    case 'set-exists':
+      return [bare(prerequisite.name, typeCode(prerequisite.type), CLASS.ANY)]
+    case 'set-absent':
+      return [bare(prerequisite.name, typeCode(prerequisite.type), CLASS.NONE)]
+    case 'set-equals':
+      return records(prerequisite.name, prerequisite.type, CLASS.IN, 0, prerequisite.values)
+  }
+}
+
+function operationRecords(operation: UpdateOperation): Resource[] {
+  switch (operation.kind) {
+    case 'add':
+      return records(operation.set.name, operation.set.type, CLASS.IN, operation.set.ttl, operation.set.values)
+    case 'delete-set':
+      return [bare(operation.name, typeCode(operation.type), CLASS.ANY)]
+    case 'delete-name':
+      return [bare(operation.name, TYPE.ANY, CLASS.ANY)]
+    case 'delete-values':
+      return records(operation.name, operation.type, CLASS.NONE, 0, operation.values)
+  }
+}
+
+/** The message without its id. Throws DnsError for bad values. */
+export function updateMessage(update: Update): Omit<Message, 'id'> {
+  return {
+    flags: 0,
+    opcode: OPCODE.UPDATE,
+    rcode: 0,
+    questions: [{ name: update.zone, type: TYPE.SOA, class: CLASS.IN }],
+    answers: (update.prerequisites ?? []).flatMap(prerequisiteRecords),
+    authorities: update.operations.flatMap(operationRecords),
+    additionals: [],
+  }
+}
+
+/** The zone section of a well-formed update, or undefined (RFC 2136 §3.1.1). */
+export function zoneSection(message: Message): Question | undefined {
+  const [zone] = message.questions
+  return message.questions.length === 1 && zone?.type === TYPE.SOA ? zone : undefined
+}
+
+export interface UpdateResult {
+  readonly rcode: number
+  /** The zone after the update; the same object when nothing changed. */
+  readonly zone: Zone
+}
+
+class Refusal extends Error {
+  readonly rcode: number
+  constructor(rcode: number) {
+    super(`rcode ${rcode}`)
+    this.rcode = rcode
+  }
+}
+
+const keyOf = (type: number, data: Uint8Array): string => Buffer.from(canonicalRdata(type, data)).toString('latin1')
+
+const isMetaType = (type: number): boolean => type === TYPE.OPT || (type >= TYPE.TKEY && type <= TYPE.ANY)
+
+interface Named {
+  readonly name: Uint8Array
+  readonly record: Resource
+}
+
+/** Lower-case wire names; a name outside the zone refuses the message (RFC 2136 §3.2.1 and §3.4.1.1). */
+function nameRecords(zone: Zone, section: readonly Resource[]): Named[] {
+  return section.map((record) => {
+    const name = lowerWire(nameToWire(record.name))
+    if (!isInside(name, zone.originWire)) throw new Refusal(RCODE.NOTZONE)
+    return { name, record }
+  })
+}
+
+function isInside(name: Uint8Array, origin: Uint8Array): boolean {
+  let at = 0
+  while (name.length - at > origin.length) at += name[at]! + 1
+  return Buffer.compare(name.subarray(at), origin) === 0
+}
+
+/** RFC 2136 §3.2.5. */
+function checkPrerequisites(edit: ZoneEdit, section: readonly Named[]): void {
+  const wanted = new Map<string, { name: Uint8Array; type: number; keys: Set<string> }>()
+  for (const { name, record } of section) {
+    if (record.ttl !== 0) throw new Refusal(RCODE.FORMERR)
+    const sets = edit.findNode(name)?.sets
+    const isInUse = sets !== undefined && sets.size > 0
+    switch (record.class) {
+      case CLASS.ANY:
+        if (record.data.length > 0) throw new Refusal(RCODE.FORMERR)
+        if (record.type === TYPE.ANY) {
+          if (!isInUse) throw new Refusal(RCODE.NXDOMAIN)
+        } else if (sets?.has(record.type) !== true) throw new Refusal(RCODE.NXRRSET)
+        break
+      case CLASS.NONE:
+        if (record.data.length > 0) throw new Refusal(RCODE.FORMERR)
+        if (record.type === TYPE.ANY) {
+          if (isInUse) throw new Refusal(RCODE.YXDOMAIN)
+        } else if (sets?.has(record.type) === true) throw new Refusal(RCODE.YXRRSET)
+        break
+      case CLASS.IN: {
+        const key = `${Buffer.from(name).toString('latin1')}/${record.type}`
+        const set = wanted.get(key) ?? { name, type: record.type, keys: new Set<string>() }
+        set.keys.add(keyOf(record.type, record.data))
+        wanted.set(key, set)
+        break
+      }
+      default:
+        throw new Refusal(RCODE.FORMERR)
+    }
+  }
+  for (const { name, type, keys } of wanted.values()) {
+    const set = edit.findNode(name)?.sets.get(type)
+    const datas = set === undefined ? [] : datasOf(set)
+    if (datas.length !== keys.size || !datas.every((data) => keys.has(keyOf(type, data))))
+      throw new Refusal(RCODE.NXRRSET)
+  }
+}
+
+/** RFC 2136 §3.4.1.3. */
+function prescan(section: readonly Named[]): void {
+  for (const { record } of section) {
+    const { type, ttl, data } = record
+    switch (record.class) {
+      case CLASS.IN:
+        if (isMetaType(type)) throw new Refusal(RCODE.FORMERR)
+        break
+      case CLASS.ANY:
+        if (ttl !== 0 || data.length > 0 || (isMetaType(type) && type !== TYPE.ANY)) throw new Refusal(RCODE.FORMERR)
+        break
+      case CLASS.NONE:
+        if (ttl !== 0 || isMetaType(type)) throw new Refusal(RCODE.FORMERR)
+        break
+      default:
+        throw new Refusal(RCODE.FORMERR)
+    }
+  }
+}
+
+const SINGLE: ReadonlySet<number> = new Set([TYPE.CNAME, TYPE.DNAME, TYPE.SOA])
+
+/** RFC 2136 §3.4.2.2: what cannot stand there is silently ignored. */
+function add(edit: ZoneEdit, zone: Zone, name: Uint8Array, record: Resource): void {
+  const { type, ttl, data } = record
+  const sets = edit.findNode(name)?.sets ?? new Map<number, PackedSet>()
+  if (type === TYPE.SOA) {
+    const current = sets.get(TYPE.SOA)
+    if (name.length !== zone.originWire.length || current === undefined) return
+    if (!isNewer(serialOf(data), serialOf(datasOf(current)[0]!))) return
+  } else if (type === TYPE.CNAME) {
+    if ([...sets.keys()].some((other) => other !== TYPE.CNAME)) return
+  } else if (sets.has(TYPE.CNAME)) return
+  const kept = SINGLE.has(type)
+    ? []
+    : datasOf(sets.get(type) ?? packSet(type, ttl, [])).filter((other) => keyOf(type, other) !== keyOf(type, data))
+  edit.put(name, packSet(type, ttl, [...kept, data]))
+}
+
+function removeSet(edit: ZoneEdit, isApex: boolean, name: Uint8Array, type: number): void {
+  if (isApex && (type === TYPE.SOA || type === TYPE.NS)) return
+  edit.remove(name, type)
+}
+
+function removeValue(edit: ZoneEdit, isApex: boolean, name: Uint8Array, { type, data }: Resource): void {
+  const set = edit.findNode(name)?.sets.get(type)
+  if (set === undefined || type === TYPE.SOA) return
+  const kept = datasOf(set).filter((other) => keyOf(type, other) !== keyOf(type, data))
+  if (kept.length === set.records) return
+  if (kept.length > 0) edit.put(name, packSet(type, ttlOf(set.body), kept))
+  else if (!(isApex && type === TYPE.NS)) edit.remove(name, type)
+}
+
+function applyRecord(edit: ZoneEdit, zone: Zone, { name, record }: Named): void {
+  const isApex = name.length === zone.originWire.length
+  if (record.class === CLASS.IN) add(edit, zone, name, record)
+  else if (record.class === CLASS.NONE) removeValue(edit, isApex, name, record)
+  else if (record.type !== TYPE.ANY) removeSet(edit, isApex, name, record.type)
+  else for (const type of edit.findNode(name)?.sets.keys() ?? []) removeSet(edit, isApex, name, type)
+}
+
+/** The steps of RFC 2136 §3.2 to §3.6, without the permission of §3.3, which is the caller's. */
+export function applyUpdate(zone: Zone, message: Message): UpdateResult {
+  try {
+    const edit = new ZoneEdit(zone)
+    checkPrerequisites(edit, nameRecords(zone, message.answers))
+    const updates = nameRecords(zone, message.authorities)
+    prescan(updates)
+    for (const update of updates) applyRecord(edit, zone, update)
+    const parts = edit.finish()
+    return { rcode: RCODE.NOERROR, zone: parts === zone ? zone : new Zone(parts) }
+  } catch (error) {
+    if (error instanceof Refusal) return { rcode: error.rcode, zone }
+    throw error
+  }
+}

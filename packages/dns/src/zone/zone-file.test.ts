@@ -1,0 +1,139 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { fqdn } from '../wire/name.ts'
+import type { RecordSet } from '../wire/record.ts'
+import { isZoneFileError, loadZoneFile, parseZoneFile, printZoneFile } from './zone-file.ts'
+
+const HEAD = '$ORIGIN example.test.\n$TTL 1h\n@ IN SOA ns host ( 1 ; serial\n 2h 600\n 1w 60 )\n'
+
+const parse = (text: string) => {
+  const result = parseZoneFile(text, { file: 'x.zone' })
+  if (isZoneFileError(result)) throw new Error(`${result.file}:${result.line}: ${result.reason}`)
+  return result
+}
+
+describe('zone files', () => {
+  it('have origins, TTLs, parentheses, comments, quotes and omitted owners', () => {
+    const sets = parse(
+      `${HEAD}@ NS ns\nwww 5m IN A 192.0.2.1 ; one\n    IN 30 A 192.0.2.2\n\tTXT "a;b (c)" d\\;e\n$ORIGIN sub\n@ A 192.0.2.3\nx AAAA 2001:db8::1\nabs.example.test. CNAME www.example.test.\n`,
+    )
+    expect(sets).toEqual([
+      {
+        name: 'example.test.',
+        type: 'SOA',
+        ttl: 3600,
+        values: ['ns.example.test. host.example.test. 1 7200 600 604800 60'],
+      },
+      { name: 'example.test.', type: 'NS', ttl: 3600, values: ['ns.example.test.'] },
+      { name: 'www.example.test.', type: 'A', ttl: 30, values: ['192.0.2.1', '192.0.2.2'] },
+      { name: 'www.example.test.', type: 'TXT', ttl: 3600, values: ['"a;b (c)" "d;e"'] },
+      { name: 'sub.example.test.', type: 'A', ttl: 3600, values: ['192.0.2.3'] },
+      { name: 'x.sub.example.test.', type: 'AAAA', ttl: 3600, values: ['2001:db8::1'] },
+      { name: 'abs.example.test.', type: 'CNAME', ttl: 3600, values: ['www.example.test.'] },
+    ])
+  })
+
+  it('may hold international names, Windows line ends, a byte order mark and no last newline', () => {
+    expect(parse('\ufeff$ORIGIN test.\r\n$TTL 5\r\nbücher A 192.0.2.1\r\n\r\nx TXT "é"')).toMatchObject([
+      { name: 'xn--bcher-kva.test.' },
+      { values: ['"\\195\\169"'] },
+    ])
+  })
+
+  it.each([
+    ['www A 192.0.2', 6, /IPv4/],
+    ['www NONSENSE x', 6, /'NONSENSE' is not a record type/],
+    ['\nwww', 7, /no type/],
+    ['www CH A 192.0.2.1', 6, /class CH/],
+    ['www A 192.0.2.1\nwww CNAME x', 7, /CNAME and A/],
+    ['other.test. A 192.0.2.1', 6, /not in zone/],
+    ['www TXT "open', 6, /no end/],
+    ['www TXT ( "x"\n\n', 6, /not closed/],
+    ['www A 192.0.2.1 )', 6, /not opened/],
+    ['$GENERATE 1-2 a$ A 192.0.2.$', 6, /\$GENERATE/],
+    ['$INCLUDE other', 6, /not allowed/],
+    ['a..b A 192.0.2.1', 6, /empty label/],
+    ['www TYPE255 \\# 0', 6, /cannot stand/],
+    ['www 99999999999 A 192.0.2.1', 6, /not a record type/],
+  ])('with %j are refused with the line', (line, number, reason) => {
+    const result = loadZoneFile(`${HEAD}${line}\n`, { file: 'x.zone' })
+    expect(result).toMatchObject({ file: 'x.zone', line: number })
+    expect((result as { reason: string }).reason).toMatch(reason)
+  })
+
+  it('without records, SOA or origin are refused', () => {
+    expect(loadZoneFile('; nothing\n')).toMatchObject({
+      reason: /no records/.source.replace('no records', 'the file has no records'),
+    })
+    expect(loadZoneFile('$TTL 5\na.test. A 192.0.2.1\n')).toMatchObject({ reason: 'the zone has no SOA record' })
+    expect(loadZoneFile('$TTL 5\n@ SOA a. b. 1 2 3 4 5\n')).toMatchObject({ line: 2 })
+    expect(loadZoneFile(Buffer.from('a\xff.test. 5 A 192.0.2.1', 'latin1'))).toMatchObject({ line: 1 })
+  })
+
+  it('include others, which leave the origin alone and cannot include themselves for ever', () => {
+    const files = new Map([
+      ['in', '$ORIGIN deep.example.test.\nx A 192.0.2.1\n'],
+      ['self', '$INCLUDE self\n'],
+    ])
+    const include = (name: string) => Buffer.from(files.get(name) ?? '')
+    expect(parseZoneFile(`${HEAD}$INCLUDE in\ny A 192.0.2.2\n`, { include })).toMatchObject([
+      {},
+      { name: 'x.deep.example.test.' },
+      { name: 'y.example.test.' },
+    ])
+    expect(parseZoneFile(`${HEAD}$INCLUDE self\n`, { include })).toMatchObject({
+      file: 'self',
+      reason: '$INCLUDE nests deeper than 8',
+    })
+  })
+
+  it('print what they parse', () => {
+    const label = fc
+      .stringMatching(/^[a-z0-9_"()@.;$ \\-]{1,10}$/)
+      .map((text) => text.replaceAll(/["()@.;$ \\]/g, String.raw`\$&`))
+    const text = fc.stringMatching(/^[ -~]{0,40}$/).map((value) => `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`)
+    const set = fc.record({
+      name: fc.array(label, { minLength: 1, maxLength: 4 }).map((labels) => fqdn(`${labels.join('.')}.example.test.`)),
+      type: fc.constant('TXT'),
+      ttl: fc.nat(100_000),
+      values: fc.uniqueArray(text, { minLength: 1, maxLength: 3 }),
+    })
+    const soa: RecordSet = { name: fqdn('example.test'), type: 'SOA', ttl: 5, values: ['a. b. 1 2 3 4 5'] }
+    fc.assert(
+      fc.property(fc.uniqueArray(set, { maxLength: 10, selector: (each) => each.name }), (sets) => {
+        const printed = printZoneFile(fqdn('example.test'), [...sets, soa])
+        const parsed = parse(printed)
+        expect(printZoneFile(fqdn('example.test'), parsed)).toBe(printed)
+        expect(new Set(parsed.map((each) => each.name))).toEqual(new Set([soa.name, ...sets.map((each) => each.name)]))
+      }),
+    )
+  })
+
+  it('of any octets are records or an error, and never an exception', () => {
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (octets) => void loadZoneFile(Buffer.from(octets))))
+    const piece = fc.constantFrom(
+      '$ORIGIN ',
+      'a. ',
+      '@ ',
+      'SOA ',
+      'A ',
+      '(',
+      ')',
+      '"',
+      '\\',
+      ';',
+      '\n',
+      ' ',
+      '1 ',
+      '192.0.2.1',
+      'TXT ',
+      '\\#',
+      '$TTL 5\n',
+      'IN ',
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => void loadZoneFile(pieces.join(''))),
+      { numRuns: 2000 },
+    )
+  })
+})

@@ -1,0 +1,40 @@
+/** What a zone is made of, between building (zone-build.ts), changing (zone-edit.ts) and serving (zone-table.ts) it. */
+import { TYPE, typeName } from '../wire/codes.ts'
+import type { Fqdn } from '../wire/name.ts'
+import type { PackedSet, Shard } from './zone-shard.ts'
+
+export interface ZoneParts {
+  readonly origin: Fqdn
+  /** Lower case. */
+  readonly originWire: Uint8Array
+  /** 2^n entries, n ≥ 1; a shard of lower depth stands in several, side by side. */
+  readonly directory: readonly Shard[]
+  /** `hash >>> shift` is the place in the directory. */
+  readonly shift: number
+  /** Names that own records or have names below them. */
+  readonly names: number
+  readonly recordSets: number
+  /** Names below the apex that own NS, and names that own DNAME: without any, answers skip the walk down the tree. */
+  readonly cuts: number
+  /** Names whose first label is `*`. */
+  readonly wildcards: number
+}
+
+export type ZoneCounts = Pick<ZoneParts, 'names' | 'recordSets' | 'cuts' | 'wildcards'>
+
+export const isWildcardWire = (name: Uint8Array, at = 0): boolean => name[at] === 1 && name[at + 1] === 0x2a
+
+const SINGLE: ReadonlySet<number> = new Set([TYPE.CNAME, TYPE.DNAME, TYPE.SOA])
+/** Types that may stand beside CNAME (RFC 4034 §2.5). */
+const BESIDE_CNAME: ReadonlySet<number> = new Set([TYPE.CNAME, TYPE.RRSIG, TYPE.NSEC])
+
+/** Why these sets cannot stand together at one name, or undefined. */
+export function findConflict(sets: ReadonlyMap<number, PackedSet>, isApex: boolean): string | undefined {
+  for (const set of sets.values()) {
+    if (set.records > 1 && SINGLE.has(set.type))
+      return `has ${set.records} ${typeName(set.type)} records; one is the limit`
+    if (set.type === TYPE.SOA && !isApex) return 'has a SOA record but is not the apex of the zone'
+    if (sets.has(TYPE.CNAME) && !BESIDE_CNAME.has(set.type)) return `has CNAME and ${typeName(set.type)} records`
+  }
+  return undefined
+}

@@ -1,0 +1,270 @@
+/**
+ * Would a server-side apply change anything? Judged before sending, from what the server itself remembers: the FieldsV1
+ * tree of our own managedFields entry, beside the object we want and the object that is live.
+ *
+ * Place in the flow: `ctx.apply` and `ctx.status` ask, and send nothing on a no-op. Pure: no memory but a parse cache.
+ *
+ * An apply is a no-op exactly when
+ * 1. every path we own is in `want` (else the apply removes it),
+ * 2. every path in `want` is one we own (else it is new, or somebody took it over),
+ * 3. at each leaf or atomic node `want` equals `live`, and lists of keyed items stand in the same order.
+ * Inside an atomic node the server may have added defaults. They look like a field that we once sent and now drop, so
+ * such a verdict is `Undecided`, unless the field is known as a default (`DefaultBook`, which learns from responses). So is
+ * one about owner references when somebody else has some too: interned texts do not say whose is which.
+ *
+ * In a FieldsV1 tree an empty node is a leaf or atomic; `f:` names a field, `k:` a list item by its keys, `v:` a member
+ * of a set, `.` the node itself. apiVersion, kind, metadata.name and namespace are never in it.
+ */
+import type { DefaultBook, DefaultPlace } from './learned-defaults.ts'
+import { isMasked, parseFields, type Fields, type FieldsItem } from './fields-v1.ts'
+import { ownFieldsOf } from '../watch/managed-fields.ts'
+import type { Immutable, Kind, Obj } from '../object/object.ts'
+
+export type Verdict =
+  | { readonly noop: true }
+  | {
+      readonly noop: false
+      /** `Absent`: nothing live; `NotOurs`: we own nothing of it; `Undecided`: see above. */
+      readonly reason: 'Absent' | 'NotOurs' | 'Removes' | 'Adds' | 'Differs' | 'Undecided'
+      /** For logs: `.spec.ports[k:{"port":80}].name` */
+      readonly path: string
+    }
+
+export interface ApplyQuestion {
+  kind: Kind
+  /** FieldsV1 text of our Apply entry; undefined when we own nothing. */
+  fields: string | undefined
+  want: Immutable<Obj>
+  live: Immutable<Obj> | undefined
+  defaults?: DefaultBook
+}
+
+const noop: Verdict = { noop: true }
+
+export function judgeApply({ kind, fields, want, live, defaults }: ApplyQuestion): Verdict {
+  if (live === undefined) return { noop: false, reason: 'Absent', path: '' }
+  if (fields === undefined) return { noop: false, reason: 'NotOurs', path: '' }
+  const { uid } = want.metadata
+  if (uid !== undefined && uid !== live.metadata.uid) return { noop: false, reason: 'Differs', path: '.metadata.uid' }
+  const isDefault = (place: DefaultPlace) => defaults?.has(kind, place) ?? false
+  return compareObject(parseFields(fields), want, live, isDefault) ?? noop
+}
+
+/**
+ * Takes the defaults out of an answer: `want` was applied by `manager`, and `written` came back.
+ * @param fields FieldsV1 text of the manager's entry, where it is known already. @default taken from `written`
+ */
+export function learnDefaults(
+  book: DefaultBook,
+  kind: Kind,
+  want: Immutable<Obj>,
+  written: Immutable<Obj>,
+  manager: string,
+  subresource = '',
+  fields = ownFieldsOf(written.metadata.managedFields ?? [], manager)?.get(subresource),
+): void {
+  if (fields === undefined) return
+  compareObject(parseFields(fields), want, written, (place) => {
+    book.add(kind, place)
+    return true
+  })
+}
+
+type IsDefault = (place: DefaultPlace) => boolean
+
+/** The first objection, or undefined. */
+type Found = Verdict | undefined
+
+type Plain = Readonly<Record<string, unknown>>
+
+/** Where the walk is, from the root: joined only when there is something to say, which is rare. */
+type Trail = string[]
+
+function refuse(reason: 'Removes' | 'Adds' | 'Differs' | 'Undecided', trail: Trail, below = ''): Verdict {
+  return { noop: false, reason, path: trail.join('') + below }
+}
+
+/** What FieldsV1 never lists. An intent with a resourceVersion is a question to the server, so it is sent. */
+const IDENTITY: ReadonlySet<string> = new Set([
+  'name',
+  'namespace',
+  'uid',
+  'creationTimestamp',
+  'generation',
+  'managedFields',
+  'selfLink',
+])
+const NO_NAMES: ReadonlySet<string> = new Set()
+
+/** The object itself: apiVersion, kind and what identifies it are passed over, not copied away. */
+function compareObject(node: Fields, want: Immutable<Obj>, live: Immutable<Obj>, isDefault: IsDefault): Found {
+  const { metadata } = want
+  const hasMetadata = Object.entries(metadata).some(([name, value]) => value !== undefined && !IDENTITY.has(name))
+  const trail: Trail = []
+  for (const name of node.fields.keys()) {
+    const isWanted = name === 'metadata' ? hasMetadata : (want as unknown as Plain)[name] !== undefined
+    if (!isWanted) return refuse('Removes', trail, `.${name}`)
+  }
+  for (const [name, value] of Object.entries(want)) {
+    if (value === undefined || name === 'apiVersion' || name === 'kind' || (name === 'metadata' && !hasMetadata))
+      continue
+    const child = node.fields.get(name)
+    if (child === undefined) return refuse('Adds', trail, `.${name}`)
+    trail.push('.', name)
+    const verdict =
+      name === 'metadata'
+        ? compareFields(child, metadata, live.metadata, trail, isDefault, IDENTITY)
+        : compare(child, value, (live as unknown as Plain)[name], trail, isDefault)
+    if (verdict !== undefined) return verdict
+    trail.length -= 2
+  }
+  return undefined
+}
+
+function compare(node: Fields, want: unknown, live: unknown, trail: Trail, isDefault: IsDefault): Found {
+  if (node.isLeaf) return compareAtomic(want, live, trail, isDefault)
+  if (Array.isArray(want)) return compareList(node, want, live, trail, isDefault)
+  if (!isPlain(want) || node.items.length + node.values.size > 0) return refuse('Differs', trail)
+  return compareFields(node, want, live, trail, isDefault)
+}
+
+function compareFields(
+  node: Fields,
+  want: Plain,
+  live: unknown,
+  trail: Trail,
+  isDefault: IsDefault,
+  without: ReadonlySet<string> = NO_NAMES,
+): Found {
+  const current: Plain = isPlain(live) ? live : {}
+  for (const name of node.fields.keys()) {
+    if (want[name] === undefined) return refuse('Removes', trail, `.${name}`)
+  }
+  for (const name of Object.keys(want)) {
+    const value = want[name]
+    if (value === undefined || without.has(name)) continue
+    const child = node.fields.get(name)
+    if (child === undefined) return refuse('Adds', trail, `.${name}`)
+    trail.push('.', name)
+    const verdict = compare(child, value, current[name], trail, isDefault)
+    if (verdict !== undefined) return verdict
+    trail.length -= 2
+  }
+  return undefined
+}
+
+/** A list whose members are owned one by one: a set of scalars, or items with keys. */
+function compareList(node: Fields, want: readonly unknown[], live: unknown, trail: Trail, isDefault: IsDefault): Found {
+  if (node.fields.size > 0 || !Array.isArray(live)) return refuse('Differs', trail)
+  const current: readonly unknown[] = live
+  const items = assign(node.items, want)
+  const places: number[] = []
+  for (const [index, value] of want.entries()) {
+    if (!isPlain(value)) {
+      if (!node.values.has(JSON.stringify(value))) return refuse('Adds', trail)
+      places.push(current.indexOf(value))
+      continue
+    }
+    const item = items[index]
+    if (item === undefined) return refuse('Adds', trail)
+    const place = current.findIndex((each) => isPlain(each) && isItem(item.keys, value, each))
+    const depth = trail.push('[]')
+    const verdict = compare(item.node, value, current[place], trail, isDefault)
+    if (verdict !== undefined) {
+      return withKeys(verdict, trail.slice(0, depth - 1), { ...item.keys, ...pick(value, item.keys) })
+    }
+    trail.pop()
+    places.push(place)
+  }
+  const scalars = want.filter((value) => !isPlain(value))
+  const isLeftOut = node.values.size > new Set(scalars).size || node.items.length > want.length - scalars.length
+  if (isLeftOut) return refuse('Removes', trail)
+  // Somebody's items beside ours, and the text does not say which are whose.
+  const isAmbiguous =
+    current.length > want.length && items.some((item) => Object.values(item?.keys ?? {}).some(isMasked))
+  if (isAmbiguous) return refuse('Undecided', trail)
+  const isInOrder = places.every((place, index) => place > (places[index - 1] ?? -1))
+  return isInOrder ? undefined : refuse('Differs', trail)
+}
+
+/** The owned item of each wanted one. Those that name all their keys choose first: the others take what is left. */
+function assign(items: readonly FieldsItem[], want: readonly unknown[]): (FieldsItem | undefined)[] {
+  const left = new Set(items)
+  const chosen: (FieldsItem | undefined)[] = want.map(() => undefined)
+  for (const isStrict of [true, false]) {
+    for (const [index, value] of want.entries()) {
+      if (chosen[index] !== undefined || !isPlain(value)) continue
+      const item = [...left].find(({ keys }) => {
+        return matchesKeys(keys, value) && (!isStrict || Object.keys(keys).every((name) => value[name] !== undefined))
+      })
+      if (item === undefined) continue
+      left.delete(item)
+      chosen[index] = item
+    }
+  }
+  return chosen
+}
+
+/** A key that the value leaves out was filled in by the server, and matches. */
+function matchesKeys(keys: Plain, value: Plain): boolean {
+  return Object.entries(keys).every(([name, key]) => {
+    const own = value[name]
+    return own === undefined || isMasked(key) || own === key
+  })
+}
+
+/** Is `live` the item that `want` means: by the keys it says itself, and by the owned ones that it leaves out? */
+function isItem(keys: Plain, want: Plain, live: Plain): boolean {
+  for (const name in keys) {
+    const key = want[name] ?? keys[name]
+    const own = live[name]
+    if (own !== undefined && own !== key && !isMasked(key)) return false
+  }
+  return true
+}
+
+/** Says in the path which item it was. */
+function withKeys(verdict: Verdict, trail: Trail, keys: Plain): Verdict {
+  if (verdict.noop) return verdict
+  const path = trail.join('')
+  return { ...verdict, path: `${path}[${JSON.stringify(keys)}]${verdict.path.slice(path.length + 2)}` }
+}
+
+function pick(value: Plain, keys: Plain): Plain {
+  return Object.fromEntries(
+    Object.keys(keys).flatMap((name) => (value[name] === undefined ? [] : [[name, value[name]]])),
+  )
+}
+
+function compareAtomic(want: unknown, live: unknown, trail: Trail, isDefault: IsDefault): Found {
+  if (Array.isArray(want)) {
+    if (!Array.isArray(live) || live.length !== want.length) return refuse('Differs', trail)
+    trail.push('[]')
+    for (let index = 0; index < want.length; index++) {
+      const verdict = compareAtomic(want[index], live[index], trail, isDefault)
+      if (verdict !== undefined) return verdict
+    }
+    trail.pop()
+    return undefined
+  }
+  if (!isPlain(want)) return (want ?? null) === (live ?? null) ? undefined : refuse('Differs', trail)
+  if (!isPlain(live)) return refuse('Differs', trail)
+  for (const name of Object.keys(want)) {
+    if (want[name] === undefined) continue
+    trail.push('.', name)
+    const verdict = compareAtomic(want[name], live[name], trail, isDefault)
+    if (verdict !== undefined) return verdict
+    trail.length -= 2
+  }
+  for (const name of Object.keys(live)) {
+    if (want[name] !== undefined) continue
+    const path = `${trail.join('')}.${name}`
+    const siblings = Object.keys(want).toSorted().join(',')
+    if (!isDefault({ path, siblings, value: live[name] })) return refuse('Undecided', trail, `.${name}`)
+  }
+  return undefined
+}
+
+function isPlain(value: unknown): value is Plain {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,59 @@
+/**
+ * FieldsV1: the tree of paths one field manager owns, as managedFields has it. Parsed once per text: thousands of
+ * objects made by one controller share a handful of texts, because UIDs in them are replaced by a mark.
+ */
+
+import { UID_MARK } from '../watch/managed-fields.ts'
+
+export interface FieldsItem {
+  readonly keys: Readonly<Record<string, unknown>>
+  readonly node: Fields
+}
+
+export interface Fields {
+  /** Nothing below: a leaf, or a value owned as a whole. */
+  readonly isLeaf: boolean
+  readonly fields: ReadonlyMap<string, Fields>
+  /** `k:` items of a list with keys. */
+  readonly items: readonly FieldsItem[]
+  /** `v:` members of a set, as JSON. */
+  readonly values: ReadonlySet<string>
+}
+
+/** As it stands in the text: inside a JSON string. */
+const maskedUid = `\\"uid\\":\\"${UID_MARK}\\"`
+
+/** Whether a key value stands for any UID. */
+export function isMasked(value: unknown): boolean {
+  return typeof value === 'string' && value.startsWith(UID_MARK)
+}
+
+const cacheLimit = 2_000
+const cache = new Map<string, Fields>()
+
+/** Throws SyntaxError on text that is not JSON. */
+export function parseFields(text: string): Fields {
+  let parsed = cache.get(text)
+  if (parsed === undefined) {
+    let count = 0
+    // Two masked UIDs are the same JSON key: numbered, both survive the parse.
+    parsed = toFields(JSON.parse(text.replaceAll(maskedUid, () => `\\"uid\\":\\"${UID_MARK}${count++}\\"`)))
+    if (cache.size >= cacheLimit) cache.clear()
+    cache.set(text, parsed)
+  }
+  return parsed
+}
+
+function toFields(tree: unknown): Fields {
+  const fields = new Map<string, Fields>()
+  const items: FieldsItem[] = []
+  const values = new Set<string>()
+  const entries = Object.entries(tree as Record<string, unknown>)
+  for (const [name, below] of entries) {
+    const rest = name.slice(2)
+    if (name.startsWith('f:')) fields.set(rest, toFields(below))
+    else if (name.startsWith('k:')) items.push({ keys: JSON.parse(rest) as FieldsItem['keys'], node: toFields(below) })
+    else if (name.startsWith('v:')) values.add(JSON.stringify(JSON.parse(rest)))
+  }
+  return { isLeaf: fields.size + items.length + values.size === 0, fields, items, values }
+}

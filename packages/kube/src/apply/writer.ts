@@ -1,0 +1,207 @@
+/**
+ * The writes of a reconcile: server-side apply by default, behind the write fence, and only when something would change.
+ *
+ * Guarantees: nothing is sent once leadership is lost or the reconcile was stopped, however late its code wakes up; an
+ * apply or status that would change nothing is not sent (apply.ts); a delete is decided on a live read and carries its
+ * uid and resourceVersion, so a stale cache never deletes what was changed or recreated since.
+ */
+import { judgeApply, learnDefaults } from './apply.ts'
+import type { Client, DeleteOptions } from '../client/client.ts'
+import type { Cluster } from '../client/cluster.ts'
+import type { DefaultBook } from './learned-defaults.ts'
+import { NotFound, NotSynced } from '../errors.ts'
+import type { Informers } from '../cache/informer.ts'
+import type { WriteFence } from '../manager/lease.ts'
+import { keyOf, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
+import type { StopSignal } from '../controller/stop-signal.ts'
+
+/** What `ctx.status` writes; kinds without a typed status take any. */
+export type StatusOf<T extends Obj> = T extends { status?: infer S } ? NonNullable<S> : Record<string, unknown>
+
+export interface Writer {
+  /**
+   * Server-side apply of what we want to own, and nothing else. Returns the object as it then is.
+   * @param options `force` takes fields over from other managers. @default true
+   */
+  apply<T extends Obj>(kind: Kind<T>, intent: T | Immutable<T>, options?: { force?: boolean }): Promise<Immutable<T>>
+  /** Server-side apply of the status of this very object. Rejects with `Conflict` when it was recreated. */
+  status<T extends Obj>(
+    kind: Kind<T>,
+    of: Immutable<T>,
+    status: StatusOf<T> | Immutable<StatusOf<T>>,
+  ): Promise<Immutable<T>>
+  /**
+   * Deletes this very object: nothing happens when it is gone, recreated, or being deleted already.
+   * @param options `when` judges the object as the server has it now. @default always
+   */
+  delete<T extends Obj>(
+    kind: Kind<T>,
+    of: Immutable<T>,
+    options?: {
+      when?: (live: Immutable<T>) => boolean
+      propagationPolicy?: NonNullable<DeleteOptions['propagationPolicy']>
+    },
+  ): Promise<void>
+}
+
+export interface WriterDeps {
+  cluster: Cluster
+  /** Of this process; the same in every version of it, or the new one removes nothing the old one wrote. */
+  fieldManager: string
+  fence: WriteFence
+  defaults: DefaultBook
+  signal: StopSignal
+}
+
+export function createWriter(deps: WriterDeps): Writer {
+  return new FencedWriter(deps, deps.signal)
+}
+
+/** A class, not closures: one is made for every reconcile. */
+export class FencedWriter implements Writer {
+  readonly #deps: Omit<WriterDeps, 'signal'>
+  readonly #signal: StopSignal
+
+  constructor(deps: Omit<WriterDeps, 'signal'>, signal: StopSignal) {
+    this.#deps = deps
+    this.#signal = signal
+  }
+
+  apply<T extends Obj>(
+    kind: Kind<T>,
+    intent: T | Immutable<T>,
+    { force = true }: { force?: boolean } = {},
+  ): Promise<Immutable<T>> {
+    return this.#applyUnlessSame(kind, intent, force, undefined)
+  }
+
+  async status<T extends Obj>(
+    kind: Kind<T>,
+    of: Immutable<T>,
+    status: StatusOf<T> | Immutable<StatusOf<T>>,
+  ): Promise<Immutable<T>> {
+    const { name, namespace, uid } = of.metadata
+    const metadata = {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(uid === undefined ? {} : { uid }),
+    }
+    return this.#applyUnlessSame(kind, { metadata, status } as never, true, 'status')
+  }
+
+  async delete<T extends Obj>(
+    kind: Kind<T>,
+    of: Immutable<T>,
+    { when = () => true, propagationPolicy }: NonNullable<Parameters<Writer['delete']>[2]> = {},
+  ): Promise<void> {
+    const { cluster, fence } = this.#deps
+    refuseWhenStopped(fence, this.#signal)
+    const client = fencedClient(cluster.client, fence, this.#signal)
+    const key = keyOf(of)
+    const live = await client.find(kind, key)
+    if (live === undefined || live.metadata.uid !== of.metadata.uid) return
+    if (live.metadata.deletionTimestamp !== undefined || !when(live)) return
+    const { uid, resourceVersion } = live.metadata
+    const precondition = {
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    }
+    try {
+      await client.delete(kind, key, {
+        precondition,
+        ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+      })
+    } catch (error) {
+      if (!(error instanceof NotFound)) throw error
+    }
+  }
+
+  async #applyUnlessSame<T extends Obj>(
+    kind: Kind<T>,
+    intent: T | Immutable<T>,
+    force: boolean,
+    subresource: string | undefined,
+  ): Promise<Immutable<T>> {
+    // Nothing waits between this and the request.
+    refuseWhenStopped(this.#deps.fence, this.#signal)
+    const { cluster, fieldManager, defaults } = this.#deps
+    const { informers } = cluster
+    const want = withoutEmptyMaps(intent)
+    const key = keyOf(want)
+    const live = findCached(informers, kind, key)
+    const fields = live === undefined ? undefined : informers.ownFields(kind, key, fieldManager, subresource)
+    const verdict = judgeApply({ kind, fields, want, live, defaults })
+    if (verdict.noop && live !== undefined) return live
+    const written = await cluster.client.apply(kind, want, {
+      force,
+      fieldManager,
+      signal: this.#signal,
+      isLean: true,
+      subresource,
+    })
+    const owned = informers.ownFields(kind, key, fieldManager, subresource)
+    const isSame = live !== undefined && live.metadata.resourceVersion === written.metadata.resourceVersion
+    if (owned === undefined || isSame || defaults.isOpen(kind, owned))
+      learnDefaults(defaults, kind, want, written, fieldManager, subresource, owned)
+    return written as Immutable<T>
+  }
+}
+
+function findCached<T extends Obj>(informers: Informers, kind: Kind<T>, key: Key): Immutable<T> | undefined {
+  try {
+    return informers.get(kind, key)
+  } catch (error) {
+    // A kind nobody watches: what is live is unknown, so the server decides.
+    if (error instanceof NotSynced) return undefined
+    throw error
+  }
+}
+
+function refuseWhenStopped(fence: WriteFence, signal: StopSignal): void {
+  signal.throwIfAborted()
+  fence.check()
+}
+
+/** The client as a reconcile may use it: every call ends with the reconcile, every write asks the fence first. */
+export function fencedClient(client: Client, fence: WriteFence, signal: StopSignal): Client {
+  const guard = <O extends { signal?: StopSignal | undefined }>(options: O | undefined): O & { signal: StopSignal } => {
+    refuseWhenStopped(fence, signal)
+    return { ...(options as O), signal: options?.signal ?? signal }
+  }
+  const read = <O extends { signal?: StopSignal | undefined }>(options: O | undefined): O & { signal: StopSignal } => {
+    signal.throwIfAborted()
+    return { ...(options as O), signal: options?.signal ?? signal }
+  }
+  return {
+    get: async (kind, key, options) => client.get(kind, key, read(options)),
+    find: async (kind, key, options) => client.find(kind, key, read(options)),
+    list: async (kind, options) => client.list(kind, read(options)),
+    watch: (kind, options) => client.watch(kind, read(options)),
+    create: async (kind, object, options) => client.create(kind, object, guard(options)),
+    update: async (kind, object, options) => client.update(kind, object, guard(options)),
+    updateStatus: async (kind, object, options) => client.updateStatus(kind, object, guard(options)),
+    apply: async (kind, intent, options) => client.apply(kind, intent, guard(options)),
+    patch: async (kind, key, type, patch, options) => client.patch(kind, key, type, patch, guard(options)),
+    delete: async (kind, key, options) => client.delete(kind, key, guard(options)),
+    deleteCollection: async (kind, options) => client.deleteCollection(kind, guard(options)),
+    request: async (request) => {
+      return client.request(request.method === 'GET' ? read(request) : guard(request))
+    },
+  }
+}
+
+/** An empty `labels` or `annotations` moves the resourceVersion on every apply, and says nothing. */
+function withoutEmptyMaps<T extends Obj>(intent: T | Immutable<T>): Immutable<T> {
+  const { labels, annotations, ...rest } = intent.metadata
+  if (!isEmpty(labels) && !isEmpty(annotations)) return intent as Immutable<T>
+  const metadata = {
+    ...rest,
+    ...(labels !== undefined && !isEmpty(labels) && { labels }),
+    ...(annotations !== undefined && !isEmpty(annotations) && { annotations }),
+  }
+  return { ...intent, metadata } as Immutable<T>
+}
+
+function isEmpty(map: object | undefined): boolean {
+  return map !== undefined && Object.keys(map).length === 0
+}

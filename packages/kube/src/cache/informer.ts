@@ -1,0 +1,73 @@
+/**
+ * Shared informers: one watch per (kind, selector, namespace, projection), whatever the number of controllers.
+ */
+import type { Index, Reader } from './cache.ts'
+import type { Immutable, Key, Kind, Obj } from '../object/object.ts'
+import type { ReadOwnFields } from '../client/write-response.ts'
+
+/** Handlers see the watch's own sequence: `old` is what the watch said before, never our own unconfirmed write. */
+export type Change<T extends Obj> =
+  | { readonly type: 'added'; readonly object: Immutable<T>; readonly initial: boolean }
+  | { readonly type: 'updated'; readonly old: Immutable<T>; readonly object: Immutable<T> }
+  | { readonly type: 'deleted'; readonly object: Immutable<T> }
+
+/** `absent`: the server does not serve the kind (no CRD); the informer counts as synced and empty, and waits for it. */
+export type InformerState = 'starting' | 'absent' | 'syncing' | 'live' | 'backoff'
+
+export interface Informer<T extends Obj> {
+  readonly kind: Kind<T>
+  /**
+   * Replays what is cached as initial adds, then every change, in order per key. A handler that throws is dropped and
+   * its `onError` called; the stream and the other handlers go on. Returns the unsubscribe function.
+   */
+  subscribe(handler: (change: Change<T>) => void, onError?: (error: unknown) => void): () => void
+  readonly hasSynced: boolean
+  /** Resolves at the first sync (or confirmed absence of the kind); rejects with the signal's reason. */
+  synced(signal?: AbortSignal): Promise<void>
+  readonly state: InformerState
+  /** Cached objects; 0 before the first sync. */
+  readonly size: number
+  /** About how much JSON is cached, judged by the first twenty objects; read it rarely. */
+  estimateBytes(): number
+  /** When the server was last heard of (event, bookmark or list), by the monotonic clock; undefined before. */
+  readonly heardAt: number | undefined
+}
+
+export interface InformerOptions<T extends Obj> {
+  /** @default all namespaces */
+  namespace?: string
+  labelSelector?: string
+  fieldSelector?: string
+  /**
+   * `metadata` fetches only metadata; a function keeps what it returns (the same function: the same informer). It may
+   * replace and delete members of the object it is given, never what lies deeper: that may be shared. @default full
+   */
+  projection?: 'full' | 'metadata' | ((object: T) => T)
+  /**
+   * Keep the FieldsV1 of this field manager for `ownFields`; all other managedFields are cut before parsing.
+   * @default the cluster's own field manager, so that those who ask for it and those who do not share one watch
+   */
+  keepManagedFieldsOf?: string
+}
+
+export interface Informers extends Reader {
+  informer<T extends Obj>(kind: Kind<T>, options?: InformerOptions<T>): Informer<T>
+  /** Every informer made so far, for metrics. */
+  all(): readonly Informer<Obj>[]
+  /** `values` must be pure: it is called again on the old object when the object changes. Same name: same index. */
+  index<T extends Obj>(kind: Kind<T>, name: string, values: (object: Immutable<T>) => readonly string[]): Index<T>
+  /**
+   * Read-your-writes: reads return at least this version from now on. The cluster's client calls it.
+   * @param readOwnFields where `written` comes without its managedFields. @default read from those
+   */
+  offer<T extends Obj>(kind: Kind<T>, written: T, readOwnFields?: ReadOwnFields): void
+  /** The object is gone for certain: reads stop showing it before the watch says so. */
+  offerDeleted<T extends Obj>(kind: Kind<T>, key: Key, uid?: string): void
+  /**
+   * FieldsV1 text of a manager's Apply entry, interned; UIDs in it are replaced by `UID_MARK` (managed-fields.ts).
+   * Undefined when the manager owns nothing, or no informer of the kind keeps this manager's entry.
+   */
+  ownFields<T extends Obj>(kind: Kind<T>, key: Key, manager: string, subresource?: string): string | undefined
+  /** Runs every informer, also those added later, until the signal aborts; resolves when all have stopped. */
+  start(signal: AbortSignal): Promise<void>
+}

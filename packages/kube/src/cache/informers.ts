@@ -1,0 +1,261 @@
+/**
+ * The informers of one cluster: each watch is shared, reads go to the stores, writes of our own are offered to them.
+ *
+ * Kinds whose CRD is absent wait for it: a metadata watch of CRDs (where RBAC allows it) wakes them at once, and a poll
+ * of discovery every 30 s does so otherwise.
+ */
+import { setMaxListeners } from 'node:events'
+import type { Index } from './cache.ts'
+import { NotSynced } from '../errors.ts'
+import { createHttpSource } from '../watch/http-source.ts'
+import type { Informer, InformerOptions, Informers } from './informer.ts'
+import { CustomResourceDefinition } from '../object/kinds.ts'
+import { apiVersionOf, kindName, parseKey, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
+import type { ReflectorOptions, Source } from '../watch/reflector.ts'
+import type { Failure } from '../watch/reflector-machine.ts'
+import type { Rest } from '../client/rest.ts'
+import { SharedInformer } from './shared-informer.ts'
+import type { IndexValues } from './store-index.ts'
+import type { TurnBudget } from '../watch/decode-budget.ts'
+
+export interface InformersOptions extends Pick<ReflectorOptions, 'clock' | 'random' | 'relistMs' | 'pageSize'> {
+  readonly budget?: TurnBudget
+  /** Whose FieldsV1 are kept where an informer names no manager. @default nobody's */
+  readonly manager?: string
+  /** Freeze cached objects. @default true under NODE_ENV=test */
+  readonly freeze?: boolean
+  readonly onFailure?: (kind: Kind, failure: Failure, error: unknown) => void
+  readonly onUserError?: (what: string, error: unknown) => void
+  /** For tests. @default HTTP */
+  readonly sourceOf?: <T extends Obj>(kind: Kind<T>, options: InformerOptions<T>) => Source<T>
+}
+
+type Scope = Pick<InformerOptions<Obj>, 'namespace' | 'labelSelector' | 'fieldSelector'>
+
+/** Everything kept for one kind. */
+interface KindEntry {
+  readonly informers: SharedInformer<Obj>[]
+  readonly indexes: Map<string, IndexValues<Obj>>
+}
+
+/** Built when a namespace is first listed. */
+const BY_NAMESPACE = '\0namespace'
+const namespaceOf: IndexValues<Obj> = ({ metadata: { namespace } }) => (namespace === undefined ? [] : [namespace])
+
+export function createInformers(rest: Rest, options: InformersOptions = {}): Informers {
+  const kinds = new Map<string, KindEntry>()
+  /** The same entry without building the id again: tokens are long-lived. */
+  const byToken = new WeakMap<Kind, KindEntry>()
+  const projections = new Map<unknown, number>()
+  const ids = new Map<string, SharedInformer<Obj>>()
+  const { freeze = process.env['NODE_ENV'] === 'test', manager } = options
+  let hasDefinitions = false
+  let running: { readonly signal: AbortSignal; readonly promises: Promise<void>[] } | undefined
+
+  function entryOf(kind: Kind): KindEntry {
+    let entry = byToken.get(kind)
+    if (entry === undefined) {
+      const id = `${apiVersionOf(kind)}/${kind.plural}`
+      entry = kinds.get(id) ?? { informers: [], indexes: new Map() }
+      kinds.set(id, entry)
+      byToken.set(kind, entry)
+    }
+    return entry
+  }
+
+  function idOf<T extends Obj>(kind: Kind<T>, given: InformerOptions<T>): string {
+    const { projection = 'full' } = given
+    if (!projections.has(projection)) projections.set(projection, projections.size)
+    return JSON.stringify([
+      apiVersionOf(kind),
+      kind.plural,
+      given.namespace,
+      given.labelSelector,
+      given.fieldSelector,
+      projections.get(projection),
+      given.keepManagedFieldsOf,
+    ])
+  }
+
+  function add<T extends Obj>(kind: Kind<T>, given: InformerOptions<T>): SharedInformer<T> {
+    const source =
+      options.sourceOf?.(kind, given) ??
+      createHttpSource(rest, kind, {
+        ...given,
+        ...(options.budget === undefined ? {} : { budget: options.budget }),
+        echoes: {
+          get isAwaited() {
+            return informer.store.isAwaitingEchoes
+          },
+          find: (key, version) => informer.store.findEcho(key, version),
+        },
+        onProjectionError: (error) => options.onUserError?.(`projection of ${kindName(kind)}`, error),
+      })
+    const informer: SharedInformer<T> = new SharedInformer(kind, given, {
+      ...options,
+      source,
+      freeze,
+      onFailure: (failure, error) => options.onFailure?.(kind, failure, error),
+      onAbsent: () => watchDefinitions(kind),
+    })
+    const entry = entryOf(kind)
+    for (const [name, values] of entry.indexes) informer.store.addIndex(name, values)
+    const shared = informer as unknown as SharedInformer<Obj>
+    // Reads prefer the widest view: a selector sees only part of a kind.
+    if (isNarrow(given)) entry.informers.push(shared)
+    else entry.informers.unshift(shared)
+    if (running !== undefined) running.promises.push(informer.run(running.signal))
+    return informer
+  }
+
+  /** A kind is absent: the CRDs tell when it comes. */
+  function watchDefinitions(kind: Kind): void {
+    if (kind.group === '' || kind.group === CustomResourceDefinition.group) return
+    if (hasDefinitions) return
+    hasDefinitions = true
+    informers.informer(CustomResourceDefinition, { projection: 'metadata' }).subscribe((change) => {
+      const { name } = change.object.metadata
+      for (const informer of ids.values()) {
+        if (`${informer.kind.plural}.${informer.kind.group}` === name) informer.reflector.kick()
+      }
+    })
+  }
+
+  function readable<T extends Obj>(kind: Kind<T>): readonly SharedInformer<T>[] {
+    const found = entryOf(kind).informers as unknown as SharedInformer<T>[]
+    if (found.length === 0)
+      throw new NotSynced(`${kindName(kind)} is not watched: make an informer for it before reading`)
+    // One wide informer answers alone.
+    const [first] = found
+    const used = first !== undefined && !isNarrow(first.options) ? [first] : found
+    for (const {
+      hasSynced,
+      options: { namespace },
+    } of used) {
+      if (!hasSynced) {
+        const where = namespace === undefined ? '' : ` in namespace ${namespace}`
+        throw new NotSynced(`${kindName(kind)}${where} is not synced yet: wait for the informer's synced()`)
+      }
+    }
+    return used
+  }
+
+  const informers: Informers = {
+    all: () => [...ids.values()],
+    informer<T extends Obj>(kind: Kind<T>, asked: InformerOptions<T> = {}): Informer<T> {
+      const given = manager === undefined ? asked : { keepManagedFieldsOf: manager, ...asked }
+      const id = idOf(kind, given)
+      const known = ids.get(id)
+      if (known !== undefined) return known as unknown as SharedInformer<T>
+      const informer = add(kind, given)
+      ids.set(id, informer as unknown as SharedInformer<Obj>)
+      return informer
+    },
+    index<T extends Obj>(kind: Kind<T>, name: string, values: IndexValues<T>): Index<T> {
+      const { indexes, informers: existing } = entryOf(kind)
+      if (!indexes.has(name)) {
+        indexes.set(name, values as unknown as IndexValues<Obj>)
+        for (const { store } of existing) store.addIndex(name, values as unknown as IndexValues<Obj>)
+      }
+      return Object.freeze({ kind, name })
+    },
+    get<T extends Obj>(kind: Kind<T>, key: Key) {
+      for (const { store } of readable(kind)) {
+        const object = store.get(key)
+        if (object !== undefined) return object
+      }
+      return undefined
+    },
+    list<T extends Obj>(kind: Kind<T>, namespace?: string) {
+      const used = readable(kind)
+      const [only] = used
+      if (namespace === undefined)
+        return used.length === 1 && only !== undefined
+          ? only.store.list()
+          : distinct(used.flatMap(({ store }) => [...store.list()]))
+      for (const { store } of used) if (!store.hasIndex(BY_NAMESPACE)) store.addIndex(BY_NAMESPACE, namespaceOf)
+      return distinct(used.flatMap(({ store }) => store.by(BY_NAMESPACE, namespace)))
+    },
+    by<T extends Obj>(index: Index<T>, value: string) {
+      const used = readable(index.kind)
+      const [only] = used
+      if (used.length === 1 && only !== undefined) return only.store.by(index.name, value)
+      return distinct(used.flatMap(({ store }) => store.by(index.name, value)))
+    },
+    offer(kind, written, readOwnFields) {
+      for (const informer of entryOf(kind).informers) {
+        if (isCovered(informer.options, written.metadata.namespace))
+          informer.store.offer(project(informer, written, readOwnFields !== undefined), readOwnFields)
+      }
+    },
+    offerDeleted(kind, key, uid) {
+      for (const { store, options: given } of entryOf(kind).informers) {
+        if (given.namespace === undefined || given.namespace === parseKey(key).namespace) store.offerDeleted(key, uid)
+      }
+    },
+    ownFields(kind, key, manager, subresource = '') {
+      for (const { store, options: given } of entryOf(kind).informers) {
+        if (given.keepManagedFieldsOf !== manager) continue
+        const fields = store.ownFields(key, subresource)
+        if (fields !== undefined) return fields
+      }
+      return undefined
+    },
+    async start(signal) {
+      if (running !== undefined) throw new NotSynced('the informers of this cluster are already running')
+      // One listener on the caller's signal, however many informers listen to ours.
+      const stop = new AbortController()
+      setMaxListeners(0, stop.signal)
+      const promises: Promise<void>[] = []
+      running = { signal: stop.signal, promises }
+      for (const informer of ids.values()) promises.push(informer.run(stop.signal))
+      if (!signal.aborted) {
+        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+      }
+      stop.abort()
+      for (let done = 0; done < promises.length;) {
+        done = promises.length
+        await Promise.all(promises)
+      }
+      running = undefined
+    },
+  }
+  return informers
+}
+
+function isNarrow({ namespace, labelSelector, fieldSelector }: Scope): boolean {
+  return namespace !== undefined || labelSelector !== undefined || fieldSelector !== undefined
+}
+
+/** Whether a watch with these options certainly reports a written object; only then may it be shown before. */
+function isCovered(options: Scope, namespace: string | undefined): boolean {
+  if (options.labelSelector !== undefined || options.fieldSelector !== undefined) return false
+  return options.namespace === undefined || options.namespace === namespace
+}
+
+/** @param isShared the caller of the write leaves what it got as it is */
+function project<T extends Obj>(informer: SharedInformer<Obj>, written: T, isShared: boolean): T {
+  const { projection = 'full' } = informer.options
+  const { apiVersion } = informer
+  const { kind } = informer.kind
+  if (projection === 'metadata') return { apiVersion, kind, metadata: written.metadata } as T
+  if (projection === 'full' && isShared) {
+    // The same text for all objects, not one more of their own; another watch of the kind may have it already.
+    if (!Object.isFrozen(written)) Object.assign(written, { apiVersion, kind })
+    return written
+  }
+  // The caller keeps what it wrote; a projection changes the members of the object itself at most.
+  const copy = { ...written, apiVersion, kind }
+  return projection === 'full' ? copy : (projection(copy) as T)
+}
+
+/** Two narrow informers may overlap; an object is listed once. */
+function distinct<T extends Obj>(objects: readonly Immutable<T>[]): readonly Immutable<T>[] {
+  return objects.length < 2
+    ? objects
+    : [
+        ...new Map(
+          objects.map((object) => [`${object.metadata.namespace ?? ''}/${object.metadata.name ?? ''}`, object]),
+        ).values(),
+      ]
+}

@@ -1,0 +1,158 @@
+/**
+ * One shared watch: store, reflector and subscribers of one (kind, selector, namespace, projection).
+ */
+import type { InformerOptions, InformerState, Change, Informer } from './informer.ts'
+import { apiVersionOf, kindName, type Immutable, type Kind, type Obj } from '../object/object.ts'
+import { Reflector, type ReflectorOptions, type Source } from '../watch/reflector.ts'
+import { Store } from './store.ts'
+import { Subscription } from './subscription.ts'
+import { processBudget, type TurnBudget } from '../watch/decode-budget.ts'
+
+export interface SharedInformerDeps<T extends Obj> extends ReflectorOptions {
+  readonly source: Source<T>
+  readonly budget?: TurnBudget
+  readonly freeze?: boolean
+  /** A handler or an index function of the product threw. */
+  readonly onUserError?: (what: string, error: unknown) => void
+  readonly onAbsent?: () => void
+}
+
+/** For the estimate of a cache's size: enough to be of use, few enough to cost nothing. */
+const SAMPLED_OBJECTS = 20
+
+export class SharedInformer<T extends Obj> implements Informer<T> {
+  readonly kind: Kind<T>
+  /** One text for all objects. */
+  readonly apiVersion: string
+  readonly options: InformerOptions<T>
+  readonly store: Store<T>
+  readonly reflector: Reflector<T>
+  readonly #deps: SharedInformerDeps<T>
+  readonly #subscriptions = new Set<Subscription<Change<T>>>()
+  readonly #waiting = new Set<() => void>()
+  #isStarted = false
+
+  constructor(kind: Kind<T>, options: InformerOptions<T>, deps: SharedInformerDeps<T>) {
+    this.kind = kind
+    this.apiVersion = apiVersionOf(kind)
+    this.options = options
+    this.#deps = deps
+    this.store = new Store<T>((changes, count) => this.#publish(changes, count), {
+      freeze: deps.freeze ?? false,
+      ...(options.keepManagedFieldsOf === undefined ? {} : { manager: options.keepManagedFieldsOf }),
+      onIndexError: (index, error) => deps.onUserError?.(`index ${index} of ${kindName(kind)}`, error),
+    })
+    this.reflector = new Reflector(deps.source, this.store, {
+      ...deps,
+      onState: (state) => {
+        deps.onState?.(state)
+        if (state.at === 'absent') deps.onAbsent?.()
+        this.#wake()
+      },
+    })
+  }
+
+  get hasSynced(): boolean {
+    return this.store.hasSynced
+  }
+
+  get size(): number {
+    return this.store.size
+  }
+
+  estimateBytes(): number {
+    let [sampled, bytes] = [0, 0]
+    for (const object of this.store.watched()) {
+      if (sampled === SAMPLED_OBJECTS) break
+      sampled++
+      bytes += JSON.stringify(object).length
+    }
+    return sampled === 0 ? 0 : Math.round((bytes / sampled) * this.store.size)
+  }
+
+  get heardAt(): number | undefined {
+    return this.reflector.heardAt
+  }
+
+  get state(): InformerState {
+    if (!this.#isStarted) return 'starting'
+    switch (this.reflector.state.at) {
+      case 'absent':
+        return 'absent'
+      case 'stream':
+      case 'list':
+      case 'probe':
+        return 'syncing'
+      case 'watch':
+        return 'live'
+      case 'wait':
+        return 'backoff'
+    }
+  }
+
+  subscribe(handler: (change: Change<T>) => void, onError?: (error: unknown) => void): () => void {
+    const report = onError ?? ((error: unknown) => this.#deps.onUserError?.(`handler of ${kindName(this.kind)}`, error))
+    const subscription = new Subscription<Change<T>>(
+      handler,
+      (error) => {
+        this.#subscriptions.delete(subscription)
+        report(error)
+      },
+      this.#deps.budget ?? processBudget,
+    )
+    this.#subscriptions.add(subscription)
+    if (this.hasSynced) {
+      const known = [...this.store.watched()]
+      subscription.push(initial(known), known.length)
+    }
+    return () => {
+      this.#subscriptions.delete(subscription)
+      subscription.drop()
+    }
+  }
+
+  async synced(signal?: AbortSignal): Promise<void> {
+    if (this.hasSynced) return
+    signal?.throwIfAborted()
+    await new Promise<void>((resolve, reject) => {
+      const finish = () => {
+        if (!this.hasSynced) return
+        stop()
+        resolve()
+      }
+      const onAbort = () => {
+        stop()
+        reject(signal?.reason instanceof Error ? signal.reason : new Error('aborted', { cause: signal?.reason }))
+      }
+      const stop = () => {
+        this.#waiting.delete(finish)
+        signal?.removeEventListener('abort', onAbort)
+      }
+      this.#waiting.add(finish)
+      signal?.addEventListener('abort', onAbort, { once: true })
+    })
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#isStarted = true
+    await this.reflector.run(signal)
+  }
+
+  #publish(changes: Iterable<Change<T>>, count: number): void {
+    if (this.#subscriptions.size === 0) return
+    const [only] = this.#subscriptions
+    if (this.#subscriptions.size === 1 && only !== undefined) only.push(changes, count)
+    else {
+      const all = Array.isArray(changes) ? (changes as Change<T>[]) : [...changes]
+      for (const subscription of this.#subscriptions) subscription.push(all, count)
+    }
+  }
+
+  #wake(): void {
+    if (this.hasSynced) for (const finish of this.#waiting) finish()
+  }
+}
+
+function* initial<T extends Obj>(objects: readonly Immutable<T>[]): IterableIterator<Change<T>> {
+  for (const object of objects) yield { type: 'added', object, initial: true }
+}

@@ -1,0 +1,75 @@
+/** What a store tells its subscribers, and how a new list becomes such changes. */
+import { keyOf, type Immutable, type Key, type Obj } from '../object/object.ts'
+import type { PartedMap } from './partitioned-map.ts'
+
+export type StoreChange<T extends Obj> =
+  | { readonly type: 'added'; readonly object: Immutable<T>; readonly initial: boolean }
+  | { readonly type: 'updated'; readonly old: Immutable<T>; readonly object: Immutable<T> }
+  | { readonly type: 'deleted'; readonly object: Immutable<T> }
+
+/** What readers saw, and for keys whose own write was newer than the watch, what the watch had said (undefined: nothing). */
+export interface View<T extends Obj> {
+  readonly visible: PartedMap<Immutable<T>>
+  readonly shadow: ReadonlyMap<Key, Immutable<T> | undefined>
+}
+
+export function isSameVersion(
+  a: { metadata: Obj['metadata'] | Immutable<Obj['metadata']> },
+  b: { metadata: Obj['metadata'] | Immutable<Obj['metadata']> },
+): boolean {
+  return a.metadata.resourceVersion === b.metadata.resourceVersion && a.metadata.uid === b.metadata.uid
+}
+
+export function* initialChanges<T extends Obj>(objects: Iterable<Immutable<T>>): IterableIterator<StoreChange<T>> {
+  for (const object of objects) yield { type: 'added', object, initial: true }
+}
+
+/** What our own writes made and the watch has not told of. */
+function* untold<T extends Obj>({ visible, shadow }: View<T>): IterableIterator<Immutable<T>> {
+  for (const [key, told] of shadow) {
+    const shown = told === undefined ? visible.get(key) : undefined
+    if (shown !== undefined) yield shown
+  }
+}
+
+/** What the watch last said. */
+export function* watched<T extends Obj>({ visible, shadow }: View<T>): IterableIterator<Immutable<T>> {
+  for (const [key, object] of visible) if (!shadow.has(key)) yield object
+  for (const object of shadow.values()) if (object !== undefined) yield object
+}
+
+/** Everything is gone, also what only our own writes had shown. */
+export function goneOf<T extends Obj>(view: View<T>): StoreChange<T>[] {
+  return [...watched(view), ...untold(view)].map((object) => ({ type: 'deleted', object }))
+}
+
+/**
+ * From the watch's view before (what it said, not our overlay) to a new list.
+ * @param isShown what readers see now: what only our own write had shown is gone unless it is among it
+ */
+export function differences<T extends Obj>(
+  before: View<T>,
+  wanted: PartedMap<Immutable<T>>,
+  isShown: (key: Key) => boolean,
+): StoreChange<T>[] {
+  const { visible, shadow } = before
+  const changes: StoreChange<T>[] = []
+  const toldOf = (key: Key) => (shadow.has(key) ? shadow.get(key) : visible.get(key))
+  const reportGone = (key: Key) => {
+    const old = toldOf(key)
+    if (old === undefined) return
+    const now = wanted.get(key)
+    // Deleted and made again under the same name: two changes, as the watch would have said.
+    if (now === undefined || now.metadata.uid !== old.metadata.uid) changes.push({ type: 'deleted', object: old })
+  }
+  for (const key of visible.keys()) reportGone(key)
+  for (const key of shadow.keys()) if (!visible.has(key)) reportGone(key)
+  for (const [key, object] of wanted) {
+    const old = toldOf(key)
+    if (old === undefined || old.metadata.uid !== object.metadata.uid)
+      changes.push({ type: 'added', object, initial: false })
+    else if (!isSameVersion(old, object)) changes.push({ type: 'updated', old, object })
+  }
+  for (const object of untold(before)) if (!isShown(keyOf(object))) changes.push({ type: 'deleted', object })
+  return changes
+}

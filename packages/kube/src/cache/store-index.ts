@@ -1,0 +1,74 @@
+/**
+ * One index of a store: which keys have which values.
+ *
+ * Guarantee: an index function that throws is reported, and the object is in none of its values; nothing else suffers.
+ */
+import type { Immutable, Key, Obj } from '../object/object.ts'
+import { PartedMap } from './partitioned-map.ts'
+
+export type IndexValues<T extends Obj> = (object: Immutable<T>) => readonly string[]
+
+const NONE: readonly string[] = []
+
+export class StoreIndex<T extends Obj> {
+  readonly #values: IndexValues<T>
+  readonly #onError: (error: unknown) => void
+  /** A key alone where only one object has the value: a Set for each would cost more than the object. */
+  readonly #postings = new PartedMap<Key | Set<Key>>()
+
+  constructor(values: IndexValues<T>, onError: (error: unknown) => void) {
+    this.#values = values
+    this.#onError = onError
+  }
+
+  /** The same index of nothing. */
+  emptied(): StoreIndex<T> {
+    return new StoreIndex(this.#values, this.#onError)
+  }
+
+  keysOf(value: string): Iterable<Key> {
+    const found = this.#postings.get(value)
+    return found === undefined ? NONE : typeof found === 'string' ? [found] : found
+  }
+
+  add(key: Key, object: Immutable<T>): void {
+    for (const value of this.#valuesOf(object)) this.#post(value, key)
+  }
+
+  remove(key: Key, object: Immutable<T>): void {
+    for (const value of this.#valuesOf(object)) this.#unpost(value, key)
+  }
+
+  change(key: Key, old: Immutable<T>, object: Immutable<T>): void {
+    const before = this.#valuesOf(old)
+    const now = this.#valuesOf(object)
+    for (const value of before) if (!now.includes(value)) this.#unpost(value, key)
+    for (const value of now) if (!before.includes(value)) this.#post(value, key)
+  }
+
+  #valuesOf(object: Immutable<T>): readonly string[] {
+    try {
+      return this.#values(object)
+    } catch (error) {
+      this.#onError(error)
+      return NONE
+    }
+  }
+
+  #post(value: string, key: Key): void {
+    const found = this.#postings.get(value)
+    if (found === undefined) this.#postings.set(value, key)
+    else if (typeof found !== 'string') found.add(key)
+    else if (found !== key) this.#postings.set(value, new Set([found, key]))
+  }
+
+  #unpost(value: string, key: Key): void {
+    const found = this.#postings.get(value)
+    if (found === key) this.#postings.delete(value)
+    else if (found instanceof Set) {
+      found.delete(key)
+      const [last] = found
+      if (found.size === 1 && last !== undefined) this.#postings.set(value, last)
+    }
+  }
+}

@@ -1,0 +1,373 @@
+/**
+ * One watched set of objects with its indexes: what the reflector writes and readers read.
+ *
+ * Guarantees: indexes change in the same turn as the object; a relist is staged aside and swapped in one turn; a write
+ * of our own is visible to reads until the watch has caught up (overlay), while subscribers see only the watch's own
+ * sequence. Nothing is copied on read.
+ *
+ * Overlay: `#visible` is what readers see; for a key whose own write is newer than the watch, `#shadow` holds what the
+ * watch said last (undefined: nothing). A deletion of our own hides the object until the watch confirms it.
+ */
+import type { Decoded } from '../watch/decode.ts'
+import { ownFieldsOf, type OwnFields } from '../watch/managed-fields.ts'
+import { PartedMap } from './partitioned-map.ts'
+import { keyOf, type Immutable, type Key, type Obj } from '../object/object.ts'
+import { isNewer, isNumericVersion } from '../watch/resource-version.ts'
+import { differences, goneOf, initialChanges, isSameVersion, type StoreChange, watched } from './store-change.ts'
+import { StoreIndex, type IndexValues } from './store-index.ts'
+import type { ReadOwnFields } from '../client/write-response.ts'
+
+export interface StoreOptions {
+  /** Freeze every object that goes in: a reader that writes fails at once. For tests; it costs more than the parse. */
+  freeze?: boolean
+  /** The manager whose FieldsV1 are kept. */
+  manager?: string
+  /** An index function that throws is reported here, and the object is in none of its values. */
+  onIndexError?: (index: string, error: unknown) => void
+}
+
+interface Staged<T extends Obj> {
+  readonly objects: PartedMap<Immutable<T>>
+  readonly own: PartedMap<OwnFields>
+  readonly indexes: Map<string, StoreIndex<T>>
+  /** Keys that were cached before and are there again. */
+  kept: number
+}
+
+interface Overlay<T extends Obj> {
+  readonly key: Key
+  readonly object: Immutable<T> | undefined
+  readonly own: OwnFields | undefined
+  readonly deletedUid: string | undefined
+}
+
+export class Store<T extends Obj> {
+  readonly #options: StoreOptions
+  readonly #onChange: (changes: Iterable<StoreChange<T>>, count: number) => void
+  /** As JSON text. */
+  readonly #quotedManager: Buffer
+  #visible = new PartedMap<Immutable<T>>()
+  #own = new PartedMap<OwnFields>()
+  readonly #shadow = new Map<Key, Immutable<T> | undefined>()
+  /** UID of an object that we deleted and the watch has not reported. */
+  readonly #deleted = new Map<Key, string>()
+  #indexes = new Map<string, StoreIndex<T>>()
+  #staged: Staged<T> | undefined
+  #listed: readonly Immutable<T>[] | undefined
+  #resourceVersion: string | undefined
+  #hasSynced = false
+
+  constructor(onChange: (changes: Iterable<StoreChange<T>>, count: number) => void, options: StoreOptions = {}) {
+    this.#onChange = onChange
+    this.#options = options
+    this.#quotedManager = Buffer.from(JSON.stringify(options.manager ?? ''))
+  }
+
+  get hasSynced(): boolean {
+    return this.#hasSynced
+  }
+
+  get size(): number {
+    return this.#visible.size
+  }
+
+  /** How far the watch has come. */
+  get resourceVersion(): string | undefined {
+    return this.#resourceVersion
+  }
+
+  // Reads
+
+  get(key: Key): Immutable<T> | undefined {
+    return this.#visible.get(key)
+  }
+
+  /** All of it; the same array until something changes. */
+  list(): readonly Immutable<T>[] {
+    return (this.#listed ??= this.#visible.values())
+  }
+
+  hasIndex(name: string): boolean {
+    return this.#indexes.has(name)
+  }
+
+  by(name: string, value: string): Immutable<T>[] {
+    const objects: Immutable<T>[] = []
+    for (const key of this.#indexes.get(name)?.keysOf(value) ?? []) {
+      const object = this.#visible.get(key)
+      if (object !== undefined) objects.push(object)
+    }
+    return objects
+  }
+
+  ownFields(key: Key, subresource: string): string | undefined {
+    return this.#own.get(key)?.get(subresource)
+  }
+
+  /** What the watch last said, for a subscriber that comes later. */
+  watched(): IterableIterator<Immutable<T>> {
+    return watched({ visible: this.#visible, shadow: this.#shadow })
+  }
+
+  addIndex(name: string, values: IndexValues<T>): void {
+    if (this.#indexes.has(name)) return
+    const index = new StoreIndex(values, (error) => this.#options.onIndexError?.(name, error))
+    this.#indexes.set(name, index)
+    for (const [key, object] of this.#visible) index.add(key, object)
+    if (this.#staged === undefined) return
+    const staged = index.emptied()
+    for (const [key, object] of this.#staged.objects) staged.add(key, object)
+    this.#staged.indexes.set(name, staged)
+  }
+
+  // A whole new set, staged and then swapped
+
+  stage({ object, own }: Decoded<T>): void {
+    this.#staged ??= this.#newStage()
+    const staged = this.#staged
+    const key = keyOf(object)
+    const known = this.#shadow.has(key) ? this.#shadow.get(key) : this.#visible.get(key)
+    // The one we have already is kept, so that a relist of an unchanged set leaves no second copy behind.
+    const isKnown = known !== undefined && isSameVersion(known, object)
+    const kept = isKnown ? known : this.#frozen(object)
+    if (known !== undefined && !staged.objects.has(key)) staged.kept++
+    staged.objects.set(key, kept)
+    if (own === undefined) staged.own.delete(key)
+    else staged.own.set(key, own)
+    for (const index of staged.indexes.values()) index.add(key, kept)
+  }
+
+  /** During the initial events of a watch an object may also change or go again. */
+  unstage(key: Key): void {
+    const staged = this.#staged
+    const object = staged?.objects.get(key)
+    if (staged === undefined || object === undefined) return
+    staged.objects.delete(key)
+    staged.own.delete(key)
+    if (this.#visible.has(key) || this.#deleted.has(key)) staged.kept--
+    for (const index of staged.indexes.values()) index.remove(key, object)
+  }
+
+  discard(): void {
+    this.#staged = undefined
+  }
+
+  /** How many objects the staged set would remove, of how many. */
+  get vanishing(): { known: number; vanished: number } {
+    const known = this.#visible.size + this.#deleted.size
+    return { known, vanished: Math.max(0, known - (this.#staged?.kept ?? 0)) }
+  }
+
+  /** Swaps the staged set in. Everything that differs is reported; what is equal is not. */
+  commit(resourceVersion: string): void {
+    const staged = this.#staged ?? this.#newStage()
+    this.#staged = undefined
+    const before = { visible: this.#visible, shadow: new Map(this.#shadow) }
+    const isFirst = !this.#hasSynced
+    // A server restored from a backup counts from an older version: what we wrote to it later is gone.
+    const hasGoneBack = isNewer(this.#resourceVersion, resourceVersion)
+    const overlays = hasGoneBack ? [] : this.#takeOverlays()
+    this.#shadow.clear()
+    this.#deleted.clear()
+    this.#visible = staged.objects
+    this.#listed = undefined
+    this.#own = staged.own
+    this.#indexes = staged.indexes
+    this.#resourceVersion = resourceVersion
+    this.#hasSynced = true
+
+    // Overlays are put into the very map that was staged; what the watch says is kept apart before.
+    const wanted = overlays.length === 0 ? staged.objects : staged.objects.copy()
+    for (const overlay of overlays) this.#restore(overlay, resourceVersion)
+    // A copy of the references: changes may be delivered over several turns, while the map goes on changing.
+    if (isFirst) this.#onChange(initialChanges(wanted.values()), wanted.size)
+    else {
+      const changes = differences(before, wanted, (key) => this.#visible.has(key))
+      if (changes.length > 0) this.#onChange(changes, changes.length)
+    }
+  }
+
+  /** The kind is not served any more: known to be empty. */
+  clear(): void {
+    this.discard()
+    const changes = goneOf({ visible: this.#visible, shadow: this.#shadow })
+    this.#shadow.clear()
+    this.#deleted.clear()
+    this.#visible = new PartedMap()
+    this.#listed = undefined
+    this.#own = new PartedMap()
+    this.#indexes = this.#emptyIndexes()
+    this.#resourceVersion = undefined
+    this.#hasSynced = true
+    if (changes.length > 0) this.#onChange(changes, changes.length)
+  }
+
+  // The watch, event by event
+
+  advance(resourceVersion: string): void {
+    this.#resourceVersion = resourceVersion
+  }
+
+  upsert({ object: given, own }: Decoded<T>): void {
+    const object = this.#frozen(given)
+    const key = keyOf(object)
+    const isShadowed = this.#shadow.has(key)
+    const visible = this.#visible.get(key)
+    const old = isShadowed ? this.#shadow.get(key) : visible
+    this.#resourceVersion = object.metadata.resourceVersion
+    if (old !== undefined && isSameVersion(old, object)) return
+    if (!isShadowed) this.#show(key, visible, object, own)
+    else if (this.#isCaughtUp(key, visible, object)) {
+      this.#shadow.delete(key)
+      this.#deleted.delete(key)
+      // The echo of our own write: own fields and indexes stand already.
+      if (visible === undefined || !isSameVersion(visible, object)) this.#show(key, visible, object, own)
+      else if (visible !== object) this.#replace(key, object)
+    } else this.#shadow.set(key, object)
+    this.#notify(old === undefined ? { type: 'added', object, initial: false } : { type: 'updated', old, object })
+  }
+
+  delete(given: T): void {
+    const object = this.#frozen(given)
+    const key = keyOf(object)
+    const isShadowed = this.#shadow.has(key)
+    const visible = this.#visible.get(key)
+    const old = isShadowed ? this.#shadow.get(key) : visible
+    this.#resourceVersion = object.metadata.resourceVersion ?? this.#resourceVersion
+    this.#deleted.delete(key)
+    // Our own write after this deletion made a new object: it stays visible until the watch reports it.
+    const isRecreated = isShadowed && visible !== undefined && visible.metadata.uid !== object.metadata.uid
+    if (isRecreated) this.#shadow.set(key, undefined)
+    else {
+      this.#shadow.delete(key)
+      if (visible !== undefined) this.#hide(key, visible)
+    }
+    // What only our own write had shown is gone as well: whoever made it must hear of it.
+    if (old !== undefined || (visible !== undefined && !isRecreated)) this.#notify({ type: 'deleted', object })
+  }
+
+  // Our own writes
+
+  /**
+   * The answer to a write of ours. Ignored when the watch has already come that far, or versions cannot be compared.
+   * @param readOwnFields where the answer comes without its managedFields
+   */
+  offer(written: T, readOwnFields?: ReadOwnFields): void {
+    const { resourceVersion } = written.metadata
+    if (!isNumericVersion(resourceVersion)) return
+    // Before the first sync everything is kept: the list under way may be older than this write.
+    if (this.#resourceVersion !== undefined && !isNewer(resourceVersion, this.#resourceVersion)) return
+    const key = keyOf(written)
+    const visible = this.#visible.get(key)
+    if (visible !== undefined && !isNewer(resourceVersion, visible.metadata.resourceVersion)) return
+    if (!this.#shadow.has(key)) this.#shadow.set(key, visible)
+    this.#deleted.delete(key)
+    const { object, own } =
+      readOwnFields === undefined
+        ? this.#withoutManagedFields(written)
+        : { object: written, own: readOwnFields(this.#quotedManager) }
+    this.#show(key, visible, this.#frozen(object), own)
+  }
+
+  #withoutManagedFields(written: T): Decoded<T> {
+    const { managedFields = [], ...metadata } = written.metadata
+    const { manager } = this.#options
+    const own = manager === undefined ? undefined : ownFieldsOf(managedFields, manager)
+    return { object: { ...written, metadata }, own }
+  }
+
+  get isAwaitingEchoes(): boolean {
+    return this.#shadow.size > 0
+  }
+
+  /** What our own write showed in this very version: the watch brings nothing new. */
+  findEcho(key: Key, resourceVersion: string): Decoded<T> | undefined {
+    if (!this.#shadow.has(key)) return undefined
+    const visible = this.#visible.get(key)
+    if (visible === undefined || visible.metadata.resourceVersion !== resourceVersion) return undefined
+    return { object: visible as T, own: this.#own.get(key) }
+  }
+
+  /** We deleted it and it is gone; without a UID there is no telling which object that was. */
+  offerDeleted(key: Key, uid: string | undefined): void {
+    const visible = this.#visible.get(key)
+    if (uid === undefined || visible === undefined || visible.metadata.uid !== uid) return
+    if (!this.#shadow.has(key)) this.#shadow.set(key, visible)
+    this.#deleted.set(key, uid)
+    this.#hide(key, visible)
+  }
+
+  /** Does the watch's object replace what our own write showed? */
+  #isCaughtUp(key: Key, visible: Immutable<T> | undefined, object: Immutable<T>): boolean {
+    if (visible === undefined) return this.#deleted.get(key) !== object.metadata.uid
+    return !isNewer(visible.metadata.resourceVersion, object.metadata.resourceVersion)
+  }
+
+  #takeOverlays(): Overlay<T>[] {
+    return [...this.#shadow.keys()].map((key) => ({
+      key,
+      object: this.#visible.get(key),
+      own: this.#own.get(key),
+      deletedUid: this.#deleted.get(key),
+    }))
+  }
+
+  /** After a relist: what we wrote later than the list stays visible; what we deleted and the list still has, hidden. */
+  #restore(overlay: Overlay<T>, listVersion: string): void {
+    const { key, object, own, deletedUid } = overlay
+    const listed = this.#visible.get(key)
+    if (object !== undefined && isNewer(object.metadata.resourceVersion, listVersion)) {
+      this.#shadow.set(key, listed)
+      this.#show(key, listed, object, own)
+    } else if (deletedUid !== undefined && listed?.metadata.uid === deletedUid) {
+      this.#shadow.set(key, listed)
+      this.#deleted.set(key, deletedUid)
+      this.#hide(key, listed)
+    }
+  }
+
+  #show(key: Key, old: Immutable<T> | undefined, object: Immutable<T>, own: OwnFields | undefined): void {
+    this.#replace(key, object)
+    if (own !== undefined) this.#own.set(key, own)
+    else if (this.#own.size > 0) this.#own.delete(key)
+    for (const index of this.#indexes.values()) {
+      if (old === undefined) index.add(key, object)
+      else index.change(key, old, object)
+    }
+  }
+
+  #replace(key: Key, object: Immutable<T>): void {
+    this.#visible.set(key, object)
+    this.#listed = undefined
+  }
+
+  #hide(key: Key, object: Immutable<T>): void {
+    this.#visible.delete(key)
+    this.#listed = undefined
+    this.#own.delete(key)
+    for (const index of this.#indexes.values()) index.remove(key, object)
+  }
+
+  #newStage(): Staged<T> {
+    return { objects: new PartedMap(), own: new PartedMap(), indexes: this.#emptyIndexes(), kept: 0 }
+  }
+
+  #emptyIndexes(): Map<string, StoreIndex<T>> {
+    return new Map([...this.#indexes].map(([name, index]) => [name, index.emptied()]))
+  }
+
+  #frozen(object: T): Immutable<T> {
+    return (this.#options.freeze === true ? deepFreeze(object) : object) as Immutable<T>
+  }
+
+  #notify(change: StoreChange<T>): void {
+    this.#onChange([change], 1)
+  }
+}
+
+function deepFreeze<V>(value: V): V {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  Object.freeze(value)
+  for (const inner of Object.values(value)) deepFreeze(inner)
+  return value
+}

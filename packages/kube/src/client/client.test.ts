@@ -1,0 +1,396 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { createClient, type ClientOptions, type RequestObserver } from './client.ts'
+import { refreshingCredentials, staticCredentials, type Credentials } from '../config/credentials.ts'
+import {
+  AlreadyExists,
+  ApiError,
+  BadRequest,
+  Conflict,
+  DecodeError,
+  Forbidden,
+  Gone,
+  InternalServerError,
+  Invalid,
+  MethodNotAllowed,
+  NotFound,
+  ServerTimeout,
+  ServiceUnavailable,
+  TooManyRequests,
+  Unauthorized,
+} from '../errors.ts'
+import { ConfigMap, Namespace } from '../object/kinds.ts'
+import { createRest } from './rest.ts'
+import { fakeClock, startPeer, type PeerExchange, type PeerOptions } from '../testing/index.ts'
+import type { Clock } from '../clock.ts'
+
+const cleanups: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
+})
+
+interface Given extends ClientOptions {
+  credentials?: (caPem: string) => Credentials
+  clock?: Clock
+  observer?: RequestObserver
+  peer?: Partial<PeerOptions>
+}
+
+async function clientOn(script: PeerOptions['script'], given: Given = {}) {
+  const { credentials, clock, observer, peer: peerOptions, ...options } = given
+  const peer = await startPeer({ script, ...peerOptions })
+  const config = {
+    name: 'test',
+    server: peer.url,
+    namespace: 'default',
+    credentials: credentials?.(peer.caPem) ?? staticCredentials({}, { ca: peer.caPem }),
+  }
+  const rest = createRest(config, {
+    random: () => 0,
+    ...(clock === undefined ? {} : { clock }),
+    ...(observer === undefined ? {} : { observer }),
+  })
+  cleanups.push(peer.close, rest.close)
+  return { peer, rest, client: createClient(rest, { fieldManager: 'me', ...options }) }
+}
+
+const refusal = (code: number, reason: string, more: object = {}) => ({
+  kind: 'Status',
+  apiVersion: 'v1',
+  status: 'Failure',
+  code,
+  reason,
+  message: `because ${reason}`,
+  ...more,
+})
+
+const map = (name = 'a'): ConfigMap => ({ metadata: { name, namespace: 'ns', resourceVersion: '7' }, data: { x: '1' } })
+
+describe('the verbs', () => {
+  it('send what the API expects', async () => {
+    const sent: { line: string; type: unknown; body: unknown }[] = []
+    const { client } = await clientOn(async (exchange) => {
+      const body = await exchange.body()
+      sent.push({
+        line: `${exchange.method} ${exchange.path}`,
+        type: exchange.headers['content-type'],
+        body: body === '' ? undefined : JSON.parse(body),
+      })
+      exchange.reply(200, { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a' }, items: [] })
+    })
+    const whole = { apiVersion: 'v1', kind: 'ConfigMap', ...map() }
+    await client.get(ConfigMap, 'ns/a')
+    await client.list(ConfigMap, { namespace: 'ns', labelSelector: 'a in (b)', limit: 5 })
+    await client.create(ConfigMap, map())
+    await client.update(ConfigMap, map())
+    await client.updateStatus(ConfigMap, map())
+    await client.apply(ConfigMap, map())
+    await client.apply(ConfigMap, map(), { force: false, fieldManager: 'other', dryRun: true })
+    await client.patch(ConfigMap, 'ns/a', 'merge', { data: null })
+    await client.patch(ConfigMap, 'ns/a', 'json', [{ op: 'test', path: '/a', value: 1 }], { subresource: 'status' })
+    await client.patch(ConfigMap, 'ns/a', 'strategic', {})
+    await client.delete(ConfigMap, 'ns/a', {
+      precondition: { uid: 'u', resourceVersion: '7' },
+      propagationPolicy: 'Foreground',
+      gracePeriodSeconds: 0,
+    })
+    await client.deleteCollection(Namespace, { labelSelector: 'x=y' })
+    const json = 'application/json'
+    expect(sent).toEqual([
+      { line: 'GET /api/v1/namespaces/ns/configmaps/a', type: undefined, body: undefined },
+      {
+        line: 'GET /api/v1/namespaces/ns/configmaps?labelSelector=a%20in%20(b)&limit=5',
+        type: undefined,
+        body: undefined,
+      },
+      { line: 'POST /api/v1/namespaces/ns/configmaps?fieldManager=me', type: json, body: whole },
+      { line: 'PUT /api/v1/namespaces/ns/configmaps/a?fieldManager=me', type: json, body: whole },
+      { line: 'PUT /api/v1/namespaces/ns/configmaps/a/status?fieldManager=me', type: json, body: whole },
+      {
+        line: 'PATCH /api/v1/namespaces/ns/configmaps/a?fieldManager=me&force=true',
+        type: 'application/apply-patch+yaml',
+        body: whole,
+      },
+      {
+        line: 'PATCH /api/v1/namespaces/ns/configmaps/a?fieldManager=other&dryRun=All',
+        type: 'application/apply-patch+yaml',
+        body: whole,
+      },
+      {
+        line: 'PATCH /api/v1/namespaces/ns/configmaps/a?fieldManager=me',
+        type: 'application/merge-patch+json',
+        body: { data: null },
+      },
+      {
+        line: 'PATCH /api/v1/namespaces/ns/configmaps/a/status?fieldManager=me',
+        type: 'application/json-patch+json',
+        body: [{ op: 'test', path: '/a', value: 1 }],
+      },
+      {
+        line: 'PATCH /api/v1/namespaces/ns/configmaps/a?fieldManager=me',
+        type: 'application/strategic-merge-patch+json',
+        body: {},
+      },
+      {
+        line: 'DELETE /api/v1/namespaces/ns/configmaps/a',
+        type: json,
+        body: {
+          apiVersion: 'v1',
+          kind: 'DeleteOptions',
+          preconditions: { uid: 'u', resourceVersion: '7' },
+          propagationPolicy: 'Foreground',
+          gracePeriodSeconds: 0,
+        },
+      },
+      {
+        line: 'DELETE /api/v1/namespaces?labelSelector=x%3Dy',
+        type: json,
+        body: { apiVersion: 'v1', kind: 'DeleteOptions' },
+      },
+    ])
+  })
+
+  it('offer every write to the cache, and what a deletion really did', async () => {
+    const offered: string[] = []
+    const answers = new Map<string, unknown>([
+      ['status', { kind: 'Status', apiVersion: 'v1', status: 'Success', details: { uid: 'u1' } }],
+      ['waits', { kind: 'ConfigMap', metadata: { name: 'waits', uid: 'u2', deletionTimestamp: 'now' } }],
+      ['gone', { kind: 'ConfigMap', metadata: { name: 'gone', uid: 'u3' } }],
+      ['scale', { kind: 'Scale', metadata: { name: 'scale' } }],
+    ])
+    const { client } = await clientOn(
+      (exchange) => exchange.reply(200, answers.get(exchange.url.pathname.split('/')[6] ?? '')),
+      {
+        cache: {
+          offer: (_kind, written) => offered.push(`written ${written.metadata.name}`),
+          offerDeleted: (_kind, key, uid) => offered.push(`deleted ${key} ${uid}`),
+        },
+      },
+    )
+    for (const name of ['status', 'waits', 'gone']) await client.delete(ConfigMap, `ns/${name}`)
+    await client.update(ConfigMap, map('scale'), { subresource: 'scale' })
+    await client.apply(ConfigMap, map('waits'))
+    expect(offered).toEqual(['deleted ns/status u1', 'written waits', 'deleted ns/gone u3', 'written waits'])
+  })
+
+  it('find absence as a value', async () => {
+    const { client } = await clientOn((exchange) => exchange.reply(404, refusal(404, 'NotFound')))
+    expect(await client.find(ConfigMap, 'ns/a')).toBeUndefined()
+    await expect(client.get(ConfigMap, 'ns/a')).rejects.toBeInstanceOf(NotFound)
+  })
+
+  it('watch as a generator that ends with the stream and throws what the stream says', async () => {
+    const { client } = await clientOn((exchange) => {
+      exchange.frame('ADDED', { metadata: { name: 'a', resourceVersion: '1', managedFields: [{ manager: 'x' }] } })
+      exchange.frame('BOOKMARK', { metadata: { resourceVersion: '5' } })
+      if (exchange.url.searchParams.get('resourceVersion') === '9') exchange.frame('ERROR', refusal(410, 'Expired'))
+      exchange.end()
+    })
+    const seen: string[] = []
+    for await (const { type, object } of client.watch(ConfigMap))
+      seen.push(`${type} ${object.metadata.resourceVersion} ${object.metadata.managedFields?.length ?? 0}`)
+    expect(seen).toEqual(['ADDED 1 1', 'BOOKMARK 5 0'])
+    const consume = async () => {
+      for await (const event of client.watch(ConfigMap, { resourceVersion: '9' })) seen.push(event.type)
+    }
+    await expect(consume()).rejects.toBeInstanceOf(Gone)
+  })
+
+  it('stop a watch when the consumer leaves', async () => {
+    let closed: Promise<void> | undefined
+    const { client } = await clientOn((exchange) => {
+      ;({ closed } = exchange)
+      exchange.frame('ADDED', { metadata: { name: 'a' } })
+    })
+    for await (const event of client.watch(ConfigMap)) {
+      expect(event.type).toBe('ADDED')
+      break
+    }
+    await closed
+  })
+})
+
+describe('refusals', () => {
+  it.each([
+    [400, 'BadRequest', BadRequest],
+    [401, 'Unauthorized', Unauthorized],
+    [403, 'Forbidden', Forbidden],
+    [404, 'NotFound', NotFound],
+    [405, 'MethodNotAllowed', MethodNotAllowed],
+    [409, 'Conflict', Conflict],
+    [409, 'AlreadyExists', AlreadyExists],
+    [410, 'Expired', Gone],
+    [422, 'Invalid', Invalid],
+    [429, 'TooManyRequests', TooManyRequests],
+    [500, 'InternalError', InternalServerError],
+    [500, 'ServerTimeout', ServerTimeout],
+    [503, 'ServiceUnavailable', ServiceUnavailable],
+    [504, 'Timeout', ServerTimeout],
+    [418, 'Teapot', ApiError],
+  ] as const)('%i %s are typed, with the Status inside', async (code, reason, type) => {
+    const causes = [{ field: 'spec.x', message: 'odd' }]
+    const { client } = await clientOn((exchange) =>
+      exchange.reply(code, refusal(code, reason, { details: { causes } })),
+    )
+    const error = await client.create(ConfigMap, map()).catch((caught: unknown) => caught)
+    expect(error).toBeInstanceOf(type)
+    expect(error).toMatchObject({ code: reason, httpStatus: code, status: { details: { causes } } })
+    expect(String(error)).toContain(`because ${reason}`)
+  })
+
+  it('without a Status are typed by their number, and no foreign body is quoted', async () => {
+    const { client } = await clientOn((exchange) => exchange.reply(503, '<html>proxy page with secret-token</html>'))
+    const error = await client.create(ConfigMap, map()).catch((caught: unknown) => caught)
+    expect(error).toBeInstanceOf(ServiceUnavailable)
+    expect(String(error)).not.toContain('secret-token')
+  })
+
+  it('of a success that is not JSON are decode errors', async () => {
+    const { client } = await clientOn((exchange) => exchange.reply(200, '<html>'))
+    await expect(client.get(ConfigMap, 'ns/a')).rejects.toBeInstanceOf(DecodeError)
+  })
+})
+
+describe('credentials on requests', () => {
+  it('are loaded afresh once after 401, and the request is repeated', async () => {
+    let loads = 0
+    const { peer, client } = await clientOn(
+      (exchange) => {
+        if (exchange.headers['authorization'] === 'Bearer token-2') exchange.reply(200, map())
+        else exchange.reply(401, refusal(401, 'Unauthorized'))
+      },
+      {
+        credentials: (ca) =>
+          refreshingCredentials(async () => ({ headers: { authorization: `Bearer token-${++loads}` }, tls: { ca } })),
+      },
+    )
+    const answers = await Promise.all(Array.from({ length: 6 }, async () => client.apply(ConfigMap, map())))
+    expect(answers).toHaveLength(6)
+    expect([loads, peer.requests.length]).toEqual([2, 12])
+  })
+
+  it('that are refused again end in Unauthorized, without a secret in it and without a loop', async () => {
+    const { peer, client } = await clientOn((exchange) => exchange.reply(401, refusal(401, 'Unauthorized')), {
+      credentials: (ca) => staticCredentials({ authorization: 'Bearer hunter2' }, { ca }),
+    })
+    const error: unknown = await client.get(ConfigMap, 'ns/a').catch((caught: unknown) => caught)
+    expect(error).toBeInstanceOf(Unauthorized)
+    expect(JSON.stringify(error) + String(error) + String((error as Error).stack)).not.toContain('hunter2')
+    expect(peer.requests).toHaveLength(2)
+  })
+})
+
+describe('retries', () => {
+  const busyTwice = (exchange: PeerExchange) => {
+    if (exchange.index < 2) exchange.reply(429, refusal(429, 'TooManyRequests'), { 'retry-after': '3' })
+    else exchange.reply(200, map())
+  }
+
+  it('honour Retry-After, even for a create', async () => {
+    const clock = fakeClock()
+    const { peer, client } = await clientOn(busyTwice, { clock })
+    const answer = client.create(ConfigMap, map())
+    for (let round = 0; round < 200 && peer.requests.length < 3; round++) await clock.advance(50)
+    await answer
+    expect(peer.requests).toHaveLength(3)
+    expect(clock.monotonic()).toBeGreaterThanOrEqual(6000)
+  })
+
+  it('do not send a write again once its guard is shut, and never guard a read', async () => {
+    const clock = fakeClock()
+    const { peer, rest, client } = await clientOn(busyTwice, { clock })
+    let isShut = false
+    rest.guardWrites(({ method, path }) => {
+      if (isShut) throw new Error(`${method} ${path} is refused`)
+    })
+    const refusal = client.create(ConfigMap, map()).then(
+      () => 'sent',
+      (error: Error) => error.message,
+    )
+    for (let round = 0; round < 200 && peer.requests.length < 1; round++) await clock.advance(0)
+    isShut = true
+    for (let round = 0; round < 100; round++) await clock.advance(50)
+    expect(await refusal).toBe('POST /api/v1/namespaces/ns/configmaps is refused')
+    expect(peer.requests).toHaveLength(1)
+    const read = client.get(ConfigMap, 'ns/a')
+    for (let round = 0; round < 200 && peer.requests.length < 3; round++) await clock.advance(50)
+    expect((await read).metadata.name).toBe('a')
+  })
+
+  it('stop at the deadline, and tell when to come back', async () => {
+    const { peer, client } = await clientOn((exchange) =>
+      exchange.reply(429, refusal(429, 'TooManyRequests'), { 'retry-after': '60' }),
+    )
+    await expect(client.apply(ConfigMap, map())).rejects.toMatchObject({ retryAfterMs: 60_000 })
+    expect(peer.requests).toHaveLength(1)
+  })
+
+  it('repeat an apply after 503 with Retry-After, and never a create', async () => {
+    const script = (exchange: PeerExchange) => {
+      if (exchange.index === 0) exchange.reply(503, refusal(503, 'ServiceUnavailable'), { 'retry-after': '0' })
+      else exchange.reply(200, map())
+    }
+    const first = await clientOn(script)
+    expect((await first.client.apply(ConfigMap, map())).metadata.name).toBe('a')
+    const second = await clientOn(script)
+    await expect(second.client.create(ConfigMap, map())).rejects.toBeInstanceOf(ServiceUnavailable)
+    expect(second.peer.requests).toHaveLength(1)
+  })
+
+  it('end after ten answers that say to come back', async () => {
+    const { peer, client } = await clientOn((exchange) =>
+      exchange.reply(429, refusal(429, 'TooManyRequests'), { 'retry-after': '0' }),
+    )
+    await expect(client.get(ConfigMap, 'ns/a')).rejects.toBeInstanceOf(TooManyRequests)
+    expect(peer.requests).toHaveLength(11)
+  })
+
+  it('repeat a read whose connection died once, and never a write', async () => {
+    const script = (exchange: PeerExchange) => (exchange.index === 0 ? exchange.reset() : exchange.reply(200, map()))
+    const reading = await clientOn(script)
+    expect((await reading.client.get(ConfigMap, 'ns/a')).metadata.name).toBe('a')
+    const writing = await clientOn(script)
+    await expect(writing.client.create(ConfigMap, map())).rejects.toMatchObject({ code: 'RESET' })
+    expect(writing.peer.requests).toHaveLength(1)
+  })
+})
+
+describe('observation and raw requests', () => {
+  it('take one signal for many requests without a warning', async () => {
+    const warnings: string[] = []
+    const onWarning = (warning: Error) => warnings.push(warning.message)
+    process.on('warning', onWarning)
+    cleanups.push(async () => void process.off('warning', onWarning))
+    const { client } = await clientOn((exchange) => exchange.reply(200, map()))
+    const { signal } = new AbortController()
+    await Promise.all(Array.from({ length: 20 }, async () => client.get(ConfigMap, 'ns/a', { signal })))
+    // Warnings are told in a later turn.
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(warnings).toEqual([])
+  })
+
+  it('count every exchange by code, method and host', async () => {
+    const seen: string[] = []
+    const { peer, client } = await clientOn(
+      (exchange) => (exchange.method === 'GET' ? exchange.reply(200, map()) : exchange.reset()),
+      {
+        observer: { request: ({ code, method, host }) => seen.push(`${code} ${method} ${host}`) },
+      },
+    )
+    await client.get(ConfigMap, 'ns/a')
+    await client.create(ConfigMap, map()).catch(() => undefined)
+    const { host } = new URL(peer.url)
+    expect(seen).toEqual([`200 GET ${host}`, `<error> POST ${host}`])
+  })
+
+  it('answer with any status', async () => {
+    const { client } = await clientOn((exchange) => exchange.reply(418, 'short and stout', { 'x-kind': 'teapot' }), {
+      peer: { protocol: 'h1', secure: false },
+    })
+    const answer = await client.request({ method: 'GET', path: '/healthz', query: { verbose: '1', none: undefined } })
+    expect([answer.status, answer.headers['x-kind'], answer.body.toString()]).toEqual([
+      418,
+      'teapot',
+      'short and stout',
+    ])
+  })
+})

@@ -1,0 +1,315 @@
+/**
+ * The typed client: one method per API verb, for any kind token; a dynamic client is the same client with `Kind<Obj>`.
+ *
+ * Guarantees: writes are server-side applies with our field manager unless another verb is asked for; refusals are the
+ * typed errors of errors.ts; what a write returns is offered to the cache, so that a later cached read sees it.
+ */
+import { DecodeError } from '../errors.ts'
+import { apiVersionOf, collectionPath, keyOf, objectPath } from '../object/object.ts'
+import type { Immutable, Key, Kind, List, Obj, Status } from '../object/object.ts'
+import { errorOf, type Rest, type RestRequest } from './rest.ts'
+import type { StopSignal } from '../controller/stop-signal.ts'
+import { watchEvents } from './watch.ts'
+import { readWhole, readWritten, type ReadOwnFields } from './write-response.ts'
+
+export interface GetOptions {
+  signal?: StopSignal | undefined
+  subresource?: string
+  /** @default request */
+  lane?: 'request' | 'lease'
+}
+
+export interface ListOptions {
+  /** Only objects of this namespace. @default all namespaces */
+  namespace?: string
+  labelSelector?: string
+  fieldSelector?: string
+  limit?: number
+  continue?: string
+  resourceVersion?: string
+  resourceVersionMatch?: 'NotOlderThan' | 'Exact'
+  signal?: StopSignal | undefined
+}
+
+export interface WriteOptions {
+  /** Field manager. @default the client's own, given at construction */
+  fieldManager?: string
+  dryRun?: boolean
+  signal?: StopSignal | undefined
+  subresource?: string | undefined
+  /** The whole exchange, retries included. @default 30 s */
+  deadlineMs?: number
+  /** @default request */
+  lane?: 'request' | 'lease'
+  /**
+   * Leaves managedFields out of what is returned: half of an answer, which is then not parsed. What is returned is shared
+   * with the cache and must not be changed. @default false
+   */
+  isLean?: boolean
+}
+
+export interface ApplyOptions extends WriteOptions {
+  /** Take over fields that another manager owns. @default true */
+  force?: boolean
+}
+
+export interface DeleteOptions {
+  /** Delete only this very object: a server-side compare, so that a stale view never deletes a recreated object. */
+  precondition?: { uid?: string; resourceVersion?: string }
+  propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
+  gracePeriodSeconds?: number
+  dryRun?: boolean
+  signal?: StopSignal | undefined
+}
+
+export type PatchType = 'merge' | 'json' | 'strategic'
+
+export interface WatchOptions {
+  namespace?: string
+  labelSelector?: string
+  fieldSelector?: string
+  /** Where to begin. @default 0: what the server has cached first, as added objects, then what follows */
+  resourceVersion?: string
+  signal?: StopSignal | undefined
+}
+
+export interface WatchEvent<T extends Obj> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
+  readonly object: T
+}
+
+/** A call outside the typed verbs: discovery, health, token requests. */
+export interface RawRequest {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Absolute path without query, e.g. `/version`. */
+  path: string
+  query?: Readonly<Record<string, string | undefined>> | undefined
+  headers?: Readonly<Record<string, string>> | undefined
+  body?: string | Buffer | undefined
+  signal?: StopSignal | undefined
+  /** The whole exchange, retries included. @default 30 s */
+  deadlineMs?: number | undefined
+  /** `lease` has a connection of its own, so that a renewal never waits behind anything else. @default request */
+  lane?: 'request' | 'lease' | undefined
+}
+
+export interface RawResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Buffer
+}
+
+/** Called once per HTTP exchange. `code` is the HTTP status, or `<error>` when no answer came (client-go's label). */
+/** One exchange with an API server, also one that got no answer (`code` is then `<error>`). */
+export interface ObservedRequest {
+  readonly code: string
+  readonly method: string
+  readonly host: string
+  readonly durationMs: number
+  readonly sentBytes: number
+  /** Of the whole body; 0 for a stream, whose length is not known. */
+  readonly receivedBytes: number
+  /** 0 for the first attempt. */
+  readonly retry: number
+}
+
+export interface RequestObserver {
+  request(exchange: ObservedRequest): void
+  /** A watch or list had to be started again. */
+  restart?(event: { kind: string; reason: string }): void
+}
+
+/** Reads go to the server; see `Reader` in cache.ts for cached reads. */
+export interface Client {
+  /** Rejects with `NotFound`. */
+  get<T extends Obj>(kind: Kind<T>, key: Key, options?: GetOptions): Promise<T>
+  /** Like `get`, but absence is a value. */
+  find<T extends Obj>(kind: Kind<T>, key: Key, options?: Omit<GetOptions, 'subresource'>): Promise<T | undefined>
+  list<T extends Obj>(kind: Kind<T>, options?: ListOptions): Promise<List<T>>
+  /** One raw watch: ends when the server ends it, throws `Gone` and others. Informers are the usual way. */
+  watch<T extends Obj>(kind: Kind<T>, options?: WatchOptions): AsyncGenerator<WatchEvent<T>, void, undefined>
+  create<T extends Obj>(kind: Kind<T>, object: T | Immutable<T>, options?: WriteOptions): Promise<T>
+  update<T extends Obj>(kind: Kind<T>, object: T | Immutable<T>, options?: WriteOptions): Promise<T>
+  /** Server-side apply. `intent` holds only what we want to own; apiVersion and kind are added. */
+  apply<T extends Obj>(kind: Kind<T>, intent: T | Immutable<T>, options?: ApplyOptions): Promise<T>
+  patch<T extends Obj>(kind: Kind<T>, key: Key, type: PatchType, patch: unknown, options?: WriteOptions): Promise<T>
+  delete<T extends Obj>(kind: Kind<T>, key: Key, options?: DeleteOptions): Promise<void>
+  deleteCollection<T extends Obj>(kind: Kind<T>, options: ListOptions & DeleteOptions): Promise<void>
+  /** Replaces the status only; `object` carries the new status and the resourceVersion it was based on. */
+  updateStatus<T extends Obj>(kind: Kind<T>, object: T | Immutable<T>, options?: WriteOptions): Promise<T>
+  /** Any status is an answer here; only transport failures reject. 401 and Retry-After are handled as everywhere. */
+  request(request: RawRequest): Promise<RawResponse>
+}
+
+export interface ClientOptions {
+  /** @default seamark */
+  fieldManager?: string
+  /** Where write results go; see `Informers.offer`. */
+  cache?: {
+    offer<T extends Obj>(kind: Kind<T>, written: T, readOwnFields?: ReadOwnFields): void
+    offerDeleted<T extends Obj>(kind: Kind<T>, key: Key, uid?: string): void
+  }
+}
+
+const PATCH_TYPES: Record<PatchType | 'apply', { readonly 'content-type': string }> = {
+  merge: { 'content-type': 'application/merge-patch+json' },
+  json: { 'content-type': 'application/json-patch+json' },
+  strategic: { 'content-type': 'application/strategic-merge-patch+json' },
+  apply: { 'content-type': 'application/apply-patch+yaml' },
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+type Write<T extends Obj> = {
+  readonly method: 'POST' | 'PUT' | 'PATCH'
+  readonly headers: { readonly 'content-type': string }
+  readonly isIdempotent: boolean
+  readonly force?: boolean
+} & (
+  | { readonly object: T | Immutable<T>; /** @default that of the object */ readonly path?: string }
+  | { readonly patch: unknown; readonly path: string }
+)
+
+export function createClient(rest: Rest, options: ClientOptions = {}): Client {
+  const { fieldManager = 'seamark', cache } = options
+
+  async function call<R>(request: RestRequest): Promise<R> {
+    const response = await rest.call(request)
+    if (response.status >= 300) throw errorOf(request, response)
+    return read(request, response.body, (body) => JSON.parse(body.toString('utf8')) as R)
+  }
+
+  /** One function and objects of one shape: it runs for every object of a controller. */
+  async function write<T extends Obj>(kind: Kind<T>, options: WriteOptions, request: Write<T>): Promise<T> {
+    const isDryRun = options.dryRun === true
+    const complete: RestRequest = {
+      method: request.method,
+      path: 'patch' in request ? request.path : (request.path ?? pathOf(kind, request.object, options.subresource)),
+      headers: request.headers,
+      body: 'patch' in request ? JSON.stringify(request.patch) : bodyOf(kind, request.object),
+      isIdempotent: request.isIdempotent,
+      query: {
+        fieldManager: options.fieldManager ?? fieldManager,
+        dryRun: isDryRun ? 'All' : undefined,
+        force: request.force === true ? 'true' : undefined,
+      },
+      signal: options.signal,
+      deadlineMs: options.deadlineMs,
+      lane: options.lane,
+    }
+    const response = await rest.call(complete)
+    if (response.status >= 300) throw errorOf(complete, response)
+    const { value, readOwnFields } = read(complete, response.body, options.isLean === true ? readWritten : readWhole)
+    const written = value as T
+    // A subresource may answer with another kind (Scale, TokenRequest).
+    if (cache !== undefined && !isDryRun && written.kind === kind.kind) cache.offer(kind, written, readOwnFields)
+    return written
+  }
+
+  const client: Client = {
+    get: async (kind, key, { subresource, signal, lane } = {}) => {
+      return call({ method: 'GET', path: objectPath(kind, key, subresource), signal, lane })
+    },
+    find: async (kind, key, { signal, lane } = {}) => {
+      const request: RestRequest = { method: 'GET', path: objectPath(kind, key), signal, lane }
+      const response = await rest.call(request)
+      if (response.status === 404) return undefined
+      if (response.status >= 300) throw errorOf(request, response)
+      return JSON.parse(response.body.toString('utf8'))
+    },
+    list: async (kind, { namespace, signal, limit, ...query } = {}) => {
+      return call({
+        method: 'GET',
+        path: collectionPath(kind, namespace),
+        query: { ...query, limit: limit === undefined ? undefined : String(limit) },
+        signal,
+      })
+    },
+    watch: (kind, watch = {}) => watchEvents(rest, kind, watch),
+    create: async (kind, object, write_ = {}) => {
+      const isNew = write_.subresource === undefined
+      const path = isNew ? { path: collectionPath(kind, object.metadata.namespace) } : {}
+      return write(kind, write_, { method: 'POST', headers: JSON_TYPE, object, isIdempotent: false, ...path })
+    },
+    update: async (kind, object, write_ = {}) => {
+      // With a resourceVersion a repeated update can only conflict.
+      const isIdempotent = object.metadata.resourceVersion !== undefined
+      return write(kind, write_, { method: 'PUT', headers: JSON_TYPE, object, isIdempotent })
+    },
+    updateStatus: async (kind, object, write_ = {}) =>
+      client.update(kind, object, { ...write_, subresource: 'status' }),
+    apply: (kind, object, write_ = {}) => {
+      const force = write_.force ?? true
+      return write(kind, write_, { method: 'PATCH', headers: PATCH_TYPES.apply, object, isIdempotent: true, force })
+    },
+    patch: async (kind, key, type, patch, write_ = {}) => {
+      return write(kind, write_, {
+        method: 'PATCH',
+        headers: PATCH_TYPES[type],
+        patch,
+        path: objectPath(kind, key, write_.subresource),
+        // A JSON patch may add to a list, a strategic one too; a merge patch only sets.
+        isIdempotent: type === 'merge',
+      })
+    },
+    delete: async (kind, key, delete_ = {}) => {
+      const answer = await call<Status | Obj>({
+        method: 'DELETE',
+        path: objectPath(kind, key),
+        headers: JSON_TYPE,
+        body: deleteBody(delete_),
+        signal: delete_.signal,
+      })
+      if (cache === undefined || delete_.dryRun === true) return
+      if (isStatus(answer)) cache.offerDeleted(kind, key, answer.details?.uid)
+      // Some kinds answer with the object: still there when it waits for finalizers or grace, else already gone.
+      else if (answer.metadata.deletionTimestamp === undefined) cache.offerDeleted(kind, key, answer.metadata.uid)
+      else if (answer.kind === kind.kind) cache.offer(kind, answer as typeof kind extends Kind<infer T> ? T : never)
+    },
+    deleteCollection: async (kind, { namespace, labelSelector, fieldSelector, ...delete_ }) => {
+      await call<unknown>({
+        method: 'DELETE',
+        path: collectionPath(kind, namespace),
+        query: { labelSelector, fieldSelector },
+        headers: JSON_TYPE,
+        body: deleteBody(delete_),
+        signal: delete_.signal,
+      })
+    },
+    request: async (request) => rest.call(request),
+  }
+  return client
+}
+
+function read<R>(request: RestRequest, body: Buffer, parse: (body: Buffer) => R): R {
+  try {
+    return parse(body)
+  } catch (cause) {
+    throw new DecodeError(`${request.method} ${request.path}: the answer is not JSON`, { cause })
+  }
+}
+
+function pathOf<T extends Obj>(kind: Kind<T>, object: T | Immutable<T>, subresource: string | undefined): string {
+  return objectPath(kind, keyOf(object), subresource)
+}
+
+function bodyOf<T extends Obj>(kind: Kind<T>, object: T | Immutable<T>): string {
+  const apiVersion = apiVersionOf(kind)
+  const isNamed = object.apiVersion === apiVersion && object.kind === kind.kind
+  return JSON.stringify(isNamed ? object : { apiVersion, kind: kind.kind, ...object })
+}
+
+function deleteBody({ precondition, propagationPolicy, gracePeriodSeconds, dryRun }: DeleteOptions): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'DeleteOptions',
+    preconditions: precondition,
+    propagationPolicy,
+    gracePeriodSeconds,
+    dryRun: dryRun === true ? ['All'] : undefined,
+  })
+}
+
+function isStatus(answer: Status | Obj): answer is Status {
+  return answer.kind === 'Status'
+}

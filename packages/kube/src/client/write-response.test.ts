@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest'
+import { readWritten } from './write-response.ts'
+
+const entry = (manager: string) => ({ manager, operation: 'Apply', fieldsV1: { 'f:spec': {} } })
+const quoted = (manager: string) => Buffer.from(JSON.stringify(manager))
+
+it.each([
+  ['ASCII', 'plain'],
+  ['other text', 'grün 🌊'],
+])('leaves managedFields out of an answer of %s, and reads the entry of whoever asks', (_, label) => {
+  const object = {
+    kind: 'Thing',
+    metadata: { labels: { label }, managedFields: [entry('me'), entry('you')], name: 'a' },
+  }
+  const { value, readOwnFields } = readWritten(Buffer.from(JSON.stringify(object)))
+  expect(value).toEqual({ kind: 'Thing', metadata: { labels: { label }, name: 'a' } })
+  expect([readOwnFields(quoted('you')), readOwnFields(quoted('nobody'))]).toEqual([
+    new Map([['', '{"f:spec":{}}']]),
+    undefined,
+  ])
+})
+
+it('takes an answer without managedFields as it is, and refuses what is not JSON', () => {
+  const { value, readOwnFields } = readWritten(Buffer.from('{"metadata":{"name":"a"}}'))
+  expect([value, readOwnFields(quoted('me'))]).toEqual([{ metadata: { name: 'a' } }, undefined])
+  expect(() => readWritten(Buffer.from('<html>'))).toThrow(SyntaxError)
+})

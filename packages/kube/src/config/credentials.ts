@@ -1,0 +1,134 @@
+/**
+ * Who we are to an API server: TLS material and request headers, whatever their source (kubeconfig, files, exec
+ * plug-in, service account). The transport and the client know only this interface.
+ *
+ * Guarantees: a credential is loaded by one caller at a time; it is renewed before it ends, in the background; a
+ * failed renewal keeps the last good one; after a 401 the next request waits for a fresh one. Secrets appear in no
+ * error.
+ */
+import { systemClock, type Clock } from '../clock.ts'
+
+export interface TlsMaterial {
+  /** Grows when the material changes; connections made with an older version are drained. */
+  readonly version: number
+  /** PEM. @default the roots of the system */
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+  /** Name to ask for and to verify instead of the host of the URL. */
+  readonly serverName?: string
+  /** Accept any server certificate. */
+  readonly insecure?: boolean
+}
+
+export type AuthHeaders = Readonly<Record<string, string | readonly string[]>>
+
+export interface Credentials {
+  /** Valid once `headers` has resolved. */
+  tls(): TlsMaterial
+  /** A promise only when they have to be loaded. */
+  headers(): AuthHeaders | Promise<AuthHeaders>
+  /** The server refused `used` (401): load again before the next request, unless that has already happened. */
+  invalidate(used?: AuthHeaders): void
+}
+
+export type TlsFields = Omit<TlsMaterial, 'version'>
+
+/** One load of a credential. */
+export interface LoadedCredential {
+  readonly headers: AuthHeaders
+  readonly tls: TlsFields
+  /** Load again after this long, in the background. @default never */
+  readonly refreshInMs?: number
+  /** Not usable after this long: the next request waits for a new one. @default for ever */
+  readonly validForMs?: number
+}
+
+export function staticCredentials(headers: AuthHeaders, tls: TlsFields): Credentials {
+  const material = Object.freeze({ ...tls, version: 1 })
+  const frozen = Object.freeze({ ...headers })
+  return { tls: () => material, headers: () => frozen, invalidate: () => undefined }
+}
+
+/** A fresh credential that is refused again is not loaded a third time within this long: no storm of exec plug-ins. */
+const REFUSED_AGAIN_MS = 10_000
+/** After a failed renewal the next try waits this long while the last good credential still serves. */
+const RETRY_MS = 10_000
+
+/** A credential that changes: `load` is called when due, never twice at once. */
+export function refreshingCredentials(load: () => Promise<LoadedCredential>, clock: Clock = systemClock): Credentials {
+  let current: { loaded: LoadedCredential; at: number } | undefined
+  let material: TlsMaterial = { version: 0 }
+  let loading: Promise<void> | undefined
+  let retryAt = 0
+  let invalidatedAt: number | undefined
+  let isRefused = false
+
+  async function refresh(): Promise<void> {
+    loading ??= load()
+      .then(
+        (loaded) => {
+          current = { loaded, at: clock.monotonic() }
+          isRefused = false
+          if (!isSameTls(loaded.tls, material)) material = { ...loaded.tls, version: material.version + 1 }
+        },
+        (error: unknown) => {
+          retryAt = clock.monotonic() + RETRY_MS
+          if (current === undefined || isExpired(current)) throw error
+          isRefused = false
+        },
+      )
+      .finally(() => (loading = undefined))
+    await loading
+  }
+
+  function isExpired({ loaded, at }: { loaded: LoadedCredential; at: number }): boolean {
+    return loaded.validForMs !== undefined && clock.monotonic() - at >= loaded.validForMs
+  }
+
+  return {
+    tls: () => material,
+    headers() {
+      if (current === undefined || isRefused || isExpired(current))
+        return refresh().then(() => current?.loaded.headers ?? {})
+      const { loaded, at } = current
+      if (loaded.refreshInMs !== undefined) {
+        const now = clock.monotonic()
+        if (now - at >= loaded.refreshInMs && now >= retryAt) refresh().catch(() => undefined)
+      }
+      return loaded.headers
+    },
+    invalidate(used) {
+      if (current === undefined || (used !== undefined && used !== current.loaded.headers)) return
+      const now = clock.monotonic()
+      if (invalidatedAt !== undefined && now - invalidatedAt < REFUSED_AGAIN_MS) return
+      invalidatedAt = now
+      isRefused = true
+    },
+  }
+}
+
+function isSameTls(a: TlsFields, b: TlsFields): boolean {
+  return (
+    a.ca === b.ca && a.cert === b.cert && a.key === b.key && a.serverName === b.serverName && a.insecure === b.insecure
+  )
+}
+
+export interface Impersonation {
+  readonly user: string
+  readonly groups?: readonly string[]
+  readonly uid?: string
+  readonly extra?: ReadonlyMap<string, readonly string[]>
+}
+
+/** The impersonation headers; extra keys are percent-encoded as the API server expects. */
+export function impersonationHeaders(as: Impersonation | undefined): AuthHeaders {
+  if (as === undefined) return {}
+  const headers: Record<string, string | readonly string[]> = { 'impersonate-user': as.user }
+  if (as.uid !== undefined) headers['impersonate-uid'] = as.uid
+  if (as.groups !== undefined && as.groups.length > 0) headers['impersonate-group'] = as.groups
+  for (const [key, values] of as.extra ?? []) {
+    headers[`impersonate-extra-${encodeURIComponent(key).toLowerCase()}`] = values
+  }
+  return headers
+}

@@ -1,0 +1,587 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Context } from './context.ts'
+import { defineController, type Controller, type ControllerBuilder, type ControllerOptions } from './controller.ts'
+import { LeadershipLost } from '../manager/lease.ts'
+import { ConfigMap, Service } from '../object/kinds.ts'
+import { keyOf, kind, type Obj } from '../object/object.ts'
+import { requeue, Terminal } from './outcome.ts'
+import { withController } from '../object/owner.ts'
+import { specChanged } from './predicate.ts'
+import { memoryEnvironment, type MemoryEnvironment } from '../testing/memory-environment.ts'
+
+interface Route extends Obj {
+  spec: { host: string; service?: string }
+  status?: { ready: boolean }
+}
+const Route = kind<Route>({ group: 'test', version: 'v1', kind: 'Route', plural: 'routes', namespaced: true })
+const route = (name: string, host = `${name}.test`): Route => ({ metadata: { name, namespace: 'web' }, spec: { host } })
+
+interface Started {
+  environment: MemoryEnvironment
+  outcome: Promise<unknown>
+  stop: () => void
+  kill: () => void
+}
+
+const started: Started[] = []
+afterEach(async () => {
+  for (const { stop, kill, outcome, environment } of started.splice(0)) {
+    stop()
+    kill()
+    await environment.clock.advance(10_000)
+    await outcome
+  }
+})
+
+function start(
+  wire: (builder: ControllerBuilder<Route>) => void,
+  options: ControllerOptions<Route> = {},
+  environment = memoryEnvironment(),
+): Started {
+  let controller: Controller | undefined
+  wire(defineController('routes', Route, options, (defined) => (controller = defined)))
+  const [stop, kill] = [new AbortController(), new AbortController()]
+  controller?.prepare(environment)
+  const outcome = (controller as Controller)
+    .run(environment, { stop: stop.signal, kill: kill.signal })
+    .then(() => 'stopped')
+    .catch((error: unknown) => error)
+  const result = { environment, outcome, stop: () => stop.abort(), kill: () => kill.abort(new Error('killed')) }
+  started.push(result)
+  return result
+}
+
+const metric = async ({ metrics }: MemoryEnvironment, name: string) => metrics.registry.getSingleMetricAsString(name)
+
+describe('controller', () => {
+  it('hands the reconciler the cached object of each key: those there at first, and every change', async () => {
+    const environment = memoryEnvironment()
+    environment.cluster.put(Route, route('a'))
+    const seen: string[] = []
+    start((builder) => builder.reconcile(async ({ spec }) => void seen.push(spec.host)), {}, environment)
+    await environment.clock.advance(0)
+    environment.cluster.put(Route, route('b'))
+    environment.cluster.put(Route, route('a', 'changed.test'))
+    await environment.clock.advance(0)
+    expect(seen).toEqual(['a.test', 'b.test', 'changed.test'])
+  })
+
+  it('reads the newest version, however many changes came before its turn', async () => {
+    const { cluster, clock } = start((builder) =>
+      builder.reconcile(async ({ spec }) => void seen.push(spec.host)),
+    ).environment
+    const seen: string[] = []
+    await clock.advance(0)
+    for (let index = 0; index < 100; index++) cluster.put(Route, route('a', `${index}.test`))
+    await clock.advance(0)
+    expect(seen).toEqual(['99.test'])
+  })
+
+  it('lets changes that happen now pass before the first list', async () => {
+    const environment = memoryEnvironment()
+    for (let index = 0; index < 20; index++) environment.cluster.put(Route, route(`old${index}`))
+    const seen: string[] = []
+    let release: () => void = () => undefined
+    const gate = new Promise<void>((resolve) => (release = resolve))
+    start(
+      (builder) =>
+        builder.reconcile(async ({ metadata }) => {
+          seen.push(metadata.name ?? '')
+          await gate
+        }),
+      { concurrency: 1 },
+      environment,
+    )
+    await environment.clock.advance(0)
+    environment.cluster.put(Route, route('new'))
+    release()
+    await environment.clock.advance(0)
+    await expect.poll(() => seen.length).toBe(21)
+    expect(seen.slice(0, 2)).toEqual(['old0', 'new'])
+  })
+
+  it('skips changes that its predicate does not want, and treats a broken predicate as wanting', async () => {
+    const seen: string[] = []
+    const { cluster, clock } = start(
+      (builder) => builder.reconcile(async ({ metadata }) => void seen.push(metadata.name ?? '')),
+      {
+        when: (change) => {
+          if (change.object.metadata.name === 'broken') throw new Error('broken predicate')
+          return specChanged(change)
+        },
+      },
+    ).environment
+    await clock.advance(0)
+    const stored = cluster.put(Route, route('a'))
+    await clock.advance(0)
+    cluster.put(Route, { ...stored, status: { ready: true } })
+    cluster.put(Route, route('broken'))
+    await clock.advance(0)
+    expect(seen).toEqual(['a', 'broken'])
+  })
+
+  it('wakes for children it owns, old and new owner alike, and for mapped objects', async () => {
+    const environment = memoryEnvironment()
+    const { cluster, clock } = environment
+    const [a, b] = [
+      cluster.put(Route, route('a')),
+      cluster.put(Route, { ...route('b'), spec: { host: 'b', service: 'shop' } }),
+    ]
+    const byService = cluster.informers.index(Route, 'service', ({ spec }) =>
+      spec.service === undefined ? [] : [spec.service],
+    )
+    const seen: string[] = []
+    start(
+      (builder) =>
+        builder
+          .owns(ConfigMap)
+          .watches(Service, (service, cache) => cache.by(byService, service.metadata.name ?? '').map(keyOf))
+          .reconcile(async (_object, { key }) => void seen.push(key)),
+      {},
+      environment,
+    )
+    await clock.advance(0)
+    seen.length = 0
+    const child = cluster.put(ConfigMap, withController({ metadata: { name: 'child', namespace: 'web' } }, Route, a))
+    await clock.advance(0)
+    expect(seen.splice(0)).toEqual(['web/a'])
+    cluster.put(ConfigMap, withController({ metadata: { ...child.metadata, ownerReferences: [] } }, Route, b))
+    await clock.advance(0)
+    expect(seen.splice(0).toSorted()).toEqual(['web/a', 'web/b'])
+    cluster.put(ConfigMap, { metadata: { name: 'nobody’s', namespace: 'web' } })
+    cluster.put(Service, { metadata: { name: 'shop', namespace: 'web' } })
+    await clock.advance(0)
+    expect(seen.splice(0)).toEqual(['web/b'])
+    cluster.remove(ConfigMap, 'web/child')
+    await clock.advance(0)
+    expect(seen).toEqual(['web/b'])
+  })
+
+  it('maps again when a mapper threw, so that no change is lost', async () => {
+    const environment = memoryEnvironment()
+    const { cluster, clock } = environment
+    cluster.put(Route, route('a'))
+    let failures = 3
+    const seen: string[] = []
+    start(
+      (builder) =>
+        builder
+          .watches(Service, ({ metadata }) => {
+            if (failures-- > 0) throw new Error('broken mapper')
+            return [`web/${metadata.labels?.['route']}`]
+          })
+          .reconcile(async (_object, { key }) => void seen.push(key)),
+      {},
+      environment,
+    )
+    await clock.advance(0)
+    seen.length = 0
+    cluster.put(Service, { metadata: { name: 's', labels: { route: 'x' } } })
+    cluster.put(Service, { metadata: { name: 's', labels: { route: 'a' } } })
+    await clock.advance(100)
+    expect(seen).toEqual(['web/a'])
+    expect(cluster.lines.filter((line) => line.includes('mapper failed'))).toHaveLength(3)
+  })
+
+  it('never runs one key twice at once, nor more than its concurrency, and runs again what changed meanwhile', async () => {
+    const environment = memoryEnvironment()
+    const running = new Map<string, number>()
+    const runs: string[] = []
+    let most = 0
+    const releases: (() => void)[] = []
+    start(
+      (builder) =>
+        builder.reconcile(async (_object, { key }) => {
+          running.set(key, (running.get(key) ?? 0) + 1)
+          expect(running.get(key)).toBe(1)
+          most = Math.max(
+            most,
+            [...running.values()].reduce((sum, count) => sum + count, 0),
+          )
+          runs.push(key)
+          await new Promise<void>((resolve) => releases.push(resolve))
+          running.set(key, 0)
+        }),
+      { concurrency: 3 },
+      environment,
+    )
+    for (let index = 0; index < 10; index++) environment.cluster.put(Route, route(`r${index}`))
+    await environment.clock.advance(0)
+    expect(runs).toHaveLength(3)
+    environment.cluster.put(Route, route('r0', 'again.test'))
+    while (releases.length > 0) {
+      for (const release of releases.splice(0)) release()
+      await environment.clock.advance(0)
+    }
+    expect(most).toBe(3)
+    expect(runs.filter((key) => key === 'web/r0')).toHaveLength(2)
+    expect(runs).toHaveLength(11)
+  })
+
+  it('tries again with back-off after an error, not after Terminal, and when asked to', async () => {
+    const attempts: [string, number][] = []
+    const { environment } = start((builder) =>
+      builder.reconcile(async (_object, { key }) => {
+        attempts.push([key, environment.clock.monotonic()])
+        const count = attempts.filter(([each]) => each === key).length
+        if (key === 'web/failing' && count <= 3) throw new Error('not yet')
+        if (key === 'web/broken' && count === 1) throw new TypeError('x is undefined')
+        if (key === 'web/wrong') throw new Terminal('host is not a domain')
+        if (key === 'web/later') return requeue('1s')
+        return undefined
+      }),
+    )
+    const { cluster, clock } = environment
+    await clock.advance(0)
+    for (const name of ['failing', 'broken', 'wrong', 'later']) cluster.put(Route, route(name))
+    await clock.advance(2_500)
+    const times = (name: string) => attempts.filter(([key]) => key === `web/${name}`).map(([, at]) => at)
+    expect(times('failing')).toEqual([0, 5, 15, 35])
+    expect(times('broken')).toEqual([0, 5])
+    expect(times('wrong')).toEqual([0])
+    expect(times('later')).toEqual([0, 1_000, 2_000])
+    const total = await metric(environment, 'controller_runtime_reconcile_total')
+    // A scrape is told what was counted since the one before.
+    expect(await metric(environment, 'controller_runtime_reconcile_total')).toBe(total)
+    expect(total).toContain('result="error"} 5')
+    expect(total).toContain('result="success"} 2')
+    expect(total).toContain('result="requeue_after"} 3')
+    expect(await metric(environment, 'controller_runtime_reconcile_panics_total')).toContain('} 1')
+    expect(await metric(environment, 'controller_runtime_terminal_reconcile_errors_total')).toContain('} 1')
+    expect(await metric(environment, 'controller_runtime_reconcile_time_seconds')).toContain(
+      '_count{controller="routes"} 10',
+    )
+  })
+
+  it('puts the reconcile id on every line', async () => {
+    const { environment } = start((builder) =>
+      builder.reconcile(async (_object, { log, reconcileId }) => {
+        log.info('one')
+        log.child({ part: 'x' }).info('two')
+        throw new Error(reconcileId)
+      }),
+    )
+    environment.cluster.put(Route, route('a'))
+    await environment.clock.advance(0)
+    const lines = environment.cluster.lines.map((line) => JSON.parse(line) as Record<string, string>)
+    const [one, two, failed] = ['one', 'two', 'reconcile failed'].map((msg) =>
+      lines.find((line) => line['msg'] === msg),
+    )
+    expect(one).toMatchObject({
+      controller: 'routes',
+      cluster: 'local',
+      key: 'web/a',
+      reconcileId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    })
+    expect(two?.['reconcileId']).toBe(one?.['reconcileId'])
+    expect(failed).toMatchObject({ reconcileId: one?.['reconcileId'], err: { message: one?.['reconcileId'] } })
+  })
+
+  it('aborts a reconcile at its timeout, and tries again', async () => {
+    const aborted: unknown[] = []
+    const { environment } = start(
+      (builder) =>
+        builder.reconcile(async (_object, { signal }) => {
+          await new Promise((_resolve, reject) =>
+            signal.addEventListener('abort', () => reject(signal.reason as Error)),
+          ).catch((error: unknown) => aborted.push(error))
+        }),
+      { timeout: '30s' },
+    )
+    environment.cluster.put(Route, route('a'))
+    await environment.clock.advance(30_000)
+    expect(aborted).toEqual([expect.objectContaining({ code: 'RECONCILE_TIMEOUT' })])
+    expect(await metric(environment, 'controller_runtime_reconcile_timeouts_total')).toContain('} 1')
+    await environment.clock.advance(40_000)
+    expect(aborted).toHaveLength(2)
+    // It ended when it was told to: nobody gives it up.
+    expect(environment.cluster.lines.join('')).not.toContain('is given up')
+  })
+
+  it('gives up a reconciler that never returns, frees its worker, and keeps it from writing', async () => {
+    const contexts: Context[] = []
+    const seen: string[] = []
+    const { environment } = start(
+      (builder) =>
+        builder.reconcile(async (_object, context) => {
+          seen.push(context.key)
+          contexts.push(context)
+          if (contexts.length === 1) await new Promise(() => undefined)
+        }),
+      { concurrency: 1, timeout: '30s' },
+    )
+    const { cluster, clock } = environment
+    cluster.put(Route, route('stuck'))
+    await clock.advance(0)
+    cluster.put(Route, route('other'))
+    await clock.advance(34_999)
+    expect(seen).toEqual(['web/stuck'])
+    await clock.advance(1)
+    await clock.advance(5)
+    expect(seen).toEqual(['web/stuck', 'web/other', 'web/stuck'])
+    const [zombie] = contexts
+    await expect(zombie?.apply(ConfigMap, { metadata: { name: 'x' } })).rejects.toThrow('was stopped after 30000 ms')
+    await expect(zombie?.client.delete(Route, 'web/other')).rejects.toThrow('was stopped')
+    expect(cluster.requests).toEqual([])
+  })
+
+  it('lets nothing that a reconcile left behind write after it ended', async () => {
+    let late: Context | undefined
+    const { environment } = start((builder) => builder.reconcile(async (_object, context) => void (late = context)))
+    environment.cluster.put(Route, route('a'))
+    await environment.clock.advance(0)
+    await expect(late?.apply(ConfigMap, { metadata: { name: 'x' } })).rejects.toThrow('has ended')
+    expect(environment.cluster.requests).toEqual([])
+  })
+
+  it('does not count or retry what stopped because leadership was lost', async () => {
+    const { environment } = start((builder) =>
+      builder.reconcile(async () => {
+        throw new LeadershipLost('sys/edge', 'test')
+      }),
+    )
+    environment.cluster.put(Route, route('a'))
+    await environment.clock.advance(60_000)
+    expect(await metric(environment, 'controller_runtime_reconcile_total')).toContain('result="error"} 0')
+    expect(environment.cluster.lines.join()).not.toContain('reconcile failed')
+  })
+
+  it('starts no reconcile before every kind is synced', async () => {
+    const environment = memoryEnvironment()
+    environment.cluster.setState(Service, 'syncing')
+    environment.cluster.put(Route, route('a'))
+    const seen: string[] = []
+    start(
+      (builder) =>
+        builder
+          .watches(Service, () => [])
+          .reconcile(async (_object, context) => {
+            context.list(Service)
+            seen.push(context.key)
+          }),
+      {},
+      environment,
+    )
+    await environment.clock.advance(100_000)
+    expect(seen).toEqual([])
+    environment.cluster.setState(Service, 'live')
+    await environment.clock.advance(0)
+    expect(seen).toEqual(['web/a'])
+  })
+
+  it('fails when a kind does not sync within two minutes', async () => {
+    const environment = memoryEnvironment()
+    environment.cluster.setState(Service, 'backoff')
+    environment.cluster.setState(Service, 'syncing')
+    const { outcome } = start(
+      (builder) => builder.watches(Service, () => []).reconcile(async () => undefined),
+      {},
+      environment,
+    )
+    await environment.clock.advance(120_000)
+    expect(String(await outcome)).toContain('Service did not sync within 120000 ms in cluster local')
+  })
+
+  it('waits for a missing CRD as long as it takes, unless the watch is optional', async () => {
+    for (const optional of [false, true]) {
+      const environment = memoryEnvironment()
+      environment.cluster.setState(Service, 'absent')
+      environment.cluster.put(Route, route('a'))
+      const seen: string[] = []
+      start(
+        (builder) =>
+          builder
+            .watches(Service, () => ['web/a'], { optional })
+            .reconcile(async (_object, { key }) => void seen.push(key)),
+        {},
+        environment,
+      )
+      await environment.clock.advance(600_000)
+      expect(seen).toEqual(optional ? ['web/a'] : [])
+      environment.cluster.setState(Service, 'live')
+      environment.cluster.put(Service, { metadata: { name: 's' } })
+      await environment.clock.advance(1_000)
+      expect(seen.length).toBe(optional ? 2 : 1)
+    }
+  })
+
+  it('lets running reconciles end after stop, takes no new ones, and aborts them on kill', async () => {
+    let finish: () => void = () => undefined
+    const seen: string[] = []
+    const signals: AbortSignal[] = []
+    const { environment, outcome, stop, kill } = start(
+      (builder) =>
+        builder.reconcile(async (_object, { key, signal }) => {
+          seen.push(key)
+          signals.push(signal)
+          await new Promise<void>((resolve) => {
+            if (key === 'web/first') finish = resolve
+            signal.addEventListener('abort', () => resolve())
+          })
+        }),
+      { concurrency: 2 },
+    )
+    for (const name of ['first', 'second', 'third']) environment.cluster.put(Route, route(name))
+    await environment.clock.advance(0)
+    stop()
+    await environment.clock.advance(0)
+    finish()
+    await environment.clock.advance(0)
+    expect(seen).toEqual(['web/first', 'web/second'])
+    expect(signals[1]?.aborted).toBe(false)
+    expect(await Promise.race([outcome, Promise.resolve('running')])).toBe('running')
+    kill()
+    await environment.clock.advance(0)
+    expect(await outcome).toBe('stopped')
+    expect(environment.cluster.lines.join()).not.toContain('reconcile failed')
+  })
+
+  it('calls gone for a key whose object is no more', async () => {
+    const seen: string[] = []
+    const { environment } = start((builder) =>
+      builder
+        .gone(async (key) => void seen.push(`gone ${key}`))
+        .reconcile(async (_object, { key }) => void seen.push(key)),
+    )
+    const { cluster, clock } = environment
+    await clock.advance(0)
+    cluster.put(Route, route('a'))
+    await clock.advance(0)
+    cluster.remove(Route, 'web/a')
+    await clock.advance(0)
+    expect(seen).toEqual(['web/a', 'gone web/a'])
+  })
+
+  it('records events about its object', async () => {
+    const { environment } = start((builder) =>
+      builder.reconcile(async (object, context) => {
+        context.event(object, 'Warning', 'NoService', 'there is no service')
+        context.event({ apiVersion: 'v1', kind: 'Service', metadata: { name: 's' } }, 'Normal', 'Seen', 'x', 'Look')
+      }),
+    )
+    const { metadata } = environment.cluster.put(Route, route('a'))
+    await environment.clock.advance(0)
+    expect(environment.events).toEqual([
+      {
+        regarding: {
+          apiVersion: 'test/v1',
+          kind: 'Route',
+          name: 'a',
+          namespace: 'web',
+          uid: metadata.uid,
+          resourceVersion: metadata.resourceVersion,
+        },
+        type: 'Warning',
+        reason: 'NoService',
+        note: 'there is no service',
+      },
+      {
+        regarding: { apiVersion: 'v1', kind: 'Service', name: 's' },
+        type: 'Normal',
+        reason: 'Seen',
+        note: 'x',
+        action: 'Look',
+      },
+    ])
+  })
+
+  it('can be traced', async () => {
+    const messages: unknown[] = []
+    const listen = (message: unknown) => void messages.push(message)
+    subscribe('tracing:seamark:kube:reconcile:start', listen)
+    const { environment } = start((builder) => builder.reconcile(async () => undefined))
+    environment.cluster.put(Route, route('a'))
+    await environment.clock.advance(0)
+    unsubscribe('tracing:seamark:kube:reconcile:start', listen)
+    expect(messages).toEqual([
+      expect.objectContaining({
+        controller: 'routes',
+        cluster: 'local',
+        key: 'web/a',
+        reconcileId: expect.any(String),
+      }),
+    ])
+  })
+
+  it('refuses a concurrency that is none', () => {
+    for (const concurrency of [0, -1, 1.5, Number.NaN]) {
+      expect(() => defineController('x', Route, { concurrency }, () => undefined)).toThrow('not a positive integer')
+    }
+  })
+})
+
+describe('controller with a finalizer', () => {
+  const finalizer = 'test/cleanup'
+
+  it('marks an object before the first effect, cleans up before it goes, and only then lets it go', async () => {
+    const log: string[] = []
+    const { environment } = start((builder) =>
+      builder
+        .finalizer(finalizer, async ({ metadata }) => void log.push(`cleanup ${metadata.finalizers?.join()}`))
+        .reconcile(async ({ metadata }) => void log.push(`effect ${metadata.finalizers?.join()}`)),
+    )
+    const { cluster, clock } = environment
+    await clock.advance(0)
+    cluster.put(Route, route('a'))
+    await clock.advance(0)
+    expect(log[0]).toBe(`effect ${finalizer}`)
+    log.length = 0
+    await cluster.client.delete(Route, 'web/a')
+    expect(cluster.informers.get(Route, 'web/a')).toBeDefined()
+    await clock.advance(0)
+    expect(log).toEqual([`cleanup ${finalizer}`])
+    expect(cluster.informers.get(Route, 'web/a')).toBeUndefined()
+  })
+
+  it('keeps the object while cleanup fails or says it is not done', async () => {
+    const outcomes: (() => { after: number } | undefined)[] = [
+      () => {
+        throw new Error('provider is down')
+      },
+      () => requeue('1s'),
+      () => undefined,
+    ]
+    let calls = 0
+    const { environment } = start((builder) =>
+      builder.finalizer(finalizer, async () => outcomes[calls++]?.()).reconcile(async () => undefined),
+    )
+    const { cluster, clock } = environment
+    await clock.advance(0)
+    cluster.put(Route, route('a'))
+    await clock.advance(0)
+    await cluster.client.delete(Route, 'web/a')
+    await clock.advance(10)
+    expect([calls, cluster.informers.get(Route, 'web/a')?.metadata.finalizers]).toEqual([2, [finalizer]])
+    await clock.advance(1_000)
+    expect([calls, cluster.informers.get(Route, 'web/a')]).toEqual([3, undefined])
+  })
+
+  it('has no effect when the mark cannot be set', async () => {
+    let effects = 0
+    const { environment } = start((builder) =>
+      builder.finalizer(finalizer, async () => undefined).reconcile(async () => void effects++),
+    )
+    const { cluster, clock } = environment
+    cluster.intercept = ({ verb }) => {
+      if (verb === 'patch') throw new Error('refused')
+    }
+    cluster.put(Route, route('a'))
+    await clock.advance(1_000)
+    expect(effects).toBe(0)
+    cluster.intercept = undefined
+    await clock.advance(60_000)
+    expect(effects).toBeGreaterThan(0)
+  })
+
+  it('leaves an object alone that is being deleted and was never marked', async () => {
+    let calls = 0
+    const { environment } = start((builder) =>
+      builder.finalizer(finalizer, async () => void calls++).reconcile(async () => void calls++),
+    )
+    const metadata = { name: 'a', namespace: 'web', finalizers: ['other'], deletionTimestamp: '2030-01-01T00:00:00Z' }
+    environment.cluster.put(Route, { ...route('a'), metadata })
+    await environment.clock.advance(0)
+    expect([calls, environment.cluster.requests]).toEqual([0, []])
+  })
+})

@@ -1,0 +1,179 @@
+import { describe, expect, it } from 'vitest'
+import { apiError } from '../errors.ts'
+import { createRecorder } from './events.ts'
+import { Event } from '../object/kinds.ts'
+import { fakeClock } from '../testing/clock.ts'
+import { memoryCluster } from '../testing/memory-cluster.ts'
+
+const regarding = { apiVersion: 'v1', kind: 'Service', name: 'shop', namespace: 'web', uid: 'u1' }
+const published = { regarding, type: 'Normal' as const, reason: 'Published', note: 'a.test' }
+
+function setUp(cluster = memoryCluster()) {
+  const clock = fakeClock()
+  const controller = new AbortController()
+  const recorder = createRecorder({
+    client: cluster.client,
+    log: cluster.log,
+    reportingController: 'test/c',
+    reportingInstance: 'pod',
+    clock,
+  })
+  const stopped = recorder.run(controller.signal)
+  const stored = () => cluster.informers.list(Event)
+  return { cluster, clock, recorder, stored, controller, stopped }
+}
+
+function refuse(code: number, reason: string, causes: { reason: string }[] = []): never {
+  throw apiError('POST events', code, { kind: 'Status', apiVersion: 'v1', reason, message: 'no', details: { causes } })
+}
+
+describe('events', () => {
+  it('are stored in the namespace of what they are about', async () => {
+    const { clock, recorder, stored, controller, stopped } = setUp()
+    recorder.record(published)
+    recorder.record({
+      ...published,
+      regarding: { kind: 'Node', name: 'n1', uid: 'u2' },
+      type: 'Warning',
+      action: 'Probe',
+    })
+    await clock.advance(0)
+    expect(stored()).toMatchObject([
+      {
+        metadata: { namespace: 'web' },
+        regarding,
+        reason: 'Published',
+        note: 'a.test',
+        type: 'Normal',
+        action: 'Reconcile',
+        reportingController: 'test/c',
+        reportingInstance: 'pod',
+        eventTime: '2030-01-01T00:00:00.000000Z',
+      },
+      { metadata: { namespace: 'default' }, type: 'Warning', action: 'Probe' },
+    ])
+    controller.abort()
+    await stopped
+  })
+
+  it('become a series when repeated, patched at most every ten seconds', async () => {
+    const { cluster, clock, recorder, stored, controller } = setUp()
+    recorder.record(published)
+    await clock.advance(1)
+    for (let second = 0; second < 60; second++) {
+      recorder.record(published)
+      await clock.advance(1_000)
+    }
+    await clock.advance(10_000)
+    expect(stored()).toHaveLength(1)
+    expect(stored()[0]?.series).toEqual({ count: 61, lastObservedTime: expect.stringMatching(/^2030-01-01T00:00:59/) })
+    expect(cluster.requests.filter(({ verb }) => verb === 'patch').length).toBeLessThanOrEqual(7)
+    await clock.advance(6 * 60_000)
+    recorder.record(published)
+    await clock.advance(0)
+    expect(stored()).toHaveLength(2)
+    controller.abort()
+  })
+
+  it('are not sent again by the next process within the window, and are after it', async () => {
+    const first = setUp()
+    first.recorder.record(published)
+    await first.clock.advance(0)
+    const next = setUp(first.cluster)
+    next.recorder.record(published)
+    await next.clock.advance(0)
+    expect(first.stored()).toHaveLength(1)
+    expect(first.cluster.requests.filter(({ verb }) => verb !== 'list')).toHaveLength(1)
+    const late = setUp(first.cluster)
+    await late.clock.advance(6 * 60_000)
+    late.recorder.record(published)
+    await late.clock.advance(0)
+    expect(first.stored()).toHaveLength(2)
+    for (const { controller } of [first, next, late]) controller.abort()
+  })
+
+  it('go on in a new one when the old one has expired', async () => {
+    const { cluster, clock, recorder, stored, controller } = setUp()
+    recorder.record(published)
+    await clock.advance(0)
+    cluster.remove(Event, `web/${stored()[0]?.metadata.name}`)
+    recorder.record(published)
+    await clock.advance(10_000)
+    expect(stored()).toMatchObject([{ series: { count: 2 } }])
+    controller.abort()
+  })
+
+  it('are limited per object: 25 at once, then one every five minutes', async () => {
+    const { clock, recorder, stored, controller } = setUp()
+    for (let index = 0; index < 100; index++) recorder.record({ ...published, note: `note ${index}` })
+    recorder.record({ ...published, regarding: { ...regarding, uid: 'other' } })
+    await clock.advance(0)
+    expect(stored()).toHaveLength(26)
+    await clock.advance(5 * 60_000)
+    for (let index = 0; index < 5; index++) recorder.record({ ...published, note: `later ${index}` })
+    await clock.advance(0)
+    expect(stored()).toHaveLength(27)
+    controller.abort()
+  })
+
+  it('fall silent after one warning when there is no right to write them', async () => {
+    const { cluster, clock, recorder, controller } = setUp()
+    cluster.intercept = () => refuse(403, 'Forbidden')
+    for (let index = 0; index < 10; index++) {
+      recorder.record({ ...published, note: `note ${index}` })
+      await clock.advance(1_000)
+    }
+    expect(cluster.requests.map(({ verb }) => verb)).toEqual(['list', 'create'])
+    expect(cluster.lines.filter((line) => line.includes('"warn"'))).toHaveLength(1)
+    expect(cluster.lines.join()).toContain('grant create and patch on events.k8s.io')
+    controller.abort()
+  })
+
+  it('go on after a namespace that is terminating, and after other errors', async () => {
+    const { cluster, clock, recorder, stored, controller } = setUp()
+    const faults = [
+      () => refuse(403, 'Forbidden', [{ reason: 'NamespaceTerminating' }]),
+      () => refuse(500, 'InternalError'),
+    ]
+    cluster.intercept = ({ verb }) => (verb === 'create' ? faults.shift()?.() : undefined)
+    for (const note of ['a', 'b', 'c']) recorder.record({ ...published, note })
+    await clock.advance(0)
+    expect(stored().map(({ note }) => note)).toEqual(['c'])
+    controller.abort()
+  })
+
+  it('never block or throw, not even when nothing is sent', async () => {
+    const { cluster, clock, recorder, stored, controller, stopped } = setUp()
+    cluster.intercept = async () => new Promise(() => undefined)
+    for (let index = 0; index < 3_000; index++) {
+      recorder.record({ ...published, note: '', regarding: { ...regarding, uid: `u${index}` } })
+    }
+    const circular: Record<string, unknown> = {}
+    circular['self'] = circular
+    recorder.record({ ...published, regarding: circular })
+    await clock.advance(0)
+    expect(cluster.requests).toHaveLength(1)
+    controller.abort()
+    await clock.advance(1_000)
+    await stopped
+    expect(stored()).toHaveLength(0)
+  })
+
+  it('that wait are sent before the recorder stops', async () => {
+    const { recorder, stored, controller, stopped } = setUp()
+    for (const note of ['a', 'b', 'c']) recorder.record({ ...published, note })
+    controller.abort()
+    await stopped
+    expect(stored()).toHaveLength(3)
+  })
+
+  it('fit the server’s limits in bytes without cutting a character in two', async () => {
+    const { clock, recorder, stored, controller } = setUp()
+    recorder.record({ ...published, note: 'ä'.repeat(2_000) })
+    await clock.advance(0)
+    const note = stored()[0]?.note ?? ''
+    expect(Buffer.byteLength(note)).toBeLessThanOrEqual(1_024)
+    expect(note).toMatch(/^ä+…$/)
+    controller.abort()
+  })
+})

@@ -1,0 +1,283 @@
+/**
+ * Events (events.k8s.io/v1): what happened to an object, for `kubectl describe`.
+ *
+ * Place in the flow: `ctx.event(…)` calls `record`, which only notes it; one sender per cluster writes in the background.
+ *
+ * Guarantees: recording never blocks, throws or fails a reconcile. The same event again within six minutes becomes a
+ * series on the first one, patched at most every ten seconds. An object gets 25 events at once and then one every five
+ * minutes; at most 1000 wait to be sent. No right to write Events (403): one warning, then silence. What a process
+ * before this one reported within the six minutes is not sent again, where Events may be listed.
+ * Caveats: events are hints and may be lost; state belongs into conditions.
+ */
+import { randomBytes } from 'node:crypto'
+import type { Client } from '../client/client.ts'
+import { type Clock, sleep, systemClock } from '../clock.ts'
+import { microTimestamp } from '../object/conditions.ts'
+import { ApiError, Forbidden, messageOf, NotFound } from '../errors.ts'
+import { Event, type ObjectReference } from '../object/kinds.ts'
+import { openFence, type WriteFence } from '../manager/lease.ts'
+import type { Logger } from '../log.ts'
+import { keyOf, type Key } from '../object/object.ts'
+
+export type EventType = 'Normal' | 'Warning'
+
+export interface EventRecord {
+  regarding: ObjectReference
+  type: EventType
+  /** CamelCase. */
+  reason: string
+  /** For people; cut at 1 KiB. */
+  note: string
+  /** What was done or tried. @default Reconcile */
+  action?: string
+}
+
+export interface Recorder {
+  record(event: EventRecord): void
+  /** Sends until the signal aborts, then what still waits, for at most `flushMs`. Never rejects. */
+  run(signal: AbortSignal, flushMs?: number): Promise<void>
+}
+
+export interface RecorderDeps {
+  client: Client
+  log: Logger
+  /** Who reports, e.g. `seamark.io/publish`. */
+  reportingController: string
+  /** Which process. */
+  reportingInstance: string
+  clock?: Clock
+  fence?: WriteFence
+}
+
+const seriesWindowMs = 6 * 60_000
+const seriesFlushMs = 10_000
+const burst = 25
+const refillMs = 5 * 60_000
+const pendingLimit = 1_000
+const seriesLimit = 5_000
+const longestNote = 1_024
+const longestReason = 128
+
+interface Series {
+  id: string
+  record: EventRecord
+  count: number
+  firstAt: number
+  lastAt: number
+  /** Key of the Event once it is stored. */
+  stored: Key | undefined
+  /** A send is queued, or will be. */
+  isDue: boolean
+}
+
+interface Bucket {
+  tokens: number
+  at: number
+}
+
+export function createRecorder(deps: RecorderDeps): Recorder {
+  const { client, log, reportingController, reportingInstance, clock = systemClock, fence = openFence } = deps
+  const series = new Map<string, Series>()
+  const buckets = new Map<string, Bucket>()
+  const pending: Series[] = []
+  let reported: Promise<ReadonlyMap<string, Event>> | undefined
+  let isSilent = false
+  let dropped = 0
+  let wake: () => void = () => undefined
+
+  function enqueue(entry: Series): void {
+    if (pending.length >= pendingLimit) {
+      entry.isDue = false
+      dropped++
+      return
+    }
+    pending.push(entry)
+    wake()
+  }
+
+  function note(event: EventRecord): void {
+    const now = clock.monotonic()
+    const { regarding } = event
+    const id = idOf(event)
+    const known = series.get(id)
+    if (known !== undefined && now - known.lastAt < seriesWindowMs) {
+      known.count++
+      known.lastAt = now
+      if (!known.isDue) clock.after(seriesFlushMs, () => enqueue(known))
+      known.isDue = true
+      return
+    }
+    if (!takeToken(regarding, now)) {
+      dropped++
+      return
+    }
+    const entry: Series = { id, record: event, count: 1, firstAt: now, lastAt: now, stored: undefined, isDue: true }
+    if (series.size >= seriesLimit) forgetOld(now)
+    series.set(id, entry)
+    enqueue(entry)
+  }
+
+  function takeToken(regarding: ObjectReference, now: number): boolean {
+    const id = regarding.uid ?? `${regarding.kind}/${regarding.namespace}/${regarding.name}`
+    const bucket = buckets.get(id) ?? { tokens: burst, at: now }
+    bucket.tokens = Math.min(burst, bucket.tokens + (now - bucket.at) / refillMs)
+    bucket.at = now
+    buckets.set(id, bucket)
+    if (bucket.tokens < 1) return false
+    bucket.tokens--
+    return true
+  }
+
+  /** Old entries first; when all are young the maps start anew: a repeated event is better than memory without end. */
+  function forgetOld(now: number): void {
+    for (const [id, entry] of series) if (now - entry.lastAt >= seriesWindowMs) series.delete(id)
+    for (const [id, bucket] of buckets) if (bucket.tokens + (now - bucket.at) / refillMs >= burst) buckets.delete(id)
+    if (series.size >= seriesLimit) series.clear()
+    if (buckets.size >= seriesLimit) buckets.clear()
+  }
+
+  /** Lists once, at the first Event: before that another process may be the one that reports. */
+  async function recall(signal: AbortSignal): Promise<ReadonlyMap<string, Event>> {
+    const fieldSelector = `reportingController=${reportingController}`
+    try {
+      const { items } = await client.list(Event, { fieldSelector, limit: pendingLimit, signal })
+      const ours = items.filter((event) => event.reportingController === reportingController)
+      return new Map(ours.map((event) => [idOf(event), event]))
+    } catch (error) {
+      log.debug({ error: messageOf(error) }, 'earlier events are not known; some may be sent again')
+      return new Map()
+    }
+  }
+
+  async function findReported({ id }: Series, signal: AbortSignal): Promise<Event | undefined> {
+    reported ??= recall(signal)
+    const event = (await reported).get(id)
+    const lastAt = Date.parse(event?.series?.lastObservedTime ?? event?.eventTime ?? '')
+    return clock.now() - lastAt < seriesWindowMs ? event : undefined
+  }
+
+  async function send(entry: Series, signal: AbortSignal): Promise<void> {
+    const lastObservedTime = microTimestamp(clock.now() - (clock.monotonic() - entry.lastAt))
+    if (entry.stored !== undefined) {
+      try {
+        await client.patch(
+          Event,
+          entry.stored,
+          'merge',
+          { series: { count: entry.count, lastObservedTime } },
+          { signal },
+        )
+        return
+      } catch (error) {
+        // Events expire; the series goes on in a new one.
+        if (!(error instanceof NotFound)) throw error
+        entry.stored = undefined
+      }
+    }
+    const before = await findReported(entry, signal)
+    if (before !== undefined) {
+      entry.stored = keyOf(before)
+      entry.count += (before.series?.count ?? 1) - 1
+      return
+    }
+    const event = toEvent(entry, { reportingController, reportingInstance, nowMs: clock.now() })
+    await client.create(Event, event, { signal })
+    entry.stored = keyOf(event)
+  }
+
+  async function sendNext(signal: AbortSignal): Promise<void> {
+    const entry = pending.shift()
+    if (entry === undefined) return
+    entry.isDue = false
+    try {
+      fence.check()
+      await send(entry, signal)
+    } catch (error) {
+      if (error instanceof Forbidden && !isTerminating(error)) {
+        isSilent = true
+        pending.length = 0
+        series.clear()
+        log.warn(
+          { error: messageOf(error) },
+          'no right to write Events: grant create and patch on events.k8s.io events; none are sent from now on',
+        )
+      } else if (!signal.aborted) {
+        log.debug({ error: messageOf(error), reason: entry.record.reason }, 'event not sent')
+      }
+    }
+  }
+
+  return {
+    record(event) {
+      if (isSilent) return
+      try {
+        note(event)
+      } catch (error) {
+        log.debug({ error: messageOf(error) }, 'event not recorded')
+      }
+    },
+    async run(signal, flushMs = 1_000) {
+      const sending = new AbortController()
+      const sent = (async () => {
+        while (!signal.aborted || pending.length > 0) {
+          await sendNext(sending.signal)
+          if (pending.length > 0 || signal.aborted) continue
+          if (dropped > 0) log.debug({ dropped }, 'events dropped')
+          dropped = 0
+          await new Promise<void>((resolve) => (wake = resolve))
+        }
+      })()
+      await new Promise<void>((resolve) => {
+        if (signal.aborted) resolve()
+        else signal.addEventListener('abort', () => resolve(), { once: true })
+      })
+      wake()
+      await Promise.race([sent, sleep(clock, flushMs)])
+      sending.abort()
+    },
+  }
+}
+
+/** A namespace on its way out refuses every new object; that says nothing about our rights. */
+function isTerminating(error: ApiError): boolean {
+  return error.status.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true
+}
+
+function toEvent(
+  { record, count }: Series,
+  by: { reportingController: string; reportingInstance: string; nowMs: number },
+): Event {
+  const { regarding, type, reason, note, action = 'Reconcile' } = record
+  const time = microTimestamp(by.nowMs)
+  return {
+    metadata: {
+      name: `${(regarding.name ?? 'object').slice(0, 200)}.${randomBytes(8).toString('hex')}`,
+      namespace: regarding.namespace ?? 'default',
+    },
+    eventTime: time,
+    reportingController: by.reportingController,
+    reportingInstance: by.reportingInstance.slice(0, longestReason),
+    action: action.slice(0, longestReason),
+    reason: reason.slice(0, longestReason),
+    regarding,
+    note: cut(note),
+    type,
+    ...(count > 1 ? { series: { count, lastObservedTime: time } } : {}),
+  }
+}
+
+/** The same for what is recorded and for what is stored of it. */
+function idOf({ regarding, type, reason, note, action = 'Reconcile' }: Partial<EventRecord> | Event): string {
+  const about = regarding?.uid ?? [regarding?.kind, regarding?.namespace, regarding?.name]
+  return JSON.stringify([about, type, reason?.slice(0, longestReason), cut(note ?? ''), action.slice(0, longestReason)])
+}
+
+/** The limit is in bytes; a character is never cut in two. */
+function cut(note: string): string {
+  const bytes = Buffer.from(note)
+  if (bytes.length <= longestNote) return note
+  return `${bytes
+    .subarray(0, longestNote - 3)
+    .toString('utf8')
+    .replace(/\uFFFD+$/, '')}…`
+}

@@ -1,0 +1,87 @@
+/**
+ * Turns changes of watched objects into keys of a controller.
+ *
+ * Guarantee: a mapper or predicate that throws loses nothing. A predicate that throws lets the change pass; an object
+ * whose mapping failed is mapped again, with back-off, as it then is in the cache, or as it was last when it is gone.
+ */
+import type { Reader } from '../cache/cache.ts'
+import type { Environment } from './context.ts'
+import type { WatchOptions } from './controller.ts'
+import type { Change } from '../cache/informer.ts'
+import { keyOf, kindName, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
+import { createQueue, LOW_PRIORITY, type Queue } from './queue.ts'
+
+export interface Watch {
+  readonly kind: Kind
+  readonly options: WatchOptions<Obj>
+  /** Keys of the controller that a change of the object concerns. */
+  readonly map: (object: Immutable<Obj>, cache: Reader) => readonly Key[]
+}
+
+export interface Mapper {
+  handle(watch: Watch, change: Change<Obj>): void
+  close(): void
+}
+
+export function createMapper(queue: Queue, environment: Environment, controller: string): Mapper {
+  const { clock, cluster } = environment
+  const log = environment.log.child({ controller, cluster: cluster.name })
+  const ids = new Map<Watch, number>()
+  const failed = new Map<string, { watch: Watch; object: Immutable<Obj> }>()
+  const retries = createQueue({ clock, onReady: () => setImmediate(retryAll) })
+
+  function enqueue(watch: Watch, object: Immutable<Obj>, priority: number): void {
+    const id = `${idOf(watch)} ${keyOf(object)}`
+    try {
+      for (const key of watch.map(object, cluster.informers)) queue.add(key, { priority })
+      if (failed.delete(id)) retries.forget(id)
+    } catch (error) {
+      failed.set(id, { watch, object })
+      const retryMs = retries.retry(id)
+      log.error({ err: error, kind: kindName(watch.kind), object: keyOf(object), retryMs }, 'mapper failed')
+    }
+  }
+
+  /** Two watches of one kind map differently. */
+  function idOf(watch: Watch): number {
+    const id = ids.get(watch) ?? ids.size
+    ids.set(watch, id)
+    return id
+  }
+
+  function retryAll(): void {
+    for (let id = retries.take(); id !== undefined; id = retries.take()) {
+      const entry = failed.get(id)
+      if (entry !== undefined) enqueue(entry.watch, findCached(entry.watch.kind, entry.object), 0)
+      retries.done(id)
+    }
+  }
+
+  function findCached(kind: Kind, last: Immutable<Obj>): Immutable<Obj> {
+    try {
+      return cluster.informers.get(kind, keyOf(last)) ?? last
+    } catch {
+      return last
+    }
+  }
+
+  function isWanted(watch: Watch, change: Change<Obj>): boolean {
+    try {
+      return watch.options.when?.(change) ?? true
+    } catch (error) {
+      log.error({ err: error, kind: kindName(watch.kind), object: keyOf(change.object) }, 'predicate failed')
+      return true
+    }
+  }
+
+  return {
+    handle(watch, change) {
+      if (!isWanted(watch, change)) return
+      const priority = change.type === 'added' && change.initial ? LOW_PRIORITY : 0
+      // An object that changed hands concerns both owners.
+      if (change.type === 'updated') enqueue(watch, change.old, priority)
+      enqueue(watch, change.object, priority)
+    },
+    close: () => retries.close(),
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * How a reconcile ends, and the one place that says what follows from it: queue action, metric label and log line.
+ */
+import { type Duration, durationMs } from '../duration.ts'
+import { ApiError, Conflict, KubeError, messageOf, NotSynced, TransportError } from '../errors.ts'
+import { LeadershipLost } from '../manager/lease.ts'
+import type { Logger } from '../log.ts'
+import type { ControllerMetrics } from '../metrics.ts'
+import type { Key } from '../object/object.ts'
+import type { Queue } from './queue.ts'
+
+/** What a reconciler returns: nothing when it is done until something changes, or when to look again at the latest. */
+export type Next = void | { readonly after: number }
+
+/** Look again after this time, even if nothing changes. */
+export function requeue(after: Duration): { readonly after: number } {
+  return { after: durationMs(after) }
+}
+
+/** Trying again cannot help: a mistake in the object, say. The key rests until something about it changes. */
+export class Terminal extends KubeError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super('TERMINAL', message, options)
+  }
+}
+
+export class ReconcileTimeout extends KubeError {
+  constructor(timeoutMs: number) {
+    super('RECONCILE_TIMEOUT', `the reconcile was stopped after ${timeoutMs} ms; pass ctx.signal to what it waits for`)
+  }
+}
+
+export type Outcome =
+  | { readonly type: 'done' }
+  | { readonly type: 'later'; readonly afterMs: number }
+  | { readonly type: 'failed'; readonly error: unknown }
+  | { readonly type: 'terminal'; readonly error: Terminal }
+  | { readonly type: 'timeout'; readonly error: ReconcileTimeout }
+  /** Stopped from outside: whoever leads next starts from the objects. */
+  | { readonly type: 'stopped' }
+
+export function outcomeOf(next: Next): Outcome {
+  return typeof next === 'object' ? { type: 'later', afterMs: next.after } : { type: 'done' }
+}
+
+/** @param reason of the reconcile's signal, when it has aborted. */
+export function outcomeOfError(error: unknown, reason: unknown): Outcome {
+  if (reason instanceof ReconcileTimeout) return { type: 'timeout', error: reason }
+  if (reason !== undefined || error instanceof LeadershipLost) return { type: 'stopped' }
+  return error instanceof Terminal ? { type: 'terminal', error } : { type: 'failed', error }
+}
+
+export interface OutcomeSinks {
+  queue: Queue
+  metrics: ControllerMetrics
+  /** Made only when there is something to say. */
+  log: () => Logger
+}
+
+export function settle(key: Key, outcome: Outcome, seconds: number, { queue, metrics, log }: OutcomeSinks): void {
+  switch (outcome.type) {
+    case 'done':
+      queue.forget(key)
+      metrics.reconciled('success', seconds)
+      break
+    case 'later':
+      queue.forget(key)
+      queue.requeue(key, outcome.afterMs)
+      metrics.reconciled('requeue_after', seconds)
+      break
+    case 'failed': {
+      const { error } = outcome
+      const retryMs = queue.retry(key)
+      metrics.reconciled('error', seconds)
+      if (isMistake(error)) {
+        metrics.panicked()
+        log().error({ err: error, retryMs }, 'reconciler is broken')
+      } else if (error instanceof Conflict || error instanceof NotSynced) {
+        log().debug({ error: messageOf(error), retryMs }, 'reconcile will be tried again')
+      } else {
+        log().error({ err: error, retryMs }, 'reconcile failed')
+      }
+      break
+    }
+    case 'terminal':
+      queue.forget(key)
+      metrics.reconciled('error', seconds)
+      metrics.terminalError()
+      log().error({ err: outcome.error }, 'reconcile failed for good')
+      break
+    case 'timeout': {
+      const retryMs = queue.retry(key)
+      metrics.reconciled('error', seconds)
+      metrics.timedOut()
+      log().error({ error: outcome.error.message, retryMs }, 'reconcile timed out')
+      break
+    }
+    case 'stopped':
+      queue.forget(key)
+      break
+  }
+  queue.done(key)
+}
+
+/** Neither the API, the network nor the reconciler itself says so: the language does. Go would call it a panic. */
+function isMistake(error: unknown): boolean {
+  if (error instanceof ApiError || error instanceof TransportError || error instanceof KubeError) return false
+  return (
+    !(error instanceof Error) ||
+    [TypeError, RangeError, ReferenceError, SyntaxError].some((type) => error instanceof type)
+  )
+}

@@ -1,0 +1,157 @@
+/**
+ * Runs the reconciles of one controller in one cluster: takes keys, bounds each run in time, settles its outcome.
+ *
+ * Guarantees: at most `concurrency` at once, never two for one key; nothing that a reconciler throws escapes; one that does
+ * not return is stopped at its timeout and given up some seconds later, and its context no longer writes. After `stop` no
+ * key is taken and running ones may end; `kill` aborts their signals.
+ */
+import { tracingChannel } from 'node:diagnostics_channel'
+import { untilAborted } from '../cache/cache-sync.ts'
+import { createContext, type Context, type Environment } from './context.ts'
+import { KubeError, messageOf } from '../errors.ts'
+import type { ControllerMetrics } from '../metrics.ts'
+import type { Key, Kind } from '../object/object.ts'
+import { outcomeOf, outcomeOfError, ReconcileTimeout, settle, type Next, type Outcome } from './outcome.ts'
+import { createQueue, type Queue } from './queue.ts'
+import { Stop } from './stop-signal.ts'
+
+export interface Work {
+  readonly name: string
+  readonly kind: Kind
+  readonly concurrency: number
+  readonly timeoutMs: number
+  readonly run: (context: Context) => Promise<Next>
+}
+
+export interface Signals {
+  /** No further work; what runs may end. */
+  stop: AbortSignal
+  /** What runs is aborted. */
+  kill: AbortSignal
+}
+
+export interface Workers {
+  readonly queue: Queue
+  /** Resolves when `stop` has aborted and every reconcile has ended. */
+  run(signals: Signals): Promise<void>
+}
+
+/** How long a reconciler that was told to stop may take before it is given up. */
+const abandonAfterMs = 5_000
+
+/** One for all: an abort happens after every reconcile, and an error is dear. */
+const hasEnded = new KubeError('RECONCILE_ENDED', 'the reconcile has ended; nothing it left behind may write')
+
+/** Subscribe with node:diagnostics_channel to trace reconciles; messages are `{ controller, cluster, key, reconcileId }`. */
+const trace = tracingChannel('seamark:kube:reconcile')
+
+export function createWorkers(work: Work, environment: Environment): Workers {
+  const { clock, cluster } = environment
+  const metrics: ControllerMetrics = environment.metrics.controller(work.name, work.concurrency)
+  /**
+   * One place for each reconcile, not a Set: the tables of a Set that churns keep each other alive until a full collection,
+   * and with them every context that was ever in one.
+   */
+  const running = Array.from<Stop | undefined>({ length: work.concurrency })
+  let runningCount = 0
+  const queue = createQueue({ clock, observer: metrics.queue, onReady: schedule })
+  let isOpen = false
+  let isScheduled = false
+  let onIdle: () => void = () => undefined
+
+  /** In a turn of its own: reconcilers never run inside the watch that woke them, and never starve it. */
+  function schedule(): void {
+    if (isScheduled || !isOpen) return
+    isScheduled = true
+    setImmediate(() => {
+      isScheduled = false
+      if (isOpen) startReady()
+    })
+  }
+
+  function startReady(): void {
+    while (runningCount < work.concurrency) {
+      const key = queue.take()
+      if (key === undefined) return
+      reconcile(key)
+    }
+  }
+
+  function reconcile(key: Key): void {
+    const stop = new Stop()
+    const place = running.indexOf(undefined)
+    running[place] = stop
+    runningCount++
+    metrics.workers(1)
+    const startedAt = clock.monotonic()
+    const context = createContext(environment, { key, controller: work.name, kind: work.kind, stop })
+    bounded(stop, context, (outcome) => {
+      const seconds = (clock.monotonic() - startedAt) / 1_000
+      settle(key, outcome, seconds, { queue, metrics, log: () => context.log })
+      metrics.workers(-1)
+      running[place] = undefined
+      runningCount--
+      if (runningCount === 0) onIdle()
+      schedule()
+    })
+  }
+
+  /** Settles once in any case: by itself, or some seconds after it was told to stop. */
+  function bounded(stop: Stop, context: Context, onEnd: (outcome: Outcome) => void): void {
+    let hasSettled = false
+    let cancelAbandon: (() => void) | undefined
+    const cancelTimeout = clock.after(work.timeoutMs, () => stop.abort(new ReconcileTimeout(work.timeoutMs)))
+    const end = (outcome: Outcome): void => {
+      if (hasSettled) return
+      hasSettled = true
+      cancelTimeout()
+      cancelAbandon?.()
+      stop.abort(hasEnded)
+      onEnd(outcome)
+    }
+    stop.addEventListener('abort', () => {
+      if (hasSettled) return
+      cancelAbandon = clock.after(abandonAfterMs, () => {
+        context.log.error({ error: messageOf(stop.reason) }, 'reconciler ignores its signal and is given up')
+        end(outcomeOfError(stop.reason, stop.reason))
+      })
+    })
+    void ended(stop, context).then(end)
+  }
+
+  async function ended(stop: Stop, context: Context): Promise<Outcome> {
+    try {
+      const next = await traced(context)
+      return stop.aborted ? outcomeOfError(undefined, stop.reason) : outcomeOf(next)
+    } catch (error) {
+      return outcomeOfError(error, stop.aborted ? stop.reason : undefined)
+    }
+  }
+
+  function traced(context: Context): Promise<Next> {
+    if (!trace.start.hasSubscribers) return work.run(context)
+    const { key, reconcileId } = context
+    const message = { controller: work.name, cluster: cluster.name, key, reconcileId }
+    return trace.tracePromise(async () => work.run(context), message)
+  }
+
+  return {
+    queue,
+    async run({ stop: noMore, kill }) {
+      const forgetQueue = metrics.watchQueue(queue)
+      const stopAll = () => {
+        for (const stop of running) stop?.abort(kill.reason)
+      }
+      kill.addEventListener('abort', stopAll)
+      isOpen = true
+      schedule()
+      await untilAborted(noMore)
+      isOpen = false
+      queue.close()
+      if (kill.aborted) stopAll()
+      if (runningCount > 0) await new Promise<void>((resolve) => (onIdle = resolve))
+      kill.removeEventListener('abort', stopAll)
+      forgetQueue()
+    },
+  }
+}

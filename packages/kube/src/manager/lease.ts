@@ -1,0 +1,243 @@
+/**
+ * Leader election by a Lease, and the write fence that makes it safe.
+ *
+ * Place in the flow: the manager runs one election; controllers start when it is won. Every writer a controller has
+ * asks `fence.check()` first.
+ *
+ * Flow: try every `retryPeriodMs` (jittered) to take the Lease: it is free, or its record has not changed for its whole
+ * duration *as seen from here*, so no two clocks are ever compared. As leader renew every `retryPeriodMs`.
+ * Guarantees: at most one leader. Leadership is counted on the monotonic clock from *before* the last successful renewal
+ * was sent; `renewDeadlineMs` later the fence is shut by arithmetic alone, so a process that was stalled for longer finds
+ * it shut before any timer of it has run, and others wait `durationMs`, which is longer. Once lost it is never regained:
+ * the process is expected to end.
+ * Caveats: a request that left before the fence shut may still arrive; `durationMs - renewDeadlineMs` is its time.
+ */
+import { type Clock, sleep, systemClock } from '../clock.ts'
+import type { Client } from '../client/client.ts'
+import { microTimestamp } from '../object/conditions.ts'
+import { KubeError, messageOf } from '../errors.ts'
+import { Lease } from '../object/kinds.ts'
+import type { Logger } from '../log.ts'
+import type { Key } from '../object/object.ts'
+
+export interface LeaseOptions {
+  /** Name of the Lease. */
+  lease: string
+  namespace: string
+  /** Unique per process. @default host name and a random part */
+  identity?: string
+  /** What others wait before they take over. @default 15_000 */
+  durationMs?: number
+  /** How long the leader tries to renew before it gives up. @default 10_000 */
+  renewDeadlineMs?: number
+  /** @default 2_000 */
+  retryPeriodMs?: number
+}
+
+/** This process no longer leads, or cannot know that it does. Nothing was sent. */
+export class LeadershipLost extends KubeError {
+  constructor(lease: string, why: string) {
+    super('LEADERSHIP_LOST', `lease ${lease}: ${why}; this process must not write any more and has to restart`)
+  }
+}
+
+/** Open for those without a lease. */
+export interface WriteFence {
+  /** Throws `LeadershipLost` from `renewDeadlineMs` after the last renewal on. */
+  check(): void
+}
+
+export const openFence: WriteFence = { check: () => undefined }
+
+export interface Election {
+  readonly fence: WriteFence
+  readonly isLeading: boolean
+  /** Who holds the Lease, as last seen; undefined when unknown or free. */
+  readonly holder: string | undefined
+  /** Resolves when the Lease is taken, or when the signal aborts: look at `isLeading`. */
+  acquire(signal: AbortSignal): Promise<void>
+  /** Renews until the signal aborts (then it resolves) or leadership is lost (then it rejects). Call after `acquire`. */
+  hold(signal: AbortSignal): Promise<void>
+  /** Gives the Lease back, so that another need not wait. Only when every writer has stopped. Never rejects. */
+  release(): Promise<void>
+}
+
+export interface ElectionDeps {
+  client: Client
+  log: Logger
+  identity: string
+  clock?: Clock
+  /** In [0, 1). @default Math.random */
+  random?: () => number
+  onChange?: (isLeading: boolean) => void
+}
+
+/** client-go's: retries are spread over 1 to 2.2 periods. */
+const jitter = 1.2
+
+export function createElection(options: LeaseOptions, deps: ElectionDeps): Election {
+  const { durationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options
+  const { client, log, identity, clock = systemClock, random = Math.random, onChange } = deps
+  if (!(durationMs > renewDeadlineMs && renewDeadlineMs > retryPeriodMs * jitter && retryPeriodMs > 0)) {
+    const given = `${durationMs} / ${renewDeadlineMs} / ${retryPeriodMs} ms`
+    throw new KubeError(
+      'LEASE_TIMES',
+      `lease times ${given}: need duration > renew deadline > ${jitter} × retry period`,
+    )
+  }
+  const key: Key = `${options.namespace}/${options.lease}`
+  const attemptMs = Math.max(1_000, renewDeadlineMs / 2)
+
+  /** The record as last seen, and the monotonic moment since which it has been so. */
+  let seen: { lease: Lease; since: number } | undefined
+  /** False after a failed write: the record in hand may be old, so the next attempt reads first. */
+  let isCurrent = false
+  /** Monotonic moment before the last successful renewal was sent; undefined before the first. */
+  let renewedAt: number | undefined
+  let isOver = false
+
+  const isLeading = () => {
+    return !isOver && renewedAt !== undefined && clock.monotonic() - renewedAt < renewDeadlineMs
+  }
+
+  function observe(lease: Lease): void {
+    const before = seen?.lease.metadata
+    const isSame = before?.uid === lease.metadata.uid && before?.resourceVersion === lease.metadata.resourceVersion
+    if (seen === undefined || !isSame) seen = { lease, since: clock.monotonic() }
+    isCurrent = true
+  }
+
+  /** Whether somebody else's claim has run out, or there is none. */
+  function mayTake({ lease: { spec }, since }: { lease: Lease; since: number }): boolean {
+    const holder = spec?.holderIdentity ?? ''
+    if (holder === '' || holder === identity) return true
+    return clock.monotonic() - since >= (spec?.leaseDurationSeconds ?? durationMs / 1_000) * 1_000
+  }
+
+  /** One try, as leader or candidate. True: the Lease is ours, counted from before the request. */
+  async function attempt(signal: AbortSignal): Promise<boolean> {
+    const startedAt = clock.monotonic()
+    if (!isCurrent) {
+      const found = await client.find(Lease, key, { signal, lane: 'lease' })
+      if (found === undefined) {
+        const metadata = { name: options.lease, namespace: options.namespace }
+        observe(await client.create(Lease, { metadata, spec: claim(undefined) }, { signal, lane: 'lease' }))
+        renewed(startedAt)
+        return true
+      }
+      observe(found)
+    }
+    if (seen === undefined || !mayTake(seen)) {
+      isCurrent = false
+      return false
+    }
+    isCurrent = false
+    observe(await client.update(Lease, { ...seen.lease, spec: claim(seen.lease.spec) }, { signal, lane: 'lease' }))
+    renewed(startedAt)
+    return true
+  }
+
+  /** An answer may come after its attempt was given up, and after a later one: time never goes back. */
+  function renewed(at: number): void {
+    renewedAt = Math.max(renewedAt ?? at, at)
+  }
+
+  function claim(before: Lease['spec']): NonNullable<Lease['spec']> {
+    const now = microTimestamp(clock.now())
+    const isRenewal = before?.holderIdentity === identity
+    return {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.ceil(durationMs / 1_000),
+      acquireTime: isRenewal ? (before.acquireTime ?? now) : now,
+      renewTime: now,
+      leaseTransitions: (before?.leaseTransitions ?? 0) + (isRenewal || before === undefined ? 0 : 1),
+    }
+  }
+
+  async function tryOnce(signal: AbortSignal): Promise<boolean> {
+    try {
+      return await withDeadline(clock, attemptMs, signal, attempt)
+    } catch (error) {
+      if (!signal.aborted) log.warn({ lease: key, error: messageOf(error) }, 'lease attempt failed')
+      return false
+    }
+  }
+
+  return {
+    fence: {
+      check() {
+        if (!isLeading()) throw new LeadershipLost(key, 'it was not renewed in time')
+      },
+    },
+    get isLeading() {
+      return isLeading()
+    },
+    get holder() {
+      const holder = seen?.lease.spec?.holderIdentity
+      return holder === '' ? undefined : holder
+    },
+    async acquire(signal) {
+      while (!signal.aborted) {
+        if (await tryOnce(signal)) {
+          log.info({ lease: key, identity }, 'leading')
+          onChange?.(true)
+          return
+        }
+        await sleep(clock, retryPeriodMs * (1 + random() * jitter), signal)
+      }
+    },
+    async hold(signal) {
+      while (!signal.aborted) {
+        await sleep(clock, retryPeriodMs, signal)
+        if (signal.aborted || (isLeading() && (await tryOnce(signal)))) continue
+        const isTaken = !isCurrent && seen !== undefined && !mayTake(seen)
+        if (isLeading() && !isTaken) continue
+        isOver = true
+        onChange?.(false)
+        throw new LeadershipLost(key, isTaken ? 'another process has taken it' : 'it was not renewed in time')
+      }
+    },
+    async release() {
+      if (!isLeading() || seen === undefined) return
+      isOver = true
+      onChange?.(false)
+      const { lease } = seen
+      const spec = { ...claim(lease.spec), holderIdentity: '', leaseDurationSeconds: 1 }
+      try {
+        await withDeadline(clock, attemptMs, undefined, async (signal) => {
+          await client.update(Lease, { ...lease, spec }, { signal, lane: 'lease' })
+        })
+        log.info({ lease: key, identity }, 'lease released')
+      } catch (error) {
+        log.warn({ lease: key, error: messageOf(error) }, 'lease not released; another process waits until it runs out')
+      }
+    },
+  }
+}
+
+/** Ends the wait at the deadline even when what is waited for ignores its signal. */
+async function withDeadline<T>(
+  clock: Clock,
+  ms: number,
+  parent: AbortSignal | undefined,
+  run: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController()
+  const stop = () => controller.abort(parent?.reason)
+  parent?.addEventListener('abort', stop, { once: true })
+  if (parent?.aborted === true) stop()
+  const expired = new Promise<never>((_resolve, reject) => {
+    controller.signal.addEventListener('abort', () => reject(toError(controller.signal.reason)), { once: true })
+  })
+  const cancel = clock.after(ms, () => controller.abort(new KubeError('DEADLINE', `no answer within ${ms} ms`)))
+  try {
+    return await Promise.race([run(controller.signal), expired])
+  } finally {
+    cancel()
+    parent?.removeEventListener('abort', stop)
+  }
+}
+
+function toError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new KubeError('ABORTED', messageOf(reason))
+}

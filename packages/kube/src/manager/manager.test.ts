@@ -1,0 +1,433 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { createLogger } from '../log.ts'
+import { LeadershipLost } from './lease.ts'
+import { ConfigMap, Lease, Service } from '../object/kinds.ts'
+import { manager, untilSignalled, type Manager, type ManagerOptions } from './manager.ts'
+import { keyOf } from '../object/object.ts'
+import { fakeClock } from '../testing/clock.ts'
+import { memoryCluster, type MemoryCluster } from '../testing/memory-cluster.ts'
+
+interface Started {
+  mgr: Manager
+  cluster: MemoryCluster
+  stop: AbortController
+  outcome: Promise<unknown>
+}
+const started: Started[] = []
+afterEach(async () => {
+  for (const { stop, outcome } of started.splice(0)) {
+    stop.abort()
+    await outcome
+  }
+})
+
+async function start(
+  wire: (mgr: Manager, cluster: MemoryCluster) => void,
+  options: ManagerOptions = {},
+  cluster = memoryCluster(),
+): Promise<Started> {
+  const mgr = await manager({ cluster, fieldManager: 'test', log: cluster.log, grace: '2s', ...options })
+  wire(mgr, cluster)
+  const stop = new AbortController()
+  const outcome = mgr.run(stop.signal).then(
+    () => 'stopped',
+    (error: unknown) => error,
+  )
+  const result = { mgr, cluster, stop, outcome }
+  started.push(result)
+  return result
+}
+
+const leader = { lease: 'edge', namespace: 'sys' }
+const service = (name: string) => ({ metadata: { name, namespace: 'web' } })
+const statusOf = async (address: string | undefined, path: string) => (await fetch(`http://${address}${path}`)).status
+
+describe('manager', () => {
+  it('runs a controller from the first list to the stop, and sends nothing when nothing is to change', async () => {
+    const cluster = memoryCluster()
+    cluster.put(Service, service('shop'))
+    const wire = (mgr: Manager) =>
+      mgr
+        .controller('services', Service)
+        .owns(ConfigMap)
+        .reconcile(async ({ metadata }, ctx) => {
+          await ctx.apply(ConfigMap, {
+            metadata: { name: `${metadata.name}-child`, namespace: 'web' },
+            data: { of: metadata.name ?? '' },
+          })
+        })
+    const first = await start(wire, { probes: '127.0.0.1:0', metrics: '127.0.0.1:0' }, cluster)
+    await expect.poll(() => cluster.informers.get(ConfigMap, 'web/shop-child')?.data).toEqual({ of: 'shop' })
+    expect(await statusOf(first.mgr.addresses.probes, '/readyz')).toBe(200)
+    expect(await (await fetch(`http://${first.mgr.addresses.metrics}/metrics`)).text()).toContain(
+      'controller_runtime_reconcile_total{controller="services",result="success"} 1',
+    )
+    first.stop.abort()
+    expect(await first.outcome).toBe('stopped')
+    expect(cluster.isClosed).toBe(true)
+
+    cluster.requests.length = 0
+    const second = await start(wire, {}, cluster)
+    await expect
+      .poll(async () => second.mgr.metrics.registry.getSingleMetricAsString('controller_runtime_reconcile_total'))
+      .toContain('result="success"} 1')
+    expect(cluster.requests).toEqual([])
+  })
+
+  it('starts and stops in order', async () => {
+    const log: string[] = []
+    const cluster = memoryCluster()
+    const startInformers = cluster.informers.start.bind(cluster.informers)
+    Object.assign(cluster.informers, {
+      start: async (signal: AbortSignal) => {
+        log.push('caches start')
+        await startInformers(signal)
+        log.push('caches stop')
+      },
+    })
+    cluster.put(Service, service('shop'))
+    cluster.setState(Service, 'syncing')
+    cluster.intercept = ({ kind, verb, body }) => {
+      if (!kind.startsWith('Lease')) return
+      const holder = (body as Lease | undefined)?.spec?.holderIdentity
+      if (verb === 'create') log.push('lease taken')
+      if (holder === '') log.push('lease released')
+    }
+    const { mgr, stop, outcome } = await start(
+      (made) => {
+        made.add('runnable', async (signal) => {
+          log.push('runnable start')
+          await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+          log.push('runnable stop')
+        })
+        made.controller('services', Service).reconcile(async (_object, { signal }) => {
+          log.push('reconcile start')
+          await new Promise<void>((resolve) =>
+            stop.signal.aborted ? resolve() : stop.signal.addEventListener('abort', () => setTimeout(resolve, 50)),
+          )
+          log.push(
+            `reconcile end ${signal.aborted}`,
+            `probes ${await statusOf(made.addresses.probes, '/healthz')} ${await statusOf(made.addresses.probes, '/readyz')}`,
+          )
+        })
+      },
+      { leader, probes: '127.0.0.1:0' },
+      cluster,
+    )
+    await expect.poll(() => mgr.addresses.probes).toBeDefined()
+    await expect.poll(async () => statusOf(mgr.addresses.probes, '/readyz')).toBe(500)
+    expect(log).toEqual(['caches start'])
+    cluster.setState(Service, 'live')
+    await expect.poll(() => log.at(-1)).toBe('reconcile start')
+    expect(await statusOf(mgr.addresses.probes, '/readyz')).toBe(200)
+    expect(mgr.isLeading).toBe(true)
+    stop.abort()
+    expect(await outcome).toBe('stopped')
+    expect(log).toEqual([
+      'caches start',
+      'runnable start',
+      'lease taken',
+      'reconcile start',
+      'runnable stop',
+      'reconcile end false',
+      'probes 200 500',
+      'caches stop',
+      'lease released',
+    ])
+  })
+
+  it('stops everything when one part fails, and rejects with its error', async () => {
+    for (const name of ['throws', 'ends']) {
+      const seen: string[] = []
+      const { outcome } = await start((mgr) => {
+        mgr.add('other', async (signal) => {
+          await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+          seen.push('other stopped')
+        })
+        mgr.add(name, async () => {
+          if (name === 'throws') throw new Error('broken part')
+        })
+      })
+      expect(String(await outcome)).toContain(name === 'throws' ? 'broken part' : 'ends ended by itself')
+      expect(seen).toEqual(['other stopped'])
+    }
+  })
+
+  it('fails when a port is taken or a cache does not sync, and leaves nothing running', async () => {
+    const first = await start(() => undefined, { probes: '127.0.0.1:0' })
+    await expect.poll(() => first.mgr.addresses.probes).toBeDefined()
+    const second = await start(() => undefined, { metrics: '127.0.0.1:0', probes: first.mgr.addresses.probes ?? '' })
+    expect(String(await second.outcome)).toContain('cannot listen on')
+    await expect(fetch(`http://${second.mgr.addresses.metrics}/metrics`)).rejects.toThrow('fetch failed')
+
+    const cluster = memoryCluster()
+    cluster.setState(Service, 'syncing')
+    const third = await start(
+      (mgr) => mgr.controller('c', Service).reconcile(async () => undefined),
+      { syncTimeout: '20ms' },
+      cluster,
+    )
+    expect(String(await third.outcome)).toContain('Service did not sync within 20 ms')
+  })
+
+  it('does not let a missing CRD hold up other controllers, or readiness', async () => {
+    const cluster = memoryCluster()
+    cluster.setState(ConfigMap, 'absent')
+    cluster.put(Service, service('shop'))
+    const seen: string[] = []
+    const { mgr } = await start(
+      (made) => {
+        made.controller('absent', ConfigMap).reconcile(async () => void seen.push('absent'))
+        made.controller('present', Service).reconcile(async () => void seen.push('present'))
+      },
+      { probes: '127.0.0.1:0' },
+      cluster,
+    )
+    await expect.poll(() => seen).toEqual(['present'])
+    expect(await statusOf(mgr.addresses.probes, '/readyz')).toBe(200)
+  })
+
+  it('bounds the stop: reconciles are aborted, and given up, within the grace period', async () => {
+    const signals: AbortSignal[] = []
+    const { cluster, stop, outcome } = await start(
+      (mgr) =>
+        mgr.controller('stuck', Service).reconcile(async (_object, { signal }) => {
+          signals.push(signal)
+          await new Promise(() => undefined)
+        }),
+      { grace: '300ms' },
+    )
+    cluster.put(Service, service('shop'))
+    await expect.poll(() => signals.length).toBe(1)
+    const startedAt = performance.now()
+    stop.abort()
+    expect(await outcome).toBe('stopped')
+    expect(performance.now() - startedAt).toBeLessThan(2_000)
+    expect(signals[0]?.aborted).toBe(true)
+  })
+
+  it('aborts reconciles at once and rejects when leadership is lost, and does not release what it does not hold', async () => {
+    const clock = fakeClock()
+    const signals: AbortSignal[] = []
+    const { cluster, outcome, mgr } = await start(
+      (made) =>
+        made.controller('services', Service).reconcile(async (_object, { signal }) => {
+          signals.push(signal)
+          await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+        }),
+      { leader, clock },
+    )
+    cluster.put(Service, service('shop'))
+    await clock.advance(0)
+    await expect.poll(() => signals.length).toBe(1)
+    const lease = cluster.informers.get(Lease, 'sys/edge') as Lease
+    cluster.put(Lease, { ...lease, spec: { ...lease.spec, holderIdentity: 'thief' } })
+    await clock.advance(4_000)
+    expect(await outcome).toBeInstanceOf(LeadershipLost)
+    expect(signals[0]?.aborted).toBe(true)
+    expect(mgr.isLeading).toBe(false)
+    expect(cluster.informers.get(Lease, 'sys/edge')?.spec?.holderIdentity).toBe('thief')
+    expect(await mgr.metrics.registry.getSingleMetricAsString('leader_election_master_status')).toContain(
+      '{name="edge"} 0',
+    )
+  })
+
+  it('lets no controller of a stalled process write after its lease ran out', async () => {
+    const clock = fakeClock()
+    let wake: () => void = () => undefined
+    const errors: unknown[] = []
+    const { cluster } = await start(
+      (mgr) =>
+        mgr.controller('services', Service).reconcile(async (_object, ctx) => {
+          await new Promise<void>((resolve) => (wake = resolve))
+          // The process stood still here for longer than the lease; no timer has run since.
+          await ctx
+            .apply(ConfigMap, { metadata: { name: 'x', namespace: 'web' } })
+            .catch((error: unknown) => errors.push(error))
+        }),
+      { leader, clock },
+    )
+    cluster.put(Service, service('shop'))
+    await clock.advance(0)
+    await expect.poll(() => cluster.requests.some(({ kind }) => kind.startsWith('Lease'))).toBe(true)
+    await clock.advance(0)
+    clock.stall(20_000)
+    wake()
+    await expect.poll(() => errors).toHaveLength(1)
+    expect(errors[0]).toBeInstanceOf(LeadershipLost)
+    expect(cluster.requests.filter(({ verb }) => verb === 'apply')).toEqual([])
+  })
+
+  it('runs aggregators and runnables that need no leader on every replica, the others on the leader only', async () => {
+    const cluster = memoryCluster()
+    const seen: string[] = []
+    const wire = (who: string) => (mgr: Manager) => {
+      mgr.aggregator(
+        'every',
+        { kinds: [Service], leader: false },
+        () => 1,
+        async () => void seen.push(`${who} every`),
+      )
+      mgr.aggregator(
+        'leading',
+        { kinds: [Service] },
+        () => 1,
+        async () => void seen.push(`${who} leading`),
+      )
+      mgr.add(
+        'work',
+        async (signal) => {
+          seen.push(`${who} work`)
+          await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+        },
+        { leader: true },
+      )
+    }
+    const a = await start(wire('a'), { leader }, cluster)
+    await expect.poll(() => seen.toSorted()).toEqual(['a every', 'a leading', 'a work'])
+    await start(wire('b'), { leader }, cluster)
+    await expect.poll(() => seen.length).toBe(4)
+    expect(seen.at(-1)).toBe('b every')
+    expect(a.mgr.isLeading).toBe(true)
+  })
+
+  it('refuses what comes too late, twice, or cannot be served', async () => {
+    const { mgr, stop, outcome } = await start((made) => made.controller('a', Service).reconcile(async () => undefined))
+    expect(() => mgr.controller('b', Service)).toThrow('comes too late')
+    expect(() => mgr.controller('a', Service)).toThrow('exists already')
+    await expect(mgr.run(stop.signal)).rejects.toThrow('runs once')
+    stop.abort()
+    await outcome
+    const other = await manager({ cluster: memoryCluster(), log: createLogger({ level: 'silent' }) })
+    other.webhook(Service, { validate: () => [] })
+    await expect(other.run(stop.signal)).rejects.toThrow('no `webhooks`')
+  })
+
+  it('stops before it started when the signal has aborted already', async () => {
+    const cluster = memoryCluster()
+    const mgr = await manager({ cluster, log: cluster.log, probes: '127.0.0.1:0' })
+    mgr.controller('a', Service).reconcile(async () => undefined)
+    await mgr.run(AbortSignal.abort())
+    expect([mgr.addresses, cluster.isClosed]).toEqual([{}, true])
+  })
+
+  it('stops at the first signal of the process, and leaves the second to its usual effect', () => {
+    const before = process.listenerCount('SIGUSR2')
+    const signal = untilSignalled('SIGUSR2', 'SIGWINCH')
+    expect(process.listenerCount('SIGUSR2')).toBe(before + 1)
+    process.emit('SIGUSR2', 'SIGUSR2')
+    expect(signal.aborted).toBe(true)
+    expect(String(signal.reason)).toContain('SIGUSR2')
+    expect([process.listenerCount('SIGUSR2'), process.listenerCount('SIGWINCH')]).toEqual([before, 0])
+  })
+})
+
+describe('fleet', () => {
+  it('runs a controller on every member, each with its own cache and key space', async () => {
+    const hub = memoryCluster('hub')
+    const [east, west] = [memoryCluster('east'), memoryCluster('west')]
+    for (const member of [hub, east, west]) member.put(Service, service(`in-${member.name}`))
+    const seen: string[] = []
+    const { mgr } = await start(
+      (made) => {
+        made.index(Service, 'name', ({ metadata }) => [metadata.name ?? ''])
+        made.controller('members', Service, { clusters: 'fleet' }).reconcile(async (object, ctx) => {
+          seen.push(
+            `${ctx.cluster} ${ctx.key} ${ctx
+              .by({ kind: Service, name: 'name' }, object.metadata.name ?? '')
+              .map(keyOf)
+              .join()}`,
+          )
+        })
+        made.fleet.engage(east)
+      },
+      {},
+      hub,
+    )
+    await expect.poll(() => seen).toEqual(['east web/in-east web/in-east'])
+    mgr.fleet.engage(west)
+    await expect.poll(() => seen).toHaveLength(2)
+    expect(seen[1]).toBe('west web/in-west web/in-west')
+    expect(() => mgr.fleet.engage(memoryCluster('west'))).toThrow('engaged already')
+    expect([...mgr.fleet.clusters.keys()]).toEqual(['east', 'west'])
+    expect(await mgr.metrics.registry.getSingleMetricAsString('seamark_cache_objects')).toMatch(
+      /cluster="east",kind="[^"]*[Ss]ervice[^"]*"} [1-9]/,
+    )
+  })
+
+  it('aborts the reconciles of a member that leaves, drops its keys and closes it; the others go on', async () => {
+    const [east, west] = [memoryCluster('east'), memoryCluster('west')]
+    const running: { cluster: string; signal: AbortSignal }[] = []
+    const { mgr } = await start((made) => {
+      made
+        .controller('members', Service, { clusters: 'fleet', concurrency: 1 })
+        .reconcile(async (_object, { cluster, signal }) => {
+          running.push({ cluster, signal })
+          if (cluster === 'east')
+            await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+        })
+      made.fleet.engage(east)
+      made.fleet.engage(west)
+    })
+    for (const name of ['a', 'b']) east.put(Service, service(name))
+    await expect.poll(() => running.length).toBe(1)
+    west.put(Service, service('c'))
+    await expect.poll(() => running.map(({ cluster }) => cluster)).toEqual(['east', 'west'])
+    await mgr.fleet.disengage('east')
+    expect(running[0]?.signal.aborted).toBe(true)
+    expect(east.isClosed).toBe(true)
+    east.put(Service, service('d'))
+    west.put(Service, service('e'))
+    await expect.poll(() => running.map(({ cluster }) => cluster)).toEqual(['east', 'west', 'west'])
+    await mgr.fleet.disengage('east')
+    mgr.fleet.engage(memoryCluster('east'))
+  })
+
+  it('is not held up by a member that is dead, and starts that one again', async () => {
+    const [dead, alive] = [memoryCluster('dead'), memoryCluster('alive')]
+    dead.setState(Service, 'syncing')
+    alive.put(Service, service('shop'))
+    const seen: string[] = []
+    const { stop, outcome, cluster } = await start(
+      (made) => {
+        made
+          .controller('members', Service, { clusters: 'fleet' })
+          .reconcile(async (_object, ctx) => void seen.push(ctx.cluster))
+        made.fleet.engage(dead)
+        made.fleet.engage(alive)
+      },
+      { syncTimeout: '50ms' },
+    )
+    await expect.poll(() => seen).toEqual(['alive'])
+    await expect.poll(() => cluster.lines.join()).toContain('did not sync within 50 ms in cluster dead')
+    dead.put(Service, service('shop'))
+    dead.setState(Service, 'live')
+    await expect.poll(() => seen, { timeout: 5_000 }).toEqual(['alive', 'dead'])
+    stop.abort()
+    expect(await outcome).toBe('stopped')
+    expect([dead.isClosed, alive.isClosed]).toEqual([true, true])
+  })
+
+  it('runs on members only while this process leads', async () => {
+    const cluster = memoryCluster()
+    cluster.put(Lease, {
+      metadata: { name: 'edge', namespace: 'sys' },
+      spec: { holderIdentity: 'other', leaseDurationSeconds: 3600 },
+    })
+    const member = memoryCluster('member')
+    member.put(Service, service('shop'))
+    const seen: string[] = []
+    await start(
+      (made) => {
+        made
+          .controller('members', Service, { clusters: 'all' })
+          .reconcile(async (_object, ctx) => void seen.push(ctx.cluster))
+        made.fleet.engage(member)
+      },
+      { leader },
+      cluster,
+    )
+    await expect.poll(() => cluster.requests.length).toBeGreaterThan(0)
+    expect(seen).toEqual([])
+  })
+})

@@ -1,0 +1,257 @@
+/**
+ * The manager: one process with its clusters, controllers, servers and lease.
+ *
+ * Flow (start): metrics and probes → webhooks → caches, until they are synced → runnables → leader election →
+ * controllers. Webhooks answer before any cache lists, because a list of an old version may need their conversion.
+ * Flow (stop): runnables → controllers → caches → webhooks → probes and metrics → lease, so that nothing writes when
+ * another process may lead, and probes and metrics answer while everything drains.
+ *
+ * Guarantees: `run` settles when everything has really stopped, at the latest after the grace period. It rejects with the
+ * first failure of any part, after stopping the others; with `LeadershipLost` at once, without any grace.
+ * Caveats: a manager runs once. A process that lost leadership must end.
+ */
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { defineAggregator, type Aggregator, type AggregatorOptions } from '../controller/aggregator.ts'
+import type { Index, Reader } from '../cache/cache.ts'
+import type { CertificatePair } from '../certificates.ts'
+import type { Client } from '../client/client.ts'
+import { systemClock, type Clock } from '../clock.ts'
+import { connect, type Cluster } from '../client/cluster.ts'
+import type { ClusterConfig } from '../config/cluster-config.ts'
+import { loadConfig } from '../config/config.ts'
+import type { Context, Environment } from '../controller/context.ts'
+import {
+  defineController,
+  type Controller,
+  type ControllerBuilder,
+  type ControllerOptions,
+} from '../controller/controller.ts'
+import { createDefaultBook } from '../apply/learned-defaults.ts'
+import { type Duration, durationMs } from '../duration.ts'
+import { KubeError } from '../errors.ts'
+import { createRecorder } from '../controller/events.ts'
+import { createFleet, type Fleet } from './fleet.ts'
+import { createElection, openFence, type LeaseOptions } from './lease.ts'
+import { createLogger, type Logger } from '../log.ts'
+import { runManager, type ManagerParts } from './manager-run.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Immutable, Kind, Obj } from '../object/object.ts'
+import type { Next } from '../controller/outcome.ts'
+import type { Check } from './probes.ts'
+import type { AdmissionHooks } from '../webhook/admission.ts'
+import { createFileKeeper, type CertificateFiles } from '../webhook/certificate-files.ts'
+import {
+  createCertificateKeeper,
+  type CertificateKeeper,
+  type SelfIssuedOptions,
+} from '../webhook/certificate-keeper.ts'
+import { defineConversion, type Spoke } from '../webhook/conversion.ts'
+import { admissionPath, type WebhookRegistry } from '../webhook/server.ts'
+
+export interface ManagerOptions {
+  /** The cluster of the controllers, the lease and the events. @default from kubeconfig or in-cluster credentials */
+  cluster?: Cluster
+  /** Instead of `cluster`: where to connect. */
+  config?: ClusterConfig
+  /** Who owns what we apply. The same in every version of a program. @default seamark */
+  fieldManager?: string
+  /** Only the holder of this Lease runs controllers. @default no election: this process leads */
+  leader?: LeaseOptions
+  /** `HOST:PORT` or `:PORT`. @default none */
+  metrics?: string
+  /** `HOST:PORT` or `:PORT`. @default none */
+  probes?: string
+  /** Needed as soon as a webhook or conversion is declared. */
+  webhooks?: { listen: string; certificate: SelfIssuedOptions | CertificateFiles | CertificatePair }
+  /** client-go's histograms of every request, beside `rest_client_requests_total`. @default false */
+  clientHistograms?: boolean
+  log?: Logger
+  /** All of the stop. @default 30s */
+  grace?: Duration
+  /** For a cache to sync. @default 2m */
+  syncTimeout?: Duration
+  clock?: Clock
+}
+
+/** Runs until the signal aborts; when it ends earlier, the manager stops. */
+export type Runnable = (signal: AbortSignal, client: Client) => Promise<void>
+
+export interface Manager {
+  readonly cluster: Cluster
+  /** For live reads and for writes outside of controllers; not fenced. */
+  readonly client: Client
+  readonly log: Logger
+  readonly metrics: Metrics
+  /** Member clusters, for controllers with `clusters: 'fleet'` or `'all'`. */
+  readonly fleet: Fleet
+  /** A cluster with our metrics, logs and field manager, to engage. */
+  connect(config: ClusterConfig, name: string): Cluster
+  /** True in the process whose controllers run. */
+  readonly isLeading: boolean
+  /** `HOST:PORT` that were taken; undefined before `run`, or when not asked for. */
+  readonly addresses: { readonly metrics?: string; readonly probes?: string; readonly webhooks?: string }
+  index<T extends Obj>(kind: Kind<T>, name: string, values: (object: Immutable<T>) => readonly string[]): Index<T>
+  controller<T extends Obj>(name: string, kind: Kind<T>, options?: ControllerOptions<T>): ControllerBuilder<T>
+  aggregator<A>(
+    name: string,
+    options: AggregatorOptions,
+    build: (cache: Reader) => A,
+    act: (artefact: A, context: Context) => Promise<Next>,
+  ): void
+  /** Admission at controller-runtime's paths: `/mutate-GROUP-VERSION-KIND`, `/validate-GROUP-VERSION-KIND`. */
+  webhook<T extends Obj>(kind: Kind<T>, hooks: AdmissionHooks<T>): void
+  /** Conversion at `/convert`, with the kind's own version as hub. */
+  conversion<H extends Obj, S extends Obj>(hub: Kind<H>, spokes: readonly Spoke<H, S>[]): void
+  /** Something else that runs with the manager. @param options `leader`: only while leading. @default false */
+  add(name: string, run: Runnable, options?: { leader?: boolean }): void
+  check(probe: 'healthz' | 'readyz', name: string, check: Check): void
+  run(signal: AbortSignal): Promise<void>
+}
+
+/** Opens no connection yet; only credentials are read. */
+export async function manager(options: ManagerOptions = {}): Promise<Manager> {
+  const { fieldManager = 'seamark', clock = systemClock } = options
+  const log = options.log ?? createLogger()
+  // Here and not above: whoever only uses the client does not pay for loading prom-client.
+  const { createMetrics } = await import('../metrics.ts')
+  const metrics = createMetrics({ clientHistograms: options.clientHistograms ?? false })
+  const connectTo = (config: ClusterConfig, name?: string) => {
+    return connect(config, {
+      fieldManager,
+      log,
+      clock,
+      observer: metrics.client,
+      ...(name === undefined ? {} : { name }),
+    })
+  }
+  const cluster = options.cluster ?? connectTo(options.config ?? (await loadConfig()))
+  const identity = options.leader?.identity ?? `${hostname()}_${randomUUID()}`
+  const election =
+    options.leader === undefined
+      ? undefined
+      : createElection(options.leader, {
+          client: cluster.client,
+          log,
+          identity,
+          clock,
+          onChange: (isLeading) => metrics.leading(options.leader?.lease ?? '', isLeading),
+        })
+  const defaults = createDefaultBook()
+  const environmentOf = (of: Cluster): Environment => {
+    const fence = election?.fence ?? openFence
+    const by = { reportingController: fieldManager, reportingInstance: identity }
+    const recorder = createRecorder({ client: of.client, log, clock, fence, ...by })
+    return { cluster: of, fieldManager, fence, defaults, recorder, metrics, clock, log }
+  }
+  if (options.leader !== undefined) metrics.leading(options.leader.lease, false)
+
+  const controllers: Controller[] = []
+  const aggregators: Aggregator[] = []
+  const names = new Set<string>()
+  const registry: WebhookRegistry = { admissions: new Map(), conversions: [] }
+  const checks = { healthz: new Map<string, Check>([['ping', () => undefined]]), readyz: new Map<string, Check>() }
+  const runnables: ManagerParts['runnables'] = []
+  const addresses: { metrics?: string; probes?: string; webhooks?: string } = {}
+  const indexes: ((cluster: Cluster) => void)[] = []
+  let hasRun = false
+
+  const isLeading = () => hasRun && (election === undefined || election.isLeading)
+  const fleet = createFleet({ run: async (member, signals) => parts.runMember?.(member, signals), clock, log })
+  const parts: ManagerParts = {
+    options,
+    graceMs: durationMs(options.grace ?? '30s'),
+    syncTimeoutMs: durationMs(options.syncTimeout ?? '2m'),
+    environment: environmentOf(cluster),
+    environmentOf,
+    election,
+    controllers,
+    aggregators,
+    indexes,
+    registry,
+    keeper: keeperOf(options, { client: cluster.client, clock, log, metrics, isLeading }),
+    checks,
+    runnables,
+    addresses,
+    fleet,
+  }
+
+  /** Metrics and logs know controllers by name. */
+  function claim(name: string): void {
+    if (names.has(name)) throw new KubeError('NAME_TAKEN', `a controller called ${name} exists already`)
+    if (hasRun) throw new KubeError('RUNNING', `${name} comes too late: the manager runs already`)
+    names.add(name)
+  }
+
+  return {
+    cluster,
+    client: cluster.client,
+    log,
+    metrics,
+    fleet,
+    connect: connectTo,
+    get isLeading() {
+      return isLeading()
+    },
+    addresses,
+    index(kind, name, values) {
+      indexes.push((of) => of.informers.index(kind, name, values))
+      for (const member of fleet.clusters.values()) member.informers.index(kind, name, values)
+      return cluster.informers.index(kind, name, values)
+    },
+    controller(name, kind, given = {}) {
+      claim(name)
+      return defineController(name, kind, given, (controller) => controllers.push(controller))
+    },
+    aggregator(name, given, build, act) {
+      claim(name)
+      aggregators.push(defineAggregator(name, given, build, act))
+    },
+    webhook(kind, hooks) {
+      const general = hooks as unknown as AdmissionHooks<Obj>
+      if (hooks.default !== undefined)
+        registry.admissions.set(admissionPath('mutate', kind), { hooks: general, verb: 'mutate' })
+      if (hooks.validate !== undefined)
+        registry.admissions.set(admissionPath('validate', kind), { hooks: general, verb: 'validate' })
+    },
+    conversion(hub, spokes) {
+      registry.conversions.push(defineConversion(hub, spokes))
+    },
+    add: (name, run, { leader = false } = {}) => void runnables.push({ name, run, leader }),
+    check: (probe, name, check) => void checks[probe].set(name, check),
+    async run(signal) {
+      if (hasRun) throw new KubeError('RUNNING', 'a manager runs once')
+      const needsWebhooks = registry.admissions.size + registry.conversions.length > 0
+      if (needsWebhooks && parts.keeper === undefined) {
+        throw new KubeError(
+          'WEBHOOKS',
+          'webhooks are declared, but the manager was given no `webhooks` to serve them with',
+        )
+      }
+      hasRun = true
+      await runManager(parts, signal)
+    },
+  }
+}
+
+function keeperOf(
+  { webhooks }: ManagerOptions,
+  deps: Parameters<typeof createCertificateKeeper>[1],
+): CertificateKeeper | undefined {
+  if (webhooks === undefined) return undefined
+  const { certificate } = webhooks
+  if ('secret' in certificate) return createCertificateKeeper(certificate, deps)
+  if ('certFile' in certificate) return createFileKeeper(certificate, deps)
+  return { start: async () => certificate, run: async () => undefined }
+}
+
+/** Aborts at the first of these signals of the process; a second one has its usual effect and ends it at once. */
+export function untilSignalled(...names: readonly NodeJS.Signals[]): AbortSignal {
+  const controller = new AbortController()
+  const stop = (name: NodeJS.Signals) => {
+    for (const each of names) process.removeListener(each, stop)
+    controller.abort(new KubeError('SIGNALLED', `the process got ${name}`))
+  }
+  for (const name of names) process.on(name, stop)
+  return controller.signal
+}

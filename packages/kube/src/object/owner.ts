@@ -1,0 +1,62 @@
+/**
+ * Owner references: which object a child belongs to, for garbage collection and for `.owns()`.
+ *
+ * Invariants: the owner is in the child's own namespace or cluster-scoped (Kubernetes deletes a child whose owner it
+ * cannot find, and it looks only there); a child has at most one controller.
+ */
+import { KubeError } from '../errors.ts'
+import {
+  apiVersionOf,
+  keyOf,
+  kindName,
+  type Immutable,
+  type Key,
+  type Kind,
+  type Obj,
+  type OwnerReference,
+} from './object.ts'
+
+/** Marks `owner` as the controller of what carries the reference. Throws when the owner has no uid: it is not stored yet. */
+export function controllerReference<T extends Obj>(kind: Kind<T>, owner: Immutable<T>): OwnerReference {
+  const { name, uid } = owner.metadata
+  if (name === undefined || uid === undefined) {
+    throw new KubeError('OWNER_NOT_STORED', `${kindName(kind)} ${keyOf(owner)} has no uid yet and cannot own an object`)
+  }
+  return { apiVersion: apiVersionOf(kind), kind: kind.kind, name, uid, controller: true, blockOwnerDeletion: true }
+}
+
+/** A copy of `child` that `owner` controls. Throws on another namespace, and on another controller. */
+export function withController<C extends Obj, T extends Obj>(child: C, kind: Kind<T>, owner: Immutable<T>): C {
+  const home = owner.metadata.namespace
+  if (kind.namespaced && child.metadata.namespace !== home) {
+    const where = child.metadata.namespace ?? 'no namespace'
+    throw new KubeError(
+      'OWNER_ELSEWHERE',
+      `${kindName(kind)} ${keyOf(owner)} cannot own ${keyOf(child)} in ${where}: an owner must be in the same namespace or cluster-scoped`,
+    )
+  }
+  const reference = controllerReference(kind, owner)
+  const others = (child.metadata.ownerReferences ?? []).filter(({ uid }) => uid !== reference.uid)
+  const rival = others.find(({ controller }) => controller === true)
+  if (rival !== undefined) {
+    throw new KubeError('OWNED_BY_ANOTHER', `${keyOf(child)} is controlled by ${rival.kind} ${rival.name} already`)
+  }
+  return { ...child, metadata: { ...child.metadata, ownerReferences: [...others, reference] } }
+}
+
+/** Key of the `kind` object that controls `child`, or undefined. The version may differ: an object has one owner in all. */
+export function findControllerKey<T extends Obj>(kind: Kind<T>, child: Immutable<Obj>): Key | undefined {
+  const reference = child.metadata.ownerReferences?.find(
+    (each) => each.controller === true && each.kind === kind.kind && groupOf(each.apiVersion) === kind.group,
+  )
+  if (reference === undefined) return undefined
+  const { namespace } = child.metadata
+  return keyOf({
+    metadata: { name: reference.name, ...(kind.namespaced && namespace !== undefined ? { namespace } : {}) },
+  })
+}
+
+function groupOf(apiVersion: string): string {
+  const slash = apiVersion.indexOf('/')
+  return slash < 0 ? '' : apiVersion.slice(0, slash)
+}

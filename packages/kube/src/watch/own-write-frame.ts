@@ -1,0 +1,58 @@
+/**
+ * The watch reports our own writes back to us. Which object a frame is about, and in which version, is read from its bytes;
+ * what the cache has already in that version need not be parsed again.
+ */
+import { isKey, newMember, nextMember, skipValue, findMember } from './json-bytes.ts'
+import type { Key, Obj } from '../object/object.ts'
+import type { Decoded } from './decode.ts'
+
+/** Answers to our own writes that the watch has not reported. */
+export interface Echoes<T extends Obj> {
+  readonly isAwaited: boolean
+  find(key: Key, resourceVersion: string): Decoded<T> | undefined
+}
+
+export interface Echo<T extends Obj> extends Decoded<T> {
+  readonly type: 'ADDED' | 'MODIFIED'
+}
+
+const TYPE = Buffer.from('"type"')
+const METADATA = Buffer.from('"metadata"')
+const NAME = Buffer.from('"name"')
+const NAMESPACE = Buffer.from('"namespace"')
+const RESOURCE_VERSION = Buffer.from('"resourceVersion"')
+
+const member = newMember()
+
+/** Undefined when the frame is no echo, or is not understood: it is parsed then. */
+export function readEcho<T extends Obj>(
+  bytes: Buffer,
+  at: number,
+  end: number,
+  objectAt: number,
+  echoes: Echoes<T>,
+): Echo<T> | undefined {
+  if (!echoes.isAwaited || objectAt < 0) return undefined
+  const typeAt = findMember(bytes, at, end, TYPE, member)
+  const type = typeAt < 0 ? '' : textOf(bytes, typeAt, end)
+  if (type !== 'ADDED' && type !== 'MODIFIED') return undefined
+  let index = findMember(bytes, objectAt, end, METADATA, member) + 1
+  if (index === 0) return undefined
+  let [name, namespace, version] = ['', '', '']
+  while (nextMember(bytes, index, end, member)) {
+    if (isKey(bytes, member, NAME)) name = textOf(bytes, member.valueAt, end)
+    else if (isKey(bytes, member, NAMESPACE)) namespace = textOf(bytes, member.valueAt, end)
+    else if (isKey(bytes, member, RESOURCE_VERSION)) version = textOf(bytes, member.valueAt, end)
+    index = skipValue(bytes, member.valueAt, end)
+    if (index < 0) return undefined
+  }
+  if (name === '' || version === '') return undefined
+  const known = echoes.find(namespace === '' ? name : `${namespace}/${name}`, version)
+  return known === undefined ? undefined : { type, object: known.object, own: known.own }
+}
+
+/** Names, versions and types are ASCII without escapes; what is not matches nothing. */
+function textOf(bytes: Buffer, at: number, end: number): string {
+  const valueEnd = skipValue(bytes, at, end)
+  return valueEnd < 0 ? '' : bytes.toString('latin1', at + 1, valueEnd - 1)
+}

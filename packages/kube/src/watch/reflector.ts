@@ -1,0 +1,297 @@
+/**
+ * Keeps a store equal to the server: the shell around reflector-machine.ts. It performs one operation at a time (a
+ * watch, a page of a list, a probe, a wait) and reports what came of it; every decision is the machine's.
+ *
+ * Flow: run → step → effects on the store → the next operation → its outcome → step → …
+ * Guarantees: never two operations at once; what an abandoned operation still says is not heard; `run` ends only when
+ * its signal aborts, and when the last operation has really ended.
+ * Caveats: the store's callbacks run inside the decode budget; they must not wait.
+ */
+import { sleep, systemClock, type Clock } from '../clock.ts'
+import type { Decoded, Frame, ListPage } from './decode.ts'
+import { ApiError, apiError, messageOf, TransportError } from '../errors.ts'
+import { keyOf, type Obj } from '../object/object.ts'
+import { initialReflection, step, type Effect, type Failure, type Input, type Reflection } from './reflector-machine.ts'
+import type { Store } from '../cache/store.ts'
+
+/** The server's side of one watched set. */
+export interface Source<T extends Obj> {
+  /** One page; `each` is called for every item. */
+  list(
+    request: { continueToken: string | undefined; limit: number | undefined },
+    each: (decoded: Decoded<T>) => void,
+    signal: AbortSignal,
+  ): Promise<ListPage>
+  /** Resolves when the server ended the stream; without a version the present state comes first. */
+  watch(
+    request: { version: string | undefined; timeoutSeconds: number },
+    each: (frame: Frame<T>) => void,
+    onBytes: () => void,
+    signal: AbortSignal,
+  ): Promise<void>
+  /** Does the server serve this kind at all? */
+  isServed(signal: AbortSignal): Promise<boolean>
+}
+
+export interface ReflectorOptions {
+  readonly clock?: Clock
+  readonly random?: () => number
+  /** A complete, consistent sync is repeated after this long. @default 1 h */
+  readonly relistMs?: number
+  /** Objects per page. @default 500 */
+  readonly pageSize?: number
+  readonly onState?: (state: Reflection['state']) => void
+  /** Every failure, with what is done about it; for logs and metrics. */
+  readonly onFailure?: (failure: Failure, error: unknown) => void
+}
+
+const RELIST_MS = 60 * 60_000
+const PAGE_SIZE = 500
+/** Bookmarks come every minute: a stream without a byte for longer is dead. */
+const IDLE_MS = 90_000
+/** A server that ignores sendInitialEvents sends the objects and then waits; so do we, this long. */
+const STALL_MS = 10_000
+const CHECK_MS = 2500
+
+export class Reflector<T extends Obj> {
+  readonly #source: Source<T>
+  readonly #store: Store<T>
+  readonly #clock: Clock
+  readonly #random: () => number
+  readonly #options: ReflectorOptions
+  readonly #context: { readonly now: number; readonly random: number; readonly relistMs: number }
+  #now: Reflection = initialReflection
+  #operation: AbortController | undefined
+  readonly #running = new Set<Promise<void>>()
+  #lastBytesAt = 0
+  #heardAt: number | undefined
+
+  constructor(source: Source<T>, store: Store<T>, options: ReflectorOptions = {}) {
+    const { clock = systemClock, random = Math.random, relistMs = RELIST_MS } = options
+    this.#source = source
+    this.#store = store
+    this.#options = options
+    this.#clock = clock
+    this.#random = random
+    this.#context = {
+      get now() {
+        return clock.monotonic()
+      },
+      get random() {
+        return random()
+      },
+      relistMs: relistMs * (0.8 + 0.4 * random()),
+    }
+  }
+
+  get state(): Reflection['state'] {
+    return this.#now.state
+  }
+
+  /** When the server last told something about this set (an event, a bookmark, a page), by the monotonic clock. */
+  get heardAt(): number | undefined {
+    return this.#heardAt
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return
+    const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+    this.#dispatch({ type: 'start' })
+    await stopped
+    this.#operation?.abort()
+    this.#operation = undefined
+    while (this.#running.size > 0) await Promise.all(this.#running)
+  }
+
+  /** Something outside suggests that an absent kind may be served now. */
+  kick(): void {
+    if (this.#now.state.at === 'absent') this.#dispatch({ type: 'kicked' })
+  }
+
+  #dispatch(input: Input, subject?: Frame<T> | Decoded<T>): void {
+    const { next, effects } = step(this.#now, input, this.#context)
+    // The store first, the state after it: a version is never ahead of what was handed over.
+    let operation: Effect | undefined
+    for (const effect of effects) if (!this.#applyToStore(effect, subject)) operation = effect
+    const hasMoved = next.state.at !== this.#now.state.at
+    this.#now = next
+    if (hasMoved) this.#options.onState?.(next.state)
+    if (operation !== undefined) this.#begin(operation)
+  }
+
+  /** False when the effect is an operation to begin. */
+  #applyToStore(effect: Effect, subject: Frame<T> | Decoded<T> | undefined): boolean {
+    switch (effect.do) {
+      case 'hand-over':
+        if (subject !== undefined && 'object' in subject) {
+          if ('type' in subject && subject.type === 'DELETED') this.#store.delete(subject.object)
+          else this.#store.upsert(subject)
+        }
+        return true
+      case 'stage':
+        if (subject !== undefined && 'object' in subject) {
+          if ('type' in subject && subject.type === 'DELETED') this.#store.unstage(keyOf(subject.object))
+          else this.#store.stage(subject)
+        }
+        return true
+      case 'advance':
+        this.#store.advance(effect.version)
+        return true
+      case 'commit':
+        this.#store.commit(effect.version)
+        return true
+      case 'discard':
+        this.#store.discard()
+        return true
+      case 'clear':
+        this.#store.clear()
+        return true
+      case 'open-stream':
+      case 'open-watch':
+      case 'read-page':
+      case 'probe':
+      case 'wait':
+        return false
+    }
+  }
+
+  #begin(effect: Effect): void {
+    this.#operation?.abort()
+    const controller = new AbortController()
+    this.#operation = controller
+    const report = (input: Input, subject?: Frame<T> | Decoded<T>) => {
+      if (this.#operation === controller) this.#dispatch(input, subject)
+    }
+    const running = this.#perform(effect, controller.signal, report)
+      .catch((error: unknown) => {
+        if (this.#operation !== controller) return
+        const { failure, retryAfterMs } = classify(error)
+        this.#options.onFailure?.(failure, error)
+        report({ type: 'failed', failure, retryAfterMs })
+      })
+      .finally(() => this.#running.delete(running))
+    this.#running.add(running)
+  }
+
+  async #perform(
+    effect: Effect,
+    signal: AbortSignal,
+    report: (input: Input, subject?: Frame<T> | Decoded<T>) => void,
+  ): Promise<void> {
+    // Later in the turn: the caller is still in the middle of a step.
+    await Promise.resolve()
+    switch (effect.do) {
+      case 'open-stream':
+        await this.#watch(undefined, signal, report)
+        break
+      case 'open-watch':
+        await this.#watch(effect.version, signal, report)
+        break
+      case 'read-page': {
+        const limit = effect.isUnpaged ? undefined : (this.#options.pageSize ?? PAGE_SIZE)
+        const each = (decoded: Decoded<T>) => {
+          if (!signal.aborted)
+            report({ type: 'object', version: decoded.object.metadata.resourceVersion ?? '' }, decoded)
+        }
+        const page = await this.#source.list({ continueToken: effect.continueToken, limit }, each, signal)
+        const { resourceVersion: version, continueToken } = page
+        this.#heardAt = this.#clock.monotonic()
+        report({ type: 'page', version, continueToken, vanishing: this.#store.vanishing })
+        break
+      }
+      case 'probe':
+        report({ type: 'probed', isServed: await this.#source.isServed(signal) })
+        break
+      case 'wait':
+        await sleep(this.#clock, effect.ms, signal)
+        if (!signal.aborted) report({ type: 'waited' })
+        break
+      case 'stage':
+      case 'hand-over':
+      case 'advance':
+      case 'commit':
+      case 'discard':
+      case 'clear':
+        break
+    }
+  }
+
+  async #watch(
+    version: string | undefined,
+    signal: AbortSignal,
+    report: (input: Input, subject?: Frame<T>) => void,
+  ): Promise<void> {
+    const timeoutSeconds = 300 + Math.floor(this.#random() * 300)
+    const stream = new AbortController()
+    const onAbort = () => stream.abort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    this.#lastBytesAt = this.#clock.monotonic()
+    let silence: 'stalled' | 'dead' | undefined
+    const check = () => {
+      const silentMs = this.#clock.monotonic() - this.#lastBytesAt
+      if (this.#now.state.at === 'stream' && silentMs >= STALL_MS) silence = 'stalled'
+      else if (silentMs >= IDLE_MS) silence = 'dead'
+      if (silence === undefined) cancelCheck = this.#clock.after(CHECK_MS, check)
+      else stream.abort()
+    }
+    let cancelCheck = this.#clock.after(CHECK_MS, check)
+    const each = (frame: Frame<T>) => {
+      if (signal.aborted) return
+      switch (frame.type) {
+        case 'BOOKMARK': {
+          const { resourceVersion, isInitialEnd } = frame
+          const vanishing = isInitialEnd ? this.#store.vanishing : NOTHING_VANISHES
+          report({ type: 'bookmark', version: resourceVersion, isInitialEnd, vanishing })
+          break
+        }
+        case 'ERROR':
+          throw apiError('watch', frame.status.code ?? 500, frame.status)
+        case 'ADDED':
+        case 'MODIFIED':
+        case 'DELETED':
+          report({ type: 'object', version: frame.object.metadata.resourceVersion ?? '' }, frame)
+          break
+      }
+    }
+    const onBytes = () => {
+      this.#lastBytesAt = this.#clock.monotonic()
+      this.#heardAt = this.#lastBytesAt
+    }
+    try {
+      await this.#source.watch({ version, timeoutSeconds }, each, onBytes, stream.signal)
+      report({ type: 'ended' })
+    } catch (error) {
+      if (silence === 'stalled') report({ type: 'stalled' })
+      else if (silence === 'dead')
+        throw new TransportError('DEADLINE', `no byte of the watch for ${IDLE_MS} ms`, { cause: error })
+      else throw error
+    } finally {
+      cancelCheck()
+      signal.removeEventListener('abort', onAbort)
+      stream.abort()
+    }
+  }
+}
+
+const NOTHING_VANISHES = { known: 0, vanished: 0 }
+
+/** What a failure means for the machine. */
+export function classify(error: unknown): { failure: Failure; retryAfterMs: number | undefined } {
+  if (!(error instanceof ApiError)) return { failure: 'broken', retryAfterMs: undefined }
+  const { httpStatus, retryAfterMs, status } = error
+  const isTooLarge =
+    status.details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') === true ||
+    messageOf(error).includes('Too large resource version')
+  // kube-apiserver on an etcd before 3.4.31 or 3.5.13 says so with a 500, in the stream.
+  const isWithoutProgress = status.message?.includes('RequestWatchProgress') === true
+  if (isWithoutProgress) return { failure: 'unsupported', retryAfterMs }
+  return { failure: isTooLarge ? 'too-large' : byStatus(httpStatus, status.reason), retryAfterMs }
+}
+
+function byStatus(httpStatus: number, reason: string | undefined): Failure {
+  if (httpStatus === 410 || reason === 'Expired' || reason === 'Gone') return 'expired'
+  if (httpStatus === 404) return 'absent'
+  if (httpStatus === 401 || httpStatus === 403) return 'denied'
+  if (httpStatus === 500) return 'internal'
+  return httpStatus >= 400 && httpStatus < 500 && httpStatus !== 408 && httpStatus !== 429 ? 'unsupported' : 'busy'
+}

@@ -1,0 +1,154 @@
+/**
+ * The manager as a whole: which capabilities run, on which cluster, under which lease. `seamark run` and `seamark contour-plus`
+ * are two ways to fill in these options; tests are a third.
+ */
+import {
+  type Clock,
+  type Cluster,
+  connect,
+  createLogger,
+  type Informer,
+  type InformerOptions,
+  type Logger,
+  type Manager,
+  manager,
+  systemClock,
+  untilAborted,
+} from '@seamark/kube'
+import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
+import { limitHeapGrowth } from './heap-growth.ts'
+import { createProductMetrics, createRecordsMetrics, showPause } from '../metrics.ts'
+import { FIELD_MANAGER } from '../publish/annotation-keys.ts'
+import type { PublishOptions } from '../publish/options.ts'
+import { setUpPublish } from '../publish/set-up.ts'
+import type { Provider } from '../providers/provider.ts'
+import type { RecordsConfig } from '../records/config.ts'
+import { createKillSwitch } from './kill-switch.ts'
+import { setUpRecords } from '../records/sync/set-up.ts'
+import { type Switches, watchSwitches } from './switches.ts'
+import type { WildcardOptions } from '../wildcard/options.ts'
+import { setUpWildcard } from '../wildcard/set-up.ts'
+import { gateWrites, WriteRefused } from './write-gate.ts'
+
+interface RecordsOptions {
+  readonly config: RecordsConfig
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Beside those of the configuration: the embedded server of this process. */
+  readonly providers?: readonly Provider[]
+}
+
+export interface AppOptions {
+  readonly cluster: Cluster
+  readonly publish?: PublishOptions
+  readonly wildcard?: WildcardOptions
+  readonly records?: RecordsOptions
+  /** observe decides and reports, and writes nothing. */
+  readonly mode: 'observe' | 'enforce'
+  /** The kill switch by configuration: no write at all, neither DNS nor Kubernetes. @default false */
+  readonly isPaused?: boolean
+  /** The manager's own: Secrets of registered clusters, wildcards, state. */
+  readonly namespace: string
+  /** @default no election: this process writes */
+  readonly leader?: { readonly lease: string; readonly namespace: string }
+  /** `:8180`; undefined serves none. */
+  readonly metrics?: string
+  readonly probes?: string
+  readonly log?: Logger
+  readonly clock?: Clock
+  /** Tell users also what was already so at the start. @default true */
+  readonly isInitialTold?: boolean
+  /** Registered clusters may be on this machine: for the playground and tests. @default false */
+  readonly allowLoopback?: boolean
+  /** How registered clusters are reached. @default over the network */
+  readonly connectMember?: typeof connect
+  /** Obey `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
+  readonly hasPause?: boolean
+  /** The servers listen. */
+  readonly onReady?: (addresses: { readonly metrics?: string; readonly probes?: string }) => void
+}
+
+/** A stop has to end within 5 s, whatever hangs. */
+const GRACE_MS = 4_500
+
+export async function runApp(options: AppOptions, signal: AbortSignal): Promise<void> {
+  const { publish, wildcard, records, namespace, mode, clock = systemClock } = options
+  limitHeapGrowth()
+  const log = options.log ?? createLogger({ level: 'silent' })
+  const killSwitch = createKillSwitch(...(options.isPaused === true ? ['configuration'] : []))
+  const mgr: Manager = await manager({
+    cluster: options.cluster,
+    fieldManager: FIELD_MANAGER,
+    log,
+    clock,
+    grace: GRACE_MS,
+    ...(options.leader !== undefined && { leader: options.leader }),
+    ...(options.metrics !== undefined && { metrics: options.metrics }),
+    ...(options.probes !== undefined && { probes: options.probes }),
+  })
+  gateWrites(options.cluster, () => {
+    if (killSwitch.isPaused) throw new WriteRefused('PAUSED', 'writing is paused; remove seamark.io/pause to go on')
+    if (mode === 'observe') throw new WriteRefused('OBSERVING', 'in observe mode nothing is written')
+    if (!mgr.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its lease')
+  })
+  const { registry } = mgr.metrics
+  const metrics = createProductMetrics(registry)
+  showPause(registry, killSwitch)
+  const switches = (options.hasPause ?? true) ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
+  const common = {
+    metrics,
+    namespace,
+    clock,
+    isWriting: () => mode === 'enforce' && !killSwitch.isPaused,
+    untilToldToWrite: (running: { readonly signal: AbortSignal }) =>
+      mode === 'enforce' && !switches.isRead ? switches.ready(running.signal) : undefined,
+  }
+  const endpointsIn = (wanted: string): Informer<DNSEndpoint> =>
+    mgr.cluster.informers.informer(DNSEndpoint, endpointScope(options, wanted))
+  if (publish !== undefined)
+    setUpPublish(mgr, { ...common, options: publish, isInitialTold: options.isInitialTold ?? true })
+  if (wildcard !== undefined) {
+    const allowLoopback = options.allowLoopback ?? false
+    setUpWildcard(mgr, {
+      ...common,
+      options: wildcard,
+      allowLoopback,
+      endpoints: endpointsIn(namespace),
+      connect: options.connectMember ?? connect,
+    })
+  }
+  if (records !== undefined) {
+    const { dnsEndpoints } = records.config
+    setUpRecords(mgr, {
+      ...records,
+      mode,
+      namespace,
+      killSwitch,
+      switches,
+      clock,
+      metrics: createRecordsMetrics(registry, () => clock.now()),
+      endpoints: dnsEndpoints.enabled ? endpointsIn(dnsEndpoints.namespace) : undefined,
+    })
+  }
+  if (options.onReady !== undefined) {
+    const { onReady } = options
+    mgr.add('ready', async (running) => {
+      onReady(mgr.addresses)
+      await untilAborted(running)
+    })
+  }
+  await mgr.run(signal)
+}
+
+const NO_SWITCHES: Switches = {
+  released: new Set(),
+  subscribe: () => () => undefined,
+  isRead: true,
+  ready: async () => undefined,
+}
+
+/** One cache of DNSEndpoints for everybody: as wide as the widest, and narrow only where nobody needs more. */
+function endpointScope({ publish, records }: AppOptions, namespace: string): InformerOptions<DNSEndpoint> {
+  const dnsEndpoints = records?.config.dnsEndpoints
+  const isWide = publish !== undefined || (dnsEndpoints?.enabled === true && dnsEndpoints.namespace === '')
+  return { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER, ...(!isWide && { namespace }) }
+}

@@ -1,0 +1,107 @@
+/**
+ * What people say to a running manager by annotating its configuration object (ConfigMap `seamark` in its namespace):
+ * `seamark.io/pause` stops every write, `seamark.io/release` lets held changes of names or zones go, and a new value of
+ * `seamark.io/verify` has every zone read whole.
+ *
+ * Guarantees: until the object was read once nothing may be written, so a pause survives a restart. A list without the
+ * object lifts nothing: absence counts when the server says it of this one object.
+ */
+import { type Cluster, ConfigMap, sleep, systemClock, TransportError, untilAborted } from '@seamark/kube'
+import { isPausedBy, type KillSwitchControl } from './kill-switch.ts'
+import { canonicalName, isInvalid } from '../rrset/rrset.ts'
+
+/** The manager's configuration object. */
+export const CONFIGURATION_OBJECT = 'seamark'
+const RELEASE_ANNOTATION = 'seamark.io/release'
+const VERIFY_ANNOTATION = 'seamark.io/verify'
+const RETRY_MS = 1_000
+
+export interface Switches {
+  /** Names and zones whose held changes may go. */
+  readonly released: ReadonlySet<string>
+  /** Called when something else is released, or a check of everything is asked for. Returns how to stop listening. */
+  subscribe(listener: () => void): () => void
+  /** False until the object was read, or is known to be absent. */
+  readonly isRead: boolean
+  /** Resolves when it is, or when the signal aborts. */
+  ready(signal: AbortSignal): Promise<void>
+}
+
+type Annotations = Readonly<Record<string, string>> | undefined
+
+export function watchSwitches(
+  { client, informers }: Pick<Cluster, 'client' | 'informers'>,
+  namespace: string,
+  killSwitch: KillSwitchControl,
+  clock = systemClock,
+): Switches {
+  const key = `${namespace}/${CONFIGURATION_OBJECT}`
+  const listeners = new Set<() => void>()
+  let released: ReadonlySet<string> = new Set()
+  let orders = ''
+  /** Counts what was heard: a read that is overtaken by the watch says nothing. */
+  let heard = 0
+  const obey = (annotations: Annotations): void => {
+    heard++
+    killSwitch.set('annotation', isPausedBy(annotations))
+    released = readNames(annotations?.[RELEASE_ANNOTATION] ?? '')
+    const now = JSON.stringify([annotations?.[RELEASE_ANNOTATION], annotations?.[VERIFY_ANNOTATION]])
+    if (now === orders) return
+    orders = now
+    for (const listener of listeners) listener()
+  }
+  let isRead = false
+  killSwitch.set('unread', true)
+  const informer = informers.informer(ConfigMap, { namespace, fieldSelector: `metadata.name=${CONFIGURATION_OBJECT}` })
+  /** Asks until there is an answer; what held before holds meanwhile. */
+  const askServer = async (): Promise<void> => {
+    const before = heard
+    for (;;) {
+      try {
+        const found = await client.find(ConfigMap, key)
+        if (heard === before) obey(found?.metadata.annotations)
+        return
+      } catch (error) {
+        if (error instanceof TransportError && error.code === 'CLOSED') throw error
+        await sleep(clock, RETRY_MS)
+      }
+    }
+  }
+  informer.subscribe((change) => {
+    if (change.type === 'deleted') askServer().catch(() => undefined)
+    else obey(change.object.metadata.annotations)
+  })
+  const readFirst = async (): Promise<void> => {
+    await informer.synced()
+    // Handlers are told in a later turn; the first write may be earlier.
+    const cached = informers.get(ConfigMap, key)
+    if (cached === undefined) await askServer()
+    else obey(cached.metadata.annotations)
+    isRead = true
+    killSwitch.set('unread', false)
+  }
+  const first = readFirst()
+  first.catch(() => undefined)
+  return {
+    get released() {
+      return released
+    },
+    get isRead() {
+      return isRead
+    },
+    ready: async (signal) => await Promise.race([first, untilAborted(signal)]),
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
+
+function readNames(text: string): Set<string> {
+  return new Set(
+    text.split(',').flatMap((item) => {
+      const name = canonicalName(item.trim())
+      return isInvalid(name) ? [] : [name]
+    }),
+  )
+}

@@ -1,0 +1,184 @@
+/**
+ * The hands of publish: carries a plan out, step by step, and says what became of it.
+ *
+ * Children are independent of each other: a refused record does not cost a Certificate, and errors are collected. The
+ * finalizer comes before the first child elsewhere and leaves after the last one.
+ * Nothing is written that would change nothing: the writer judges each apply against the cache.
+ */
+import {
+  addFinalizer,
+  BadRequest,
+  type Client,
+  Forbidden,
+  Invalid,
+  messageOf,
+  removeFinalizer,
+  type Writer,
+} from '@seamark/kube'
+import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object'
+import type { Certificate } from '../../api/certificate.ts'
+import { type Finding, warning } from '../../finding.ts'
+import { FINALIZER } from '../annotation-keys.ts'
+import type { Wanted } from '../decide/child.ts'
+import type { Consideration } from '../decide/source-decision.ts'
+import type { MassChange, MassGuard } from '../guard/mass-guard.ts'
+import type { OwnWrites } from './own-writes.ts'
+import { type Child, KIND_OF_ROLE, type OwnedChild, type Step } from '../decide/plan.ts'
+
+export interface ActDeps {
+  readonly writer: Pick<Writer, 'apply' | 'delete'>
+  readonly client: Pick<Client, 'patch'>
+  readonly kind: Kind
+  /** Undefined: deletions and retargets are made without counting them. */
+  readonly guard: MassGuard | undefined
+  /** Retargets need the guard only while the configuration differs from the one that published last. */
+  readonly isRetargetGuarded: boolean
+  /** Does the server serve the kind? Else its objects wait for the CRD. */
+  readonly isServed: (kind: Kind<Child>) => boolean
+  readonly onCertificateApplied: (result: 'success' | 'error') => void
+  readonly ownWrites: Pick<OwnWrites, 'during'>
+  /** True when the Certificate was taken over by the rate queue. */
+  readonly enqueue: (certificate: Certificate) => boolean
+}
+
+export interface Outcome {
+  readonly findings: readonly Finding[]
+  /** Something could not be done yet: try again then. */
+  readonly afterMs?: number
+  /** Failures worth a retry with back-off. */
+  readonly errors: readonly unknown[]
+}
+
+/** An object the server refuses will be refused again; a change of the source or this time brings it back. */
+const REFUSED_RETRY_MS = 600_000
+const ABSENT_RETRY_MS = 5_000
+const HELD_RETRY_MS = 10_000
+/** Somebody changed a child while we wrote it: at once, on what the cache then has. */
+const DISTURBED_RETRY_MS = 1
+
+export async function act(consideration: Consideration, deps: ActDeps): Promise<Outcome> {
+  const { plan, object } = consideration
+  const run = new Run(deps)
+  run.forget(plan.steps)
+  if (plan.steps.some((step) => step.type === 'add-finalizer'))
+    await addFinalizer(deps.client as Client, deps.kind, object, FINALIZER)
+  // One after the other: the record is not held up by the certificate, and other sources fill the connection.
+  for (const step of plan.steps) if (step.type === 'apply') await run.apply(step)
+  const patch = plan.steps.find((step) => step.type === 'set-secret-name')
+  if (patch !== undefined && run.errors.length === 0)
+    await setSecretName(deps.client, deps.kind, object, patch.secretName)
+  for (const step of plan.steps) if (step.type === 'delete') await run.remove(step.child)
+  const isFree = run.errors.length === 0 && !run.isHolding
+  if (isFree && plan.steps.some((step) => step.type === 'remove-finalizer')) {
+    await removeFinalizer(deps.client as Client, deps.kind, object, FINALIZER)
+  }
+  return run.outcome()
+}
+
+class Run {
+  readonly #deps: ActDeps
+  readonly errors: unknown[] = []
+  readonly #findings: Finding[] = []
+  #afterMs: number | undefined
+  /** A deletion is waiting or held. */
+  isHolding = false
+
+  constructor(deps: ActDeps) {
+    this.#deps = deps
+  }
+
+  outcome(): Outcome {
+    return {
+      findings: this.#findings,
+      errors: this.errors,
+      ...(this.#afterMs !== undefined && { afterMs: this.#afterMs }),
+    }
+  }
+
+  /** What is no longer asked for does not count against the guard. */
+  forget(steps: readonly Step[]): void {
+    const { guard } = this.#deps
+    if (guard === undefined) return
+    for (const step of steps) {
+      if (step.type === 'apply' && !step.isRetarget)
+        guard.withdraw(guardKey('retarget', step.wanted.object, step.wanted.object.kind ?? ''))
+    }
+  }
+
+  async apply({ wanted, isRetarget }: Extract<Step, { type: 'apply' }>): Promise<void> {
+    const { guard, isRetargetGuarded, writer, ownWrites, enqueue, isServed, onCertificateApplied } = this.#deps
+    if (isRetarget && isRetargetGuarded && guard !== undefined) {
+      if (!this.#isAllowed('retarget', guardKey('retarget', wanted.object, wanted.object.kind ?? ''))) return
+    }
+    const kind = KIND_OF_ROLE[wanted.role]
+    if (!isServed(kind)) {
+      this.#findings.push(
+        warning('CRDNotInstalled', `${kind.kind}.${kind.group} is not installed; ${keyOf(wanted.object)} waits for it`),
+      )
+      this.#waitAtMost(ABSENT_RETRY_MS)
+      return
+    }
+    if (wanted.role === 'certificate' && enqueue(wanted.object)) return
+    try {
+      const write = (): Promise<Immutable<Child>> => writer.apply(kind, wanted.object)
+      const { isDisturbed } = await ownWrites.during(kind, keyOf(wanted.object), write)
+      if (isDisturbed) this.#waitAtMost(DISTURBED_RETRY_MS)
+      if (wanted.role === 'certificate') onCertificateApplied('success')
+    } catch (error) {
+      if (wanted.role === 'certificate') onCertificateApplied('error')
+      this.#fail(wanted, error)
+    }
+  }
+
+  async remove({ kind, object }: OwnedChild): Promise<void> {
+    const { guard, writer } = this.#deps
+    if (guard !== undefined && !this.#isAllowed('prune', guardKey('prune', object, kind.kind))) {
+      this.isHolding = true
+      return
+    }
+    try {
+      await writer.delete(kind, object)
+    } catch (error) {
+      this.errors.push(error)
+    }
+  }
+
+  #isAllowed(change: MassChange, key: string): boolean {
+    const answer = this.#deps.guard?.ask(change, key) ?? { state: 'go' as const }
+    if (answer.state === 'go') return true
+    this.#waitAtMost(answer.state === 'wait' ? answer.afterMs : HELD_RETRY_MS)
+    if (answer.state === 'held') this.#findings.push(warning('GuardTripped', answer.message))
+    return false
+  }
+
+  #fail({ object }: Wanted, error: unknown): void {
+    const isRefused = error instanceof Invalid || error instanceof BadRequest
+    if (isRefused || error instanceof Forbidden) {
+      this.#findings.push(warning('ApplyRejected', `${object.kind} ${keyOf(object)}: ${messageOf(error)}`))
+    }
+    if (isRefused) this.#waitAtMost(REFUSED_RETRY_MS)
+    else this.errors.push(error)
+  }
+
+  #waitAtMost(afterMs: number): void {
+    this.#afterMs = Math.min(afterMs, this.#afterMs ?? afterMs)
+  }
+}
+
+function guardKey(change: MassChange, object: Immutable<Obj>, kind: string): string {
+  return `${change} ${kind} ${keyOf(object)}`
+}
+
+/** With the resourceVersion: whoever changed the source meanwhile is asked again. */
+async function setSecretName(
+  client: Pick<Client, 'patch'>,
+  kind: Kind,
+  object: Immutable<Obj>,
+  secretName: string,
+): Promise<void> {
+  const { resourceVersion } = object.metadata
+  await client.patch(kind, keyOf(object), 'merge', {
+    metadata: { resourceVersion },
+    spec: { virtualhost: { tls: { secretName } } },
+  })
+}

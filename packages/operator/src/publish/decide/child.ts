@@ -1,0 +1,94 @@
+/** A wanted child object and the verdicts about children: the vocabulary between decide and plan. */
+import type { Obj } from '@seamark/kube/object'
+import type { Certificate } from '../../api/certificate.ts'
+import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
+import type { TLSCertificateDelegation } from '../../api/http-proxy.ts'
+import { annotation, CLASS_MARK, OWNED_BY, OWNED_BY_ANY } from '../annotation-keys.ts'
+import type { Finding } from '../../finding.ts'
+import type { PublishOptions } from '../options.ts'
+import { type Source, sourceKey } from '../sources/source.ts'
+
+export const CHILD_ROLES = ['dns', 'delegation', 'certificate', 'tls-delegation'] as const
+export type ChildRole = (typeof CHILD_ROLES)[number]
+
+export type Wanted =
+  | { readonly role: 'dns' | 'delegation'; readonly object: DNSEndpoint }
+  | { readonly role: 'certificate'; readonly object: Certificate }
+  | { readonly role: 'tls-delegation'; readonly object: TLSCertificateDelegation }
+
+/**
+ * What is to become of one child: written, removed if we wrote it, or left exactly as it is. Held is the answer to everything
+ * unknown or invalid.
+ */
+export type Verdict =
+  | { readonly state: 'wanted'; readonly wanted: readonly Wanted[]; readonly findings: readonly Finding[] }
+  | { readonly state: 'unwanted'; readonly findings: readonly Finding[] }
+  | { readonly state: 'held'; readonly findings: readonly Finding[] }
+
+export const unwanted = (...findings: Finding[]): Verdict => ({ state: 'unwanted', findings })
+export const held = (...findings: Finding[]): Verdict => ({ state: 'held', findings })
+
+/** The value of the `owned-by` annotation on a source's children. */
+export function ownerMark(source: Pick<Source, 'kind' | 'namespace' | 'name'>): { key: string; value: string } {
+  return source.kind === 'HTTPProxy'
+    ? { key: OWNED_BY, value: sourceKey(source) }
+    : { key: OWNED_BY_ANY, value: `${source.kind}/${sourceKey(source)}` }
+}
+
+/** One text for both forms, so that one index serves all kinds: `HTTPProxy/ns/name`. */
+export function findOwner(object: {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> }
+}): string | undefined {
+  const any = annotation(object.metadata.annotations, OWNED_BY_ANY)
+  if (any !== undefined) return any
+  const proxy = annotation(object.metadata.annotations, OWNED_BY)
+  return proxy === undefined ? undefined : `HTTPProxy/${proxy}`
+}
+
+export function ownerKey(source: Pick<Source, 'kind' | 'namespace' | 'name'>): string {
+  return `${source.kind}/${sourceKey(source)}`
+}
+
+/**
+ * Metadata of a child. No key is ever present with an empty map: the server would move the resourceVersion on every apply.
+ * An owner reference exists only within the namespace; elsewhere the annotation and the finalizer stand in for it.
+ */
+export function childMetadata(
+  source: Source,
+  name: string,
+  namespace: string,
+  options: PublishOptions,
+): Obj['metadata'] {
+  const owner = ownerMark(source)
+  const annotations = pick(source.annotations, options.propagatedAnnotations)
+  annotations[owner.key] = owner.value
+  if (options.prune && options.ingressClassName !== '') annotations[CLASS_MARK] = options.ingressClassName
+  const metadata: Obj['metadata'] = { name, namespace, annotations }
+  const labels = pick(source.labels, options.propagatedLabels)
+  if (Object.keys(labels).length > 0) metadata.labels = labels
+  if (namespace === source.namespace) {
+    metadata.ownerReferences = [
+      {
+        apiVersion: source.apiVersion,
+        kind: source.kind,
+        name: source.name,
+        uid: source.uid,
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ]
+  }
+  return metadata
+}
+
+/** The listed keys that are there. */
+export function pick(from: Readonly<Record<string, string>>, keys: readonly string[]): Record<string, string> {
+  if (keys.length === 0) return {}
+  const picked: [string, string][] = []
+  for (const key of keys) {
+    const value = annotation(from, key)
+    if (value !== undefined) picked.push([key, value])
+  }
+  // fromEntries defines own properties, so `__proto__` stays a key.
+  return Object.fromEntries(picked)
+}

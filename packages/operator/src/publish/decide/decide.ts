@@ -1,0 +1,161 @@
+/**
+ * The one decision of publish: a source and what is known around it → the children wanted, with a reason for everything that is
+ * not. Pure and synchronous; `explain`, `--dry-run`, `--shadow` and the controller read the same value.
+ *
+ * Order of the gates as in contour-plus: deletion, exclude, class, host, then each child on its own, so that a missing Service
+ * does not cost a certificate.
+ */
+import { annotation, EXCLUDE_CHILDREN, keysUnder } from '../annotation-keys.ts'
+import { decideCertificate } from './certificate.ts'
+import { CHILD_ROLES, type ChildRole, held, unwanted, type Verdict, type Wanted } from './child.ts'
+import { isOfClass } from '../sources/class-filter.ts'
+import { decideDelegation } from './delegation.ts'
+import { decideDns, type Target } from './dns-endpoint.ts'
+import { type Finding, note, warning } from '../../finding.ts'
+import { claimKey, type Claim } from '../sources/host-claim.ts'
+import { findHostFault, normalizeHost } from '../../host-name.ts'
+import type { PublishOptions } from '../options.ts'
+import type { Source } from '../sources/source.ts'
+
+export interface Facts {
+  readonly source: Source
+  readonly target: Target
+  /** By `claimKey`; a host that is not in it is the source's own. */
+  readonly claims: ReadonlyMap<string, Claim>
+}
+
+export interface Decision {
+  readonly verdicts: Readonly<Record<ChildRole, Verdict>>
+  /** Set when the HTTPProxy must name a delegated Secret. */
+  readonly secretName?: string
+  /** The source is of a class that another instance may serve. */
+  readonly isOtherClass?: boolean
+  /** About the source as a whole; those about one child are in its verdict. */
+  readonly findings: readonly Finding[]
+}
+
+export function decide(facts: Facts, options: PublishOptions): Decision {
+  const { source } = facts
+  const { exclude } = keysUnder(options.annotationPrefix)
+  if (annotation(source.annotations, exclude) === 'true')
+    return all(held(), note('Excluded', `annotation ${exclude}; its objects are left as they are`))
+  if (!isOfClass(source, options.ingressClassName)) {
+    const decision = all(unwanted(), note('ClassNotWatched', `not of the class ${options.ingressClassName}`))
+    return { ...decision, isOtherClass: true }
+  }
+  if (source.hosts.length === 0) return all(unwanted(), note('HostMissing', 'names no host'))
+  const findings: Finding[] = [...source.findings]
+  const valid = source.hosts.filter((host) => isValid(host, findings))
+  if (valid.length === 0) return all(held(), ...findings)
+  const hosts = {
+    dns: valid.filter((host) => isOwn(host, facts, findings)),
+    tls: valid.filter((host) => !isAnotherTenants(host, facts)),
+  }
+  return decideChildren(facts, hosts, options, findings)
+}
+
+function all(verdict: Verdict, ...findings: Finding[]): Decision {
+  const verdicts = { dns: verdict, delegation: verdict, certificate: verdict, 'tls-delegation': verdict }
+  return { verdicts, findings }
+}
+
+function isValid(host: string, findings: Finding[]): boolean {
+  const fault = findHostFault(normalizeHost(host))
+  if (fault === undefined) return true
+  findings.push(warning('HostInvalid', `host ${JSON.stringify(host.slice(0, 100))} ${fault}`))
+  return false
+}
+
+function isOwn(host: string, facts: Facts, findings: Finding[]): boolean {
+  const claim = facts.claims.get(claimKey(host))
+  if (claim === undefined || claim.state === 'won') return true
+  if (claim.state === 'waiting') {
+    findings.push(note('ClaimPending', `host ${host} was freed by another namespace a moment ago`))
+    return false
+  }
+  const { kind, namespace, name, createdAt } = claim.to
+  const tell = isAnotherTenants(host, facts) ? warning : note
+  findings.push(tell('ClaimHeldByOther', `host ${host} belongs to ${kind} ${namespace}/${name} since ${createdAt}`))
+  return false
+}
+
+/**
+ * Within a namespace several Ingresses or routes may share a host, path by path: one of them names it in DNS, each keeps its
+ * certificate. HTTPProxies may not (Contour marks them all invalid).
+ */
+function isAnotherTenants(host: string, { source, claims }: Facts): boolean {
+  const claim = claims.get(claimKey(host))
+  if (claim === undefined || claim.state === 'won') return false
+  if (claim.state === 'waiting') return true
+  return source.kind === 'HTTPProxy' || source.kind === 'IngressRoute' || claim.to.namespace !== source.namespace
+}
+
+function isWaiting(facts: Facts): boolean {
+  return [...facts.claims.values()].some((claim) => claim.state === 'waiting')
+}
+
+const EXCLUDED = unwanted(note('Excluded', `annotation ${EXCLUDE_CHILDREN}`))
+
+function decideChildren(
+  facts: Facts,
+  hosts: { dns: readonly string[]; tls: readonly string[] },
+  options: PublishOptions,
+  findings: readonly Finding[],
+): Decision {
+  const { source, target } = facts
+  const excluded = readExcluded(source, options)
+  const dnsGate = findGate('dns', hosts.dns, facts, excluded, options.children.includes('DNSEndpoint'))
+  const tlsGate = findGate('tls', hosts.tls, facts, excluded, options.children.includes('Certificate'))
+  const tls =
+    tlsGate === undefined
+      ? decideCertificate(source, hosts.tls, options)
+      : { certificate: tlsGate, tlsDelegation: { ...tlsGate, findings: [] } }
+  return {
+    verdicts: {
+      dns: dnsGate ?? decideDns(source, hosts.dns, target, options),
+      delegation: dnsGate === undefined ? decideDelegation(source, hosts.dns, options) : { ...dnsGate, findings: [] },
+      certificate: tls.certificate,
+      'tls-delegation': tls.tlsDelegation,
+    },
+    ...('secretName' in tls && tls.secretName !== undefined && { secretName: tls.secretName }),
+    findings,
+  }
+}
+
+/** Why a whole group of children is not even considered. */
+function findGate(
+  group: 'dns' | 'tls',
+  hosts: readonly string[],
+  facts: Facts,
+  excluded: ReadonlySet<string>,
+  isOn: boolean,
+): Verdict | undefined {
+  // A kind that is switched off is not ours to touch.
+  if (!isOn) return held()
+  if (facts.source.asks !== 'both' && facts.source.asks !== group) return unwanted()
+  if (excluded.has(group)) return EXCLUDED
+  if (hosts.length === 0) return isWaiting(facts) ? held() : unwanted()
+  return undefined
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+function readExcluded(source: Source, options: PublishOptions): ReadonlySet<string> {
+  const text = options.excludeChildren ? annotation(source.annotations, EXCLUDE_CHILDREN) : undefined
+  return text === undefined ? NONE : new Set(text.split(',').map((word) => word.trim()))
+}
+
+export function wantedOf({ verdicts }: Decision): readonly Wanted[] {
+  const wanted: Wanted[] = []
+  for (const role of CHILD_ROLES) {
+    const verdict = verdicts[role]
+    if (verdict.state === 'wanted') wanted.push(...verdict.wanted)
+  }
+  return wanted
+}
+
+export function findingsOf({ findings, verdicts }: Decision): readonly Finding[] {
+  const all = [...findings]
+  for (const role of CHILD_ROLES) all.push(...verdicts[role].findings)
+  return all
+}

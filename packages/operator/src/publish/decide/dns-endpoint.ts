@@ -1,0 +1,97 @@
+/**
+ * The main DNSEndpoint of a source: its hosts at the addresses of its load balancer.
+ *
+ * A before AAAA, targets in the order of the status, TTL 3600: contour-plus' object to the byte unless a setting beyond it is
+ * used. Never an endpoint without targets: no address means hold (INV-1).
+ */
+import { DNSEndpoint, type Endpoint } from '../../api/dns-endpoint.ts'
+import { apiVersionOf } from '@seamark/kube/object'
+import type { Addresses } from '../../address.ts'
+import { childMetadata, held, type Verdict } from './child.ts'
+import { type DnsSettings, readDnsSettings } from './external-dns-annotations.ts'
+import { type Finding, note, warning } from '../../finding.ts'
+import { dnsPlace, fitName, type Place } from './names.ts'
+import type { PublishOptions } from '../options.ts'
+import type { Source } from '../sources/source.ts'
+
+const TTL_SECONDS = 3600
+
+/** What is known about where the hosts point. */
+export type Target =
+  | { readonly state: 'known'; readonly addresses: Addresses; readonly from: string }
+  | { readonly state: 'unknown'; readonly finding: Finding }
+
+const NO_SETTINGS: DnsSettings = { providerSpecific: [], findings: [] }
+
+export function decideDns(source: Source, hosts: readonly string[], target: Target, options: PublishOptions): Verdict {
+  const place = dnsPlace(source, options)
+  const settings = options.annotations ? readDnsSettings(source.annotations) : NO_SETTINGS
+  const findings = [...settings.findings, ...placeFindings(place, 'dns-namespace')]
+  const chosen = chooseTargets(target, settings, options, findings)
+  if (chosen === undefined) return held(...findings)
+  const endpoints = hosts.flatMap((host) => endpointsFor(host, chosen, settings))
+  const metadata = childMetadata(source, fitName(place.name), place.namespace, options)
+  const object = { apiVersion: apiVersionOf(DNSEndpoint), kind: DNSEndpoint.kind, metadata, spec: { endpoints } }
+  return { state: 'wanted', wanted: [{ role: 'dns', object }], findings }
+}
+
+export function placeFindings(place: Place, annotationName: string): Finding[] {
+  if (!place.isElsewhere || place.isAllowed) return []
+  const message = `annotation ${annotationName} names a namespace outside the allow-list; the object stays in ${place.namespace}`
+  return [warning('NamespaceNotAllowed', message)]
+}
+
+type Targets = NonNullable<DnsSettings['targets']>
+
+function chooseTargets(
+  target: Target,
+  settings: DnsSettings,
+  options: PublishOptions,
+  findings: Finding[],
+): Targets | undefined {
+  if (settings.targets !== undefined) return settings.targets
+  if (target.state === 'unknown') {
+    findings.push(target.finding)
+    return undefined
+  }
+  const { v4, v6, hostnames, invalid } = target.addresses
+  if (invalid.length > 0) {
+    findings.push(
+      warning(
+        'TargetInvalid',
+        `${target.from} lists ${JSON.stringify(invalid[0])}, which is no address; it is skipped`,
+      ),
+    )
+  }
+  if (v4.length + v6.length > 0) return { v4, v6 }
+  const [hostname] = hostnames
+  if (hostname === undefined) {
+    findings.push(warning('NoLoadBalancerAddress', `no IP address for ${target.from}; what is published stays`))
+    return undefined
+  }
+  if (options.hostnameTargets) return { v4: [], v6: [], hostname }
+  const message = `${target.from} has the host name ${hostname} and no IP address, and hostname-targets is off`
+  findings.push(note('HostnameTargetIgnored', message))
+  return undefined
+}
+
+function endpointsFor(dnsName: string, targets: Targets, settings: DnsSettings): Endpoint[] {
+  if (targets.hostname !== undefined) return [endpoint(dnsName, 'CNAME', [targets.hostname], settings)]
+  const endpoints: Endpoint[] = []
+  if (targets.v4.length > 0) endpoints.push(endpoint(dnsName, 'A', targets.v4, settings))
+  if (targets.v6.length > 0) endpoints.push(endpoint(dnsName, 'AAAA', targets.v6, settings))
+  return endpoints
+}
+
+function endpoint(
+  dnsName: string,
+  recordType: Endpoint['recordType'],
+  targets: readonly string[],
+  settings: DnsSettings,
+): Endpoint {
+  const { ttl = TTL_SECONDS, setIdentifier, providerSpecific } = settings
+  const made: Endpoint = { dnsName, recordType, targets: [...targets], recordTTL: ttl }
+  if (setIdentifier !== undefined) made.setIdentifier = setIdentifier
+  if (providerSpecific.length > 0) made.providerSpecific = [...providerSpecific]
+  return made
+}

@@ -1,0 +1,181 @@
+/**
+ * A decision and what is there → the writes to make, in order. Pure; the controller, `--dry-run` and `--shadow` run the same
+ * plan. A plan never deletes what is not marked as this source's and applied by our field manager.
+ */
+import type { Immutable, Kind, Obj } from '@seamark/kube/object'
+import { Certificate } from '../../api/certificate.ts'
+import { DNSEndpoint } from '../../api/dns-endpoint.ts'
+import { TLSCertificateDelegation } from '../../api/http-proxy.ts'
+import { annotation, CLASS_MARK } from '../annotation-keys.ts'
+import { CHILD_ROLES, type ChildRole, findOwner, ownerKey, type Wanted } from './child.ts'
+import { type Decision, wantedOf } from './decide.ts'
+import { type Finding, warning } from '../../finding.ts'
+import type { PublishOptions } from '../options.ts'
+import type { Source } from '../sources/source.ts'
+
+export type Child = DNSEndpoint | Certificate | TLSCertificateDelegation
+
+export interface OwnedChild {
+  readonly kind: Kind<Child>
+  readonly object: Immutable<Child>
+}
+
+export interface Observed {
+  find(kind: Kind<Child>, key: string): Immutable<Child> | undefined
+  /** Children marked as this source's and applied by our field manager, of the kinds that are on. */
+  readonly owned: readonly OwnedChild[]
+  /** Does the source of this owner key (`HTTPProxy/ns/name`) exist? */
+  isAlive(owner: string): boolean
+  /** Another Certificate that fills the same Secret. */
+  findSecretHolder(namespace: string, secretName: string, except: string): string | undefined
+}
+
+export type Step =
+  | { readonly type: 'add-finalizer' }
+  | { readonly type: 'apply'; readonly wanted: Wanted; readonly isRetarget: boolean }
+  | { readonly type: 'set-secret-name'; readonly secretName: string }
+  | { readonly type: 'delete'; readonly child: OwnedChild }
+  | { readonly type: 'remove-finalizer' }
+
+export interface Plan {
+  readonly steps: readonly Step[]
+  readonly findings: readonly Finding[]
+}
+
+export const KIND_OF_ROLE: Readonly<Record<ChildRole, Kind<Child>>> = {
+  dns: DNSEndpoint,
+  delegation: DNSEndpoint,
+  certificate: Certificate,
+  'tls-delegation': TLSCertificateDelegation,
+}
+
+export function planWrites(source: Source, decision: Decision, observed: Observed, options: PublishOptions): Plan {
+  const findings: Finding[] = []
+  const wanted = wantedOf(decision)
+  const applies = wanted.filter((item) => {
+    const objection = findObjection(source, item, observed, options)
+    if (objection !== undefined) findings.push(objection)
+    return objection === undefined
+  })
+  const isPatchDue = decision.secretName !== undefined && source.tls[0]?.secretName !== decision.secretName
+  const deletes = options.prune ? findUnwanted(source, decision, wanted, observed, options) : []
+  const finalizer = planFinalizer(source, decision, applies, observed, deletes)
+  const steps: Step[] = []
+  if (finalizer === 'add-finalizer') steps.push({ type: finalizer })
+  for (const item of applies) steps.push({ type: 'apply', wanted: item, isRetarget: isRetarget(item, observed) })
+  if (isPatchDue) steps.push({ type: 'set-secret-name', secretName: decision.secretName })
+  for (const child of deletes) steps.push({ type: 'delete', child })
+  // Last: until then a crash anywhere is cleaned up by the next reconcile.
+  if (finalizer === 'remove-finalizer') steps.push({ type: finalizer })
+  return { steps, findings }
+}
+
+/** Children in the source's own namespace go by garbage collection. */
+export function planCleanup(source: Source, observed: Observed): Plan {
+  if (!source.hasFinalizer) return { steps: [], findings: [] }
+  const elsewhere = observed.owned.filter(({ object }) => object.metadata.namespace !== source.namespace)
+  return {
+    steps: [...elsewhere.map((child): Step => ({ type: 'delete', child })), { type: 'remove-finalizer' }],
+    findings: [],
+  }
+}
+
+function keyOfWanted({ object }: Wanted): string {
+  return `${object.metadata.namespace}/${object.metadata.name}`
+}
+
+/** Why a wanted child must not be written although the decision asks for it. */
+function findObjection(source: Source, item: Wanted, observed: Observed, options: PublishOptions): Finding | undefined {
+  const key = keyOfWanted(item)
+  const label = `${item.object.kind} ${key}`
+  const existing = observed.find(KIND_OF_ROLE[item.role], key)
+  if (existing !== undefined) {
+    const owner = findOwner(existing)
+    const isOurs = owner === ownerKey(source)
+    const controller = existing.metadata.ownerReferences?.find((reference) => reference.controller === true)
+    if (controller !== undefined && controller.uid !== source.uid) {
+      return warning(
+        'ForeignObject',
+        `${label} is controlled by ${controller.kind} ${controller.name}; it is left alone`,
+      )
+    }
+    if (!isOurs && owner !== undefined && observed.isAlive(owner)) {
+      return warning(
+        'ForeignObject',
+        `${label} belongs to ${owner}; two sources make the same name, rename one of them`,
+      )
+    }
+    if (!isOurs && options.foreign === 'refuse') {
+      return warning('ForeignObject', `${label} exists and was not made for this source; it is left alone`)
+    }
+  }
+  if (item.role !== 'certificate' || options.foreign === 'take') return undefined
+  const holder = observed.findSecretHolder(
+    item.object.metadata.namespace ?? '',
+    item.object.spec.secretName,
+    item.object.metadata.name ?? '',
+  )
+  if (holder === undefined) return undefined
+  return warning(
+    'SecretClaimed',
+    `Certificate ${holder} already fills the Secret ${item.object.spec.secretName}; no second one is made`,
+  )
+}
+
+function findUnwanted(
+  source: Source,
+  decision: Decision,
+  wanted: readonly Wanted[],
+  observed: Observed,
+  options: PublishOptions,
+): OwnedChild[] {
+  const keep = new Set(wanted.map((item) => `${KIND_OF_ROLE[item.role].plural} ${keyOfWanted(item)}`))
+  const heldKinds = new Set(
+    CHILD_ROLES.filter((role) => decision.verdicts[role].state === 'held').map((role) => KIND_OF_ROLE[role].plural),
+  )
+  return observed.owned.filter(({ kind, object }) => {
+    const { namespace, name, ownerReferences } = object.metadata
+    if (heldKinds.has(kind.plural) || keep.has(`${kind.plural} ${namespace}/${name}`)) return false
+    // Of a source that left our class only what this very instance wrote: another one may serve its new class.
+    if (decision.isOtherClass && annotation(object.metadata.annotations, CLASS_MARK) !== options.ingressClassName)
+      return false
+    return namespace !== source.namespace || (ownerReferences ?? []).some((reference) => reference.uid === source.uid)
+  })
+}
+
+function planFinalizer(
+  source: Source,
+  decision: Decision,
+  applies: readonly Wanted[],
+  observed: Observed,
+  deletes: readonly OwnedChild[],
+): 'add-finalizer' | 'remove-finalizer' | undefined {
+  const isElsewhere = ({ object }: { object: Immutable<Obj> }): boolean =>
+    object.metadata.namespace !== source.namespace
+  const isNeeded = applies.some(isElsewhere) || observed.owned.some(isElsewhere)
+  if (isNeeded) {
+    const isFreed =
+      observed.owned.filter(isElsewhere).every((child) => deletes.includes(child)) && !applies.some(isElsewhere)
+    return isFreed || source.hasFinalizer ? undefined : 'add-finalizer'
+  }
+  // Another instance may have put it on a source that is not of our class, and an excluded one is not ours to touch.
+  const isOurs = !decision.isOtherClass && !CHILD_ROLES.every((role) => decision.verdicts[role].state === 'held')
+  return source.hasFinalizer && isOurs ? 'remove-finalizer' : undefined
+}
+
+/** The names stay and where they point changes. */
+function isRetarget(item: Wanted, observed: Observed): boolean {
+  if (item.role !== 'dns') return false
+  const existing = observed.find(DNSEndpoint, keyOfWanted(item)) as Immutable<DNSEndpoint> | undefined
+  if (existing === undefined) return false
+  const before = new Map(
+    (existing.spec?.endpoints ?? []).map((endpoint) => [
+      `${endpoint.dnsName} ${endpoint.recordType}`,
+      endpoint.targets,
+    ]),
+  )
+  return item.object.spec.endpoints.some((endpoint) => {
+    const targets = before.get(`${endpoint.dnsName} ${endpoint.recordType}`)
+    return targets !== undefined && targets.join(' ') !== endpoint.targets.join(' ')
+  })
+}

@@ -1,0 +1,150 @@
+/**
+ * Observe and decide, for one source: facts out of the caches, through `decide` and `planWrites`. Synchronous and without
+ * effects, so the controller, `--dry-run`, `--shadow` and `explain` ask the very same thing.
+ */
+import { type Index, type Informers, Service } from '@seamark/kube'
+import type { Immutable, Kind, Obj } from '@seamark/kube/object'
+import { Certificate } from '../../api/certificate.ts'
+import type { Finding } from '../../finding.ts'
+import { FIELD_MANAGER } from '../annotation-keys.ts'
+import { findOwner, ownerKey } from './child.ts'
+import { childKinds } from '../child-kinds.ts'
+import { decide, type Decision, findingsOf } from './decide.ts'
+import { type Claim, claimHost, claimKey, type Released } from '../sources/host-claim.ts'
+import type { PublishOptions, SourceKind } from '../options.ts'
+import { type Child, type Observed, type OwnedChild, type Plan, planCleanup, planWrites } from './plan.ts'
+import { targetOf } from '../sources/service-rule.ts'
+import type { Source } from '../sources/source.ts'
+import { createSourceReader, type SourceReader } from '../sources/source-reader.ts'
+
+export type PublishCaches = Pick<Informers, 'get' | 'list' | 'by' | 'index' | 'ownFields'>
+
+export interface Consideration {
+  readonly source: Source
+  readonly object: Immutable<Obj>
+  /** Undefined for a source that is being deleted. */
+  readonly decision: Decision | undefined
+  readonly plan: Plan
+  /** Its children as they are. */
+  readonly owned: readonly OwnedChild[]
+  /** Of decision and plan, in that order. */
+  readonly findings: readonly Finding[]
+  /** A claim ripens then. */
+  readonly againAtMs?: number
+}
+
+export interface Considering {
+  readonly sources: SourceReader
+  /** Undefined when the source is not there. */
+  consider(kind: SourceKind, key: string, nowMs: number): Consideration | undefined
+  /** A host was freed; the time is that of `nowMs`. */
+  release(host: string, released: Released): void
+  /** Children of ours that exist: what a mass change is measured against. */
+  countPublished(): number
+}
+
+/** ms a freed host waits before another namespace gets it. */
+const HANDOVER_GRACE_MS = 30_000
+
+export function createConsidering(caches: PublishCaches, options: PublishOptions): Considering {
+  const sources = createSourceReader(caches, options)
+  const kinds = childKinds(options)
+  const owned = new Map<Kind<Child>, Index<Child>>(
+    kinds.map((kind) => [kind, caches.index(kind, 'publish-owner', ownerOf)]),
+  )
+  const secrets = options.children.includes('Certificate')
+    ? caches.index(Certificate, 'publish-secret', (object) => [
+        `${object.metadata.namespace}/${object.spec.secretName}`,
+      ])
+    : undefined
+  const released = new Map<string, Released>()
+
+  function observe(source: Source): Observed {
+    return {
+      find: (kind, key) => caches.get(kind, key),
+      owned: findOwned(source),
+      isAlive(owner) {
+        const [kind = '', namespace = '', name = ''] = owner.split('/')
+        return (
+          options.sources.includes(kind as SourceKind) &&
+          sources.find(kind as SourceKind, `${namespace}/${name}`) !== undefined
+        )
+      },
+      findSecretHolder(namespace, secretName, except) {
+        if (secrets === undefined) return undefined
+        const holders = caches.by(secrets, `${namespace}/${secretName}`).map((object) => object.metadata.name ?? '')
+        return holders.find((name) => name !== except)
+      },
+    }
+  }
+
+  function findOwned(source: Source): OwnedChild[] {
+    const found: OwnedChild[] = []
+    const owner = ownerKey(source)
+    for (const [kind, index] of owned) {
+      for (const object of caches.by(index, owner)) {
+        const key = `${object.metadata.namespace}/${object.metadata.name}`
+        if (caches.ownFields(kind, key, FIELD_MANAGER) !== undefined) found.push({ kind, object })
+      }
+    }
+    return found
+  }
+
+  function claimsOf(source: Source, nowMs: number): { claims: Map<string, Claim>; againAtMs: number | undefined } {
+    const claims = new Map<string, Claim>()
+    let againAtMs: number | undefined
+    if (!options.arbitrateHosts || source.asks === 'tls') return { claims, againAtMs }
+    for (const host of source.hosts) {
+      const key = claimKey(host)
+      const claim = claimHost(source, sources.claimants(host), released.get(key), HANDOVER_GRACE_MS, nowMs)
+      if (claim.state === 'waiting') againAtMs = Math.min(claim.untilMs, againAtMs ?? claim.untilMs)
+      else if (claim.state === 'won') released.delete(key)
+      claims.set(key, claim)
+    }
+    return { claims, againAtMs }
+  }
+
+  return {
+    sources,
+    consider(kind, key, nowMs) {
+      const found = sources.find(kind, key)
+      if (found === undefined) return undefined
+      const { source, object } = found
+      const observed = observe(source)
+      if (source.isDeleting)
+        return {
+          source,
+          object,
+          decision: undefined,
+          plan: planCleanup(source, observed),
+          owned: observed.owned,
+          findings: [],
+        }
+      const { claims, againAtMs } = claimsOf(source, nowMs)
+      const target = targetOf(source, options, (name) => caches.get(Service, name))
+      const decision = decide({ source, target, claims }, options)
+      const plan = planWrites(source, decision, observed, options)
+      const findings = [...findingsOf(decision), ...plan.findings]
+      return {
+        source,
+        object,
+        decision,
+        plan,
+        owned: observed.owned,
+        findings,
+        ...(againAtMs !== undefined && { againAtMs }),
+      }
+    },
+    release: (host, freed) => void released.set(claimKey(host), freed),
+    countPublished: () =>
+      kinds.reduce(
+        (sum, kind) => sum + caches.list(kind).filter((object) => findOwner(object) !== undefined).length,
+        0,
+      ),
+  }
+}
+
+function ownerOf(object: Immutable<Child>): readonly string[] {
+  const owner = findOwner(object)
+  return owner === undefined ? [] : [owner]
+}

@@ -1,0 +1,54 @@
+/**
+ * The configuration that published last, kept in a ConfigMap of the manager's namespace, so that a restart with another
+ * Service, class, prefix or annotation prefix is recognised as what it may be: a mistake that would retarget everything.
+ *
+ * While it differs, retargets go through the mass guard; once every source was decided and nothing is held it is replaced.
+ * The annotation `seamark.io/release` on the ConfigMap lets pass what is held; each value counts once.
+ */
+import { type Client, ConfigMap, Forbidden, NotFound } from '@seamark/kube'
+import type { PublishOptions } from '../options.ts'
+
+const STATE_NAME = 'seamark-publish'
+const RELEASE_ANNOTATION = 'seamark.io/release'
+
+/** What decides where names point and which sources are ours. */
+export function fingerprint(options: PublishOptions): string {
+  const { services, ingressClassName, namePrefix, annotationPrefix, hostnameTargets } = options
+  const sorted = services.map(({ service, className = '' }) => `${className}=${service}`).toSorted()
+  return JSON.stringify({ services: sorted, ingressClassName, namePrefix, annotationPrefix, hostnameTargets })
+}
+
+export interface BaselineState {
+  /** Undefined: nothing was ever published with a known configuration. */
+  readonly fingerprint: string | undefined
+  /** The last value of the release annotation that was honoured. */
+  readonly released: string
+  /** The value it has now. */
+  readonly release: string
+}
+
+export async function readBaseline(client: Client, namespace: string, signal: AbortSignal): Promise<BaselineState> {
+  const found = await client.find(ConfigMap, `${namespace}/${STATE_NAME}`, { signal }).catch((error: unknown) => {
+    // Without the right to read it nothing is known, and the guard stays on.
+    if (error instanceof Forbidden || error instanceof NotFound) return undefined
+    throw error
+  })
+  return {
+    fingerprint: found?.data?.['fingerprint'],
+    released: found?.data?.['released'] ?? '',
+    release: found?.metadata.annotations?.[RELEASE_ANNOTATION] ?? '',
+  }
+}
+
+export async function writeBaseline(
+  client: Client,
+  namespace: string,
+  state: { fingerprint: string; released: string },
+  signal: AbortSignal,
+): Promise<void> {
+  await client.apply(
+    ConfigMap,
+    { metadata: { namespace, name: STATE_NAME }, data: { ...state } },
+    { fieldManager: 'seamark-publish', signal },
+  )
+}

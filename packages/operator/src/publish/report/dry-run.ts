@@ -1,0 +1,121 @@
+/**
+ * `--dry-run`: what the first pass would write, without writing. The same caches, decisions and plans as the controller; only
+ * the hands are missing. Needs the rights to get, list and watch, and nothing else (INV-16).
+ */
+import type { Cluster } from '@seamark/kube'
+import { keyOf } from '@seamark/kube/object'
+import { FINALIZER } from '../annotation-keys.ts'
+import { type Consideration, createConsidering } from '../decide/source-decision.ts'
+import type { PublishOptions, SourceKind } from '../options.ts'
+import type { Step } from '../decide/plan.ts'
+import { sourceKey } from '../sources/source.ts'
+import { sourceKindToken } from '../sources/source-reader.ts'
+import { judgeStep } from './step-effect.ts'
+import { watchForPublish } from '../watches.ts'
+
+interface PlannedChange {
+  /** `Certificate ns/foo` */
+  readonly object: string
+  readonly verb: 'create' | 'update' | 'delete' | 'patch'
+  readonly lines: readonly string[]
+}
+
+export interface DryRunReport {
+  readonly sources: number
+  /** Children that are wanted and exactly as wanted. */
+  readonly equal: number
+  readonly changes: readonly PlannedChange[]
+  /** What the user would be told, by source. */
+  readonly findings: readonly { readonly source: string; readonly reason: string; readonly message: string }[]
+}
+
+export async function dryRun(cluster: Cluster, options: PublishOptions, signal: AbortSignal): Promise<DryRunReport> {
+  const stop = new AbortController()
+  const both = AbortSignal.any([signal, stop.signal])
+  const watched = watchForPublish(cluster.informers, options)
+  const considering = createConsidering(cluster.informers, options)
+  const running = cluster.informers.start(both)
+  try {
+    await Promise.all(watched.map(async (informer) => informer.synced(signal)))
+    return report(considering, cluster, options)
+  } finally {
+    stop.abort()
+    await running
+  }
+}
+
+function report(
+  considering: ReturnType<typeof createConsidering>,
+  cluster: Cluster,
+  options: PublishOptions,
+): DryRunReport {
+  const changes: PlannedChange[] = []
+  const findings: { source: string; reason: string; message: string }[] = []
+  let sources = 0
+  let equal = 0
+  for (const kind of options.sources) {
+    for (const object of cluster.informers.list(sourceKindToken(kind))) {
+      const consideration = considering.consider(kind, keyOf(object), 0)
+      if (consideration === undefined) continue
+      sources++
+      findings.push(
+        ...consideration.findings.map(({ reason, message }) => ({
+          source: nameOf(kind, consideration),
+          reason,
+          message,
+        })),
+      )
+      for (const step of consideration.plan.steps) {
+        const change = planned(step, consideration, cluster)
+        if (change === undefined) equal++
+        else changes.push(change)
+      }
+    }
+  }
+  return { sources, equal, changes, findings }
+}
+
+function nameOf(kind: SourceKind, { source }: Consideration): string {
+  return `${kind} ${sourceKey(source)}`
+}
+
+/** Undefined when the step would change nothing. */
+function planned(step: Step, { source, object }: Consideration, { informers }: Cluster): PlannedChange | undefined {
+  const self = `${source.kind} ${sourceKey(source)}`
+  switch (step.type) {
+    case 'add-finalizer':
+      return { object: self, verb: 'patch', lines: [`+ metadata.finalizers: ${JSON.stringify(FINALIZER)}`] }
+    case 'remove-finalizer':
+      return { object: self, verb: 'patch', lines: [`- metadata.finalizers: ${JSON.stringify(FINALIZER)}`] }
+    case 'set-secret-name': {
+      const before = JSON.stringify(source.tls[0]?.secretName ?? '')
+      return {
+        object: self,
+        verb: 'patch',
+        lines: [`~ spec.virtualhost.tls.secretName: ${before} → ${JSON.stringify(step.secretName)}`],
+      }
+    }
+    case 'delete':
+      return {
+        object: `${step.child.kind.kind} ${keyOf(step.child.object)}`,
+        verb: 'delete',
+        lines: [`- for ${self} (${object.metadata.uid})`],
+      }
+    case 'apply': {
+      const verdict = judgeStep(step.wanted, informers)
+      if (verdict.state === 'equal') return undefined
+      const { object } = step.wanted
+      return {
+        object: `${object.kind} ${keyOf(object)}`,
+        verb: verdict.state === 'absent' ? 'create' : 'update',
+        lines: verdict.lines,
+      }
+    }
+  }
+}
+
+/** `214 proxies, 428 children equal, 0 would change` */
+export function summarize(report: DryRunReport, options: PublishOptions): string {
+  const noun = options.sources.every((kind) => kind === 'HTTPProxy' || kind === 'IngressRoute') ? 'proxies' : 'sources'
+  return `${report.sources} ${noun}, ${report.equal} children equal, ${report.changes.length} would change`
+}

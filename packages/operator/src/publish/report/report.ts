@@ -1,0 +1,64 @@
+/**
+ * What the user sees on the source: an Event when something new happened to it, and a condition where the kind allows others
+ * to add one (HTTPProxy does). Neither ever fails a reconcile.
+ *
+ * An Event is sent when a finding was not there at the last decision of this process. On the first decision after a start
+ * nothing is sent unless `isInitialToldToo`: a take-over or restart that changes nothing must not write.
+ */
+import type { Condition } from '@seamark/kube'
+import { setCondition } from '@seamark/kube'
+import type { Immutable, Obj } from '@seamark/kube/object'
+import type { HTTPProxy } from '../../api/http-proxy.ts'
+import type { Finding } from '../../finding.ts'
+import { CONDITION_TYPE } from '../watches.ts'
+
+export interface Told {
+  /** Findings that are new since the last call for this owner; empty on the first one. */
+  news(owner: string, findings: readonly Finding[]): readonly Finding[]
+  forget(owner: string): void
+}
+
+/** What most sources have to say: one for all of them. */
+const NOTHING: ReadonlySet<string> = new Set()
+
+export function createTold(isInitialToldToo: boolean): Told {
+  const last = new Map<string, ReadonlySet<string>>()
+  return {
+    news(owner, findings) {
+      const before = last.get(owner)
+      const texts = findings.map((finding) => `${finding.reason} ${finding.message}`)
+      last.set(owner, texts.length === 0 ? NOTHING : new Set(texts))
+      if (before === undefined && !isInitialToldToo) return []
+      return findings.filter(
+        (finding, index) => finding.severity === 'Warning' && !(before?.has(texts[index] ?? '') ?? false),
+      )
+    },
+    forget: (owner) => void last.delete(owner),
+  }
+}
+
+/** The status to apply, or undefined when the condition is as it should be. */
+export function conditionStatus(
+  object: Immutable<Obj>,
+  findings: readonly Finding[],
+  nowMs: number,
+): { conditions: Condition[] } | undefined {
+  const { status, metadata } = object as Immutable<HTTPProxy>
+  const current = (status?.conditions ?? []) as Immutable<Condition[]>
+  const fault =
+    findings.find((finding) => finding.severity === 'Warning') ??
+    findings.find((finding) => finding.reason === 'Excluded')
+  const next = setCondition(
+    current,
+    {
+      type: CONDITION_TYPE,
+      status: fault === undefined ? 'True' : 'False',
+      reason: fault?.reason ?? 'Published',
+      message: fault?.message ?? 'every object this source asks for is in place',
+      observedGeneration: metadata.generation ?? 0,
+    },
+    nowMs,
+  )
+  if (next === current) return undefined
+  return { conditions: next.filter((condition) => condition.type === CONDITION_TYPE) }
+}

@@ -1,0 +1,182 @@
+/**
+ * `--shadow`: runs beside the original for days, writes nothing, and compares every change it makes with what we would have
+ * done. The answer is "N changes, M differences", and each difference in words.
+ *
+ * Flow: a child or its source changes → wait until it is quiet → decide as the controller would → judge each child: equal,
+ * different, missing, or there although we would not have made it.
+ * Guarantees: a change counts once; what was wrong before the start counts in `initial`, not as a change.
+ */
+import type { Change, Clock, Cluster, Informer } from '@seamark/kube'
+import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object'
+import { CHILD_ROLES, findOwner, ownerKey } from '../decide/child.ts'
+import { childKinds } from '../child-kinds.ts'
+import { type Considering, createConsidering } from '../decide/source-decision.ts'
+import type { Decision } from '../decide/decide.ts'
+import type { PublishOptions, SourceKind } from '../options.ts'
+import { KIND_OF_ROLE } from '../decide/plan.ts'
+import { sourceKindToken } from '../sources/source-reader.ts'
+import { judgeStep } from './step-effect.ts'
+import { watchForPublish } from '../watches.ts'
+
+export interface Difference {
+  readonly source: string
+  readonly object: string
+  readonly lines: readonly string[]
+}
+
+export interface ShadowReport {
+  readonly changes: number
+  readonly differences: number
+  /** Children that differed before anything changed. */
+  readonly initial: number
+}
+
+export interface ShadowOptions {
+  readonly clock: Clock
+  /** The original needs time to act; judged when nothing happened for this long. @default 2_000 */
+  readonly settleMs?: number
+  readonly onCompared: (differences: readonly Difference[], report: ShadowReport) => void
+  /** The caches are filled, the initial comparison is done. */
+  readonly onReady?: (report: ShadowReport) => void
+}
+
+export async function shadow(
+  cluster: Cluster,
+  options: PublishOptions,
+  deps: ShadowOptions,
+  signal: AbortSignal,
+): Promise<ShadowReport> {
+  const watched = watchForPublish(cluster.informers, options)
+  const considering = createConsidering(cluster.informers, options)
+  const running = cluster.informers.start(signal)
+  await Promise.all(watched.map(async (informer) => informer.synced(signal))).catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+  const comparing = new Comparing(cluster, considering, options, deps)
+  if (!signal.aborted) comparing.start(watched)
+  await running
+  comparing.stop()
+  return comparing.report
+}
+
+interface Pending {
+  readonly children: Set<string>
+  cancel: () => void
+}
+
+class Comparing {
+  readonly #cluster: Cluster
+  readonly #considering: Considering
+  readonly #options: PublishOptions
+  readonly #deps: ShadowOptions
+  readonly #pending = new Map<string, Pending>()
+  /** Differences already told about a source, so that an unrelated change does not tell them again. */
+  readonly #known = new Map<string, ReadonlySet<string>>()
+  readonly #unsubscribes: (() => void)[] = []
+  report: ShadowReport = { changes: 0, differences: 0, initial: 0 }
+
+  constructor(cluster: Cluster, considering: Considering, options: PublishOptions, deps: ShadowOptions) {
+    this.#cluster = cluster
+    this.#considering = considering
+    this.#options = options
+    this.#deps = deps
+  }
+
+  start(watched: readonly Informer<Obj>[]): void {
+    for (const source of this.#considering.sources.all()) {
+      const found = this.#differences(ownerKey(source))
+      this.#known.set(ownerKey(source), new Set(found.map((difference) => difference.object)))
+      this.report = { ...this.report, initial: this.report.initial + found.length }
+    }
+    this.#deps.onReady?.(this.report)
+    const kinds = childKinds(this.#options)
+    for (const informer of watched) {
+      if (kinds.some((kind) => kind.plural === informer.kind.plural))
+        this.#unsubscribes.push(informer.subscribe((change) => this.#childChanged(informer.kind, change)))
+      const sourceKind = this.#options.sources.find((kind) => sourceKindToken(kind).plural === informer.kind.plural)
+      if (sourceKind !== undefined)
+        this.#unsubscribes.push(informer.subscribe((change) => this.#sourceChanged(sourceKind, change)))
+    }
+  }
+
+  stop(): void {
+    for (const unsubscribe of this.#unsubscribes) unsubscribe()
+    for (const { cancel } of this.#pending.values()) cancel()
+  }
+
+  #childChanged(kind: Kind, change: Change<Obj>): void {
+    if (change.type === 'added' && change.initial) return
+    if (change.type === 'updated' && isSameContent(change.old, change.object)) return
+    const owner = findOwner(change.object)
+    if (owner !== undefined) this.#note(owner).children.add(`${kind.kind} ${keyOf(change.object)}`)
+  }
+
+  #sourceChanged(kind: SourceKind, change: Change<Obj>): void {
+    if (change.type === 'added' && change.initial) return
+    if (change.type === 'updated' && isSameContent(change.old, change.object)) return
+    this.#note(ownerKey(this.#considering.sources.read(kind, change.object)))
+  }
+
+  #note(owner: string): Pending {
+    const { clock, settleMs = 2_000 } = this.#deps
+    const pending = this.#pending.get(owner) ?? { children: new Set<string>(), cancel: () => undefined }
+    pending.cancel()
+    pending.cancel = clock.after(settleMs, () => this.#compare(owner))
+    this.#pending.set(owner, pending)
+    return pending
+  }
+
+  #compare(owner: string): void {
+    const changed = this.#pending.get(owner)?.children ?? new Set<string>()
+    this.#pending.delete(owner)
+    const all = this.#differences(owner)
+    const known = this.#known.get(owner) ?? new Set<string>()
+    this.#known.set(owner, new Set(all.map((difference) => difference.object)))
+    const fresh = all.filter((difference) => changed.has(difference.object) || !known.has(difference.object))
+    // What we want and the original did not make is a change it should have made.
+    const missing = fresh.filter((difference) => !changed.has(difference.object)).length
+    const { changes, differences } = this.report
+    this.report = { ...this.report, changes: changes + changed.size + missing, differences: differences + fresh.length }
+    if (changed.size + missing > 0) this.#deps.onCompared(fresh, this.report)
+  }
+
+  #differences(owner: string): Difference[] {
+    const [kind = '', namespace = '', name = ''] = owner.split('/')
+    const source = `${kind} ${namespace}/${name}`
+    const considered = this.#considering.consider(
+      kind as SourceKind,
+      `${namespace}/${name}`,
+      this.#deps.clock.monotonic(),
+    )
+    if (considered?.decision === undefined) return []
+    const found: Difference[] = []
+    const wanted = new Set<string>()
+    for (const step of considered.plan.steps) {
+      if (step.type !== 'apply') continue
+      const object = `${step.wanted.object.kind} ${keyOf(step.wanted.object)}`
+      wanted.add(object)
+      const verdict = judgeStep(step.wanted, this.#cluster.informers)
+      if (verdict.state !== 'equal')
+        found.push({ source, object, lines: verdict.state === 'absent' ? ['+ is missing'] : verdict.lines })
+    }
+    // Of what the original has and we would not make, whatever pruning says; what we hold may be there.
+    for (const { kind, object } of considered.owned) {
+      const label = `${kind.kind} ${keyOf(object)}`
+      if (!wanted.has(label) && !isHeld(considered.decision, kind))
+        found.push({ source, object: label, lines: ['- would not be made'] })
+    }
+    return found
+  }
+}
+
+function isHeld(decision: Decision, kind: Kind): boolean {
+  return CHILD_ROLES.some(
+    (role) => KIND_OF_ROLE[role].plural === kind.plural && decision.verdicts[role].state === 'held',
+  )
+}
+
+function isSameContent(a: Immutable<Obj>, b: Immutable<Obj>): boolean {
+  const content = ({ metadata: { resourceVersion: _version, ...metadata }, ...rest }: Immutable<Obj>): string =>
+    JSON.stringify({ metadata, ...rest })
+  return content(a) === content(b)
+}

@@ -1,0 +1,32 @@
+/** Would a step of a plan change anything on the server? One judgement for `--dry-run`, `--shadow` and `explain`. */
+import { createDefaultBook, type Informers, judgeApply, type Verdict } from '@seamark/kube'
+import { keyOf } from '@seamark/kube/object'
+import { FIELD_MANAGER } from '../annotation-keys.ts'
+import type { Wanted } from '../decide/child.ts'
+import { diffApply } from './object-diff.ts'
+import { KIND_OF_ROLE } from '../decide/plan.ts'
+
+export type StepVerdict =
+  | { readonly state: 'equal' }
+  | { readonly state: 'absent' | 'different'; readonly lines: readonly string[] }
+
+export function judgeStep(wanted: Wanted, informers: Pick<Informers, 'get' | 'ownFields'>): StepVerdict {
+  const kind = KIND_OF_ROLE[wanted.role]
+  const want = wanted.object
+  const live = informers.get(kind, keyOf(want))
+  const fields = informers.ownFields(kind, keyOf(want), FIELD_MANAGER)
+  const verdict = judgeApply({ kind, want, live, fields, defaults: createDefaultBook() })
+  if (verdict.noop) return { state: 'equal' }
+  if (live === undefined) return { state: 'absent', lines: diffApply(want, live) }
+  const lines = diffApply(want, live, removedBy(verdict))
+  // A default the server put into an atomic list is undecidable from outside, and no difference anybody asked for.
+  if (verdict.reason === 'Undecided' && lines.length === 0) return { state: 'equal' }
+  return {
+    state: 'different',
+    lines: lines.length > 0 ? lines : [`~ ${verdict.path.replace(/^\./, '')} (${verdict.reason})`],
+  }
+}
+
+function removedBy(verdict: Extract<Verdict, { noop: false }>): string[] {
+  return verdict.reason === 'Removes' ? [verdict.path.replace(/^\./, '')] : []
+}

@@ -1,0 +1,23 @@
+/**
+ * Is this source of the class we serve? contour-plus' rule: every class that is given, by either annotation or by the spec,
+ * must equal the configured one, and at least one must be given.
+ */
+import { annotation, CLASS_KEYS } from '../annotation-keys.ts'
+import type { Source } from './source.ts'
+
+function classesOf(source: Pick<Source, 'annotations' | 'className'>): string[] {
+  const given = [...CLASS_KEYS.map((key) => annotation(source.annotations, key) ?? ''), source.className]
+  return given.filter((name) => name !== '')
+}
+
+export function isOfClass(source: Pick<Source, 'annotations' | 'className'>, wanted: string): boolean {
+  if (wanted === '') return true
+  const given = classesOf(source)
+  return given.length > 0 && given.every((name) => name === wanted)
+}
+
+/** The class by which the load-balancer Service is chosen: Contour's own precedence. */
+export function effectiveClass(source: Pick<Source, 'annotations' | 'className'>): string {
+  const [kubernetes, contour] = CLASS_KEYS.map((key) => annotation(source.annotations, key) ?? '')
+  return contour || kubernetes || source.className
+}

@@ -1,0 +1,53 @@
+/** Which load balancer a source stands behind, and what it says its addresses are. */
+import type { Immutable } from '@seamark/kube/object'
+import type { Service } from '@seamark/kube'
+import { sortAddresses } from '../../address.ts'
+import { effectiveClass } from './class-filter.ts'
+import type { Target } from '../decide/dns-endpoint.ts'
+import { warning } from '../../finding.ts'
+import type { PublishOptions } from '../options.ts'
+import type { Source } from './source.ts'
+
+/** The rule of the source's class, else the one without a class. */
+function findService(source: Source, options: PublishOptions): string | undefined {
+  const className = effectiveClass(source)
+  const own = options.services.find((rule) => rule.className !== undefined && rule.className === className)
+  return (own ?? options.services.find((rule) => rule.className === undefined))?.service
+}
+
+export function targetOf(
+  source: Source,
+  options: PublishOptions,
+  find: (key: string) => Immutable<Service> | undefined,
+): Target {
+  const { origin } = source
+  if (origin.type === 'unknown')
+    return { state: 'unknown', finding: warning('ParentNotFound', `${origin.message}; what is published stays`) }
+  if (origin.type === 'addresses')
+    return { state: 'known', addresses: origin.addresses, from: `${source.kind} ${source.namespace}/${source.name}` }
+  const key = findService(source, options)
+  if (key === undefined) {
+    const message = `no load balancer Service is configured for the class ${JSON.stringify(effectiveClass(source))}`
+    return { state: 'unknown', finding: warning('ServiceNotFound', message) }
+  }
+  const service = find(key)
+  if (service === undefined) {
+    return {
+      state: 'unknown',
+      finding: warning('ServiceNotFound', `Service ${key} does not exist; what is published stays`),
+    }
+  }
+  return { state: 'known', addresses: addressesOf(service), from: `service ${key}` }
+}
+
+/** Cached by object: ten thousand sources stand behind one Service. */
+const known = new WeakMap<object, ReturnType<typeof sortAddresses>>()
+
+function addressesOf(service: Immutable<Service>) {
+  let addresses = known.get(service)
+  if (addresses === undefined) {
+    addresses = sortAddresses(service.status?.loadBalancer?.ingress ?? [])
+    known.set(service, addresses)
+  }
+  return addresses
+}

@@ -1,0 +1,41 @@
+/** Where a change stands in a zone, by a fresh look at it: done, still to be written, or overtaken by somebody else. Pure. */
+import { orderedWrites } from './batch.ts'
+import { markedSet, readMarker } from '../../rrset/marker.ts'
+import type { Change, SetChange } from '../plan/plan.ts'
+import { sameSet } from '../../rrset/rrset.ts'
+import type { ZoneView } from '../plan/zone-view.ts'
+
+/** What of a change is still to be written; undefined when the zone holds neither what was nor what is to be. */
+export function openWrites(change: Change, view: ZoneView): SetChange[] | undefined {
+  const open: SetChange[] = []
+  for (const write of orderedWrites(change)) {
+    const where = standing(write, view)
+    if (where === 'else') return undefined
+    if (where === 'from') open.push(write)
+  }
+  return open
+}
+
+/** Where a set stands between what it was and what it is to be. */
+function standing({ from, to }: SetChange, view: ZoneView): 'from' | 'to' | 'else' {
+  const subject = to ?? from
+  if (subject === undefined) return 'to'
+  if (view.isOpaque(subject.name, subject.type)) return 'else'
+  const present = view.find(subject.name, subject.type)
+  if (sameSet(present, to)) return 'to'
+  return sameSet(present, from) ? 'from' : 'else'
+}
+
+export function newestPlan(change: Change, view: ZoneView): number | undefined {
+  let newest: number | undefined
+  for (const { from, to } of [change, ...change.markers]) {
+    const subject = markedSet((to ?? from)?.name ?? '')
+    if (subject === undefined) continue
+    for (const value of view.marked(subject.name, subject.type)?.set.values ?? []) {
+      const reading = readMarker(subject, value)
+      if (reading.kind === 'marker' && reading.marker.owner === change.owner)
+        newest = Math.max(newest ?? 0, reading.marker.plan)
+    }
+  }
+  return newest
+}

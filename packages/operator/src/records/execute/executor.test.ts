@@ -1,0 +1,429 @@
+import { setMaxListeners } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { fakeClock } from '@seamark/kube/testing'
+import { afterEach, describe, expect, it } from 'vitest'
+import { ProviderError } from '../../rrset/error.ts'
+import type { Outcome } from './result.ts'
+import { rig } from '../../../testing/executor-fixture.ts'
+import { EMPTY_STATE, fileGuardStore, type GuardState } from '../state/guard-state.ts'
+import { inverseOf } from '../plan/inverse.ts'
+import { createLimiter } from './rate-limiter.ts'
+import { applied, NOW, owned, plan, record, source, want, type World, ZONE } from '../../../testing/plan-fixture.ts'
+import { parsePlanFile, printPlanJson } from '../plan/plan-file.ts'
+import type { Plan } from '../plan/plan.ts'
+import { compareSets, printSet } from '../../rrset/rrset.ts'
+import { memoryProvider } from '../../providers/memory.ts'
+
+const { signal } = new AbortController()
+const names = (count: number) => Array.from({ length: count }, (_, index) => `n${String(index).padStart(4, '0')}`)
+const wishes = (count: number) => names(count).map((name) => want(record(name, 'A', ['192.0.2.1'])))
+const zoneOf = (count: number) => names(count).flatMap((name) => owned(record(name, 'A', ['192.0.2.1'])))
+const tally = (outcome: Outcome) =>
+  Object.fromEntries(
+    ['applied', 'already', 'refused'].map((key) => [
+      key,
+      outcome.results.filter(({ result }) => result === key).length,
+    ]),
+  )
+const codes = (outcome: Outcome) => [...new Set(outcome.results.flatMap(({ code }) => code ?? []))]
+
+describe('an executor', () => {
+  it('writes a plan, and a second time finds it written', async () => {
+    const { executor, memory } = rig()
+    const first = plan({ desired: wishes(3) })
+    expect(tally(await executor.submit(first, signal))).toEqual({ applied: 3, already: 0, refused: 0 })
+    expect(tally(await executor.submit(first, signal))).toEqual({ applied: 0, already: 3, refused: 0 })
+    expect(memory.dump(ZONE)).toHaveLength(6)
+    expect(memory.counts.writes).toBe(1)
+  })
+
+  it('refuses a plan from a file when its base moved', async () => {
+    const { executor, memory, calls } = rig(zoneOf(1))
+    const [file] = parsePlanFile(
+      printPlanJson([plan({ observed: zoneOf(1), desired: [want(record('n0000', 'A', ['192.0.2.2']))] })]),
+    )
+    memory.put(ZONE, record('n0000', 'TXT', ['"somebody was here"']))
+    expect(codes(await executor.submit(file as Plan, signal, { hasBase: true }))).toEqual(['BaseMoved'])
+    expect(calls).toEqual([])
+  })
+
+  it('refuses what moved, and writes the rest', async () => {
+    const { executor, memory } = rig(zoneOf(2))
+    const moved = plan({ observed: zoneOf(2), desired: names(2).map((name) => want(record(name, 'A', ['192.0.2.2']))) })
+    memory.put(ZONE, record('n0000', 'A', ['203.0.113.1']))
+    const outcome = await executor.submit(moved, signal)
+    expect(outcome.results.map(({ result, code }) => code ?? result)).toEqual(['BaseMoved', 'applied'])
+    expect(memory.dump(ZONE).map(printSet)).toContain('n0000.a.test. 60 A 203.0.113.1')
+  })
+
+  it('refuses an older plan after a newer one, by the fence and by the marker (INV-12)', async () => {
+    const { executor, memory, store } = rig()
+    const old = plan({ desired: wishes(1), number: NOW })
+    const young = plan({ desired: [want(record('n0000', 'A', ['192.0.2.7']))], number: NOW + 5 })
+    await executor.submit(young, signal)
+    expect(codes(await executor.submit(old, signal))).toEqual(['Superseded'])
+    await store.update(`memory/${ZONE}`, () => EMPTY_STATE) // even when the state is lost
+    expect(codes(await executor.submit(old, signal))).toEqual(['Superseded'])
+    expect(memory.dump(ZONE).map(printSet)).toContain('n0000.a.test. 60 A 192.0.2.7')
+  })
+
+  it('does not bring back by an older plan what a newer one deleted: no marker is left to tell', async () => {
+    const { executor, memory } = rig(zoneOf(1))
+    const young = plan({
+      observed: zoneOf(1),
+      sources: { present: new Set(), gone: new Set([`s-n0000.${ZONE}`]) },
+      number: NOW + 5,
+    })
+    expect(tally(await executor.submit(young, signal))).toMatchObject({ applied: 1 })
+    expect(codes(await executor.submit(plan({ desired: wishes(1), number: NOW }), signal))).toEqual(['Superseded'])
+    expect(memory.dump(ZONE)).toEqual([])
+  })
+
+  it('sends no half of a change of type when the other half moved', async () => {
+    const { executor, memory, calls } = rig(zoneOf(1))
+    const change = plan({ observed: zoneOf(1), desired: [want(record('n0000', 'CNAME', ['b.test.']))] })
+    memory.put(ZONE, record('n0000', 'A', ['203.0.113.1']))
+    expect(codes(await executor.submit(change, signal))).toEqual(['BaseMoved'])
+    expect(calls).toEqual([])
+  })
+
+  it('takes a plan back to the byte', async () => {
+    const observed = [...zoneOf(4), record('x', 'A', ['192.0.2.3'])]
+    const { executor, memory } = rig(observed)
+    const before = memory.dump(ZONE)
+    const first = plan({
+      observed,
+      desired: [
+        want(record('n0000', 'A', ['192.0.2.9'])),
+        want(record('n0001', 'CNAME', ['b.test.'])),
+        want(record('new', 'A', ['192.0.2.1'])),
+      ],
+      sources: { present: new Set(), gone: new Set(['s-n0002.a.test.']) },
+    })
+    expect(first.changes).toHaveLength(5)
+    await executor.submit(first, signal)
+    const undo = await executor.submit(inverseOf(first, NOW + 1), signal)
+    expect(codes(undo)).toEqual([])
+    expect(memory.dump(ZONE)).toEqual(before)
+  })
+
+  it('finishes a change that a provider without transactions left half done', async () => {
+    const { executor, memory, faults } = rig([], { capabilities: { isAtomic: false } })
+    let isFirst = true
+    const set = memory.apply.bind(memory)
+    memory.apply = async (zone, batch, inner) => {
+      await set(zone, batch, inner)
+      if (isFirst) {
+        isFirst = false
+        throw new ProviderError('OutcomeUnknown', 'unknown', 'connection reset')
+      }
+    }
+    faults.before = () => {}
+    expect(tally(await executor.submit(plan({ desired: wishes(2) }), signal))).toEqual({
+      applied: 2,
+      already: 0,
+      refused: 0,
+    })
+    expect(memory.dump(ZONE)).toHaveLength(4)
+  })
+})
+
+describe('a batch with one record that the service refuses (T13)', () => {
+  it('is bisected: found within ⌈log2 n⌉ + 1 calls, the others are written', async () => {
+    for (let size = 2; size <= 20; size++) {
+      for (let bad = 0; bad < size; bad++) {
+        const { executor, memory, faults, calls } = rig()
+        const poison = `${names(size)[bad]}.${ZONE}`
+        let refusals = 0
+        faults.before = (batch) => {
+          if (!batch.some(({ to }) => to?.name === poison)) return
+          refusals++
+          throw new ProviderError('RecordRejected', 'rejected', 'bad record')
+        }
+        const outcome = await executor.submit(plan({ desired: wishes(size) }), signal)
+        expect(tally(outcome)).toEqual({ applied: size - 1, already: 0, refused: 1 })
+        expect(codes(outcome)).toEqual(['PoisonRecordIsolated'])
+        expect(memory.dump(ZONE)).toHaveLength(2 * (size - 1))
+        const isolation = Math.ceil(Math.log2(size)) + 1
+        expect(refusals).toBeLessThanOrEqual(isolation)
+        // One more call writes what was set aside.
+        expect(calls.length).toBeLessThanOrEqual(isolation + 1)
+      }
+    }
+  })
+
+  it('or with several of them loses none of the good ones, and never separates record and marker', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 40 }), fc.array(fc.nat(39), { maxLength: 5 }), async (size, picks) => {
+        const { executor, memory, faults } = rig()
+        const poisons = new Set(picks.filter((pick) => pick < size).map((pick) => `${names(size)[pick]}.${ZONE}`))
+        faults.before = (batch) => {
+          if (batch.some(({ to }) => poisons.has(to?.name ?? '')))
+            throw new ProviderError('RecordRejected', 'rejected', 'bad')
+        }
+        expect(tally(await executor.submit(plan({ desired: wishes(size) }), signal))).toMatchObject({
+          applied: size - poisons.size,
+          refused: poisons.size,
+        })
+        expect(memory.dump(ZONE)).toHaveLength(2 * (size - poisons.size))
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+describe('a call without an answer', () => {
+  it('is followed by a read: what was written is not written again', async () => {
+    const clock = fakeClock()
+    const { executor, faults, calls } = rig([], { clock })
+    faults.after = () => {
+      throw new ProviderError('OutcomeUnknown', 'unknown', 'timeout')
+    }
+    const turn = executor.submit(plan({ desired: wishes(5) }), signal)
+    await clock.advance(10_000)
+    expect(tally(await turn)).toEqual({ applied: 0, already: 5, refused: 0 })
+    expect(calls).toHaveLength(1)
+  })
+
+  it('and without an effect is sent again', async () => {
+    const clock = fakeClock()
+    const { executor, faults, calls } = rig([], { clock })
+    faults.before = (_batch, call) => {
+      if (call === 1) throw new ProviderError('OutcomeUnknown', 'unknown', 'timeout')
+    }
+    const turn = executor.submit(plan({ desired: wishes(5) }), signal)
+    await clock.advance(10_000)
+    expect(tally(await turn)).toEqual({ applied: 5, already: 0, refused: 0 })
+    expect(calls).toHaveLength(2)
+  })
+
+  it('that hangs is given up after the time-out', async () => {
+    const clock = fakeClock()
+    const { executor, faults } = rig([], { clock, callTimeoutMs: 1000 })
+    faults.before = async () => new Promise(() => {})
+    const turn = executor.submit(plan({ desired: wishes(1) }), signal)
+    await clock.advance(120_000)
+    expect(codes(await turn)).toEqual(['OutcomeUnknown'])
+  })
+})
+
+describe('a service that is down (T12)', () => {
+  it('is asked at most once a minute after five failures, and the plan is kept visible', async () => {
+    const clock = fakeClock()
+    const { executor, faults } = rig([], { clock })
+    let reads = 0
+    faults.onRead = () => {
+      reads++
+      throw new ProviderError('ProviderUnavailable', 'later', 'connection refused')
+    }
+    for (let index = 0; index < 60; index++) {
+      const turn = executor.submit(plan({ desired: wishes(1), number: NOW + index }), signal)
+      await clock.advance(10_000)
+      expect(['ProviderUnavailable', 'Stale']).toContain(codes(await turn)[0])
+    }
+    expect(executor.status).toMatchObject({ isOpen: true, code: 'ProviderUnavailable' })
+    // Ten minutes: five tries to open, then one a minute.
+    expect(reads).toBeLessThanOrEqual(5 + 10)
+    faults.onRead = () => {}
+    await clock.advance(60_000)
+    const turn = executor.submit(plan({ desired: wishes(1), number: NOW + 100 }), signal)
+    await clock.advance(1000)
+    expect(tally(await turn)).toMatchObject({ applied: 1 })
+    expect(executor.status.isOpen).toBe(false)
+  })
+
+  it('holds back nobody else', async () => {
+    const broken = rig([], { callTimeoutMs: 60_000 })
+    broken.faults.onRead = async () => new Promise(() => {})
+    const stop = new AbortController()
+    const stuck = broken.executor.submit(plan({ desired: wishes(1) }), stop.signal)
+    const healthy = rig()
+    expect(tally(await healthy.executor.submit(plan({ desired: wishes(1) }), signal))).toMatchObject({ applied: 1 })
+    broken.faults.onRead = () => {}
+    stop.abort()
+    void stuck
+  })
+})
+
+describe('quotas (T14)', () => {
+  it('throttling halves the rate and keeps the plan', async () => {
+    const clock = fakeClock()
+    const limiter = createLimiter({ perSecond: 4, clock, random: () => 0.5 })
+    const { executor, faults } = rig([], { clock, limiter })
+    faults.before = (_batch, call) => {
+      if (call <= 2) throw new ProviderError('Throttled', 'later', 'Rate exceeded')
+    }
+    const turn = executor.submit(plan({ desired: wishes(1) }), signal)
+    await clock.advance(60_000)
+    expect(tally(await turn)).toMatchObject({ applied: 1 })
+    expect(limiter.rate).toBeLessThan(4)
+  })
+
+  it('in a full zone deletes go first, and make room', async () => {
+    const observed = zoneOf(3)
+    const { executor, memory, faults } = rig(observed)
+    faults.before = (batch) => {
+      const grown =
+        memory.dump(ZONE).length +
+        batch.reduce((sum, { from, to }) => sum + Number(to !== undefined) - Number(from !== undefined), 0)
+      const creates = batch.some(({ from }) => from === undefined)
+      if (creates && (grown > 6 || memory.dump(ZONE).length >= 6))
+        throw new ProviderError('ZoneQuotaExceeded', 'later', 'zone is full')
+    }
+    const world: World = {
+      observed,
+      desired: [want(record('new', 'A', ['192.0.2.1']))],
+      sources: { present: new Set(), gone: new Set(['s-n0000.a.test.']) },
+    }
+    expect(tally(await executor.submit(plan(world), signal))).toEqual({ applied: 2, already: 0, refused: 0 })
+  })
+
+  it('in a zone that stays full the creates are refused, and nothing loops', async () => {
+    const { executor, faults, calls } = rig()
+    faults.before = () => {
+      throw new ProviderError('ZoneQuotaExceeded', 'later', 'zone is full')
+    }
+    expect(codes(await executor.submit(plan({ desired: wishes(3) }), signal))).toEqual(['ZoneQuotaExceeded'])
+    expect(calls.length).toBeLessThanOrEqual(2)
+  })
+})
+
+describe('the kill switch', () => {
+  it('stops before the next batch, and lets go on afterwards', async () => {
+    const { executor, killSwitch, faults, calls } = rig([], { capabilities: { maxChanges: 2 } })
+    faults.after = () => killSwitch.set('annotation', true)
+    const outcome = await executor.submit(plan({ desired: wishes(5) }), signal)
+    expect(tally(outcome)).toMatchObject({ applied: 1, refused: 4 })
+    expect(codes(outcome)).toEqual(['Paused'])
+    faults.after = () => {}
+    expect(codes(await executor.submit(plan({ desired: wishes(5), number: NOW + 1 }), signal))).toEqual(['Paused'])
+    expect(calls).toHaveLength(1)
+    killSwitch.set('annotation', false)
+    // The plan is still good: one change is there, the others follow.
+    expect(tally(await executor.submit(plan({ desired: wishes(5) }), signal))).toMatchObject({ applied: 4, already: 1 })
+  })
+})
+
+describe('forty processes on one account of five requests a second', () => {
+  it('share it: most of it is used, and nobody starves', async () => {
+    const clock = fakeClock()
+    let seed = 7
+    const random = () => (seed = (seed * 16807) % 2147483647) / 2147483647
+    let tokens = 5
+    let filledAt = 0
+    const account = {
+      tryTake(): boolean {
+        tokens = Math.min(5, tokens + ((clock.monotonic() - filledAt) / 1000) * 5)
+        filledAt = clock.monotonic()
+        if (tokens < 1) return false
+        tokens--
+        return true
+      },
+    }
+    const served = Array.from({ length: 40 }, () => 0)
+    let asked = 0
+    const stop = new AbortController()
+    setMaxListeners(0, stop.signal)
+    const work = async (id: number) => {
+      const limiter = createLimiter({ perSecond: 2, clock, random })
+      while (!stop.signal.aborted) {
+        await limiter.acquire(stop.signal)
+        asked++
+        if (account.tryTake()) {
+          limiter.succeeded()
+          served[id] = (served[id] ?? 0) + 1
+        } else {
+          limiter.throttled()
+        }
+      }
+    }
+    const all = Promise.all(served.map(async (_, id) => work(id)))
+    await clock.advance(1_200_000)
+    stop.abort()
+    await all
+    const total = served.reduce((sum, count) => sum + count, 0)
+    const fair = (5 * 1200) / 40
+    expect(total).toBeGreaterThan(0.75 * 40 * fair)
+    expect(Math.min(...served)).toBeGreaterThan(0.5 * fair)
+    expect(Math.max(...served)).toBeLessThan(2 * fair)
+    // The service is not hammered: most requests are answered.
+    expect(asked).toBeLessThan(1.5 * total)
+  })
+})
+
+describe('guard state over restarts', () => {
+  const folders: string[] = []
+  afterEach(async () => {
+    for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
+  })
+
+  it('killed after every batch, twenty times, stays within one budget', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'seamark-guard-'))
+    folders.push(folder)
+    const memory = memoryProvider({ zones: [ZONE], capabilities: { maxChanges: 2 } })
+    for (const set of zoneOf(100)) memory.put(ZONE, set)
+    const kept = names(100).slice(25)
+    for (let life = 0; life < 20; life++) {
+      // A new process: nothing but the zone and the store is known.
+      const store = fileGuardStore(folder)
+      const { executor, faults } = rig([], { memory, store })
+      const state: GuardState = await store.load(`memory/${ZONE}`)
+      const next = plan({
+        observed: memory.dump(ZONE),
+        desired: kept.map((name) => want(record(name, 'A', ['192.0.2.1']))),
+        sources: {
+          present: new Set(),
+          gone: new Set(
+            names(100)
+              .slice(0, 25)
+              .map((name) => `s-${name}.${ZONE}`),
+          ),
+        },
+        state,
+        number: NOW + life,
+        now: Date.now(),
+      })
+      const killed = new Error('killed')
+      faults.after = () => {
+        throw new ProviderError('Paused', 'later', killed.message)
+      }
+      await executor.submit(next, signal)
+    }
+    const left = memory.dump(ZONE).filter(({ type }) => type === 'A').length
+    expect(left).toBe(90)
+  })
+
+  it('reads back what it wrote, and stops at nonsense', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'seamark-guard-'))
+    folders.push(folder)
+    const store = fileGuardStore(folder)
+    const state: GuardState = {
+      ...EMPTY_STATE,
+      fence: 7,
+      waiting: new Map([['a.test. A', 5]]),
+      deleted: [{ at: 1, key: 'x' }],
+    }
+    await store.update('p/z.', () => state)
+    expect(await fileGuardStore(folder).load('p/z.')).toEqual(state)
+    await Promise.all(
+      Array.from({ length: 20 }, async () =>
+        fileGuardStore(folder).update('p/z.', (old) => ({ ...old, fence: old.fence + 1 })),
+      ),
+    )
+    expect((await store.load('p/z.')).fence).toBe(27)
+    await writeFile(join(folder, `${encodeURIComponent('p/z.')}.json`), '{"version":1,"fence":"x"}')
+    await expect(store.load('p/z.')).rejects.toThrow(/guard state/)
+  })
+})
+
+it('a plan applied by an executor is the plan an ideal provider would apply', async () => {
+  const observed = zoneOf(6)
+  const world: World = { observed, desired: [...wishes(3), want(record('z', 'CNAME', ['b.test.']), source('z'))] }
+  const { executor, memory } = rig(observed)
+  const next = plan(world)
+  await executor.submit(next, signal)
+  expect(memory.dump(ZONE)).toEqual(applied(observed, next.changes).sort(compareSets))
+})

@@ -1,0 +1,58 @@
+/**
+ * One executor per provider account and zone: one queue, one writer, one breaker. Plans are done one after the other.
+ *
+ * Place in the flow: plan → executor → plan-run.ts (what to send) → provider-calls.ts (how it is sent) → provider.
+ * Guarantees: nothing here throws for what a service says, and the process never ends for it (INV-13).
+ */
+import { systemClock } from '@seamark/kube'
+import type { ProviderZone } from '../../providers/provider.ts'
+import type { BreakerStatus } from './circuit-breaker.ts'
+import type { GuardStore } from '../state/guard-state.ts'
+import { DEFAULT_LIMITS, type Limits } from '../plan/limits.ts'
+import type { Outcome } from './result.ts'
+import { PlanRun } from './plan-run.ts'
+import type { Plan } from '../plan/plan.ts'
+import { createProviderCalls, type ProviderCallsOptions } from './provider-calls.ts'
+import type { ObservedSet } from '../../rrset/rrset.ts'
+
+export interface ExecutorOptions extends ProviderCallsOptions {
+  readonly zone: ProviderZone
+  readonly store: GuardStore
+  readonly limits?: Limits
+}
+
+export interface Executor {
+  /** Plans are done one after the other. `hasBase`: refuse the whole plan when its base moved. */
+  submit(plan: Plan, signal: AbortSignal, options?: { hasBase?: boolean }): Promise<Outcome>
+  /** A read with the same limiter, breaker and time-out as the writes. Throws ProviderError. */
+  read(names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<readonly ObservedSet[]>
+  readonly status: BreakerStatus
+  readonly waitMs: number
+}
+
+/** Key of the guard state: an account's zones are independent, and so are same-named zones with different ids. */
+export function stateKey(provider: string, zone: ProviderZone): string {
+  return `${provider}/${zone.name}${zone.id === zone.name ? '' : `@${zone.id}`}`
+}
+
+export function createExecutor(options: ExecutorOptions): Executor {
+  const { provider, zone, store, killSwitch, limits = DEFAULT_LIMITS, clock = systemClock } = options
+  const calls = createProviderCalls(options)
+  const key = stateKey(provider.name, zone)
+  let tail: Promise<unknown> = Promise.resolve()
+  return {
+    read: async (names, signal) => calls.read(zone, names, signal),
+    submit(plan, signal, { hasBase = false } = {}) {
+      const run = new PlanRun({ provider, zone, calls, store, stateKey: key, killSwitch, limits, clock }, plan, signal)
+      const turn = tail.then(async () => run.perform(hasBase))
+      tail = turn.catch(() => undefined)
+      return turn
+    },
+    get status() {
+      return calls.status
+    },
+    get waitMs() {
+      return calls.waitMs
+    },
+  }
+}

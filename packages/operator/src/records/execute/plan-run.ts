@@ -1,0 +1,247 @@
+/**
+ * One plan on its way through the executor, from the reservation to the last batch.
+ *
+ * Flow: reserve in the guard store (fence, budget) → read again what the plan touches → drop what is already so, refuse
+ * what moved → pack into batches → per batch: apply; on doubt read, on refusal bisect, on throttling wait.
+ * Guarantees: nothing is written that was not read as expected just before; an older plan never overwrites a newer one
+ * (INV-12); one refused record never holds back the others; it never throws for what a service says.
+ */
+import { type Clock, sleep } from '@seamark/kube'
+import type { Provider, ProviderZone } from '../../providers/provider.ts'
+import type { Reason } from '../../reasons.ts'
+import { type Group, groupChanges, isolate, packGroups } from './batch.ts'
+import { ProviderError } from '../../rrset/error.ts'
+import type { GuardStore } from '../state/guard-state.ts'
+import type { KillSwitch } from '../../process/kill-switch.ts'
+import type { Limits } from '../plan/limits.ts'
+import type { ChangeResult, Outcome } from './result.ts'
+import { baseOf, type Change, type Plan, type SetChange, touchedNames } from '../plan/plan.ts'
+import { asProviderError, type ProviderCalls } from './provider-calls.ts'
+import { reserve } from './reservation.ts'
+import { newestPlan, openWrites } from './change-progress.ts'
+import { createZoneView, type ZoneView } from '../plan/zone-view.ts'
+
+export interface PlanRunOptions {
+  readonly provider: Provider
+  readonly zone: ProviderZone
+  readonly calls: ProviderCalls
+  readonly store: GuardStore
+  /** Where the guard store keeps this zone. */
+  readonly stateKey: string
+  readonly killSwitch: KillSwitch
+  readonly limits: Limits
+  readonly clock: Clock
+}
+
+/** How often one batch is tried when the service says `later` or says nothing. */
+const ATTEMPTS = 5
+
+/** One plan on its way; holds what became of each change. */
+export class PlanRun {
+  readonly #options: PlanRunOptions
+  readonly #plan: Plan
+  readonly #signal: AbortSignal
+  readonly #results = new Map<Change, ChangeResult>()
+  #calls = 0
+  /** What the service said last of a change. */
+  readonly #errors = new Map<Change, ProviderError>()
+
+  constructor(options: PlanRunOptions, plan: Plan, signal: AbortSignal) {
+    this.#options = options
+    this.#plan = plan
+    this.#signal = signal
+  }
+
+  async perform(hasBase: boolean): Promise<Outcome> {
+    const { changes } = this.#plan
+    if (changes.length === 0) return this.#outcome()
+    if (this.#options.killSwitch.isPaused) return this.#refuseAll(changes, 'Paused', 'writing is paused')
+    try {
+      const pending = await this.#prepare(hasBase)
+      const deferred: Group[] = []
+      for (const batch of packGroups(pending, this.#options.provider)) deferred.push(...(await this.#send(batch)))
+      // A full zone has room again after the deletes of this plan, which come last.
+      for (const batch of packGroups(deferred, this.#options.provider)) this.#refuseFull(await this.#send(batch))
+    } catch (cause) {
+      const error = asProviderError(cause)
+      this.#refuseRest(error.code, error.message)
+    }
+    this.#refuseRest('OutcomeUnknown', 'it was not sent')
+    return this.#outcome()
+  }
+
+  /** Fence and budget first, then a fresh look at every set the plan touches. */
+  async #prepare(hasBase: boolean): Promise<Group[]> {
+    const { store, stateKey, clock, limits } = this.#options
+    const plan = this.#plan
+    let reservation = reserve(await store.load(stateKey), plan, limits, clock.now())
+    if (reservation.kind === 'granted') {
+      await store.update(stateKey, (state) => {
+        reservation = reserve(state, plan, limits, clock.now())
+        return reservation.kind === 'granted' ? reservation.state : state
+      })
+    }
+    if (reservation.kind === 'superseded') {
+      this.#refuseRest('Superseded', `plan ${reservation.fence} was begun after this one was made`)
+      return []
+    }
+    for (const change of reservation.overBudget) {
+      this.#set(change, 'refused', 'DeleteBudgetSpent', 'the zone has lost as many names as it may for now')
+    }
+    const view = await this.#look(plan.changes)
+    if (hasBase && plan.base !== '' && baseOf(plan.changes, view) !== plan.base) {
+      this.#refuseRest('BaseMoved', 'what the plan was made from has changed; make it again')
+      return []
+    }
+    return this.#sift(plan.changes, view)
+  }
+
+  async #look(changes: readonly Change[]): Promise<ZoneView> {
+    const sets = await this.#options.calls.read(this.#options.zone, touchedNames(changes), this.#signal)
+    return createZoneView(sets, { origin: this.#options.zone.name })
+  }
+
+  /** What is still to be written: neither done, nor refused, nor moved. Of a change cut in half, the other half. */
+  #sift(changes: readonly Change[], view: ZoneView): Group[] {
+    const pending: Change[] = []
+    const left = new Map<Change, readonly SetChange[]>()
+    for (const change of changes) {
+      if (this.#results.has(change)) continue
+      const open = openWrites(change, view)
+      if (open === undefined) this.#refuseMoved(change, view)
+      else if (open.length === 0) this.#set(change, 'already')
+      else {
+        pending.push(change)
+        left.set(change, open)
+      }
+    }
+    return groupChanges(this.#dropBrokenGroups(pending), (change) => left.get(change) ?? [])
+  }
+
+  /** A group with a refused member is not sent at all: half a change of type would be a gap. */
+  #dropBrokenGroups(pending: Change[]): Change[] {
+    const broken = new Map<string, ChangeResult>()
+    for (const result of this.#results.values())
+      if (result.result === 'refused') broken.set(result.change.group, result)
+    return pending.filter((change) => {
+      const because = broken.get(change.group)
+      if (because?.code === undefined) return true
+      this.#set(change, 'refused', because.code, because.why ?? '')
+      return false
+    })
+  }
+
+  #refuseMoved(change: Change, view: ZoneView): void {
+    const newer = newestPlan(change, view)
+    if (newer !== undefined && newer >= this.#plan.number) {
+      this.#set(change, 'refused', 'Superseded', `plan ${newer} wrote it after this one was made`)
+    } else {
+      this.#set(change, 'refused', 'BaseMoved', 'the zone does not hold what the plan was made from')
+    }
+  }
+
+  /** One batch, until it is written, refused, or given up. Returns what found no room in the zone. */
+  async #send(batch: readonly Group[]): Promise<Group[]> {
+    const result = await this.#attempt(batch)
+    if (result === 'full') {
+      const leaving = batch.filter(isLeaving)
+      if (leaving.length > 0 && leaving.length < batch.length) await this.#send(leaving)
+      return batch.filter((group) => !isLeaving(group))
+    }
+    if (result !== 'refused') return []
+    const full: Group[] = []
+    const { bad } = await isolate(batch, async (groups) => {
+      const again = await this.#attempt(groups)
+      if (again === 'full') full.push(...groups)
+      return again === 'full' ? 'stop' : again
+    })
+    for (const change of bad.flatMap((group) => group.changes)) {
+      const error = this.#errors.get(change)
+      const code = batch.length > 1 ? 'PoisonRecordIsolated' : (error?.code ?? 'RecordRejected')
+      if (!this.#results.has(change)) this.#set(change, 'refused', code, error?.message)
+    }
+    return full
+  }
+
+  #refuseFull(groups: readonly Group[]): void {
+    for (const change of groups.flatMap((group) => group.changes))
+      this.#giveUp([change], 'ZoneQuotaExceeded', this.#errors.get(change)?.message ?? 'the zone is full')
+  }
+
+  async #attempt(batch: readonly Group[]): Promise<'written' | 'refused' | 'full' | 'stop'> {
+    let groups = batch
+    for (let attempt = 1; ; attempt++) {
+      const changes = groups.flatMap((group) => group.changes)
+      try {
+        await this.#apply(groups)
+        for (const change of changes) this.#set(change, 'applied')
+        return 'written'
+      } catch (cause) {
+        const error = asProviderError(cause)
+        for (const change of changes) this.#errors.set(change, error)
+        if (error.outcome === 'rejected') return 'refused'
+        if (error.code === 'ZoneQuotaExceeded') return 'full'
+        if (error.code === 'Paused') return this.#giveUp(changes, 'Paused', error.message)
+        if (this.#signal.aborted || attempt >= ATTEMPTS || error.code === 'Stale') {
+          return this.#giveUp(changes, error.code, error.message)
+        }
+        if (error.code !== 'Throttled') await sleep(this.#options.clock, 250 * 2 ** attempt, this.#signal)
+      }
+      // Whatever was said, the zone knows: what is done is done, what moved is refused, the rest is sent again.
+      const left = this.#sift(changes, await this.#lookOrGiveUp(changes))
+      if (left.length === 0) return 'written'
+      groups = left
+    }
+  }
+
+  async #lookOrGiveUp(changes: readonly Change[]): Promise<ZoneView> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#look(changes)
+      } catch (cause) {
+        const error = asProviderError(cause)
+        if (this.#signal.aborted || attempt >= ATTEMPTS || error.code === 'Stale') throw error
+        await sleep(this.#options.clock, 250 * 2 ** attempt, this.#signal)
+      }
+    }
+  }
+
+  async #apply(groups: readonly Group[]): Promise<void> {
+    const { calls, zone } = this.#options
+    await calls.apply(
+      zone,
+      groups.flatMap((group) => group.writes),
+      this.#signal,
+      () => this.#calls++,
+    )
+  }
+
+  #giveUp(changes: readonly Change[], code: Reason, why: string): 'stop' {
+    for (const change of changes) if (!this.#results.has(change)) this.#set(change, 'refused', code, why)
+    return 'stop'
+  }
+
+  #refuseAll(changes: readonly Change[], code: Reason, why: string): Outcome {
+    for (const change of changes) this.#set(change, 'refused', code, why)
+    return this.#outcome()
+  }
+
+  #refuseRest(code: Reason, why: string): void {
+    for (const change of this.#plan.changes) if (!this.#results.has(change)) this.#set(change, 'refused', code, why)
+  }
+
+  #set(change: Change, result: ChangeResult['result'], code?: Reason, why?: string): void {
+    const reason = code === undefined ? {} : { code, why: why ?? '' }
+    this.#results.set(change, { change, result, ...reason })
+  }
+
+  #outcome(): Outcome {
+    const results = this.#plan.changes.flatMap((change) => this.#results.get(change) ?? [])
+    return { plan: this.#plan, results, calls: this.#calls }
+  }
+}
+
+/** Nothing of it is added to the zone. */
+function isLeaving(group: Group): boolean {
+  return group.changes.every((change) => change.op === 'delete')
+}

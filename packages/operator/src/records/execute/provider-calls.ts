@@ -1,0 +1,154 @@
+/**
+ * Every call to a DNS service passes here: breaker, rate limit, time-out, kill switch, and who wants to know.
+ *
+ * One per provider account and zone, so a broken zone changes nothing elsewhere (INV-13); the limiter is shared by the
+ * whole account. Throttling slows the account, an outage opens the breaker, a refusal is neither.
+ * Guarantees: every failure is a ProviderError; nothing is written while the kill switch is pulled, however long the
+ * call waited for its turn.
+ * Caveats: a batch already sent when the kill switch is pulled is not recalled.
+ */
+import { type Clock, systemClock } from '@seamark/kube'
+import type { Provider, ProviderZone, Turn } from '../../providers/provider.ts'
+import type { Reason } from '../../reasons.ts'
+import { type Breaker, type BreakerStatus, createBreaker } from './circuit-breaker.ts'
+import { ProviderError } from '../../rrset/error.ts'
+import type { KillSwitch } from '../../process/kill-switch.ts'
+import type { Limiter } from './rate-limiter.ts'
+import type { SetChange } from '../plan/plan.ts'
+import type { ObservedSet } from '../../rrset/rrset.ts'
+
+type CallName = 'zones' | 'read' | 'apply'
+
+/** Told about each call; for metrics. */
+export interface CallObserver {
+  /** `code` is undefined when it went well. */
+  called(provider: string, call: CallName, code: Reason | undefined, durationMs: number): void
+  /** A call waited for the rate limit of its account. */
+  waited(provider: string, durationMs: number): void
+}
+
+export interface ProviderCallsOptions {
+  readonly provider: Provider
+  /** Shared by everything that uses the same account. */
+  readonly limiter: Limiter
+  readonly killSwitch: KillSwitch
+  readonly clock?: Clock
+  /** A call that takes longer counts as `unknown`. @default 30 s */
+  readonly callTimeoutMs?: number
+  readonly observer?: CallObserver
+}
+
+export interface ProviderCalls {
+  zones(signal: AbortSignal): Promise<readonly ProviderZone[]>
+  read(zone: ProviderZone, names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<readonly ObservedSet[]>
+  /** `onSend` is called once it is really sent. */
+  apply(zone: ProviderZone, batch: readonly SetChange[], signal: AbortSignal, onSend?: () => void): Promise<void>
+  readonly status: BreakerStatus
+  /** ms until the service may be asked again. */
+  readonly waitMs: number
+}
+
+export function createProviderCalls(options: ProviderCallsOptions): ProviderCalls {
+  const { provider, limiter, killSwitch, observer, clock = systemClock, callTimeoutMs = 30_000 } = options
+  const breaker = createBreaker(clock)
+
+  async function call<T>(
+    name: CallName,
+    signal: AbortSignal,
+    perform: (signal: AbortSignal, turn: Turn) => Promise<T>,
+  ): Promise<T> {
+    if (!breaker.allows()) throw closed(breaker)
+    const askedAt = clock.monotonic()
+    await limiter.acquire(signal)
+    const startedAt = clock.monotonic()
+    observer?.waited(provider.name, startedAt - askedAt)
+    if (signal.aborted) throw new ProviderError('OutcomeUnknown', 'later', 'stopped before it was sent')
+    if (name === 'apply' && killSwitch.isPaused) throw new ProviderError('Paused', 'later', 'writing is paused')
+    try {
+      const result = await withTimeout(perform, limiter, callTimeoutMs, signal, clock)
+      breaker.succeeded()
+      limiter.succeeded()
+      observer?.called(provider.name, name, undefined, clock.monotonic() - startedAt)
+      return result
+    } catch (cause) {
+      const error = asProviderError(cause)
+      observer?.called(provider.name, name, error.code, clock.monotonic() - startedAt)
+      throw book(error, breaker, limiter)
+    }
+  }
+
+  return {
+    zones: async (signal) => call('zones', signal, async (inner, turn) => provider.zones(inner, turn)),
+    read: async (zone, names, signal) =>
+      call('read', signal, async (inner, turn) => provider.read(zone, names, inner, turn)),
+    apply: async (zone, batch, signal, onSend) =>
+      call('apply', signal, async (inner) => {
+        onSend?.()
+        await provider.apply(zone, batch, inner)
+      }),
+    get status() {
+      return breaker.status
+    },
+    get waitMs() {
+      return breaker.waitMs
+    },
+  }
+}
+
+function closed(breaker: Breaker): ProviderError {
+  const { code = 'ProviderUnavailable', message = '' } = breaker.status
+  const seconds = Math.ceil(breaker.waitMs / 1000)
+  return new ProviderError('Stale', 'later', `not asked again for ${seconds} s: ${code}: ${message}`)
+}
+
+/** Books a failure where it belongs. */
+function book(error: ProviderError, breaker: Breaker, limiter: Limiter): ProviderError {
+  if (error.code === 'Throttled') limiter.throttled(error.retryAfterMs)
+  else if (error.outcome === 'rejected' || error.outcome === 'moved' || error.code === 'ZoneQuotaExceeded')
+    breaker.succeeded()
+  else breaker.failed(error.code, error.message)
+  return error
+}
+
+export function asProviderError(cause: unknown): ProviderError {
+  if (cause instanceof ProviderError) return cause
+  const text = cause instanceof Error ? cause.message : String(cause)
+  return new ProviderError('OutcomeUnknown', 'unknown', text, { cause })
+}
+
+/** The time-out is of one request: a call that takes further turns starts it again with each. */
+async function withTimeout<T>(
+  perform: (signal: AbortSignal, turn: Turn) => Promise<T>,
+  limiter: Limiter,
+  timeoutMs: number,
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<T> {
+  const controller = new AbortController()
+  const stop = () => controller.abort()
+  signal.addEventListener('abort', stop, { once: true })
+  let cancel = () => {}
+  let expire: (error: ProviderError) => void = () => {}
+  const late = new Promise<never>((_resolve, reject) => (expire = reject))
+  const start = () => {
+    cancel = clock.after(timeoutMs, () => {
+      controller.abort()
+      expire(new ProviderError('OutcomeUnknown', 'unknown', `no answer within ${timeoutMs / 1000} s`))
+    })
+  }
+  const turn: Turn = async (throttled) => {
+    cancel()
+    if (throttled === undefined) limiter.succeeded()
+    else limiter.throttled(throttled.retryAfterMs)
+    await limiter.acquire(controller.signal)
+    if (controller.signal.aborted) throw new ProviderError('OutcomeUnknown', 'later', 'stopped between two requests')
+    start()
+  }
+  start()
+  try {
+    return await Promise.race([perform(controller.signal, turn), late])
+  } finally {
+    cancel()
+    signal.removeEventListener('abort', stop)
+  }
+}

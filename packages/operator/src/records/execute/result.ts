@@ -1,0 +1,28 @@
+/** What became of a plan: one result per change, in the plan's order. Between the executor and everybody who reports. */
+import type { Reason } from '../../reasons.ts'
+import type { Change, Plan } from '../plan/plan.ts'
+import { setKey } from '../../rrset/rrset.ts'
+
+export interface ChangeResult {
+  readonly change: Change
+  /** `applied`: written now; `already`: the zone held it; `refused`: not written, see `code`. */
+  readonly result: 'applied' | 'already' | 'refused'
+  readonly code?: Reason
+  readonly why?: string
+}
+
+export interface Outcome {
+  readonly plan: Plan
+  readonly results: readonly ChangeResult[]
+  /** Calls of `apply`. */
+  readonly calls: number
+}
+
+export function failuresOf(outcome: Outcome): readonly ChangeResult[] {
+  return outcome.results.filter(({ result }) => result === 'refused')
+}
+
+/** One line per set and code, for logs and Events. */
+export function describeResult({ change, result, code, why }: ChangeResult): string {
+  return `${setKey(change)} ${change.op} ${result}${code === undefined ? '' : ` ${code}: ${why ?? ''}`}`
+}

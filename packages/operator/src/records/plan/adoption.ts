@@ -1,0 +1,95 @@
+/**
+ * Taking over a record set that somebody else wrote: only what was named exactly, and only by a marker (INV-7).
+ *
+ * The data stays as it is; what the source wants of it comes with the next plan, once the marker is there. ExternalDNS'
+ * registry entry is kept beside our marker, so that giving the set back is removing our marker.
+ */
+import type { Candidate } from './candidates.ts'
+import { type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
+import type { Owner, Ownership } from './ownership.ts'
+import type { Change, Desired, PlanInput } from './plan.ts'
+import { canonicalValue, isInvalid, type RecordSet, sameValues, sortedUnique } from '../../rrset/rrset.ts'
+import type { ZoneView } from './zone-view.ts'
+
+/** Undefined: the wish does not speak of adoption, or the set is none that can be adopted. */
+export function adoptionCandidate(
+  desired: Desired,
+  ownership: Extract<Ownership, { kind: 'theirs' }>,
+  present: RecordSet | undefined,
+  input: PlanInput,
+): Candidate | undefined {
+  const { set, source, policy } = desired
+  if (policy?.adopt === undefined || present === undefined || !isAdoptable(ownership, input.view, set)) return undefined
+  const change = adoptionOf(set, ownership, input.view, {
+    owner: input.owner,
+    source: source.uid,
+    number: input.number,
+    ...(source.revision === undefined ? {} : { revision: source.revision }),
+  })
+  if (isNamed(policy.adopt, ownership, present)) return { change, effect: 'marker', desired }
+  const why = `the annotation names '${policy.adopt}', the zone has ${present.values.join(', ')} of ${claimOf(ownership) ?? 'nobody'}`
+  return { change, effect: 'marker', desired, objection: { code: 'AdoptionMismatch', why } }
+}
+
+/** An unmarked plain record, or one that ExternalDNS owns. */
+export function isAdoptable(
+  ownership: Extract<Ownership, { kind: 'theirs' }>,
+  view: ZoneView,
+  set: { name: string; type: string },
+): boolean {
+  if (view.isOpaque(set.name, set.type) || view.marked(set.name, set.type) !== undefined) return false
+  return (
+    ownership.code === 'UnownedRecordExists' || (ownership.code === 'ForeignOwner' && claimOf(ownership) !== undefined)
+  )
+}
+
+/** `external-dns/OWNER` of the one owner that claims it; undefined when there is none, or more than one. */
+export function claimOf(ownership: Extract<Ownership, { kind: 'theirs' }>): string | undefined {
+  const owners = new Set(ownership.entries.map(({ entry }) => (entry === 'unknown' ? '' : entry.owner)))
+  const [owner] = owners
+  return owners.size === 1 && owner !== undefined && owner !== '' ? `external-dns/${owner}` : undefined
+}
+
+function isNamed(adopt: string, ownership: Extract<Ownership, { kind: 'theirs' }>, present: RecordSet): boolean {
+  const claim = claimOf(ownership)
+  if (claim !== undefined) return adopt === claim
+  const named = adopt.split(',').map((value) => canonicalValue(present.type, value.trim()))
+  const values = named.flatMap((value) => (isInvalid(value) ? [] : [value]))
+  return values.length === named.length && sameValues(sortedUnique(values), present.values)
+}
+
+/** The change that writes our marker and nothing else. */
+export function adoptionOf(
+  set: { name: string; type: string },
+  ownership: Extract<Ownership, { kind: 'theirs' }>,
+  view: ZoneView,
+  by: { owner: Owner; source: string; number: number; revision?: string },
+): Change {
+  const claim = claimOf(ownership)
+  const marker: Marker = {
+    owner: by.owner.id,
+    cluster: by.owner.cluster,
+    source: by.source,
+    plan: by.number,
+    ...(by.revision === undefined ? {} : { revision: by.revision }),
+    ...(claim === undefined ? {} : { from: claim }),
+  }
+  const before = view.marked(set.name, set.type)?.set
+  const to = markerSet(set, before, undefined, printMarker(set, marker, by.owner.key))
+  const name = to?.name ?? set.name
+  return {
+    op: before === undefined ? 'create' : 'update',
+    name,
+    type: 'TXT',
+    from: before,
+    to,
+    markers: [],
+    reason: 'Adopted',
+    message: `${set.name} ${set.type} is taken over${claim === undefined ? '' : ` from ${claim}`}; its values stay`,
+    owner: by.owner.id,
+    source: by.source,
+    risk: 'low',
+    ttlEffect: 0,
+    group: set.name,
+  }
+}

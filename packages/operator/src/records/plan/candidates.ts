@@ -1,0 +1,305 @@
+/**
+ * From wishes and a view of the zone to candidate changes: what would have to be written, before any guard is asked.
+ *
+ * A candidate may already carry an objection: what ownership, a bad name or a missing target say is known here. Every
+ * wish that is not fulfilled ends as a candidate with an objection, so nothing is dropped silently (INV-24).
+ */
+import type { Reason } from '../../reasons.ts'
+import { adoptionCandidate } from './adoption.ts'
+import { type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
+import { type Ownership, ownershipOf } from './ownership.ts'
+import type { Change, Desired, Op, PlanInput, Risk, SetChange } from './plan.ts'
+import { type MarkedSet, NOWHERE, type Place } from './name-view.ts'
+import { isWildcard, isWithin, type RecordSet, sameSet, sameValues, setKey, sortedUnique } from '../../rrset/rrset.ts'
+import { listOf, wishFor, WishTable } from './desired-table.ts'
+
+export interface Objection {
+  readonly code: Reason
+  readonly why: string
+  readonly until?: number
+}
+
+export interface Candidate {
+  readonly change: Change
+  readonly effect: 'create' | 'marker' | 'retarget' | 'shrink' | 'delete'
+  readonly desired?: Desired
+  /** Our marker as it stands in the zone. */
+  readonly marker?: Marker
+  /** It takes away what is ours: the set, or our part of a shared one. */
+  readonly isRemoval?: boolean
+  /** Half of a change between CNAME and another type at one name: both halves go together or not at all. */
+  readonly switchesType?: boolean
+  /** The types it takes the place of, and the marker of one of them. */
+  readonly replaces?: readonly string[]
+  readonly replacedMarker?: Marker
+  readonly objection?: Objection
+}
+
+export function collectCandidates(input: PlanInput): Candidate[] {
+  const { view, scope } = input
+  const wishes = new WishTable(view, input.desired)
+  const candidates: Candidate[] = []
+  const kept = new Set<string>()
+  for (const item of input.unusable ?? []) {
+    kept.add(setKey(item))
+    candidates.push(refusedWish(input, item, { code: item.code, why: item.message }))
+  }
+  for (const { desired, winner } of wishes.losers()) {
+    const why = `${winner.source.label} is older and has the name`
+    candidates.push(refusedWish(input, { ...desired.set, source: desired.source }, { code: 'ClaimHeldByOther', why }))
+  }
+  for (const place of view.places) {
+    const wanted = wishes.at(place)
+    for (const desired of listOf(wanted)) addCandidate(candidates, candidateFor(desired, place, input))
+    if (scope !== 'all' && !scope.has(place.name)) continue
+    for (let marked = place.firstMarked; marked !== undefined; marked = marked.next) {
+      const isWanted = wishFor(wanted, marked.type) !== undefined || (kept.size > 0 && kept.has(setKey(marked)))
+      if (!isWanted && isMarkedBy(marked, input.owner.id)) candidates.push(removalOf(marked.name, marked.type, input))
+    }
+  }
+  for (const wanted of wishes.elsewhere())
+    for (const desired of listOf(wanted)) addCandidate(candidates, candidateFor(desired, NOWHERE, input))
+  return pairTypeSwitches(candidates)
+}
+
+function addCandidate(candidates: Candidate[], candidate: Candidate | undefined): void {
+  if (candidate !== undefined) candidates.push(candidate)
+}
+
+function isMarkedBy({ readings }: MarkedSet, owner: string): boolean {
+  return readings.some((reading) => reading.kind === 'marker' && reading.marker.owner === owner)
+}
+
+/** A CNAME wanted where we own another type, or the other way round: the removal is part of the change, not a loss. */
+function pairTypeSwitches(candidates: Candidate[]): Candidate[] {
+  const removed = new Map<string, Candidate[]>()
+  for (const candidate of candidates) {
+    if (candidate.isRemoval !== true || candidate.objection !== undefined || candidate.desired !== undefined) continue
+    removed.set(candidate.change.name, [...(removed.get(candidate.change.name) ?? []), candidate])
+  }
+  if (removed.size === 0) return candidates
+  const halves = new Map<Candidate, Candidate>()
+  for (const candidate of candidates) {
+    const { change, isRemoval } = candidate
+    if (isRemoval === true || change.to === undefined) continue
+    const replaced = (removed.get(change.name) ?? []).filter(
+      (old) => change.type === 'CNAME' || old.change.type === 'CNAME',
+    )
+    if (replaced.length === 0) continue
+    const before = replaced.find(({ marker }) => marker !== undefined)?.marker
+    halves.set(candidate, {
+      ...candidate,
+      switchesType: true,
+      replaces: replaced.map((old) => old.change.type),
+      ...(before === undefined ? {} : { replacedMarker: before }),
+    })
+    for (const old of replaced) halves.set(old, { ...old, switchesType: true })
+  }
+  return candidates.map((candidate) => halves.get(candidate) ?? candidate)
+}
+
+function candidateFor(desired: Desired, place: Place, input: PlanInput): Candidate | undefined {
+  const { set, source } = desired
+  if (!isWithin(set.name, input.zone)) {
+    return refusedWish(input, { ...set, source }, { code: 'NoMatchingZone', why: `it is not in zone ${input.zone}` })
+  }
+  const ownership = ownershipOf(input.view, set.name, set.type, input.owner, place)
+  // A name that looks like a marker's is looked up: its set stands with what it marks.
+  const present = set.type === 'TXT' ? input.view.find(set.name, set.type) : place.find(set.type)
+  if (ownership.kind === 'theirs') {
+    const adoption = adoptionCandidate(desired, ownership, present, input)
+    if (adoption !== undefined) return adoption
+    return { ...writeCandidate(desired, set, present, undefined, input), objection: objectionOf(ownership) }
+  }
+  if (set.values.length === 0) return withoutTargets(desired, present, ownership, input)
+  if (ownership.kind === 'joinable' && desired.policy?.isShared !== true) {
+    const owners = ownership.others.map((marker) => `'${marker.owner}'`).join(', ')
+    const objection: Objection = { code: 'ForeignOwner', why: `it belongs to ${owners}` }
+    return { ...writeCandidate(desired, set, present, undefined, input), objection }
+  }
+  const mine = ownership.kind === 'ours' ? ownership.mine : undefined
+  const isShared = desired.policy?.isShared === true
+  const to = isShared && ownership.kind !== 'free' ? unionOf(set, present, ownership.others) : set
+  const isSettled =
+    mine !== undefined &&
+    present?.ttl === to.ttl &&
+    sameValues(present.values, to.values) &&
+    mine.marker.source === source.uid &&
+    isSamePart(mine.marker.part, isShared ? set.values : undefined)
+  if (isSettled) return undefined
+  return writeCandidate(desired, to, present, mine, input)
+}
+
+function isSamePart(a: readonly string[] | undefined, b: readonly string[] | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : sameValues(a, b)
+}
+
+/** The parts of everybody; the shortest TTL anybody asked for, so that owners do not correct each other for ever. */
+function unionOf(own: RecordSet, present: RecordSet | undefined, others: readonly Marker[]): RecordSet {
+  if (others.length === 0) return own
+  const values = sortedUnique([...own.values, ...others.flatMap((marker) => marker.part ?? [])])
+  return { ...own, ttl: Math.min(own.ttl, present?.ttl ?? own.ttl), values }
+}
+
+function writeCandidate(
+  desired: Desired,
+  to: RecordSet,
+  present: RecordSet | undefined,
+  mine: { marker: Marker; value: string } | undefined,
+  input: PlanInput,
+): Candidate {
+  const { source, set, policy } = desired
+  const from = present === undefined ? undefined : plain(present)
+  const marker: Marker = {
+    owner: input.owner.id,
+    cluster: input.owner.cluster,
+    source: source.uid,
+    plan: input.number,
+    ...(source.revision === undefined ? {} : { revision: source.revision }),
+    ...(mine?.marker.from === undefined ? {} : { from: mine.marker.from }),
+    ...(policy?.isShared === true ? { part: set.values } : {}),
+  }
+  const before = input.view.marked(set.name, set.type)?.set
+  const after = markerSet(set, before, mine?.value, printMarker(set, marker, input.owner.key))
+  const effect = effectOf(from, to)
+  const op: Op = from === undefined ? 'create' : 'update'
+  const change: Change = {
+    op,
+    name: set.name,
+    type: set.type,
+    from,
+    to,
+    markers: [{ from: before, to: after }],
+    ...reasonFor(from, mine?.marker, source, effect),
+    owner: input.owner.id,
+    source: source.uid,
+    risk: riskOf(set.name, input.zone, from, to),
+    ttlEffect: from?.ttl ?? 0,
+    group: set.name,
+  }
+  return { change, effect, desired, ...(mine === undefined ? {} : { marker: mine.marker }) }
+}
+
+function reasonFor(
+  from: RecordSet | undefined,
+  marker: Marker | undefined,
+  source: Desired['source'],
+  effect: Candidate['effect'],
+): { reason: Reason; message: string } {
+  if (from === undefined && marker !== undefined)
+    return { reason: 'RecordRestored', message: `${source.label} still wants it` }
+  if (from === undefined) return { reason: 'SourceWants', message: `${source.label} wants it` }
+  if (effect === 'marker' || (marker !== undefined && marker.source !== source.uid)) {
+    return { reason: 'SourceReplaced', message: `${source.label} wants it now` }
+  }
+  return { reason: 'SourceChanged', message: `${source.label} wants other values or another TTL` }
+}
+
+function effectOf(from: RecordSet | undefined, to: RecordSet): Candidate['effect'] {
+  if (from === undefined) return 'create'
+  if (sameSet(from, to)) return 'marker'
+  const isSubset = to.values.every((value) => from.values.includes(value))
+  return isSubset && to.values.length < from.values.length ? 'shrink' : 'retarget'
+}
+
+function riskOf(name: string, zone: string, from: RecordSet | undefined, to: RecordSet | undefined): Risk {
+  const isWide = name === zone || isWildcard(name)
+  if (from === undefined) return isWide ? 'medium' : 'low'
+  if (to === undefined) return isWide ? 'high' : 'medium'
+  const isDisjoint = !to.values.some((value) => from.values.includes(value))
+  if (isDisjoint) return isWide ? 'high' : 'medium'
+  return 'low'
+}
+
+/** INV-1: a source that exists keeps its record, whatever became of its targets. */
+function withoutTargets(
+  desired: Desired,
+  present: RecordSet | undefined,
+  ownership: Ownership,
+  input: PlanInput,
+): Candidate | undefined {
+  const { set, source, policy } = desired
+  if (present === undefined || ownership.kind !== 'ours') {
+    return refusedWish(input, { ...set, source }, { code: 'TargetsMissing', why: `${source.label} has no target yet` })
+  }
+  const removal = removalOf(set.name, set.type, input)
+  if (policy?.removeWhenEmpty === true) return { ...removal, desired }
+  const why = `${source.label} has no target at the moment; ${present.values.join(', ')} stays`
+  return { ...removal, desired, objection: { code: 'TargetsMissing', why } }
+}
+
+/** The deletion of a set we own, or of our part of a shared one, with its marker and the registry entries kept for it. */
+function removalOf(name: string, type: string, input: PlanInput): Candidate {
+  const ownership = ownershipOf(input.view, name, type, input.owner)
+  const present = input.view.find(name, type)
+  const from = present === undefined ? undefined : plain(present)
+  const before = input.view.marked(name, type)?.set
+  const mine = ownership.kind === 'ours' ? ownership.mine : undefined
+  const others = ownership.kind === 'ours' ? ownership.others : []
+  const rest = sortedUnique(others.flatMap((marker) => marker.part ?? []))
+  const to = others.length > 0 && from !== undefined ? { ...from, values: rest } : undefined
+  const markers: SetChange[] = [{ from: before, to: markerSet({ name, type }, before, mine?.value, undefined) }]
+  if (ownership.kind === 'ours') {
+    for (const { set } of ownership.kept) markers.push({ from: plain(set), to: undefined })
+  }
+  const source = mine?.marker.source ?? ''
+  const isGone = input.sources.gone.has(source)
+  const change: Change = {
+    op: to === undefined ? 'delete' : 'update',
+    name,
+    type,
+    from,
+    to,
+    markers,
+    reason: isGone ? 'SourceGone' : 'NoLongerWanted',
+    message: isGone ? `source ${source} was deleted` : `source ${source} does not want it any more`,
+    owner: input.owner.id,
+    source,
+    risk: riskOf(name, input.zone, from, to),
+    ttlEffect: from?.ttl ?? 0,
+    group: name,
+  }
+  const effect = to === undefined ? 'delete' : 'shrink'
+  const marker = mine === undefined ? {} : { marker: mine.marker }
+  return {
+    change,
+    effect,
+    isRemoval: true,
+    ...marker,
+    ...(ownership.kind === 'theirs' ? { objection: objectionOf(ownership) } : {}),
+  }
+}
+
+function objectionOf(ownership: Extract<Ownership, { kind: 'theirs' }>): Objection {
+  return { code: ownership.code, why: ownership.message }
+}
+
+function refusedWish(
+  input: PlanInput,
+  wish: { name: string; type: string; source: Desired['source'] },
+  objection: Objection,
+): Candidate {
+  const present = input.view.find(wish.name, wish.type)
+  const from = present === undefined ? undefined : plain(present)
+  const change: Change = {
+    op: from === undefined ? 'create' : 'update',
+    name: wish.name,
+    type: wish.type,
+    from,
+    to: undefined,
+    markers: [],
+    reason: 'SourceWants',
+    message: `${wish.source.label} wants it`,
+    owner: input.owner.id,
+    source: wish.source.uid,
+    risk: 'low',
+    ttlEffect: 0,
+    group: wish.name,
+  }
+  return { change, effect: 'create', objection }
+}
+
+/** Without what only a provider adds. */
+function plain(set: RecordSet): RecordSet {
+  return { name: set.name, type: set.type, ttl: set.ttl, values: set.values }
+}

@@ -1,0 +1,193 @@
+/** Hand-over while ExternalDNS runs, in both directions, cut short after every write. */
+import { describe, expect, it } from 'vitest'
+import { memoryProvider } from '../../providers/memory.ts'
+import { rig } from '../../../testing/executor-fixture.ts'
+import { type HandOver, planAdoption, planExclusive, planRelease, planTransfer } from './hand-over.ts'
+import { readRegistryValue, registryNames, type RegistryOptions } from '../../rrset/external-dns-registry.ts'
+import { isMarkerName } from '../../rrset/marker.ts'
+import {
+  applied,
+  markerFor,
+  NOW,
+  OWNER,
+  owned,
+  plan,
+  record,
+  registryEntry,
+  source,
+  want,
+  ZONE,
+} from '../../../testing/plan-fixture.ts'
+import type { Plan } from './plan.ts'
+import { type ObservedSet, printSet, type RecordSet, sameSet, setKey } from '../../rrset/rrset.ts'
+import { createZoneView } from './zone-view.ts'
+
+const { signal } = new AbortController()
+const names = ['api', 'shop', 'www', '*']
+const data = names.map((name) =>
+  record(name, name === 'shop' ? 'CNAME' : 'A', [name === 'shop' ? 'lb.b.test.' : '192.0.2.1']),
+)
+const xdZone = (registry: RegistryOptions = {}): ObservedSet[] => [
+  ...data.flatMap((set) => [set, registryEntry(set, 'prod-a', registry)]),
+  record('foreign', 'A', ['203.0.113.1']),
+]
+const worldOf = (observed: readonly ObservedSet[], number = NOW, registry: RegistryOptions = {}): HandOver => ({
+  provider: 'memory',
+  zone: ZONE,
+  view: createZoneView(observed, { origin: ZONE, registry }),
+  owner: OWNER,
+  number,
+  types: ['A', 'AAAA', 'CNAME'],
+})
+
+/** What ExternalDNS with this owner id would write, given what it wants: its rules for records with a TXT registry. */
+function externalDnsWrites(
+  observed: readonly ObservedSet[],
+  wanted: readonly RecordSet[],
+  owner: string,
+  registry: RegistryOptions = {},
+): string[] {
+  const byKey = new Map(observed.map((set) => [setKey(set), set]))
+  const isOwned = (set: RecordSet) =>
+    registryNames(set.name, set.type, registry).some((name) =>
+      (byKey.get(`${name} TXT`)?.values ?? []).some((value) => {
+        const reading = readRegistryValue(value, registry)
+        return reading.kind === 'entry' && reading.entry.owner === owner
+      }),
+    )
+  const writes: string[] = []
+  for (const set of wanted) {
+    const there = byKey.get(setKey(set))
+    if (there === undefined) writes.push(`create ${printSet(set)}`)
+    else if (isOwned(there) && !sameSet(there, set)) writes.push(`update ${printSet(set)}`)
+  }
+  for (const set of observed) {
+    const isWanted = wanted.some((other) => setKey(other) === setKey(set))
+    if (set.type !== 'TXT' && !isWanted && isOwned(set)) writes.push(`delete ${printSet(set)}`)
+  }
+  return writes
+}
+
+const answers = (observed: readonly ObservedSet[]) => observed.filter(({ type }) => type !== 'TXT').map(printSet)
+
+describe.each<[string, RegistryOptions]>([
+  ['plain', {}],
+  ['with a prefix', { prefix: 'xd-' }],
+  ['with a suffix and a replaced wildcard', { suffix: '-xd', wildcardReplacement: 'any' }],
+  ['with the type in the prefix', { prefix: '%{record_type}-xd.' }],
+])('a zone of ExternalDNS, registry %s', (_title, registry) => {
+  it('is adopted by markers alone; ExternalDNS sees no difference before, during and after', () => {
+    const before = xdZone(registry)
+    const adoption = planAdoption(worldOf(before, NOW, registry), 'external-dns/prod-a')
+    expect(adoption.changes).toHaveLength(names.length)
+    expect(
+      adoption.changes.every(({ name, type, op }) => isMarkerName(name) && type === 'TXT' && op === 'create'),
+    ).toBe(true)
+    for (let done = 0; done <= adoption.changes.length; done++) {
+      const during = applied(before, adoption.changes.slice(0, done))
+      expect(answers(during).sort()).toEqual(answers(before).sort())
+      expect(externalDnsWrites(during, data, 'prod-a', registry)).toEqual([])
+      // Run again after being killed here: only the rest is left.
+      expect(planAdoption(worldOf(during, NOW + 1, registry), 'external-dns/prod-a').changes).toHaveLength(
+        names.length - done,
+      )
+    }
+  })
+
+  it('is given back: after a release it is what it was, and ExternalDNS changes nothing', () => {
+    const before = xdZone(registry)
+    const adopted = applied(before, planAdoption(worldOf(before, NOW, registry), 'external-dns/prod-a').changes)
+    const release = planRelease(worldOf(adopted, NOW + 1, registry))
+    for (let done = 0; done <= release.changes.length; done++) {
+      const during = applied(adopted, release.changes.slice(0, done))
+      expect(answers(during).sort()).toEqual(answers(before).sort())
+      expect(externalDnsWrites(during, data, 'prod-a', registry)).toEqual([])
+    }
+    expect(applied(adopted, release.changes).map(printSet).sort()).toEqual(before.map(printSet).sort())
+  })
+})
+
+describe('hand-over', () => {
+  it('cut off after every write by a crash, it is finished by running it again; sampled answers never change', async () => {
+    const before = xdZone()
+    for (let crashAt = 1; crashAt <= names.length; crashAt++) {
+      const memory = memoryProvider({ zones: [ZONE], capabilities: { maxChanges: 1 } })
+      for (const set of before) memory.put(ZONE, set)
+      const sampled = new Set<string>()
+      const stop = new AbortController()
+      const first = rig([], { memory })
+      first.faults.after = (_batch, call) => {
+        sampled.add(JSON.stringify(answers(memory.dump(ZONE))))
+        if (call === crashAt) stop.abort()
+      }
+      await first.executor.submit(planAdoption(worldOf(memory.dump(ZONE)), 'external-dns/prod-a'), stop.signal)
+      const second = rig([], { memory })
+      second.faults.after = () => void sampled.add(JSON.stringify(answers(memory.dump(ZONE))))
+      const outcome = await second.executor.submit(
+        planAdoption(worldOf(memory.dump(ZONE), NOW + 1), 'external-dns/prod-a'),
+        signal,
+      )
+      expect(outcome.results.every(({ result }) => result === 'applied')).toBe(true)
+      expect(sampled.size).toBe(1)
+      expect(planAdoption(worldOf(memory.dump(ZONE), NOW + 2), 'external-dns/prod-a').changes).toEqual([])
+    }
+  })
+
+  it('adopts nothing of another owner of ExternalDNS, of another of ours, or of nobody', () => {
+    const set = record('www', 'A', ['192.0.2.1'])
+    const zones: [ObservedSet[], string][] = [
+      [[set, registryEntry(set, 'prod-b')], 'ForeignOwner'],
+      [[set, markerFor(set, { owner: 'other' })], 'ForeignOwner'],
+      [[set], 'UnownedRecordExists'],
+      [[{ ...set, opaque: 'an alias' }], 'UnownedRecordExists'],
+      [[set, { ...registryEntry(set), values: ['"heritage=other"'] }], 'UnknownRegistry'],
+    ]
+    for (const [observed, code] of zones) {
+      expect(planAdoption(worldOf(observed), 'external-dns/prod-a')).toMatchObject({ changes: [], refused: [{ code }] })
+    }
+  })
+
+  it('adopts unmarked records when they are named so', () => {
+    const set = record('www', 'A', ['192.0.2.1'])
+    expect(planAdoption({ ...worldOf([set]), names: new Set([set.name]) }, 'unmarked').changes).toHaveLength(1)
+  })
+
+  it('adopted by hand, a set belongs to the first source that wants it, and is not deleted before', () => {
+    const before = [record('www', 'A', ['192.0.2.1'])]
+    const adopted = applied(
+      before,
+      planAdoption({ ...worldOf(before), names: new Set(['www.a.test.']) }, 'unmarked').changes,
+    )
+    expect(plan({ observed: adopted, number: NOW + 1 })).toMatchObject({
+      changes: [],
+      refused: [{ code: 'SourceUnconfirmed' }],
+    })
+    const wish = want(record('www', 'A', ['192.0.2.9']), source('uid'))
+    expect(plan({ observed: adopted, desired: [wish], number: NOW + 1 }).changes).toMatchObject([{ to: wish.set }])
+  })
+
+  it('takes an adopted set for ourselves alone: ExternalDNS cannot touch it any more', () => {
+    const adopted = applied(xdZone(), planAdoption(worldOf(xdZone()), 'external-dns/prod-a').changes)
+    const exclusive = planExclusive(worldOf(adopted, NOW + 1), 'external-dns/prod-a')
+    const after = applied(adopted, exclusive.changes)
+    // Even when ExternalDNS does not want them any more, it deletes nothing.
+    expect(externalDnsWrites(adopted, [], 'prod-a')).toHaveLength(names.length)
+    expect(externalDnsWrites(after, [], 'prod-a')).toEqual([])
+    const back = planRelease(worldOf(after, NOW + 2), { owner: 'prod-a', registry: {} })
+    expect(externalDnsWrites(applied(after, back.changes), data, 'prod-a')).toEqual([])
+    expect(externalDnsWrites(applied(after, back.changes), [], 'prod-a')).toHaveLength(names.length)
+  })
+
+  it('hands sets to another owner in one write, and then they are not ours', () => {
+    const observed = owned(record('www', 'A', ['192.0.2.1']))
+    const transfer: Plan = planTransfer(worldOf(observed), { owner: 'east', cluster: 'cluster-2' })
+    const after = applied(observed, transfer.changes)
+    expect(answers(after)).toEqual(answers(observed))
+    expect(
+      plan({ observed: after, desired: [want(record('www', 'A', ['192.0.2.2']))], number: NOW + 1 }),
+    ).toMatchObject({
+      changes: [],
+      refused: [{ code: 'ForeignOwner' }],
+    })
+  })
+})

@@ -1,0 +1,169 @@
+/**
+ * Ownership changing hands, name by name, while everybody goes on working: plans that write markers and registry entries
+ * and never a value. Pure.
+ *
+ *   adopt     ExternalDNS' or nobody's → ours; ExternalDNS' entry stays beside our marker
+ *   release   ours → as it was before: our marker goes, ExternalDNS' entry is where it always was
+ *   transfer  ours → another owner, or ours alone: the other's entry is written, or ExternalDNS' entry removed
+ *
+ * Each change is one name and one batch; killed after any of them, the rest is done by running the same command again.
+ */
+import type { Reason } from '../../reasons.ts'
+import { adoptionOf, claimOf, isAdoptable } from './adoption.ts'
+import { EMPTY_STATE } from '../state/guard-state.ts'
+import { printRegistryValue, registryNames, type RegistryOptions } from '../../rrset/external-dns-registry.ts'
+import { ADOPTED, MARKER_TTL, type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
+import { type Owner, type Ownership, ownershipOf } from './ownership.ts'
+import { baseOf, type Change, type Plan, type Refusal, type SetChange, type ZoneId } from './plan.ts'
+import { compareText, type ObservedSet } from '../../rrset/rrset.ts'
+import type { ZoneView } from './zone-view.ts'
+
+export interface HandOver extends ZoneId {
+  readonly view: ZoneView
+  readonly owner: Owner
+  readonly number: number
+  readonly types: readonly string[]
+  /** Canonical names. @default every name in sight */
+  readonly names?: ReadonlySet<string>
+}
+
+export function planAdoption(world: HandOver, from: string): Plan {
+  return collect(world, (set, ownership) => {
+    if (ownership.kind === 'ours') return undefined
+    if (ownership.kind !== 'theirs') return refuse('ForeignOwner', 'it is shared by others')
+    if (!isAdoptable(ownership, world.view, set)) return refuse(ownership.code, ownership.message)
+    const claim = claimOf(ownership) ?? 'unmarked'
+    if (claim !== from)
+      return refuse(ownership.code, `it belongs to ${claim === 'unmarked' ? 'nobody' : claim}, not to ${from}`)
+    return adoptionOf(set, ownership, world.view, { owner: world.owner, source: ADOPTED, number: world.number })
+  })
+}
+
+/** With `to`, an entry for ExternalDNS is written where there is none, so that it finds the record as its own. */
+export function planRelease(world: HandOver, to?: { owner: string; registry: RegistryOptions }): Plan {
+  return collect(world, (set, ownership) => {
+    if (ownership.kind !== 'ours') return undefined
+    const before = world.view.marked(set.name, set.type)?.set
+    const after = markerSet(set, before, ownership.mine.value, undefined)
+    const markers = to !== undefined && ownership.kept.length === 0 ? [entryFor(set, to)] : []
+    const whom = to === undefined ? (ownership.mine.marker.from ?? 'nobody') : `external-dns/${to.owner}`
+    return markerChange(world, set, { from: before, to: after }, markers, 'Released', `given to ${whom}`)
+  })
+}
+
+export function planTransfer(world: HandOver, to: { owner: string; cluster: string }): Plan {
+  return collect(world, (set, ownership) => {
+    if (ownership.kind !== 'ours') return undefined
+    const before = world.view.marked(set.name, set.type)?.set
+    const marker: Marker = { ...ownership.mine.marker, owner: to.owner, cluster: to.cluster, plan: world.number }
+    const after = markerSet(set, before, ownership.mine.value, printMarker(set, marker, world.owner.key))
+    return markerChange(world, set, { from: before, to: after }, [], 'Transferred', `given to owner '${to.owner}'`)
+  })
+}
+
+/** Ours alone: ExternalDNS' entry goes, so it cannot touch the record any more. Adopt first. */
+export function planExclusive(world: HandOver, from: string): Plan {
+  return collect(world, (set, ownership) => {
+    if (ownership.kind !== 'ours' || ownership.mine.marker.from !== from) return undefined
+    const before = world.view.marked(set.name, set.type)?.set
+    const { from: _from, ...marker } = ownership.mine.marker
+    const after = markerSet(
+      set,
+      before,
+      ownership.mine.value,
+      printMarker(set, { ...marker, plan: world.number }, world.owner.key),
+    )
+    const entries = ownership.kept.map(({ set: entry }): SetChange => ({ from: entry, to: undefined }))
+    return markerChange(world, set, { from: before, to: after }, entries, 'Transferred', `taken from ${from}`)
+  })
+}
+
+function entryFor(set: { name: string; type: string }, to: { owner: string; registry: RegistryOptions }): SetChange {
+  const name = registryNames(set.name, set.type, to.registry)[0] ?? set.name
+  return {
+    from: undefined,
+    to: { name, type: 'TXT', ttl: MARKER_TTL, values: [printRegistryValue({ owner: to.owner }, to.registry)] },
+  }
+}
+
+interface Refused {
+  readonly code: Reason
+  readonly why: string
+}
+
+const refuse = (code: Reason, why: string): Refused => ({ code, why })
+
+function collect(
+  world: HandOver,
+  decide: (set: ObservedSet, ownership: Ownership) => Change | Refused | undefined,
+): Plan {
+  const changes: Change[] = []
+  const refused: Refusal[] = []
+  for (const set of world.view.sets) {
+    if (!world.types.includes(set.type) || (world.names !== undefined && !world.names.has(set.name))) continue
+    // Markers and registry entries are not what changes hands; they say whose the rest is.
+    if (set.type === 'TXT' && world.names?.has(set.name) !== true) continue
+    const decision = decide(set, ownershipOf(world.view, set.name, set.type, world.owner))
+    if (decision === undefined) continue
+    if ('op' in decision) changes.push(decision)
+    else refused.push(refusalOf(world, set, decision))
+  }
+  changes.sort((a, b) => compareText(a.group, b.group) || compareText(a.name, b.name))
+  return {
+    provider: world.provider,
+    zone: world.zone,
+    number: world.number,
+    owner: world.owner.id,
+    base: baseOf(changes, world.view),
+    scope: 'all',
+    changes,
+    refused,
+    state: EMPTY_STATE,
+  }
+}
+
+function markerChange(
+  world: HandOver,
+  set: { name: string; type: string },
+  marker: SetChange,
+  markers: readonly SetChange[],
+  reason: Reason,
+  message: string,
+): Change {
+  const subject = marker.to ?? marker.from
+  return {
+    op: marker.from === undefined ? 'create' : marker.to === undefined ? 'delete' : 'update',
+    name: subject?.name ?? set.name,
+    type: 'TXT',
+    from: marker.from,
+    to: marker.to,
+    markers,
+    reason,
+    message: `${set.name} ${set.type} is ${message}; its values stay`,
+    owner: world.owner.id,
+    source: ADOPTED,
+    risk: 'low',
+    ttlEffect: 0,
+    group: set.name,
+    // No name is lost by it.
+    isReleased: true,
+  }
+}
+
+function refusalOf(world: HandOver, set: ObservedSet, { code, why }: Refused): Refusal {
+  return {
+    op: 'update',
+    name: set.name,
+    type: set.type,
+    from: set,
+    to: undefined,
+    reason: 'Adopted',
+    message: 'ownership stays as it is',
+    owner: world.owner.id,
+    source: ADOPTED,
+    risk: 'low',
+    ttlEffect: 0,
+    code,
+    why,
+  }
+}

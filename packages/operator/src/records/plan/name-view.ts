@@ -1,0 +1,101 @@
+/**
+ * What is known of one name of a zone: the sets that stand there, and the markers that speak of it, which stand at names
+ * of their own. Most names have one set and one marker, and a zone has many names: no list is made for one.
+ */
+import type { MarkerReader, MarkerReading } from '../../rrset/marker.ts'
+import type { ObservedSet, RecordSet } from '../../rrset/rrset.ts'
+
+export interface Place {
+  readonly name: string
+  /** Position among the places of its view; -1 for a name of which nothing is known. */
+  readonly index: number
+  /** The plain set of a type; the first of several that a provider keeps for routing. */
+  find(type: string): ObservedSet | undefined
+  isOpaque(type: string): boolean
+  sets(): readonly ObservedSet[]
+  marked(type: string): MarkedSet | undefined
+  /** The first marked set; each knows the next. */
+  readonly firstMarked: MarkedSet | undefined
+}
+
+/** The set that a marker speaks of, and what the marker says. */
+export interface MarkedSet {
+  readonly name: string
+  readonly type: string
+  /** The marker's own record set. */
+  readonly set: RecordSet
+  readonly readings: readonly MarkerReading[]
+  /** Another type of the same name that is marked. */
+  readonly next: MarkedSet | undefined
+}
+
+/** A place while the view is being made. */
+export class NewPlace implements Place {
+  readonly name: string
+  readonly index: number
+  firstMarked: MarkedSet | undefined
+  #sets: ObservedSet | ObservedSet[] | undefined
+
+  constructor(name: string, index: number) {
+    this.name = name
+    this.index = index
+  }
+
+  add(set: ObservedSet): void {
+    if (this.#sets === undefined) this.#sets = set
+    else if (Array.isArray(this.#sets)) this.#sets.push(set)
+    else this.#sets = [this.#sets, set]
+  }
+
+  /** Returns the newest plan that the marker speaks of, or 0. */
+  mark(type: string, set: RecordSet, read: MarkerReader): number {
+    const marked = new Marked(this.name, type, set, read, this.firstMarked)
+    this.firstMarked = marked
+    let newest = 0
+    for (const reading of marked.readings)
+      if (reading.kind === 'marker' && reading.marker.plan > newest) newest = reading.marker.plan
+    return newest
+  }
+
+  find(type: string): ObservedSet | undefined {
+    if (Array.isArray(this.#sets)) return this.#sets.find((set) => set.type === type)
+    return this.#sets?.type === type ? this.#sets : undefined
+  }
+
+  isOpaque(type: string): boolean {
+    if (!Array.isArray(this.#sets)) return this.#sets?.type === type && this.#sets.opaque !== undefined
+    const same = this.#sets.filter((set) => set.type === type)
+    return same.length > 1 || same[0]?.opaque !== undefined
+  }
+
+  sets(): readonly ObservedSet[] {
+    if (this.#sets === undefined) return []
+    return Array.isArray(this.#sets) ? this.#sets : [this.#sets]
+  }
+
+  marked(type: string): MarkedSet | undefined {
+    let marked = this.firstMarked
+    while (marked !== undefined && marked.type !== type) marked = marked.next
+    return marked
+  }
+}
+
+class Marked implements MarkedSet {
+  readonly name: string
+  readonly type: string
+  readonly set: RecordSet
+  readonly next: MarkedSet | undefined
+  readonly readings: readonly MarkerReading[]
+
+  constructor(name: string, type: string, set: RecordSet, read: MarkerReader, next: MarkedSet | undefined) {
+    this.name = name
+    this.type = type
+    this.set = set
+    this.next = next
+    const [only] = set.values
+    this.readings =
+      only !== undefined && set.values.length === 1 ? [read(this, only)] : set.values.map((value) => read(this, value))
+  }
+}
+
+export const NOWHERE: Place = new NewPlace('', -1)

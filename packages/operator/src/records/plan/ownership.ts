@@ -1,0 +1,145 @@
+/**
+ * Whose is a record set? The one place that answers, from what stands in the zone alone (INV-7 … INV-11).
+ *
+ * Free: nothing there, nobody claims it. Ours: our marker, rightly signed. Shared: ours among others that agreed to share.
+ * Everything else is an objection with a reason code, and an objection means zero writes to that set.
+ */
+import type { Reason } from '../../reasons.ts'
+import type { Marker, MarkerReading } from '../../rrset/marker.ts'
+import type { Place } from './name-view.ts'
+import type { ForeignEntry, ZoneView } from './zone-view.ts'
+
+export interface Owner {
+  /** Required: there is no default, because two installations with the same default would fight. */
+  readonly id: string
+  readonly cluster: string
+  /** Signs markers, and is required of those we read. */
+  readonly key?: Uint8Array
+}
+
+interface Mine {
+  readonly marker: Marker
+  /** Its TXT value, byte for byte. */
+  readonly value: string
+}
+
+export type Ownership =
+  | { readonly kind: 'free' }
+  | {
+      readonly kind: 'ours'
+      readonly mine: Mine
+      /** Markers of others that share this set. */
+      readonly others: readonly Marker[]
+      /** Registry entries of ExternalDNS kept beside our marker since the adoption. */
+      readonly kept: readonly ForeignEntry[]
+    }
+  /** Shared by others, who would let us in. */
+  | { readonly kind: 'joinable'; readonly others: readonly Marker[] }
+  | {
+      readonly kind: 'theirs'
+      readonly code: Reason
+      readonly message: string
+      readonly entries: readonly ForeignEntry[]
+    }
+
+const NOBODY: readonly Marker[] = []
+const NOTHING: readonly ForeignEntry[] = []
+
+export function ownershipOf(
+  view: ZoneView,
+  name: string,
+  type: string,
+  owner: Owner,
+  place: Place = view.at(name),
+): Ownership {
+  const marked = place.marked(type)
+  const entries = view.entries(name, type)
+  const only = marked?.readings.length === 1 ? marked.readings[0] : undefined
+  if (only?.kind === 'marker' && entries.length === 0 && !place.isOpaque(type)) {
+    // The common case of a large zone: one marker, ours, nobody else.
+    const { marker } = only
+    if (marker.owner === owner.id && marker.cluster === owner.cluster)
+      return { kind: 'ours', mine: only, others: NOBODY, kept: NOTHING }
+  }
+  return judgeClaims(view, name, type, owner, marked?.readings ?? [], entries)
+}
+
+function judgeClaims(
+  view: ZoneView,
+  name: string,
+  type: string,
+  owner: Owner,
+  readings: readonly MarkerReading[],
+  entries: readonly ForeignEntry[],
+): Ownership {
+  const set = view.find(name, type)
+  const theirs = (code: Reason, message: string): Ownership => ({ kind: 'theirs', code, message, entries })
+  if (view.isOpaque(name, type)) {
+    return theirs(
+      'UnownedRecordExists',
+      `the provider keeps ${set?.opaque ?? 'several sets'} there, which is left alone`,
+    )
+  }
+  const bad = readings.find((reading) => reading.kind !== 'marker')
+  if (bad !== undefined) return theirs(codeOfBad(bad), describeBad(bad))
+
+  const markers = readings.flatMap((reading) => (reading.kind === 'marker' ? [reading] : []))
+  const own = markers.filter(({ marker }) => marker.owner === owner.id)
+  const others = markers.filter(({ marker }) => marker.owner !== owner.id).map(({ marker }) => marker)
+  const stranger = own.find(({ marker }) => marker.cluster !== owner.cluster)
+  if (stranger !== undefined) {
+    return theirs('OwnerInOtherCluster', `owner '${owner.id}' marks it from cluster ${stranger.marker.cluster}`)
+  }
+  if (own.length > 1) return theirs('OwnershipConflict', `owner '${owner.id}' marks it ${own.length} times`)
+  const mine = own[0]
+  const unshared = others.filter((marker) => marker.part === undefined)
+  if (unshared.length > 0) {
+    const names = unshared.map((marker) => `'${marker.owner}'`).join(', ')
+    return mine === undefined && unshared.length === 1
+      ? theirs('ForeignOwner', `it belongs to owner ${names}`)
+      : theirs('OwnershipConflict', `${names} and others mark it at once`)
+  }
+  const unknown = entries.find(({ entry }) => entry === 'unknown')
+  if (unknown !== undefined)
+    return theirs('UnknownRegistry', `${unknown.set.name} holds a registry entry of unknown form`)
+  const claims = [
+    ...new Set(entries.flatMap(({ entry }) => (entry === 'unknown' ? [] : [`external-dns/${entry.owner}`]))),
+  ]
+  if (mine !== undefined) {
+    if (others.length > 0 && mine.marker.part === undefined) {
+      return theirs('OwnershipConflict', `'${owner.id}' owns it whole, others share it`)
+    }
+    const alien = claims.filter((claim) => claim !== mine.marker.from)
+    if (alien.length > 0) return theirs('OwnershipConflict', `'${owner.id}' and ${alien.join(', ')} both claim it`)
+    return { kind: 'ours', mine, others, kept: entries }
+  }
+  if (claims.length > 0) return theirs('ForeignOwner', `it belongs to ${claims.join(', ')}`)
+  if (others.length > 0) return { kind: 'joinable', others }
+  if (set !== undefined) return theirs('UnownedRecordExists', 'a record is there that nobody marked')
+  return { kind: 'free' }
+}
+
+function codeOfBad(reading: MarkerReading): Reason {
+  return reading.kind === 'forged' ? 'MarkerForged' : 'MarkerUnreadable'
+}
+
+function describeBad(reading: MarkerReading): string {
+  switch (reading.kind) {
+    case 'forged':
+      return 'its marker is not signed with the configured key'
+    case 'newer':
+      return 'its marker is of a newer version than this program reads'
+    case 'unreadable':
+    case 'marker':
+      return 'what stands at its marker name is no marker'
+  }
+}
+
+/** Does somebody else use our owner id in this zone? One such marker stops every write to the zone. */
+export function findOtherCluster(view: ZoneView, owner: Owner): string | undefined {
+  let other: string | undefined
+  view.eachMarker((marker) => {
+    if (marker.owner === owner.id && marker.cluster !== owner.cluster) other ??= marker.cluster
+  })
+  return other
+}

@@ -1,0 +1,258 @@
+/**
+ * Plans as files and texts: JSON that `seamark apply` and `seamark undo` read, Markdown for a pull request, lines for a
+ * terminal. A file may hold plans for several zones; everything needed to apply them or take them back is in it.
+ */
+import { z } from 'zod'
+import { RecordsError } from '../../rrset/error.ts'
+import { EMPTY_STATE } from '../state/guard-state.ts'
+import type { Change, Plan, Refusal, SetChange } from './plan.ts'
+import { type RecordSet, shown } from '../../rrset/rrset.ts'
+import { type Reason, REASONS } from '../../reasons.ts'
+
+const PLAN_API_VERSION = 'seamark.io/v1alpha1'
+
+const setSchema = z.object({ name: z.string(), type: z.string(), ttl: z.number().int(), values: z.array(z.string()) })
+const reasonSchema = z.custom<Reason>((value) => typeof value === 'string' && Object.hasOwn(REASONS, value))
+const changeSchema = z.object({
+  provider: z.string(),
+  zone: z.string(),
+  op: z.enum(['create', 'update', 'delete']),
+  name: z.string(),
+  type: z.string(),
+  from: z.array(z.string()).nullable(),
+  to: z.array(z.string()).nullable(),
+  /** Of `to`, or of `from` when it is a delete. */
+  ttl: z.number().int(),
+  /** Only when it differs. */
+  fromTtl: z.number().int().optional(),
+  reason: reasonSchema,
+  message: z.string(),
+  owner: z.string(),
+  source: z.string(),
+  risk: z.enum(['low', 'medium', 'high']),
+  ttlEffect: z.number(),
+  group: z.string(),
+  isReleased: z.boolean().optional(),
+  markers: z.array(z.object({ from: setSchema.nullable(), to: setSchema.nullable() })),
+})
+const planFileSchema = z.object({
+  apiVersion: z.literal(PLAN_API_VERSION),
+  kind: z.literal('Plan'),
+  /** One entry per zone; `apply` refuses when a digest moved. */
+  base: z.array(
+    z.object({
+      provider: z.string(),
+      zone: z.string(),
+      digest: z.string(),
+      number: z.number().int(),
+      owner: z.string(),
+      /** Names owned when the plan was made: the delete budget is a share of them. */
+      owned: z.number().int().default(0),
+    }),
+  ),
+  changes: z.array(changeSchema),
+  /** For people: what was not done, and why. */
+  refused: z.array(z.record(z.string(), z.unknown())).default([]),
+})
+
+type PlanFile = z.infer<typeof planFileSchema>
+
+function planFile(plans: readonly Plan[]): PlanFile {
+  return {
+    apiVersion: PLAN_API_VERSION,
+    kind: 'Plan',
+    base: plans.map(({ provider, zone, base, number, owner, state }) => ({
+      provider,
+      zone,
+      digest: base,
+      number,
+      owner,
+      owned: state.ownedNames,
+    })),
+    changes: plans.flatMap((plan) => plan.changes.map((change) => changeEntry(plan, change))),
+    refused: plans.flatMap((plan) => plan.refused.map((refusal) => refusalEntry(plan, refusal))),
+  }
+}
+
+function ttlsOf({ from, to }: SetChange): { ttl: number; fromTtl?: number } {
+  const ttl = to?.ttl ?? from?.ttl ?? 0
+  return from === undefined || from.ttl === ttl ? { ttl } : { ttl, fromTtl: from.ttl }
+}
+
+function changeEntry(plan: Plan, change: Change): PlanFile['changes'][number] {
+  const { op, name, type, reason, message, owner, source, risk, ttlEffect, group } = change
+  return {
+    provider: plan.provider,
+    zone: plan.zone,
+    op,
+    name,
+    type,
+    from: change.from === undefined ? null : [...change.from.values],
+    to: change.to === undefined ? null : [...change.to.values],
+    ...ttlsOf(change),
+    reason,
+    owner,
+    risk,
+    message,
+    source,
+    ttlEffect,
+    group,
+    ...(change.isReleased === true ? { isReleased: true } : {}),
+    markers: change.markers.map(({ from, to }) => ({ from: setEntry(from), to: setEntry(to) })),
+  }
+}
+
+function setEntry(set: RecordSet | undefined): z.infer<typeof setSchema> | null {
+  return set === undefined ? null : { name: set.name, type: set.type, ttl: set.ttl, values: [...set.values] }
+}
+
+function refusalEntry(plan: Plan, refusal: Refusal): Record<string, unknown> {
+  const { op, name, type, from, to, code, why, reason, owner, source, risk, until } = refusal
+  return {
+    provider: plan.provider,
+    zone: plan.zone,
+    op,
+    name,
+    type,
+    from: from?.values ?? null,
+    to: to?.values ?? null,
+    ...ttlsOf(refusal),
+    reason,
+    owner,
+    risk,
+    source,
+    code,
+    why,
+    ...(until === undefined ? {} : { until: new Date(until).toISOString() }),
+  }
+}
+
+export function printPlanJson(plans: readonly Plan[]): string {
+  return `${JSON.stringify(planFile(plans), undefined, 2)}\n`
+}
+
+/** Throws RecordsError PLAN_UNREADABLE, naming the first field that is wrong. */
+export function parsePlanFile(text: string): Plan[] {
+  let parsed: PlanFile
+  try {
+    parsed = planFileSchema.parse(JSON.parse(text))
+  } catch (cause) {
+    const issue = cause instanceof z.ZodError ? cause.issues[0] : undefined
+    const where = issue === undefined ? 'it is not JSON' : `${issue.path.join('.')}: ${issue.message}`
+    throw new RecordsError('PLAN_UNREADABLE', `not a plan file: ${where}`, { cause })
+  }
+  return parsed.base.map(({ provider, zone, digest, number, owner, owned }) => ({
+    provider,
+    zone,
+    number,
+    owner,
+    base: digest,
+    scope: [],
+    refused: [],
+    state: { ...EMPTY_STATE, ownedNames: owned },
+    changes: parsed.changes.filter((entry) => entry.provider === provider && entry.zone === zone).map(changeOf),
+  }))
+}
+
+function changeOf(entry: PlanFile['changes'][number]): Change {
+  const { op, name, type, reason, message, owner, source, risk, ttlEffect, group } = entry
+  const set = (values: string[] | null, ttl: number): RecordSet | undefined =>
+    values === null ? undefined : { name, type, ttl, values }
+  return {
+    op,
+    name,
+    type,
+    from: set(entry.from, entry.fromTtl ?? entry.ttl),
+    to: set(entry.to, entry.ttl),
+    markers: entry.markers.map(({ from, to }) => ({ from: from ?? undefined, to: to ?? undefined })),
+    reason,
+    message,
+    owner,
+    source,
+    risk,
+    ttlEffect,
+    group,
+    ...(entry.isReleased === true ? { isReleased: true } : {}),
+  }
+}
+
+const SIGN = { create: '+', update: '~', delete: '-' } as const
+
+function values(set: RecordSet | undefined): string {
+  return set === undefined ? '(none)' : set.values.map(shown).join(', ')
+}
+
+function effect(change: Change | Refusal): string {
+  const { from, to } = change
+  if (from === undefined) return values(to)
+  if (to === undefined) return values(from)
+  const ttl = from.ttl === to.ttl ? '' : `  ttl ${from.ttl} → ${to.ttl}`
+  return `${values(from)} → ${values(to)}${ttl}`
+}
+
+export function printPlanText(plans: readonly Plan[]): string {
+  const lines: string[] = []
+  for (const plan of plans) {
+    lines.push(`zone ${plan.zone} (${plan.provider}), owner ${plan.owner}`)
+    for (const change of plan.changes) {
+      const wait = change.ttlEffect > 0 ? `, old answer for up to ${change.ttlEffect} s` : ''
+      lines.push(`  ${SIGN[change.op]} ${change.name} ${change.type}  ${effect(change)}`)
+      lines.push(`      ${change.reason}: ${shown(change.message)}; risk ${change.risk}${wait}`)
+    }
+    for (const refusal of plan.refused) {
+      const until = refusal.until === undefined ? '' : ` until ${new Date(refusal.until).toISOString()}`
+      lines.push(
+        `  ! ${refusal.name} ${refusal.type}  ${refusal.op} held: ${refusal.code}${until}: ${shown(refusal.why)}`,
+      )
+    }
+    if (plan.changes.length === 0 && plan.refused.length === 0) lines.push('  no changes')
+  }
+  const { changes, refused } = totals(plans)
+  lines.push(`${changes} changes, ${refused} held`)
+  return `${lines.join('\n')}\n`
+}
+
+function totals(plans: readonly Plan[]): { changes: number; refused: number } {
+  return {
+    changes: plans.reduce((sum, plan) => sum + plan.changes.length, 0),
+    refused: plans.reduce((sum, plan) => sum + plan.refused.length, 0),
+  }
+}
+
+/** A cell cannot leave its table, nor become markup: record values are other people's text. */
+function cell(text: string): string {
+  return shown(text).replaceAll('\\', '\\\\').replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('`', "'")
+}
+
+export function printPlanMarkdown(plans: readonly Plan[]): string {
+  const { changes, refused } = totals(plans)
+  const lines = [`## DNS plan: ${changes} changes, ${refused} held`, '']
+  for (const plan of plans) {
+    lines.push(`### ${cell(plan.zone)} (${cell(plan.provider)})`, '')
+    if (plan.changes.length > 0) {
+      lines.push('| | name | type | change | reason | risk | old answer for |', '|---|---|---|---|---|---|---|')
+      for (const change of plan.changes) {
+        const cells = [
+          change.op,
+          change.name,
+          change.type,
+          effect(change),
+          change.reason,
+          change.risk,
+          `${change.ttlEffect} s`,
+        ]
+        lines.push(`| ${cells.map(cell).join(' | ')} |`)
+      }
+      lines.push('')
+    }
+    if (plan.refused.length > 0) {
+      lines.push('| held | name | type | code | why |', '|---|---|---|---|---|')
+      for (const refusal of plan.refused) {
+        lines.push(`| ${[refusal.op, refusal.name, refusal.type, refusal.code, refusal.why].map(cell).join(' | ')} |`)
+      }
+      lines.push('')
+    }
+    if (plan.changes.length === 0 && plan.refused.length === 0) lines.push('No changes.', '')
+  }
+  return lines.join('\n')
+}

@@ -1,0 +1,128 @@
+/**
+ * What was read of a zone, indexed for questions about one record set: its value, its markers, ExternalDNS' entries.
+ *
+ * Place in the flow: providers → ZoneView → plan. Markers are parsed once, when the view is made. A view of some names
+ * answers for those names only; the caller reads `namesToRead` first, so that a change costs reads in proportion to
+ * itself and never to the zone.
+ */
+import { createMarkerReader, type Marker, isMarkerName, markedSet, markerName } from '../../rrset/marker.ts'
+import {
+  readRegistryValue,
+  registryNames,
+  type RegistryEntry,
+  type RegistryOptions,
+} from '../../rrset/external-dns-registry.ts'
+import { type MarkedSet, NewPlace, NOWHERE, type Place } from './name-view.ts'
+import { isWithin, type ObservedSet, type RecordSet } from '../../rrset/rrset.ts'
+
+export interface ForeignEntry {
+  readonly set: RecordSet
+  readonly entry: RegistryEntry | 'unknown'
+}
+
+export interface ZoneView {
+  readonly origin: string
+  /** Every name of which something is known: for whoever goes through a zone without looking each name up. */
+  readonly places: readonly Place[]
+  at(name: string): Place
+  /** The set at (name, type); a marker's own set too. */
+  find(name: string, type: string): ObservedSet | undefined
+  /** More than one set, or one that is no plain set: the provider keeps routing policies there. */
+  isOpaque(name: string, type: string): boolean
+  /** All plain types present at a name. */
+  typesAt(name: string): readonly ObservedSet[]
+  marked(name: string, type: string): MarkedSet | undefined
+  /** Every readable marker in sight, ours and others', with the name it speaks of; those of one name in a row. */
+  eachMarker(visit: (marker: Marker, name: string) => void): void
+  /** The largest plan number of any marker in sight. */
+  readonly newestPlan: number
+  entries(name: string, type: string): readonly ForeignEntry[]
+  readonly sets: readonly ObservedSet[]
+}
+
+export interface ViewOptions {
+  readonly origin: string
+  readonly markerKey?: Uint8Array
+  readonly registry?: RegistryOptions
+}
+
+export function createZoneView(sets: readonly ObservedSet[], options: ViewOptions): ZoneView {
+  const { registry, origin } = options
+  const byName = new Map<string, NewPlace>()
+  const places: NewPlace[] = []
+  const entries = new Map<string, ForeignEntry[]>()
+  const read = createMarkerReader(options.markerKey)
+  const placeOf = (name: string): NewPlace => byName.get(name) ?? addPlace(name, byName, places)
+  const markers: RecordSet[] = []
+  for (const set of sets) {
+    if (set.type === 'TXT' && isMarkerName(set.name)) {
+      markers.push(set)
+      continue
+    }
+    placeOf(set.name).add(set)
+    if (registry === undefined || set.type !== 'TXT') continue
+    // ExternalDNS reads the first value only; a mixed set is looked at value by value, to be sure.
+    for (const value of set.values) {
+      const reading = readRegistryValue(value, registry)
+      if (reading.kind === 'none') continue
+      const entry: ForeignEntry = { set, entry: reading.kind === 'entry' ? reading.entry : 'unknown' }
+      entries.set(set.name, [...(entries.get(set.name) ?? []), entry])
+    }
+  }
+  let newestPlan = 0
+  // After the records: the place of a name is made with the name's own text, and found by what a marker says.
+  for (const set of markers) {
+    const subject = markedSet(set.name)
+    if (subject === undefined || !isWithin(subject.name, origin)) placeOf(set.name).add(set)
+    else newestPlan = Math.max(newestPlan, placeOf(subject.name).mark(subject.type, set, read))
+  }
+  const at = (name: string): Place => byName.get(name) ?? NOWHERE
+  const markerAt = (name: string): MarkedSet | undefined => {
+    const subject = markedSet(name)
+    return subject === undefined ? undefined : at(subject.name).marked(subject.type)
+  }
+  return {
+    origin,
+    sets,
+    places,
+    newestPlan,
+    at,
+    find: (name, type) => (type === 'TXT' ? markerAt(name)?.set : undefined) ?? at(name).find(type),
+    isOpaque: (name, type) => at(name).isOpaque(type),
+    typesAt(name) {
+      const marker = markerAt(name)
+      const there = at(name).sets()
+      return marker === undefined ? there : [marker.set, ...there]
+    },
+    marked: (name, type) => at(name).marked(type),
+    eachMarker(visit) {
+      for (const place of places) {
+        for (let marked = place.firstMarked; marked !== undefined; marked = marked.next)
+          for (const reading of marked.readings) if (reading.kind === 'marker') visit(reading.marker, place.name)
+      }
+    },
+    entries(name, type) {
+      if (registry === undefined || entries.size === 0) return NO_ENTRIES
+      return registryNames(name, type, registry).flatMap((where) => entries.get(where) ?? [])
+    },
+  }
+}
+
+const NO_ENTRIES: readonly ForeignEntry[] = []
+
+function addPlace(name: string, byName: Map<string, NewPlace>, places: NewPlace[]): NewPlace {
+  const place = new NewPlace(name, places.length)
+  byName.set(name, place)
+  places.push(place)
+  return place
+}
+
+/** Every name that must be read before one name may be changed: the name, its markers, the registry's entries. */
+export function namesToRead(name: string, types: readonly string[], registry: RegistryOptions | undefined): string[] {
+  const names = new Set([name])
+  for (const type of types) {
+    names.add(markerName(name, type))
+    if (registry !== undefined) for (const entry of registryNames(name, type, registry)) names.add(entry)
+  }
+  return [...names]
+}

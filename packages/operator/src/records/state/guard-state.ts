@@ -1,0 +1,164 @@
+/**
+ * What guards must remember over a restart: budgets spent, sources that went, what is in quarantine, the newest plan.
+ *
+ * Flow: loaded before a plan is made; what the plan will spend is saved before its first batch is sent, so a process
+ * killed after every batch starts again with its budget already spent.
+ * Guarantees: one state per provider account and zone; `update` is atomic between processes that share the store.
+ * Caveats: times are wall-clock, because they outlive processes; a stamp from the future counts as now.
+ */
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RecordsError } from '../../rrset/error.ts'
+import { compareText } from '../../rrset/rrset.ts'
+
+export interface Stamp {
+  /** ms since the epoch. */
+  readonly at: number
+  readonly key: string
+}
+
+export interface GuardState {
+  readonly version: 1
+  /** Number of the newest plan that was begun: an older one is refused. */
+  readonly fence: number
+  /** Names we own, and sources behind them, when the whole zone was last seen. */
+  readonly ownedNames: number
+  readonly ownedSources: number
+  /** Names deleted, sources gone, names retargeted, within the window. */
+  readonly deleted: readonly Stamp[]
+  readonly gone: readonly Stamp[]
+  readonly retargeted: readonly Stamp[]
+  /** Since when a set waits: in quarantine, or to change hands between two sources. */
+  readonly waiting: ReadonlyMap<string, number>
+}
+
+export const EMPTY_STATE: GuardState = {
+  version: 1,
+  fence: 0,
+  ownedNames: 0,
+  ownedSources: 0,
+  deleted: [],
+  gone: [],
+  retargeted: [],
+  waiting: new Map(),
+}
+
+export interface GuardStore {
+  load(zone: string): Promise<GuardState>
+  /** Read, change, write, as one step; what `change` returns is saved. */
+  update(zone: string, change: (state: GuardState) => GuardState): Promise<GuardState>
+}
+
+/** Stamps of the window, each key once with its latest time. */
+export function withinWindow(stamps: readonly Stamp[], now: number, windowMs: number): Stamp[] {
+  const latest = new Map<string, number>()
+  for (const { at, key } of stamps) {
+    const time = Math.min(at, now)
+    if (now - time < windowMs) latest.set(key, Math.max(time, latest.get(key) ?? 0))
+  }
+  return [...latest].map(([key, at]) => ({ at, key })).sort((a, b) => compareText(a.key, b.key))
+}
+
+export function addStamps(stamps: readonly Stamp[], keys: Iterable<string>, now: number): Stamp[] {
+  const added = [...keys].map((key) => ({ at: now, key }))
+  return [...stamps, ...added]
+}
+
+export function printState(state: GuardState): string {
+  return JSON.stringify({ ...state, waiting: [...state.waiting] })
+}
+
+/** Rejects what is not a state: a guard that forgot is worse than a guard that stops. */
+export function parseState(text: string, where: string): GuardState {
+  try {
+    const value = JSON.parse(text) as Partial<Record<keyof GuardState, unknown>>
+    const stamps = (list: unknown): Stamp[] => {
+      if (!Array.isArray(list)) throw new TypeError('not a list')
+      return list.map((item: Partial<Stamp>) => {
+        if (typeof item.at !== 'number' || typeof item.key !== 'string') throw new TypeError('not a stamp')
+        return { at: item.at, key: item.key }
+      })
+    }
+    const number = (item: unknown): number => {
+      if (typeof item !== 'number' || !Number.isFinite(item)) throw new TypeError('not a number')
+      return item
+    }
+    if (value.version !== 1) throw new TypeError('not version 1')
+    return {
+      version: 1,
+      fence: number(value.fence),
+      ownedNames: number(value.ownedNames),
+      ownedSources: number(value.ownedSources),
+      deleted: stamps(value.deleted),
+      gone: stamps(value.gone),
+      retargeted: stamps(value.retargeted),
+      waiting: new Map((value.waiting as [string, number][]).map(([key, at]) => [key, number(at)])),
+    }
+  } catch (cause) {
+    throw new RecordsError('STATE_UNREADABLE', `guard state ${where} cannot be read; repair or remove it by hand`, {
+      cause,
+    })
+  }
+}
+
+export function memoryGuardStore(): GuardStore {
+  const states = new Map<string, GuardState>()
+  return {
+    load: async (zone) => states.get(zone) ?? EMPTY_STATE,
+    update: async (zone, change) => {
+      const next = change(states.get(zone) ?? EMPTY_STATE)
+      states.set(zone, next)
+      return next
+    },
+  }
+}
+
+/** A lock older than this was left by a process that died: an update takes milliseconds. */
+const STALE_LOCK_MS = 10_000
+
+/** One file per zone in `folder`, replaced whole; a lock file keeps two processes apart. */
+export function fileGuardStore(folder: string): GuardStore {
+  const fileOf = (zone: string) => join(folder, `${encodeURIComponent(zone)}.json`)
+  const load = async (zone: string): Promise<GuardState> => {
+    const file = fileOf(zone)
+    const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined
+      throw new RecordsError('STATE_UNREADABLE', `guard state ${file} cannot be read`, { cause: error })
+    })
+    return text === undefined ? EMPTY_STATE : parseState(text, file)
+  }
+  return {
+    load,
+    async update(zone, change) {
+      await mkdir(folder, { recursive: true })
+      const unlock = await lock(`${fileOf(zone)}.lock`)
+      try {
+        const next = change(await load(zone))
+        const temporary = `${fileOf(zone)}.${process.pid}.tmp`
+        await writeFile(temporary, printState(next), 'utf8')
+        await rename(temporary, fileOf(zone))
+        return next
+      } finally {
+        await unlock()
+      }
+    },
+  }
+}
+
+async function lock(file: string): Promise<() => Promise<void>> {
+  for (;;) {
+    try {
+      const handle = await open(file, 'wx')
+      await handle.close()
+      return async () => rm(file, { force: true })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+    const age = await stat(file).then(
+      (info) => Date.now() - info.mtimeMs,
+      () => 0,
+    )
+    if (age > STALE_LOCK_MS) await rm(file, { force: true })
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}

@@ -1,0 +1,112 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { wishesOf } from './dns-endpoint-source.ts'
+import { isInvalid } from '../../rrset/rrset.ts'
+import { parseSelector } from './selector.ts'
+
+const metadata = {
+  name: 'shop',
+  namespace: 'web',
+  uid: 'u-1',
+  generation: 4,
+  creationTimestamp: '2030-01-01T00:00:00Z',
+}
+const wishes = (endpoint: Record<string, unknown>, annotations: Record<string, string> = {}) =>
+  wishesOf([{ metadata: { ...metadata, annotations }, spec: { endpoints: [endpoint] } }], 300)
+
+describe('a DNSEndpoint', () => {
+  it('becomes a wish with its source, revision and age', () => {
+    expect(
+      wishes({ dnsName: 'Shop.A.test', recordType: 'A', targets: ['192.0.2.2', '192.0.2.1'], recordTTL: 60 }),
+    ).toEqual({
+      unusable: [],
+      desired: [
+        {
+          set: { name: 'shop.a.test.', type: 'A', ttl: 60, values: ['192.0.2.1', '192.0.2.2'] },
+          source: {
+            uid: 'dnsendpoint/u-1',
+            label: 'DNSEndpoint web/shop',
+            revision: '4',
+            createdAt: Date.UTC(2030, 0, 1),
+          },
+        },
+      ],
+    })
+  })
+
+  it('remembers which of its revisions was in place', () => {
+    const endpoint = { dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'] }
+    const placed = (observedGeneration: unknown) =>
+      wishesOf([{ metadata, spec: { endpoints: [endpoint] }, status: { observedGeneration } }], 300).desired[0]?.source
+    expect(placed(3)?.placedRevision).toBe('3')
+    expect(placed('3')?.placedRevision).toBeUndefined()
+  })
+
+  it('without a TTL gets the default, without targets it is wanted and empty', () => {
+    const [wish] = wishes({ dnsName: 'a.test', recordType: 'A', recordTTL: 0 }).desired
+    expect(wish?.set).toEqual({ name: 'a.test.', type: 'A', ttl: 300, values: [] })
+  })
+
+  it('says what may be adopted, approved and shared', () => {
+    const annotations = { 'seamark.io/adopt': '192.0.2.1', 'seamark.io/approve': 'true', 'seamark.io/share': 'true' }
+    const [wish] = wishes({ dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'] }, annotations).desired
+    expect(wish?.policy).toEqual({ adopt: '192.0.2.1', isApproved: true, isShared: true })
+  })
+
+  it.each([
+    [{ dnsName: 'a..test', recordType: 'A', targets: ['192.0.2.1'] }],
+    [{ dnsName: 'a.test', recordType: 'A', targets: ['nonsense'] }],
+    [{ dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'], recordTTL: -1 }],
+    [{ dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'], recordTTL: '60' }],
+    [{ dnsName: 'a.test', recordType: 'A', targets: '192.0.2.1' }],
+    [{ dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'], setIdentifier: 'x' }],
+    [{ dnsName: '_seamark-a.a.test', recordType: 'TXT', targets: ['x'] }],
+    [{ dnsName: 7, recordType: null, targets: {} }],
+    [{ __proto__: null, dnsName: 'constructor', recordType: '__proto__', targets: [null] }],
+    [{}],
+  ])('%j is unusable with a reason, and nothing else happens', (endpoint) => {
+    const { desired, unusable } = wishes(endpoint)
+    expect(desired).toEqual([])
+    expect(unusable).toMatchObject([{ code: 'RecordInvalid' }])
+  })
+
+  it('of any shape never throws', () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          dnsName: fc.anything(),
+          recordType: fc.anything(),
+          targets: fc.anything(),
+          recordTTL: fc.anything(),
+        }),
+        (endpoint) => {
+          const { desired, unusable } = wishes(endpoint)
+          expect(desired.length + unusable.length).toBe(1)
+        },
+      ),
+      { numRuns: 1000 },
+    )
+  })
+})
+
+describe('a selector', () => {
+  const cases: [string, boolean][] = [
+    ['a=1', true],
+    ['a==1', true],
+    ['a=2', false],
+    ['a!=2,b=x', true],
+    ['a in (1, 2)', true],
+    ['a notin (1,2)', false],
+    ['a,!c', true],
+    ['c', false],
+    ['', true],
+    ['__proto__', false],
+  ]
+  it.each(cases)('%s is %s', (text, expected) => {
+    const test = parseSelector(text)
+    expect(!isInvalid(test) && test({ a: '1', b: 'x' })).toBe(expected)
+  })
+  it('that is none is said to be none', () => {
+    expect(isInvalid(parseSelector('a in 1,2'))).toBe(true)
+  })
+})

@@ -1,0 +1,112 @@
+/**
+ * DNSEndpoints as wishes: what ExternalDNS' CRD source would take, with its label and annotation filters. Pure.
+ *
+ * A DNSEndpoint is the source of all its endpoints; what cannot be a record set is unusable with a reason, and what is
+ * published under its name stays. Annotations of ours: `seamark.io/adopt` (exact old values, or external-dns/OWNER),
+ * `seamark.io/approve` (apex, wildcard, delegation), `seamark.io/share` (several clusters, one name).
+ */
+import type { Desired, Policy, Source, Unusable } from '../plan/plan.ts'
+import { canonicalName, canonicalSet, isInvalid, shown } from '../../rrset/rrset.ts'
+
+const ADOPT_ANNOTATION = 'seamark.io/adopt'
+const APPROVE_ANNOTATION = 'seamark.io/approve'
+const SHARE_ANNOTATION = 'seamark.io/share'
+
+/** Tells the UIDs of this kind from those of other kinds: only who can list a kind can say that one of it is gone. */
+export const SOURCE_PREFIX = 'dnsendpoint/'
+
+export interface Wishes {
+  readonly desired: readonly Desired[]
+  readonly unusable: readonly Unusable[]
+}
+
+interface Readable {
+  readonly metadata: {
+    readonly name?: string
+    readonly namespace?: string
+    readonly uid?: string
+    readonly generation?: number
+    readonly creationTimestamp?: string
+    readonly annotations?: Readonly<Record<string, string>>
+  }
+  /** Somebody else's schema: `wishOf` looks at every field. */
+  readonly spec?: { readonly endpoints?: readonly unknown[] }
+  readonly status?: { readonly observedGeneration?: unknown }
+}
+
+export function sourceOf(object: Readable): Source {
+  const { name = '', namespace = '', uid, generation, creationTimestamp } = object.metadata
+  const createdAt = Date.parse(creationTimestamp ?? '')
+  const placed = object.status?.observedGeneration
+  return {
+    // A manifest that is not in a cluster yet has no UID.
+    uid: `${SOURCE_PREFIX}${uid ?? `${namespace}/${name}`}`,
+    label: `DNSEndpoint ${namespace}/${name}`,
+    ...(generation === undefined ? {} : { revision: String(generation) }),
+    ...(typeof placed === 'number' ? { placedRevision: String(placed) } : {}),
+    ...(Number.isNaN(createdAt) ? {} : { createdAt }),
+  }
+}
+
+export function wishesOf(objects: Iterable<Readable>, defaultTtl: number): Wishes {
+  const desired: Desired[] = []
+  const unusable: Unusable[] = []
+  for (const object of objects) {
+    const source = sourceOf(object)
+    const policy = policyOf(object.metadata.annotations)
+    const endpoints = Array.isArray(object.spec?.endpoints) ? object.spec.endpoints : []
+    for (const endpoint of endpoints) {
+      const fields = typeof endpoint === 'object' && endpoint !== null ? endpoint : {}
+      const wish = wishOf(fields as Partial<Record<string, unknown>>, source, defaultTtl)
+      if ('code' in wish) unusable.push(wish)
+      else desired.push({ set: wish.set, source, ...(policy === undefined ? {} : { policy }) })
+    }
+  }
+  return { desired, unusable }
+}
+
+/** Fields come from a cluster whose schema somebody else wrote: nothing is believed. */
+function wishOf(
+  endpoint: Partial<Record<string, unknown>>,
+  source: Source,
+  defaultTtl: number,
+): { set: Desired['set'] } | Unusable {
+  const { dnsName, recordType, targets, recordTTL, setIdentifier } = endpoint
+  const name = typeof dnsName === 'string' ? dnsName : ''
+  const type = typeof recordType === 'string' ? recordType.toUpperCase() : ''
+  const canonical = canonicalName(name)
+  const refuse = (message: string): Unusable => ({
+    name: isInvalid(canonical) ? shown(name) : canonical,
+    type: shown(type),
+    source,
+    code: 'RecordInvalid',
+    message,
+  })
+  if (isInvalid(canonical)) return refuse(canonical.invalid)
+  if (canonical.startsWith('_seamark-')) return refuse('names that begin with _seamark- are markers')
+  if (typeof setIdentifier === 'string' && setIdentifier !== '')
+    return refuse('routing policies (setIdentifier) are not supported')
+  if (
+    targets !== undefined &&
+    targets !== null &&
+    (!Array.isArray(targets) || targets.some((target) => typeof target !== 'string'))
+  ) {
+    return refuse('targets is a list of texts')
+  }
+  if (recordTTL !== undefined && recordTTL !== null && typeof recordTTL !== 'number')
+    return refuse('recordTTL is a number')
+  // ExternalDNS: zero is "not set".
+  const ttl = recordTTL === undefined || recordTTL === null || recordTTL === 0 ? defaultTtl : recordTTL
+  const set = canonicalSet({ name, type, ttl, values: (targets ?? []) as string[] })
+  return isInvalid(set) ? refuse(set.invalid) : { set }
+}
+
+function policyOf(annotations: Readonly<Record<string, string>> | undefined): Policy | undefined {
+  const adopt = annotations?.[ADOPT_ANNOTATION]
+  const policy: Policy = {
+    ...(adopt === undefined || adopt === '' ? {} : { adopt }),
+    ...(annotations?.[APPROVE_ANNOTATION] === 'true' ? { isApproved: true } : {}),
+    ...(annotations?.[SHARE_ANNOTATION] === 'true' ? { isShared: true } : {}),
+  }
+  return Object.keys(policy).length === 0 ? undefined : policy
+}

@@ -1,0 +1,172 @@
+/**
+ * Puts records into a manager: the engine with its guard state and applied plans, and the loop over DNSEndpoints, with
+ * Events about what is held and about zones that cannot be read.
+ */
+import {
+  type Client,
+  type Clock,
+  createRecorder,
+  type Informer,
+  type Manager,
+  messageOf,
+  type Recorder,
+  sleep,
+} from '@seamark/kube'
+import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
+import type { RecordsMetrics } from '../../metrics.ts'
+import type { Provider } from '../../providers/provider.ts'
+import { REASONS } from '../../reasons.ts'
+import type { RecordsConfig } from '../config.ts'
+import type { Engine, Unread } from '../engine.ts'
+import { RecordsError } from '../../rrset/error.ts'
+import type { Held } from './held-changes.ts'
+import { type KillSwitch, pausedUnless } from '../../process/kill-switch.ts'
+import { openEngine } from '../open-engine.ts'
+import { isInvalid } from '../../rrset/rrset.ts'
+import { openRecordsStores } from '../state/stores.ts'
+import { parseSelector } from './selector.ts'
+import type { Endpoint } from './source-index.ts'
+import { CONFIGURATION_OBJECT, type Switches } from '../../process/switches.ts'
+import { runSyncLoop } from './sync-loop.ts'
+
+export interface RecordsSetUp {
+  readonly config: RecordsConfig
+  readonly mode: 'observe' | 'enforce'
+  readonly namespace: string
+  readonly killSwitch: KillSwitch
+  readonly switches: Switches
+  readonly metrics: RecordsMetrics
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly clock: Clock
+  /** Shared with publish and wildcard. Undefined: DNSEndpoints are not a source. */
+  readonly endpoints: Informer<DNSEndpoint> | undefined
+  /** For instance the embedded server of this process. */
+  readonly providers?: readonly Provider[]
+}
+
+const EVENT_SOURCE = 'seamark-records'
+const OPEN_RETRY_MS = 15_000
+
+export function setUpRecords(manager: Manager, setUp: RecordsSetUp): void {
+  // A lease is lost by arithmetic: a process that was stalled finds itself shut before any timer of it has run.
+  const killSwitch = pausedUnless(setUp.killSwitch, () => manager.isLeading)
+  manager.add('records', async (signal, client) => run(manager, { ...setUp, killSwitch }, client, signal), {
+    leader: true,
+  })
+}
+
+async function run(manager: Manager, setUp: RecordsSetUp, client: Client, signal: AbortSignal): Promise<void> {
+  const { config, mode, killSwitch, clock, endpoints, metrics, namespace } = setUp
+  const engine = await openWhenPossible(manager, setUp, client, signal)
+  if (engine === undefined) return
+  try {
+    if (endpoints === undefined) {
+      await untilAborted(signal)
+      return
+    }
+    const recorder = createRecorder({
+      client,
+      log: manager.log,
+      clock,
+      reportingController: EVENT_SOURCE,
+      reportingInstance: EVENT_SOURCE,
+    })
+    const sending = recorder.run(signal)
+    const isTold = (): boolean => mode === 'enforce' && !killSwitch.isPaused
+    const scope = config.dnsEndpoints.namespace
+    await runSyncLoop(
+      {
+        client,
+        engine,
+        killSwitch,
+        clock,
+        informer: endpoints,
+        isServed: servedBy(config),
+        defaultTtl: config.defaultTtl,
+        switches: setUp.switches,
+        log: manager.log,
+        observer: metrics,
+        isWriting: mode === 'enforce',
+        onHeld: (held, object) => isTold() && tellHeld(recorder, held, object),
+        onUnread: (unread) => isTold() && tellUnread(recorder, namespace, unread),
+        ...(scope === '' ? {} : { namespace: scope }),
+      },
+      signal,
+    )
+    await sending
+  } finally {
+    await engine.close()
+  }
+}
+
+/** A Secret that is not there yet is waited for: no fault of one capability ends the others. */
+async function openWhenPossible(
+  { log }: Manager,
+  { config, mode, env, killSwitch, clock, metrics, namespace, providers }: RecordsSetUp,
+  client: Client,
+  signal: AbortSignal,
+): Promise<Engine | undefined> {
+  while (!signal.aborted) {
+    try {
+      const { engine } = await openEngine({
+        config,
+        mode,
+        env,
+        client,
+        killSwitch,
+        clock,
+        ...openRecordsStores(client, namespace, config.stateFolder),
+        isPatient: true,
+        observer: metrics,
+        ...(providers === undefined ? {} : { providers }),
+      })
+      return engine
+    } catch (error) {
+      if (error instanceof RecordsError) throw error
+      log.warn({ reason: messageOf(error), retryMs: OPEN_RETRY_MS }, 'records cannot start yet')
+      await sleep(clock, OPEN_RETRY_MS, signal)
+    }
+  }
+  return undefined
+}
+
+/** The filters of ExternalDNS: labels, annotations, one namespace. */
+export function servedBy({ dnsEndpoints }: RecordsConfig): (object: Endpoint) => boolean {
+  const [labels, annotations] = [dnsEndpoints.labelFilter, dnsEndpoints.annotationFilter].map((text) => {
+    const selector = parseSelector(text)
+    // The configuration was checked when it was loaded.
+    return isInvalid(selector) ? () => false : selector
+  })
+  return ({ metadata }) =>
+    (dnsEndpoints.namespace === '' || metadata.namespace === dnsEndpoints.namespace) &&
+    labels?.(metadata.labels ?? {}) === true &&
+    annotations?.(metadata.annotations ?? {}) === true
+}
+
+function tellHeld(recorder: Recorder, { name, type, code, why }: Held, object: Endpoint | undefined): void {
+  if (object === undefined) return
+  const { name: objectName = '', namespace = '', uid = '' } = object.metadata
+  recorder.record({
+    regarding: { apiVersion: 'externaldns.k8s.io/v1alpha1', kind: 'DNSEndpoint', name: objectName, namespace, uid },
+    type: 'Warning',
+    reason: code,
+    action: 'PlanRecords',
+    note: `${name} ${type}: ${REASONS[code]}: ${why}`,
+  })
+}
+
+/** On the manager's configuration object: a zone is nobody else's. */
+function tellUnread(recorder: Recorder, namespace: string, { provider, zone, code, why }: Unread): void {
+  recorder.record({
+    regarding: { apiVersion: 'v1', kind: 'ConfigMap', name: CONFIGURATION_OBJECT, namespace },
+    type: 'Warning',
+    reason: code,
+    action: 'ReadZone',
+    note: `zone ${zone} of ${provider}: ${REASONS[code]}: ${why}`,
+  })
+}
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}

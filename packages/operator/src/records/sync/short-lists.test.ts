@@ -1,0 +1,101 @@
+/** T6: lists of sources that come back short, empty or in half are never taken for deletions. */
+import type { Client } from '@seamark/kube'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { applied, NOW, owned, plan, record, source, want } from '../../../testing/plan-fixture.ts'
+import type { RecordSet } from '../../rrset/rrset.ts'
+import { checkSources } from './source-check.ts'
+
+const PAGE = 500
+const signal = new AbortController().signal
+const uidOf = (index: number) => `dnsendpoint/uid-${index}`
+const setOf = (index: number): RecordSet => record(`n${index}`, 'A', ['192.0.2.1'])
+const zoneOf = (count: number) =>
+  Array.from({ length: count }, (_, index) => owned(setOf(index), { source: uidOf(index), plan: NOW })).flat()
+
+/** What a list gives: so many of the objects, or a failure at this page. */
+type Answer = { readonly kept: number } | { readonly failsAtPage: number }
+
+/** An API server whose lists are answered one after the other as told, and then in full. */
+function clientOf(count: number, answers: readonly Answer[]): Client {
+  const left = [...answers]
+  let current: Answer = { kept: count }
+  const fake = {
+    async list(_kind: unknown, options: { continue?: string }) {
+      const begin = Number(options.continue ?? 0)
+      if (begin === 0) current = left.shift() ?? { kept: count }
+      if ('failsAtPage' in current && begin / PAGE >= current.failsAtPage - 1) throw new Error('HTTP 500')
+      const kept = 'kept' in current ? current.kept : count
+      const end = Math.min(kept, begin + PAGE)
+      const items = Array.from({ length: Math.max(0, end - begin) }, (_, index) => ({
+        metadata: { uid: `uid-${begin + index}` },
+      }))
+      return { items, metadata: { continue: end < kept ? String(end) : '' } }
+    },
+    find: async () => ({ metadata: { creationTimestamp: new Date(NOW - 86_400_000).toISOString() } }),
+  }
+  return fake as unknown as Client
+}
+
+/** The cache saw `inSight` of them, the live lists say what they say; the zone after one plan. */
+async function syncOnce(count: number, inSight: number, answers: readonly Answer[]) {
+  const observed = zoneOf(count)
+  const seen = Array.from({ length: inSight }, (_, index) => index)
+  const owners = new Map(Array.from({ length: count }, (_, index) => [uidOf(index), NOW]))
+  const present = new Set(seen.map(uidOf))
+  const sources = await checkSources(clientOf(count, answers), { owned: owners, present, now: NOW }, signal)
+  const desired = seen.map((index) => want(setOf(index), source(uidOf(index))))
+  const next = plan({ observed, desired, sources })
+  return { next, lost: observed.length - applied(observed, next.changes).length }
+}
+
+describe('short lists of sources (T6)', () => {
+  it('a cache that lost any number of objects deletes nothing while the live list has them', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 1200 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        async (count, share) => {
+          const { lost } = await syncOnce(count, Math.floor(count * share), [])
+          expect(lost).toBe(0)
+        },
+      ),
+      { numRuns: 50 },
+    )
+  })
+
+  it('one live list that is short or empty is asked for again, and believed only where both agree', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 20, max: 1200 }),
+        fc.double({ min: 0, max: 0.69, noNaN: true }),
+        async (count, share) => {
+          const kept = Math.floor(count * share)
+          expect((await syncOnce(count, kept, [{ kept }])).lost).toBe(0)
+        },
+      ),
+      { numRuns: 50 },
+    )
+  })
+
+  it('two lists that agree in missing many open the breaker: still nothing is deleted', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 20, max: 600 }),
+        fc.double({ min: 0, max: 0.69, noNaN: true }),
+        async (count, share) => {
+          const kept = Math.floor(count * share)
+          const { next, lost } = await syncOnce(count, kept, [{ kept }, { kept }])
+          expect(lost).toBe(0)
+          expect(new Set(next.refused.map(({ code }) => code))).toEqual(new Set(['ShrinkBreakerOpen']))
+        },
+      ),
+      { numRuns: 50 },
+    )
+  })
+
+  it('a list whose second or third page fails is no list: there is no plan at all', async () => {
+    for (const failsAtPage of [1, 2, 3]) await expect(syncOnce(1200, 10, [{ failsAtPage }])).rejects.toThrow('HTTP 500')
+    await expect(syncOnce(1200, 10, [{ kept: 10 }, { failsAtPage: 2 }])).rejects.toThrow('HTTP 500')
+  })
+})

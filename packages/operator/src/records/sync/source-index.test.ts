@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest'
+import { type Endpoint, SourceBook } from './source-index.ts'
+
+const endpoint = (name: string, dnsName: string): Endpoint => ({
+  apiVersion: 'externaldns.k8s.io/v1alpha1',
+  kind: 'DNSEndpoint',
+  metadata: { namespace: 'web', name, uid: name, generation: 1 },
+  spec: { endpoints: [{ dnsName, recordType: 'A', targets: ['192.0.2.1'], recordTTL: 60 }] },
+})
+
+describe('a book of sources', () => {
+  it('keeps apart who was in sight at a moment and who came later, or came back', () => {
+    const book = new SourceBook(() => true, 60)
+    book.note(endpoint('a', 'a.test'), false)
+    const before = book.present
+    book.note(endpoint('b', 'b.test'), false)
+    expect(['a', 'b'].map((uid) => before.has(`dnsendpoint/${uid}`))).toEqual([true, false])
+    expect(['a', 'b'].map((uid) => book.present.has(`dnsendpoint/${uid}`))).toEqual([true, true])
+    book.note(endpoint('a', 'a.test'), true)
+    book.note(endpoint('a', 'a.test'), false)
+    expect(before.has('dnsendpoint/a')).toBe(false)
+  })
+
+  it('knows the names an object asked for before', () => {
+    const book = new SourceBook(() => true, 60)
+    book.note(endpoint('a', 'old.test'), false)
+    expect([...book.note(endpoint('a', 'new.test'), false)].toSorted()).toEqual(['new.test.', 'old.test.'])
+    expect([...book.names()]).toEqual(['new.test.'])
+  })
+})

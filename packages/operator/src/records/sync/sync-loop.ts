@@ -1,0 +1,344 @@
+/**
+ * Keeps zones as DNSEndpoints want them. Level-triggered: events only say which names to look at again.
+ *
+ * Flow: a DNSEndpoint changes → its names, old and new, are dirty → after a short pause one plan about those names →
+ * executor → Events, conditions, observedGeneration. Every minute a part of all names is verified, and what is held and
+ * due is looked at again (INV-23); whole zones are planned at the start, once a day, after a pause and on demand.
+ * Guarantees: nothing here throws for a provider or a bad object; a pass that failed is repeated with its names; while
+ * the kill switch is pulled nothing is written, neither DNS nor Kubernetes; a process that never saw a source deletes
+ * nothing.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { type Client, type Clock, type Informer, type Logger, messageOf, sleep, systemClock } from '@seamark/kube'
+import { keyOf } from '@seamark/kube/object'
+import { DNSEndpoint } from '../../api/dns-endpoint.ts'
+import type { Reason } from '../../reasons.ts'
+import { createDriftSweep } from './drift-sweep.ts'
+import { sourceOf } from './dns-endpoint-source.ts'
+import { findConditionRoom, statusChange } from './endpoint-status.ts'
+import type { Engine, Planned, Unread } from '../engine.ts'
+import { ProviderError } from '../../rrset/error.ts'
+import { type Held, HeldBook } from './held-changes.ts'
+import type { KillSwitch } from '../../process/kill-switch.ts'
+import { failuresOf, type Outcome } from '../execute/result.ts'
+import type { Plan } from '../plan/plan.ts'
+import { isWithin } from '../../rrset/rrset.ts'
+import { type Endpoint, type Names, SourceBook } from './source-index.ts'
+import { checkSources } from './source-check.ts'
+import type { Switches } from '../../process/switches.ts'
+
+/** Told about each pass; for metrics. */
+export interface SyncObserver {
+  planned(plan: Plan): void
+  applied(outcome: Outcome): void
+  /** A zone was read, and every change is in place or held by a guard; or it was not. */
+  synced(zone: Pick<Held, 'provider' | 'zone'>, isStale: boolean): void
+  held(all: () => Iterable<Held>): void
+}
+
+export interface SyncLoopOptions {
+  readonly client: Client
+  readonly informer: Informer<DNSEndpoint>
+  readonly engine: Engine
+  readonly killSwitch: KillSwitch
+  readonly defaultTtl: number
+  /** Which objects are ours to serve. */
+  readonly isServed: (object: Endpoint) => boolean
+  /** The only namespace that may be listed. @default all */
+  readonly namespace?: string
+  readonly switches?: Pick<Switches, 'released' | 'subscribe'>
+  readonly log: Logger
+  readonly clock?: Clock
+  /** One per set and code that changed; `object` is undefined when the source is gone. */
+  readonly onHeld?: (held: Held, object: Endpoint | undefined) => void
+  /** A zone that cannot be read, once per code. */
+  readonly onUnread?: (unread: Unread) => void
+  readonly observer?: SyncObserver
+  readonly isWriting: boolean
+}
+
+const DEBOUNCE_MS = 200
+const SWEEP_MS = 60_000
+const WHOLE_MS = 86_400_000
+const RETRY_MS = 15_000
+/** Status writes at once. */
+const CONCURRENCY = 16
+
+export async function runSyncLoop(options: SyncLoopOptions, signal: AbortSignal): Promise<void> {
+  await new SyncLoop(options).run(signal)
+}
+
+class SyncLoop {
+  readonly #options: SyncLoopOptions
+  readonly #clock: Clock
+  readonly #book: SourceBook
+  readonly #held = new HeldBook()
+  readonly #sweep = createDriftSweep()
+  readonly #unread = new Map<string, Reason>()
+  #dirty: Set<string> | 'all' = 'all'
+  #wake: () => void = () => undefined
+  #hasConditions = false
+
+  constructor(options: SyncLoopOptions) {
+    this.#options = options
+    this.#clock = options.clock ?? systemClock
+    this.#book = new SourceBook(options.isServed, options.defaultTtl)
+    options.observer?.held(() => this.#held.all())
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { informer, killSwitch, switches, client } = this.#options
+    await informer.synced(signal).catch(() => undefined)
+    if (signal.aborted) return
+    this.#hasConditions = await findConditionRoom(client, signal).catch(() => false)
+    const stops = [
+      informer.subscribe((change) => {
+        const names = this.#book.note(change.object, change.type === 'deleted')
+        if (change.type !== 'updated' || isNews(change.old, change.object)) this.#mark(names)
+      }),
+      killSwitch.subscribe(() => this.#mark('all')),
+      switches?.subscribe(() => this.#mark('all')),
+    ]
+    try {
+      let sweepAt = this.#clock.monotonic() + SWEEP_MS
+      let wholeAt = this.#clock.monotonic() + WHOLE_MS
+      while (!signal.aborted) {
+        if (this.#isDirty) {
+          await sleep(this.#clock, DEBOUNCE_MS, signal)
+          if (!signal.aborted) await this.#pass(signal)
+        }
+        const now = this.#clock.monotonic()
+        if (now >= wholeAt) {
+          wholeAt = now + WHOLE_MS
+          this.#mark('all')
+        }
+        if (now >= sweepAt) {
+          sweepAt = now + SWEEP_MS
+          this.#mark(this.#sweepNames())
+        }
+        await this.#untilWoken(Math.min(sweepAt, wholeAt) - this.#clock.monotonic(), signal)
+      }
+    } finally {
+      for (const stop of stops) stop?.()
+    }
+  }
+
+  get #isDirty(): boolean {
+    return this.#dirty === 'all' || this.#dirty.size > 0
+  }
+
+  #sweepNames(): Set<string> {
+    const { engine } = this.#options
+    const part = this.#sweep.next(
+      () => this.#book.names(),
+      (name) => engine.isReadByName(name),
+    )
+    return new Set([...part, ...this.#held.takeDue(this.#clock.now())])
+  }
+
+  #mark(names: Names): void {
+    if (names === 'all' || this.#dirty === 'all') this.#dirty = 'all'
+    else for (const name of names) this.#dirty.add(name)
+    if (this.#isDirty) this.#wake()
+  }
+
+  async #untilWoken(ms: number, signal: AbortSignal): Promise<void> {
+    if (this.#isDirty) return
+    const woken = new AbortController()
+    const wake = () => woken.abort()
+    this.#wake = wake
+    signal.addEventListener('abort', wake, { once: true })
+    await sleep(this.#clock, Math.max(0, ms), woken.signal)
+    signal.removeEventListener('abort', wake)
+  }
+
+  async #pass(signal: AbortSignal): Promise<void> {
+    const names = this.#dirty
+    this.#dirty = new Set()
+    try {
+      const planned = await this.#plan(names, signal)
+      this.#notePlanned(planned, names)
+      const outcomes = await Promise.all(planned.plans.map(async (plan) => this.#apply(plan, signal)))
+      this.#noteStanding(planned, outcomes)
+      if (this.#options.isWriting && !this.#options.killSwitch.isPaused) await this.#tellStatus(names, signal)
+      const isOpen = outcomes.some((outcome) => outcome === undefined || failuresOf(outcome).length > 0)
+      if (planned.unread.length > 0 || isOpen) this.#retry(names)
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'records pass failed')
+      this.#retry(names)
+    }
+  }
+
+  #retry(names: Names): void {
+    this.#clock.after(RETRY_MS, () => this.#mark(names))
+  }
+
+  async #plan(names: Names, signal: AbortSignal): Promise<Planned> {
+    const { client, engine, informer, switches, namespace, isServed } = this.#options
+    // Both of one moment: what is in sight without its wishes would look as if it wanted nothing.
+    const { present, known } = this.#book
+    const wishes = this.#book.wishes(names)
+    return engine.plan(
+      {
+        ...wishes,
+        // Without a live watch, or before the first source, nobody knows what is gone.
+        sources: async (owned) =>
+          informer.state !== 'live' || known.size === 0
+            ? { present, gone: new Set() }
+            : checkSources(
+                client,
+                {
+                  owned,
+                  present,
+                  known,
+                  isServed,
+                  now: this.#clock.now(),
+                  ...(namespace === undefined ? {} : { namespace }),
+                },
+                signal,
+              ),
+        ...(switches === undefined ? {} : { released: switches.released }),
+      },
+      names,
+      signal,
+    )
+  }
+
+  async #apply(plan: Plan, signal: AbortSignal): Promise<Outcome | undefined> {
+    const { engine, log, observer } = this.#options
+    const { provider, zone } = plan
+    try {
+      if (this.#options.isWriting && !this.#options.killSwitch.isPaused && plan.changes.length === 0)
+        await engine.remember(plan)
+      const outcome = await engine.apply(plan, signal)
+      observer?.applied(outcome)
+      for (const { change, result, code, why = '' } of outcome.results) {
+        const { name, type, source, op, reason } = change
+        if (code !== undefined) this.#say({ provider, zone, name, type, code, why, source })
+        else if (result === 'applied')
+          log.info({ zone, provider, host: name, type, op, reason, plan: plan.number }, 'record written')
+      }
+      return outcome
+    } catch (error) {
+      const code = error instanceof ProviderError ? error.code : 'OutcomeUnknown'
+      log.warn({ zone, provider, code, why: messageOf(error) }, 'plan not applied')
+      for (const { name, type, source } of plan.changes)
+        this.#say({ provider, zone, name, type, code, why: messageOf(error), source })
+      return undefined
+    }
+  }
+
+  #notePlanned({ plans, unread, homeless }: Planned, names: Names): void {
+    const now = this.#clock.now()
+    for (const plan of plans) {
+      const { provider, zone } = plan
+      this.#options.observer?.planned(plan)
+      const held = plan.refused.map(({ name, type, code, why, source, until }) => ({
+        provider,
+        zone,
+        name,
+        type,
+        code,
+        why,
+        source,
+        ...(until !== undefined && { until }),
+      }))
+      for (const item of this.#held.replace({ provider, zone }, names, held, now)) this.#tell(item)
+      // Its zones are known again.
+      this.#held.replace({ provider: accountOf(provider), zone: '*' }, names, [], now)
+    }
+    const nowhere = homeless.map(({ name, type, code, message, source }) => ({
+      provider: '',
+      zone: '',
+      name,
+      type,
+      code,
+      why: message,
+      source: source.uid,
+    }))
+    for (const item of this.#held.replace({ provider: '', zone: '' }, names, nowhere, now)) this.#tell(item)
+    for (const item of unread) this.#noteUnread(item, names)
+  }
+
+  /** What waits for the zone is said to wait; what stands as it should is left in peace. */
+  #noteUnread(unread: Unread, names: Names): void {
+    const { provider, zone, code, why } = unread
+    const key = `${provider} ${zone}`
+    if (this.#unread.get(key) !== code) {
+      this.#options.log.warn({ zone, provider, code, why }, 'zone unread')
+      this.#options.onUnread?.(unread)
+    }
+    this.#unread.set(key, code)
+    const wishes = this.#book.wishes(names)
+    for (const { set, source } of wishes.desired) {
+      const isInZone = zone === '*' || isWithin(set.name, zone)
+      const object = this.#book.find(source.uid)
+      const isWaiting = object?.status?.observedGeneration !== object?.metadata.generation
+      if (isInZone && isWaiting)
+        this.#say({ provider, zone, name: set.name, type: set.type, code, why, source: source.uid })
+    }
+  }
+
+  #noteStanding({ plans, unread }: Planned, outcomes: readonly (Outcome | undefined)[]): void {
+    const { observer } = this.#options
+    for (const { provider, zone } of unread) observer?.synced({ provider, zone }, true)
+    for (const [index, { provider, zone }] of plans.entries()) {
+      const account = accountOf(provider)
+      this.#unread.delete(`${provider} ${zone}`)
+      if (this.#unread.delete(`${account} *`)) observer?.synced({ provider: account, zone: '*' }, false)
+      const outcome = outcomes[index]
+      observer?.synced(
+        { provider, zone },
+        outcome === undefined || failuresOf(outcome).some(({ code }) => isOutage(code)),
+      )
+    }
+  }
+
+  #say(held: Held): void {
+    if (this.#held.add(held, this.#clock.now())) this.#tell(held)
+  }
+
+  #tell(held: Held): void {
+    this.#options.log.info(held, 'record held')
+    this.#options.onHeld?.(held, this.#book.find(held.source))
+  }
+
+  async #tellStatus(names: Names, signal: AbortSignal): Promise<void> {
+    const objects = this.#book.objects(names)
+    const write = async (): Promise<void> => {
+      for (let object = objects.pop(); object !== undefined && !signal.aborted; object = objects.pop())
+        await this.#writeStatus(object, signal)
+    }
+    await Promise.all(Array.from({ length: CONCURRENCY }, write))
+  }
+
+  async #writeStatus(object: Endpoint, signal: AbortSignal): Promise<void> {
+    const { client, log, killSwitch } = this.#options
+    const held = this.#held.of(sourceOf(object).uid)
+    const status = statusChange(object, held, { hasConditions: this.#hasConditions, nowMs: this.#clock.now() })
+    if (status === undefined || killSwitch.isPaused) return
+    const { resourceVersion } = object.metadata
+    // Conditions are a list: whoever wrote one meanwhile must not lose it.
+    const metadata = status.conditions === undefined ? {} : { metadata: { resourceVersion } }
+    await client
+      .patch(DNSEndpoint, keyOf(object), 'merge', { ...metadata, status }, { subresource: 'status', signal })
+      .catch((error: unknown) => log.debug({ reason: messageOf(error) }, 'status not written'))
+  }
+}
+
+/** A plan names the zone's id too where it has one: `aws@Z123`. */
+function accountOf(label: string): string {
+  return label.split('@', 1)[0] ?? label
+}
+
+/** Status is ours, and no news. */
+function isNews(old: Endpoint, object: Endpoint): boolean {
+  const [before, after] = [old.metadata, object.metadata]
+  if (before.generation === undefined || before.generation !== after.generation) return true
+  return !isDeepStrictEqual([before.labels, before.annotations], [after.labels, after.annotations])
+}
+
+/** The service, and not a guard or the record, is why it is not written. */
+function isOutage(code: Reason | undefined): boolean {
+  return code === 'Stale' || code === 'ProviderUnavailable' || code === 'OutcomeUnknown' || code === 'ZoneNotFound'
+}

@@ -1,0 +1,65 @@
+/** A provider that can be made to fail, and an executor around it on a clock that tests move. */
+import type { SetChange } from '../src/records/plan/plan.ts'
+import { type MemoryProvider, memoryProvider } from '../src/providers/memory.ts'
+import type { Capabilities, Provider } from '../src/providers/provider.ts'
+import { createExecutor, type Executor, type ExecutorOptions } from '../src/records/execute/executor.ts'
+import { type GuardStore, memoryGuardStore } from '../src/records/state/guard-state.ts'
+import { createKillSwitch } from '../src/process/kill-switch.ts'
+import { createLimiter } from '../src/records/execute/rate-limiter.ts'
+import { ZONE } from './plan-fixture.ts'
+import type { ObservedSet } from '../src/rrset/rrset.ts'
+
+interface Faults {
+  /** Called before a batch is written; throws to refuse it. */
+  before?: (batch: readonly SetChange[], call: number) => void | Promise<void>
+  /** Called after it was written: what is thrown reaches the caller although the batch is in. */
+  after?: (batch: readonly SetChange[], call: number) => void | Promise<void>
+  onRead?: () => void | Promise<void>
+}
+
+export interface Rig {
+  readonly memory: MemoryProvider
+  readonly provider: Provider
+  readonly executor: Executor
+  readonly store: GuardStore
+  readonly killSwitch: ReturnType<typeof createKillSwitch>
+  readonly faults: Faults
+  readonly calls: SetChange[][]
+}
+
+export function rig(
+  observed: readonly ObservedSet[] = [],
+  more: Partial<ExecutorOptions> & { capabilities?: Partial<Capabilities>; memory?: MemoryProvider } = {},
+): Rig {
+  const memory =
+    more.memory ??
+    memoryProvider({ zones: [ZONE], ...(more.capabilities === undefined ? {} : { capabilities: more.capabilities }) })
+  for (const set of observed) memory.put(ZONE, set)
+  const faults: Faults = {}
+  const calls: SetChange[][] = []
+  const provider: Provider = {
+    ...memory,
+    async read(zone, names, signal) {
+      await faults.onRead?.()
+      return memory.read(zone, names, signal)
+    },
+    async apply(zone, batch, signal) {
+      calls.push([...batch])
+      await faults.before?.(batch, calls.length)
+      if (memory.capabilities.isAtomic) await memory.apply(zone, batch, signal)
+      else for (const write of batch) await memory.apply(zone, [write], signal)
+      await faults.after?.(batch, calls.length)
+    },
+  }
+  const store = more.store ?? memoryGuardStore()
+  const killSwitch = createKillSwitch()
+  const executor = createExecutor({
+    provider,
+    zone: { id: ZONE, name: ZONE },
+    store,
+    limiter: createLimiter({ perSecond: 10_000, ...(more.clock === undefined ? {} : { clock: more.clock }) }),
+    killSwitch,
+    ...more,
+  })
+  return { memory, provider, executor, store, killSwitch, faults, calls }
+}

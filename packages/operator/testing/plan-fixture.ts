@@ -1,0 +1,153 @@
+/** Builders for tests of plans: a small world of names, wishes with modifiers, and generated zones full of other people. */
+import fc from 'fast-check'
+import { EMPTY_STATE } from '../src/records/state/guard-state.ts'
+import { DEFAULT_LIMITS } from '../src/records/plan/limits.ts'
+import { type Marker, markerName, printMarker } from '../src/rrset/marker.ts'
+import { printRegistryValue, registryNames, type RegistryOptions } from '../src/rrset/external-dns-registry.ts'
+import { orderedWrites } from '../src/records/execute/batch.ts'
+import {
+  type Desired,
+  type Plan,
+  type PlanInput,
+  planZone,
+  type Policy,
+  type Source,
+} from '../src/records/plan/plan.ts'
+import { compareSets, type ObservedSet, type RecordSet, setKey, sortedUnique } from '../src/rrset/rrset.ts'
+import { createZoneView } from '../src/records/plan/zone-view.ts'
+
+export const ZONE = 'a.test.'
+export const OWNER = { id: 'prod', cluster: 'cluster-1' }
+export const NOW = 1_800_000_000_000
+
+export function record(name: string, type: string, values: string[], ttl = 60): RecordSet {
+  return { name: `${name}.${ZONE}`, type, ttl, values: sortedUnique(values) }
+}
+
+export function source(uid: string, more: Partial<Source> = {}): Source {
+  return { uid, label: `Test ${uid}`, ...more }
+}
+
+export function want(set: RecordSet, from: Source = source(`s-${set.name}`), policy?: Policy): Desired {
+  return policy === undefined ? { set, source: from } : { set, source: from, policy }
+}
+
+/** The marker set that `OWNER`, or somebody else, would have written. */
+export function markerFor(
+  set: { name: string; type: string },
+  more: Partial<Marker> = {},
+  ...others: Marker[]
+): RecordSet {
+  const own: Marker = { owner: OWNER.id, cluster: OWNER.cluster, source: `s-${set.name}`, plan: 1, ...more }
+  const values = [own, ...others].map((marker) => printMarker(set, marker))
+  return { name: markerName(set.name, set.type), type: 'TXT', ttl: 300, values: sortedUnique(values) }
+}
+
+export function registryEntry(set: RecordSet, owner = 'xd', options: RegistryOptions = {}): RecordSet {
+  const name = registryNames(set.name, set.type, options)[0] ?? set.name
+  return { name, type: 'TXT', ttl: 300, values: [printRegistryValue({ owner }, options)] }
+}
+
+/** A set with our marker beside it. */
+export function owned(set: RecordSet, more: Partial<Marker> = {}): RecordSet[] {
+  return [set, markerFor(set, more)]
+}
+
+export interface World extends Partial<Omit<PlanInput, 'view' | 'desired'>> {
+  readonly observed?: readonly ObservedSet[]
+  readonly desired?: readonly Desired[]
+  readonly registry?: RegistryOptions
+}
+
+export function inputOf(world: World): PlanInput {
+  const { observed = [], desired = [], registry = {}, ...rest } = world
+  const key = rest.owner?.key
+  const view = createZoneView(observed, { origin: ZONE, registry, ...(key === undefined ? {} : { markerKey: key }) })
+  const present = new Set(desired.map(({ source: from }) => from.uid))
+  return {
+    provider: 'memory',
+    zone: ZONE,
+    owner: OWNER,
+    view,
+    scope: 'all',
+    desired,
+    sources: { present, gone: new Set() },
+    state: EMPTY_STATE,
+    limits: DEFAULT_LIMITS,
+    isAtomic: true,
+    types: ['A', 'AAAA', 'CNAME', 'TXT'],
+    mode: 'enforce',
+    isPaused: false,
+    released: new Set(),
+    number: NOW,
+    now: NOW,
+    ...rest,
+  }
+}
+
+export function plan(world: World): Plan {
+  return planZone(inputOf(world))
+}
+
+/** The zone after a plan: what an ideal provider would make of it. */
+export function applied(observed: readonly ObservedSet[], changes: Plan['changes']): ObservedSet[] {
+  const zone = new Map(observed.map((set) => [setKey(set), set]))
+  const writes = changes.flatMap(orderedWrites)
+  for (const { from, to } of writes) if (from !== undefined && to === undefined) zone.delete(setKey(from))
+  for (const { to } of writes) if (to !== undefined) zone.set(setKey(to), to)
+  return [...zone.values()].sort(compareSets)
+}
+
+const LABELS = ['www', 'api', 'shop', 'db', '*', 'mail', 'x.y'] as const
+const ADDRESSES = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '198.51.100.7'] as const
+
+const setOf = (label: string): fc.Arbitrary<RecordSet> =>
+  fc.oneof(
+    fc
+      .tuple(fc.subarray([...ADDRESSES], { minLength: 1 }), fc.constantFrom(30, 60))
+      .map(([values, ttl]) => record(label, 'A', values, ttl)),
+    fc.constantFrom('2001:db8::1', '2001:db8::2').map((value) => record(label, 'AAAA', [value])),
+    fc.constantFrom('lb.b.test.', 'lb.c.test.').map((value) => record(label, 'CNAME', [value])),
+  )
+
+const ALIEN: Marker = { owner: 'other', cluster: 'cluster-9', source: 's-9', plan: 5 }
+
+/** What may stand at one name of a generated zone, and whose it is. */
+const INHABITANTS: readonly ((set: RecordSet) => RecordSet[])[] = [
+  (set) => owned(set), // ours
+  (set) => [set], // unmarked
+  (set) => [markerFor(set)], // a marker without a record
+  (set) => [set, markerFor(set, ALIEN)], // somebody else's
+  (set) => [set, markerFor(set, {}, ALIEN)], // marked twice
+  (set) => [set, registryEntry(set)], // ExternalDNS'
+  (set) => [...owned(set), registryEntry(set)], // ours and ExternalDNS', without an adoption
+  (set) => [...owned(set, { from: 'external-dns/xd' }), registryEntry(set)], // adopted
+  (set) => [set, { ...markerFor(set), values: ['"v=spf1 -all"'] }], // nonsense at the marker's name
+  (set) => [set, { ...markerFor(set), values: ['"v=seamark9,new"'] }], // a newer version
+  (set) => [{ ...set, opaque: 'alias' } as RecordSet], // an alias
+]
+
+const inhabitant = (label: string): fc.Arbitrary<RecordSet[]> =>
+  fc.tuple(setOf(label), fc.constantFrom(...INHABITANTS)).map(([set, settle]) => settle(set))
+
+const unique = (sets: readonly RecordSet[]): RecordSet[] => [...new Map(sets.map((set) => [setKey(set), set])).values()]
+
+export interface GeneratedWorld {
+  readonly observed: readonly ObservedSet[]
+  readonly desired: readonly Desired[]
+  readonly gone: ReadonlySet<string>
+}
+
+export const worlds: fc.Arbitrary<GeneratedWorld> = fc
+  .record({
+    zone: fc.tuple(...LABELS.map((label) => fc.option(inhabitant(label), { nil: [] }))),
+    wishes: fc.tuple(...LABELS.map((label) => fc.option(setOf(label), { nil: undefined }))),
+    isGone: fc.boolean(),
+  })
+  .map(({ zone, wishes, isGone }) => {
+    const observed = unique(zone.flat())
+    const desired = wishes.flatMap((set) => (set === undefined ? [] : [want(set, undefined, { isApproved: true })]))
+    const wanted = new Set(desired.map((item) => item.source.uid))
+    const gone = isGone ? LABELS.map((label) => `s-${label}.${ZONE}`).filter((uid) => !wanted.has(uid)) : []
+    return { observed, desired, gone: new Set(gone) }
+  })

@@ -1,0 +1,241 @@
+/**
+ * `seamark explain HOST` on a whole chain that runs: source → address → certificate → DNSEndpoint → plan → provider →
+ * answer, with our DNS server as the provider. Each hop is broken once, and is the one that is named.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  createDnsServer,
+  createZone,
+  type DnsServer,
+  fqdn,
+  recordSet,
+  TsigKey,
+  createDnsClient,
+  groupRecords,
+} from '@seamark/dns'
+import { ConfigMap } from '@seamark/kube'
+import { Certificate, DNSEndpoint, type Explanation, loadConfig, publishOptions, runApp } from '@seamark/operator'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { Bench, SERVICE } from '../publish/bench.ts'
+import { setAddresses, type RunningApp, type World, worldKinds } from '../publish/world.ts'
+import { runCommand } from '../records/run-command.ts'
+
+const [embedded] = worldKinds
+const HOST = 'test.example.com'
+const secret = Buffer.from('canary-tsig-secret-of-32-octets!').toString('base64')
+const env = { TSIG_SECRET: secret }
+const key = new TsigKey('seamark', 'hmac-sha256', secret)
+
+async function startDns(): Promise<DnsServer> {
+  const origin = fqdn('example.com.')
+  const zone = createZone(origin, [
+    recordSet(origin, 'SOA', 60, [`ns.${origin} admin.${origin} 1 3600 600 86400 30`]),
+    recordSet(origin, 'NS', 60, [`ns.${origin}`]),
+    recordSet(`foreign.${origin}`, 'A', 60, ['198.51.100.1']),
+  ])
+  const defaultPolicy = { updateKeys: [key.name], transferKeys: [key.name] }
+  return createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port: 0 }], keys: [key], defaultPolicy })
+}
+
+describe('seamark explain', () => {
+  let world: World
+  let bench: Bench
+  let dns: DnsServer
+  let server: string
+  let folder: string
+  let files = 0
+  let app: RunningApp | undefined
+  const resolver = createDnsClient()
+
+  beforeAll(async () => {
+    if (embedded === undefined) throw new Error('no embedded world')
+    world = await embedded.start()
+    bench = await Bench.prepare(world)
+    dns = await startDns()
+    server = `127.0.0.1:${dns.addresses[0]?.port}`
+    folder = await mkdtemp(join(tmpdir(), 'seamark-explain-'))
+    await writeFile(join(folder, 'kubeconfig'), world.kubeconfig, { mode: 0o600 })
+  })
+  afterEach(async () => {
+    await app?.stop()
+    app = undefined
+    if ((await bench.client.find(ConfigMap, 'manager/seamark')) !== undefined)
+      await bench.client.delete(ConfigMap, 'manager/seamark')
+    await bench.wipe()
+    await bench.restoreService()
+  })
+  afterAll(async () => {
+    await resolver.close()
+    await dns.close()
+    await world[Symbol.asyncDispose]()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const configText = (at = server, zone = 'example.com') => `apiVersion: config.seamark.io/v1alpha1
+kind: ManagerConfiguration
+mode: enforce
+publish:
+  services: [{ service: ${SERVICE} }]
+  defaultIssuerName: test-issuer
+records:
+  enabled: true
+  owner: explain
+  dnsEndpoints: { enabled: true }
+  providers:
+    - name: own
+      type: rfc2136
+      server: ${at}
+      zones: [${zone}]
+      key: { name: seamark, secretFrom: { env: TSIG_SECRET } }
+`
+
+  /** The manager as the file says. */
+  function start(text = configText()): void {
+    const loaded = loadConfig({ file: text })
+    if (!loaded.ok) throw new Error(loaded.faults.join('; '))
+    const { publish, records } = loaded.config
+    app = world.launch('contour-plus', async (cluster, { clock }, signal) =>
+      runApp(
+        {
+          cluster,
+          clock,
+          namespace: 'manager',
+          mode: 'enforce',
+          publish: publishOptions(publish),
+          records: { config: records, env },
+        },
+        signal,
+      ),
+    )
+  }
+
+  async function explain(
+    host = HOST,
+    { text = configText(), ask = server } = {},
+  ): Promise<Explanation & { code: number }> {
+    const config = join(folder, `config-${files++}.yaml`)
+    await writeFile(config, text)
+    const argv = ['explain', host, '--config', config, '--kubeconfig', join(folder, 'kubeconfig'), '-n', 'manager']
+    const { code, stdout, stderr } = await runCommand([...argv, '--server', ask, '-o', 'json'], env)
+    expect(stderr).toBe('')
+    return { ...(JSON.parse(stdout) as Explanation), code }
+  }
+
+  async function broken(host?: string, given?: { text?: string; ask?: string }): Promise<string> {
+    const { firstBroken, code } = await explain(host, given)
+    expect(code).toBe(firstBroken === undefined ? 0 : 2)
+    return firstBroken === undefined ? 'nothing' : `${firstBroken.name} ${firstBroken.reason}`
+  }
+
+  const answered = async (host = HOST) =>
+    bench.eventually('the answer', async () => {
+      const reply = await resolver.query({
+        server: { address: '127.0.0.1', port: dns.addresses[0]?.port ?? 0 },
+        name: host,
+        type: 'A',
+      })
+      return groupRecords(reply.message.answers)[0]?.values[0]
+    })
+
+  /** A host of its own for each test: records outlive their sources while no manager runs. */
+  async function publishWithoutCertificate(host: string): Promise<void> {
+    start()
+    await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' }, spec: { virtualhost: { fqdn: host } } })
+    await bench.dns('ns/foo')
+    await answered(host)
+  }
+
+  it('names nothing when the whole chain stands, in text and in JSON', async () => {
+    start()
+    await bench.proxy()
+    await bench.certificate('ns/foo')
+    await answered()
+    await bench.setStatus(Certificate, 'ns/foo', {
+      conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }],
+    })
+    const { hops, firstBroken } = await explain()
+    expect(firstBroken).toBeUndefined()
+    expect(hops.map(({ name, state }) => `${name} ${state}`)).toEqual(
+      ['source', 'address', 'certificate', 'endpoint', 'plan', 'provider', 'answer'].map((name) => `${name} ok`),
+    )
+    const config = join(folder, 'text.yaml')
+    await writeFile(config, configText())
+    const argv = ['explain', HOST, '--config', config, '--kubeconfig', join(folder, 'kubeconfig'), '-n', 'manager']
+    const { stdout, code } = await runCommand([...argv, '--server', server], env)
+    expect([stdout.split('\n')[0], code]).toEqual([`${HOST} is as it should be`, 0])
+    expect(stdout).toContain('provider     ✔ zone example.com has 10.0.0.0')
+    expect((await runCommand([...argv, '-o', 'yaml'], env)).code).toBe(5)
+  })
+
+  it('source: nobody names the host', async () => {
+    expect(await broken('nobody.example.com')).toBe('source SourceNotFound')
+  })
+
+  it('source: it is excluded', async () => {
+    await bench.proxy({ annotations: { 'contour-plus.cybozu.com/exclude': 'true' } })
+    expect(await broken()).toBe('source Excluded')
+  })
+
+  it('address: the load balancer has none', async () => {
+    await setAddresses(bench.client, SERVICE, [])
+    await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' } })
+    expect(await broken()).toBe('address NoLoadBalancerAddress')
+  })
+
+  it('certificate: it is not ready', async () => {
+    start()
+    await bench.proxy()
+    await bench.certificate('ns/foo')
+    await bench.dns('ns/foo')
+    await answered()
+    expect(await broken()).toBe('certificate CertificateNotReady')
+  })
+
+  it('endpoint: no manager runs', async () => {
+    await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' } })
+    expect(await broken()).toBe('endpoint EndpointMissing')
+  })
+
+  it('plan: somebody else has a record there', async () => {
+    start()
+    const host = 'foreign.example.com'
+    await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' }, spec: { virtualhost: { fqdn: host } } })
+    await bench.dns('ns/foo')
+    expect(await broken(host)).toBe('plan UnownedRecordExists')
+  })
+
+  it('plan: no provider serves the zone', async () => {
+    start(configText(server, 'example.com'))
+    const host = 'web.example.org'
+    await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' }, spec: { virtualhost: { fqdn: host } } })
+    await bench.dns('ns/foo')
+    expect(await broken(host)).toBe('plan NoMatchingZone')
+  })
+
+  it('plan: writing is paused', async () => {
+    const host = 'paused.example.com'
+    await publishWithoutCertificate(host)
+    await bench.client.create(ConfigMap, {
+      metadata: { namespace: 'manager', name: 'seamark', annotations: { 'seamark.io/pause': 'true' } },
+    })
+    await bench.client.patch(DNSEndpoint, 'ns/foo', 'merge', {
+      spec: { endpoints: [{ dnsName: host, recordType: 'A', recordTTL: 3600, targets: ['10.0.0.0', '10.0.0.9'] }] },
+    })
+    await setAddresses(bench.client, SERVICE, [{ ip: '10.0.0.0' }, { ip: '10.0.0.9' }])
+    expect(await broken(host)).toBe('plan Paused')
+  })
+
+  it('provider: it cannot be reached', async () => {
+    const host = 'provider.example.com'
+    await publishWithoutCertificate(host)
+    expect(await broken(host, { text: configText('127.0.0.1:9') })).toMatch(/^provider /)
+  })
+
+  it('answer: the server that is asked says something else', async () => {
+    const host = 'answer.example.com'
+    await publishWithoutCertificate(host)
+    expect(await broken(host, { ask: '127.0.0.1:9' })).toBe('answer AnswerDiffers')
+  })
+})

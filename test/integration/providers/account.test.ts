@@ -1,0 +1,80 @@
+/**
+ * Forty real processes on one Route 53 account of five requests a second: everybody gets on, nobody starves.
+ *
+ * Time runs ten times as fast, for the processes and for the account's limit alike (fifty requests a second), so that
+ * twenty seconds show what three minutes would.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { bundleProgram } from '../cli/bundle-program.ts'
+import { type Route53Fake, startRoute53Fake } from './route53-fake.ts'
+
+const PROCESSES = 40
+const SPEED = 10
+const PER_SECOND = 5 * SPEED
+const WINDOW_MS = 20_000
+
+let folder: string
+let fake: Route53Fake
+const children: ChildProcess[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'seamark-account-'))
+  await bundleProgram(join(import.meta.dirname, 'account-worker.ts'), join(folder, 'worker.mjs'))
+  fake = await startRoute53Fake([{ id: 'Z1', name: 'a.test.' }])
+  fake.limitPerSecond = PER_SECOND
+})
+afterAll(async () => {
+  for (const child of children) {
+    if (child.exitCode !== null || child.signalCode !== null) continue
+    const ended = once(child, 'exit')
+    child.kill('SIGKILL')
+    await ended
+  }
+  await fake.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+it('forty processes on one account converge without starving each other', { timeout: 180_000, retry: 0 }, async () => {
+  const rounds = Array.from({ length: PROCESSES }, () => 0)
+  for (let id = 0; id < PROCESSES; id++) {
+    const child = spawn(process.execPath, [join(folder, 'worker.mjs'), fake.endpoint, String(id), String(SPEED)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      // The SDK announces on every start which versions of Node it will drop.
+      env: { ...process.env, NODE_NO_WARNINGS: '1' },
+    })
+    children.push(child)
+    createInterface({ input: child.stdout }).on('line', () => (rounds[id] = (rounds[id] ?? 0) + 1))
+  }
+  // Starting forty processes takes its time on a small machine: the account is shared once all of them are at work.
+  await expect.poll(() => Math.min(...rounds), { timeout: 120_000 }).toBeGreaterThan(0)
+  expect(fake.counts.throttled).toBeGreaterThan(0)
+  const before = new Map(fake.counts.served)
+  const startedAt = performance.now()
+  await expect.poll(() => performance.now() - startedAt > WINDOW_MS, { timeout: 60_000 }).toBe(true)
+  const served = [...fake.counts.served].map(([id, count]) => count - (before.get(id) ?? 0))
+  const total = served.reduce((sum, count) => sum + count, 0)
+  const fair = total / PROCESSES
+
+  // Most of the account is used, and shared: nobody has less than a tenth or more than four times an equal part.
+  const seconds = (performance.now() - startedAt) / 1000
+  expect(total).toBeLessThanOrEqual(PER_SECOND * (seconds + 1))
+  expect(Math.min(...served)).toBeGreaterThan(0.1 * fair)
+  expect(Math.max(...served)).toBeLessThan(4 * fair)
+
+  fake.limitPerSecond = undefined
+  await Promise.all(
+    children.map(async (child) => {
+      const ended = once(child, 'exit')
+      child.stdin?.end()
+      expect((await ended)[0]).toBe(0)
+    }),
+  )
+  // Each has its two names with their markers: nobody was left out, nobody wrote for another.
+  expect(fake.zones.get('Z1')?.sets.size).toBe(4 * PROCESSES)
+})

@@ -1,0 +1,21 @@
+/** A start that no source has to wait for. */
+import { type Clock, systemClock } from '@seamark/kube'
+import { expect, it } from 'vitest'
+import { Bench } from './bench.ts'
+import { worldKinds } from './world.ts'
+
+/** On it no timer of seconds ever ends: who waits for one waits for ever. */
+const withoutLongTimers: Clock = {
+  ...systemClock,
+  after: (ms, run) => systemClock.after(ms >= 5_000 ? 2 ** 30 : ms, run),
+}
+
+it('what is there before the manager is published as soon as it knows that it may write', async () => {
+  const [embedded] = worldKinds
+  if (embedded === undefined) throw new Error('no embedded world')
+  await using world = await embedded.start()
+  const bench = await Bench.prepare(world)
+  await bench.proxy()
+  await using _app = bench.run({}, { clock: withoutLongTimers })
+  expect((await bench.dns('ns/foo')).spec.endpoints).toHaveLength(1)
+})

@@ -1,0 +1,257 @@
+/**
+ * An API server with the kinds publish touches, embedded or real, and what the scenarios do with it: make objects, wait for
+ * others, count requests. The CRDs are the upstream ones where `../shared/crds` is there, else our own small ones.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ApiServer } from '@seamark/apiserver'
+import {
+  type Client,
+  type Clock,
+  type Cluster,
+  configFromText,
+  connect,
+  CustomResourceDefinition,
+  Namespace,
+  Service,
+  systemClock,
+} from '@seamark/kube'
+import type { Obj } from '@seamark/kube/object'
+import { ControlPlane } from '@seamark/kube/testing'
+import { ingressRouteCrd, playgroundCrds } from '@seamark/operator'
+import { parseAllDocuments } from 'yaml'
+import { needs } from '@seamark/kit'
+import { startEmbeddedServer } from '../apiserver/embedded-server.ts'
+
+const upstream = join(import.meta.dirname, '../../../../shared/crds')
+/** Said in the title of every suite, so that a run without the upstream schemas is visible. */
+export const crdsInUse = existsSync(upstream) ? 'upstream CRDs' : 'own CRDs (../shared/crds is absent)'
+
+export function crds(): object[] {
+  if (!existsSync(upstream)) return playgroundCrds()
+  const files = readdirSync(upstream).filter((file) => file.endsWith('.yaml'))
+  const texts = files.map((file) => readFileSync(join(upstream, file), 'utf8'))
+  const documents = texts.flatMap((text) => parseAllDocuments(text).map((document) => document.toJS() as object | null))
+  return [...documents.filter((document) => document !== null), ingressRouteCrd()]
+}
+
+export interface Writes {
+  /** Requests other than GET, leases and events included. */
+  count: number
+}
+
+export interface RunningApp extends AsyncDisposable {
+  readonly writes: Writes
+  stop(): Promise<void>
+}
+
+/** What a program gets from the world it runs in, beside its cluster. */
+interface Surroundings {
+  readonly clock: Clock
+  /** Reaches further clusters. */
+  readonly connect: typeof connect
+}
+
+/** A program under test: runs on the cluster it is given until the signal. */
+type Program = (cluster: Cluster, surroundings: Surroundings, signal: AbortSignal) => Promise<void>
+
+/** A cluster of a user, to be registered with the one under test. */
+export interface UserCluster {
+  readonly client: Client
+  readonly kubeconfig: string
+  readonly stop: () => Promise<void>
+}
+
+/** How waiting works: on a server time passes by itself, in a simulation only while somebody waits. */
+export interface Patience {
+  now(): number
+  pass(ms: number): Promise<void>
+  /** How long anything may take to come about. */
+  readonly limitMs: number
+  /** Between two looks. */
+  readonly pollMs: number
+  /** Only where waiting long enough costs nothing: after it nothing more comes by itself. */
+  readonly settle?: () => Promise<void>
+}
+
+export interface World extends AsyncDisposable {
+  readonly name: string
+  /** Of an administrator. */
+  readonly kubeconfig: string
+  readonly client: Client
+  /** Only on the embedded server. */
+  readonly server: ApiServer | undefined
+  readonly patience: Patience
+  /** False where faults make a program send requests again: what it wrote is then judged by the outcome alone. */
+  readonly isCounting: boolean
+  /** A cluster whose writes are counted. */
+  connect(fieldManager: string): { cluster: Cluster; writes: Writes }
+  /** Runs a program on such a cluster. */
+  launch(fieldManager: string, program: Program): RunningApp
+  userCluster(name: string): Promise<UserCluster>
+  /** Kubeconfig of a user without any right but those RBAC objects give. */
+  userKubeconfig(name: string, groups?: string[]): Promise<string>
+}
+
+export interface WorldKind {
+  readonly name: string
+  readonly isMissing: boolean
+  readonly start: (options?: { crds?: object[] }) => Promise<World>
+}
+
+async function startEmbedded({ crds: definitions = crds() }: { crds?: object[] } = {}): Promise<World> {
+  const embedded = await startEmbeddedServer()
+  return makeWorld('embedded', embedded.kubeconfig, {
+    server: embedded.server,
+    definitions,
+    stop: async () => embedded.stop(),
+    userKubeconfig: async (name, groups = []) => embedded.userKubeconfig(name, groups),
+  })
+}
+
+async function startReal({ crds: definitions = crds() }: { crds?: object[] } = {}): Promise<World> {
+  const plane = await ControlPlane.start({ crds: definitions })
+  return makeWorld('kube-apiserver', plane.kubeconfig(), {
+    server: undefined,
+    definitions: [],
+    stop: async () => plane.stop(),
+    userKubeconfig: async (name, groups = []) => plane.kubeconfig(await plane.addUser(name, groups)),
+  })
+}
+
+const realTime: Patience = {
+  now: () => Date.now(),
+  pass: async (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  // Only a failure takes this long: machines that run tests are busy.
+  limitMs: 30_000,
+  pollMs: 20,
+}
+
+export const worldKinds: readonly WorldKind[] = [
+  { name: 'embedded', isMissing: false, start: startEmbedded },
+  { name: 'kube-apiserver', isMissing: !needs('kube-apiserver', 'etcd'), start: startReal },
+]
+
+interface Parts {
+  server: ApiServer | undefined
+  definitions: object[]
+  stop: () => Promise<void>
+  userKubeconfig: World['userKubeconfig']
+}
+
+async function makeWorld(name: string, kubeconfig: string, parts: Parts): Promise<World> {
+  const clusters: Cluster[] = []
+  const config = configFromText(kubeconfig)
+  const admin = connect(config, { name: 'admin', fieldManager: 'test-user' })
+  clusters.push(admin)
+  const world: World = {
+    name,
+    kubeconfig,
+    client: admin.client,
+    server: parts.server,
+    patience: realTime,
+    isCounting: true,
+    connect(fieldManager) {
+      const writes: Writes = { count: 0 }
+      const cluster = connect(config, { fieldManager, observer: counting(writes) })
+      clusters.push(cluster)
+      return { cluster, writes }
+    },
+    launch(fieldManager, program) {
+      const { cluster, writes } = world.connect(fieldManager)
+      const controller = new AbortController()
+      const done = program(cluster, { clock: systemClock, connect }, controller.signal)
+      let failure: unknown
+      done.catch((error: unknown) => (failure = error))
+      const stop = async (): Promise<void> => {
+        controller.abort()
+        await done
+        await cluster.close()
+        if (failure !== undefined) throw failure
+      }
+      return { writes, stop, [Symbol.asyncDispose]: stop }
+    },
+    userKubeconfig: parts.userKubeconfig,
+    userCluster: startUserCluster,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(clusters.map(async (cluster) => cluster.close()))
+      await parts.stop()
+    },
+  }
+  await Promise.all(parts.definitions.map(async (definition) => install(world.client, definition as Obj)))
+  return world
+}
+
+async function startUserCluster(): Promise<UserCluster> {
+  const embedded = await startEmbeddedServer()
+  const { kubeconfig } = embedded
+  const cluster = connect(configFromText(kubeconfig))
+  let isStopped = false
+  return {
+    client: cluster.client,
+    kubeconfig,
+    async stop() {
+      if (isStopped) return
+      isStopped = true
+      await cluster.close()
+      await embedded.stop()
+    },
+  }
+}
+
+export function counting(writes: Writes): { request(exchange: { method: string }): void } {
+  return {
+    request({ method }) {
+      if (method !== 'GET') writes.count++
+    },
+  }
+}
+
+async function install(client: Client, definition: Obj): Promise<void> {
+  await client.create(CustomResourceDefinition, definition as CustomResourceDefinition)
+}
+
+export async function createNamespace(client: Client, name: string): Promise<void> {
+  await client.create(Namespace, { metadata: { name } })
+}
+
+/** The load balancer of fixture F, with its status. */
+export async function createLoadBalancer(
+  client: Client,
+  key: string,
+  ingress: { ip?: string; hostname?: string }[],
+): Promise<void> {
+  const [namespace = '', name = ''] = key.split('/')
+  await client.create(Service, {
+    metadata: { namespace, name },
+    spec: { type: 'LoadBalancer', ports: [{ port: 443 }] },
+  })
+  await setAddresses(client, key, ingress)
+}
+
+export async function setAddresses(
+  client: Client,
+  key: string,
+  ingress: { ip?: string; hostname?: string }[],
+): Promise<void> {
+  await client.patch(Service, key, 'merge', { status: { loadBalancer: { ingress } } }, { subresource: 'status' })
+}
+
+/** Polls until the value is there and `isRight`; the error tells what was last seen. */
+export async function eventually<T>(
+  what: string,
+  read: () => Promise<T | undefined>,
+  isRight: (value: T) => boolean = () => true,
+  timeoutMs?: number,
+  patience: Patience = realTime,
+): Promise<T> {
+  const limitMs = timeoutMs ?? patience.limitMs
+  const deadline = patience.now() + limitMs
+  for (;;) {
+    const value = await read()
+    if (value !== undefined && isRight(value)) return value
+    if (patience.now() > deadline)
+      throw new Error(`${what}: not within ${limitMs} ms; last seen ${JSON.stringify(value)}`)
+    await patience.pass(patience.pollMs)
+  }
+}

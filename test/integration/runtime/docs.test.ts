@@ -1,0 +1,95 @@
+/**
+ * docs/runtime.md: the program in it is the one that is compiled, and it does what the page says.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { needs } from '@seamark/kit'
+import { configFromText, ConfigMap, connect, kind, type Condition, type Obj } from '@seamark/kube'
+import { ControlPlane } from '@seamark/kube/testing'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { startEmbeddedPlane } from '../apiserver/embedded-server.ts'
+
+interface Site extends Obj {
+  spec: { host: string }
+  status?: { conditions?: Condition[] }
+}
+const Site = kind<Site>({ group: 'example.test', version: 'v1', kind: 'Site', plural: 'sites', namespaced: true })
+
+const root = join(import.meta.dirname, '../../..')
+const program = join(root, 'docs/site-controller.ts')
+
+async function blocksOf(language: string): Promise<string[]> {
+  const page = await readFile(join(root, 'docs/runtime.md'), 'utf8')
+  return [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, text = '']) => text)
+}
+
+async function run(kubeconfig: string): Promise<{ child: ChildProcess; output: () => string }> {
+  const child = spawn(process.execPath, ['--conditions=source', '--import', 'tsx', program], {
+    cwd: root,
+    env: { ...process.env, KUBECONFIG: kubeconfig, PROBES: '127.0.0.1:0', LEASE: 'site-controller' },
+    stdio: ['ignore', 'inherit', 'pipe'],
+  })
+  let text = ''
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+  return { child, output: () => text }
+}
+
+describe('docs/runtime.md', () => {
+  it('shows the program that is compiled', async () => {
+    expect((await blocksOf('ts'))[0]).toBe(await readFile(program, 'utf8'))
+  })
+
+  it.skipIf(!needs('kube-apiserver', 'etcd'))('has a program that does what it says on a real server', async () => {
+    await using plane = await ControlPlane.start({ crds: [await definition()] })
+    await checkWhatThePageSays(plane)
+  })
+
+  it('has a program that does what it says on the embedded server', async () => {
+    await using plane = await startEmbeddedPlane([await definition()])
+    await checkWhatThePageSays(plane)
+  })
+
+  async function definition(): Promise<object> {
+    const crd = (await blocksOf('yaml'))
+      .map((text) => parse(text) as { kind: string })
+      .find((each) => each.kind === 'CustomResourceDefinition')
+    return crd ?? {}
+  }
+
+  async function checkWhatThePageSays(plane: ControlPlane): Promise<void> {
+    const folder = await mkdtemp(join(tmpdir(), 'runtime-docs-'))
+    const kubeconfig = join(folder, 'kubeconfig')
+    await writeFile(kubeconfig, plane.kubeconfig(), { mode: 0o600 })
+    const cluster = connect(configFromText(plane.kubeconfig()))
+    const { client } = cluster
+    const { child, output } = await run(kubeconfig)
+    try {
+      const site = (name: string, host: string) => ({ metadata: { name, namespace: 'default' }, spec: { host } })
+      await client.create(Site, site('shop', 'shop.example.test'))
+      await client.create(Site, site('wrong', 'nodots'))
+      const page = async () => (await client.find(ConfigMap, 'default/shop-page'))?.data?.['index.html']
+      await expect.poll(page, { timeout: 30_000 }).toBe('<h1>hello from shop.example.test</h1>')
+      const reason = async (name: string) => (await client.get(Site, `default/${name}`)).status?.conditions?.[0]?.reason
+      await expect.poll(async () => reason('shop')).toBe('Rendered')
+      await expect.poll(async () => reason('wrong')).toBe('NotADomain')
+
+      await client.patch(ConfigMap, 'default/shop-page', 'merge', { data: { 'index.html': 'defaced' } })
+      await expect.poll(page).toBe('<h1>hello from shop.example.test</h1>')
+
+      await client.delete(Site, 'default/shop')
+      await expect.poll(async () => client.find(Site, 'default/shop')).toBeUndefined()
+      expect(output()).toContain('site withdrawn')
+
+      child.kill('SIGTERM')
+      expect(await once(child, 'exit')).toEqual([0, null])
+    } finally {
+      child.kill('SIGKILL')
+      await cluster.close()
+      await rm(folder, { recursive: true })
+    }
+  }
+})

@@ -1,0 +1,129 @@
+/**
+ * What a wildcard scenario needs: a hub, clusters with nodes that are registered with it, an app with the scenario's
+ * options, and reads that wait. Everything a scenario made is taken away after it.
+ */
+import { type Client, Node, Secret } from '@seamark/kube'
+import type { Obj } from '@seamark/kube/object'
+import { DNSEndpoint, runApp, wildcardDefaults, type WildcardOptions } from '@seamark/operator'
+import { createNamespace, eventually, type RunningApp, type UserCluster, type World } from '../publish/world.ts'
+
+interface NodeShape {
+  ready?: 'True' | 'False' | 'Unknown'
+  external?: string[]
+  internal?: string[]
+  labels?: Record<string, string>
+}
+
+export async function addNode(
+  client: Client,
+  name: string,
+  { ready = 'True', external = [], internal = [], labels = {} }: NodeShape,
+): Promise<void> {
+  await client.create(Node, { metadata: { name, labels } })
+  const addresses = [
+    ...internal.map((address) => ({ type: 'InternalIP' as const, address })),
+    ...external.map((address) => ({ type: 'ExternalIP' as const, address })),
+  ]
+  await client.patch(
+    Node,
+    name,
+    'merge',
+    { status: { addresses, conditions: [{ type: 'Ready', status: ready }] } },
+    { subresource: 'status' },
+  )
+}
+
+export async function setReady(client: Client, name: string, status: 'True' | 'False' | 'Unknown'): Promise<void> {
+  await client.patch(
+    Node,
+    name,
+    'merge',
+    { status: { conditions: [{ type: 'Ready', status }] } },
+    { subresource: 'status' },
+  )
+}
+
+const lines = (object: DNSEndpoint): string =>
+  object.spec.endpoints
+    .map((item) => `${item.dnsName} ${item.recordTTL} ${item.recordType} ${item.targets.join(',')}`)
+    .join('; ')
+
+export class WildcardBench {
+  readonly world: World
+  readonly #cleanups: (() => Promise<void>)[] = []
+
+  constructor(world: World) {
+    this.world = world
+  }
+
+  static async prepare(world: World): Promise<void> {
+    await createNamespace(world.client, 'manager')
+  }
+
+  async userCluster(name = 'user'): Promise<UserCluster> {
+    const cluster = await this.world.userCluster(name)
+    this.#cleanups.push(cluster.stop)
+    return cluster
+  }
+
+  /** With three ready nodes, a, b and c. */
+  async three(name?: string): Promise<UserCluster> {
+    const cluster = await this.userCluster(name)
+    for (const [index, node] of ['a', 'b', 'c'].entries())
+      await addNode(cluster.client, node, { external: [`192.0.2.${index + 1}`] })
+    return cluster
+  }
+
+  run(changes: Partial<WildcardOptions> = {}): RunningApp {
+    const zone = 'clusters.example.com'
+    const wildcard = { ...wildcardDefaults, zone, removalDelayMs: 400, coalesceMs: 0, ...changes }
+    return this.world.launch('contour-plus', async (cluster, { clock, connect }, signal) =>
+      runApp(
+        {
+          cluster,
+          clock,
+          wildcard,
+          namespace: 'manager',
+          mode: 'enforce',
+          allowLoopback: true,
+          connectMember: connect,
+        },
+        signal,
+      ),
+    )
+  }
+
+  async register(
+    name: string,
+    { kubeconfig }: Pick<UserCluster, 'kubeconfig'>,
+    annotations: Record<string, string> = {},
+  ): Promise<void> {
+    await this.world.client.create(Secret, {
+      metadata: { namespace: 'manager', name, labels: { 'seamark.io/cluster': name }, annotations },
+      data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
+    })
+  }
+
+  async read(name: string): Promise<DNSEndpoint | undefined> {
+    return this.world.client.find(DNSEndpoint, `manager/${name}-wildcard`)
+  }
+
+  async expectLines(name: string, expected: string): Promise<DNSEndpoint> {
+    const isRight = (object: DNSEndpoint) => lines(object) === expected
+    return eventually(`wildcard of ${name}`, async () => this.read(name), isRight, undefined, this.world.patience)
+  }
+
+  async eventually<T>(what: string, read: () => Promise<T | undefined>): Promise<T> {
+    return eventually(what, read, undefined, undefined, this.world.patience)
+  }
+
+  /** After the scenario's app has ended. */
+  async wipe(): Promise<void> {
+    for (const cleanup of this.#cleanups.splice(0).toReversed()) await cleanup()
+    for (const kind of [Secret, DNSEndpoint]) {
+      const { items } = await this.world.client.list<Obj>(kind, { namespace: 'manager' })
+      for (const { metadata } of items)
+        await this.world.client.delete<Obj>(kind, `manager/${metadata.name}`).catch(() => undefined)
+    }
+  }
+}
