@@ -11,7 +11,7 @@ import {
   createZone,
   fqdn,
   groupRecords,
-  recordSet,
+  createRRset,
   type ServerAddress,
 } from '@seamark/dns'
 import { needs } from '@seamark/kit'
@@ -158,8 +158,8 @@ it.skipIf(!needs('named'))('HTTPProxy and nodes become answers of BIND, by a pro
 
 it('the same code answers from our own server, and DNSEndpoints are watched once for everybody', async () => {
   const zone = createZone(fqdn(ZONE), [
-    recordSet(ZONE, 'SOA', 300, [`ns1.${ZONE} hostmaster.${ZONE} 1 3600 600 86400 60`]),
-    recordSet(ZONE, 'NS', 300, [`ns1.${ZONE}`]),
+    createRRset(ZONE, 'SOA', 300, [`ns1.${ZONE} hostmaster.${ZONE} 1 3600 600 86400 60`]),
+    createRRset(ZONE, 'NS', 300, [`ns1.${ZONE}`]),
   ])
   const server = await createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port: 0 }] })
   const [address] = server.addresses

@@ -16,7 +16,7 @@ import {
   fqdn,
   groupRecords,
   type ListenAddress,
-  recordSet,
+  createRRset,
   TsigKey,
 } from '@seamark/dns'
 import {
@@ -154,9 +154,9 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
 async function startDns(key: TsigKey): Promise<DnsServer> {
   const origin = fqdn(`${ZONE}.`)
   const zone = createZone(origin, [
-    recordSet(origin, 'SOA', 60, [`ns.${origin} hostmaster.${origin} 1 3600 600 86400 30`]),
-    recordSet(origin, 'NS', 60, [`ns.${origin}`]),
-    recordSet(`ns.${origin}`, 'A', 60, ['127.0.0.1']),
+    createRRset(origin, 'SOA', 60, [`ns.${origin} hostmaster.${origin} 1 3600 600 86400 30`]),
+    createRRset(origin, 'NS', 60, [`ns.${origin}`]),
+    createRRset(`ns.${origin}`, 'A', 60, ['127.0.0.1']),
   ])
   const defaultPolicy = { updateKeys: [key.name], transferKeys: [key.name] }
   const listen = async (port: number): Promise<DnsServer> =>

@@ -15,7 +15,7 @@ import { type ClientSubnet, type Edns, type EdnsOption, encodeSubnet, SAFE_UDP_S
 import { DnsError } from '../error.ts'
 import { decodeMessage, encodeMessage, FLAG, type Message } from '../wire/message.ts'
 import { type Fqdn, fqdn, nameToText, nameToWire } from '../wire/name.ts'
-import { groupRecords, type RecordSet, type Resource } from '../wire/record.ts'
+import { groupRecords, type RRset, type Resource } from '../wire/record.ts'
 import { readTsig, signMessage, type TsigKey, tsigError, verifyMessage } from '../wire/tsig.ts'
 import { type Update, updateMessage } from '../zone/update.ts'
 
@@ -89,7 +89,7 @@ export interface DnsClient {
   /** Records as they come, the SOA first. */
   transfer(request: TransferRequest): AsyncGenerator<Resource>
   /** The whole zone as record sets. */
-  transferSets(request: TransferRequest): Promise<RecordSet[]>
+  transferRRsets(request: TransferRequest): Promise<RRset[]>
   /** The same question to several servers at once. */
   compare(servers: readonly ServerAddress[], question: Omit<QueryOptions, 'server'>): Promise<Comparison>
   close(): Promise<void>
@@ -241,7 +241,7 @@ export function createDnsClient(options: DnsClientOptions = {}): DnsClient {
         call,
       ),
     transfer,
-    async transferSets(request) {
+    async transferRRsets(request) {
       const records: Resource[] = []
       for await (const record of transfer(request)) records.push(record)
       return groupRecords(records)
