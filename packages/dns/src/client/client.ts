@@ -97,13 +97,21 @@ export interface DnsClient {
 
 type Draft = Omit<Message, 'id'>
 
-/** Compares as received: with random case the octets of the question must come back unchanged. */
+/**
+ * Compares as received: with random case the octets of the question must come back unchanged. An answer without its question
+ * proves nothing but the id, so it is taken in two cases only: for UPDATE, where the zone section is optional
+ * (RFC 2136 §3.8), and as FORMERR or NOTIMP without records from a server that could not read the question.
+ */
 function isAnswerTo(question: Uint8Array, questionEnd: number, packet: Uint8Array): boolean {
   if (packet.length < 12 || packet[0] !== question[0] || packet[1] !== question[1]) return false
   if ((packet[2]! & 0x80) === 0 || ((packet[2]! ^ question[2]!) & 0x78) !== 0) return false
-  // Servers that cannot read a question answer with none.
-  if (packet[4] === 0 && packet[5] === 0) return true
-  if (packet.length < questionEnd) return false
+  if (packet[4] === 0 && packet[5] === 0) {
+    if (((packet[2]! >> 3) & 15) === OPCODE.UPDATE) return true
+    const rcode = packet[3]! & 15
+    const hasRecords = (packet[6]! | packet[7]! | packet[8]! | packet[9]!) !== 0
+    return (rcode === RCODE.FORMERR || rcode === RCODE.NOTIMP) && !hasRecords
+  }
+  if (packet[4] !== question[4] || packet[5] !== question[5] || packet.length < questionEnd) return false
   for (let i = 12; i < questionEnd; i++) if (packet[i] !== question[i]) return false
   return true
 }
