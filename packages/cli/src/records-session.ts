@@ -188,7 +188,7 @@ export async function applyPlans(
   io: Io,
   engine: Engine,
   plans: readonly Plan[],
-  options: { hasBase?: boolean } = {},
+  options: { requiresBase?: boolean } = {},
 ): Promise<void> {
   let refused = 0
   for (const plan of plans) {

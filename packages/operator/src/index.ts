@@ -48,10 +48,14 @@ export { awsProvider } from './providers/aws.ts'
 export { webhookProvider } from './providers/webhook.ts'
 export { startWebhookServer } from './providers/webhook-server.ts'
 export { createProvider, parseServer } from './providers/create-provider.ts'
-export { compareWithServers, type Comparison as ServerComparison, type Verdict } from './records/sync/authoritative.ts'
+export {
+  compareWithServers,
+  type Comparison as ServerComparison,
+  type ServerAnswer,
+} from './records/sync/authoritative.ts'
 export { ProviderConfig, RecordsConfig } from './records/config.ts'
 export { configMapGuardStore } from './records/state/config-map-guard-store.ts'
-export { sourceOf, type Wishes, wishesOf } from './records/sync/dns-endpoint-source.ts'
+export { sourceOf, type DesiredRecords, desiredOf } from './records/sync/dns-endpoint-source.ts'
 export {
   createEngine,
   ownedSources,
@@ -62,7 +66,7 @@ export {
   type Wanted,
 } from './records/engine.ts'
 export { ProviderError, RecordsError } from './rrset/error.ts'
-export { describeResult, failuresOf, type Outcome } from './records/execute/result.ts'
+export { describeResult, failuresOf, type PlanOutcome } from './records/execute/result.ts'
 export { exportDnsEndpoint, exportedSets } from './records/plan/export.ts'
 export { fileGuardStore, type GuardStore, memoryGuardStore } from './records/state/guard-state.ts'
 export { type HandOver, planAdoption, planExclusive, planRelease, planTransfer } from './records/plan/hand-over.ts'
@@ -73,7 +77,7 @@ export { createKillSwitch, isPausedBy, type KillSwitch, type KillSwitchControl }
 export { openEngine, type OpenedEngine } from './records/open-engine.ts'
 export { parsePlanFile, printPlanJson, printPlanMarkdown, printPlanText } from './records/plan/plan-file.ts'
 export type { Change, Desired, Plan, Refusal, Unusable } from './records/plan/plan.ts'
-export { canonicalName, isInvalid, type ObservedSet, type RecordSet } from './rrset/rrset.ts'
+export { canonicalName, isInvalid, type ObservedRRset, type RRset } from './rrset/rrset.ts'
 export { dnsEndpointProvider } from './providers/dnsendpoint.ts'
 export { openRecordsStores, openStoreFolder, type RecordsStores } from './records/state/stores.ts'
 export { servedBy } from './records/sync/set-up.ts'

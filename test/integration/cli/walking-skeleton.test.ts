@@ -13,7 +13,7 @@ import {
   createEngine,
   createKillSwitch,
   HTTPProxy,
-  wishesOf,
+  desiredOf,
 } from '@seamark/operator'
 import { expect, it } from 'vitest'
 import { Bench, SERVICE } from '../publish/bench.ts'
@@ -47,7 +47,7 @@ it('U40: a proxy made before the start answers; a second one too; a restart chan
     const { items } = await world.client.list(DNSEndpoint)
     const present = new Set(items.map(({ metadata }) => `dnsendpoint/${metadata.uid}`))
     const { plans, unread } = await engine.plan(
-      { ...wishesOf(items, 300), sources: { present, gone: new Set() } },
+      { ...desiredOf(items, 300), sources: { present, gone: new Set() } },
       'all',
       signal,
     )

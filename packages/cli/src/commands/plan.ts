@@ -1,6 +1,6 @@
 /**
  * `seamark plan`: what would be written to DNS, and what would not, and why. Zero writes.
- * Wishes come from the cluster's DNSEndpoints, or from manifests with `-f`. Without providers the authoritative servers are
+ * DesiredRecords come from the cluster's DNSEndpoints, or from manifests with `-f`. Without providers the authoritative servers are
  * asked instead. A zone that cannot be read makes the exit code 1, whatever else is fine.
  */
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
@@ -17,8 +17,8 @@ import {
   servedBy,
   type ServerComparison,
   sourceOf,
-  wishesOf,
-  type Wishes,
+  desiredOf,
+  type DesiredRecords,
 } from '@seamark/operator'
 import { Command } from 'commander'
 import { parseAllDocuments } from 'yaml'
@@ -57,7 +57,7 @@ export function build(io: Io): Command {
     const form = readForm(flags.output)
     await withSession(io, flags, async (session) => {
       const { objects, isComplete } = await readWishes(io, flags, session)
-      const wishes = wishesOf(objects, session.config.defaultTtl)
+      const wishes = desiredOf(objects, session.config.defaultTtl)
       if (session.config.providers.length === 0) {
         await askServers(io, flags, session, wishes)
         return
@@ -141,12 +141,13 @@ function parseManifests(file: string, text: string): Manifest[] {
 async function report(
   io: Io,
   flags: Flags,
-  { plans, unread, homeless }: Planned,
+  { plans, unread, withoutZone }: Planned,
   form: ReturnType<typeof readForm>,
 ): Promise<void> {
   if (flags.out !== undefined) await writeFile(flags.out, printPlanJson(plans))
   io.stdout.write(printPlans(plans, form))
-  for (const { name, type, code, message } of homeless) io.stderr.write(`held: ${name} ${type} ${code}: ${message}\n`)
+  for (const { name, type, code, message } of withoutZone)
+    io.stderr.write(`held: ${name} ${type} ${code}: ${message}\n`)
   for (const { provider, zone, code, why } of unread) io.stderr.write(`unread: ${zone} (${provider}) ${code}: ${why}\n`)
   if (unread.length > 0) io.exit(EXIT.error)
   else if (flags.detailedExitcode === true && hasChanges(plans)) io.exit(EXIT.changes)
@@ -157,17 +158,17 @@ function hasChanges(plans: readonly Plan[]): boolean {
 }
 
 /** Without providers: what the servers answer, wish by wish. */
-async function askServers(io: Io, flags: Flags, { owner }: Session, wishes: Wishes): Promise<void> {
+async function askServers(io: Io, flags: Flags, { owner }: Session, wishes: DesiredRecords): Promise<void> {
   const client = createDnsClient()
   try {
     const given = flags.server === undefined ? undefined : parseServer(flags.server)
     const servers = async (name: string): Promise<readonly ServerAddress[]> =>
       given === undefined ? findServers(name) : [given]
     const found = await compareWithServers(wishes.desired, owner.id, servers, client, io.signal)
-    for (const { desired, verdict, present, why } of found) {
+    for (const { desired, answer, present, why } of found) {
       const values = present === undefined ? '' : ` has ${present.values.join(', ')}`
       io.stdout.write(
-        `${verdict.padEnd(8)} ${desired.set.name} ${desired.set.type}${values}${why === undefined ? '' : ` (${why})`}\n`,
+        `${answer.padEnd(8)} ${desired.set.name} ${desired.set.type}${values}${why === undefined ? '' : ` (${why})`}\n`,
       )
     }
     for (const { name, type, code, message } of wishes.unusable)
@@ -179,8 +180,8 @@ async function askServers(io: Io, flags: Flags, { owner }: Session, wishes: Wish
 }
 
 function exitFor(found: readonly ServerComparison[], isDetailed: boolean): 0 | 1 | 2 {
-  if (found.some(({ verdict }) => verdict === 'unread')) return EXIT.error
-  return isDetailed && found.some(({ verdict }) => verdict !== 'equal') ? EXIT.changes : EXIT.ok
+  if (found.some(({ answer }) => answer === 'unread')) return EXIT.error
+  return isDetailed && found.some(({ answer }) => answer !== 'equal') ? EXIT.changes : EXIT.ok
 }
 
 /** The zone's name servers, by the system's resolver. */

@@ -57,7 +57,7 @@ async function test(io: Io, session: Session, zone: string | undefined): Promise
   await eachTarget(session, io.signal, zone, async (target) => {
     try {
       const view = await session.engine.view(target, 'all', io.signal)
-      const marked = view.places.filter(({ firstMarked }) => firstMarked !== undefined).length
+      const marked = view.nameViews.filter(({ firstMarked }) => firstMarked !== undefined).length
       io.stdout.write(
         `ok\t${target.label}\t${target.zone.name}\t${view.sets.length} record sets, ${marked} marked names\n`,
       )

@@ -5,7 +5,7 @@
  * A zone that cannot be read is a fault of the provider, not an empty zone.
  */
 import type { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { wishesOf, sourceOf } from '../records/sync/dns-endpoint-source.ts'
+import { desiredOf, sourceOf } from '../records/sync/dns-endpoint-source.ts'
 import type { Engine, Target } from '../records/engine.ts'
 import type { Change } from '../records/plan/plan.ts'
 import { canonicalName, isInvalid } from '../rrset/rrset.ts'
@@ -30,9 +30,9 @@ export async function findPlanFact(
   const name = canonicalName(host)
   if (isInvalid(name)) return { ...none, refused: [{ reason: 'HostInvalid', message: `${host} ${name.invalid}` }] }
   const sources = { present: new Set(endpoints.map((object) => sourceOf(object).uid)), gone: new Set<string>() }
-  const wishes = wishesOf(endpoints, defaultTtl)
-  const { plans, unread, homeless } = await engine.plan({ ...wishes, sources }, new Set([name]), signal)
-  const lost = homeless.find((item) => item.name === name)
+  const wishes = desiredOf(endpoints, defaultTtl)
+  const { plans, unread, withoutZone } = await engine.plan({ ...wishes, sources }, new Set([name]), signal)
+  const lost = withoutZone.find((item) => item.name === name)
   const fault = unread[0]
   const providerFault = fault && { reason: fault.code, message: `${fault.provider}, zone ${fault.zone}: ${fault.why}` }
   const [plan] = plans

@@ -7,8 +7,8 @@ import {
   canonicalName,
   canonicalValue,
   isInvalid,
-  type ObservedSet,
-  type RecordSet,
+  type ObservedRRset,
+  type RRset,
   sortedUnique,
 } from '../rrset/rrset.ts'
 
@@ -35,7 +35,7 @@ export const changesSchema = z.object({
 
 const HOST_TYPES = new Set(['CNAME', 'NS', 'PTR', 'DNAME'])
 
-export function toEndpoint(set: RecordSet): WebhookEndpoint {
+export function toEndpoint(set: RRset): WebhookEndpoint {
   return {
     dnsName: withoutDot(set.name),
     recordType: set.type,
@@ -47,7 +47,7 @@ export function toEndpoint(set: RecordSet): WebhookEndpoint {
 }
 
 /** `defaultTtl` stands where an endpoint has none. */
-export function fromEndpoint(endpoint: WebhookEndpoint, defaultTtl: number): ObservedSet {
+export function fromEndpoint(endpoint: WebhookEndpoint, defaultTtl: number): ObservedRRset {
   const type = endpoint.recordType.toUpperCase()
   const name = canonicalName(endpoint.dnsName)
   const values = (endpoint.targets ?? []).map((target) => {

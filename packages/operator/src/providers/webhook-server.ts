@@ -10,7 +10,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { ProviderError } from '../rrset/error.ts'
 import type { SetChange } from '../records/plan/plan.ts'
-import { isWithin, type ObservedSet, sameValues, setKey } from '../rrset/rrset.ts'
+import { isWithin, type ObservedRRset, sameValues, setKey } from '../rrset/rrset.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 import {
   changesSchema,
@@ -68,8 +68,8 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
       ...(changes.create ?? []).map((endpoint) => ({ to: fromEndpoint(endpoint, defaultTtl) })),
       ...(changes.updateNew ?? []).map((endpoint) => ({ to: fromEndpoint(endpoint, defaultTtl) })),
       ...(changes.delete ?? []).map((endpoint) => ({ from: fromEndpoint(endpoint, defaultTtl) })),
-    ] as { from?: ObservedSet; to?: ObservedSet }[]
-    const byZone = new Map<ProviderZone, { from?: ObservedSet; to?: ObservedSet }[]>()
+    ] as { from?: ObservedRRset; to?: ObservedRRset }[]
+    const byZone = new Map<ProviderZone, { from?: ObservedRRset; to?: ObservedRRset }[]>()
     for (const change of wanted) {
       const zone = zoneOf((change.to ?? change.from)?.name ?? '', zones)
       byZone.set(zone, [...(byZone.get(zone) ?? []), change])
@@ -78,7 +78,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
   }
   const applyToZone = async (
     zone: ProviderZone,
-    list: readonly { from?: ObservedSet; to?: ObservedSet }[],
+    list: readonly { from?: ObservedRRset; to?: ObservedRRset }[],
   ): Promise<void> => {
     const names = new Set(list.map(({ from, to }) => (to ?? from)?.name ?? ''))
     const present = new Map((await provider.read(zone, names, stopping.signal)).map((set) => [setKey(set), set]))

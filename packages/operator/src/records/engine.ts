@@ -15,13 +15,13 @@ import type { GuardStore } from './state/guard-state.ts'
 import type { KillSwitch } from '../process/kill-switch.ts'
 import { createLimiter, type Limiter } from './execute/rate-limiter.ts'
 import { DEFAULT_LIMITS, type Limits } from './plan/limits.ts'
-import type { Outcome } from './execute/result.ts'
+import type { PlanOutcome } from './execute/result.ts'
 import type { Owner } from './plan/ownership.ts'
 import type { PlanStore } from './state/plan-store.ts'
 import { type Desired, nextPlanNumber, type Plan, planZone, type SourceView, type Unusable } from './plan/plan.ts'
 import { type CallObserver, createProviderCalls, type ProviderCalls } from './execute/provider-calls.ts'
 import type { RegistryOptions } from '../rrset/external-dns-registry.ts'
-import { canonicalName, isInvalid, isWithin, type ObservedSet } from '../rrset/rrset.ts'
+import { canonicalName, isInvalid, isWithin, type ObservedRRset } from '../rrset/rrset.ts'
 import { createZoneView, namesToRead, type ZoneView } from './plan/zone-view.ts'
 
 export interface EngineOptions {
@@ -68,8 +68,8 @@ export interface Wanted {
 export interface Planned {
   readonly plans: readonly Plan[]
   readonly unread: readonly Unread[]
-  /** Wishes that no zone takes. */
-  readonly homeless: readonly Unusable[]
+  /** DesiredRecords that no zone takes. */
+  readonly withoutZone: readonly Unusable[]
 }
 
 export interface Engine {
@@ -83,7 +83,7 @@ export interface Engine {
   /** Writes down how much is owned, once a plan about a whole zone has counted it; plans about some names rely on it. */
   remember(plan: Plan): Promise<void>
   /** Throws ProviderError ZoneNotFound when no target has the plan's label. */
-  apply(plan: Plan, signal: AbortSignal, options?: { hasBase?: boolean }): Promise<Outcome>
+  apply(plan: Plan, signal: AbortSignal, options?: { requiresBase?: boolean }): Promise<PlanOutcome>
   close(): Promise<void>
 }
 
@@ -161,7 +161,7 @@ export function createEngine(options: EngineOptions): Engine {
     // What is no name is asked of nobody: it is refused by what wants it.
     const asked =
       names === 'all' ? names : new Set([...names].filter(isName).flatMap((name) => namesToRead(name, types, registry)))
-    const sets: readonly ObservedSet[] = await target.executor.read(asked, signal)
+    const sets: readonly ObservedRRset[] = await target.executor.read(asked, signal)
     return createZoneView(sets, {
       origin: target.zone.name,
       ...(owner.key === undefined ? {} : { markerKey: owner.key }),
@@ -229,10 +229,10 @@ export function createEngine(options: EngineOptions): Engine {
           }),
         ),
       )
-      // A provider that could not say which zones it has may have theirs: they wait, and are not homeless.
-      const placeless = unread.length > 0 ? [] : wanted.desired
-      const homeless = [
-        ...placeless
+      // A provider that could not say which zones it has may have theirs: they wait, and are not withoutZone.
+      const unplaced = unread.length > 0 ? [] : wanted.desired
+      const withoutZone = [
+        ...unplaced
           .filter(({ set }) => zoneFor(set.name, all) === undefined)
           .map(({ set, source }): Unusable => ({
             ...set,
@@ -242,7 +242,7 @@ export function createEngine(options: EngineOptions): Engine {
           })),
         ...wanted.unusable.filter(({ name }) => zoneFor(name, all) === undefined),
       ]
-      return { plans: plans.filter((plan) => plan !== undefined), unread: failed, homeless }
+      return { plans: plans.filter((plan) => plan !== undefined), unread: failed, withoutZone }
     },
     async remember(plan) {
       const target = [...known.values()].find(({ label, zone }) => label === plan.provider && zone.name === plan.zone)

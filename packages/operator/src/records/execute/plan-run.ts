@@ -14,7 +14,7 @@ import { ProviderError } from '../../rrset/error.ts'
 import type { GuardStore } from '../state/guard-state.ts'
 import type { KillSwitch } from '../../process/kill-switch.ts'
 import type { Limits } from '../plan/limits.ts'
-import type { ChangeResult, Outcome } from './result.ts'
+import type { ChangeResult, PlanOutcome } from './result.ts'
 import { baseOf, type Change, type Plan, type SetChange, touchedNames } from '../plan/plan.ts'
 import { asProviderError, type ProviderCalls } from './provider-calls.ts'
 import { reserve } from './reservation.ts'
@@ -52,12 +52,12 @@ export class PlanRun {
     this.#signal = signal
   }
 
-  async perform(hasBase: boolean): Promise<Outcome> {
+  async perform(requiresBase: boolean): Promise<PlanOutcome> {
     const { changes } = this.#plan
     if (changes.length === 0) return this.#outcome()
     if (this.#options.killSwitch.isPaused) return this.#refuseAll(changes, 'Paused', 'writing is paused')
     try {
-      const pending = await this.#prepare(hasBase)
+      const pending = await this.#prepare(requiresBase)
       const deferred: Group[] = []
       for (const batch of packGroups(pending, this.#options.provider)) deferred.push(...(await this.#send(batch)))
       // A full zone has room again after the deletes of this plan, which come last.
@@ -71,7 +71,7 @@ export class PlanRun {
   }
 
   /** Fence and budget first, then a fresh look at every set the plan touches. */
-  async #prepare(hasBase: boolean): Promise<Group[]> {
+  async #prepare(requiresBase: boolean): Promise<Group[]> {
     const { store, stateKey, clock, limits } = this.#options
     const plan = this.#plan
     let reservation = reserve(await store.load(stateKey), plan, limits, clock.now())
@@ -89,7 +89,7 @@ export class PlanRun {
       this.#set(change, 'refused', 'DeleteBudgetSpent', 'the zone has lost as many names as it may for now')
     }
     const view = await this.#look(plan.changes)
-    if (hasBase && plan.base !== '' && baseOf(plan.changes, view) !== plan.base) {
+    if (requiresBase && plan.base !== '' && baseOf(plan.changes, view) !== plan.base) {
       this.#refuseRest('BaseMoved', 'what the plan was made from has changed; make it again')
       return []
     }
@@ -221,7 +221,7 @@ export class PlanRun {
     return 'stop'
   }
 
-  #refuseAll(changes: readonly Change[], code: Reason, why: string): Outcome {
+  #refuseAll(changes: readonly Change[], code: Reason, why: string): PlanOutcome {
     for (const change of changes) this.#set(change, 'refused', code, why)
     return this.#outcome()
   }
@@ -235,7 +235,7 @@ export class PlanRun {
     this.#results.set(change, { change, result, ...reason })
   }
 
-  #outcome(): Outcome {
+  #outcome(): PlanOutcome {
     const results = this.#plan.changes.flatMap((change) => this.#results.get(change) ?? [])
     return { plan: this.#plan, results, calls: this.#calls }
   }

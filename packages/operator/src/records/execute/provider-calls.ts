@@ -15,7 +15,7 @@ import { ProviderError } from '../../rrset/error.ts'
 import type { KillSwitch } from '../../process/kill-switch.ts'
 import type { Limiter } from './rate-limiter.ts'
 import type { SetChange } from '../plan/plan.ts'
-import type { ObservedSet } from '../../rrset/rrset.ts'
+import type { ObservedRRset } from '../../rrset/rrset.ts'
 
 type CallName = 'zones' | 'read' | 'apply'
 
@@ -40,7 +40,7 @@ export interface ProviderCallsOptions {
 
 export interface ProviderCalls {
   zones(signal: AbortSignal): Promise<readonly ProviderZone[]>
-  read(zone: ProviderZone, names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<readonly ObservedSet[]>
+  read(zone: ProviderZone, names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<readonly ObservedRRset[]>
   /** `onSend` is called once it is really sent. */
   apply(zone: ProviderZone, batch: readonly SetChange[], signal: AbortSignal, onSend?: () => void): Promise<void>
   readonly status: BreakerStatus
@@ -57,7 +57,7 @@ export function createProviderCalls(options: ProviderCallsOptions): ProviderCall
     signal: AbortSignal,
     perform: (signal: AbortSignal, turn: Turn) => Promise<T>,
   ): Promise<T> {
-    if (!breaker.allows()) throw closed(breaker)
+    if (!breaker.allows()) throw openBreakerError(breaker)
     const askedAt = clock.monotonic()
     await limiter.acquire(signal)
     const startedAt = clock.monotonic()
@@ -95,7 +95,7 @@ export function createProviderCalls(options: ProviderCallsOptions): ProviderCall
   }
 }
 
-function closed(breaker: Breaker): ProviderError {
+function openBreakerError(breaker: Breaker): ProviderError {
   const { code = 'ProviderUnavailable', message = '' } = breaker.status
   const seconds = Math.ceil(breaker.waitMs / 1000)
   return new ProviderError('Stale', 'later', `not asked again for ${seconds} s: ${code}: ${message}`)

@@ -15,11 +15,11 @@ import {
   type World,
   ZONE,
 } from '../../../testing/plan-fixture.ts'
-import type { RecordSet } from '../../rrset/rrset.ts'
+import type { RRset } from '../../rrset/rrset.ts'
 
 const MINUTE = 60_000
 const names = (count: number) => Array.from({ length: count }, (_, index) => `n${String(index).padStart(3, '0')}`)
-const zoneOf = (count: number, more = {}): RecordSet[] =>
+const zoneOf = (count: number, more = {}): RRset[] =>
   names(count).flatMap((name) => owned(record(name, 'A', ['192.0.2.1']), more))
 const uid = (name: string) => `s-${name}.${ZONE}`
 /** The first `lost` of `count` owned names have lost their source for certain; the others are wanted. */
@@ -38,7 +38,7 @@ describe('ownership', () => {
   const set = record('www', 'A', ['192.0.2.1'])
   const wish = want(record('www', 'A', ['192.0.2.2']))
   const alien = { owner: 'other', cluster: 'c-2', source: 'x', plan: 9 }
-  it.each<[string, RecordSet[], string]>([
+  it.each<[string, RRset[], string]>([
     ['an unmarked record', [set], 'UnownedRecordExists'],
     ["another owner's", [set, markerFor(set, alien)], 'ForeignOwner'],
     ["another owner's marker without its record", [markerFor(set, alien)], 'ForeignOwner'],
@@ -48,7 +48,7 @@ describe('ownership', () => {
     ["ours and ExternalDNS'", [...owned(set), registryEntry(set)], 'OwnershipConflict'],
     ['an unreadable marker', [set, { ...markerFor(set), values: ['"x"'] }], 'MarkerUnreadable'],
     ['an unknown registry', [set, { ...registryEntry(set), values: ['"heritage=foo"'] }], 'UnknownRegistry'],
-    ['a routing policy', [{ ...set, opaque: 'weighted' } as RecordSet], 'UnownedRecordExists'],
+    ['a routing policy', [{ ...set, opaque: 'weighted' } as RRset], 'UnownedRecordExists'],
   ])('refuses %s', (_title, observed, code) => {
     expect(plan({ observed, desired: [wish] })).toMatchObject({ changes: [], refused: [{ code, name: 'www.a.test.' }] })
     // The same is true when nobody wants it: it is not ours to delete.

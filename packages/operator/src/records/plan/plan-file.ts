@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { RecordsError } from '../../rrset/error.ts'
 import { EMPTY_STATE } from '../state/guard-state.ts'
 import type { Change, Plan, Refusal, SetChange } from './plan.ts'
-import { type RecordSet, shown } from '../../rrset/rrset.ts'
+import { type RRset, shown } from '../../rrset/rrset.ts'
 import { type Reason, REASONS } from '../../reasons.ts'
 
 const PLAN_API_VERSION = 'seamark.io/v1alpha1'
@@ -102,7 +102,7 @@ function changeEntry(plan: Plan, change: Change): PlanFile['changes'][number] {
   }
 }
 
-function setEntry(set: RecordSet | undefined): z.infer<typeof setSchema> | null {
+function setEntry(set: RRset | undefined): z.infer<typeof setSchema> | null {
   return set === undefined ? null : { name: set.name, type: set.type, ttl: set.ttl, values: [...set.values] }
 }
 
@@ -156,7 +156,7 @@ export function parsePlanFile(text: string): Plan[] {
 
 function changeOf(entry: PlanFile['changes'][number]): Change {
   const { op, name, type, reason, message, owner, source, risk, ttlEffect, group } = entry
-  const set = (values: string[] | null, ttl: number): RecordSet | undefined =>
+  const set = (values: string[] | null, ttl: number): RRset | undefined =>
     values === null ? undefined : { name, type, ttl, values }
   return {
     op,
@@ -178,7 +178,7 @@ function changeOf(entry: PlanFile['changes'][number]): Change {
 
 const SIGN = { create: '+', update: '~', delete: '-' } as const
 
-function values(set: RecordSet | undefined): string {
+function values(set: RRset | undefined): string {
   return set === undefined ? '(none)' : set.values.map(shown).join(', ')
 }
 

@@ -20,12 +20,12 @@ import {
   worlds,
   ZONE,
 } from '../../../testing/plan-fixture.ts'
-import { compareSets, type ObservedSet, printSet, sameSet, setKey } from '../../rrset/rrset.ts'
+import { compareSets, type ObservedRRset, printSet, sameSet, setKey } from '../../rrset/rrset.ts'
 
-const print = (sets: readonly ObservedSet[]) => sets.toSorted(compareSets).map(printSet)
+const print = (sets: readonly ObservedRRset[]) => sets.toSorted(compareSets).map(printSet)
 
 const worldOf = (generated: {
-  observed: readonly ObservedSet[]
+  observed: readonly ObservedRRset[]
   desired: World['desired'] & object
   gone: ReadonlySet<string>
 }): World => ({

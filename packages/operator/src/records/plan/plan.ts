@@ -12,10 +12,10 @@ import { judge } from '../guards/list.ts'
 import type { GuardState } from '../state/guard-state.ts'
 import type { Limits } from './limits.ts'
 import type { Owner } from './ownership.ts'
-import { compareText, digestOf, type RecordSet } from '../../rrset/rrset.ts'
+import { compareText, digestOf, type RRset } from '../../rrset/rrset.ts'
 import type { ZoneView } from './zone-view.ts'
 
-export interface Source {
+export interface RecordSource {
   readonly uid: string
   /** For people: `DNSEndpoint web/shop`. */
   readonly label: string
@@ -45,8 +45,8 @@ export interface Policy {
 
 export interface Desired {
   /** Canonical; an empty list of values: wanted, but no target is known. */
-  readonly set: RecordSet
-  readonly source: Source
+  readonly set: RRset
+  readonly source: RecordSource
   readonly policy?: Policy
 }
 
@@ -54,7 +54,7 @@ export interface Desired {
 export interface Unusable {
   readonly name: string
   readonly type: string
-  readonly source: Source
+  readonly source: RecordSource
   readonly code: Reason
   readonly message: string
 }
@@ -102,8 +102,8 @@ export type Op = 'create' | 'update' | 'delete'
 export type Risk = 'low' | 'medium' | 'high'
 
 export interface SetChange {
-  readonly from: RecordSet | undefined
-  readonly to: RecordSet | undefined
+  readonly from: RRset | undefined
+  readonly to: RRset | undefined
 }
 
 export interface Change extends SetChange {
@@ -149,8 +149,8 @@ const RANK: Record<Candidate['effect'], number> = { create: 0, marker: 1, retarg
 
 export function planZone(input: PlanInput): Plan {
   const candidates = collectCandidates(input)
-  const verdict = judge(candidates, input)
-  const passed = verdict.passed.toSorted(
+  const judged = judge(candidates, input)
+  const passed = judged.passed.toSorted(
     (a, b) =>
       RANK[a.effect] - RANK[b.effect] ||
       compareText(a.change.name, b.change.name) ||
@@ -165,8 +165,8 @@ export function planZone(input: PlanInput): Plan {
     base: baseOf(changes, input.view),
     scope: input.scope === 'all' ? 'all' : [...input.scope].sort(compareText),
     changes,
-    refused: verdict.refused.toSorted((a, b) => compareText(a.name, b.name) || compareText(a.type, b.type)),
-    state: verdict.state,
+    refused: judged.refused.toSorted((a, b) => compareText(a.name, b.name) || compareText(a.type, b.type)),
+    state: judged.state,
   }
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { wishesOf } from './dns-endpoint-source.ts'
+import { desiredOf } from './dns-endpoint-source.ts'
 import { isInvalid } from '../../rrset/rrset.ts'
 import { parseSelector } from './selector.ts'
 
@@ -12,7 +12,7 @@ const metadata = {
   creationTimestamp: '2030-01-01T00:00:00Z',
 }
 const wishes = (endpoint: Record<string, unknown>, annotations: Record<string, string> = {}) =>
-  wishesOf([{ metadata: { ...metadata, annotations }, spec: { endpoints: [endpoint] } }], 300)
+  desiredOf([{ metadata: { ...metadata, annotations }, spec: { endpoints: [endpoint] } }], 300)
 
 describe('a DNSEndpoint', () => {
   it('becomes a wish with its source, revision and age', () => {
@@ -37,7 +37,7 @@ describe('a DNSEndpoint', () => {
   it('remembers which of its revisions was in place', () => {
     const endpoint = { dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'] }
     const placed = (observedGeneration: unknown) =>
-      wishesOf([{ metadata, spec: { endpoints: [endpoint] }, status: { observedGeneration } }], 300).desired[0]?.source
+      desiredOf([{ metadata, spec: { endpoints: [endpoint] }, status: { observedGeneration } }], 300).desired[0]?.source
     expect(placed(3)?.placedRevision).toBe('3')
     expect(placed('3')?.placedRevision).toBeUndefined()
   })

@@ -27,7 +27,7 @@ interface Entry {
 /** Nothing tells when a budget is whole again or a stranger's record is gone. */
 const LOOK_AGAIN_MS = 600_000
 
-export class HeldBook {
+export class HeldChanges {
   readonly #entries = new Map<string, Entry>()
   readonly #bySource = new Map<string, Set<string>>()
   readonly #byName = new Map<string, Set<string>>()

@@ -116,7 +116,7 @@ async function openWhenPossible(
         killSwitch,
         clock,
         ...openRecordsStores(client, namespace, config.stateFolder),
-        isPatient: true,
+        retriesUnavailable: true,
         observer: metrics,
         ...(providers === undefined ? {} : { providers }),
       })

@@ -18,19 +18,19 @@ import { sourceOf } from './dns-endpoint-source.ts'
 import { findConditionRoom, statusChange } from './endpoint-status.ts'
 import type { Engine, Planned, Unread } from '../engine.ts'
 import { ProviderError } from '../../rrset/error.ts'
-import { type Held, HeldBook } from './held-changes.ts'
+import { type Held, HeldChanges } from './held-changes.ts'
 import type { KillSwitch } from '../../process/kill-switch.ts'
-import { failuresOf, type Outcome } from '../execute/result.ts'
+import { failuresOf, type PlanOutcome } from '../execute/result.ts'
 import type { Plan } from '../plan/plan.ts'
 import { isWithin } from '../../rrset/rrset.ts'
-import { type Endpoint, type Names, SourceBook } from './source-index.ts'
+import { type Endpoint, type Names, SourceIndex } from './source-index.ts'
 import { checkSources } from './source-check.ts'
 import type { Switches } from '../../process/switches.ts'
 
 /** Told about each pass; for metrics. */
 export interface SyncObserver {
   planned(plan: Plan): void
-  applied(outcome: Outcome): void
+  applied(outcome: PlanOutcome): void
   /** A zone was read, and every change is in place or held by a guard; or it was not. */
   synced(zone: Pick<Held, 'provider' | 'zone'>, isStale: boolean): void
   held(all: () => Iterable<Held>): void
@@ -71,8 +71,8 @@ export async function runSyncLoop(options: SyncLoopOptions, signal: AbortSignal)
 class SyncLoop {
   readonly #options: SyncLoopOptions
   readonly #clock: Clock
-  readonly #book: SourceBook
-  readonly #held = new HeldBook()
+  readonly #book: SourceIndex
+  readonly #held = new HeldChanges()
   readonly #sweep = createDriftSweep()
   readonly #unread = new Map<string, Reason>()
   #dirty: Set<string> | 'all' = 'all'
@@ -82,7 +82,7 @@ class SyncLoop {
   constructor(options: SyncLoopOptions) {
     this.#options = options
     this.#clock = options.clock ?? systemClock
-    this.#book = new SourceBook(options.isServed, options.defaultTtl)
+    this.#book = new SourceIndex(options.isServed, options.defaultTtl)
     options.observer?.held(() => this.#held.all())
   }
 
@@ -204,7 +204,7 @@ class SyncLoop {
     )
   }
 
-  async #apply(plan: Plan, signal: AbortSignal): Promise<Outcome | undefined> {
+  async #apply(plan: Plan, signal: AbortSignal): Promise<PlanOutcome | undefined> {
     const { engine, log, observer } = this.#options
     const { provider, zone } = plan
     try {
@@ -228,7 +228,7 @@ class SyncLoop {
     }
   }
 
-  #notePlanned({ plans, unread, homeless }: Planned, names: Names): void {
+  #notePlanned({ plans, unread, withoutZone }: Planned, names: Names): void {
     const now = this.#clock.now()
     for (const plan of plans) {
       const { provider, zone } = plan
@@ -247,7 +247,7 @@ class SyncLoop {
       // Its zones are known again.
       this.#held.replace({ provider: accountOf(provider), zone: '*' }, names, [], now)
     }
-    const nowhere = homeless.map(({ name, type, code, message, source }) => ({
+    const nowhere = withoutZone.map(({ name, type, code, message, source }) => ({
       provider: '',
       zone: '',
       name,
@@ -279,7 +279,7 @@ class SyncLoop {
     }
   }
 
-  #noteStanding({ plans, unread }: Planned, outcomes: readonly (Outcome | undefined)[]): void {
+  #noteStanding({ plans, unread }: Planned, outcomes: readonly (PlanOutcome | undefined)[]): void {
     const { observer } = this.#options
     for (const { provider, zone } of unread) observer?.synced({ provider, zone }, true)
     for (const [index, { provider, zone }] of plans.entries()) {
