@@ -9,7 +9,7 @@
  */
 import type { Change, ResourceRecordSet, Route53Client, Route53ClientConfig } from '@aws-sdk/client-route-53'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import { compareText, isWildcard, type ObservedSet, type RecordSet } from '../rrset/rrset.ts'
 import { patiently } from './retry-when-throttled.ts'
 import type { Provider, ProviderZone, Turn } from './provider.ts'

@@ -4,7 +4,7 @@
  */
 import { DnsError, type DnsServer, fqdn, type Zone, type ZoneChange } from '@seamark/dns'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import { fromDns, type ObservedSet, printSet, sameSet, setKey } from '../rrset/rrset.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import { canonicalName, canonicalValue, isInvalid, type ObservedSet, sortedUnique } from '../rrset/rrset.ts'
 import { callHttp, failureOf, type HttpAnswer } from './http-call.ts'
 import { patiently } from './retry-when-throttled.ts'

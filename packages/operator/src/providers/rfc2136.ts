@@ -20,7 +20,7 @@ import {
   type UpdateOperation,
 } from '@seamark/dns'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import { fromDns, type ObservedSet } from '../rrset/rrset.ts'
 import type { Provider, ProviderZone, Turn } from './provider.ts'
 

@@ -7,7 +7,7 @@
  */
 import { z } from 'zod'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import { canonicalName, isInvalid, isWithin, type ObservedSet } from '../rrset/rrset.ts'
 import { callHttp, failureOf, type HttpAnswer } from './http-call.ts'
 import type { Provider, ProviderZone } from './provider.ts'

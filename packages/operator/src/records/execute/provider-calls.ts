@@ -14,7 +14,7 @@ import { type Breaker, type BreakerStatus, createBreaker } from './circuit-break
 import { ProviderError } from '../../rrset/error.ts'
 import type { KillSwitch } from '../../process/kill-switch.ts'
 import type { Limiter } from './rate-limiter.ts'
-import type { SetChange } from '../plan/plan.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 import type { ObservedSet } from '../../rrset/rrset.ts'
 
 type CallName = 'zones' | 'read' | 'apply'

@@ -5,7 +5,8 @@
 import { z } from 'zod'
 import { RecordsError } from '../../rrset/error.ts'
 import { EMPTY_STATE } from '../state/guard-state.ts'
-import type { Change, Plan, Refusal, SetChange } from './plan.ts'
+import type { Change, Plan, Refusal } from './plan.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 import { type RecordSet, shown } from '../../rrset/rrset.ts'
 import { type Reason, REASONS } from '../../reasons.ts'
 
