@@ -53,7 +53,8 @@ export {
   type Comparison as ServerComparison,
   type ServerAnswer,
 } from './records/sync/authoritative.ts'
-export { ProviderConfig, RecordsConfig } from './records/config.ts'
+export { ProviderConfig } from './providers/config.ts'
+export { RecordsConfig } from './records/config.ts'
 export { configMapGuardStore } from './records/state/config-map-guard-store.ts'
 export { sourceOf, type DesiredRecords, desiredOf } from './records/sync/dns-endpoint-source.ts'
 export {
@@ -82,4 +83,5 @@ export { dnsEndpointProvider } from './providers/dnsendpoint.ts'
 export { openRecordsStores, openStoreFolder, type RecordsStores } from './records/state/stores.ts'
 export { servedBy } from './records/sync/set-up.ts'
 export { checkSources } from './records/sync/source-check.ts'
+export { FIELD_MANAGER } from './process/field-manager.ts'
 export { CONFIGURATION_OBJECT, watchSwitches } from './process/switches.ts'

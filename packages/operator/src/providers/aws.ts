@@ -9,8 +9,8 @@
  */
 import type { Change, ResourceRecordSet, Route53Client, Route53ClientConfig } from '@aws-sdk/client-route-53'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
 import { compareText, isWildcard, type ObservedRRset, type RRset } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import { patiently } from './retry-when-throttled.ts'
 import type { Provider, ProviderZone, Turn } from './provider.ts'
 import { fromRoute53Name, fromRoute53Values, route53Order, toRoute53Value } from './route53-text.ts'

@@ -20,8 +20,8 @@ import {
   type UpdateOperation,
 } from '@seamark/dns'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
 import { fromDns, type ObservedRRset } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import type { Provider, ProviderZone, Turn } from './provider.ts'
 
 export interface Rfc2136Options {

@@ -5,8 +5,9 @@
 import { z } from 'zod'
 import { RecordsError } from '../../rrset/error.ts'
 import { EMPTY_STATE } from '../state/guard-state.ts'
-import type { Change, Plan, Refusal, SetChange } from './plan.ts'
+import type { Change, Plan, Refusal } from './plan.ts'
 import { type RRset, shown } from '../../rrset/rrset.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 import { type Reason, REASONS } from '../../reasons.ts'
 
 const PLAN_API_VERSION = 'seamark.io/v1alpha1'

@@ -13,6 +13,7 @@ import type { GuardState } from '../state/guard-state.ts'
 import type { Limits } from './limits.ts'
 import type { Owner } from './ownership.ts'
 import { compareText, digestOf, type RRset } from '../../rrset/rrset.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 import type { ZoneView } from './zone-view.ts'
 
 export interface RecordSource {
@@ -100,11 +101,6 @@ export interface PlanInput extends ZoneId {
 
 export type Op = 'create' | 'update' | 'delete'
 export type Risk = 'low' | 'medium' | 'high'
-
-export interface SetChange {
-  readonly from: RRset | undefined
-  readonly to: RRset | undefined
-}
 
 export interface Change extends SetChange {
   readonly op: Op
