@@ -41,8 +41,8 @@ const drivers: Driver[] = [
   embedded('the embedded server in process', async (server) => inProcess(server)),
   embedded('the embedded server over HTTP', async (server) => http((await server.listen()).url)),
   embedded('the embedded server over HTTPS and HTTP/2', async (server) => {
-    const front = await server.listen({ tls: 'self-signed' })
-    return http2(front.url, { ca: front.caPem ?? '' })
+    const listener = await server.listen({ tls: 'self-signed' })
+    return http2(listener.url, { ca: listener.caPem ?? '' })
   }),
   {
     name: 'a real kube-apiserver',
