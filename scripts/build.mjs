@@ -12,12 +12,13 @@ const STALE_CHUNK_MS = 10 * 60_000
 const root = join(import.meta.dirname, '..')
 const outdir = join(root, 'dist')
 
-const { outputFiles } = await build({
+const { outputFiles, metafile } = await build({
   entryPoints: { seamark: join(root, 'packages/cli/src/index.ts') },
   outdir,
   outExtension: { '.js': '.mjs' },
   chunkNames: 'chunks/[name]-[hash]',
   write: false,
+  metafile: true,
   bundle: true,
   splitting: true,
   format: 'esm',
@@ -34,6 +35,17 @@ const { outputFiles } = await build({
   legalComments: 'none',
   logLevel: 'warning',
 })
+
+// import('package') of a CommonJS package has only a default export here, and named ones in Node: tests would pass and the
+// bundle would fail. Such a package is imported statically by a module of ours, which is then imported dynamically.
+for (const [file, { imports }] of Object.entries(metafile.inputs)) {
+  for (const { kind, path, original } of imports) {
+    if (kind !== 'dynamic-import' || metafile.inputs[path]?.format !== 'cjs') continue
+    throw new Error(
+      `${file}: import('${original}') loads a CommonJS package; import it statically in a module of its own`,
+    )
+  }
+}
 
 // The playground applies the examples: they travel with the bundle.
 cpSync(join(root, 'examples'), join(outdir, 'examples'), { recursive: true })

@@ -54,28 +54,8 @@ export async function parseYaml(text: string): Promise<unknown> {
       // Flow-style YAML that is not JSON.
     }
   }
-  const yaml = await import('yaml')
-  // YAML 1.1, as Go's decoder reads it (`on`, `y` are true), except that times stay text.
-  const document = yaml.parseDocument(text, {
-    version: '1.1',
-    uniqueKeys: false,
-    logLevel: 'silent',
-    customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp'),
-  })
-  const problem = document.errors[0]
-  if (problem !== undefined)
-    throw new SyntaxError(`yaml: line ${problem.linePos?.[0].line ?? 1}: ${problem.message.split('\n')[0]}`)
-  // Aliases multiply; a bound keeps a small document from becoming a huge value.
-  try {
-    return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 100 }) ?? null)) as unknown
-  } catch (error) {
-    const anchor = /^Unresolved alias .*: (.*)$/.exec(error instanceof Error ? error.message : '')?.[1]
-    throw new SyntaxError(
-      anchor === undefined
-        ? 'yaml: document contains excessive aliasing'
-        : `yaml: unknown anchor '${anchor}' referenced`,
-    )
-  }
+  const { parseYamlDocument } = await import('./yaml-text.ts')
+  return parseYamlDocument(text)
 }
 
 /** The body in its announced format, whatever it holds. */

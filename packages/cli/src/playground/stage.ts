@@ -101,13 +101,13 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
     tokens: new Map([[token, { name: 'admin', groups: ['system:masters'] }]]),
     anonymous: 'anonymous',
   })
-  const front = await server.listen({ tls: 'self-signed' })
+  const listener = await server.listen({ tls: 'self-signed' })
   const folder = await mkdtemp(join(tmpdir(), 'seamark-playground-'))
   const kubeconfigPath = join(folder, 'kubeconfig')
   const kubeconfig = writeKubeconfig({
-    server: front.url,
+    server: listener.url,
     token,
-    ...(front.caPem !== undefined && { caPem: front.caPem }),
+    ...(listener.caPem !== undefined && { caPem: listener.caPem }),
   })
   await writeFile(kubeconfigPath, kubeconfig, { mode: 0o600 })
   const config = configFromText(kubeconfig)
@@ -134,7 +134,7 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
     dns,
     dnsAddress,
     client: user.client,
-    apiUrl: front.url,
+    apiUrl: listener.url,
     kubeconfigPath,
     configPath,
     refusals,

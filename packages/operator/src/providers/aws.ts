@@ -40,7 +40,7 @@ const MAX_RECORDS = 1000
 const MAX_CHARACTERS = 32_000
 const PAGE = 300
 
-type Sdk = typeof import('@aws-sdk/client-route-53')
+type Sdk = typeof import('./route53-sdk.ts')
 
 export function awsProvider(options: AwsOptions): Provider {
   let loading: Promise<{ sdk: Sdk; client: Route53Client }> | undefined
@@ -177,7 +177,7 @@ export function awsProvider(options: AwsOptions): Provider {
 
 async function importSdk(): Promise<Sdk> {
   try {
-    return await import('@aws-sdk/client-route-53')
+    return await import('./route53-sdk.ts')
   } catch (cause) {
     throw new ProviderError(
       'ProviderMisconfigured',
