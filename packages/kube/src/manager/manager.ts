@@ -20,7 +20,7 @@ import { systemClock, type Clock } from '../clock.ts'
 import { connect, type Cluster } from '../client/cluster.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { loadConfig } from '../config/config.ts'
-import type { Context, Environment } from '../controller/context.ts'
+import type { Context, Environment, RunnableContext } from '../controller/context.ts'
 import {
   defineController,
   defineKeyedController,
@@ -83,8 +83,18 @@ export interface ManagerOptions {
   clock?: Clock
 }
 
-/** Runs until the signal aborts; when it ends earlier, the manager stops. */
-export type Runnable = (signal: AbortSignal, client: Client) => Promise<void>
+/** Runs until `context.signal` aborts; when it ends earlier, the manager stops. */
+export type Runnable = (context: RunnableContext) => Promise<void>
+
+export interface RunnableOptions {
+  /**
+   * Only while leading; its writes are then behind the lease's fence. The writes of others are not: every replica makes
+   * them. Events are sent by the leader only. @default false
+   */
+  leader?: boolean
+  /** Who reports its Events. @default the field manager */
+  reportingController?: string
+}
 
 export interface Manager {
   readonly cluster: Cluster
@@ -116,8 +126,8 @@ export interface Manager {
   webhook<T extends Obj>(kind: Kind<T>, hooks: AdmissionHooks<T>): void
   /** Conversion at `/convert`, with the kind's own version as hub. */
   conversion<H extends Obj, S extends Obj>(hub: Kind<H>, spokes: readonly Spoke<H, S>[]): void
-  /** Something else that runs with the manager. @param options `leader`: only while leading. @default false */
-  add(name: string, run: Runnable, options?: { leader?: boolean }): void
+  /** Something else that runs with the manager. */
+  add(name: string, run: Runnable, options?: RunnableOptions): void
   check(probe: 'healthz' | 'readyz', name: string, check: Check): void
   run(signal: AbortSignal): Promise<void>
 }
@@ -244,7 +254,8 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
     conversion(hub, spokes) {
       registry.conversions.push(defineConversion(hub, spokes))
     },
-    add: (name, run, { leader = false } = {}) => void runnables.push({ name, run, leader }),
+    add: (name, run, { leader = false, reportingController } = {}) =>
+      void runnables.push({ name, run, leader, reportingController }),
     check: (probe, name, check) => void checks[probe].set(name, check),
     async run(signal) {
       if (hasRun) throw new KubeError('RUNNING', 'a manager runs once')
