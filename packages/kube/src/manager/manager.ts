@@ -15,6 +15,7 @@ import { hostname } from 'node:os'
 import { defineAggregator, type Aggregator, type AggregatorOptions } from '../controller/aggregator.ts'
 import type { Index, Reader } from '../cache/cache.ts'
 import type { CertificatePair } from '../certificates.ts'
+import type { CacheOptions } from '../cache/informer.ts'
 import type { Client } from '../client/client.ts'
 import { systemClock, type Clock } from '../clock.ts'
 import { connect, type Cluster } from '../client/cluster.ts'
@@ -110,6 +111,11 @@ export interface Manager {
   readonly isLeading: boolean
   /** `HOST:PORT` that were taken; undefined before `run`, or when not asked for. */
   readonly addresses: { readonly metrics?: string; readonly probes?: string; readonly webhooks?: string }
+  /**
+   * How a kind is cached, once for every controller, aggregator and informer of the manager's own cluster and of every
+   * member. To be called before anything watches the kind.
+   */
+  cache<T extends Obj>(kind: Kind<T>, options: CacheOptions<T>): void
   index<T extends Obj>(kind: Kind<T>, name: string, values: (object: Immutable<T>) => readonly string[]): Index<T>
   controller<T extends Obj>(name: string, kind: Kind<T>, options?: ControllerOptions<T>): ControllerBuilder<T>
   aggregator<A>(
@@ -177,10 +183,18 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
   const runnables: ManagerParts['runnables'] = []
   const addresses: { metrics?: string; probes?: string; webhooks?: string } = {}
   const indexes: ((cluster: Cluster) => void)[] = []
+  const caches: ((cluster: Cluster) => void)[] = []
   let hasRun = false
 
   const isLeading = () => hasRun && (election === undefined || election.isLeading)
-  const fleet = createFleet({ run: async (member, signals) => parts.runMember?.(member, signals), clock, log })
+  const fleet = createFleet({
+    run: async (member, signals) => parts.runMember?.(member, signals),
+    configure: (member) => {
+      for (const configure of caches) configure(member)
+    },
+    clock,
+    log,
+  })
   const parts: ManagerParts = {
     options,
     graceMs: durationMs(options.grace ?? '30s'),
@@ -217,6 +231,11 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
       return isLeading()
     },
     addresses,
+    cache(kind, cacheOptions) {
+      caches.push((of) => of.informers.configure(kind, cacheOptions))
+      for (const member of fleet.clusters.values()) member.informers.configure(kind, cacheOptions)
+      cluster.informers.configure(kind, cacheOptions)
+    },
     index(kind, name, values) {
       indexes.push((of) => of.informers.index(kind, name, values))
       for (const member of fleet.clusters.values()) member.informers.index(kind, name, values)
