@@ -38,9 +38,19 @@ export { createWriter, fencedClient, type StatusOf, type Writer, type WriterDeps
 export type {
   ControllerBuilder,
   ControllerOptions,
+  KeyedControllerBuilder,
+  KeyedControllerOptions,
   Reconciler,
   WatchOptions as ControllerWatchOptions,
 } from './controller/controller.ts'
+export type {
+  DirtyKeys,
+  KeyedAggregatorBuilder,
+  KeyedAggregatorOptions,
+  MarkedKeys,
+  PassResult,
+} from './controller/keyed-aggregator.ts'
+export type { Trigger } from './controller/triggers.ts'
 export { watching, type AggregatorOptions, type WatchedKind } from './controller/aggregator.ts'
 export {
   createElection,

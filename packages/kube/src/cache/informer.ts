@@ -20,7 +20,7 @@ export interface Informer<T extends Obj> {
    * Replays what is cached as initial adds, then every change, in order per key. A handler that throws is dropped and
    * its `onError` called; the stream and the other handlers go on. Returns the unsubscribe function.
    */
-  subscribe(handler: (change: Change<T>) => void, onError?: (error: unknown) => void): () => void
+  subscribe(handler: (change: Change<T>) => void, options?: SubscribeOptions): () => void
   readonly hasSynced: boolean
   /** Resolves at the first sync (or confirmed absence of the kind); rejects with the signal's reason. */
   synced(signal?: AbortSignal): Promise<void>
@@ -31,6 +31,12 @@ export interface Informer<T extends Obj> {
   estimateBytes(): number
   /** When the server was last heard of (event, bookmark or list), by the monotonic clock; undefined before. */
   readonly heardAt: number | undefined
+}
+
+export interface SubscribeOptions {
+  readonly onError?: (error: unknown) => void
+  /** Called once everything that was cached at the time of the call has been handled; a large replay takes several turns. */
+  readonly onReplayed?: () => void
 }
 
 export interface InformerOptions<T extends Obj> {

@@ -133,6 +133,21 @@ describe('informers', () => {
     ])
   })
 
+  it('tell a late subscriber when it has seen everything that was cached, also a long replay', async () => {
+    const objects = Array.from({ length: 500 }, (_, index) => configMap(`c${index}`, index + 1))
+    const { cluster, start } = await clusterOn(serving(objects, 600))
+    const informer = cluster.informers.informer(ConfigMap)
+    start()
+    await informer.synced()
+    let seen = 0
+    const seenAtReplay = await new Promise<number>((resolve) => {
+      informer.subscribe(() => seen++, { onReplayed: () => resolve(seen) })
+    })
+    expect(seenAtReplay).toBe(500)
+    const empty = cluster.informers.informer(ConfigMap, { namespace: 'other' })
+    await new Promise<void>((resolve) => empty.subscribe(() => undefined, { onReplayed: resolve }))
+  })
+
   it('drop a handler that throws, tell its owner, and go on for the others', async () => {
     const streams: PeerExchange[] = []
     const { cluster, start } = await clusterOn(serving([configMap('a', 1)], 5, streams))
@@ -145,7 +160,7 @@ describe('informers', () => {
         calls++
         throw new Error('handler')
       },
-      (error) => errors.push(error),
+      { onError: (error) => errors.push(error) },
     )
     informer.subscribe((change) => seen.push(change.object.metadata.name ?? ''))
     start()

@@ -17,7 +17,8 @@ import { Stop } from './stop-signal.ts'
 
 export interface Work {
   readonly name: string
-  readonly kind: Kind
+  /** Of the keys, for Events about objects that do not say their kind. */
+  readonly kind: Kind | undefined
   readonly concurrency: number
   readonly timeoutMs: number
   readonly run: (context: Context) => Promise<Next>

@@ -3,6 +3,7 @@
  * The orders and their reasons are in manager.ts.
  */
 import type { Aggregator } from '../controller/aggregator.ts'
+import type { KeyedAggregator } from '../controller/keyed-aggregator.ts'
 import { untilAborted, waitForSync } from '../cache/cache-sync.ts'
 import type { Cluster } from '../client/cluster.ts'
 import type { Environment } from '../controller/context.ts'
@@ -28,7 +29,7 @@ export interface ManagerParts {
   readonly environmentOf: (cluster: Cluster) => Environment
   readonly election: Election | undefined
   readonly controllers: readonly Controller[]
-  readonly aggregators: readonly Aggregator[]
+  readonly aggregators: readonly (Aggregator | KeyedAggregator)[]
   readonly indexes: readonly ((cluster: Cluster) => void)[]
   readonly registry: WebhookRegistry
   readonly keeper: CertificateKeeper | undefined
@@ -166,7 +167,7 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     }
   }
 
-  function startController(controller: Controller | Aggregator): void {
+  function startController(controller: Controller | Aggregator | KeyedAggregator): void {
     start(controllers, `controller ${controller.name}`, async (stop) => {
       await controller.run(environment, { stop, kill: kill.signal, syncTimeoutMs: parts.syncTimeoutMs })
     })

@@ -291,6 +291,45 @@ describe('manager', () => {
     expect(a.mgr.isLeading).toBe(true)
   })
 
+  it('refuses to run a controller without a reconciler or an aggregator without a pass, by name', async () => {
+    const controller = await start((mgr) => void mgr.controller('services', Service).owns(ConfigMap))
+    expect(String(await controller.outcome)).toContain('controller services has no reconciler')
+    const aggregator = await start((mgr) => void mgr.keyedAggregator('plans').watches(Service, () => 'all'))
+    expect(String(await aggregator.outcome)).toContain('keyed aggregator plans has no pass')
+  })
+
+  it('runs keyed controllers and keyed aggregators on the leader, with metrics of their own', async () => {
+    const cluster = memoryCluster()
+    cluster.put(Service, service('shop'))
+    const passes: unknown[] = []
+    const keys: string[] = []
+    const { mgr } = await start(
+      (given) => {
+        given
+          .keyedAggregator('plans', { debounce: '1ms' })
+          .watches(Service, ({ object }) => [object.metadata.name ?? ''])
+          .pass(async (dirty) => void passes.push(dirty === 'all' ? dirty : [...dirty]))
+        given
+          .keyedController('clusters')
+          .watches(Service, ({ metadata }) => [`cluster ${metadata.name}`])
+          .reconcile(async (key) => void keys.push(key))
+      },
+      { leader },
+      cluster,
+    )
+    await expect.poll(() => [passes, keys]).toEqual([['all'], ['cluster shop']])
+    cluster.put(Service, service('docs'))
+    await expect
+      .poll(() => [passes, keys])
+      .toEqual([
+        ['all', ['docs']],
+        ['cluster shop', 'cluster docs'],
+      ])
+    const total = await mgr.metrics.registry.getSingleMetricAsString('controller_runtime_reconcile_total')
+    expect(total).toContain('{controller="plans",result="success"} 2')
+    expect(total).toContain('{controller="clusters",result="success"} 2')
+  })
+
   it('refuses what comes too late, twice, or cannot be served', async () => {
     const { mgr, stop, outcome } = await start((made) => made.controller('a', Service).reconcile(async () => undefined))
     expect(() => mgr.controller('b', Service)).toThrow('comes too late')

@@ -23,10 +23,19 @@ import { loadConfig } from '../config/config.ts'
 import type { Context, Environment } from '../controller/context.ts'
 import {
   defineController,
+  defineKeyedController,
   type Controller,
   type ControllerBuilder,
   type ControllerOptions,
+  type KeyedControllerBuilder,
+  type KeyedControllerOptions,
 } from '../controller/controller.ts'
+import {
+  defineKeyedAggregator,
+  type KeyedAggregator,
+  type KeyedAggregatorBuilder,
+  type KeyedAggregatorOptions,
+} from '../controller/keyed-aggregator.ts'
 import { createDefaultBook } from '../apply/learned-defaults.ts'
 import { type Duration, durationMs } from '../duration.ts'
 import { KubeError } from '../errors.ts'
@@ -99,6 +108,10 @@ export interface Manager {
     build: (cache: Reader) => A,
     act: (artefact: A, context: Context) => Promise<Next>,
   ): void
+  /** A controller whose keys are not objects of one kind; one reconcile for each key. */
+  keyedController(name: string, options?: KeyedControllerOptions): KeyedControllerBuilder
+  /** Dirty keys → one debounced pass over those keys; see keyed-aggregator.ts. */
+  keyedAggregator(name: string, options?: KeyedAggregatorOptions): KeyedAggregatorBuilder
   /** Admission at controller-runtime's paths: `/mutate-GROUP-VERSION-KIND`, `/validate-GROUP-VERSION-KIND`. */
   webhook<T extends Obj>(kind: Kind<T>, hooks: AdmissionHooks<T>): void
   /** Conversion at `/convert`, with the kind's own version as hub. */
@@ -147,7 +160,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
   if (options.leader !== undefined) metrics.leading(options.leader.lease, false)
 
   const controllers: Controller[] = []
-  const aggregators: Aggregator[] = []
+  const aggregators: (Aggregator | KeyedAggregator)[] = []
   const names = new Set<string>()
   const registry: WebhookRegistry = { admissions: new Map(), conversions: [] }
   const checks = { healthz: new Map<string, Check>([['ping', () => undefined]]), readyz: new Map<string, Check>() }
@@ -201,7 +214,21 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
     },
     controller(name, kind, given = {}) {
       claim(name)
-      return defineController(name, kind, given, (controller) => controllers.push(controller))
+      const { builder, controller } = defineController(name, kind, given)
+      controllers.push(controller)
+      return builder
+    },
+    keyedController(name, given = {}) {
+      claim(name)
+      const { builder, controller } = defineKeyedController(name, given)
+      controllers.push(controller)
+      return builder
+    },
+    keyedAggregator(name, given = {}) {
+      claim(name)
+      const { builder, aggregator } = defineKeyedAggregator(name, given)
+      aggregators.push(aggregator)
+      return builder
     },
     aggregator(name, given, build, act) {
       claim(name)
@@ -228,6 +255,9 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
           'webhooks are declared, but the manager was given no `webhooks` to serve them with',
         )
       }
+      const incomplete = [...controllers, ...aggregators].map((each) => each.incomplete)
+      const missing = incomplete.find((message) => message !== undefined)
+      if (missing !== undefined) throw new KubeError('INCOMPLETE', missing)
       hasRun = true
       await runManager(parts, signal)
     },

@@ -261,10 +261,11 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       const store = storeOf(kind)
       const informer: Informer<T> = {
         kind,
-        subscribe(handle, onError) {
+        subscribe(handle, { onError, onReplayed } = {}) {
           const subscriber = { handle: handle as (change: Change<Obj>) => void, onError }
           store.handlers.add(subscriber)
           for (const object of store.objects.values()) handle({ type: 'added', object: object as never, initial: true })
+          onReplayed?.()
           return () => store.handlers.delete(subscriber)
         },
         get hasSynced() {
