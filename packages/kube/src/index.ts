@@ -34,7 +34,7 @@ export {
 export { durationMs, type Duration } from './duration.ts'
 export { createLogger, Secret as SecretText, type Logger, type LogLevel, type LogOptions } from './log.ts'
 export { requeue, Terminal, type Next } from './controller/outcome.ts'
-export type { Context, Environment } from './controller/context.ts'
+export type { Context, Environment, RunnableContext } from './controller/context.ts'
 export { createWriter, fencedClient, type StatusOf, type Writer, type WriterDeps } from './apply/writer.ts'
 export type {
   ControllerBuilder,
@@ -65,7 +65,14 @@ export { createRecorder, type EventRecord, type EventType, type Recorder } from 
 export type { Fleet } from './manager/fleet.ts'
 export type { Metrics } from './metrics.ts'
 export type { Check } from './manager/probes.ts'
-export { manager, untilSignalled, type Manager, type ManagerOptions, type Runnable } from './manager/manager.ts'
+export {
+  manager,
+  untilSignalled,
+  type Manager,
+  type ManagerOptions,
+  type Runnable,
+  type RunnableOptions,
+} from './manager/manager.ts'
 export type { AdmissionHooks, AdmissionInfo } from './webhook/admission.ts'
 export type { SelfIssuedOptions } from './webhook/certificate-keeper.ts'
 export { convert, defineConversion, type Conversion, type Spoke } from './webhook/conversion.ts'

@@ -61,7 +61,20 @@ export interface InformerOptions<T extends Obj> {
   limits?: CacheLimits
 }
 
+/** How a kind is cached wherever a program watches it; see `Manager.cache`. */
+export interface CacheOptions<T extends Obj> extends Omit<InformerOptions<T>, 'namespace'> {
+  /** One watch in each of these namespaces. @default one watch of all namespaces */
+  namespaces?: readonly string[]
+}
+
 export interface Informers extends Reader {
+  /**
+   * Sets the options of every informer of the kind; what `informer` is asked for goes before. Throws when the kind is
+   * watched already, or was configured in another way.
+   */
+  configure<T extends Obj>(kind: Kind<T>, options: CacheOptions<T>): void
+  /** What `configure` set. */
+  configured<T extends Obj>(kind: Kind<T>): CacheOptions<T> | undefined
   informer<T extends Obj>(kind: Kind<T>, options?: InformerOptions<T>): Informer<T>
   /** Every informer made so far, for metrics. */
   all(): readonly Informer<Obj>[]

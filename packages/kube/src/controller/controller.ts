@@ -39,6 +39,8 @@ export interface KeyedControllerOptions {
   timeout?: Duration
   /** `local`: the manager's own cluster; `fleet`: each member; `all`: both. @default local */
   clusters?: 'local' | 'fleet' | 'all'
+  /** Who reports the Events of its contexts. @default the manager's field manager */
+  reportingController?: string
 }
 
 export interface ControllerOptions<T extends Obj> extends WatchOptions<T>, KeyedControllerOptions {}
@@ -172,6 +174,7 @@ interface Wiring {
   readonly timeoutMs: number
   readonly concurrency: number
   readonly clusters: 'local' | 'fleet' | 'all'
+  readonly reportingController: string | undefined
   readonly watches: Watch[]
   readonly triggers: Trigger<readonly Key[]>[]
   readonly timers: { readonly everyMs: number; readonly keys: (cache: Reader) => readonly Key[] }[]
@@ -181,7 +184,7 @@ interface Wiring {
 
 function newWiring(
   name: string,
-  { concurrency = 8, timeout = '5m', clusters = 'local' }: KeyedControllerOptions,
+  { concurrency = 8, timeout = '5m', clusters = 'local', reportingController }: KeyedControllerOptions,
   kind: Kind | undefined,
   watches: Watch[],
 ): Wiring {
@@ -189,7 +192,8 @@ function newWiring(
     throw new KubeError('CONTROLLER', `controller ${name}: concurrency ${concurrency} is not a positive integer`)
   }
   const timeoutMs = durationMs(timeout)
-  return { name, kind, timeoutMs, concurrency, clusters, watches, triggers: [], timers: [], run: undefined }
+  const sources = { watches, triggers: [], timers: [] }
+  return { name, kind, timeoutMs, concurrency, clusters, reportingController, ...sources, run: undefined }
 }
 
 function addWatch<W extends Obj>(
@@ -213,7 +217,7 @@ interface Spec<T extends Obj> {
 }
 
 function controllerOf(wiring: Wiring): Controller {
-  const { name, kind, concurrency, clusters, timeoutMs, watches } = wiring
+  const { name, kind, concurrency, clusters, reportingController, timeoutMs, watches } = wiring
   return {
     name,
     clusters,
@@ -231,7 +235,7 @@ function controllerOf(wiring: Wiring): Controller {
       const pairs = watchPairs(environment, watches)
       await waitForPairs(environment, pairs, { name, stop, timeoutMs: syncTimeoutMs })
       if (stop.aborted) return
-      const workers = createWorkers({ name, kind, concurrency, timeoutMs, run }, environment)
+      const workers = createWorkers({ name, kind, reportingController, concurrency, timeoutMs, run }, environment)
       const mapper = createMapper(workers.queue, environment, name)
       const unsubscribes = pairs.map(({ watch, informer }) => {
         return informer.subscribe((change) => mapper.handle(watch, change))

@@ -45,6 +45,8 @@ export interface KeyedAggregatorOptions {
   leader?: boolean
   /** Back-off of failed keys: doubles from `base` to `limit`. @default 1s to 5m */
   backoff?: { base?: Duration; limit?: Duration }
+  /** Who reports the Events of its context. @default the manager's field manager */
+  reportingController?: string
   /** Pass over `all` once the caches are synced. @default true */
   startWithAll?: boolean
 }
@@ -112,11 +114,12 @@ export function defineKeyedAggregator(
     },
   }
   const { leader = true, startWithAll = true, debounce = '50ms', timeout = '5m', backoff = {} } = options
-  const timing = {
+  const settings = {
     debounceMs: durationMs(debounce),
     timeoutMs: durationMs(timeout),
     backoffBaseMs: durationMs(backoff.base ?? '1s'),
     backoffLimitMs: durationMs(backoff.limit ?? '5m'),
+    reportingController: options.reportingController,
   }
   const aggregator: KeyedAggregator = {
     name,
@@ -131,7 +134,7 @@ export function defineKeyedAggregator(
       const pairs = watchPairs(environment, watches)
       await waitForPairs(environment, pairs, { name, stop, timeoutMs: syncTimeoutMs })
       if (stop.aborted) return
-      const running = new RunningAggregator(name, pass, timing, environment)
+      const running = new RunningAggregator(name, pass, settings, environment)
       const unsubscribes: (() => void)[] = []
       const replayed = pairs.map(async ({ watch, informer }) => {
         await new Promise<void>((resolve) => {
@@ -153,31 +156,32 @@ export function defineKeyedAggregator(
   return { builder, aggregator }
 }
 
-interface Timing {
+interface Settings {
   readonly debounceMs: number
   readonly timeoutMs: number
   readonly backoffBaseMs: number
   readonly backoffLimitMs: number
+  readonly reportingController: string | undefined
 }
 
 /** The dirty keys and the worker of one run. */
 class RunningAggregator {
   readonly #name: string
   readonly #pass: Pass
-  readonly #timing: Timing
+  readonly #settings: Settings
   readonly #environment: Environment
   readonly #workers: ReturnType<typeof createWorkers>
   readonly #delayed: DelayedKeys
   #dirty: Set<Key> | 'all' = new Set()
 
-  constructor(name: string, pass: Pass, timing: Timing, environment: Environment) {
+  constructor(name: string, pass: Pass, settings: Settings, environment: Environment) {
     this.#name = name
     this.#pass = pass
-    this.#timing = timing
+    this.#settings = settings
     this.#environment = environment
-    const { timeoutMs, backoffBaseMs, backoffLimitMs } = timing
+    const { timeoutMs, backoffBaseMs, backoffLimitMs, reportingController } = settings
     const run = async (context: Context) => this.#passDirty(context)
-    this.#workers = createWorkers({ name, kind: undefined, concurrency: 1, timeoutMs, run }, environment)
+    this.#workers = createWorkers({ name, reportingController, concurrency: 1, timeoutMs, run }, environment)
     this.#delayed = new DelayedKeys({
       clock: environment.clock,
       backoffBaseMs,
@@ -200,7 +204,7 @@ class RunningAggregator {
     this.mark(keys)
   }
 
-  mark(keys: MarkedKeys, afterMs = this.#timing.debounceMs): void {
+  mark(keys: MarkedKeys, afterMs = this.#settings.debounceMs): void {
     if (keys === 'all') this.#dirty = 'all'
     else if (this.#dirty !== 'all') for (const key of keys) this.#dirty.add(key)
     if (this.#dirty === 'all' || this.#dirty.size > 0) this.#workers.queue.add(EVERYTHING, { afterMs })

@@ -25,7 +25,8 @@ export function watchPairs<W extends Watched>(
   return watches.map((watch) => {
     const { when: _when, optional: _optional, ...options } = watch.options
     // The same field manager for every watch: one that differed would be a second watch of the same kind.
-    const informer = cluster.informers.informer(watch.kind, { ...options, keepManagedFieldsOf: fieldManager })
+    const keepManagedFieldsOf = cluster.informers.configured(watch.kind)?.keepManagedFieldsOf ?? fieldManager
+    const informer = cluster.informers.informer(watch.kind, { ...options, keepManagedFieldsOf })
     return { watch, informer }
   })
 }

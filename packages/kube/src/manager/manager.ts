@@ -15,12 +15,13 @@ import { hostname } from 'node:os'
 import { defineAggregator, type Aggregator, type AggregatorOptions } from '../controller/aggregator.ts'
 import type { Index, Reader } from '../cache/cache.ts'
 import type { CertificatePair } from '../certificates.ts'
+import type { CacheOptions } from '../cache/informer.ts'
 import type { Client } from '../client/client.ts'
 import { systemClock, type Clock } from '../clock.ts'
 import { connect, type Cluster } from '../client/cluster.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { loadConfig } from '../config/config.ts'
-import type { Context, Environment } from '../controller/context.ts'
+import type { Context, Environment, RunnableContext } from '../controller/context.ts'
 import {
   defineController,
   defineKeyedController,
@@ -83,8 +84,18 @@ export interface ManagerOptions {
   clock?: Clock
 }
 
-/** Runs until the signal aborts; when it ends earlier, the manager stops. */
-export type Runnable = (signal: AbortSignal, client: Client) => Promise<void>
+/** Runs until `context.signal` aborts; when it ends earlier, the manager stops. */
+export type Runnable = (context: RunnableContext) => Promise<void>
+
+export interface RunnableOptions {
+  /**
+   * Only while leading; its writes are then behind the lease's fence. The writes of others are not: every replica makes
+   * them. Events are sent by the leader only. @default false
+   */
+  leader?: boolean
+  /** Who reports its Events. @default the field manager */
+  reportingController?: string
+}
 
 export interface Manager {
   readonly cluster: Cluster
@@ -100,6 +111,11 @@ export interface Manager {
   readonly isLeading: boolean
   /** `HOST:PORT` that were taken; undefined before `run`, or when not asked for. */
   readonly addresses: { readonly metrics?: string; readonly probes?: string; readonly webhooks?: string }
+  /**
+   * How a kind is cached, once for every controller, aggregator and informer of the manager's own cluster and of every
+   * member. To be called before anything watches the kind.
+   */
+  cache<T extends Obj>(kind: Kind<T>, options: CacheOptions<T>): void
   index<T extends Obj>(kind: Kind<T>, name: string, values: (object: Immutable<T>) => readonly string[]): Index<T>
   controller<T extends Obj>(name: string, kind: Kind<T>, options?: ControllerOptions<T>): ControllerBuilder<T>
   aggregator<A>(
@@ -116,8 +132,8 @@ export interface Manager {
   webhook<T extends Obj>(kind: Kind<T>, hooks: AdmissionHooks<T>): void
   /** Conversion at `/convert`, with the kind's own version as hub. */
   conversion<H extends Obj, S extends Obj>(hub: Kind<H>, spokes: readonly Spoke<H, S>[]): void
-  /** Something else that runs with the manager. @param options `leader`: only while leading. @default false */
-  add(name: string, run: Runnable, options?: { leader?: boolean }): void
+  /** Something else that runs with the manager. */
+  add(name: string, run: Runnable, options?: RunnableOptions): void
   check(probe: 'healthz' | 'readyz', name: string, check: Check): void
   run(signal: AbortSignal): Promise<void>
 }
@@ -167,10 +183,18 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
   const runnables: ManagerParts['runnables'] = []
   const addresses: { metrics?: string; probes?: string; webhooks?: string } = {}
   const indexes: ((cluster: Cluster) => void)[] = []
+  const caches: ((cluster: Cluster) => void)[] = []
   let hasRun = false
 
   const isLeading = () => hasRun && (election === undefined || election.isLeading)
-  const fleet = createFleet({ run: async (member, signals) => parts.runMember?.(member, signals), clock, log })
+  const fleet = createFleet({
+    run: async (member, signals) => parts.runMember?.(member, signals),
+    configure: (member) => {
+      for (const configure of caches) configure(member)
+    },
+    clock,
+    log,
+  })
   const parts: ManagerParts = {
     options,
     graceMs: durationMs(options.grace ?? '30s'),
@@ -207,6 +231,11 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
       return isLeading()
     },
     addresses,
+    cache(kind, cacheOptions) {
+      caches.push((of) => of.informers.configure(kind, cacheOptions))
+      for (const member of fleet.clusters.values()) member.informers.configure(kind, cacheOptions)
+      cluster.informers.configure(kind, cacheOptions)
+    },
     index(kind, name, values) {
       indexes.push((of) => of.informers.index(kind, name, values))
       for (const member of fleet.clusters.values()) member.informers.index(kind, name, values)
@@ -244,7 +273,8 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
     conversion(hub, spokes) {
       registry.conversions.push(defineConversion(hub, spokes))
     },
-    add: (name, run, { leader = false } = {}) => void runnables.push({ name, run, leader }),
+    add: (name, run, { leader = false, reportingController } = {}) =>
+      void runnables.push({ name, run, leader, reportingController }),
     check: (probe, name, check) => void checks[probe].set(name, check),
     async run(signal) {
       if (hasRun) throw new KubeError('RUNNING', 'a manager runs once')

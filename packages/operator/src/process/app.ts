@@ -131,7 +131,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   }
   if (options.onReady !== undefined) {
     const { onReady } = options
-    mgr.add('ready', async (running) => {
+    mgr.add('ready', async ({ signal: running }) => {
       onReady(mgr.addresses)
       await untilAborted(running)
     })

@@ -72,7 +72,7 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
   if (guard !== undefined) {
     manager.add(
       'publish-baseline',
-      async (signal, client) => keepBaseline(manager, client, { decider, guard }, baseline, setUp, signal),
+      async ({ signal, client }) => keepBaseline(manager, client, { decider, guard }, baseline, setUp, signal),
       {
         leader: true,
       },

@@ -45,7 +45,7 @@ export function setUpWildcard(manager: Manager, setUp: WildcardSetUp): void {
   const { informers } = manager.cluster
   const { namespace } = setUp
   informers.informer(Secret, { namespace, labelSelector: CLUSTER_LABEL })
-  manager.add('wildcard', async (signal, client) => new WildcardLoop(manager, setUp, client).run(signal), {
+  manager.add('wildcard', async ({ signal, client }) => new WildcardLoop(manager, setUp, client).run(signal), {
     leader: true,
   })
 }

@@ -1,7 +1,7 @@
 /**
  * The certificate rate queue in a manager: what goes into it, who sends what is due, and what becomes of a refusal.
  */
-import type { Client, Clock, Manager } from '@seamark/kube'
+import type { Client, Clock, Manager, RunnableContext } from '@seamark/kube'
 import { Certificate } from '../../api/certificate.ts'
 import { FIELD_MANAGER } from '../../process/field-manager.ts'
 import { isSpecChanged } from './certificate-change.ts'
@@ -47,7 +47,7 @@ export function addCertificateQueue(
       if (wanted !== undefined) queue.submit(wanted)
     },
   })
-  const run = async (signal: AbortSignal, client: Client): Promise<void> => {
+  const run = async ({ signal, client }: RunnableContext): Promise<void> => {
     send = async (kind, intent, options) => client.apply(kind, intent, options)
     await queue.run(signal)
   }
