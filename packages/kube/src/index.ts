@@ -13,6 +13,7 @@ export type { Credentials, Impersonation, TlsMaterial } from './config/credentia
 export { loadInCluster } from './config/in-cluster.ts'
 export { parseRemoteConfig, type RemoteConfigOptions } from './config/remote-config.ts'
 export { addressGuard, type AddressGuard, type GuardOptions } from './config/address-guard.ts'
+export { CacheLimitExceeded, type CacheLimits } from './watch/cache-limits.ts'
 export { UID_MARK } from './watch/managed-fields.ts'
 export { sleep, systemClock, type Clock } from './clock.ts'
 export { untilAborted } from './cache/cache-sync.ts'

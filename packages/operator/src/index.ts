@@ -29,10 +29,8 @@ export {
 } from './publish/flags.ts'
 export { cleanUp } from './publish/cleanup.ts'
 export { type Difference, shadow, type ShadowReport } from './publish/report/shadow.ts'
-export { publishOptions } from './publish/config.ts'
-export { wildcardOptions } from './wildcard/config.ts'
-export { dropIn, type PublishOptions, unified } from './publish/options.ts'
-export { wildcardDefaults, type WildcardOptions } from './wildcard/options.ts'
+export { dropIn, type PublishOptions, publishOptions, unified } from './publish/options.ts'
+export { wildcardDefaults, type WildcardOptions, wildcardOptions } from './wildcard/options.ts'
 export {
   CONFORMANCE,
   type ConformanceCase,

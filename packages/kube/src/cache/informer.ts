@@ -2,6 +2,7 @@
  * Shared informers: one watch per (kind, selector, namespace, projection), whatever the number of controllers.
  */
 import type { Index, Reader } from './cache.ts'
+import type { CacheLimits } from '../watch/cache-limits.ts'
 import type { Immutable, Key, Kind, Obj } from '../object/object.ts'
 import type { ReadOwnFields } from '../client/write-response.ts'
 
@@ -29,6 +30,8 @@ export interface Informer<T extends Obj> {
   readonly size: number
   /** About how much JSON is cached, judged by the first twenty objects; read it rarely. */
   estimateBytes(): number
+  /** Why the last operation failed; undefined once a watch is open again and its server was heard of. */
+  readonly failure: unknown
   /** When the server was last heard of (event, bookmark or list), by the monotonic clock; undefined before. */
   readonly heardAt: number | undefined
 }
@@ -54,6 +57,8 @@ export interface InformerOptions<T extends Obj> {
    * @default the cluster's own field manager, so that those who ask for it and those who do not share one watch
    */
   keepManagedFieldsOf?: string
+  /** For a server that is not trusted. The first informer of a set decides. @default none */
+  limits?: CacheLimits
 }
 
 /** How a kind is cached wherever a program watches it; see `Manager.cache`. */

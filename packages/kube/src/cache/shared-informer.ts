@@ -31,6 +31,7 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
   readonly #subscriptions = new Set<Subscription<Change<T>>>()
   readonly #waiting = new Set<() => void>()
   #isStarted = false
+  #failed: { readonly error: unknown; readonly heardAt: number | undefined } | undefined
 
   constructor(kind: Kind<T>, options: InformerOptions<T>, deps: SharedInformerDeps<T>) {
     this.kind = kind
@@ -44,6 +45,10 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
     })
     this.reflector = new Reflector(deps.source, this.store, {
       ...deps,
+      onFailure: (failure, error) => {
+        this.#failed = { error, heardAt: this.reflector.heardAt }
+        deps.onFailure?.(failure, error)
+      },
       onState: (state) => {
         deps.onState?.(state)
         if (state.at === 'absent') deps.onAbsent?.()
@@ -72,6 +77,13 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
 
   get heardAt(): number | undefined {
     return this.reflector.heardAt
+  }
+
+  get failure(): unknown {
+    const failed = this.#failed
+    if (failed === undefined) return undefined
+    const isOver = this.reflector.state.at === 'watch' && this.reflector.heardAt !== failed.heardAt
+    return isOver ? undefined : failed.error
   }
 
   get state(): InformerState {

@@ -290,6 +290,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
           return store.objects.size
         },
         estimateBytes: () => 0,
+        failure: undefined,
         heardAt: undefined,
       }
       made.set(kindName(kind), informer)

@@ -8,7 +8,7 @@ import { FINALIZER } from './annotation-keys.ts'
 import { FIELD_MANAGER } from '../process/field-manager.ts'
 import { findOwner } from './decide/child.ts'
 import { childKinds } from './child-kinds.ts'
-import { CHILD_KINDS, SOURCE_KINDS } from './options.ts'
+import { CHILD_KINDS, SOURCE_KINDS } from './config.ts'
 import { sourceKindToken } from './sources/source-reader.ts'
 
 export interface CleanupOptions {

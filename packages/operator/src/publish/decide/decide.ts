@@ -141,7 +141,7 @@ function findGate(
 const NONE: ReadonlySet<string> = new Set()
 
 function readExcluded(source: Source, options: PublishOptions): ReadonlySet<string> {
-  const text = options.excludeChildren ? annotation(source.annotations, EXCLUDE_CHILDREN) : undefined
+  const text = options.exclude ? annotation(source.annotations, EXCLUDE_CHILDREN) : undefined
   return text === undefined ? NONE : new Set(text.split(',').map((word) => word.trim()))
 }
 
