@@ -96,6 +96,26 @@ export async function withSession(
   }
 }
 
+/** The guard state and the applied plans alone, for what needs no provider. */
+export async function withStores(
+  io: Io,
+  flags: RecordsFlags & Record<string, unknown>,
+  body: (stores: RecordsStores & { cluster: Cluster | undefined; namespace: string }) => Promise<void>,
+): Promise<void> {
+  const { config } = await readConfig(io, flags.owner === undefined ? flags : { ...flags, recordsOwner: flags.owner })
+  const { records } = config
+  const cluster = isClusterNeeded(records, flags) ? await openCluster(io, flags) : undefined
+  const namespace = flags.namespace ?? 'seamark'
+  try {
+    await body({ ...storesOf(io, records.stateFolder, cluster, namespace), cluster, namespace })
+  } catch (error) {
+    if (error instanceof RecordsError) throw new CommandError(error.message)
+    throw error
+  } finally {
+    await cluster?.close()
+  }
+}
+
 /** The kill switch of the cluster holds for commands too, also when it is pulled in the middle of a long one. */
 export function obeySwitches(
   cluster: Cluster,

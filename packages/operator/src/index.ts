@@ -67,8 +67,16 @@ export {
 export { ProviderError, RecordsError } from './rrset/error.ts'
 export { describeResult, failuresOf, type PlanOutcome } from './records/execute/result.ts'
 export { exportDnsEndpoint, exportedSets } from './records/plan/export.ts'
-export { fileGuardStore, type GuardStore, memoryGuardStore } from './records/state/guard-state.ts'
+export {
+  fileGuardStore,
+  type GuardState,
+  type GuardStore,
+  type HeldChange,
+  memoryGuardStore,
+} from './records/state/guard-state.ts'
 export { type HandOver, planAdoption, planExclusive, planRelease, planTransfer } from './records/plan/hand-over.ts'
+export { approveCommand, heldMessage } from './records/plan/held-set.ts'
+export { type ApprovalReport, approveInStore } from './records/state/approve.ts'
 export { inverseOf } from './records/plan/inverse.ts'
 export { createLimiter } from './records/execute/rate-limiter.ts'
 export { createProviderCalls } from './records/execute/provider-calls.ts'
@@ -82,4 +90,4 @@ export { openRecordsStores, openStoreFolder, type RecordsStores } from './record
 export { servedBy } from './records/sync/set-up.ts'
 export { checkSources } from './records/sync/source-check.ts'
 export { FIELD_MANAGER } from './process/field-manager.ts'
-export { CONFIGURATION_OBJECT, watchSwitches } from './process/switches.ts'
+export { CONFIGURATION_OBJECT, VERIFY_ANNOTATION, watchSwitches } from './process/switches.ts'

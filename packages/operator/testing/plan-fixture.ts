@@ -74,7 +74,6 @@ export function inputOf(world: World): PlanInput {
     types: ['A', 'AAAA', 'CNAME', 'TXT'],
     mode: 'enforce',
     isPaused: false,
-    released: new Set(),
     number: NOW,
     now: NOW,
     ...rest,

@@ -37,7 +37,7 @@ interface Flags extends RecordsFlags {
   output?: string
   out?: string
   detailedExitcode?: boolean
-  release?: string[]
+  approve?: string[]
   server?: string
 }
 
@@ -50,7 +50,7 @@ export function build(io: Io): Command {
     .option('-o, --output <text|json|md>', 'form of the output', 'text')
     .option('--out <file>', 'also write the plan to a file, for seamark apply')
     .option('--detailed-exitcode', 'exit with 2 when there are changes')
-    .option('--release <name...>', 'let go what guards hold for a name or a whole zone')
+    .option('--approve <id...>', 'plan as if these sets of held changes were approved')
     .option('--server <address[:port]>', 'authoritative server to ask when there are no providers')
   addRecordsFlags(command)
   return command.action(async (flags: Flags & Record<string, unknown>) => {
@@ -64,7 +64,6 @@ export function build(io: Io): Command {
       }
       const { cluster } = session
       const present = new Set(objects.map((object) => sourceOf(object).uid))
-      const released = new Set((flags.release ?? []).map((name) => `${name.replace(/\.$/, '').toLowerCase()}.`))
       const planned = await session.engine.plan(
         {
           ...wishes,
@@ -77,7 +76,7 @@ export function build(io: Io): Command {
                   { owned, present, isServed: servedBy(session.config), now: Date.now() },
                   io.signal,
                 ),
-          released,
+          ...(flags.approve !== undefined && { approved: new Set(flags.approve) }),
         },
         'all',
         io.signal,

@@ -140,7 +140,8 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
 }
 
 const NO_SWITCHES: Switches = {
-  released: new Set(),
+  approvedIds: new Set(),
+  releasedNames: new Set(),
   subscribe: () => () => undefined,
   isRead: true,
   ready: async () => undefined,

@@ -18,6 +18,8 @@ import type { ChangeResult, PlanOutcome } from './result.ts'
 import { baseOf, type Change, type Plan, touchedNames } from '../plan/plan.ts'
 import type { SetChange } from '../../rrset/set-change.ts'
 import { asProviderError, type ProviderCalls } from './provider-calls.ts'
+import { consumeApprovals } from '../state/approval.ts'
+import { changeKey } from '../plan/held-set.ts'
 import { reserve } from './reservation.ts'
 import { newestPlan, openWrites } from './change-progress.ts'
 import { createZoneView, type ZoneView } from '../plan/zone-view.ts'
@@ -68,6 +70,7 @@ export class PlanRun {
       this.#refuseRest(error.code, error.message)
     }
     this.#refuseRest('OutcomeUnknown', 'it was not sent')
+    await this.#consumeApprovals()
     return this.#outcome()
   }
 
@@ -75,10 +78,10 @@ export class PlanRun {
   async #prepare(requiresBase: boolean): Promise<Group[]> {
     const { store, stateKey, clock, limits } = this.#options
     const plan = this.#plan
-    let reservation = reserve(await store.load(stateKey), plan, limits, clock.now())
+    let reservation = reserve(await store.load(stateKey), plan, limits, clock.now(), stateKey)
     if (reservation.kind === 'granted') {
       await store.update(stateKey, (state) => {
-        reservation = reserve(state, plan, limits, clock.now())
+        reservation = reserve(state, plan, limits, clock.now(), stateKey)
         return reservation.kind === 'granted' ? reservation.state : state
       })
     }
@@ -95,6 +98,21 @@ export class PlanRun {
       return []
     }
     return this.#sift(plan.changes, view)
+  }
+
+  /**
+   * An approval counts once. It is used up when the change is in the zone and not before, so that what a service refused
+   * for the moment is still approved when it is tried again.
+   */
+  async #consumeApprovals(): Promise<void> {
+    const { store, stateKey } = this.#options
+    const written = [...this.#results.values()].filter(
+      ({ change, result }) => change.isApproved && result !== 'refused',
+    )
+    if (written.length === 0) return
+    const keys = new Set(written.map(({ change }) => changeKey(change)))
+    const state = await store.load(stateKey)
+    if (consumeApprovals(state, keys) !== state) await store.update(stateKey, (now) => consumeApprovals(now, keys))
   }
 
   async #look(changes: readonly Change[]): Promise<ZoneView> {

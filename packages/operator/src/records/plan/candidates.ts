@@ -18,6 +18,8 @@ export interface Objection {
   readonly code: Reason
   readonly why: string
   readonly until?: number
+  /** An approval lets the change pass. */
+  readonly isApprovable?: boolean
 }
 
 export interface Candidate {

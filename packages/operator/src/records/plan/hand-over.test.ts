@@ -160,7 +160,7 @@ describe('hand-over', () => {
     )
     expect(plan({ observed: adopted, number: NOW + 1 })).toMatchObject({
       changes: [],
-      refused: [{ code: 'SourceUnconfirmed' }],
+      refused: [{ code: 'AdoptedWithoutSource' }],
     })
     const wish = want(record('www', 'A', ['192.0.2.9']), source('uid'))
     expect(plan({ observed: adopted, desired: [wish], number: NOW + 1 }).changes).toMatchObject([{ to: wish.set }])

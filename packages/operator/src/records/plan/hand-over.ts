@@ -147,7 +147,7 @@ function markerChange(
     ttlEffect: 0,
     group: set.name,
     // No name is lost by it.
-    isReleased: true,
+    isApproved: true,
   }
 }
 

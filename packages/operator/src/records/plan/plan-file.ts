@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { RecordsError } from '../../rrset/error.ts'
 import { EMPTY_STATE } from '../state/guard-state.ts'
+import { approveCommand } from './held-set.ts'
 import type { Change, Plan, Refusal } from './plan.ts'
 import { type RRset, shown } from '../../rrset/rrset.ts'
 import type { SetChange } from '../../rrset/set-change.ts'
@@ -33,6 +34,8 @@ const changeSchema = z.object({
   risk: z.enum(['low', 'medium', 'high']),
   ttlEffect: z.number(),
   group: z.string(),
+  isApproved: z.boolean().optional(),
+  /** The name of `isApproved` in plans of earlier versions. */
   isReleased: z.boolean().optional(),
   markers: z.array(z.object({ from: setSchema.nullable(), to: setSchema.nullable() })),
 })
@@ -98,7 +101,7 @@ function changeEntry(plan: Plan, change: Change): PlanFile['changes'][number] {
     source,
     ttlEffect,
     group,
-    ...(change.isReleased === true ? { isReleased: true } : {}),
+    ...(change.isApproved === true && { isApproved: true }),
     markers: change.markers.map(({ from, to }) => ({ from: setEntry(from), to: setEntry(to) })),
   }
 }
@@ -108,7 +111,7 @@ function setEntry(set: RRset | undefined): z.infer<typeof setSchema> | null {
 }
 
 function refusalEntry(plan: Plan, refusal: Refusal): Record<string, unknown> {
-  const { op, name, type, from, to, code, why, reason, owner, source, risk, until } = refusal
+  const { op, name, type, from, to, code, why, reason, owner, source, risk, until, since, set } = refusal
   return {
     provider: plan.provider,
     zone: plan.zone,
@@ -124,7 +127,9 @@ function refusalEntry(plan: Plan, refusal: Refusal): Record<string, unknown> {
     source,
     code,
     why,
-    ...(until === undefined ? {} : { until: new Date(until).toISOString() }),
+    ...(until !== undefined && { until: new Date(until).toISOString() }),
+    ...(since !== undefined && { since: new Date(since).toISOString() }),
+    ...(set !== undefined && { set, approve: approveCommand(set) }),
   }
 }
 
@@ -173,7 +178,7 @@ function changeOf(entry: PlanFile['changes'][number]): Change {
     risk,
     ttlEffect,
     group,
-    ...(entry.isReleased === true ? { isReleased: true } : {}),
+    ...((entry.isApproved === true || entry.isReleased === true) && { isApproved: true }),
   }
 }
 
@@ -206,11 +211,20 @@ export function printPlanText(plans: readonly Plan[]): string {
         `  ! ${refusal.name} ${refusal.type}  ${refusal.op} held: ${refusal.code}${until}: ${shown(refusal.why)}`,
       )
     }
+    for (const { set, count } of heldSets(plan))
+      lines.push(`  ${count} held together; to let them pass: ${approveCommand(set)}`)
     if (plan.changes.length === 0 && plan.refused.length === 0) lines.push('  no changes')
   }
   const { changes, refused } = totals(plans)
   lines.push(`${changes} changes, ${refused} held`)
   return `${lines.join('\n')}\n`
+}
+
+/** Sets that one approval lets pass. */
+function heldSets({ refused }: Plan): { set: string; count: number }[] {
+  const counts = new Map<string, number>()
+  for (const { set } of refused) if (set !== undefined) counts.set(set, (counts.get(set) ?? 0) + 1)
+  return Array.from(counts, ([set, count]) => ({ set, count }))
 }
 
 function totals(plans: readonly Plan[]): { changes: number; refused: number } {
@@ -252,6 +266,8 @@ export function printPlanMarkdown(plans: readonly Plan[]): string {
         lines.push(`| ${[refusal.op, refusal.name, refusal.type, refusal.code, refusal.why].map(cell).join(' | ')} |`)
       }
       lines.push('')
+      for (const { set, count } of heldSets(plan))
+        lines.push(`${count} held together; to let them pass: \`${approveCommand(set)}\``, '')
     }
     if (plan.changes.length === 0 && plan.refused.length === 0) lines.push('No changes.', '')
   }

@@ -17,6 +17,8 @@ export interface Held {
   readonly source: string
   /** ms since the epoch, when it will be done by itself. */
   readonly until?: number
+  /** Id of the held set it is approved with. */
+  readonly set?: string
 }
 
 interface Entry {

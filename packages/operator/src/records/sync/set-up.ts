@@ -15,7 +15,9 @@ import {
 import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import type { RecordsMetrics } from '../../metrics.ts'
 import type { Provider } from '../../providers/provider.ts'
-import { REASONS } from '../../reasons.ts'
+import { type Reason, REASONS } from '../../reasons.ts'
+import { heldMessage } from '../plan/held-set.ts'
+import type { ApprovalReport } from '../state/approve.ts'
 import type { RecordsConfig } from '../config.ts'
 import type { Engine, Unread } from '../engine.ts'
 import { RecordsError } from '../../rrset/error.ts'
@@ -23,7 +25,7 @@ import type { Held } from './held-changes.ts'
 import { type KillSwitch, pausedUnless } from '../../process/kill-switch.ts'
 import { openEngine } from '../open-engine.ts'
 import { isInvalid } from '../../rrset/rrset.ts'
-import { openRecordsStores } from '../state/stores.ts'
+import { openRecordsStores, type RecordsStores } from '../state/stores.ts'
 import { parseSelector } from './selector.ts'
 import type { Endpoint } from './source-index.ts'
 import { CONFIGURATION_OBJECT, type Switches } from '../../process/switches.ts'
@@ -57,7 +59,8 @@ export function setUpRecords(manager: Manager, setUp: RecordsSetUp): void {
 
 async function run(manager: Manager, setUp: RecordsSetUp, client: Client, signal: AbortSignal): Promise<void> {
   const { config, mode, killSwitch, clock, endpoints, metrics, namespace } = setUp
-  const engine = await openWhenPossible(manager, setUp, client, signal)
+  const stores = openRecordsStores(client, namespace, config.stateFolder)
+  const engine = await openWhenPossible(manager, setUp, client, stores, signal)
   if (engine === undefined) return
   try {
     if (endpoints === undefined) {
@@ -88,6 +91,9 @@ async function run(manager: Manager, setUp: RecordsSetUp, client: Client, signal
         observer: metrics,
         isWriting: mode === 'enforce',
         onHeld: (held, object) => isTold() && tellHeld(recorder, held, object),
+        store: stores.store,
+        onApproval: (report, isDeprecatedForm) =>
+          isTold() && tellApproval(recorder, namespace, report, isDeprecatedForm),
         onUnread: (unread) => isTold() && tellUnread(recorder, namespace, unread),
         ...(scope === '' ? {} : { namespace: scope }),
       },
@@ -102,8 +108,9 @@ async function run(manager: Manager, setUp: RecordsSetUp, client: Client, signal
 /** A Secret that is not there yet is waited for: no fault of one capability ends the others. */
 async function openWhenPossible(
   { log }: Manager,
-  { config, mode, env, killSwitch, clock, metrics, namespace, providers }: RecordsSetUp,
+  { config, mode, env, killSwitch, clock, metrics, providers }: RecordsSetUp,
   client: Client,
+  stores: RecordsStores,
   signal: AbortSignal,
 ): Promise<Engine | undefined> {
   while (!signal.aborted) {
@@ -115,7 +122,7 @@ async function openWhenPossible(
         client,
         killSwitch,
         clock,
-        ...openRecordsStores(client, namespace, config.stateFolder),
+        ...stores,
         retriesUnavailable: true,
         observer: metrics,
         ...(providers === undefined ? {} : { providers }),
@@ -143,7 +150,8 @@ export function servedBy({ dnsEndpoints }: RecordsConfig): (object: Endpoint) =>
     annotations?.(metadata.annotations ?? {}) === true
 }
 
-function tellHeld(recorder: Recorder, { name, type, code, why }: Held, object: Endpoint | undefined): void {
+function tellHeld(recorder: Recorder, held: Held, object: Endpoint | undefined): void {
+  const { name, type, code } = held
   if (object === undefined) return
   const { name: objectName = '', namespace = '', uid = '' } = object.metadata
   recorder.record({
@@ -151,9 +159,38 @@ function tellHeld(recorder: Recorder, { name, type, code, why }: Held, object: E
     type: 'Warning',
     reason: code,
     action: 'PlanRecords',
-    note: `${name} ${type}: ${REASONS[code]}: ${why}`,
+    note: `${name} ${type}: ${REASONS[code]}: ${heldMessage(held)}`,
   })
 }
+
+function tellApproval(
+  recorder: Recorder,
+  namespace: string,
+  { id, result, covered }: ApprovalReport,
+  isDeprecatedForm: boolean,
+): void {
+  if (result === 'active') return
+  const approved = `${covered.length} held changes are approved for one hour`
+  const note = isDeprecatedForm
+    ? `seamark.io/release: ${id}: ${approved}; later ones are not. The annotation is deprecated: use seamark approve ID, or seamark.io/approve-held: ID`
+    : result === 'approved'
+      ? `seamark.io/approve-held: ${id}: ${approved}`
+      : `seamark.io/approve-held: ${id}: ${REASONS[APPROVAL_CODES[result]]}; \`seamark approve\` lists what is held`
+  recorder.record({
+    regarding: { apiVersion: 'v1', kind: 'ConfigMap', name: CONFIGURATION_OBJECT, namespace },
+    type: result === 'approved' && !isDeprecatedForm ? 'Normal' : 'Warning',
+    reason: isDeprecatedForm ? 'ReleaseDeprecated' : APPROVAL_CODES[result],
+    action: 'ApproveHeldChanges',
+    note,
+  })
+}
+
+const APPROVAL_CODES = {
+  approved: 'HeldChangesApproved',
+  used: 'ApprovalUsed',
+  expired: 'ApprovalExpired',
+  unknown: 'ApprovalUnknown',
+} as const satisfies Record<Exclude<ApprovalReport['result'], 'active'>, Reason>
 
 /** On the manager's configuration object: a zone is nobody else's. */
 function tellUnread(recorder: Recorder, namespace: string, { provider, zone, code, why }: Unread): void {

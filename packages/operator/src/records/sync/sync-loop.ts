@@ -19,7 +19,10 @@ import { findConditionRoom, statusChange } from './endpoint-status.ts'
 import type { Engine, Planned, Unread } from '../engine.ts'
 import { ProviderError } from '../../rrset/error.ts'
 import { type Held, HeldChanges } from './held-changes.ts'
+import { type ApprovalReport, approveInStore, approveReleasesInStore } from '../state/approve.ts'
+import type { GuardStore } from '../state/guard-state.ts'
 import type { KillSwitch } from '../../process/kill-switch.ts'
+import { namesToReview } from '../plan/held-set.ts'
 import { failuresOf, type PlanOutcome } from '../execute/result.ts'
 import type { Plan } from '../plan/plan.ts'
 import { isWithin } from '../../rrset/rrset.ts'
@@ -46,7 +49,11 @@ export interface SyncLoopOptions {
   readonly isServed: (object: Endpoint) => boolean
   /** The only namespace that may be listed. @default all */
   readonly namespace?: string
-  readonly switches?: Pick<Switches, 'released' | 'subscribe'>
+  readonly switches?: Pick<Switches, 'approvedIds' | 'releasedNames' | 'subscribe'>
+  /** Where held changes are approved; without it annotations approve nothing. */
+  readonly store?: GuardStore
+  /** What became of an approval by annotation. */
+  readonly onApproval?: (report: ApprovalReport, isDeprecatedForm: boolean) => void
   readonly log: Logger
   readonly clock?: Clock
   /** One per set and code that changed; `object` is undefined when the source is gone. */
@@ -78,6 +85,8 @@ class SyncLoop {
   #dirty: Set<string> | 'all' = 'all'
   #wake: () => void = () => undefined
   #hasConditions = false
+  /** An annotation may be there from before the start. */
+  #mayHaveApprovals = true
 
   constructor(options: SyncLoopOptions) {
     this.#options = options
@@ -97,7 +106,10 @@ class SyncLoop {
         if (change.type !== 'updated' || isNews(change.old, change.object)) this.#mark(names)
       }),
       killSwitch.subscribe(() => this.#mark('all')),
-      switches?.subscribe(() => this.#mark('all')),
+      switches?.subscribe(() => {
+        this.#mayHaveApprovals = true
+        this.#mark('all')
+      }),
     ]
     try {
       let sweepAt = this.#clock.monotonic() + SWEEP_MS
@@ -157,16 +169,43 @@ class SyncLoop {
     this.#dirty = new Set()
     try {
       const planned = await this.#plan(names, signal)
+      const before = [...this.#held.all()]
       this.#notePlanned(planned, names)
+      this.#mark(namesToReview(before, this.#held.all()))
       const outcomes = await Promise.all(planned.plans.map(async (plan) => this.#apply(plan, signal)))
       this.#noteStanding(planned, outcomes)
       if (this.#options.isWriting && !this.#options.killSwitch.isPaused) await this.#tellStatus(names, signal)
       const isOpen = outcomes.some((outcome) => outcome === undefined || failuresOf(outcome).length > 0)
       if (planned.unread.length > 0 || isOpen) this.#retry(names)
+      await this.#takeApprovals()
     } catch (error) {
       this.#options.log.warn({ err: error }, 'records pass failed')
       this.#retry(names)
     }
+  }
+
+  /** After the pass, so that an approval of what is held now finds it persisted. */
+  async #takeApprovals(): Promise<void> {
+    const { store, switches, killSwitch, isWriting, onApproval, log } = this.#options
+    if (!this.#mayHaveApprovals || store === undefined || switches === undefined) return
+    if (!isWriting || killSwitch.isPaused) return
+    this.#mayHaveApprovals = false
+    const now = this.#clock.now()
+    const release = await approveReleasesInStore(store, switches.releasedNames, now)
+    const reports = [...(release === undefined ? [] : [release])]
+    for (const id of switches.approvedIds) reports.push(await approveInStore(store, id, now, { mayRepeat: false }))
+    for (const report of reports) {
+      const { id, result, covered } = report
+      if (result === 'approved') log.info({ id, changes: covered.length }, 'held changes approved')
+      else if (result !== 'active') log.warn({ id, result, held: await this.#heldIds(store) }, 'approval has no effect')
+      if (result !== 'active') onApproval?.(report, report === release)
+      if (result === 'approved' && covered.length > 0) this.#mark(new Set(covered.map(({ name }) => name)))
+    }
+  }
+
+  async #heldIds(store: GuardStore): Promise<string[]> {
+    const states = [...(await store.list()).values()]
+    return [...new Set(states.flatMap(({ held }) => held.flatMap(({ set }) => set ?? [])))]
   }
 
   #retry(names: Names): void {
@@ -174,7 +213,7 @@ class SyncLoop {
   }
 
   async #plan(names: Names, signal: AbortSignal): Promise<Planned> {
-    const { client, engine, informer, switches, namespace, isServed } = this.#options
+    const { client, engine, informer, namespace, isServed } = this.#options
     // Both of one moment: what is in sight without its wishes would look as if it wanted nothing.
     const { present, known } = this.#book
     const wishes = this.#book.wishes(names)
@@ -197,7 +236,6 @@ class SyncLoop {
                 },
                 signal,
               ),
-        ...(switches === undefined ? {} : { released: switches.released }),
       },
       names,
       signal,
@@ -209,7 +247,7 @@ class SyncLoop {
     const { provider, zone } = plan
     try {
       if (this.#options.isWriting && !this.#options.killSwitch.isPaused && plan.changes.length === 0)
-        await engine.remember(plan)
+        await engine.record(plan)
       const outcome = await engine.apply(plan, signal)
       observer?.applied(outcome)
       for (const { change, result, code, why = '' } of outcome.results) {
@@ -233,7 +271,7 @@ class SyncLoop {
     for (const plan of plans) {
       const { provider, zone } = plan
       this.#options.observer?.planned(plan)
-      const held = plan.refused.map(({ name, type, code, why, source, until }) => ({
+      const held = plan.refused.map(({ name, type, code, why, source, until, set }) => ({
         provider,
         zone,
         name,
@@ -242,6 +280,7 @@ class SyncLoop {
         why,
         source,
         ...(until !== undefined && { until }),
+        ...(set !== undefined && { set }),
       }))
       for (const item of this.#held.replace({ provider, zone }, names, held, now)) this.#tell(item)
       // Its zones are known again.
