@@ -29,6 +29,15 @@ export {
 } from './publish/flags.ts'
 export { cleanUp } from './publish/cleanup.ts'
 export { type Difference, shadow, type ShadowReport } from './publish/report/shadow.ts'
+export {
+  createHealthMonitor,
+  type HealthMonitor,
+  type HealthMonitorDeps,
+  type MonitoredTarget,
+  type TargetHealth,
+} from './health/monitor.ts'
+export { detectionBoundMs, type ProbePolicy, type ProbeRequest, probeTarget, PROFILES } from './health/policy.ts'
+export { PROBE_CODES, type ProbeCode } from './health/probe-failure.ts'
 export { publishOptions } from './publish/config.ts'
 export { wildcardOptions } from './wildcard/config.ts'
 export { dropIn, type PublishOptions, unified } from './publish/options.ts'
