@@ -13,7 +13,11 @@ const root = join(import.meta.dirname, '..')
 const outdir = join(root, 'dist')
 
 const { outputFiles, metafile } = await build({
-  entryPoints: { seamark: join(root, 'packages/cli/src/index.ts') },
+  entryPoints: {
+    seamark: join(root, 'packages/cli/src/index.ts'),
+    // A worker thread starts from a file of its own.
+    'health-worker': join(root, 'packages/operator/src/health/worker.ts'),
+  },
   outdir,
   outExtension: { '.js': '.mjs' },
   chunkNames: 'chunks/[name]-[hash]',
@@ -51,17 +55,18 @@ for (const [file, { imports }] of Object.entries(metafile.inputs)) {
 cpSync(join(root, 'examples'), join(outdir, 'examples'), { recursive: true })
 
 const entry = join(outdir, 'seamark.mjs')
+const chunks = join(outdir, 'chunks')
 const current = new Set()
 for (const file of outputFiles.toSorted((a, b) => Number(a.path === entry) - Number(b.path === entry))) {
   current.add(basename(file.path))
-  if (file.path !== entry && existsSync(file.path)) continue
+  // The name of a chunk is a hash of its content.
+  if (dirname(file.path) === chunks && existsSync(file.path)) continue
   mkdirSync(dirname(file.path), { recursive: true })
   const draft = `${file.path}.${process.pid}`
   writeFileSync(draft, file.contents, { mode: file.path === entry ? 0o755 : 0o644 })
   renameSync(draft, file.path)
 }
 
-const chunks = join(outdir, 'chunks')
 for (const name of existsSync(chunks) ? readdirSync(chunks) : []) {
   const file = join(chunks, name)
   if (!current.has(name) && Date.now() - statSync(file).mtimeMs > STALE_CHUNK_MS) rmSync(file, { force: true })

@@ -32,6 +32,15 @@ export { type Difference, shadow, type ShadowReport } from './publish/report/sha
 export { dropIn, type PublishOptions, publishOptions, unified } from './publish/options.ts'
 export { wildcardDefaults, type WildcardOptions, wildcardOptions } from './wildcard/options.ts'
 export {
+  createHealthMonitor,
+  type HealthMonitor,
+  type HealthMonitorDeps,
+  type MonitoredTarget,
+  type TargetHealth,
+} from './health/monitor.ts'
+export { detectionBoundMs, type ProbePolicy, type ProbeRequest, probeTarget, PROFILES } from './health/policy.ts'
+export { PROBE_CODES, type ProbeCode } from './health/probe-failure.ts'
+export {
   CONFORMANCE,
   type ConformanceCase,
   ConformanceError,
