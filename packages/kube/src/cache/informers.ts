@@ -15,6 +15,7 @@ import { apiVersionOf, kindName, parseKey, type Immutable, type Key, type Kind, 
 import type { ReflectorOptions, Source } from '../watch/reflector.ts'
 import type { Failure } from '../watch/reflector-machine.ts'
 import type { Rest } from '../client/rest.ts'
+import { untilAborted } from '../controller/stop-signal.ts'
 import { OwnWrites } from './own-writes.ts'
 import { SharedInformer } from './shared-informer.ts'
 import type { IndexValues } from './store-index.ts'
@@ -249,9 +250,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       const promises: Promise<void>[] = []
       running = { signal: stop.signal, promises }
       for (const informer of ids.values()) promises.push(informer.run(stop.signal))
-      if (!signal.aborted) {
-        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-      }
+      await untilAborted(signal)
       stop.abort()
       for (let done = 0; done < promises.length;) {
         done = promises.length

@@ -10,7 +10,7 @@ import type { CacheOptions, Change, Informer, Informers, InformerState } from '.
 import { createLogger, type Logger } from '../log.ts'
 import { OwnWrites } from '../cache/own-writes.ts'
 import { keyOf, kindName, parseKey, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
-import type { StopSignal } from '../controller/stop-signal.ts'
+import { untilAborted, type StopSignal } from '../controller/stop-signal.ts'
 
 interface MemoryRequest {
   verb: 'get' | 'list' | 'create' | 'update' | 'apply' | 'patch' | 'delete'
@@ -349,11 +349,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       )
       return entry === undefined ? undefined : JSON.stringify(entry.fieldsV1)
     },
-    start: async (signal) => {
-      await new Promise<void>((resolve) =>
-        signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true }),
-      )
-    },
+    start: untilAborted,
   }
 
   const cluster: MemoryCluster = {

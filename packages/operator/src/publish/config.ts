@@ -1,6 +1,7 @@
 /** The `publish` section of the manager's configuration. Every key has the meaning of the field it becomes (options.ts). */
+import { parseDurationMs } from '@seamark/kube'
 import { z } from 'zod'
-import { duration, readDurationMs } from '../duration.ts'
+import { duration } from '../duration.ts'
 import { CHILD_KINDS, type PublishOptions, SOURCE_KINDS, unified } from './options.ts'
 
 const namespacedName = z.string().regex(/^[^/]+\/[^/]+$/, { error: 'is not NAMESPACE/NAME' })
@@ -51,8 +52,8 @@ export function publishOptions(config: z.output<typeof PublishConfig>): PublishO
     excludeChildren: exclude,
     certificateApply: {
       perSecond: certificateApplyLimit,
-      retryBaseMs: readDurationMs(certificateApplyRetryBaseDelay) ?? 0,
-      retryMaxMs: readDurationMs(certificateApplyRetryMaxDelay) ?? 0,
+      retryBaseMs: parseDurationMs(certificateApplyRetryBaseDelay) ?? 0,
+      retryMaxMs: parseDurationMs(certificateApplyRetryMaxDelay) ?? 0,
     },
     ownedByInSecretTemplate: unified.ownedByInSecretTemplate,
   }

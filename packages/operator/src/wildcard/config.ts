@@ -1,7 +1,8 @@
 /** The `wildcard` section of the manager's configuration (options.ts explains the fields). */
+import { parseDurationMs } from '@seamark/kube'
+import { parseLabelSelector } from '@seamark/kube/object'
 import { z } from 'zod'
-import { duration, readDurationMs } from '../duration.ts'
-import { parseNodeSelector } from './node-selector.ts'
+import { duration } from '../duration.ts'
 import { wildcardDefaults, type WildcardOptions } from './options.ts'
 
 export const WildcardConfig = z.strictObject({
@@ -16,7 +17,7 @@ export const WildcardConfig = z.strictObject({
     .default(wildcardDefaults.ttlSeconds),
   nodeSelector: z
     .string()
-    .refine((text) => parseNodeSelector(text) !== undefined, { error: 'is no label selector' })
+    .refine((text) => typeof parseLabelSelector(text) === 'function', { error: 'is no label selector' })
     .default(wildcardDefaults.nodeSelector),
   excludeUnschedulable: z.boolean().default(wildcardDefaults.excludeUnschedulable),
   allowInternal: z.boolean().default(wildcardDefaults.allowInternal),
@@ -33,7 +34,7 @@ export function wildcardOptions(config: z.output<typeof WildcardConfig>): Wildca
   return {
     ...same,
     ttlSeconds: ttl,
-    removalDelayMs: readDurationMs(removalDelay) ?? 0,
-    coalesceMs: readDurationMs(coalesce) ?? 0,
+    removalDelayMs: parseDurationMs(removalDelay) ?? 0,
+    coalesceMs: parseDurationMs(coalesce) ?? 0,
   }
 }
