@@ -16,7 +16,7 @@ export { addressGuard, type AddressGuard, type GuardOptions } from './config/add
 export { CacheLimitExceeded, type CacheLimits } from './watch/cache-limits.ts'
 export { UID_MARK } from './watch/managed-fields.ts'
 export { sleep, systemClock, type Clock } from './clock.ts'
-export { untilAborted } from './cache/cache-sync.ts'
+export { untilAborted, type StopSignal } from './controller/stop-signal.ts'
 export { judgeApply, learnDefaults, type ApplyQuestion, type Verdict } from './apply/apply.ts'
 export { createDefaultBook, type DefaultBook } from './apply/learned-defaults.ts'
 export * from './object/conditions.ts'
@@ -31,7 +31,7 @@ export {
   type QueueObserver,
   type QueueOptions,
 } from './controller/queue.ts'
-export { durationMs, type Duration } from './duration.ts'
+export { durationMs, parseDurationMs, type Duration } from './duration.ts'
 export { createLogger, Secret as SecretText, type Logger, type LogLevel, type LogOptions } from './log.ts'
 export { requeue, Terminal, type Next } from './controller/outcome.ts'
 export type { Context, Environment, RunnableContext } from './controller/context.ts'

@@ -1,8 +1,7 @@
 /** What a wildcard needs to know about a node: may it serve, is it ready, under which addresses. */
 import type { Node } from '@seamark/kube'
-import type { Immutable } from '@seamark/kube/object'
+import type { Immutable, LabelPredicate } from '@seamark/kube/object'
 import { parseAddress } from '../address.ts'
-import type { NodeSelector } from './node-selector.ts'
 import type { WildcardOptions } from './options.ts'
 
 export interface NodeFact {
@@ -17,7 +16,7 @@ const EXCLUDE_LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers'
 /** Undefined when the node must not serve: being deleted, not selected, excluded or cordoned, without an address. */
 export function readNode(
   node: Immutable<Node>,
-  isSelected: NodeSelector,
+  isSelected: LabelPredicate,
   options: Pick<WildcardOptions, 'excludeUnschedulable' | 'allowInternal'>,
 ): NodeFact | undefined {
   const { metadata, spec, status } = node

@@ -3,13 +3,12 @@
  * forgets it, which delays a removal and never hastens one.
  */
 import type { Clock } from '@seamark/kube'
-import type { Immutable, Key } from '@seamark/kube/object'
+import { type Immutable, type Key, parseLabelSelector } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, warning } from '../finding.ts'
 import { decideWildcard } from './decide.ts'
 import type { Member } from './member.ts'
 import { type NodeFact, readNode } from './node-fact.ts'
-import { parseNodeSelector } from './node-selector.ts'
 import type { WildcardOptions } from './options.ts'
 import { objectName, OWNED_BY, wildcardEndpoint, wildcardName, type WildcardOwner } from './wildcard-endpoint.ts'
 
@@ -97,7 +96,9 @@ export class WildcardReconciler {
   }
 
   #read(node: Parameters<typeof readNode>[0]): NodeFact[] {
-    const selector = parseNodeSelector(this.#options.nodeSelector) ?? (() => false)
+    const parsed = parseLabelSelector(this.#options.nodeSelector)
+    // The configuration was checked when it was loaded.
+    const selector = typeof parsed === 'function' ? parsed : () => false
     const fact = readNode(node, selector, this.#options)
     return fact === undefined ? [] : [fact]
   }

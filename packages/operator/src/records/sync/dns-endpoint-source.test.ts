@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { desiredOf } from './dns-endpoint-source.ts'
 import { isInvalid } from '../../rrset/rrset.ts'
-import { parseSelector } from './selector.ts'
 
 const metadata = {
   name: 'shop',
@@ -86,27 +85,5 @@ describe('a DNSEndpoint', () => {
       ),
       { numRuns: 1000 },
     )
-  })
-})
-
-describe('a selector', () => {
-  const cases: [string, boolean][] = [
-    ['a=1', true],
-    ['a==1', true],
-    ['a=2', false],
-    ['a!=2,b=x', true],
-    ['a in (1, 2)', true],
-    ['a notin (1,2)', false],
-    ['a,!c', true],
-    ['c', false],
-    ['', true],
-    ['__proto__', false],
-  ]
-  it.each(cases)('%s is %s', (text, expected) => {
-    const test = parseSelector(text)
-    expect(!isInvalid(test) && test({ a: '1', b: 'x' })).toBe(expected)
-  })
-  it('that is none is said to be none', () => {
-    expect(isInvalid(parseSelector('a in 1,2'))).toBe(true)
   })
 })

@@ -11,7 +11,9 @@ import {
   messageOf,
   type Recorder,
   sleep,
+  untilAborted,
 } from '@seamark/kube'
+import { type LabelPredicate, parseLabelSelector } from '@seamark/kube/object'
 import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import type { RecordsMetrics } from '../../metrics.ts'
 import type { Provider } from '../../providers/provider.ts'
@@ -26,7 +28,6 @@ import { type KillSwitch, pausedUnless } from '../../process/kill-switch.ts'
 import { openEngine } from '../open-engine.ts'
 import { isInvalid } from '../../rrset/rrset.ts'
 import { openRecordsStores, type RecordsStores } from '../state/stores.ts'
-import { parseSelector } from './selector.ts'
 import type { Endpoint } from './source-index.ts'
 import { CONFIGURATION_OBJECT, type Switches } from '../../process/switches.ts'
 import { runSyncLoop } from './sync-loop.ts'
@@ -139,15 +140,17 @@ async function openWhenPossible(
 
 /** The filters of ExternalDNS: labels, annotations, one namespace. */
 export function servedBy({ dnsEndpoints }: RecordsConfig): (object: Endpoint) => boolean {
-  const [labels, annotations] = [dnsEndpoints.labelFilter, dnsEndpoints.annotationFilter].map((text) => {
-    const selector = parseSelector(text)
+  const read = (text: string, hasFreeValues: boolean): LabelPredicate => {
+    const selector = parseLabelSelector(text, { hasFreeValues })
     // The configuration was checked when it was loaded.
     return isInvalid(selector) ? () => false : selector
-  })
+  }
+  const labels = read(dnsEndpoints.labelFilter, false)
+  const annotations = read(dnsEndpoints.annotationFilter, true)
   return ({ metadata }) =>
     (dnsEndpoints.namespace === '' || metadata.namespace === dnsEndpoints.namespace) &&
-    labels?.(metadata.labels ?? {}) === true &&
-    annotations?.(metadata.annotations ?? {}) === true
+    labels(metadata.labels ?? {}) &&
+    annotations(metadata.annotations ?? {})
 }
 
 function tellHeld(recorder: Recorder, held: Held, object: Endpoint | undefined): void {
@@ -201,9 +204,4 @@ function tellUnread(recorder: Recorder, namespace: string, { provider, zone, cod
     action: 'ReadZone',
     note: `zone ${zone} of ${provider}: ${REASONS[code]}: ${why}`,
   })
-}
-
-async function untilAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return
-  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
