@@ -41,6 +41,8 @@ export interface RecordsFlags extends KubeFlags {
 export interface Session extends OpenedEngine, RecordsStores {
   readonly config: LoadedConfig['config']['records']
   readonly cluster: Cluster | undefined
+  /** Of the manager; commands write in any mode. */
+  readonly mode: LoadedConfig['config']['mode']
 }
 
 export function addRecordsFlags(command: Command): Command {
@@ -82,7 +84,7 @@ export async function withSession(
       ...client,
     })
     engine = opened.engine
-    await body({ ...opened, ...stores, config: records, cluster })
+    await body({ ...opened, ...stores, config: records, cluster, mode: config.mode })
   } catch (error) {
     if (error instanceof RecordsError)
       throw new CommandError(error.message, error.code === 'CONFIG_INVALID' ? EXIT.usage : EXIT.error)
