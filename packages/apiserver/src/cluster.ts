@@ -192,6 +192,8 @@ export class Cluster implements Backend {
   }
 
   async #answerResource(request: ApiRequest, info: RequestInfo, user: UserInfo): Promise<ApiResponse> {
+    // Before anything is looked up: who may not read a resource does not learn whether it exists.
+    this.#authorize(info, user)
     const resource = this.registry.find(info.group, info.version, info.resource)
     if (resource === undefined) {
       if (!this.registry.isBuiltinGroup(info.group) && !this.registry.hasGroupVersion(info.group, info.version))
@@ -199,7 +201,6 @@ export class Cluster implements Backend {
       throw unknownPath()
     }
     const call: Call = { backend: this, request, info, resource, user, warnings: [] }
-    this.#authorize(info, user)
     const delayMs = this.faults.delayMs(call)
     if (delayMs > 0) await new Promise<void>((resolve) => this.clock.schedule(delayMs, resolve))
     const isLost = this.faults.checkRequest(call)
@@ -214,7 +215,7 @@ export class Cluster implements Backend {
 
   async #dispatch(call: Call): Promise<ApiResponse> {
     const { info, resource } = call
-    if (info.namespace !== '' && !resource.namespaced && resource.plural !== 'namespaces') throw unknownPath()
+    if (!isRouted(resource, info)) throw unknownPath()
     if (info.subresource !== '' && !resource.subresources.includes(info.subresource)) {
       throw resource.isCustom ? notFound(resource, info.name) : unknownPath()
     }
@@ -324,10 +325,7 @@ function refusal(info: RequestInfo, user: UserInfo): ApiError {
   if (!info.isResource)
     return forbidden({ group: '', plural: '' }, '', `User ${who} cannot ${info.verb} path ${JSON.stringify(info.path)}`)
   const resource = info.subresource === '' ? info.resource : `${info.resource}/${info.subresource}`
-  const where =
-    info.namespace === '' || info.resource === 'namespaces'
-      ? ' at the cluster scope'
-      : ` in the namespace ${JSON.stringify(info.namespace)}`
+  const where = info.namespace === '' ? ' at the cluster scope' : ` in the namespace ${JSON.stringify(info.namespace)}`
   const why = `User ${who} cannot ${info.verb} resource ${JSON.stringify(resource)} in API group ${JSON.stringify(info.group)}${where}`
   return forbidden({ group: info.group, plural: info.resource }, info.name, why)
 }
@@ -337,6 +335,18 @@ function subresourceVerbs(subresource: string): readonly string[] {
   if (subresource === 'log') return ['get']
   if (['exec', 'attach', 'portforward'].includes(subresource)) return ['create', 'get']
   return subresource === 'finalize' ? ['update'] : ['get', 'update', 'patch']
+}
+
+/**
+ * Whether a resource is served at the path of a request. A Role of namespace A authorizes requests below
+ * `/namespaces/A/`, so a cluster-scoped object must not be reachable there; the path of a Namespace object itself,
+ * `/api/v1/namespaces/A`, is the only one that names a namespace without being inside of it.
+ */
+function isRouted(resource: Resource, info: RequestInfo): boolean {
+  if (info.hasExtraSegments) return false
+  if (resource.namespaced) return info.isInNamespace || info.name === ''
+  if (info.isInNamespace) return false
+  return info.namespace === '' || (resource.group === '' && resource.plural === 'namespaces')
 }
 
 /** Which verbs a resource or one of its subresources takes. */

@@ -15,7 +15,7 @@ import { Cluster } from './cluster.ts'
 import { type ApiRequest, type ApiResponse, statusResponse, textResponse, type UserInfo } from './http/exchange.ts'
 import type { Faults } from './faults.ts'
 import { issueServingCredentials } from './http/credentials.ts'
-import { bodyLimit, type Front, listen, type ListenOptions, type TlsOptions } from './http/http-server.ts'
+import { bodyLimit, type Listener, listen, type ListenOptions, type TlsOptions } from './http/http-server.ts'
 import { createFetch, type InProcessFetch } from './http/in-process.ts'
 import { requestTooLarge } from './http/status.ts'
 
@@ -24,7 +24,7 @@ export type { Clock, Timer } from './clock.ts'
 export type { Cluster } from './cluster.ts'
 export type { ApiRequest, ApiResponse, UserInfo } from './http/exchange.ts'
 export type { ErrorFault, Faults, RequestMatch, WatchMatch } from './faults.ts'
-export type { Front, ListenOptions, TlsOptions } from './http/http-server.ts'
+export type { Listener, ListenOptions, TlsOptions } from './http/http-server.ts'
 export type { InProcessFetch } from './http/in-process.ts'
 export { type KubeconfigRequest, newToken, writeKubeconfig } from './http/credentials.ts'
 
@@ -55,7 +55,7 @@ export interface ServerListenOptions extends Omit<ListenOptions, 'tls'> {
   readonly tls?: TlsOptions | 'self-signed'
 }
 
-export interface ServerFront extends Front {
+export interface ServerListener extends Listener {
   /** What clients must trust, PEM; undefined without TLS. */
   readonly caPem: string | undefined
 }
@@ -74,7 +74,7 @@ export interface ApiServer {
   /** Fault hooks of the root cluster. */
   readonly faults: Faults
   /** Opens a port. `tls: 'self-signed'` makes an authority and a serving certificate; the answer carries its CA. */
-  listen(options?: ServerListenOptions): Promise<ServerFront>
+  listen(options?: ServerListenOptions): Promise<ServerListener>
   close(): Promise<void>
 }
 
@@ -84,7 +84,7 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
   const nobody = { admin, anonymous, refused: undefined }[options.anonymous ?? 'admin']
   const users = { tokens: options.tokens ?? new Map<string, UserInfo>(), anonymous: nobody }
   const clusters = new Map<string, Cluster>()
-  const fronts: Front[] = []
+  const listeners: Listener[] = []
   let rootCa = ''
 
   const addCluster = (name: string): Cluster => {
@@ -130,14 +130,14 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
       const tls = wanted === 'self-signed' ? issueServingCredentials(rest.host ?? '127.0.0.1', clock.now()).tls : wanted
       if (tls !== undefined) rootCa = tls.ca
       const opened = await listen(handle, { ...rest, ...(tls === undefined ? {} : { tls }) })
-      const front: ServerFront = { ...opened, caPem: tls?.ca }
-      fronts.push(front)
-      for (const cluster of clusters.values()) cluster.address = `${front.host}:${front.port}`
-      return front
+      const listener: ServerListener = { ...opened, caPem: tls?.ca }
+      listeners.push(listener)
+      for (const cluster of clusters.values()) cluster.address = `${listener.host}:${listener.port}`
+      return listener
     },
     async close() {
       for (const cluster of clusters.values()) cluster.close()
-      await Promise.all(fronts.map(async (front) => await front.close()))
+      await Promise.all(listeners.map(async (listener) => await listener.close()))
     },
   }
 }

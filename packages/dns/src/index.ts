@@ -50,7 +50,7 @@ export {
 } from './wire/name.ts'
 export type { QueryContext } from './zone/query-context.ts'
 export { rdataFromText, rdataToText } from './wire/rdata/grammar.ts'
-export { groupRecords, type RecordSet, recordSet, recordText, type Resource } from './wire/record.ts'
+export { groupRecords, type RRset, createRRset, recordText, type Resource } from './wire/record.ts'
 export type { Secondary, ZonePolicy } from './server/policy.ts'
 export type { RateLimitOptions } from './server/ratelimit.ts'
 export {
@@ -59,7 +59,7 @@ export {
   type DnsServerCounters,
   type DnsServerOptions,
   type ListenAddress,
-  type RecordSetHits,
+  type RRsetHits,
 } from './server/server.ts'
 export { isNewer } from './zone/soa.ts'
 export { TSIG_ALGORITHMS, type TsigAlgorithm, TsigKey } from './wire/tsig.ts'

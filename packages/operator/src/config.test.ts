@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { CONFIG_API_VERSION, type ConfigInputs, listSettings, loadConfig, valueAt } from './config.ts'
-import { publishOptions } from './publish/config.ts'
-import { unified } from './publish/options.ts'
-import { wildcardOptions } from './wildcard/config.ts'
-import { wildcardDefaults } from './wildcard/options.ts'
+import { publishOptions, unified } from './publish/options.ts'
+import { wildcardDefaults, wildcardOptions } from './wildcard/options.ts'
 
 const head = `apiVersion: ${CONFIG_API_VERSION}\nkind: ManagerConfiguration\n`
 

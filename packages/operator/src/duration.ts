@@ -16,4 +16,4 @@ export function readDurationMs(text: string): number | undefined {
 export const duration = z
   .string()
   .refine((text) => readDurationMs(text) !== undefined, { error: 'is no duration like 45s or 10m' })
-  .describe('duration')
+  .meta({ format: 'duration' })

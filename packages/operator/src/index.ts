@@ -29,10 +29,17 @@ export {
 } from './publish/flags.ts'
 export { cleanUp } from './publish/cleanup.ts'
 export { type Difference, shadow, type ShadowReport } from './publish/report/shadow.ts'
-export { publishOptions } from './publish/config.ts'
-export { wildcardOptions } from './wildcard/config.ts'
-export { dropIn, type PublishOptions, unified } from './publish/options.ts'
-export { wildcardDefaults, type WildcardOptions } from './wildcard/options.ts'
+export { dropIn, type PublishOptions, publishOptions, unified } from './publish/options.ts'
+export { wildcardDefaults, type WildcardOptions, wildcardOptions } from './wildcard/options.ts'
+export {
+  createHealthMonitor,
+  type HealthMonitor,
+  type HealthMonitorDeps,
+  type MonitoredTarget,
+  type TargetHealth,
+} from './health/monitor.ts'
+export { detectionBoundMs, type ProbePolicy, type ProbeRequest, probeTarget, PROFILES } from './health/policy.ts'
+export { PROBE_CODES, type ProbeCode } from './health/probe-failure.ts'
 export {
   CONFORMANCE,
   type ConformanceCase,
@@ -53,7 +60,8 @@ export {
   type Comparison as ServerComparison,
   type ServerAnswer,
 } from './records/sync/authoritative.ts'
-export { ProviderConfig, RecordsConfig } from './records/config.ts'
+export { ProviderConfig } from './providers/config.ts'
+export { RecordsConfig } from './records/config.ts'
 export { configMapGuardStore } from './records/state/config-map-guard-store.ts'
 export { sourceOf, type DesiredRecords, desiredOf } from './records/sync/dns-endpoint-source.ts'
 export {
@@ -90,4 +98,5 @@ export { dnsEndpointProvider } from './providers/dnsendpoint.ts'
 export { openRecordsStores, openStoreFolder, type RecordsStores } from './records/state/stores.ts'
 export { servedBy } from './records/sync/set-up.ts'
 export { checkSources } from './records/sync/source-check.ts'
+export { FIELD_MANAGER } from './process/field-manager.ts'
 export { CONFIGURATION_OBJECT, VERIFY_ANNOTATION, watchSwitches } from './process/switches.ts'

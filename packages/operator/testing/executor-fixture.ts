@@ -1,5 +1,5 @@
 /** A provider that can be made to fail, and an executor around it on a clock that tests move. */
-import type { SetChange } from '../src/records/plan/plan.ts'
+import type { SetChange } from '../src/rrset/set-change.ts'
 import { type MemoryProvider, memoryProvider } from '../src/providers/memory.ts'
 import type { Capabilities, Provider } from '../src/providers/provider.ts'
 import { createExecutor, type Executor, type ExecutorOptions } from '../src/records/execute/executor.ts'

@@ -10,7 +10,7 @@ import {
   createZone,
   type DnsServer,
   fqdn,
-  recordSet,
+  createRRset,
   TsigKey,
   createDnsClient,
   groupRecords,
@@ -31,9 +31,9 @@ const key = new TsigKey('seamark', 'hmac-sha256', secret)
 async function startDns(): Promise<DnsServer> {
   const origin = fqdn('example.com.')
   const zone = createZone(origin, [
-    recordSet(origin, 'SOA', 60, [`ns.${origin} admin.${origin} 1 3600 600 86400 30`]),
-    recordSet(origin, 'NS', 60, [`ns.${origin}`]),
-    recordSet(`foreign.${origin}`, 'A', 60, ['198.51.100.1']),
+    createRRset(origin, 'SOA', 60, [`ns.${origin} admin.${origin} 1 3600 600 86400 30`]),
+    createRRset(origin, 'NS', 60, [`ns.${origin}`]),
+    createRRset(`foreign.${origin}`, 'A', 60, ['198.51.100.1']),
   ])
   const defaultPolicy = { updateKeys: [key.name], transferKeys: [key.name] }
   return createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port: 0 }], keys: [key], defaultPolicy })

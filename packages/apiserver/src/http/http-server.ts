@@ -1,5 +1,5 @@
 /**
- * The sockets: HTTP/1.1 in the clear, or TLS with HTTP/2 and HTTP/1.1 by ALPN, in front of one answering function.
+ * The sockets: HTTP/1.1 in the clear, or TLS with HTTP/2 and HTTP/1.1 by ALPN, calling one request handler.
  *
  * HTTP/2 streams are served by the core API: the compatibility layer costs a third of the time of a small request.
  * Invariants: a body above `bodyLimit` is refused and never held; a client that goes away stops its watch; `close` ends
@@ -49,21 +49,21 @@ export interface ListenOptions {
   readonly tls?: TlsOptions
 }
 
-export interface Front {
+export interface Listener {
   readonly host: string
   readonly port: number
   readonly url: string
   close(): Promise<void>
 }
 
-export async function listen(answer: Answer, options: ListenOptions): Promise<Front> {
+export async function listen(answer: Answer, options: ListenOptions): Promise<Listener> {
   const sockets = new Set<Socket>()
   const http1 = createHttpServer(
     { keepAliveTimeout: 90_000 },
     (request, response) => void serveHttp1(answer, request, response),
   )
   const sessions = new Set<ServerHttp2Session>()
-  const server: NetServer = options.tls === undefined ? http1 : createTlsFront(answer, http1, sessions, options.tls)
+  const server: NetServer = options.tls === undefined ? http1 : createTlsListener(answer, http1, sessions, options.tls)
   server.on('connection', (socket: Socket) => {
     socket.setNoDelay(true)
     sockets.add(socket)
@@ -99,7 +99,7 @@ function destroyAll(sockets: Iterable<Socket>): void {
   for (const socket of sockets) socket.destroy()
 }
 
-function createTlsFront(
+function createTlsListener(
   answer: Answer,
   http1: HttpServer,
   sessions: Set<ServerHttp2Session>,

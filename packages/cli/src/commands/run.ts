@@ -1,6 +1,6 @@
 /** `seamark run`: the unified manager, with the capabilities its configuration turns on. */
 import { createLogger } from '@seamark/kube'
-import { publishOptions, runApp, wildcardOptions } from '@seamark/operator'
+import { FIELD_MANAGER, publishOptions, runApp, wildcardOptions } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, type Io } from '../command.ts'
 import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../kube-flags.ts'
@@ -22,7 +22,7 @@ export function build(io: Io): Command {
     if (namespace === undefined)
       throw new CommandError('the namespace of the manager is unknown outside a pod; name it with --namespace')
     const log = createLogger({ level: config.logLevel })
-    const cluster = await openCluster(io, flags, { fieldManager: 'contour-plus', log })
+    const cluster = await openCluster(io, flags, { fieldManager: FIELD_MANAGER, log })
     const { leaderElection, metrics, probes, publish, wildcard, mode } = config
     try {
       await runApp(

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fqdn } from '../wire/name.ts'
-import type { RecordSet } from '../wire/record.ts'
+import type { RRset } from '../wire/record.ts'
 import { isZoneFileError, loadZoneFile, parseZoneFile, printZoneFile } from './zone-file.ts'
 
 const HEAD = '$ORIGIN example.test.\n$TTL 1h\n@ IN SOA ns host ( 1 ; serial\n 2h 600\n 1w 60 )\n'
@@ -98,7 +98,7 @@ describe('zone files', () => {
       ttl: fc.nat(100_000),
       values: fc.uniqueArray(text, { minLength: 1, maxLength: 3 }),
     })
-    const soa: RecordSet = { name: fqdn('example.test'), type: 'SOA', ttl: 5, values: ['a. b. 1 2 3 4 5'] }
+    const soa: RRset = { name: fqdn('example.test'), type: 'SOA', ttl: 5, values: ['a. b. 1 2 3 4 5'] }
     fc.assert(
       fc.property(fc.uniqueArray(set, { maxLength: 10, selector: (each) => each.name }), (sets) => {
         const printed = printZoneFile(fqdn('example.test'), [...sets, soa])

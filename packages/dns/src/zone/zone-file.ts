@@ -11,7 +11,7 @@ import { DnsError } from '../error.ts'
 import { type Fqdn, lowerWire, nameToText, nameToWire } from '../wire/name.ts'
 import { parseRdata } from '../wire/rdata/grammar.ts'
 import type { Token } from '../wire/rdata/token.ts'
-import { groupRecords, type RecordSet, type Resource } from '../wire/record.ts'
+import { groupRecords, type RRset, type Resource } from '../wire/record.ts'
 import { buildZone, ZoneConflict } from './zone-build.ts'
 import { RecordLog } from './zone-log.ts'
 import { sortSets, Zone } from './zone-table.ts'
@@ -191,7 +191,7 @@ const newState = (options: ZoneFileOptions): State => ({
 })
 
 /** Record sets of a zone file, in its order, or the error value. The records need not make a zone: fragments are fine. */
-export function parseZoneFile(text: Buffer | string, options: ZoneFileOptions = {}): RecordSet[] | ZoneFileError {
+export function parseZoneFile(text: Buffer | string, options: ZoneFileOptions = {}): RRset[] | ZoneFileError {
   const records: Resource[] = []
   const error = read(text, options, newState(options), (name, type, ttl, data) =>
     records.push({ name: nameToText(name), type, class: CLASS.IN, ttl, data }),
@@ -226,7 +226,7 @@ export function loadZoneFile(text: Buffer | string, options: ZoneFileOptions = {
 }
 
 /** A zone file of absolute names, the SOA first, one record a line. */
-export function printZoneFile(origin: Fqdn, sets: Iterable<RecordSet>): string {
+export function printZoneFile(origin: Fqdn, sets: Iterable<RRset>): string {
   const lines = [`$ORIGIN ${origin}`]
   for (const set of sortSets(origin, sets)) {
     for (const value of set.values) lines.push(`${set.name}\t${set.ttl}\tIN\t${set.type}\t${value}`)

@@ -2,6 +2,7 @@
  * Shared informers: one watch per (kind, selector, namespace, projection), whatever the number of controllers.
  */
 import type { Index, Reader } from './cache.ts'
+import type { CacheLimits } from '../watch/cache-limits.ts'
 import type { Immutable, Key, Kind, Obj } from '../object/object.ts'
 import type { ReadOwnFields } from '../client/write-response.ts'
 
@@ -20,7 +21,7 @@ export interface Informer<T extends Obj> {
    * Replays what is cached as initial adds, then every change, in order per key. A handler that throws is dropped and
    * its `onError` called; the stream and the other handlers go on. Returns the unsubscribe function.
    */
-  subscribe(handler: (change: Change<T>) => void, onError?: (error: unknown) => void): () => void
+  subscribe(handler: (change: Change<T>) => void, options?: SubscribeOptions): () => void
   readonly hasSynced: boolean
   /** Resolves at the first sync (or confirmed absence of the kind); rejects with the signal's reason. */
   synced(signal?: AbortSignal): Promise<void>
@@ -29,8 +30,16 @@ export interface Informer<T extends Obj> {
   readonly size: number
   /** About how much JSON is cached, judged by the first twenty objects; read it rarely. */
   estimateBytes(): number
+  /** Why the last operation failed; undefined once a watch is open again and its server was heard of. */
+  readonly failure: unknown
   /** When the server was last heard of (event, bookmark or list), by the monotonic clock; undefined before. */
   readonly heardAt: number | undefined
+}
+
+export interface SubscribeOptions {
+  readonly onError?: (error: unknown) => void
+  /** Called once everything that was cached at the time of the call has been handled; a large replay takes several turns. */
+  readonly onReplayed?: () => void
 }
 
 export interface InformerOptions<T extends Obj> {
@@ -48,9 +57,24 @@ export interface InformerOptions<T extends Obj> {
    * @default the cluster's own field manager, so that those who ask for it and those who do not share one watch
    */
   keepManagedFieldsOf?: string
+  /** For a server that is not trusted. The first informer of a set decides. @default none */
+  limits?: CacheLimits
+}
+
+/** How a kind is cached wherever a program watches it; see `Manager.cache`. */
+export interface CacheOptions<T extends Obj> extends Omit<InformerOptions<T>, 'namespace'> {
+  /** One watch in each of these namespaces. @default one watch of all namespaces */
+  namespaces?: readonly string[]
 }
 
 export interface Informers extends Reader {
+  /**
+   * Sets the options of every informer of the kind; what `informer` is asked for goes before. Throws when the kind is
+   * watched already, or was configured in another way.
+   */
+  configure<T extends Obj>(kind: Kind<T>, options: CacheOptions<T>): void
+  /** What `configure` set. */
+  configured<T extends Obj>(kind: Kind<T>): CacheOptions<T> | undefined
   informer<T extends Obj>(kind: Kind<T>, options?: InformerOptions<T>): Informer<T>
   /** Every informer made so far, for metrics. */
   all(): readonly Informer<Obj>[]

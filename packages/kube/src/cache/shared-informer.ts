@@ -1,7 +1,7 @@
 /**
  * One shared watch: store, reflector and subscribers of one (kind, selector, namespace, projection).
  */
-import type { InformerOptions, InformerState, Change, Informer } from './informer.ts'
+import type { InformerOptions, InformerState, Change, Informer, SubscribeOptions } from './informer.ts'
 import { apiVersionOf, kindName, type Immutable, type Kind, type Obj } from '../object/object.ts'
 import { Reflector, type ReflectorOptions, type Source } from '../watch/reflector.ts'
 import { Store } from './store.ts'
@@ -31,6 +31,7 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
   readonly #subscriptions = new Set<Subscription<Change<T>>>()
   readonly #waiting = new Set<() => void>()
   #isStarted = false
+  #failed: { readonly error: unknown; readonly heardAt: number | undefined } | undefined
 
   constructor(kind: Kind<T>, options: InformerOptions<T>, deps: SharedInformerDeps<T>) {
     this.kind = kind
@@ -44,6 +45,10 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
     })
     this.reflector = new Reflector(deps.source, this.store, {
       ...deps,
+      onFailure: (failure, error) => {
+        this.#failed = { error, heardAt: this.reflector.heardAt }
+        deps.onFailure?.(failure, error)
+      },
       onState: (state) => {
         deps.onState?.(state)
         if (state.at === 'absent') deps.onAbsent?.()
@@ -74,6 +79,13 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
     return this.reflector.heardAt
   }
 
+  get failure(): unknown {
+    const failed = this.#failed
+    if (failed === undefined) return undefined
+    const isOver = this.reflector.state.at === 'watch' && this.reflector.heardAt !== failed.heardAt
+    return isOver ? undefined : failed.error
+  }
+
   get state(): InformerState {
     if (!this.#isStarted) return 'starting'
     switch (this.reflector.state.at) {
@@ -90,7 +102,7 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
     }
   }
 
-  subscribe(handler: (change: Change<T>) => void, onError?: (error: unknown) => void): () => void {
+  subscribe(handler: (change: Change<T>) => void, { onError, onReplayed }: SubscribeOptions = {}): () => void {
     const report = onError ?? ((error: unknown) => this.#deps.onUserError?.(`handler of ${kindName(this.kind)}`, error))
     const subscription = new Subscription<Change<T>>(
       handler,
@@ -103,8 +115,8 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
     this.#subscriptions.add(subscription)
     if (this.hasSynced) {
       const known = [...this.store.watched()]
-      subscription.push(initial(known), known.length)
-    }
+      subscription.push(initial(known, onReplayed), known.length)
+    } else onReplayed?.()
     return () => {
       this.#subscriptions.delete(subscription)
       subscription.drop()
@@ -153,6 +165,10 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
   }
 }
 
-function* initial<T extends Obj>(objects: readonly Immutable<T>[]): IterableIterator<Change<T>> {
+function* initial<T extends Obj>(
+  objects: readonly Immutable<T>[],
+  onReplayed: (() => void) | undefined,
+): IterableIterator<Change<T>> {
   for (const object of objects) yield { type: 'added', object, initial: true }
+  onReplayed?.()
 }

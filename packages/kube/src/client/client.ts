@@ -28,6 +28,10 @@ export interface ListOptions {
   continue?: string
   resourceVersion?: string
   resourceVersionMatch?: 'NotOlderThan' | 'Exact'
+  /** A longer answer is refused; for servers that are not trusted. @default 512 MiB */
+  maxBodyBytes?: number
+  /** For the whole answer. @default 30_000 */
+  deadlineMs?: number
   signal?: StopSignal | undefined
 }
 
@@ -217,11 +221,13 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
       if (response.status >= 300) throw errorOf(request, response)
       return JSON.parse(response.body.toString('utf8'))
     },
-    list: async (kind, { namespace, signal, limit, ...query } = {}) => {
+    list: async (kind, { namespace, signal, limit, maxBodyBytes, deadlineMs, ...query } = {}) => {
       return call({
         method: 'GET',
         path: collectionPath(kind, namespace),
         query: { ...query, limit: limit === undefined ? undefined : String(limit) },
+        ...(maxBodyBytes !== undefined && { maxBodyBytes }),
+        ...(deadlineMs !== undefined && { deadlineMs }),
         signal,
       })
     },

@@ -25,6 +25,8 @@ export interface Fleet {
 export interface FleetDeps {
   /** Runs everything of one member until stopped. */
   run: (cluster: Cluster, signals: Signals) => Promise<void>
+  /** Before anything of a member is watched. */
+  configure: (cluster: Cluster) => void
   clock: Clock
   log: Logger
 }
@@ -63,7 +65,7 @@ export async function keepTrying(
   }
 }
 
-export function createFleet({ run, clock, log }: FleetDeps): RunningFleet {
+export function createFleet({ run, configure, clock, log }: FleetDeps): RunningFleet {
   const members = new Map<string, Member>()
   const clusters = new Map<string, Cluster>()
   let isStarted = false
@@ -90,6 +92,7 @@ export function createFleet({ run, clock, log }: FleetDeps): RunningFleet {
       if (members.has(name)) throw new KubeError('ENGAGED', `cluster ${name} is engaged already; disengage it first`)
       if (isStopped) throw new KubeError('STOPPED', `cluster ${name} cannot be engaged: the manager is stopping`)
       const member: Member = { cluster, stop: new AbortController(), kill: new AbortController(), running: undefined }
+      configure(cluster)
       members.set(name, member)
       clusters.set(name, cluster)
       log.info({ cluster: name }, 'cluster engaged')

@@ -3,14 +3,15 @@
  * The orders and their reasons are in manager.ts.
  */
 import type { Aggregator } from '../controller/aggregator.ts'
+import type { KeyedAggregator } from '../controller/keyed-aggregator.ts'
 import { untilAborted, waitForSync } from '../cache/cache-sync.ts'
 import type { Cluster } from '../client/cluster.ts'
-import type { Environment } from '../controller/context.ts'
+import { createRunnableContext, type Environment } from '../controller/context.ts'
 import type { Controller } from '../controller/controller.ts'
 import { KubeError, messageOf } from '../errors.ts'
 import { keepTrying, type RunningFleet } from './fleet.ts'
 import type { Informer } from '../cache/informer.ts'
-import { LeadershipLost, type Election } from './lease.ts'
+import { LeadershipLost, openFence, type Election } from './lease.ts'
 import { startListener, type Listener } from './listener.ts'
 import type { ManagerOptions, Runnable } from './manager.ts'
 import type { ClusterStats } from '../metrics.ts'
@@ -20,6 +21,13 @@ import type { CertificateKeeper } from '../webhook/certificate-keeper.ts'
 import { webhookHandler, type WebhookRegistry } from '../webhook/server.ts'
 import type { Signals } from '../controller/workers.ts'
 
+interface RunnablePart {
+  readonly name: string
+  readonly run: Runnable
+  readonly leader: boolean
+  readonly reportingController: string | undefined
+}
+
 export interface ManagerParts {
   readonly options: ManagerOptions
   readonly graceMs: number
@@ -28,12 +36,12 @@ export interface ManagerParts {
   readonly environmentOf: (cluster: Cluster) => Environment
   readonly election: Election | undefined
   readonly controllers: readonly Controller[]
-  readonly aggregators: readonly Aggregator[]
+  readonly aggregators: readonly (Aggregator | KeyedAggregator)[]
   readonly indexes: readonly ((cluster: Cluster) => void)[]
   readonly registry: WebhookRegistry
   readonly keeper: CertificateKeeper | undefined
   readonly checks: { readonly healthz: Map<string, Check>; readonly readyz: Map<string, Check> }
-  readonly runnables: { name: string; run: Runnable; leader: boolean }[]
+  readonly runnables: RunnablePart[]
   readonly addresses: { metrics?: string; probes?: string; webhooks?: string }
   readonly fleet: RunningFleet
   /** Set while running: what the fleet does with a member. */
@@ -146,9 +154,7 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     await Promise.all([...required].map(async (informer) => waitForSync(environment, { ...wait, informer })))
     if (until.aborted) return
 
-    for (const { name, run, leader } of parts.runnables) {
-      if (!leader) start(runnables, name, async (stop) => run(stop, cluster.client))
-    }
+    for (const runnable of parts.runnables) if (!runnable.leader) startRunnable(runnable)
     const followers = parts.aggregators.filter(({ needsLeader }) => !needsLeader)
     for (const aggregator of followers) startController(aggregator)
     parts.runMember = runMember
@@ -161,12 +167,15 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     onLead()
     for (const controller of controllersOf('local')) startController(controller)
     for (const aggregator of parts.aggregators) if (aggregator.needsLeader) startController(aggregator)
-    for (const { name, run, leader } of parts.runnables) {
-      if (leader) start(runnables, name, async (stop) => run(stop, cluster.client))
-    }
+    for (const runnable of parts.runnables) if (runnable.leader) startRunnable(runnable)
   }
 
-  function startController(controller: Controller | Aggregator): void {
+  function startRunnable(runnable: RunnablePart): void {
+    const own = runnable.leader ? environment : { ...environment, fence: openFence }
+    start(runnables, runnable.name, async (stop) => runnable.run(createRunnableContext(own, runnable, stop)))
+  }
+
+  function startController(controller: Controller | Aggregator | KeyedAggregator): void {
     start(controllers, `controller ${controller.name}`, async (stop) => {
       await controller.run(environment, { stop, kill: kill.signal, syncTimeoutMs: parts.syncTimeoutMs })
     })

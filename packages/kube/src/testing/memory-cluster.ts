@@ -6,7 +6,7 @@ import type { Index } from '../cache/cache.ts'
 import type { ApplyOptions, Client, PatchType, WriteOptions } from '../client/client.ts'
 import type { Cluster } from '../client/cluster.ts'
 import { apiError, NotSynced } from '../errors.ts'
-import type { Change, Informer, Informers, InformerState } from '../cache/informer.ts'
+import type { CacheOptions, Change, Informer, Informers, InformerState } from '../cache/informer.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { keyOf, kindName, parseKey, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
 import type { StopSignal } from '../controller/stop-signal.ts'
@@ -55,6 +55,7 @@ const isSynced = (state: InformerState) => state !== 'starting' && state !== 'sy
 export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
   const stores = new Map<string, Store>()
   const made = new Map<string, Informer<Obj>>()
+  const configured = new Map<string, CacheOptions<Obj>>()
   const lines: string[] = []
   let version = 100
   let uid = 0
@@ -257,14 +258,18 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       return [...store.objects.values()].filter((object) => values?.(object).includes(value)) as never[]
     },
     all: () => [...made.values()],
+    configure: (kind, options) => void configured.set(kindName(kind), options as unknown as CacheOptions<Obj>),
+    configured: <T extends Obj>(kind: Kind<T>) =>
+      configured.get(kindName(kind)) as unknown as CacheOptions<T> | undefined,
     informer<T extends Obj>(kind: Kind<T>): Informer<T> {
       const store = storeOf(kind)
       const informer: Informer<T> = {
         kind,
-        subscribe(handle, onError) {
+        subscribe(handle, { onError, onReplayed } = {}) {
           const subscriber = { handle: handle as (change: Change<Obj>) => void, onError }
           store.handlers.add(subscriber)
           for (const object of store.objects.values()) handle({ type: 'added', object: object as never, initial: true })
+          onReplayed?.()
           return () => store.handlers.delete(subscriber)
         },
         get hasSynced() {
@@ -285,6 +290,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
           return store.objects.size
         },
         estimateBytes: () => 0,
+        failure: undefined,
         heardAt: undefined,
       }
       made.set(kindName(kind), informer)

@@ -20,6 +20,7 @@ export type Failure =
   | 'absent' // 404
   | 'internal' // 500: a fault of the server
   | 'busy' // 429, 503, 504: later
+  | 'over-limit' // the server sends more than the cache may hold (cache-limits.ts)
   | 'broken' // reset, torn frame, timeout: no answer or half of one
 
 type State =
@@ -257,6 +258,9 @@ function watchOver(
       case 'internal':
         // Some faults belong to the version (an event that etcd has compacted in part): resuming there never ends.
         return wait(now, now.failures >= 3 ? 'sync' : 'watch', context, [], input.retryAfterMs)
+      case 'over-limit':
+        // What is cached is no longer the whole set: only a complete list within the limits makes it so again.
+        return wait(now, 'sync', context, [], input.retryAfterMs)
       case 'busy':
       case 'broken':
         return wait(now, 'watch', context, [], input.retryAfterMs)

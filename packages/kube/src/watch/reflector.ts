@@ -8,6 +8,7 @@
  * Caveats: the store's callbacks run inside the decode budget; they must not wait.
  */
 import { sleep, systemClock, type Clock } from '../clock.ts'
+import { CacheLimitExceeded } from './cache-limits.ts'
 import type { Decoded, Frame, ListPage } from './decode.ts'
 import { ApiError, apiError, messageOf, TransportError } from '../errors.ts'
 import { keyOf, type Obj } from '../object/object.ts'
@@ -52,6 +53,8 @@ const IDLE_MS = 90_000
 /** A server that ignores sendInitialEvents sends the objects and then waits; so do we, this long. */
 const STALL_MS = 10_000
 const CHECK_MS = 2500
+/** A server that sends too much is asked rarely: each try costs as much as the limits allow. */
+const OVER_LIMIT_RETRY_MS = 60_000
 
 export class Reflector<T extends Obj> {
   readonly #source: Source<T>
@@ -277,6 +280,7 @@ const NOTHING_VANISHES = { known: 0, vanished: 0 }
 
 /** What a failure means for the machine. */
 export function classify(error: unknown): { failure: Failure; retryAfterMs: number | undefined } {
+  if (error instanceof CacheLimitExceeded) return { failure: 'over-limit', retryAfterMs: OVER_LIMIT_RETRY_MS }
   if (!(error instanceof ApiError)) return { failure: 'broken', retryAfterMs: undefined }
   const { httpStatus, retryAfterMs, status } = error
   const isTooLarge =

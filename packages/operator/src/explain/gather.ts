@@ -12,7 +12,7 @@ import { type Finding, warning } from '../finding.ts'
 import { OWNED_BY } from '../publish/annotation-keys.ts'
 import type { Reason } from '../reasons.ts'
 import { normalizeHost } from '../host-name.ts'
-import { type Consideration, createConsidering } from '../publish/decide/source-decision.ts'
+import { type SourceDecision, createSourceDecider } from '../publish/decide/source-decision.ts'
 import { wantedOf } from '../publish/decide/decide.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import { sourceKey } from '../publish/sources/source.ts'
@@ -35,8 +35,8 @@ export async function gatherFacts(
   signal: AbortSignal,
 ): Promise<ExplainFacts> {
   const host = normalizeHost(given)
-  const considered = await considerHost(host, cluster, options, signal)
-  const chosen = considered.find(isPublishing) ?? considered[0]
+  const decided = await decideHost(host, cluster, options, signal)
+  const chosen = decided.find(isPublishing) ?? decided[0]
   const running = await manager?.(signal)
   const managed = running === undefined ? {} : { manager: running }
   const direct = chosen === undefined ? await findDirectEndpoint(host, cluster, signal) : undefined
@@ -61,13 +61,13 @@ export async function gatherFacts(
   const shown = targets.length > 0 ? targets : (endpoint?.targets ?? [])
   return {
     host,
-    sources: considered.map((item) => ({
+    sources: decided.map((item) => ({
       name: `${item.source.kind} ${sourceKey(item.source)}`,
       findings: item.decision?.findings ?? [],
       isPublishing: isPublishing(item),
     })),
     targets,
-    addressFindings: chosen?.decision?.verdicts.dns.findings ?? [],
+    addressFindings: chosen?.decision?.children.dns.findings ?? [],
     certificate,
     endpoint,
     plan: await plan?.(host, shown, signal),
@@ -88,7 +88,7 @@ const REPORTED: ReadonlySet<string> = new Set<Reason>([
 const REPORTED_MS = 3_600_000
 
 /** The condition where the kind has one, which says what holds now; else the Events of the last hour. */
-async function findReported(chosen: Consideration, { client }: Cluster, signal: AbortSignal): Promise<Finding[]> {
+async function findReported(chosen: SourceDecision, { client }: Cluster, signal: AbortSignal): Promise<Finding[]> {
   const { object } = chosen
   const conditions = (object as Immutable<HTTPProxy>).status?.conditions ?? []
   const condition = conditions.find(({ type }) => type === CONDITION_TYPE)
@@ -153,22 +153,20 @@ function endpointsOf(object: DNSEndpoint, name: string): readonly Partial<DNSEnd
   return endpoints.filter(({ dnsName }) => typeof dnsName === 'string' && normalizeHost(dnsName) === name)
 }
 
-async function considerHost(
+async function decideHost(
   host: string,
   cluster: Cluster,
   options: PublishOptions,
   signal: AbortSignal,
-): Promise<Consideration[]> {
+): Promise<SourceDecision[]> {
   const stop = new AbortController()
   const watched = watchForPublish(cluster.informers, options)
-  const considering = createConsidering(cluster.informers, options)
+  const decider = createSourceDecider(cluster.informers, options)
   const running = cluster.informers.start(AbortSignal.any([signal, stop.signal]))
   try {
     await Promise.all(watched.map(async (informer) => informer.synced(signal)))
-    const naming = considering.sources
-      .all()
-      .filter((source) => source.hosts.some((name) => normalizeHost(name) === host))
-    return naming.flatMap((source) => considering.consider(source.kind, sourceKey(source), 0) ?? [])
+    const naming = decider.sources.all().filter((source) => source.hosts.some((name) => normalizeHost(name) === host))
+    return naming.flatMap((source) => decider.decide(source.kind, sourceKey(source), 0) ?? [])
   } finally {
     stop.abort()
     await running
@@ -176,11 +174,11 @@ async function considerHost(
 }
 
 /** It publishes the host, or would but for its address. */
-function isPublishing({ decision }: Consideration): boolean {
+function isPublishing({ decision }: SourceDecision): boolean {
   return decision !== undefined && decision.findings.length === 0
 }
 
-function targetsOf({ decision }: Consideration, host: string): string[] {
+function targetsOf({ decision }: SourceDecision, host: string): string[] {
   const wanted = decision === undefined ? [] : wantedOf(decision)
   return wanted.flatMap((item) =>
     item.role === 'dns'
@@ -192,27 +190,27 @@ function targetsOf({ decision }: Consideration, host: string): string[] {
 }
 
 async function findCertificate(
-  chosen: Consideration | undefined,
+  chosen: SourceDecision | undefined,
   { client }: Cluster,
   signal: AbortSignal,
 ): Promise<CertificateFact | undefined> {
-  const verdict = chosen?.decision?.verdicts.certificate
-  if (verdict === undefined || verdict.state === 'unwanted') return undefined
-  const [wanted] = verdict.state === 'wanted' ? verdict.wanted : []
+  const child = chosen?.decision?.children.certificate
+  if (child === undefined || child.state === 'unwanted') return undefined
+  const [wanted] = child.state === 'wanted' ? child.wanted : []
   if (wanted === undefined) {
-    return verdict.findings.length === 0
+    return child.findings.length === 0
       ? undefined
-      : { name: '', findings: verdict.findings, isPresent: false, isReady: false, message: '' }
+      : { name: '', findings: child.findings, isPresent: false, isReady: false, message: '' }
   }
   const name = keyOf(wanted.object)
   const live = await client.find(Certificate, name, { signal })
   const ready = live?.status?.conditions?.find((condition) => condition.type === 'Ready')
   const message = ready?.message ?? 'no condition yet; is cert-manager running?'
-  return { name, findings: verdict.findings, isPresent: live !== undefined, isReady: ready?.status === 'True', message }
+  return { name, findings: child.findings, isPresent: live !== undefined, isReady: ready?.status === 'True', message }
 }
 
 async function findEndpoint(
-  chosen: Consideration | undefined,
+  chosen: SourceDecision | undefined,
   host: string,
   { client }: Cluster,
   signal: AbortSignal,

@@ -18,7 +18,7 @@ import {
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
 import { limitHeapGrowth } from './heap-growth.ts'
 import { createProductMetrics, createRecordsMetrics, showPause } from '../metrics.ts'
-import { FIELD_MANAGER } from '../publish/annotation-keys.ts'
+import { FIELD_MANAGER } from './field-manager.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import { setUpPublish } from '../publish/set-up.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -56,7 +56,7 @@ export interface AppOptions {
   readonly log?: Logger
   readonly clock?: Clock
   /** Tell users also what was already so at the start. @default true */
-  readonly isInitialTold?: boolean
+  readonly reportsInitialFindings?: boolean
   /** Registered clusters may be on this machine: for the playground and tests. @default false */
   readonly allowLoopback?: boolean
   /** How registered clusters are reached. @default over the network */
@@ -99,13 +99,13 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     namespace,
     clock,
     isWriting: () => mode === 'enforce' && !killSwitch.isPaused,
-    untilToldToWrite: (running: { readonly signal: AbortSignal }) =>
+    untilPauseIsKnown: (running: { readonly signal: AbortSignal }) =>
       mode === 'enforce' && !switches.isRead ? switches.ready(running.signal) : undefined,
   }
   const endpointsIn = (wanted: string): Informer<DNSEndpoint> =>
     mgr.cluster.informers.informer(DNSEndpoint, endpointScope(options, wanted))
   if (publish !== undefined)
-    setUpPublish(mgr, { ...common, options: publish, isInitialTold: options.isInitialTold ?? true })
+    setUpPublish(mgr, { ...common, options: publish, reportsInitialFindings: options.reportsInitialFindings ?? true })
   if (wildcard !== undefined) {
     const allowLoopback = options.allowLoopback ?? false
     setUpWildcard(mgr, {
@@ -131,7 +131,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   }
   if (options.onReady !== undefined) {
     const { onReady } = options
-    mgr.add('ready', async (running) => {
+    mgr.add('ready', async ({ signal: running }) => {
       onReady(mgr.addresses)
       await untilAborted(running)
     })

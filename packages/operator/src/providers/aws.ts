@@ -9,8 +9,8 @@
  */
 import type { Change, ResourceRecordSet, Route53Client, Route53ClientConfig } from '@aws-sdk/client-route-53'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
 import { compareText, isWildcard, type ObservedRRset, type RRset } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import { patiently } from './retry-when-throttled.ts'
 import type { Provider, ProviderZone, Turn } from './provider.ts'
 import { fromRoute53Name, fromRoute53Values, route53Order, toRoute53Value } from './route53-text.ts'
@@ -40,7 +40,7 @@ const MAX_RECORDS = 1000
 const MAX_CHARACTERS = 32_000
 const PAGE = 300
 
-type Sdk = typeof import('@aws-sdk/client-route-53')
+type Sdk = typeof import('./route53-sdk.ts')
 
 export function awsProvider(options: AwsOptions): Provider {
   let loading: Promise<{ sdk: Sdk; client: Route53Client }> | undefined
@@ -177,7 +177,7 @@ export function awsProvider(options: AwsOptions): Provider {
 
 async function importSdk(): Promise<Sdk> {
   try {
-    return await import('@aws-sdk/client-route-53')
+    return await import('./route53-sdk.ts')
   } catch (cause) {
     throw new ProviderError(
       'ProviderMisconfigured',

@@ -6,7 +6,7 @@
  * wrong. A provider that lacks a capability is checked for saying so.
  */
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import {
   canonicalSet,
   compareSets,

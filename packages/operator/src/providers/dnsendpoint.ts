@@ -21,8 +21,8 @@ import {
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { ProviderError } from '../rrset/error.ts'
 import { isMarkerName } from '../rrset/marker.ts'
-import type { SetChange } from '../records/plan/plan.ts'
 import { compareText, isWithin, type ObservedRRset, printSet, type RRset, sameSet, setKey } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 import { fromEndpoint, toEndpoint } from './webhook-endpoint.ts'
 

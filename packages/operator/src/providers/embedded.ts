@@ -4,8 +4,8 @@
  */
 import { DnsError, type DnsServer, fqdn, type Zone, type ZoneChange } from '@seamark/dns'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
 import { fromDns, type ObservedRRset, printSet, sameSet, setKey } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 
 export interface EmbeddedOptions {

@@ -3,8 +3,8 @@
  * Atomic, compare-and-swap, and counting its calls, so that a test can say how much was read and written.
  */
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
 import { compareSets, isWithin, type ObservedRRset, printSet, type RRset, sameSet, setKey } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import type { Capabilities, Provider, ProviderZone } from './provider.ts'
 
 export interface MemoryProvider extends Provider {

@@ -4,8 +4,8 @@
  */
 import { z } from 'zod'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
 import { canonicalName, canonicalValue, isInvalid, type ObservedRRset, sortedUnique } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import { callHttp, failureOf, type HttpAnswer } from './http-call.ts'
 import { patiently } from './retry-when-throttled.ts'
 import type { Provider, ProviderZone } from './provider.ts'

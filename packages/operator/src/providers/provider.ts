@@ -10,7 +10,7 @@
  */
 import type { ProviderError } from '../rrset/error.ts'
 import type { ObservedRRset } from '../rrset/rrset.ts'
-import type { SetChange } from '../records/plan/plan.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 
 export interface ProviderZone {
   /** What the service calls it; equal to `name` where names are unique. */

@@ -20,8 +20,8 @@ import {
   type UpdateOperation,
 } from '@seamark/dns'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
 import { fromDns, type ObservedRRset } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import type { Provider, ProviderZone, Turn } from './provider.ts'
 
 export interface Rfc2136Options {
@@ -76,7 +76,7 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
     return Buffer.from(soa.data).readUInt32BE(soa.data.length - 20)
   }
   const transfer = async (zone: Fqdn, signal: AbortSignal): Promise<ZoneCache> => {
-    const records = await asking.transferSets({ server: source.server, zone, ...keyed(source.key), signal })
+    const records = await asking.transferRRsets({ server: source.server, zone, ...keyed(source.key), signal })
     const byName = new Map<string, ObservedRRset[]>()
     for (const set of records) putSet(byName, fromDns(set))
     const serial = Number(records.find(({ type, name }) => type === 'SOA' && name === zone)?.values[0]?.split(' ')[2])

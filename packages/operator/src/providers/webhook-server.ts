@@ -9,8 +9,8 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
 import { isWithin, type ObservedRRset, sameValues, setKey } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 import {
   changesSchema,

@@ -7,8 +7,8 @@
  */
 import { z } from 'zod'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
 import { canonicalName, isInvalid, isWithin, type ObservedRRset } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import { callHttp, failureOf, type HttpAnswer } from './http-call.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 import { endpointsSchema, fromEndpoint, MEDIA_TYPE, toEndpoint } from './webhook-endpoint.ts'

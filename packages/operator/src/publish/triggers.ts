@@ -5,7 +5,7 @@
 import { annotationsChanged, anyOf, type Change, labelsChanged, type Service, specChanged } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import { findOwner } from './decide/child.ts'
-import type { Considering } from './decide/source-decision.ts'
+import type { SourceDecider } from './decide/source-decision.ts'
 import type { SourceKind } from './options.ts'
 
 export function isSourceChange(kind: SourceKind): (change: Change<Obj>) => boolean {
@@ -35,7 +35,7 @@ export function keysOfOwner(object: Immutable<Obj>, kind: SourceKind): string[] 
 
 /** Sources of `kind` that name a host the changed object names. */
 export function rivalsOf(
-  { sources }: Considering,
+  { sources }: SourceDecider,
   changed: SourceKind,
   object: Immutable<Obj>,
   kind: SourceKind,

@@ -8,7 +8,7 @@
 import { isIPv4 } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { createHash } from 'node:crypto'
-import { DnsError, recordSet } from '@seamark/dns'
+import { DnsError, createRRset } from '@seamark/dns'
 
 export interface RRset {
   readonly name: string
@@ -175,7 +175,7 @@ export function canonicalValue(type: string, value: string): string | Invalid {
 
 function canonicalOther(type: string, value: string): string | Invalid {
   try {
-    return recordSet('.', type, 0, [value]).values[0] ?? { invalid: 'the value is empty' }
+    return createRRset('.', type, 0, [value]).values[0] ?? { invalid: 'the value is empty' }
   } catch (error) {
     if (!(error instanceof DnsError)) throw error
     return { invalid: `'${shown(value)}' is not a value of type ${shown(type)}: ${shown(error.message)}` }

@@ -19,13 +19,13 @@ export interface WildcardFacts {
   readonly nowMs: number
 }
 
-type WildcardOutcome =
+type WildcardAction =
   | { readonly state: 'publish'; readonly v4: readonly string[]; readonly v6: readonly string[] }
   | { readonly state: 'keep' }
   | { readonly state: 'delete' }
 
 export interface WildcardDecision {
-  readonly outcome: WildcardOutcome
+  readonly outcome: WildcardAction
   readonly lostSince: ReadonlyMap<string, number>
   /** Decide again at this time even if nothing changes. */
   readonly againAtMs?: number
@@ -90,7 +90,7 @@ function judge(
   published: ReadonlySet<string>,
   options: Damping,
   findings: Finding[],
-): WildcardOutcome {
+): WildcardAction {
   if (kept.length > 0) {
     const sorted = (family: 'v4' | 'v6'): string[] => [...new Set(kept.flatMap((node) => node[family]))].toSorted()
     return { state: 'publish', v4: sorted('v4'), v6: sorted('v6') }
@@ -110,10 +110,7 @@ interface Settling {
 }
 
 /** A change within the window after a write waits for its end. */
-function settle(
-  outcome: WildcardOutcome,
-  { facts, lostSince, next, findings, coalesceMs }: Settling,
-): WildcardDecision {
+function settle(outcome: WildcardAction, { facts, lostSince, next, findings, coalesceMs }: Settling): WildcardDecision {
   const base = { lostSince, findings, needsConfirmation: false }
   const again = (at: number | undefined): { againAtMs?: number } => (at === undefined ? {} : { againAtMs: at })
   if (outcome.state !== 'publish') return { ...base, outcome, ...again(next) }

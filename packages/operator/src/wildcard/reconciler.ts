@@ -11,9 +11,9 @@ import type { Member } from './member.ts'
 import { type NodeFact, readNode } from './node-fact.ts'
 import { parseNodeSelector } from './node-selector.ts'
 import type { WildcardOptions } from './options.ts'
-import { objectName, OWNED_BY, wildcardEndpoint, wildcardName, type WildcardPlace } from './wildcard-endpoint.ts'
+import { objectName, OWNED_BY, wildcardEndpoint, wildcardName, type WildcardOwner } from './wildcard-endpoint.ts'
 
-export interface WildcardHands {
+export interface WildcardWriter {
   find(key: Key): Immutable<DNSEndpoint> | undefined
   /** True when something was written. */
   apply(object: DNSEndpoint): Promise<boolean>
@@ -21,7 +21,7 @@ export interface WildcardHands {
 }
 
 export interface ClusterState {
-  readonly place: WildcardPlace
+  readonly place: WildcardOwner
   readonly zone: string
   /** Undefined: its kubeconfig was refused. */
   readonly member: Member | undefined
@@ -53,7 +53,7 @@ export class WildcardReconciler {
 
   async reconcile(
     { place, zone, member, fault }: ClusterState,
-    hands: WildcardHands,
+    hands: WildcardWriter,
     signal: AbortSignal,
   ): Promise<WildcardResult> {
     const live = hands.find(`${place.namespace}/${objectName(place, this.#options)}`)
@@ -116,7 +116,7 @@ export class WildcardReconciler {
   }
 }
 
-function findForeign(live: Immutable<DNSEndpoint> | undefined, place: WildcardPlace): Finding | undefined {
+function findForeign(live: Immutable<DNSEndpoint> | undefined, place: WildcardOwner): Finding | undefined {
   if (live === undefined) return undefined
   const { annotations, ownerReferences, name } = live.metadata
   const controller = ownerReferences?.find((reference) => reference.controller === true)

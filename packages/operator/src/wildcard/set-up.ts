@@ -17,11 +17,12 @@ import { type Immutable, keyOf } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, warning } from '../finding.ts'
 import type { ProductMetrics } from '../metrics.ts'
+import { WILDCARD_FIELD_MANAGER } from '../process/field-manager.ts'
 import { joinCluster, type Member, watchNodes } from './member.ts'
 import type { WildcardOptions } from './options.ts'
-import { type WildcardHands, WildcardReconciler } from './reconciler.ts'
+import { type WildcardWriter, WildcardReconciler } from './reconciler.ts'
 import { readRegistry, type Registration } from './registry.ts'
-import { CLUSTER_LABEL, isAsWanted, WILDCARD_MANAGER } from './wildcard-endpoint.ts'
+import { CLUSTER_LABEL, isAsWanted } from './wildcard-endpoint.ts'
 
 export interface WildcardSetUp {
   readonly options: WildcardOptions
@@ -30,7 +31,7 @@ export interface WildcardSetUp {
   /** False in observe mode and while writing is paused. */
   readonly isWriting: () => boolean
   /** Resolves once it is known whether writing is paused; undefined when it is known. */
-  readonly untilToldToWrite: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
+  readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
   readonly clock: Clock
   readonly allowLoopback: boolean
   readonly connect: typeof connect
@@ -44,7 +45,7 @@ export function setUpWildcard(manager: Manager, setUp: WildcardSetUp): void {
   const { informers } = manager.cluster
   const { namespace } = setUp
   informers.informer(Secret, { namespace, labelSelector: CLUSTER_LABEL })
-  manager.add('wildcard', async (signal, client) => new WildcardLoop(manager, setUp, client).run(signal), {
+  manager.add('wildcard', async ({ signal, client }) => new WildcardLoop(manager, setUp, client).run(signal), {
     leader: true,
   })
 }
@@ -174,7 +175,7 @@ class WildcardLoop {
   }
 
   async #reconcile(cluster: string, signal: AbortSignal): Promise<number | undefined> {
-    await this.#setUp.untilToldToWrite({ signal })
+    await this.#setUp.untilPauseIsKnown({ signal })
     const entry = this.#entries.get(cluster)
     if (entry === undefined) return undefined
     const { registration, member, fault } = entry
@@ -210,7 +211,7 @@ class WildcardLoop {
     for (const { reason, message } of findings) this.#manager.log.warn({ cluster, reason }, message)
   }
 
-  #hands(signal: AbortSignal): WildcardHands {
+  #hands(signal: AbortSignal): WildcardWriter {
     const { informers } = this.#manager.cluster
     return {
       find: (key) => informers.get(DNSEndpoint, key),
@@ -218,7 +219,7 @@ class WildcardLoop {
         const live = informers.get(DNSEndpoint, keyOf(object))
         if (isAsWanted(live, object) || !this.#setUp.isWriting()) return false
         if (live === undefined && !(await this.#isRegistered(object, signal))) return false
-        await this.#client.apply(DNSEndpoint, object, { fieldManager: WILDCARD_MANAGER, force: true, signal })
+        await this.#client.apply(DNSEndpoint, object, { fieldManager: WILDCARD_FIELD_MANAGER, force: true, signal })
         return true
       },
       delete: async (object: Immutable<DNSEndpoint>) => {

@@ -5,7 +5,6 @@ import { DNSEndpoint, type Endpoint } from '../api/dns-endpoint.ts'
 import { findHostFault, normalizeHost } from '../host-name.ts'
 import type { WildcardOptions } from './options.ts'
 
-export const WILDCARD_MANAGER = 'seamark-wildcard'
 export const CLUSTER_LABEL = 'seamark.io/cluster'
 /** On a cluster's Secret: its own zone. */
 export const ZONE_ANNOTATION = 'seamark.io/zone'
@@ -13,7 +12,7 @@ export const OWNED_BY = 'seamark.io/owned-by'
 /** Records of ours write a wildcard only when somebody approved it: here whoever configured the zone did. */
 const APPROVE = 'seamark.io/approve'
 
-export interface WildcardPlace {
+export interface WildcardOwner {
   /** Cluster id, as in the label. */
   readonly cluster: string
   readonly namespace: string
@@ -31,7 +30,7 @@ export function wildcardName(cluster: string, zone: string): { name: string } | 
 }
 
 export function wildcardEndpoint(
-  place: WildcardPlace,
+  place: WildcardOwner,
   name: string,
   targets: { readonly v4: readonly string[]; readonly v6: readonly string[] },
   options: Pick<WildcardOptions, 'namePrefix' | 'ttlSeconds' | 'apex'>,
@@ -78,7 +77,7 @@ export function isAsWanted(live: Immutable<DNSEndpoint> | undefined, want: DNSEn
 }
 
 export function objectName(
-  place: Pick<WildcardPlace, 'cluster'>,
+  place: Pick<WildcardOwner, 'cluster'>,
   options: Pick<WildcardOptions, 'namePrefix'>,
 ): string {
   return `${options.namePrefix}${normalizeHost(place.cluster)}-wildcard`

@@ -3,7 +3,7 @@
  * to add one (HTTPProxy does). Neither ever fails a reconcile.
  *
  * An Event is sent when a finding was not there at the last decision of this process. On the first decision after a start
- * nothing is sent unless `isInitialToldToo`: a take-over or restart that changes nothing must not write.
+ * nothing is sent unless `reportsInitialFindings`: a take-over or restart that changes nothing must not write.
  */
 import type { Condition } from '@seamark/kube'
 import { setCondition } from '@seamark/kube'
@@ -12,23 +12,23 @@ import type { HTTPProxy } from '../../api/http-proxy.ts'
 import type { Finding } from '../../finding.ts'
 import { CONDITION_TYPE } from '../watches.ts'
 
-export interface Told {
+export interface FindingHistory {
   /** Findings that are new since the last call for this owner; empty on the first one. */
-  news(owner: string, findings: readonly Finding[]): readonly Finding[]
+  takeNew(owner: string, findings: readonly Finding[]): readonly Finding[]
   forget(owner: string): void
 }
 
 /** What most sources have to say: one for all of them. */
 const NOTHING: ReadonlySet<string> = new Set()
 
-export function createTold(isInitialToldToo: boolean): Told {
+export function createFindingHistory(reportsInitialFindings: boolean): FindingHistory {
   const last = new Map<string, ReadonlySet<string>>()
   return {
-    news(owner, findings) {
+    takeNew(owner, findings) {
       const before = last.get(owner)
       const texts = findings.map((finding) => `${finding.reason} ${finding.message}`)
       last.set(owner, texts.length === 0 ? NOTHING : new Set(texts))
-      if (before === undefined && !isInitialToldToo) return []
+      if (before === undefined && !reportsInitialFindings) return []
       return findings.filter(
         (finding, index) => finding.severity === 'Warning' && !(before?.has(texts[index] ?? '') ?? false),
       )

@@ -14,8 +14,8 @@ import { type Breaker, type BreakerStatus, createBreaker } from './circuit-break
 import { ProviderError } from '../../rrset/error.ts'
 import type { KillSwitch } from '../../process/kill-switch.ts'
 import type { Limiter } from './rate-limiter.ts'
-import type { SetChange } from '../plan/plan.ts'
 import type { ObservedRRset } from '../../rrset/rrset.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 
 type CallName = 'zones' | 'read' | 'apply'
 

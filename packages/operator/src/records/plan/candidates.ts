@@ -8,10 +8,11 @@ import type { Reason } from '../../reasons.ts'
 import { adoptionCandidate } from './adoption.ts'
 import { type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
 import { type Ownership, ownershipOf } from './ownership.ts'
-import type { Change, Desired, Op, PlanInput, Risk, SetChange } from './plan.ts'
+import type { Change, Desired, Op, PlanInput, Risk } from './plan.ts'
 import { type MarkedSet, EMPTY_NAME_VIEW, type NameView } from './name-view.ts'
 import { isWildcard, isWithin, type RRset, sameSet, sameValues, setKey, sortedUnique } from '../../rrset/rrset.ts'
 import { listOf, desiredFor, DesiredTable } from './desired-table.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 
 export interface Objection {
   readonly code: Reason

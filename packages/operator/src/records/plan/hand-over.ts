@@ -14,8 +14,9 @@ import { EMPTY_STATE } from '../state/guard-state.ts'
 import { printRegistryValue, registryNames, type RegistryOptions } from '../../rrset/external-dns-registry.ts'
 import { ADOPTED, MARKER_TTL, type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
 import { type Owner, type Ownership, ownershipOf } from './ownership.ts'
-import { baseOf, type Change, type Plan, type Refusal, type SetChange, type ZoneId } from './plan.ts'
+import { baseOf, type Change, type Plan, type Refusal, type ZoneId } from './plan.ts'
 import { compareText, type ObservedRRset } from '../../rrset/rrset.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 import type { ZoneView } from './zone-view.ts'
 
 export interface HandOver extends ZoneId {

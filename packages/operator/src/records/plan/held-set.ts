@@ -10,7 +10,8 @@ import { createHash } from 'node:crypto'
 import type { Reason } from '../../reasons.ts'
 import { compareText, setKey } from '../../rrset/rrset.ts'
 import type { HeldChange } from '../state/guard-state.ts'
-import type { PlanInput, Refusal, SetChange, ZoneId } from './plan.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
+import type { PlanInput, Refusal, ZoneId } from './plan.ts'
 
 /** A zone in which more is held persists the first ones by name; a ConfigMap has 1 MiB for all zones. */
 export const MAX_HELD = 5_000

@@ -15,6 +15,7 @@ import { heldAfter } from './held-set.ts'
 import type { Limits } from './limits.ts'
 import type { Owner } from './ownership.ts'
 import { compareText, digestOf, type RRset, setKey } from '../../rrset/rrset.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 import type { ZoneView } from './zone-view.ts'
 
 export interface RecordSource {
@@ -104,11 +105,6 @@ export interface PlanInput extends ZoneId {
 
 export type Op = 'create' | 'update' | 'delete'
 export type Risk = 'low' | 'medium' | 'high'
-
-export interface SetChange {
-  readonly from: RRset | undefined
-  readonly to: RRset | undefined
-}
 
 export interface Change extends SetChange {
   readonly op: Op

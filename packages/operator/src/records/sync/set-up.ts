@@ -52,7 +52,7 @@ const OPEN_RETRY_MS = 15_000
 export function setUpRecords(manager: Manager, setUp: RecordsSetUp): void {
   // A lease is lost by arithmetic: a process that was stalled finds itself shut before any timer of it has run.
   const killSwitch = pausedUnless(setUp.killSwitch, () => manager.isLeading)
-  manager.add('records', async (signal, client) => run(manager, { ...setUp, killSwitch }, client, signal), {
+  manager.add('records', async ({ client, signal }) => run(manager, { ...setUp, killSwitch }, client, signal), {
     leader: true,
   })
 }

@@ -1,0 +1,49 @@
+/**
+ * The informers behind the watches of a controller or aggregator: made early so that caches fill on every replica, waited
+ * for before the first reconcile.
+ */
+import type { Informer } from '../cache/informer.ts'
+import { waitForSync } from '../cache/cache-sync.ts'
+import type { Kind, Obj } from '../object/object.ts'
+import type { Environment } from './context.ts'
+import type { WatchOptions } from './controller.ts'
+
+interface Watched {
+  readonly kind: Kind
+  readonly options: WatchOptions<Obj>
+}
+
+export interface WatchPair<W extends Watched> {
+  readonly watch: W
+  readonly informer: Informer<Obj>
+}
+
+export function watchPairs<W extends Watched>(
+  { cluster, fieldManager }: Environment,
+  watches: readonly W[],
+): WatchPair<W>[] {
+  return watches.map((watch) => {
+    const { when: _when, optional: _optional, ...options } = watch.options
+    // The same field manager for every watch: one that differed would be a second watch of the same kind.
+    const keepManagedFieldsOf = cluster.informers.configured(watch.kind)?.keepManagedFieldsOf ?? fieldManager
+    const informer = cluster.informers.informer(watch.kind, { ...options, keepManagedFieldsOf })
+    return { watch, informer }
+  })
+}
+
+/** The informers that have to be synced before the controller runs. */
+export function requiredInformers(pairs: readonly WatchPair<Watched>[]): Informer<Obj>[] {
+  return pairs.filter(({ watch }) => watch.options.optional !== true).map(({ informer }) => informer)
+}
+
+/** Returns early when stopped: look at the signal afterwards. */
+export async function waitForPairs(
+  environment: Environment,
+  pairs: readonly WatchPair<Watched>[],
+  { name, stop, timeoutMs }: { name: string; stop: AbortSignal; timeoutMs: number | undefined },
+): Promise<void> {
+  for (const { watch, informer } of pairs) {
+    const isOptional = watch.options.optional === true
+    await waitForSync(environment, { name, informer, isOptional, stop, timeoutMs })
+  }
+}
