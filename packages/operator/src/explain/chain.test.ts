@@ -93,6 +93,17 @@ describe('explain', () => {
       'provider NotYetPropagated',
     ],
     [
+      'sources that may not be read',
+      {
+        sources: [],
+        targets: [],
+        certificate: undefined,
+        endpoint: undefined,
+        forbidden: [warning('WatchForbidden', 'HTTPProxy cannot be listed: forbidden')],
+      },
+      'source WatchForbidden',
+    ],
+    [
       'a guard of publish',
       { endpoint: undefined, reported: [warning('GuardTripped', '9 of 10 objects would be removed at once')] },
       'endpoint GuardTripped',

@@ -45,6 +45,8 @@ export interface ExplainFacts {
   readonly plan: PlanFact | undefined
   /** Undefined: nobody was asked. */
   readonly answer: AnswerFact | undefined
+  /** Kinds that may not be read here: what they would say is not known. */
+  readonly forbidden?: readonly Finding[]
   /** What the manager reported about the source: conditions and Events, which include the decisions of its guards. */
   readonly reported?: readonly Finding[]
   /** Undefined: not known. */
@@ -111,12 +113,15 @@ function byFinding(name: HopName, findings: readonly Finding[]): Hop | undefined
   return fault === undefined ? undefined : broken(name, fault.reason, fault.message)
 }
 
-function sourceHop({ host, sources, plan }: ExplainFacts): Hop {
+function sourceHop({ host, sources, plan, forbidden = [] }: ExplainFacts): Hop {
   const [first] = sources
   if (first === undefined) {
     // A record whose source was deleted is explained by what holds its deletion.
     if (plan !== undefined && (plan.refused.length > 0 || plan.pending.length > 0))
       return skipped('source', `no source names ${host} any more; its record is still in zone ${plan.zone}`)
+    // Unknown is not absent.
+    const unread = byFinding('source', forbidden)
+    if (unread !== undefined) return unread
     return broken(
       'source',
       'SourceNotFound',

@@ -3,21 +3,20 @@
  * what the manager reported about the source, the provider's view where one is configured, and the answer of a DNS server.
  * A host that no source of publish names may be in a DNSEndpoint of the wildcard capability, or in one written by hand.
  */
-import { type Cluster, Event, Forbidden, NotFound } from '@seamark/kube'
-import { type Immutable, keyOf } from '@seamark/kube/object'
+import { type Cluster, Forbidden, messageOf, NotFound } from '@seamark/kube'
+import { type Kind, keyOf } from '@seamark/kube/object'
 import { Certificate } from '../api/certificate.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
-import type { HTTPProxy } from '../api/http-proxy.ts'
 import { type Finding, warning } from '../finding.ts'
-import { OWNED_BY } from '../publish/annotation-keys.ts'
-import type { Reason } from '../reasons.ts'
 import { normalizeHost } from '../host-name.ts'
 import { type SourceDecision, createSourceDecider } from '../publish/decide/source-decision.ts'
 import { wantedOf } from '../publish/decide/decide.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import { sourceKey } from '../publish/sources/source.ts'
-import { CONDITION_TYPE, watchForPublish } from '../publish/watches.ts'
+import { watchForPublish } from '../publish/watches.ts'
 import type { AnswerFact, CertificateFact, EndpointFact, ExplainFacts, ManagerFact, PlanFact } from './chain.ts'
+import { findDirectEndpoint } from './direct-endpoint.ts'
+import { findReported } from './reported.ts'
 
 export interface ExplainDeps {
   readonly cluster: Cluster
@@ -35,7 +34,7 @@ export async function gatherFacts(
   signal: AbortSignal,
 ): Promise<ExplainFacts> {
   const host = normalizeHost(given)
-  const decided = await decideHost(host, cluster, options, signal)
+  const { decided, forbidden } = await decideHost(host, cluster, options, signal)
   const chosen = decided.find(isPublishing) ?? decided[0]
   const running = await manager?.(signal)
   const managed = running === undefined ? {} : { manager: running }
@@ -72,85 +71,10 @@ export async function gatherFacts(
     endpoint,
     plan: await plan?.(host, shown, signal),
     answer: await answer?.(host, signal),
+    forbidden,
     reported: chosen === undefined ? [] : await findReported(chosen, cluster, signal),
     ...managed,
   }
-}
-
-/** What guards and the API server said about the objects of a source; none of it can be decided again from outside. */
-const REPORTED: ReadonlySet<string> = new Set<Reason>([
-  'GuardTripped',
-  'ApplyRejected',
-  'CRDNotInstalled',
-  'WatchForbidden',
-])
-/** Older Events are about something that was mended or reported again since. */
-const REPORTED_MS = 3_600_000
-
-/** The condition where the kind has one, which says what holds now; else the Events of the last hour. */
-async function findReported(chosen: SourceDecision, { client }: Cluster, signal: AbortSignal): Promise<Finding[]> {
-  const { object } = chosen
-  const conditions = (object as Immutable<HTTPProxy>).status?.conditions ?? []
-  const condition = conditions.find(({ type }) => type === CONDITION_TYPE)
-  if (condition !== undefined) {
-    const { status, reason, message } = condition
-    return status === 'False' && isReported(reason) ? [warning(reason, message ?? '')] : []
-  }
-  const { namespace = '', uid } = object.metadata
-  const list = await client.list(Event, { namespace, signal }).catch((error: unknown) => {
-    if (error instanceof Forbidden || error instanceof NotFound) return undefined
-    throw error
-  })
-  const sinceMs = Date.now() - REPORTED_MS
-  return (list?.items ?? [])
-    .map((event) => ({ event, atMs: Date.parse(event.series?.lastObservedTime ?? event.eventTime) }))
-    .filter(({ event, atMs }) => event.regarding?.uid === uid && isReported(event.reason) && atMs >= sinceMs)
-    .toSorted((a, b) => b.atMs - a.atMs)
-    .map(({ event }) => warning(event.reason as Reason, event.note ?? ''))
-}
-
-function isReported(reason: string | undefined): reason is Reason {
-  return reason !== undefined && REPORTED.has(reason)
-}
-
-interface DirectEndpoint extends EndpointFact {
-  /** The name in the DNSEndpoint: the host, or the wildcard that covers it. */
-  readonly dnsName: string
-  readonly origin: string
-}
-
-/** A DNSEndpoint that no source of publish stands behind. */
-async function findDirectEndpoint(
-  host: string,
-  { client }: Cluster,
-  signal: AbortSignal,
-): Promise<DirectEndpoint | undefined> {
-  const { items } = await client.list(DNSEndpoint, { signal }).catch((error: unknown) => {
-    if (error instanceof NotFound) return { items: [] }
-    throw error
-  })
-  // The closest name wins, as in DNS: the host itself, then the wildcards above it (RFC 4592).
-  const labels = host.split('.')
-  const names = [host, ...labels.slice(1).map((_, index) => `*.${labels.slice(index + 1).join('.')}`)]
-  for (const dnsName of names) {
-    const found = items.find((object) => endpointsOf(object, dnsName).length > 0)
-    if (found === undefined) continue
-    const owner = found.metadata.annotations?.[OWNED_BY]
-    return {
-      name: keyOf(found),
-      dnsName,
-      origin: `${owner === undefined ? '' : ` of ${owner}`}${dnsName === host ? '' : `, which has ${dnsName}`}`,
-      targets: endpointsOf(found, dnsName).flatMap(({ targets }) => targets ?? []),
-      generation: found.metadata.generation ?? 0,
-      observedGeneration: found.status?.observedGeneration,
-    }
-  }
-  return undefined
-}
-
-function endpointsOf(object: DNSEndpoint, name: string): readonly Partial<DNSEndpoint['spec']['endpoints'][number]>[] {
-  const endpoints: readonly Partial<DNSEndpoint['spec']['endpoints'][number]>[] = object.spec.endpoints ?? []
-  return endpoints.filter(({ dnsName }) => typeof dnsName === 'string' && normalizeHost(dnsName) === name)
 }
 
 async function decideHost(
@@ -158,19 +82,38 @@ async function decideHost(
   cluster: Cluster,
   options: PublishOptions,
   signal: AbortSignal,
-): Promise<SourceDecision[]> {
+): Promise<{ decided: SourceDecision[]; forbidden: Finding[] }> {
   const stop = new AbortController()
   const watched = watchForPublish(cluster.informers, options)
   const decider = createSourceDecider(cluster.informers, options)
   const running = cluster.informers.start(AbortSignal.any([signal, stop.signal]))
   try {
-    await Promise.all(watched.map(async (informer) => informer.synced(signal)))
+    const forbidden: Finding[] = []
+    const sync = async (informer: (typeof watched)[number]): Promise<void> => {
+      const finding = await findForbidden(informer.kind, cluster, signal)
+      if (finding === undefined) await informer.synced(signal)
+      else forbidden.push(finding)
+    }
+    await Promise.all(watched.map(sync))
     const naming = decider.sources.all().filter((source) => source.hosts.some((name) => normalizeHost(name) === host))
-    return naming.flatMap((source) => decider.decide(source.kind, sourceKey(source), 0) ?? [])
+    const decided = naming.flatMap((source) => decider.decide(source.kind, sourceKey(source), 0) ?? [])
+    return { decided, forbidden }
   } finally {
     stop.abort()
     await running
   }
+}
+
+/** A watch that is refused is repeated for ever; a plain read says at once that it is. */
+async function findForbidden(kind: Kind, { client }: Cluster, signal: AbortSignal): Promise<Finding | undefined> {
+  try {
+    await client.list(kind, { limit: 1, signal })
+  } catch (error) {
+    if (error instanceof Forbidden)
+      return warning('WatchForbidden', `${kind.kind} cannot be listed: ${messageOf(error)}`)
+    if (!(error instanceof NotFound)) throw error
+  }
+  return undefined
 }
 
 /** It publishes the host, or would but for its address. */
