@@ -227,3 +227,21 @@ export async function applyPlans(
   io.stdout.write(`${total - refused} of ${total} changes are in place\n`)
   if (refused > 0) io.exit(EXIT.refused)
 }
+
+/**
+ * Applies plans that were not judged by the guards (hand-over, undo), and counts afterwards how much is owned: limits are
+ * shares of that, and these plans change it by markers that no guard counted.
+ */
+export async function applyMarkerPlans(io: Io, { engine }: Session, plans: readonly Plan[]): Promise<void> {
+  try {
+    await applyPlans(io, engine, plans)
+  } finally {
+    const { targets } = await engine.targets(io.signal)
+    for (const target of targets) {
+      const isTouched = plans.some(
+        ({ provider, zone, changes }) => provider === target.label && zone === target.zone.name && changes.length > 0,
+      )
+      if (isTouched) await engine.recount(target, io.signal)
+    }
+  }
+}
