@@ -41,6 +41,8 @@ export interface RecordsFlags extends KubeFlags {
 export interface Session extends OpenedEngine, RecordsStores {
   readonly config: LoadedConfig['config']['records']
   readonly cluster: Cluster | undefined
+  /** Of the manager; commands write in any mode. */
+  readonly mode: LoadedConfig['config']['mode']
 }
 
 export function addRecordsFlags(command: Command): Command {
@@ -82,7 +84,7 @@ export async function withSession(
       ...client,
     })
     engine = opened.engine
-    await body({ ...opened, ...stores, config: records, cluster })
+    await body({ ...opened, ...stores, config: records, cluster, mode: config.mode })
   } catch (error) {
     if (error instanceof RecordsError)
       throw new CommandError(error.message, error.code === 'CONFIG_INVALID' ? EXIT.usage : EXIT.error)
@@ -224,4 +226,22 @@ export async function applyPlans(
   const total = plans.reduce((sum, plan) => sum + plan.changes.length, 0)
   io.stdout.write(`${total - refused} of ${total} changes are in place\n`)
   if (refused > 0) io.exit(EXIT.refused)
+}
+
+/**
+ * Applies plans that were not judged by the guards (hand-over, undo), and counts afterwards how much is owned: limits are
+ * shares of that, and these plans change it by markers that no guard counted.
+ */
+export async function applyMarkerPlans(io: Io, { engine }: Session, plans: readonly Plan[]): Promise<void> {
+  try {
+    await applyPlans(io, engine, plans)
+  } finally {
+    const { targets } = await engine.targets(io.signal)
+    for (const target of targets) {
+      const isTouched = plans.some(
+        ({ provider, zone, changes }) => provider === target.label && zone === target.zone.name && changes.length > 0,
+      )
+      if (isTouched) await engine.recount(target, io.signal)
+    }
+  }
 }

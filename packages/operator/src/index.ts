@@ -17,7 +17,7 @@ export {
   type PlanFact,
 } from './explain/chain.ts'
 export { type ExplainDeps, gatherFacts } from './explain/gather.ts'
-export { findPlanFact } from './explain/plan-fact.ts'
+export { findPlanFact, type PlanFactDeps } from './explain/plan-fact.ts'
 export { decideSource } from './publish/decide/decide-source.ts'
 export { dryRun, type DryRunReport, summarize } from './publish/report/dry-run.ts'
 export {

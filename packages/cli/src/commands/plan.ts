@@ -57,31 +57,35 @@ export function build(io: Io): Command {
     const form = readForm(flags.output)
     await withSession(io, flags, async (session) => {
       const { objects, isComplete } = await readWishes(io, flags, session)
-      const wishes = desiredOf(objects, session.config.defaultTtl)
+      const desired = desiredOf(objects, session.config.defaultTtl)
       if (session.config.providers.length === 0) {
-        await askServers(io, flags, session, wishes)
+        await askServers(io, flags, session, desired)
         return
       }
       const { cluster } = session
       const present = new Set(objects.map((object) => sourceOf(object).uid))
       const planned = await session.engine.plan(
         {
-          ...wishes,
+          ...desired,
           // Manifests in a folder are not all there is: what they do not name is not gone. Nor is it where none is seen.
           sources: async (owned) =>
             cluster === undefined || !isComplete || objects.length === 0
               ? { present, gone: new Set() }
-              : checkSources(
-                  cluster.client,
-                  { owned, present, isServed: servedBy(session.config), now: Date.now() },
-                  io.signal,
-                ),
+              : {
+                  wanting: new Set(desired.desired.map(({ source }) => source.uid)),
+                  ...(await checkSources(
+                    cluster.client,
+                    { owned, present, isServed: servedBy(session.config), now: Date.now() },
+                    io.signal,
+                  )),
+                },
           ...(flags.approve !== undefined && { approved: new Set(flags.approve) }),
         },
         'all',
         io.signal,
       )
       await report(io, flags, planned, form)
+      tellFewerFacts(io, planned, { isComplete: cluster !== undefined && isComplete, mode: session.mode })
     })
   })
 }
@@ -150,6 +154,23 @@ async function report(
   for (const { provider, zone, code, why } of unread) io.stderr.write(`unread: ${zone} (${provider}) ${code}: ${why}\n`)
   if (unread.length > 0) io.exit(EXIT.error)
   else if (flags.detailedExitcode === true && hasChanges(plans)) io.exit(EXIT.changes)
+}
+
+/** A plan with fewer facts than the manager's may decide otherwise. */
+function tellFewerFacts(
+  io: Io,
+  { withoutState }: Planned,
+  { isComplete, mode }: { isComplete: boolean; mode: 'enforce' | 'observe' },
+): void {
+  for (const { provider, zone } of withoutState)
+    io.stderr.write(
+      `note: zone ${zone} (${provider}) has no guard state here; limits are judged from the zone alone, and the manager may hold more\n`,
+    )
+  if (!isComplete)
+    io.stderr.write(
+      'note: the sources of the cluster were not read; nothing is deleted that the manifests do not name\n',
+    )
+  if (mode === 'observe') io.stderr.write('note: the manager is in observe mode and writes none of this\n')
 }
 
 function hasChanges(plans: readonly Plan[]): boolean {

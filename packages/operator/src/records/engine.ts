@@ -14,14 +14,22 @@ import { ProviderError } from '../rrset/error.ts'
 import { createExecutor, type Executor, stateKey } from './execute/executor.ts'
 import { countMarked } from './guards/breakers.ts'
 import { mergeHeld } from './plan/held-set.ts'
-import type { GuardState, GuardStore } from './state/guard-state.ts'
+import { EMPTY_STATE, type GuardState, type GuardStore } from './state/guard-state.ts'
 import type { KillSwitch } from '../process/kill-switch.ts'
 import { createLimiter, type Limiter } from './execute/rate-limiter.ts'
 import { DEFAULT_LIMITS, type Limits } from './plan/limits.ts'
 import type { PlanOutcome } from './execute/result.ts'
 import type { Owner } from './plan/ownership.ts'
 import type { PlanStore } from './state/plan-store.ts'
-import { type Desired, nextPlanNumber, type Plan, planZone, type SourceView, type Unusable } from './plan/plan.ts'
+import {
+  type Desired,
+  nextPlanNumber,
+  type Plan,
+  planZone,
+  type SourceView,
+  type Unusable,
+  type ZoneId,
+} from './plan/plan.ts'
 import { type CallObserver, createProviderCalls, type ProviderCalls } from './execute/provider-calls.ts'
 import type { RegistryOptions } from '../rrset/external-dns-registry.ts'
 import { canonicalName, isInvalid, isWithin, type ObservedRRset } from '../rrset/rrset.ts'
@@ -74,6 +82,8 @@ export interface Planned {
   readonly unread: readonly Unread[]
   /** DesiredRecords that no zone takes. */
   readonly withoutZone: readonly Unusable[]
+  /** Zones of which no guard state was found: their plans know nothing of what was spent, held or approved. */
+  readonly withoutState: readonly ZoneId[]
 }
 
 export interface Engine {
@@ -182,6 +192,7 @@ export function createEngine(options: EngineOptions): Engine {
     return nextPlanNumber(clock.now(), state.fence, seen)
   }
 
+  const stateless = new WeakSet<Plan>()
   const planTarget = async (
     target: Target,
     wanted: Wanted,
@@ -194,7 +205,7 @@ export function createEngine(options: EngineOptions): Engine {
     const isInScope = (name: string) => isHere(name) && (scope === 'all' || scope.has(name))
     const seen = await view(target, scope, signal)
     const state = await store.load(stateKey(target.provider.name, target.zone))
-    return planZone({
+    const plan = planZone({
       provider: target.label,
       zone: target.zone.name,
       owner,
@@ -213,6 +224,8 @@ export function createEngine(options: EngineOptions): Engine {
       number: nextPlanNumber(clock.now(), state.fence, seen),
       now: clock.now(),
     })
+    if (state === EMPTY_STATE) stateless.add(plan)
+    return plan
   }
 
   return {
@@ -251,7 +264,8 @@ export function createEngine(options: EngineOptions): Engine {
           })),
         ...wanted.unusable.filter(({ name }) => zoneFor(name, all) === undefined),
       ]
-      return { plans: plans.filter((plan) => plan !== undefined), unread: failed, withoutZone }
+      const made = plans.filter((plan) => plan !== undefined)
+      return { plans: made, unread: failed, withoutZone, withoutState: made.filter((plan) => stateless.has(plan)) }
     },
     async record(plan) {
       const target = [...known.values()].find(({ label, zone }) => label === plan.provider && zone.name === plan.zone)

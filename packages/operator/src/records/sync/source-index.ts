@@ -67,6 +67,11 @@ export class SourceIndex {
     return { has: (uid) => (this.#arrivals.get(uid) ?? Infinity) <= last }
   }
 
+  /** Sources that ask for at least one name. */
+  get wanting(): Sources {
+    return { has: (uid) => namesOf(this.#objects.get(uid)).size > 0 }
+  }
+
   /** Sources that this process ever had in sight. */
   get known(): ReadonlySet<string> {
     return this.#known

@@ -215,7 +215,7 @@ class SyncLoop {
   async #plan(names: Names, signal: AbortSignal): Promise<Planned> {
     const { client, engine, informer, namespace, isServed } = this.#options
     // Both of one moment: what is in sight without its wishes would look as if it wanted nothing.
-    const { present, known } = this.#book
+    const { present, known, wanting } = this.#book
     const wishes = this.#book.wishes(names)
     return engine.plan(
       {
@@ -224,18 +224,21 @@ class SyncLoop {
         sources: async (owned) =>
           informer.state !== 'live' || known.size === 0
             ? { present, gone: new Set() }
-            : checkSources(
-                client,
-                {
-                  owned,
-                  present,
-                  known,
-                  isServed,
-                  now: this.#clock.now(),
-                  ...(namespace === undefined ? {} : { namespace }),
-                },
-                signal,
-              ),
+            : {
+                wanting,
+                ...(await checkSources(
+                  client,
+                  {
+                    owned,
+                    present,
+                    known,
+                    isServed,
+                    now: this.#clock.now(),
+                    ...(namespace !== undefined && { namespace }),
+                  },
+                  signal,
+                )),
+              },
       },
       names,
       signal,
