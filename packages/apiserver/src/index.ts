@@ -12,10 +12,18 @@ import type { AdmissionHook } from './admission/admission.ts'
 import { admin, anonymous } from './auth/authenticate.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { Cluster } from './cluster.ts'
-import { type ApiRequest, type ApiResponse, statusResponse, textResponse, type UserInfo } from './http/exchange.ts'
+import {
+  type Admit,
+  type ApiRequest,
+  type ApiResponse,
+  statusResponse,
+  textResponse,
+  type UserInfo,
+} from './http/exchange.ts'
 import type { Faults } from './faults.ts'
 import { issueServingCredentials } from './http/credentials.ts'
-import { bodyLimit, type Listener, listen, type ListenOptions, type TlsOptions } from './http/http-server.ts'
+import { type Listener, listen, type ListenOptions, type TlsOptions } from './http/http-server.ts'
+import { MAX_BODY_BYTES } from './http/request-body.ts'
 import { createFetch, type InProcessFetch } from './http/in-process.ts'
 import { requestTooLarge } from './http/status.ts'
 
@@ -47,6 +55,8 @@ export interface ApiServerOptions {
   readonly resolveService?: (namespace: string, name: string, port: number) => string | undefined
   /** Most changes kept for watches to resume from. @default 100 000 */
   readonly historyLimit?: number
+  /** Most bytes of the changes kept for watches to resume from. @default 256 MiB */
+  readonly historyBytes?: number
   /** Hears of failures inside the server. @default silence */
   readonly onError?: (error: unknown) => void
 }
@@ -99,22 +109,29 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
       rootCa: () => rootCa,
       resolveService: options.resolveService ?? (() => undefined),
       onError: options.onError ?? (() => undefined),
-      ...(options.historyLimit === undefined ? {} : { historyLimit: options.historyLimit }),
+      ...(options.historyLimit !== undefined && { historyLimit: options.historyLimit }),
+      ...(options.historyBytes !== undefined && { historyBytes: options.historyBytes }),
     })
     clusters.set(name, cluster)
     return cluster
   }
   const root = addCluster('')
 
-  const handle = async (request: ApiRequest): Promise<ApiResponse> => {
-    if (request.body.length > bodyLimit) return statusResponse(requestTooLarge(bodyLimit).status)
-    if (!request.path.startsWith('/clusters/')) return await root.handle(request)
-    const rest = request.path.slice('/clusters/'.length)
+  const admit: Admit = (head) => {
+    if (!head.path.startsWith('/clusters/')) return root.admit(head)
+    const rest = head.path.slice('/clusters/'.length)
     const slash = rest.indexOf('/')
     const name = slash < 0 ? rest : rest.slice(0, slash)
     const cluster = clusters.get(name)
     if (cluster === undefined || name === '') return textResponse(404, '404 page not found\n')
-    return await cluster.handle({ ...request, path: slash < 0 ? '/' : rest.slice(slash) })
+    return cluster.admit({ ...head, path: slash < 0 ? '/' : rest.slice(slash) })
+  }
+
+  const handle = async (request: ApiRequest): Promise<ApiResponse> => {
+    const { body, ...head } = request
+    const admitted = admit(head)
+    if (typeof admitted !== 'function') return admitted
+    return body.length > MAX_BODY_BYTES ? statusResponse(requestTooLarge(MAX_BODY_BYTES).status) : await admitted(body)
   }
 
   return {
@@ -129,7 +146,7 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
       const { tls: wanted, ...rest } = listenOptions
       const tls = wanted === 'self-signed' ? issueServingCredentials(rest.host ?? '127.0.0.1', clock.now()).tls : wanted
       if (tls !== undefined) rootCa = tls.ca
-      const opened = await listen(handle, { ...rest, ...(tls === undefined ? {} : { tls }) })
+      const opened = await listen(admit, { ...rest, ...(tls === undefined ? {} : { tls }) })
       const listener: ServerListener = { ...opened, caPem: tls?.ca }
       listeners.push(listener)
       for (const cluster of clusters.values()) cluster.address = `${listener.host}:${listener.port}`
