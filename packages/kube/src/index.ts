@@ -12,7 +12,7 @@ export { configFromText, loadConfig, type ConfigOptions } from './config/config.
 export type { Credentials, Impersonation, TlsMaterial } from './config/credentials.ts'
 export { loadInCluster } from './config/in-cluster.ts'
 export { parseRemoteConfig, type RemoteConfigOptions } from './config/remote-config.ts'
-export { addressGuard, type AddressGuard, type GuardOptions } from './config/address-guard.ts'
+export { addressGuard, isAddressRange, type AddressGuard, type GuardOptions } from './config/address-guard.ts'
 export { CacheLimitExceeded, type CacheLimits } from './watch/cache-limits.ts'
 export { UID_MARK } from './watch/managed-fields.ts'
 export { sleep, systemClock, type Clock } from './clock.ts'
