@@ -15,6 +15,7 @@ export { parseRemoteConfig, type RemoteConfigOptions } from './config/remote-con
 export { addressGuard, isAddressRange, type AddressGuard, type GuardOptions } from './config/address-guard.ts'
 export { CacheLimitExceeded, type CacheLimits } from './watch/cache-limits.ts'
 export { UID_MARK } from './watch/managed-fields.ts'
+export { MAX_REQUESTED_WAIT_MS, requestedWaitMs } from './requested-wait.ts'
 export { sleep, systemClock, type Clock } from './clock.ts'
 export { untilAborted } from './cache/cache-sync.ts'
 export { judgeApply, learnDefaults, type ApplyQuestion, type Verdict } from './apply/apply.ts'
