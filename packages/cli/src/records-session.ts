@@ -4,6 +4,7 @@
  */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { printable } from '@seamark/dns'
 import { type Cluster, ConfigMap, messageOf } from '@seamark/kube'
 import {
   canonicalName,
@@ -220,7 +221,8 @@ export async function applyPlans(
     for (const { change, result, code, why } of outcome.results) {
       if (result === 'refused') refused++
       const reason = code === undefined ? '' : ` ${code}: ${why ?? ''}`
-      io.stdout.write(`${result.padEnd(8)} ${change.op} ${change.name} ${change.type}${reason}\n`)
+      // Names come from the plan file: text of others.
+      io.stdout.write(`${printable(`${result.padEnd(8)} ${change.op} ${change.name} ${change.type}${reason}`)}\n`)
     }
   }
   const total = plans.reduce((sum, plan) => sum + plan.changes.length, 0)

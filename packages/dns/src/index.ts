@@ -36,6 +36,7 @@ export {
 } from './wire/edns.ts'
 export { DNS_ERROR_CODES, DnsError, type DnsErrorCode } from './error.ts'
 export { parseKeyFile } from './wire/key-file.ts'
+export { printable } from './printable.ts'
 export { decodeMessage, encodeMessage, FLAG, type Message, type Question } from './wire/message.ts'
 export {
   compareNames,
@@ -73,4 +74,5 @@ export {
   type ZoneFileOptions,
 } from './zone/zone-file.ts'
 export type { DynamicAnswer } from './zone/zone-shard.ts'
+export { readRegularFile } from './zone/regular-file.ts'
 export { createZone, type DynamicSet, Zone, type ZoneChange } from './zone/zone-table.ts'

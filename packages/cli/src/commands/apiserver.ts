@@ -3,8 +3,8 @@
  *
  * HTTPS and RBAC as a real one; `ready ADDRESS` on stdout when it answers.
  */
-import { writeFile } from 'node:fs/promises'
 import { createApiServer, newToken, writeKubeconfig } from '@seamark/apiserver'
+import { writePrivateFile } from '@seamark/kube/private-file'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
 
@@ -73,7 +73,13 @@ async function run(io: Io, options: Options): Promise<void> {
         ...(listener.caPem === undefined ? {} : { caPem: listener.caPem }),
       })
       // The token is the administrator: nobody else may read it.
-      await writeFile(options.kubeconfig, text, { mode: 0o600 })
+      await writePrivateFile(options.kubeconfig, text).catch((cause: unknown) => {
+        throw new CommandError(
+          `cannot write the kubeconfig ${options.kubeconfig}: ${cause instanceof Error ? cause.message : String(cause)}`,
+          EXIT.error,
+          { cause },
+        )
+      })
     }
     io.stdout.write(`ready ${listener.url}\n`)
     if (!io.signal.aborted)

@@ -32,6 +32,7 @@ import {
   Service,
 } from '@seamark/kube'
 import type { Kind, Obj } from '@seamark/kube/object'
+import { writePrivateFile } from '@seamark/kube/private-file'
 import {
   CONFIG_API_VERSION,
   embeddedProvider,
@@ -109,7 +110,7 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
     token,
     ...(listener.caPem !== undefined && { caPem: listener.caPem }),
   })
-  await writeFile(kubeconfigPath, kubeconfig, { mode: 0o600 })
+  await writePrivateFile(kubeconfigPath, kubeconfig)
   const config = configFromText(kubeconfig)
   const user = connect(config, { name: 'user', fieldManager: 'you' })
   const secret = randomBytes(32).toString('base64')
@@ -118,7 +119,7 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
   const [dnsAddress] = dns.addresses
   if (dnsAddress === undefined) throw new CommandError('the DNS server has no address')
   const keyPath = join(folder, 'tsig-key')
-  await writeFile(keyPath, secret, { mode: 0o600 })
+  await writePrivateFile(keyPath, secret)
   const configPath = join(folder, 'config.yaml')
   await writeFile(configPath, configText(dnsAddress, keyPath))
   await furnish(user.client)

@@ -59,6 +59,8 @@ export interface AppOptions {
   readonly reportsInitialFindings?: boolean
   /** Registered clusters may be on this machine: for the playground and tests. @default false */
   readonly allowLoopback?: boolean
+  /** Address ranges that registered clusters must not have, beside those that are always refused. */
+  readonly denyAddresses?: readonly string[]
   /** How registered clusters are reached. @default over the network */
   readonly connectMember?: typeof connect
   /** Obey `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
@@ -112,6 +114,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
       ...common,
       options: wildcard,
       allowLoopback,
+      denyAddresses: options.denyAddresses ?? [],
       endpoints: endpointsIn(namespace),
       connect: options.connectMember ?? connect,
     })

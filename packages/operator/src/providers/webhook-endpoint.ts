@@ -14,7 +14,7 @@ import {
 
 export const MEDIA_TYPE = 'application/external.dns.webhook+json;version=1'
 
-const endpointSchema = z.object({
+export const endpointSchema = z.object({
   dnsName: z.string().default(''),
   targets: z.array(z.string()).nullish(),
   recordType: z.string().default(''),
@@ -26,11 +26,14 @@ const endpointSchema = z.object({
 export type WebhookEndpoint = z.infer<typeof endpointSchema>
 export const endpointsSchema = z.array(endpointSchema).nullable()
 
+/** Endpoints are parsed one by one later: a request may have hundreds of thousands. */
+export const unparsedEndpointsSchema = z.array(z.unknown()).nullish()
+
 export const changesSchema = z.object({
-  create: endpointsSchema.optional(),
-  updateOld: endpointsSchema.optional(),
-  updateNew: endpointsSchema.optional(),
-  delete: endpointsSchema.optional(),
+  create: unparsedEndpointsSchema,
+  updateOld: unparsedEndpointsSchema,
+  updateNew: unparsedEndpointsSchema,
+  delete: unparsedEndpointsSchema,
 })
 
 const HOST_TYPES = new Set(['CNAME', 'NS', 'PTR', 'DNAME'])

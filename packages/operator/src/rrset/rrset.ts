@@ -8,7 +8,7 @@
 import { isIPv4 } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { createHash } from 'node:crypto'
-import { DnsError, createRRset } from '@seamark/dns'
+import { createRRset, DnsError, printable as printableText } from '@seamark/dns'
 
 export interface RRset {
   readonly name: string
@@ -187,14 +187,12 @@ export function fromDns(set: RRset): RRset {
   return { name: set.name, type: set.type, ttl: set.ttl, values: sortedUnique(set.values) }
 }
 
+/** Characters of a text of others that a message repeats. */
+const SHOWN_LENGTH = 80
+
 /** Text for a message: short, and without control characters (log and terminal injection). */
 export function shown(text: string): string {
-  let out = ''
-  for (const char of text.slice(0, 80)) {
-    const code = char.codePointAt(0) ?? 0
-    out += code < 0x20 || code === 0x7f || (code >= 0x2028 && code <= 0x202e) ? '?' : char
-  }
-  return text.length > 80 ? `${out}…` : out
+  return printableText(text, SHOWN_LENGTH)
 }
 
 const CHARACTER_STRING_MAX = 255

@@ -34,6 +34,7 @@ export interface WildcardSetUp {
   readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
   readonly clock: Clock
   readonly allowLoopback: boolean
+  readonly denyAddresses: readonly string[]
   readonly connect: typeof connect
   /** Shared with publish and records. */
   readonly endpoints: Informer<DNSEndpoint>
@@ -164,8 +165,8 @@ class WildcardLoop {
         fault: warning('KubeconfigRefused', `Secret ${secret.name} has no key kubeconfig`),
       }
     }
-    const { allowLoopback, clock, connect: reach } = this.#setUp
-    const joined = joinCluster(kubeconfig, { name: cluster, onChange, clock, allowLoopback, connect: reach })
+    const { allowLoopback, denyAddresses: deny, clock, connect: reach } = this.#setUp
+    const joined = joinCluster(kubeconfig, { name: cluster, onChange, clock, allowLoopback, deny, connect: reach })
     if (joined.ok) return { registration, member: joined.member, fault: undefined }
     return {
       registration,

@@ -2,6 +2,7 @@
  * Plans as files and texts: JSON that `seamark apply` and `seamark undo` read, Markdown for a pull request, lines for a
  * terminal. A file may hold plans for several zones; everything needed to apply them or take them back is in it.
  */
+import { printable } from '@seamark/dns'
 import { z } from 'zod'
 import { RecordsError } from '../../rrset/error.ts'
 import { EMPTY_STATE } from '../state/guard-state.ts'
@@ -199,16 +200,16 @@ function effect(change: Change | Refusal): string {
 export function printPlanText(plans: readonly Plan[]): string {
   const lines: string[] = []
   for (const plan of plans) {
-    lines.push(`zone ${plan.zone} (${plan.provider}), owner ${plan.owner}`)
+    lines.push(`zone ${shown(plan.zone)} (${shown(plan.provider)}), owner ${shown(plan.owner)}`)
     for (const change of plan.changes) {
       const wait = change.ttlEffect > 0 ? `, old answer for up to ${change.ttlEffect} s` : ''
-      lines.push(`  ${SIGN[change.op]} ${change.name} ${change.type}  ${effect(change)}`)
+      lines.push(`  ${SIGN[change.op]} ${printable(change.name)} ${printable(change.type)}  ${effect(change)}`)
       lines.push(`      ${change.reason}: ${shown(change.message)}; risk ${change.risk}${wait}`)
     }
     for (const refusal of plan.refused) {
       const until = refusal.until === undefined ? '' : ` until ${new Date(refusal.until).toISOString()}`
       lines.push(
-        `  ! ${refusal.name} ${refusal.type}  ${refusal.op} held: ${refusal.code}${until}: ${shown(refusal.why)}`,
+        `  ! ${printable(refusal.name)} ${printable(refusal.type)}  ${refusal.op} held: ${refusal.code}${until}: ${shown(refusal.why)}`,
       )
     }
     for (const { set, count } of heldSets(plan))

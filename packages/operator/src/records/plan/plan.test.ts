@@ -219,6 +219,18 @@ describe('a plan', () => {
     expect(text).toContain('"a\\|b &lt;img> \'x\'"')
   })
 
+  it('from a file is printed without the control characters that the file has in names and values', () => {
+    const escape = '\u001b]0;owned\u0007'
+    const text = printPlanJson([plan({ desired: [want(record('www', 'A', ['192.0.2.1']))] })])
+    const file = JSON.parse(text) as { base: object[]; changes: object[] }
+    const base = file.base.map((each) => ({ ...each, owner: escape }))
+    const changes = file.changes.map((each) => ({ ...each, name: escape, type: escape, to: [escape], message: escape }))
+    expect(changes).toHaveLength(1)
+    const printed = printPlanText(parsePlanFile(JSON.stringify({ ...file, base, changes })))
+    expect(printed).toContain('\\u{1b}]0;owned\\u{7}')
+    expect(printed.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f]/)
+  })
+
   it('that is no plan is refused with the field that is wrong', () => {
     expect(() => parsePlanFile('{')).toThrow(/not a plan file/)
     expect(() => parsePlanFile('{"apiVersion":"seamark.io/v1alpha1","kind":"Plan"}')).toThrow(/base/)

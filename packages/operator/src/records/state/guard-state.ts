@@ -6,9 +6,10 @@
  * Guarantees: one state per provider account and zone; `update` is atomic between processes that share the store.
  * Caveats: times are wall-clock, because they outlive processes; a stamp from the future counts as now.
  */
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
+import { makePrivateFolder, writePrivateFile } from '@seamark/kube/private-file'
 import { type Reason, REASONS } from '../../reasons.ts'
 import { RecordsError } from '../../rrset/error.ts'
 import { compareText } from '../../rrset/rrset.ts'
@@ -218,13 +219,11 @@ export function fileGuardStore(folder: string): GuardStore {
       return new Map(await Promise.all(zones.map(async (zone) => [zone, await load(zone)] as const)))
     },
     async update(zone, change) {
-      await mkdir(folder, { recursive: true })
+      await makePrivateFolder(folder)
       const unlock = await lock(`${fileOf(zone)}.lock`)
       try {
         const next = change(await load(zone))
-        const temporary = `${fileOf(zone)}.${process.pid}.tmp`
-        await writeFile(temporary, printState(next), 'utf8')
-        await rename(temporary, fileOf(zone))
+        await writePrivateFile(fileOf(zone), printState(next))
         return next
       } finally {
         await unlock()
@@ -236,7 +235,7 @@ export function fileGuardStore(folder: string): GuardStore {
 async function lock(file: string): Promise<() => Promise<void>> {
   for (;;) {
     try {
-      const handle = await open(file, 'wx')
+      const handle = await open(file, 'wx', 0o600)
       await handle.close()
       return async () => rm(file, { force: true })
     } catch (error) {
