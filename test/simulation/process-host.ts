@@ -8,7 +8,7 @@
 import type { ApiServer, InProcessFetch } from '@seamark/apiserver'
 import { messageOf } from '@seamark/kube'
 import type { Plan } from './plan.ts'
-import type { Controller } from './scenario.ts'
+import type { Controller, ExternalCall } from './scenario.ts'
 import type { VirtualClock } from './virtual-clock.ts'
 
 const restartMs = 1_000
@@ -73,7 +73,8 @@ export class ProcessHost {
     }
     const fetch: InProcessFetch = async (input, init) => this.#send(life, input, init)
     const signal = AbortSignal.any([life.signal, this.#stopping.signal])
-    this.#follow(controller({ fetch, clock: own, random, signal }), life).catch(() => undefined)
+    const call: ExternalCall = async ({ isWrite, send }) => this.#call(life, isWrite, send)
+    this.#follow(controller({ fetch, call, clock: own, random, signal }), life).catch(() => undefined)
   }
 
   /** A program that ends by itself is started again, as a kubelet would. */
@@ -130,6 +131,21 @@ export class ProcessHost {
     await this.#untilArrived(life)
     if (crash?.kind === 'crash') clock.after(0, () => this.restart(undefined))
     return response
+  }
+
+  async #call<T>(life: AbortController, isWrite: boolean, send: () => Promise<T>): Promise<T> {
+    const { clock, meter, plans } = this.#options
+    await this.#untilArrived(life)
+    const write = isWrite ? (meter.sentWrites += 1) : 0
+    const crash = plans.find((plan) => plan.kind === 'crash' && plan.at === write)
+    if (crash?.kind === 'crash' && crash.point === 'before') return this.#die()
+    clock.activity += 1
+    const answer = await send()
+    clock.activity += 1
+    if (crash?.kind === 'crash' && crash.point === 'unanswered') return this.#die()
+    await this.#untilArrived(life)
+    if (crash?.kind === 'crash') clock.after(0, () => this.restart(undefined))
+    return answer
   }
 
   async #count<T>(write: number, path: string, send: () => Promise<T>): Promise<T> {

@@ -6,12 +6,13 @@
  * longest matching name, at every provider that serves it; zones are listed again every five minutes, so one that comes
  * or goes is noticed, and one that goes is not an empty one.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { type Clock, systemClock } from '@seamark/kube'
 import type { Provider, ProviderZone } from '../providers/provider.ts'
 import type { Reason } from '../reasons.ts'
 import { ProviderError } from '../rrset/error.ts'
 import { createExecutor, type Executor, stateKey } from './execute/executor.ts'
-import type { GuardStore } from './state/guard-state.ts'
+import type { GuardState, GuardStore } from './state/guard-state.ts'
 import type { KillSwitch } from '../process/kill-switch.ts'
 import { createLimiter, type Limiter } from './execute/rate-limiter.ts'
 import { DEFAULT_LIMITS, type Limits } from './plan/limits.ts'
@@ -80,7 +81,10 @@ export interface Engine {
   number(target: Target, view: ZoneView): Promise<number>
   /** Reading one name costs less than reading its zone, at every provider that is known to serve it. */
   isReadByName(name: string): boolean
-  /** Writes down how much is owned, once a plan about a whole zone has counted it; plans about some names rely on it. */
+  /**
+   * Persists what a plan without changes decided: since when sets wait and, of a plan about a whole zone, how much is owned.
+   * A plan with changes persists the same when it is applied. Writes only what differs.
+   */
   remember(plan: Plan): Promise<void>
   /** Throws ProviderError ZoneNotFound when no target has the plan's label. */
   apply(plan: Plan, signal: AbortSignal, options?: { hasBase?: boolean }): Promise<Outcome>
@@ -246,12 +250,14 @@ export function createEngine(options: EngineOptions): Engine {
     },
     async remember(plan) {
       const target = [...known.values()].find(({ label, zone }) => label === plan.provider && zone.name === plan.zone)
-      if (plan.scope !== 'all' || target === undefined) return
-      const { ownedNames, ownedSources } = plan.state
+      if (target === undefined) return
       const key = stateKey(target.provider.name, target.zone)
+      const next = (state: GuardState): GuardState => {
+        const { ownedNames, ownedSources } = plan.scope === 'all' ? plan.state : state
+        return { ...state, ownedNames, ownedSources, waiting: plan.state.waiting }
+      }
       const before = await store.load(key)
-      if (before.ownedNames === ownedNames && before.ownedSources === ownedSources) return
-      await store.update(key, (state) => ({ ...state, ownedNames, ownedSources }))
+      if (!isDeepStrictEqual(next(before), before)) await store.update(key, next)
     },
     async apply(plan, signal, applyOptions) {
       const { targets: all, unread } = await targets(signal)
