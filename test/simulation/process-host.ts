@@ -14,6 +14,7 @@ import type { VirtualClock } from './virtual-clock.ts'
 const restartMs = 1_000
 const maxLatencyMs = 20
 const stormMs = 5 * 60_000
+const emptiedMs = 60_000
 const stormStartMs = 5 * 60_000
 
 /** How long a process may take to end when asked. */
@@ -50,6 +51,8 @@ export class ProcessHost {
   #hasEnded = false
   /** While set, lists show the state of this revision. */
   #viewRevision: number | undefined
+  /** The collection whose lists are empty until then, in ms of the clock. */
+  #emptied: { readonly path: string; readonly untilMs: number } | undefined
 
   constructor(options: HostOptions) {
     this.#options = options
@@ -179,7 +182,7 @@ export class ProcessHost {
   }
 
   #layRequestFaults(write: number, url: URL, method: string): void {
-    const { server, plans, user, meter } = this.#options
+    const { server, clock, plans, user, meter } = this.#options
     const [, cluster = ''] = /^\/clusters\/([^/]+)\//.exec(url.pathname) ?? []
     const { faults } = server.clusters.get(cluster) ?? server
     const isList = method === 'GET' && !url.searchParams.has('watch') && isCollection(url.pathname)
@@ -190,6 +193,10 @@ export class ProcessHost {
         url.searchParams.set('resourceVersionMatch', 'Exact')
       }
     }
+    if (isList && plans.some((plan) => plan.kind === 'emptyLists' && plan.at === meter.lists))
+      this.#emptied = { path: url.pathname, untilMs: clock.monotonic() + emptiedMs }
+    if (isList && this.#emptied?.path === url.pathname && clock.monotonic() < this.#emptied.untilMs)
+      faults.shorten({ user, verb: 'list' }, 0, 1)
     for (const plan of plans) {
       if (plan.kind === 'refuse' && plan.at === write) {
         faults.fail({ user, verb: ['create', 'update', 'patch', 'delete'] }, { status: plan.status, times: 1 })

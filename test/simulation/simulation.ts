@@ -242,6 +242,7 @@ function afterWrite(
       case 'duplicate':
       case 'emptyList':
       case 'shortList':
+      case 'emptyLists':
       case 'refuse':
     }
   }

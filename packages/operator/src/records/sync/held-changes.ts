@@ -51,6 +51,10 @@ export class HeldBook {
     return before?.held.code !== held.code
   }
 
+  isHeld(name: string): boolean {
+    return this.#byName.has(name)
+  }
+
   /** What is held of one source. */
   of(source: string): Held[] {
     return [...(this.#bySource.get(source) ?? [])].flatMap((key) => this.#entries.get(key)?.held ?? [])
