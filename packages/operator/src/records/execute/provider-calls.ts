@@ -95,10 +95,10 @@ export function createProviderCalls(options: ProviderCallsOptions): ProviderCall
   }
 }
 
+/** The same text for as long as the breaker is open: it is in conditions, and each new text would be a write. */
 function openBreakerError(breaker: Breaker): ProviderError {
   const { code = 'ProviderUnavailable', message = '' } = breaker.status
-  const seconds = Math.ceil(breaker.waitMs / 1000)
-  return new ProviderError('Stale', 'later', `not asked again for ${seconds} s: ${code}: ${message}`)
+  return new ProviderError('Stale', 'later', `asked at most once a minute until it answers: ${code}: ${message}`)
 }
 
 /** Books a failure where it belongs. */
@@ -106,7 +106,12 @@ function book(error: ProviderError, breaker: Breaker, limiter: Limiter): Provide
   if (error.code === 'Throttled') limiter.throttled(error.retryAfterMs)
   else if (error.outcome === 'rejected' || error.outcome === 'moved' || error.code === 'ZoneQuotaExceeded')
     breaker.succeeded()
-  else breaker.failed(error.code, error.message)
+  else {
+    const { isOpen } = breaker.status
+    breaker.failed(error.code, error.message)
+    // The one call a minute that an open breaker lets through: nothing is different from the calls that it does not.
+    if (isOpen && error.outcome === 'later') return openBreakerError(breaker)
+  }
   return error
 }
 

@@ -53,6 +53,10 @@ export class HeldChanges {
     return before?.held.code !== held.code
   }
 
+  isHeld(name: string): boolean {
+    return this.#byName.has(name)
+  }
+
   /** What is held of one source. */
   of(source: string): Held[] {
     return [...(this.#bySource.get(source) ?? [])].flatMap((key) => this.#entries.get(key)?.held ?? [])
