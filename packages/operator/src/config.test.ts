@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { CONFIG_API_VERSION, type ConfigInputs, listSettings, loadConfig, valueAt } from './config.ts'
 import { publishOptions } from './publish/config.ts'
 import { unified } from './publish/options.ts'
+import { SETTING_DESCRIPTIONS } from './setting-descriptions.ts'
 import { wildcardOptions } from './wildcard/config.ts'
 import { wildcardDefaults } from './wildcard/options.ts'
 
@@ -12,6 +13,17 @@ function load(inputs: ConfigInputs) {
   if (!result.ok) throw new Error(result.faults.join('; '))
   return result
 }
+
+describe('the settings', () => {
+  it('each have a description, and no description is without a setting', () => {
+    expect(Object.keys(SETTING_DESCRIPTIONS).toSorted()).toEqual(
+      listSettings()
+        .map(({ path }) => path)
+        .toSorted(),
+    )
+    expect(listSettings().filter(({ description }) => description === '')).toEqual([])
+  })
+})
 
 describe('the configuration of the manager', () => {
   it('without anything observes, and publishes as `seamark run` does', () => {
@@ -106,7 +118,7 @@ describe('the configuration of the manager', () => {
     const { config } = load({})
     expect(new Set(settings.map(({ flag }) => flag)).size).toBe(settings.length)
     for (const { path } of settings) expect(valueAt(config, path)).toBeDefined()
-    expect(settings.find(({ path }) => path === 'publish.hostnameTargets')).toEqual({
+    expect(settings.find(({ path }) => path === 'publish.hostnameTargets')).toMatchObject({
       path: 'publish.hostnameTargets',
       flag: 'publish-hostname-targets',
       variable: 'SEAMARK_PUBLISH_HOSTNAME_TARGETS',

@@ -10,6 +10,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { PublishConfig } from './publish/config.ts'
 import { RecordsConfig } from './records/config.ts'
+import { SETTING_DESCRIPTIONS } from './setting-descriptions.ts'
 import { WildcardConfig } from './wildcard/config.ts'
 
 export const CONFIG_API_VERSION = 'config.seamark.io/v1alpha1'
@@ -49,6 +50,10 @@ export interface Setting {
   readonly variable: string
   readonly shape: 'switch' | 'number' | 'text' | 'list' | 'objects'
   readonly choices?: readonly string[]
+  /** What it does, in one sentence; '' only when setting-descriptions.ts lacks it, which a test refuses. */
+  readonly description: string
+  /** As written in a file; undefined when there is none. */
+  readonly default: unknown
 }
 
 export interface LoadedConfig {
@@ -67,6 +72,7 @@ interface JsonSchema {
   enum?: unknown[]
   properties?: Record<string, JsonSchema>
   items?: JsonSchema
+  default?: unknown
 }
 
 /** For people. */
@@ -97,11 +103,14 @@ function* walk(schema: JsonSchema, path: readonly string[]): Generator<Setting> 
   if (shape === undefined) return
   const words = path.flatMap((key) => key.split(/(?=[A-Z])/)).map((word) => word.toLowerCase())
   const choices = (isList ? schema.items : schema)?.enum?.map(String)
+  const id = path.join('.')
   yield {
-    path: path.join('.'),
+    path: id,
     flag: words.join('-'),
     variable: `SEAMARK_${words.join('_').toUpperCase()}`,
     shape,
+    description: SETTING_DESCRIPTIONS[id] ?? '',
+    default: schema.default,
     ...(choices !== undefined && { choices }),
   }
 }
