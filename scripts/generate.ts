@@ -3,10 +3,14 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { configurationPage } from './generate/configuration-page.ts'
+import { metricsPage } from './generate/metrics-page.ts'
 import { reasonsPage } from './generate/reasons-page.ts'
 
 const root = join(import.meta.dirname, '..')
 const GENERATED: readonly { file: string; content: () => string }[] = [
+  { file: 'docs/configuration.md', content: configurationPage },
+  { file: 'docs/metrics.md', content: metricsPage },
   { file: 'docs/reasons.md', content: reasonsPage },
 ]
 

@@ -1,10 +1,10 @@
 /**
- * What a command gets and how it ends. A command is one file in commands/ that exports `build(io)`; main.ts loads it only
- * when it is called, so that `seamark dig` never pays for the API server.
+ * The interface between main.ts and a command. A command is one file in commands/ that exports `build(io)`; main.ts loads it
+ * only when it is called, so that `seamark dig` does not load the API server.
  */
 import type { Command } from 'commander'
 
-/** kubectl-like exit codes (docs/cli.md). */
+/** Exit codes (docs/cli.md). */
 export const EXIT = { ok: 0, error: 1, changes: 2, refused: 3, timeout: 4, usage: 5 } as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
@@ -14,6 +14,11 @@ export interface Io {
   readonly env: NodeJS.ProcessEnv
   /** Aborted by the first SIGINT or SIGTERM. A server stops within 5 s and its action then returns. */
   readonly signal: AbortSignal
+  /**
+   * Aborted when the reader of stdout has closed it (`| head`). Output is then discarded; a command whose only purpose is
+   * to print until it is interrupted stops, every other one finishes its work. @default never aborted
+   */
+  readonly outputClosed?: AbortSignal
   /** Sets the exit code; the process ends when the action's promise settles. @default 0 */
   exit(code: ExitCode): void
 }
@@ -28,4 +33,9 @@ export class CommandError extends Error {
     this.name = 'CommandError'
     this.code = code
   }
+}
+
+/** The signal for a command that prints until it is interrupted. */
+export function untilInterrupted({ signal, outputClosed }: Io): AbortSignal {
+  return outputClosed === undefined ? signal : AbortSignal.any([signal, outputClosed])
 }

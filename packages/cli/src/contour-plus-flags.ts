@@ -10,6 +10,7 @@ import {
   type PublishOptions,
 } from '@seamark/operator'
 import type { Command } from 'commander'
+import { CommandError, EXIT } from './command.ts'
 
 /** klog's and zap's: names contour-plus takes because its libraries register them. */
 const LOG_FLAGS = [
@@ -48,7 +49,7 @@ export function addContourPlusFlags(command: Command): void {
   for (const [name, { shape, fallback, help }] of Object.entries(CONTOUR_PLUS_FLAGS)) {
     const suffix = fallback === '' ? '' : ` (default ${fallback})`
     const text = `${help}${suffix} [${environmentName(name)}]`
-    if (shape === 'switch') command.addOption(command.createOption(`--${name} [bool]`, text).preset('true'))
+    if (shape === 'switch') command.option(`--${name} [true|false]`, text)
     else if (shape === 'list')
       command.option(`--${name} <list>`, text, (value: string, before: string[] | undefined) => [
         ...(before ?? []),
@@ -57,7 +58,15 @@ export function addContourPlusFlags(command: Command): void {
     else command.option(`--${name} <${shape}>`, text)
   }
   for (const [name, text] of Object.entries(BEYOND)) command.option(`--${name}`, text)
-  command.option('--foreign <take|refuse>', 'what to do with an object of a child’s name that is not ours', 'take')
+  command.addOption(
+    command
+      .createOption(
+        '--foreign <action>',
+        'what to do with an existing object of the same name that another controller made',
+      )
+      .choices(['take', 'refuse'])
+      .default('take'),
+  )
   for (const name of LOG_FLAGS) {
     const flag = name === 'v' ? '-v, --v <value>' : `--${name} [value]`
     command.addOption(command.createOption(flag, 'accepted for compatibility').hideHelp())
@@ -69,8 +78,8 @@ export function typedFlags(command: Command): FlagValues {
   const typed: FlagValues = {}
   for (const name of Object.keys(CONTOUR_PLUS_FLAGS) as FlagName[]) {
     const key = name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
-    const value = command.getOptionValue(key) as string | string[] | undefined
-    if (value !== undefined) typed[name] = value
+    const value = command.getOptionValue(key) as string | true | string[] | undefined
+    if (value !== undefined) typed[name] = value === true ? 'true' : value
   }
   return typed
 }
@@ -83,7 +92,7 @@ export interface BeyondFlags {
   arbitrateHosts?: boolean
   conditions?: boolean
   ingressRoutes?: boolean
-  foreign?: string
+  foreign?: 'take' | 'refuse'
   zapLogLevel?: string
   zapDevel?: string | boolean
 }
@@ -97,13 +106,15 @@ export function withBeyond(options: PublishOptions, flags: BeyondFlags): Publish
     exclude: flags.exclude ?? options.exclude,
     arbitrateHosts: flags.arbitrateHosts ?? options.arbitrateHosts,
     conditions: flags.conditions ?? options.conditions,
-    foreign: flags.foreign === 'refuse' ? 'refuse' : 'take',
+    foreign: flags.foreign ?? options.foreign,
     sources: flags.ingressRoutes === true ? [...options.sources, 'IngressRoute'] : options.sources,
   }
 }
 
 export function logLevel(flags: BeyondFlags): 'error' | 'info' | 'debug' {
   const level = flags.zapLogLevel ?? (flags.zapDevel === undefined || flags.zapDevel === 'false' ? 'info' : 'debug')
+  if (!/^(?:debug|info|error|panic|\d+)$/.test(level))
+    throw new CommandError(`--zap-log-level ${level}: it is debug, info, error, panic or a number`, EXIT.usage)
   if (level === 'error' || level === 'panic') return 'error'
   return level === 'debug' || /^\d+$/.test(level) ? 'debug' : 'info'
 }

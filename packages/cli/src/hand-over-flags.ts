@@ -3,12 +3,14 @@ import { writeFile } from 'node:fs/promises'
 import { type HandOver, type Plan, printPlanJson } from '@seamark/operator'
 import type { Command } from 'commander'
 import { EXIT, type Io } from './command.ts'
+import { addOutputFlag } from './output-form.ts'
 import {
   addRecordsFlags,
   applyMarkerPlans,
   eachTarget,
+  PLAN_FORMS,
+  type PlanForm,
   printPlans,
-  readForm,
   readNames,
   type RecordsFlags,
   type Session,
@@ -18,18 +20,17 @@ import {
 export interface HandOverFlags extends RecordsFlags {
   zone?: string
   apply?: boolean
-  output?: string
+  output: PlanForm
   out?: string
 }
 
 export function addHandOverFlags(command: Command): Command {
-  return addRecordsFlags(
-    command
-      .option('--zone <name>', 'only this zone')
-      .option('--apply', 'write it; else it is only shown')
-      .option('-o, --output <text|json|md>', 'form of the plan', 'text')
-      .option('--out <file>', 'write the plan to a file, for seamark apply and seamark undo'),
-  )
+  command
+    .option('--zone <name>', 'only this zone')
+    .option('--apply', 'write the plan; without it the plan is only printed')
+    .option('--out <file>', 'write the plan to a file, for seamark apply and seamark undo')
+  addOutputFlag(command, PLAN_FORMS, 'text')
+  return addRecordsFlags(command)
 }
 
 type Registry = NonNullable<Session['registry']>
@@ -40,7 +41,6 @@ export async function handOver(
   names: readonly string[],
   decide: (world: HandOver, registry: Registry) => Plan,
 ): Promise<void> {
-  const form = readForm(flags.output)
   const only = readNames(names)
   await withSession(io, flags, async (session) => {
     const plans = await eachTarget(session, io.signal, flags.zone, async (target) => {
@@ -57,7 +57,7 @@ export async function handOver(
       return decide(world, session.registry ?? {})
     })
     if (flags.out !== undefined) await writeFile(flags.out, printPlanJson(plans))
-    io.stdout.write(printPlans(plans, form))
+    io.stdout.write(printPlans(plans, flags.output))
     if (flags.apply === true) await applyMarkerPlans(io, session, plans)
     else if (plans.some((plan) => plan.changes.length > 0)) io.exit(EXIT.changes)
   })

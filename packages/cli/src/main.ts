@@ -1,7 +1,8 @@
 /**
- * The `seamark` command: finds the verb, loads its file, runs it, maps its outcome to an exit code.
+ * The `seamark` command: finds the verb, loads its file, runs it and maps its result to an exit code.
  * The only package that prints or exits.
  */
+import { setMaxListeners } from 'node:events'
 import { Command, CommanderError } from 'commander'
 import { CommandError, EXIT, type ExitCode, type Io } from './command.ts'
 import { VERBS, type Verb, findVerb } from './verbs.ts'
@@ -18,56 +19,118 @@ function untilSignalled(): AbortSignal {
   return controller.signal
 }
 
-/** The overview that `seamark`, `seamark --help` and an unknown verb print. */
+/** A reader that closes the pipe (`| head`) is no error: further output is discarded. */
+function untilOutputClosed(): AbortSignal {
+  const controller = new AbortController()
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error
+      if (stream === process.stdout) controller.abort()
+    })
+  }
+  return controller.signal
+}
+
+/** The overview that `seamark`, `seamark --help` and `seamark help` print. It also finds verbs of similar spelling. */
 function overview(): Command {
-  const program = new Command('seamark').description(
-    'Global ingress for Kubernetes: DNS, certificates, routes, failover',
-  )
+  const program = new Command('seamark')
+    .description('Global ingress for Kubernetes: DNS records, certificates, ownership and hand-over')
+    .usage('VERB [flags]')
+    .helpOption('-h, --help', 'this overview; after a verb: the help of that verb')
+    .configureHelp({
+      // Commander takes the second word of `dns serve` for an argument.
+      subcommandTerm: (command) =>
+        [command.name(), ...command.registeredArguments.map((each) => each.name())].join(' '),
+    })
+    .helpCommand('help [verb]', 'the help of a verb')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 ok, 1 error, 2 changes or findings, 3 refused by a guard, 4 timeout, 5 wrong usage.' +
+        '\nShell completion: seamark completion bash|zsh|fish',
+    )
   for (const verb of VERBS) program.command(verb.name).description(verb.summary)
   return program
 }
 
-async function runVerb(verb: Verb, rest: string[], io: Io): Promise<void> {
-  const { build } = await verb.load()
-  const command = build(io)
-    .name(`seamark ${verb.name}`)
+/** `unknown command 'appli' (Did you mean apply?)` */
+function unknownVerb(argv: readonly string[]): string {
+  const [first = ''] = argv
+  const group = VERBS.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => name)
+  if (group.length > 0 && (argv[1] === undefined || argv[1].startsWith('-')))
+    return `'${first}' needs a further word: seamark ${group.join(', seamark ')}`
+  let text = ''
+  const program = overview()
     .exitOverride()
-    .configureOutput({
-      writeOut: (text) => io.stdout.write(text),
-      writeErr: (text) => io.stderr.write(text),
-    })
-  await command.parseAsync(rest, { from: 'user' })
+    .configureOutput({ outputError: (message) => (text = message) })
+  try {
+    program.parse([first, ...argv.slice(1)], { from: 'user' })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+  }
+  const similar =
+    group.length > 0 ? `(Did you mean ${group.join(' or ')}?)` : (/\(Did you mean [^)]*\)/.exec(text)?.[0] ?? '')
+  const typed = argv.slice(0, group.length > 0 ? 2 : 1).join(' ')
+  return `unknown command '${typed}'${similar === '' ? '' : ` ${similar}`}; 'seamark --help' lists the commands`
+}
+
+async function runVerb(verb: Verb, rest: string[], io: Io): Promise<ExitCode | undefined> {
+  const [{ failureWriter, redirectOutput }, { build }] = await Promise.all([import('./failure.ts'), verb.load()])
+  const fail = await failureWriter(verb, io.stderr)
+  const onCrash = (error: unknown): never => {
+    fail(error instanceof Error ? (error.stack ?? error.message) : String(error))
+    process.exit(EXIT.error)
+  }
+  if (verb.isLogged === true) process.on('uncaughtException', onCrash)
+  const command = build(io).name(`seamark ${verb.name}`)
+  redirectOutput(command, io.stdout, fail)
+  try {
+    await command.parseAsync(rest, { from: 'user' })
+    return undefined
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+    if (error instanceof CommandError) {
+      fail(error.message)
+      return error.code
+    }
+    fail(error instanceof Error ? (error.stack ?? error.message) : String(error))
+    return EXIT.error
+  }
 }
 
 export async function main(argv: string[]): Promise<ExitCode> {
+  // Every request, watch and timer listens to the signal of what it is part of. From the eleventh on Node would print
+  // MaxListenersExceededWarning, as plain text between the JSON lines of the log.
+  setMaxListeners(0)
   let code: ExitCode = EXIT.ok
   const io: Io = {
     stdout: process.stdout,
     stderr: process.stderr,
     env: process.env,
     signal: untilSignalled(),
+    outputClosed: untilOutputClosed(),
     exit: (wanted) => (code = wanted),
   }
   const first = argv[0]
-  if (first === undefined || first === 'help' || first === '--help' || first === '-h') {
-    io.stdout.write(overview().helpInformation())
+  const isHelp = first === 'help'
+  if (first === undefined || first === '--help' || first === '-h' || (isHelp && argv[1] === undefined)) {
+    io.stdout.write(helpText(overview()))
     return first === undefined ? EXIT.usage : EXIT.ok
   }
-  const found = findVerb(VERBS, first === '--version' ? ['version'] : argv)
+  const words = first === '--version' || first === '-V' ? ['version'] : isHelp ? argv.slice(1) : argv
+  const found = findVerb(VERBS, words)
   if (found === undefined) {
-    io.stderr.write(`error: unknown command '${argv.slice(0, 2).join(' ')}'; 'seamark --help' lists the commands\n`)
+    io.stderr.write(`error: ${unknownVerb(words)}\n`)
     return EXIT.usage
   }
-  try {
-    await runVerb(found.verb, found.rest, io)
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
-    if (error instanceof CommandError) {
-      io.stderr.write(`error: ${error.message}\n`)
-      return error.code
-    }
-    io.stderr.write(`error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
-    return EXIT.error
-  }
-  return code
+  // `help provider list` is `provider list --help`.
+  const rest = isHelp ? [...found.rest, '--help'] : found.rest
+  return (await runVerb(found.verb, rest, io)) ?? code
+}
+
+/** `helpInformation()` leaves out the text that `addHelpText` added. */
+function helpText(program: Command): string {
+  let text = ''
+  program.configureOutput({ writeOut: (part) => (text += part) })
+  program.outputHelp()
+  return text
 }

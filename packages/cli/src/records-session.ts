@@ -25,13 +25,15 @@ import {
   ProviderError,
   RecordsError,
   type RecordsStores,
+  shown,
   type Target,
   watchSwitches,
 } from '@seamark/operator'
 import type { Command } from 'commander'
 import { CommandError, EXIT, type Io } from './command.ts'
-import { addSettingFlags, readConfig } from './commands/config-view.ts'
+import { addSettingFlags, readConfig } from './setting-flags.ts'
 import { addKubeFlags, type KubeFlags, openCluster } from './kube-flags.ts'
+import { printTable, printValue } from './output-form.ts'
 
 export interface RecordsFlags extends KubeFlags {
   config?: string
@@ -41,6 +43,10 @@ export interface RecordsFlags extends KubeFlags {
 
 export interface Session extends OpenedEngine, RecordsStores {
   readonly config: LoadedConfig['config']['records']
+  /** The whole configuration, as the manager reads it. */
+  readonly manager: LoadedConfig['config']
+  /** The manager's. */
+  readonly namespace: string
   readonly cluster: Cluster | undefined
   /** Of the manager; commands write in any mode. */
   readonly mode: LoadedConfig['config']['mode']
@@ -51,7 +57,7 @@ export function addRecordsFlags(command: Command): Command {
     .option('--config <file>', 'ManagerConfiguration file [SEAMARK_CONFIG]')
     .option('--owner <id>', 'owner id, as --records-owner')
     .option('-n, --namespace <name>', 'namespace of the manager, where the guard state is', 'seamark')
-  addSettingFlags(command)
+  addSettingFlags(command, { isListed: false })
   return command
 }
 
@@ -85,7 +91,7 @@ export async function withSession(
       ...client,
     })
     engine = opened.engine
-    await body({ ...opened, ...stores, config: records, cluster, mode: config.mode })
+    await body({ ...opened, ...stores, config: records, manager: config, namespace, cluster, mode: config.mode })
   } catch (error) {
     if (error instanceof RecordsError)
       throw new CommandError(error.message, error.code === 'CONFIG_INVALID' ? EXIT.usage : EXIT.error)
@@ -188,22 +194,58 @@ export async function eachTarget<T>(
   return results
 }
 
-export type PlanForm = 'text' | 'json' | 'md'
+export const PLAN_FORMS = ['text', 'wide', 'json', 'yaml', 'md'] as const
+export type PlanForm = (typeof PLAN_FORMS)[number]
 
 export function printPlans(plans: readonly Plan[], form: PlanForm): string {
   switch (form) {
     case 'text':
       return printPlanText(plans)
+    case 'wide':
+      return printPlansWide(plans)
     case 'json':
       return printPlanJson(plans)
+    case 'yaml':
+      return printValue('yaml', JSON.parse(printPlanJson(plans)))
     case 'md':
       return printPlanMarkdown(plans)
   }
 }
 
-export function readForm(text: string | undefined): PlanForm {
-  if (text === undefined || text === 'text' || text === 'json' || text === 'md') return text ?? 'text'
-  throw new CommandError(`-o ${text}: it is text, json or md`, EXIT.usage)
+/** One line per change, with everything that `text` spreads over two, and its source. */
+function printPlansWide(plans: readonly Plan[]): string {
+  const rows = plans.flatMap(({ provider, zone, changes, refused }) => [
+    ...changes.map((change) => [
+      zone,
+      provider,
+      change.op,
+      ...cellsOf(change),
+      change.reason,
+      change.risk,
+      change.source,
+    ]),
+    ...refused.map((refusal) => [
+      zone,
+      provider,
+      'held',
+      ...cellsOf(refusal),
+      refusal.code,
+      refusal.risk,
+      refusal.source,
+    ]),
+  ])
+  const heading = ['ZONE', 'PROVIDER', 'CHANGE', 'NAME', 'TYPE', 'FROM', 'TO', 'TTL', 'REASON', 'RISK', 'SOURCE']
+  return rows.length === 0
+    ? 'no changes\n'
+    : printTable(
+        heading,
+        rows.map((row) => row.map(shown)),
+      )
+}
+
+function cellsOf({ name, type, from, to }: Pick<Plan['changes'][number], 'name' | 'type' | 'from' | 'to'>): string[] {
+  const values = (set: typeof from): string => set?.values.join(',') ?? '-'
+  return [name, type, values(from), values(to), String(to?.ttl ?? from?.ttl ?? '')]
 }
 
 /** Applies plans one after the other, says what became of each change, and sets the exit code. */

@@ -5,6 +5,8 @@ export interface Verb {
   /** As typed: one word, or two for a group (`dns serve`). */
   readonly name: string
   readonly summary: string
+  /** It logs JSON lines on stderr; then its last error is one too. */
+  readonly isLogged?: boolean
   readonly load: () => Promise<{ build: Build }>
 }
 
@@ -35,6 +37,11 @@ export const VERBS: readonly Verb[] = [
     load: async () => import('./commands/cleanup.ts'),
   },
   {
+    name: 'completion',
+    summary: 'print a completion script for bash, zsh or fish',
+    load: async () => import('./commands/completion.ts'),
+  },
+  {
     name: 'config view',
     summary: 'print the configuration the manager would run with',
     load: async () => import('./commands/config-view.ts'),
@@ -42,6 +49,7 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'contour-plus',
     summary: 'drop-in for contour-plus: DNS records and certificates for Contour',
+    isLogged: true,
     load: async () => import('./commands/contour-plus.ts'),
   },
   { name: 'dig', summary: 'ask DNS servers, in the syntax of dig', load: async () => import('./commands/dig.ts') },
@@ -80,7 +88,7 @@ export const VERBS: readonly Verb[] = [
     summary: 'give records up; removes our markers only',
     load: async () => import('./commands/release.ts'),
   },
-  { name: 'run', summary: 'run the manager', load: async () => import('./commands/run.ts') },
+  { name: 'run', summary: 'run the manager', isLogged: true, load: async () => import('./commands/run.ts') },
   {
     name: 'transfer',
     summary: 'hand records to another owner',

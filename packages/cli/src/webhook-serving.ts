@@ -17,7 +17,7 @@ import {
   startWebhookServer,
 } from '@seamark/operator'
 import { CommandError, EXIT, type Io } from './command.ts'
-import { readConfig } from './commands/config-view.ts'
+import { readConfig } from './setting-flags.ts'
 import { openCluster } from './kube-flags.ts'
 import { obeySwitches, readNames, type RecordsFlags } from './records-session.ts'
 

@@ -11,6 +11,12 @@ function load(inputs: ConfigInputs) {
   return result
 }
 
+describe('the settings', () => {
+  it('each have a description', () => {
+    expect(listSettings().filter(({ description }) => description === '')).toEqual([])
+  })
+})
+
 describe('the configuration of the manager', () => {
   it('without anything observes, and publishes as `seamark run` does', () => {
     const { config } = load({})
@@ -104,7 +110,7 @@ describe('the configuration of the manager', () => {
     const { config } = load({})
     expect(new Set(settings.map(({ flag }) => flag)).size).toBe(settings.length)
     for (const { path } of settings) expect(valueAt(config, path)).toBeDefined()
-    expect(settings.find(({ path }) => path === 'publish.hostnameTargets')).toEqual({
+    expect(settings.find(({ path }) => path === 'publish.hostnameTargets')).toMatchObject({
       path: 'publish.hostnameTargets',
       flag: 'publish-hostname-targets',
       variable: 'SEAMARK_PUBLISH_HOSTNAME_TARGETS',

@@ -93,7 +93,7 @@ export { createKillSwitch, isPausedBy, type KillSwitch, type KillSwitchControl }
 export { openEngine, type OpenedEngine } from './records/open-engine.ts'
 export { parsePlanFile, printPlanJson, printPlanMarkdown, printPlanText } from './records/plan/plan-file.ts'
 export type { Change, Desired, Plan, Refusal, Unusable } from './records/plan/plan.ts'
-export { canonicalName, isInvalid, type ObservedRRset, type RRset } from './rrset/rrset.ts'
+export { canonicalName, isInvalid, type ObservedRRset, type RRset, shown } from './rrset/rrset.ts'
 export { dnsEndpointProvider } from './providers/dnsendpoint.ts'
 export { openRecordsStores, openStoreFolder, type RecordsStores } from './records/state/stores.ts'
 export { servedBy } from './records/sync/set-up.ts'

@@ -166,7 +166,7 @@ records:
     const { stdout, code } = await runCommand([...argv, '--server', server], env)
     expect([stdout.split('\n')[0], code]).toEqual([`${HOST} is as it should be`, 0])
     expect(stdout).toContain('provider     ✔ zone example.com has 10.0.0.0')
-    expect((await runCommand([...argv, '-o', 'yaml'], env)).code).toBe(5)
+    expect((await runCommand([...argv, '-o', 'tree'], env)).code).toBe(5)
   })
 
   it('source: nobody names the host', async () => {

@@ -156,7 +156,9 @@ records:
   })
 
   it('provider lists, tests and checks', async () => {
-    expect((await run('provider', 'list')).stdout).toContain('bind\texample.test.\tpublic, atomic, compare-and-swap')
+    expect((await run('provider', 'list', '-o', 'wide')).stdout).toMatch(
+      /^bind +example\.test\. +public +yes +yes +\d/m,
+    )
     expect((await run('provider', 'test')).stdout).toContain('ok\tbind')
     const kit = await run('provider', 'conformance', '--zone', 'example.test')
     expect(kit.stdout).not.toContain('FAIL')

@@ -145,12 +145,17 @@ it.skipIf(!needs('named'))('HTTPProxy and nodes become answers of BIND, by a pro
     await answers(peer.address, 'anything.east.example.test', '203.0.113.11')
     await setAddresses(world.client, SERVICE, [{ ip: '192.0.2.81' }])
     await answers(peer.address, 'shop.example.test', '192.0.2.81')
-    const [plan] = (await undo()).stdout.trim().split('\n')
-    expect(plan).toContain('example.test.\tbind\t')
+    const [latest] = JSON.parse((await undo('-o', 'json')).stdout) as {
+      plans: number[]
+      zones: string[]
+      names: string[]
+    }[]
+    expect(latest).toMatchObject({ zones: ['example.test. (bind)'], names: ['shop.example.test.'] })
+    const numbers = (latest?.plans ?? []).map(String)
     expect(await manager.stop()).toBe(0)
     // What the process did last is taken back by its number.
-    const undone = await undo(plan?.split('\t')[0] ?? '')
-    expect(undone).toMatchObject({ code: 0 })
+    const undone = await undo(...numbers)
+    expect(undone).toMatchObject({ code: 0, stderr: '' })
     await answers(peer.address, 'shop.example.test', '192.0.2.80')
     expect(manager.log()).not.toContain(secret)
   } catch (error) {

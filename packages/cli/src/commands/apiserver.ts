@@ -5,14 +5,14 @@
  */
 import { createApiServer, newToken, writeKubeconfig } from '@seamark/apiserver'
 import { writePrivateFile } from '@seamark/kube/private-file'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
 
 interface Options {
   listen: string
   kubeconfig?: string
-  controllers: string
-  authorization: string
+  controllers: 'true' | 'false'
+  authorization: 'RBAC' | 'AlwaysAllow'
   cluster: string[]
 }
 
@@ -22,12 +22,6 @@ function parseListen(text: string): { host: string; port: number } {
   if (found === null || port > 65_535)
     throw new CommandError(`--listen ${JSON.stringify(text)} is not HOST:PORT`, EXIT.usage)
   return { host: found[1] ?? (found[2] === '' ? '0.0.0.0' : (found[2] as string)), port }
-}
-
-function parseSwitch(name: string, text: string): boolean {
-  if (text !== 'true' && text !== 'false')
-    throw new CommandError(`--${name} ${JSON.stringify(text)} is neither true nor false`, EXIT.usage)
-  return text === 'true'
 }
 
 /** A name that fits a path and a kubeconfig context. */
@@ -44,17 +38,11 @@ function checkCluster(name: string): string {
 async function run(io: Io, options: Options): Promise<void> {
   const { host, port } = parseListen(options.listen)
   const token = newToken()
-  if (!['RBAC', 'AlwaysAllow'].includes(options.authorization)) {
-    throw new CommandError(
-      `--authorization ${JSON.stringify(options.authorization)} is neither RBAC nor AlwaysAllow`,
-      EXIT.usage,
-    )
-  }
   const server = createApiServer({
     tokens: new Map([[token, { name: 'admin', groups: ['system:masters'] }]]),
     anonymous: 'anonymous',
-    authorization: options.authorization as 'RBAC' | 'AlwaysAllow',
-    controllers: parseSwitch('controllers', options.controllers),
+    authorization: options.authorization,
+    controllers: options.controllers === 'true',
     onError: (error) =>
       io.stderr.write(`apiserver: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`),
   })
@@ -94,8 +82,16 @@ export function build(io: Io): Command {
     .description('run an embedded Kubernetes API server (in memory; no kubelet, no scheduler)')
     .option('--listen <host:port>', 'address to listen on; port 0 picks a free one', '127.0.0.1:6443')
     .option('--kubeconfig <file>', 'write a kubeconfig with credentials of the administrator to this file')
-    .option('--controllers <bool>', 'garbage collection, namespace removal and default ServiceAccounts', 'true')
-    .option('--authorization <mode>', 'RBAC or AlwaysAllow', 'RBAC')
+    .addOption(
+      new Option('--controllers <bool>', 'run garbage collection, namespace deletion and default ServiceAccounts')
+        .choices(['true', 'false'])
+        .default('true'),
+    )
+    .addOption(
+      new Option('--authorization <mode>', 'how requests are authorized')
+        .choices(['RBAC', 'AlwaysAllow'])
+        .default('RBAC'),
+    )
     .option(
       '--cluster <name>',
       'a further logical cluster under /clusters/<name> (repeatable)',

@@ -2,7 +2,7 @@
  * `seamark contour-plus`: a drop-in for contour-plus 0.16.2. The same flags, variables, messages, lease, port and objects;
  * `--dry-run` and `--shadow` show beforehand that nothing moves (docs/publish.md, "Moving from contour-plus").
  */
-import { createLogger, systemClock } from '@seamark/kube'
+import { type Cluster, createLogger, Service, systemClock } from '@seamark/kube'
 import {
   dryRun,
   FIELD_MANAGER,
@@ -13,7 +13,7 @@ import {
   summarize,
 } from '@seamark/operator'
 import { Command } from 'commander'
-import { CommandError, EXIT, type Io } from '../command.ts'
+import { CommandError, EXIT, type Io, untilInterrupted } from '../command.ts'
 import { addContourPlusFlags, type BeyondFlags, logLevel, typedFlags, withBeyond } from '../contour-plus-flags.ts'
 import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../kube-flags.ts'
 import { printChanges, printDifference } from '../publish-output.ts'
@@ -37,7 +37,7 @@ export function build(io: Io): Command {
     .option('--shadow', 'write nothing; compare what contour-plus does with what we would do, until interrupted')
   return command.action(async (flags: Flags) => {
     const result = readContourPlusFlags(typedFlags(command), io.env)
-    if (!result.ok) throw new CommandError(result.message)
+    if (!result.ok) throw new CommandError(result.message, EXIT.usage)
     const { settings } = result
     const options = withBeyond(settings.publish, flags)
     if (flags.dryRun === true) await tellDryRun(io, flags, options)
@@ -47,13 +47,14 @@ export function build(io: Io): Command {
 }
 
 async function run(io: Io, flags: Flags, publish: PublishOptions, metrics: string, isElected: boolean): Promise<void> {
+  const log = createLogger({ level: logLevel(flags) })
   const namespace = await ownNamespace(io, flags.namespace)
   if (namespace === undefined && isElected) {
     throw new CommandError(
       'unable to find leader election namespace: not running in-cluster, please specify --namespace',
+      EXIT.usage,
     )
   }
-  const log = createLogger({ level: logLevel(flags) })
   const cluster = await openCluster(io, flags, { fieldManager: FIELD_MANAGER, log })
   try {
     await runApp(
@@ -80,11 +81,26 @@ async function tellDryRun(io: Io, flags: Flags, options: PublishOptions): Promis
   try {
     const report = await dryRun(cluster, options, io.signal)
     io.stdout.write(printChanges(report))
+    const absent = await findAbsentServices(cluster, options, io.signal)
+    for (const name of absent)
+      io.stdout.write(
+        `Service ${name} does not exist: sources that need its address get no DNSEndpoint; check --service-name\n`,
+      )
     io.stdout.write(`${summarize(report, options)}\n`)
-    io.exit(report.changes.length === 0 ? EXIT.ok : EXIT.changes)
+    io.exit(report.changes.length === 0 && absent.length === 0 ? EXIT.ok : EXIT.changes)
   } finally {
     await cluster.close()
   }
+}
+
+async function findAbsentServices(
+  { client }: Cluster,
+  { services }: PublishOptions,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const names = [...new Set(services.map(({ service }) => service))]
+  const found = await Promise.all(names.map(async (name) => client.find(Service, name, { signal })))
+  return names.filter((_, index) => found[index] === undefined)
 }
 
 async function tellShadow(io: Io, flags: Flags, options: PublishOptions): Promise<void> {
@@ -103,7 +119,7 @@ async function tellShadow(io: Io, flags: Flags, options: PublishOptions): Promis
           io.stdout.write(say(report))
         },
       },
-      io.signal,
+      untilInterrupted(io),
     )
     io.stdout.write(say(report))
     io.exit(report.differences === 0 ? EXIT.ok : EXIT.changes)

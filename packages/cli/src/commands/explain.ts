@@ -3,7 +3,7 @@
  * With providers in the configuration the plan and the records of the zone are read as the manager reads them.
  */
 import { isIP } from 'node:net'
-import { createDnsClient, groupRecords } from '@seamark/dns'
+import { createDnsClient, groupRecords, type ServerAddress } from '@seamark/dns'
 import { type Cluster, ConfigMap, messageOf } from '@seamark/kube'
 import {
   type AnswerFact,
@@ -31,13 +31,14 @@ import {
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
 import { addKubeFlags, type KubeFlags, openCluster } from '../kube-flags.ts'
-import { addSettingFlags, readConfig } from './config-view.ts'
+import { addOutputFlag, printValue } from '../output-form.ts'
+import { addSettingFlags, readConfig } from '../setting-flags.ts'
 
 interface Flags extends KubeFlags {
   config?: string
   namespace?: string
   server?: string
-  output?: string
+  output: 'text' | 'wide' | 'json' | 'yaml'
 }
 
 export function build(io: Io): Command {
@@ -46,11 +47,10 @@ export function build(io: Io): Command {
     .option('--config <file>', 'ManagerConfiguration file of the manager [SEAMARK_CONFIG]')
     .option('--server <address[:port]>', 'DNS server to ask')
     .option('-n, --namespace <name>', 'namespace of the manager, where its switches and guard state are', 'seamark')
-    .option('-o, --output <text|json>', 'form of the output', 'text')
-  addSettingFlags(command)
+  addOutputFlag(command, ['text', 'wide', 'json', 'yaml'], 'text')
+  addSettingFlags(command, { isListed: false })
   return command.action(async (host: string, flags: Flags & Record<string, unknown>) => {
-    if (flags.output !== 'text' && flags.output !== 'json')
-      throw new CommandError(`-o ${flags.output}: it is text or json`, EXIT.usage)
+    if (flags.server !== undefined) parseDnsServer(flags.server)
     const { config } = await readConfig(io, flags)
     const cluster = await openCluster(io, flags)
     const { server } = flags
@@ -74,7 +74,12 @@ export function build(io: Io): Command {
         io.signal,
       )
       const explanation = explain(facts)
-      io.stdout.write(flags.output === 'json' ? `${JSON.stringify(explanation, undefined, 2)}\n` : print(explanation))
+      const { output } = flags
+      io.stdout.write(
+        output === 'json' || output === 'yaml'
+          ? printValue(output, explanation)
+          : print(explanation, output === 'wide'),
+      )
       io.exit(explanation.firstBroken === undefined ? EXIT.ok : EXIT.changes)
     } finally {
       await cluster.close()
@@ -123,11 +128,16 @@ async function readPause({ client }: Cluster, namespace: string, signal: AbortSi
   return isPausedBy(switches?.metadata.annotations)
 }
 
-async function ask(server: string, name: string, signal: AbortSignal): Promise<AnswerFact> {
+/** Throws CommandError when the flag --server is no address. */
+function parseDnsServer(server: string): ServerAddress {
   const match = /^(?:\[(?<v6>[^\]]+)\]|(?<v4>[^:]+))(?::(?<port>\d+))?$/.exec(server)
   const host = match?.groups?.['v6'] ?? match?.groups?.['v4'] ?? server
-  if (isIP(host) === 0) throw new CommandError(`--server ${server} is no address`, EXIT.usage)
-  const at = { address: host, port: Number(match?.groups?.['port'] ?? 53) }
+  if (isIP(host) === 0) throw new CommandError(`--server ${server} is not ADDRESS or ADDRESS:PORT`, EXIT.usage)
+  return { address: host, port: Number(match?.groups?.['port'] ?? 53) }
+}
+
+async function ask(server: string, name: string, signal: AbortSignal): Promise<AnswerFact> {
+  const at = parseDnsServer(server)
   const client = createDnsClient()
   try {
     const replies = await Promise.all(
@@ -147,11 +157,13 @@ async function ask(server: string, name: string, signal: AbortSignal): Promise<A
 
 const SIGNS = { ok: '✔', broken: '✗', skipped: '–' } as const
 
-function print({ host, hops, firstBroken }: Explanation): string {
-  const lines = hops.map(
-    (hop, index) =>
-      `${String(index + 1).padStart(2)} ${hop.name.padEnd(12)} ${SIGNS[hop.state]} ${hop.reason === undefined ? '' : `${hop.reason}: `}${hop.text}\n`,
-  )
+/** `isWide` adds what each reason code means. */
+function print({ host, hops, firstBroken }: Explanation, isWide: boolean): string {
+  const lines = hops.map((hop, index) => {
+    const reason = hop.reason === undefined ? '' : `${hop.reason}: `
+    const meaning = isWide && hop.reason !== undefined ? `${' '.repeat(18)}${REASONS[hop.reason]}\n` : ''
+    return `${String(index + 1).padStart(2)} ${hop.name.padEnd(12)} ${SIGNS[hop.state]} ${reason}${hop.text}\n${meaning}`
+  })
   const verdict =
     firstBroken === undefined
       ? `${host} is as it should be\n`

@@ -6,7 +6,7 @@ import { CommandError, EXIT, type Io } from '../command.ts'
 import { addRecordsFlags, eachTarget, type RecordsFlags, withSession } from '../records-session.ts'
 
 interface Flags extends RecordsFlags {
-  as: string
+  as: 'zonefile' | 'dnsendpoint'
   zone?: string
   all?: boolean
 }
@@ -29,13 +29,13 @@ function zoneFileOf(zone: string, sets: readonly RRset[]): string {
 export function build(io: Io): Command {
   const command = new Command()
     .description('our records as a zone file or as DNSEndpoints')
-    .option('--as <zonefile|dnsendpoint>', 'form of the output', 'zonefile')
     .option('--zone <name>', 'only this zone')
     .option('--all', 'also records that are not ours')
+  command.addOption(
+    command.createOption('--as <form>', 'form of the output').choices(['zonefile', 'dnsendpoint']).default('zonefile'),
+  )
   addRecordsFlags(command)
   return command.action(async (flags: Flags & Record<string, unknown>) => {
-    if (flags.as !== 'zonefile' && flags.as !== 'dnsendpoint')
-      throw new CommandError(`--as ${flags.as}: it is zonefile or dnsendpoint`, EXIT.usage)
     await withSession(io, flags, async (session) => {
       const texts = await eachTarget(session, io.signal, flags.zone, async ({ zone, ...target }) => {
         const view = await session.engine.view({ zone, ...target }, 'all', io.signal)

@@ -23,10 +23,12 @@ import {
 import { Command } from 'commander'
 import { parseAllDocuments } from 'yaml'
 import { CommandError, EXIT, type Io } from '../command.ts'
+import { addOutputFlag } from '../output-form.ts'
 import {
   addRecordsFlags,
+  PLAN_FORMS,
+  type PlanForm,
   printPlans,
-  readForm,
   type RecordsFlags,
   type Session,
   withSession,
@@ -34,7 +36,7 @@ import {
 
 interface Flags extends RecordsFlags {
   filename?: string[]
-  output?: string
+  output: PlanForm
   out?: string
   detailedExitcode?: boolean
   approve?: string[]
@@ -47,14 +49,13 @@ export function build(io: Io): Command {
   const command = new Command()
     .description('what would be written to DNS, and what not, and why; writes nothing')
     .option('-f, --filename <path...>', 'DNSEndpoint manifests instead of the cluster: files or folders')
-    .option('-o, --output <text|json|md>', 'form of the output', 'text')
     .option('--out <file>', 'also write the plan to a file, for seamark apply')
     .option('--detailed-exitcode', 'exit with 2 when there are changes')
     .option('--approve <id...>', 'plan as if these sets of held changes were approved')
     .option('--server <address[:port]>', 'authoritative server to ask when there are no providers')
+  addOutputFlag(command, PLAN_FORMS, 'text')
   addRecordsFlags(command)
   return command.action(async (flags: Flags & Record<string, unknown>) => {
-    const form = readForm(flags.output)
     await withSession(io, flags, async (session) => {
       const { objects, isComplete } = await readWishes(io, flags, session)
       const desired = desiredOf(objects, session.config.defaultTtl)
@@ -84,7 +85,7 @@ export function build(io: Io): Command {
         'all',
         io.signal,
       )
-      await report(io, flags, planned, form)
+      await report(io, flags, planned)
       tellFewerFacts(io, planned, { isComplete: cluster !== undefined && isComplete, mode: session.mode })
     })
   })
@@ -141,14 +142,9 @@ function parseManifests(file: string, text: string): Manifest[] {
   })
 }
 
-async function report(
-  io: Io,
-  flags: Flags,
-  { plans, unread, withoutZone }: Planned,
-  form: ReturnType<typeof readForm>,
-): Promise<void> {
+async function report(io: Io, flags: Flags, { plans, unread, withoutZone }: Planned): Promise<void> {
   if (flags.out !== undefined) await writeFile(flags.out, printPlanJson(plans))
-  io.stdout.write(printPlans(plans, form))
+  io.stdout.write(printPlans(plans, flags.output))
   for (const { name, type, code, message } of withoutZone)
     io.stderr.write(`held: ${name} ${type} ${code}: ${message}\n`)
   for (const { provider, zone, code, why } of unread) io.stderr.write(`unread: ${zone} (${provider}) ${code}: ${why}\n`)

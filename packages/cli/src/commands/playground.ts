@@ -4,7 +4,7 @@
  */
 import { messageOf } from '@seamark/kube'
 import { Command } from 'commander'
-import { CommandError, EXIT, type Io } from '../command.ts'
+import { CommandError, EXIT, type Io, untilInterrupted } from '../command.ts'
 import { follow, type Narrator, NoAnswer, playFirstAct, playSecondAct, tellThirdAct } from '../playground/acts.ts'
 import { openStage, ZONE } from '../playground/stage.ts'
 
@@ -40,7 +40,7 @@ async function play(io: Io, isOnce: boolean): Promise<void> {
     tellThirdAct(stage, narrator)
     if (!isOnce) {
       narrator.heading('Following every change; Ctrl-C ends it')
-      await follow(stage, narrator, AbortSignal.any([io.signal, stopped.signal]))
+      await follow(stage, narrator, AbortSignal.any([untilInterrupted(io), stopped.signal]))
     }
   } catch (error) {
     if (error instanceof NoAnswer) throw new CommandError(error.message, EXIT.timeout, { cause: error })

@@ -2,17 +2,25 @@
 import { CONFORMANCE, ConformanceError, ProviderError } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
+import { addOutputFlag, printTable, printValue } from '../output-form.ts'
 import { serveWebhook, type WebhookFlags } from '../webhook-serving.ts'
 import { addRecordsFlags, eachTarget, type RecordsFlags, type Session, withSession } from '../records-session.ts'
 
 interface Flags extends RecordsFlags {
   zone?: string
+  output?: 'text' | 'wide' | 'json' | 'yaml'
 }
 
 export function build(io: Io): Command {
   const command = new Command().description('look at DNS providers')
-  addRecordsFlags(command.command('list').description('configured providers and their zones')).action(
-    async (flags: Flags & Record<string, unknown>) => withSession(io, flags, async (session) => list(io, session)),
+  addRecordsFlags(
+    addOutputFlag(
+      command.command('list').description('configured providers and their zones'),
+      ['text', 'wide', 'json', 'yaml'],
+      'text',
+    ),
+  ).action(async (flags: Flags & Record<string, unknown>) =>
+    withSession(io, flags, async (session) => list(io, session, flags.output ?? 'text')),
   )
   addRecordsFlags(
     command.command('test').description('read every zone').option('--zone <name>', 'only this zone'),
@@ -38,16 +46,27 @@ export function build(io: Io): Command {
   return command
 }
 
-async function list(io: Io, { engine }: Session): Promise<void> {
+async function list(io: Io, { engine }: Session, form: NonNullable<Flags['output']>): Promise<void> {
   const { targets, unread } = await engine.targets(io.signal)
-  for (const { label, provider, zone } of targets) {
-    const { isAtomic, comparesAndSwaps } = provider.capabilities
-    const traits = [
-      zone.visibility ?? 'public',
-      isAtomic ? 'atomic' : 'not atomic',
-      comparesAndSwaps ? 'compare-and-swap' : 'no compare',
-    ]
-    io.stdout.write(`${label}\t${zone.name}\t${traits.join(', ')}\n`)
+  const rows = targets.map(({ label, provider, zone }) => ({
+    provider: label,
+    zone: zone.name,
+    visibility: zone.visibility ?? 'public',
+    isAtomic: provider.capabilities.isAtomic,
+    comparesAndSwaps: provider.capabilities.comparesAndSwaps,
+    requestsPerSecond: provider.capabilities.requestsPerSecond,
+  }))
+  if (form === 'json' || form === 'yaml') io.stdout.write(printValue(form, { zones: rows, unread }))
+  else {
+    const cells = rows.map(({ provider, zone, visibility, isAtomic, comparesAndSwaps, requestsPerSecond }) => {
+      const short = [provider, zone, visibility]
+      return form === 'text'
+        ? short
+        : [...short, isAtomic ? 'yes' : 'no', comparesAndSwaps ? 'yes' : 'no', String(requestsPerSecond)]
+    })
+    const short = ['PROVIDER', 'ZONE', 'VISIBILITY']
+    const heading = form === 'text' ? short : [...short, 'ATOMIC', 'COMPARE-AND-SWAP', 'REQUESTS/S']
+    io.stdout.write(printTable(heading, cells))
   }
   for (const { provider, code, why } of unread) io.stderr.write(`${provider}: ${code}: ${why}\n`)
   if (unread.length > 0) io.exit(EXIT.error)

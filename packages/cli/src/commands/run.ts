@@ -1,10 +1,11 @@
 /** `seamark run`: the unified manager, with the capabilities its configuration turns on. */
-import { createLogger } from '@seamark/kube'
+import { createLogger, systemClock } from '@seamark/kube'
 import { FIELD_MANAGER, publishOptions, runApp, wildcardOptions } from '@seamark/operator'
 import { Command } from 'commander'
-import { CommandError, type Io } from '../command.ts'
+import { CommandError, EXIT, type Io } from '../command.ts'
+import { watchConfig } from '../config-watch.ts'
 import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../kube-flags.ts'
-import { addSettingFlags, readConfig } from './config-view.ts'
+import { addSettingFlags, configPath, parseConfig, readConfig } from '../setting-flags.ts'
 
 interface Flags extends KubeFlags {
   config?: string
@@ -20,9 +21,21 @@ export function build(io: Io): Command {
     const { config } = await readConfig(io, flags)
     const namespace = await ownNamespace(io, flags.namespace)
     if (namespace === undefined)
-      throw new CommandError('the namespace of the manager is unknown outside a pod; name it with --namespace')
+      throw new CommandError(
+        'the namespace of the manager is unknown outside a pod; name it with --namespace',
+        EXIT.usage,
+      )
     const log = createLogger({ level: config.logLevel })
     const cluster = await openCluster(io, flags, { fieldManager: FIELD_MANAGER, log })
+    const path = configPath(io, flags)
+    const stopped = new AbortController()
+    const watching =
+      path === undefined
+        ? undefined
+        : watchConfig(
+            { path, running: config, parse: (text) => parseConfig(io, flags, text), log, clock: systemClock },
+            AbortSignal.any([io.signal, stopped.signal]),
+          )
     const { leaderElection, metrics, probes, publish, wildcard, mode } = config
     try {
       await runApp(
@@ -46,6 +59,8 @@ export function build(io: Io): Command {
         io.signal,
       )
     } finally {
+      stopped.abort()
+      await watching
       await cluster.close()
     }
   })

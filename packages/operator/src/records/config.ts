@@ -10,41 +10,56 @@ import { canonicalName, isInvalid, MANAGEABLE_TYPES } from '../rrset/rrset.ts'
 
 export const RecordsConfig = z
   .strictObject({
-    enabled: z.boolean().default(false),
+    enabled: z.boolean().default(false).describe('write DNS records through the configured providers'),
     /** Required with `enabled`: two installations with one default would fight over records. */
-    owner: z.string().default(''),
-    /** '' is the UID of the namespace kube-system. */
-    cluster: z.string().default(''),
-    /** Only these zones, of all that the providers have; empty is all of them. */
-    zones: z.array(z.string()).default([]),
-    /** Seconds, for wishes without one. */
-    defaultTtl: z.number().int().min(1).max(86_400).default(300),
-    types: z.array(z.enum(MANAGEABLE_TYPES)).default(['A', 'AAAA', 'CNAME']),
-    /** Folder of the guard state; '' keeps it in a ConfigMap beside the manager. */
-    stateFolder: z.string().default(''),
+    owner: z.string().default('').describe('owner id in the ownership markers; required, unique per installation'),
+    cluster: z
+      .string()
+      .default('')
+      .describe('cluster id in the ownership markers; empty: the UID of the namespace kube-system'),
+    zones: z
+      .array(z.string())
+      .default([])
+      .describe('write only to these zones of the providers; empty: to all of them'),
+    defaultTtl: z
+      .number()
+      .int()
+      .min(1)
+      .max(86_400)
+      .default(300)
+      .describe('TTL in seconds of records whose source gives none'),
+    types: z.array(z.enum(MANAGEABLE_TYPES)).default(['A', 'AAAA', 'CNAME']).describe('record types that are managed'),
+    stateFolder: z
+      .string()
+      .default('')
+      .describe("folder of the guard state and applied plans; empty: ConfigMaps in the manager's namespace"),
     dnsEndpoints: z
       .strictObject({
-        /** Serve DNSEndpoints ourselves, instead of leaving them to ExternalDNS. */
-        enabled: z.boolean().default(false),
-        labelFilter: z.string().default(''),
-        annotationFilter: z.string().default(''),
-        /** '' is all namespaces. */
-        namespace: z.string().default(''),
+        enabled: z.boolean().default(false).describe('serve DNSEndpoints, instead of leaving them to ExternalDNS'),
+        labelFilter: z.string().default('').describe('serve only DNSEndpoints that match this label selector'),
+        annotationFilter: z
+          .string()
+          .default('')
+          .describe('serve only DNSEndpoints whose annotations match this selector'),
+        namespace: z.string().default('').describe('serve only DNSEndpoints of this namespace; empty: of all'),
       })
       .prefault({}),
     /** How ExternalDNS, if it is there, writes down what it owns. */
     registry: z
       .strictObject({
-        kind: z.string().default('txt'),
-        prefix: z.string().default(''),
-        suffix: z.string().default(''),
-        wildcardReplacement: z.string().default(''),
+        kind: z.string().default('txt').describe('registry of an ExternalDNS in the same zones, as its --registry'),
+        prefix: z.string().default('').describe('prefix of its TXT names, as --txt-prefix'),
+        suffix: z.string().default('').describe('suffix of its TXT names, as --txt-suffix'),
+        wildcardReplacement: z
+          .string()
+          .default('')
+          .describe('replacement of * in its TXT names, as --txt-wildcard-replacement'),
         aesKeyFrom: SecretRef.optional(),
       })
       .prefault({}),
     /** Signs our markers, and is then required of every marker we believe. */
     markerKeyFrom: SecretRef.optional(),
-    providers: z.array(ProviderConfig).default([]),
+    providers: z.array(ProviderConfig).default([]).describe('DNS providers, each {name, type, …}; see docs/providers'),
   })
   .superRefine((config, context) => {
     if (config.owner !== '' && (!isFieldText(config.owner) || config.owner.length > 63)) {

@@ -1,0 +1,10 @@
+/** A Markdown table as oxfmt formats it, so that a generated page is also a formatted one. */
+export function markdownTable(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cell = (text: string): string => text.replaceAll('|', String.raw`\|`)
+  const all = [heading, ...rows].map((row) => row.map(cell))
+  const widths = heading.map((_, column) => Math.max(...all.map((row) => [...(row[column] ?? '')].length)))
+  const pad = (text: string, column: number): string => text + ' '.repeat((widths[column] ?? 0) - [...text].length)
+  const line = (row: readonly string[]): string => `| ${row.map((text, column) => pad(text, column)).join(' | ')} |`
+  const [first = [], ...rest] = all
+  return [line(first), `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`, ...rest.map(line), ''].join('\n')
+}
