@@ -5,7 +5,7 @@
  * taken for an empty one.
  */
 import type { Kind, Obj } from '../object/object.ts'
-import type { Change, Informer, InformerState, SubscribeOptions } from './informer.ts'
+import type { Change, Informer, InformerState, SubscribeOptions, WatchFailure } from './informer.ts'
 
 /** The state of the whole is that of the part that is furthest from live. */
 const WORST_FIRST: readonly InformerState[] = ['starting', 'backoff', 'syncing', 'absent', 'live']
@@ -30,6 +30,10 @@ export class JoinedInformer<T extends Obj> implements Informer<T> {
   get state(): InformerState {
     const states = new Set(this.#parts.map(({ state }) => state))
     return WORST_FIRST.find((state) => states.has(state)) ?? 'live'
+  }
+
+  get failure(): WatchFailure | undefined {
+    return this.#parts.find(({ failure }) => failure !== undefined)?.failure
   }
 
   get heardAt(): number | undefined {
