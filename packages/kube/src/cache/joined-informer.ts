@@ -32,6 +32,10 @@ export class JoinedInformer<T extends Obj> implements Informer<T> {
     return WORST_FIRST.find((state) => states.has(state)) ?? 'live'
   }
 
+  get failure(): unknown {
+    return this.#parts.find(({ failure }) => failure !== undefined)?.failure
+  }
+
   get heardAt(): number | undefined {
     const heard = this.#parts.map(({ heardAt }) => heardAt)
     return heard.includes(undefined) ? undefined : Math.min(...(heard as number[]))
