@@ -12,11 +12,12 @@ export { configFromText, loadConfig, type ConfigOptions } from './config/config.
 export type { Credentials, Impersonation, TlsMaterial } from './config/credentials.ts'
 export { loadInCluster } from './config/in-cluster.ts'
 export { parseRemoteConfig, type RemoteConfigOptions } from './config/remote-config.ts'
-export { addressGuard, type AddressGuard, type GuardOptions } from './config/address-guard.ts'
+export { addressGuard, isAddressRange, type AddressGuard, type GuardOptions } from './config/address-guard.ts'
 export { CacheLimitExceeded, type CacheLimits } from './watch/cache-limits.ts'
 export { UID_MARK } from './watch/managed-fields.ts'
+export { MAX_REQUESTED_WAIT_MS, requestedWaitMs } from './requested-wait.ts'
 export { sleep, systemClock, type Clock } from './clock.ts'
-export { untilAborted } from './cache/cache-sync.ts'
+export { untilAborted, type StopSignal } from './controller/stop-signal.ts'
 export { judgeApply, learnDefaults, type ApplyQuestion, type Verdict } from './apply/apply.ts'
 export { createDefaultBook, type DefaultBook } from './apply/learned-defaults.ts'
 export * from './object/conditions.ts'
@@ -31,7 +32,7 @@ export {
   type QueueObserver,
   type QueueOptions,
 } from './controller/queue.ts'
-export { durationMs, type Duration } from './duration.ts'
+export { durationMs, parseDurationMs, type Duration } from './duration.ts'
 export { createLogger, Secret as SecretText, type Logger, type LogLevel, type LogOptions } from './log.ts'
 export { requeue, Terminal, type Next } from './controller/outcome.ts'
 export type { Context, Environment, RunnableContext } from './controller/context.ts'

@@ -6,6 +6,7 @@
  * A list of objects (`records.providers`) is a flag that may be repeated, each with one object in YAML or JSON, and a variable
  * with the list. Unknown keys are errors: a typo must not switch off a guard.
  */
+import { isAddressRange } from '@seamark/kube'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { PublishConfig } from './publish/config.ts'
@@ -30,6 +31,10 @@ export const ManagerConfiguration = z.strictObject({
       namespace: z.string().default(''),
     })
     .prefault({}),
+  /** Address ranges that registered clusters must not have, beside loopback, link-local and cloud metadata. */
+  denyAddresses: z
+    .array(z.string().refine(isAddressRange, { error: 'is no address range such as 10.0.0.0/8' }))
+    .default([]),
   metrics: z.strictObject({ address: z.string().default(':8180') }).prefault({}),
   probes: z.strictObject({ address: z.string().default(':8181') }).prefault({}),
   logLevel: z.enum(['silent', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),

@@ -7,7 +7,7 @@ import { type GuardStore, memoryGuardStore } from '../src/records/state/guard-st
 import { createKillSwitch } from '../src/process/kill-switch.ts'
 import { createLimiter } from '../src/records/execute/rate-limiter.ts'
 import { ZONE } from './plan-fixture.ts'
-import type { ObservedSet } from '../src/rrset/rrset.ts'
+import type { ObservedRRset } from '../src/rrset/rrset.ts'
 
 interface Faults {
   /** Called before a batch is written; throws to refuse it. */
@@ -28,7 +28,7 @@ export interface Rig {
 }
 
 export function rig(
-  observed: readonly ObservedSet[] = [],
+  observed: readonly ObservedRRset[] = [],
   more: Partial<ExecutorOptions> & { capabilities?: Partial<Capabilities>; memory?: MemoryProvider } = {},
 ): Rig {
   const memory =

@@ -32,6 +32,7 @@ export function build(io: Io): Command {
           mode,
           namespace,
           isPaused: config.pause,
+          denyAddresses: config.denyAddresses,
           ...(publish.enabled && { publish: publishOptions(publish) }),
           ...(config.records.enabled && { records: { config: config.records, env: io.env } }),
           ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),

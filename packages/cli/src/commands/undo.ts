@@ -8,7 +8,7 @@ import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
 import {
   addRecordsFlags,
-  applyPlans,
+  applyMarkerPlans,
   printPlans,
   type RecordsFlags,
   type Session,
@@ -36,7 +36,7 @@ export function build(io: Io): Command {
       // Newer than the plan it takes back, whatever the clock says.
       const inverses = plans.map((plan) => inverseOf(plan, Math.max(Date.now(), plan.number + 1)))
       if (flags.dryRun === true) io.stdout.write(printPlans(inverses, 'text'))
-      else await applyPlans(io, session.engine, inverses)
+      else await applyMarkerPlans(io, session, inverses)
     }),
   )
 }

@@ -5,11 +5,23 @@ import type { Index, Reader } from './cache.ts'
 import type { CacheLimits } from '../watch/cache-limits.ts'
 import type { Immutable, Key, Kind, Obj } from '../object/object.ts'
 import type { ReadOwnFields } from '../client/write-response.ts'
+import type { OwnWrites } from './own-writes.ts'
 
 /** Handlers see the watch's own sequence: `old` is what the watch said before, never our own unconfirmed write. */
 export type Change<T extends Obj> =
-  | { readonly type: 'added'; readonly object: Immutable<T>; readonly initial: boolean }
-  | { readonly type: 'updated'; readonly old: Immutable<T>; readonly object: Immutable<T> }
+  | {
+      readonly type: 'added'
+      readonly object: Immutable<T>
+      readonly initial: boolean
+      /** The watch reports a version that a write of this process made. */
+      readonly isOwnWrite?: boolean
+    }
+  | {
+      readonly type: 'updated'
+      readonly old: Immutable<T>
+      readonly object: Immutable<T>
+      readonly isOwnWrite?: boolean
+    }
   | { readonly type: 'deleted'; readonly object: Immutable<T> }
 
 /** `absent`: the server does not serve the kind (no CRD); the informer counts as synced and empty, and waits for it. */
@@ -85,6 +97,8 @@ export interface Informers extends Reader {
    * @param readOwnFields where `written` comes without its managedFields. @default read from those
    */
   offer<T extends Obj>(kind: Kind<T>, written: T, readOwnFields?: ReadOwnFields): void
+  /** Which reports of the watch are our own writes; see own-writes.ts. The cluster's client reports its writes to it. */
+  ownWrites(kind: Kind): OwnWrites
   /** The object is gone for certain: reads stop showing it before the watch says so. */
   offerDeleted<T extends Obj>(kind: Kind<T>, key: Key, uid?: string): void
   /**

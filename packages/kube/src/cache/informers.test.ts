@@ -133,6 +133,61 @@ describe('informers', () => {
     ])
   })
 
+  it('mark the report of an own write, whichever comes first, and no other change', async () => {
+    const streams: PeerExchange[] = []
+    let version = 10
+    let answer: () => void = () => undefined
+    const serve = serving([configMap('a', 1)], 5, streams)
+    const { cluster, start } = await clusterOn((exchange) => {
+      if (exchange.method !== 'PATCH') return serve?.(exchange)
+      const written = configMap('a', ++version)
+      answer = () => void exchange.reply(200, written)
+      return undefined
+    })
+    const { informers, client } = cluster
+    const informer = informers.informer(ConfigMap)
+    const ownWrites = informers.ownWrites(ConfigMap)
+    ownWrites.track()
+    const changes: string[] = []
+    informer.subscribe((change) => {
+      const { resourceVersion = '' } = change.object.metadata
+      if (change.type === 'deleted' || change.isOwnWrite === true) return void changes.push(`own ${resourceVersion}`)
+      const resume = () => changes.push(`foreign ${resourceVersion}`)
+      if (!ownWrites.setAside('ns/a', resourceVersion, resume)) resume()
+      return undefined
+    })
+    start()
+    await informer.synced()
+    await until(() => streams.length > 0 && informer.state === 'live')
+    const stream = streams.at(-1)
+    changes.length = 0
+
+    // The answer comes first.
+    let writing = client.patch(ConfigMap, 'ns/a', 'merge', {})
+    await until(() => version === 11)
+    answer()
+    await writing
+    stream?.frame('MODIFIED', configMap('a', 11))
+    await until(() => changes.length === 1)
+    expect(changes).toEqual(['own 11'])
+
+    // The report comes first, with two of somebody else.
+    writing = client.patch(ConfigMap, 'ns/a', 'merge', {})
+    await until(() => version === 12)
+    stream?.frame('MODIFIED', configMap('a', 12))
+    stream?.frame('MODIFIED', configMap('a', 115))
+    stream?.frame('MODIFIED', configMap('a', 120))
+    await until(() => informers.get(ConfigMap, 'ns/a')?.metadata.resourceVersion === '120')
+    expect(changes).toEqual(['own 11'])
+    answer()
+    await writing
+    expect(changes).toEqual(['own 11', 'foreign 115', 'foreign 120'])
+
+    stream?.frame('MODIFIED', configMap('a', 130))
+    await until(() => changes.length === 4)
+    expect(changes.at(-1)).toBe('foreign 130')
+  })
+
   it('cache a kind as configured wherever it is watched, and refuse a second way', async () => {
     const trim = (object: ConfigMap): ConfigMap => ({ metadata: object.metadata })
     const paths: string[] = []

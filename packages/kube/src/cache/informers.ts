@@ -15,6 +15,8 @@ import { apiVersionOf, kindName, parseKey, type Immutable, type Key, type Kind, 
 import type { ReflectorOptions, Source } from '../watch/reflector.ts'
 import type { Failure } from '../watch/reflector-machine.ts'
 import type { Rest } from '../client/rest.ts'
+import { untilAborted } from '../controller/stop-signal.ts'
+import { OwnWrites } from './own-writes.ts'
 import { SharedInformer } from './shared-informer.ts'
 import type { IndexValues } from './store-index.ts'
 import type { TurnBudget } from '../watch/decode-budget.ts'
@@ -38,6 +40,7 @@ interface KindEntry {
   readonly informers: SharedInformer<Obj>[]
   readonly indexes: Map<string, IndexValues<Obj>>
   configured: CacheOptions<Obj> | undefined
+  readonly ownWrites: OwnWrites
 }
 
 /** Built when a namespace is first listed. */
@@ -59,7 +62,12 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
     let entry = byToken.get(kind)
     if (entry === undefined) {
       const id = `${apiVersionOf(kind)}/${kind.plural}`
-      entry = kinds.get(id) ?? { informers: [], indexes: new Map(), configured: undefined }
+      entry = kinds.get(id) ?? {
+        informers: [],
+        indexes: new Map(),
+        configured: undefined,
+        ownWrites: new OwnWrites(),
+      }
       kinds.set(id, entry)
       byToken.set(kind, entry)
     }
@@ -214,6 +222,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       if (used.length === 1 && only !== undefined) return only.store.by(index.name, value)
       return distinct(used.flatMap(({ store }) => store.by(index.name, value)))
     },
+    ownWrites: (kind) => entryOf(kind).ownWrites,
     offer(kind, written, readOwnFields) {
       for (const informer of entryOf(kind).informers) {
         if (isCovered(informer.options, written.metadata.namespace))
@@ -241,9 +250,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       const promises: Promise<void>[] = []
       running = { signal: stop.signal, promises }
       for (const informer of ids.values()) promises.push(informer.run(stop.signal))
-      if (!signal.aborted) {
-        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-      }
+      await untilAborted(signal)
       stop.abort()
       for (let done = 0; done < promises.length;) {
         done = promises.length

@@ -33,7 +33,7 @@ export class JoinedInformer<T extends Obj> implements Informer<T> {
   }
 
   get failure(): unknown {
-    return this.#parts.find(({ failure }) => failure !== undefined)?.failure
+    return this.#parts.map(({ failure }) => failure).find((failure) => failure !== undefined)
   }
 
   get heardAt(): number | undefined {

@@ -14,7 +14,7 @@ import { KubeError } from '../errors.ts'
 import type { Informer } from '../cache/informer.ts'
 import type { Kind, Obj } from '../object/object.ts'
 import type { Next } from './outcome.ts'
-import { requiredInformers, waitForPairs, watchPairs } from './watched-kinds.ts'
+import { requiredInformers, unlessOwnWrite, waitForPairs, watchPairs } from './watched-kinds.ts'
 import { createWorkers, type Signals } from './workers.ts'
 
 export interface AggregatorOptions {
@@ -76,7 +76,9 @@ export function defineAggregator<A>(
       const workers = createWorkers({ name, kind: first.kind, concurrency: 1, timeoutMs, run }, environment)
       const unsubscribes = pairs.map(({ watch, informer }) => {
         return informer.subscribe((change) => {
-          if (isWanted(watch, change)) workers.queue.add(everything, { afterMs: debounceMs })
+          unlessOwnWrite(environment, watch, change, (others) => {
+            if (isWanted(watch, others)) workers.queue.add(everything, { afterMs: debounceMs })
+          })
         })
       })
       // Nothing at all is a state to deliver too.

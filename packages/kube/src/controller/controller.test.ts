@@ -627,6 +627,63 @@ describe('controller with a finalizer', () => {
   })
 })
 
+describe('a watch that ignores own writes', () => {
+  const child = (data: Record<string, string>) => ({ metadata: { name: 'a', namespace: 'web' }, data })
+
+  /** Reconciles by applying a child; returns how often. */
+  function startApplying(environment: MemoryEnvironment, ignoreOwnWrites: boolean) {
+    const runs: string[] = []
+    start(
+      (builder) =>
+        builder
+          .watches(ConfigMap, (object) => [keyOf(object)], { ignoreOwnWrites })
+          .reconcile(async ({ spec }, ctx) => {
+            runs.push(spec.host)
+            await ctx.apply(ConfigMap, child({ host: spec.host }))
+          }),
+      {},
+      environment,
+    )
+    return runs
+  }
+
+  it('does not reconcile for what the reconciler itself wrote, and does for what others write', async () => {
+    for (const ignoreOwnWrites of [true, false]) {
+      const environment = memoryEnvironment()
+      const { cluster, clock } = environment
+      cluster.put(Route, route('a'))
+      const runs = startApplying(environment, ignoreOwnWrites)
+      await clock.advance(0)
+      expect(runs).toHaveLength(ignoreOwnWrites ? 1 : 2)
+      cluster.put(ConfigMap, child({ host: 'foreign' }))
+      await clock.advance(0)
+      expect(runs).toHaveLength(ignoreOwnWrites ? 2 : 4)
+      expect(cluster.informers.get(ConfigMap, 'web/a')?.data).toEqual({ host: 'a.test' })
+      cluster.remove(ConfigMap, 'web/a')
+      await clock.advance(0)
+      expect(cluster.informers.get(ConfigMap, 'web/a')?.data).toEqual({ host: 'a.test' })
+    }
+  })
+
+  it('loses no change of others that comes while a write is under way, also when that write fails', async () => {
+    for (const isRefused of [true, false]) {
+      const environment = memoryEnvironment()
+      const { cluster, clock } = environment
+      cluster.put(Route, route('a'))
+      let isFirst = true
+      cluster.intercept = ({ verb }) => {
+        if (verb !== 'apply' || !isFirst) return
+        isFirst = false
+        cluster.put(ConfigMap, child({ by: 'somebody else' }))
+        if (isRefused) throw new Terminal('refused')
+      }
+      const runs = startApplying(environment, true)
+      await clock.advance(1_000)
+      expect(runs).toHaveLength(2)
+    }
+  })
+})
+
 describe('a keyed controller', () => {
   it('reconciles each key on its own, with back-off, requeue and keys from watches', async () => {
     const environment = memoryEnvironment()

@@ -20,7 +20,7 @@ import type { Next } from './outcome.ts'
 import { findControllerKey } from '../object/owner.ts'
 import type { Predicate } from './predicate.ts'
 import { startTriggers, type Trigger, type TriggerSet } from './triggers.ts'
-import { requiredInformers, waitForPairs, watchPairs } from './watched-kinds.ts'
+import { requiredInformers, unlessOwnWrite, waitForPairs, watchPairs } from './watched-kinds.ts'
 import { createWorkers, type Signals } from './workers.ts'
 
 export type Reconciler<T extends Obj> = (object: Immutable<T>, context: Context) => Promise<Next>
@@ -28,6 +28,11 @@ export type Reconciler<T extends Obj> = (object: Immutable<T>, context: Context)
 export interface WatchOptions<T extends Obj> extends Omit<InformerOptions<T>, 'keepManagedFieldsOf'> {
   /** Only these changes count. @default all */
   when?: Predicate<T>
+  /**
+   * Leave out the watch's reports of what this process wrote itself. For children: they were as wanted when they were
+   * written. Deletions always count. @default false
+   */
+  ignoreOwnWrites?: boolean
   /** Start although no CRD serves the kind; it is taken as empty until one does. @default false */
   optional?: boolean
 }
@@ -238,7 +243,9 @@ function controllerOf(wiring: Wiring): Controller {
       const workers = createWorkers({ name, kind, reportingController, concurrency, timeoutMs, run }, environment)
       const mapper = createMapper(workers.queue, environment, name)
       const unsubscribes = pairs.map(({ watch, informer }) => {
-        return informer.subscribe((change) => mapper.handle(watch, change))
+        return informer.subscribe((change) =>
+          unlessOwnWrite(environment, watch, change, (others) => mapper.handle(watch, others)),
+        )
       })
       const timers = wiring.timers.map(({ everyMs, keys }) => ({ everyMs, keys: () => keys(cluster.informers) }))
       const triggers: TriggerSet<readonly Key[]> = { triggers: wiring.triggers, timers }

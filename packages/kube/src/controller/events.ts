@@ -18,6 +18,7 @@ import { Event, type ObjectReference } from '../object/kinds.ts'
 import { openFence, type WriteFence } from '../manager/lease.ts'
 import type { Logger } from '../log.ts'
 import { keyOf, type Key } from '../object/object.ts'
+import { untilAborted } from './stop-signal.ts'
 
 export type EventType = 'Normal' | 'Warning'
 
@@ -232,10 +233,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
           await new Promise<void>((resolve) => (wake = resolve))
         }
       })()
-      await new Promise<void>((resolve) => {
-        if (signal.aborted) resolve()
-        else signal.addEventListener('abort', () => resolve(), { once: true })
-      })
+      await untilAborted(signal)
       wake()
       await Promise.race([sent, sleep(clock, flushMs)])
       sending.abort()

@@ -18,7 +18,7 @@ import { keyOf, kindName, type Key, type Kind, type Obj } from '../object/object
 import type { Context, Environment } from './context.ts'
 import type { WatchOptions } from './controller.ts'
 import { DelayedKeys } from './delayed-keys.ts'
-import { requiredInformers, waitForPairs, watchPairs } from './watched-kinds.ts'
+import { requiredInformers, unlessOwnWrite, waitForPairs, watchPairs } from './watched-kinds.ts'
 import { startTriggers, type Trigger, type TriggerSet } from './triggers.ts'
 import { createWorkers, type Signals } from './workers.ts'
 
@@ -138,7 +138,8 @@ export function defineKeyedAggregator(
       const unsubscribes: (() => void)[] = []
       const replayed = pairs.map(async ({ watch, informer }) => {
         await new Promise<void>((resolve) => {
-          const handle = (change: Change<Obj>) => running.handle(watch, change)
+          const handle = (change: Change<Obj>) =>
+            unlessOwnWrite(environment, watch, change, (others) => running.handle(watch, others))
           unsubscribes.push(informer.subscribe(handle, { onReplayed: resolve }))
           stop.addEventListener('abort', () => resolve(), { once: true })
         })

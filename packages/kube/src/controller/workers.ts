@@ -6,7 +6,7 @@
  * key is taken and running ones may end; `kill` aborts their signals.
  */
 import { tracingChannel } from 'node:diagnostics_channel'
-import { untilAborted } from '../cache/cache-sync.ts'
+import { untilAborted } from './stop-signal.ts'
 import { createContext, type Context, type ContextOwner, type Environment } from './context.ts'
 import { KubeError, messageOf } from '../errors.ts'
 import type { ControllerMetrics } from '../metrics.ts'

@@ -4,7 +4,8 @@
  */
 import type { Aggregator } from '../controller/aggregator.ts'
 import type { KeyedAggregator } from '../controller/keyed-aggregator.ts'
-import { untilAborted, waitForSync } from '../cache/cache-sync.ts'
+import { waitForSync } from '../cache/cache-sync.ts'
+import { untilAborted } from '../controller/stop-signal.ts'
 import type { Cluster } from '../client/cluster.ts'
 import { createRunnableContext, type Environment } from '../controller/context.ts'
 import type { Controller } from '../controller/controller.ts'

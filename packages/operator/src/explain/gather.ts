@@ -1,18 +1,22 @@
 /**
  * Collects the facts for `explain`: decisions out of the same code the controllers run, children as the server has them now,
- * the provider's view where one is configured, and the answer of a DNS server.
+ * what the manager reported about the source, the provider's view where one is configured, and the answer of a DNS server.
+ * A host that no source of publish names may be in a DNSEndpoint of the wildcard capability, or in one written by hand.
  */
-import type { Cluster } from '@seamark/kube'
-import { keyOf } from '@seamark/kube/object'
+import { type Cluster, Forbidden, messageOf, NotFound } from '@seamark/kube'
+import { type Kind, keyOf } from '@seamark/kube/object'
 import { Certificate } from '../api/certificate.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
+import { type Finding, warning } from '../finding.ts'
 import { normalizeHost } from '../host-name.ts'
 import { type SourceDecision, createSourceDecider } from '../publish/decide/source-decision.ts'
 import { wantedOf } from '../publish/decide/decide.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import { sourceKey } from '../publish/sources/source.ts'
 import { watchForPublish } from '../publish/watches.ts'
-import type { AnswerFact, CertificateFact, EndpointFact, ExplainFacts, PlanFact } from './chain.ts'
+import type { AnswerFact, CertificateFact, EndpointFact, ExplainFacts, ManagerFact, PlanFact } from './chain.ts'
+import { findDirectEndpoint } from './direct-endpoint.ts'
+import { findReported } from './reported.ts'
 
 export interface ExplainDeps {
   readonly cluster: Cluster
@@ -20,16 +24,34 @@ export interface ExplainDeps {
   /** What our own provider plans and has for the name; undefined when none is configured. */
   readonly plan?: (host: string, targets: readonly string[], signal: AbortSignal) => Promise<PlanFact>
   readonly answer?: (host: string, signal: AbortSignal) => Promise<AnswerFact>
+  /** Whether the manager writes at all. */
+  readonly manager?: (signal: AbortSignal) => Promise<ManagerFact>
 }
 
 export async function gatherFacts(
   given: string,
-  { cluster, options, plan, answer }: ExplainDeps,
+  { cluster, options, plan, answer, manager }: ExplainDeps,
   signal: AbortSignal,
 ): Promise<ExplainFacts> {
   const host = normalizeHost(given)
-  const decided = await decideHost(host, cluster, options, signal)
+  const { decided, forbidden } = await decideHost(host, cluster, options, signal)
   const chosen = decided.find(isPublishing) ?? decided[0]
+  const running = await manager?.(signal)
+  const managed = running === undefined ? {} : { manager: running }
+  const direct = chosen === undefined ? await findDirectEndpoint(host, cluster, signal) : undefined
+  if (direct !== undefined) {
+    return {
+      host,
+      sources: [{ name: `DNSEndpoint ${direct.name}${direct.origin}`, findings: [], isPublishing: true }],
+      targets: direct.targets,
+      addressFindings: [],
+      certificate: undefined,
+      endpoint: direct,
+      plan: await plan?.(direct.dnsName, direct.targets, signal),
+      answer: await answer?.(host, signal),
+      ...managed,
+    }
+  }
   const targets = chosen === undefined ? [] : targetsOf(chosen, host)
   const [certificate, endpoint] = await Promise.all([
     findCertificate(chosen, cluster, signal),
@@ -49,6 +71,9 @@ export async function gatherFacts(
     endpoint,
     plan: await plan?.(host, shown, signal),
     answer: await answer?.(host, signal),
+    forbidden,
+    reported: chosen === undefined ? [] : await findReported(chosen, cluster, signal),
+    ...managed,
   }
 }
 
@@ -57,19 +82,38 @@ async function decideHost(
   cluster: Cluster,
   options: PublishOptions,
   signal: AbortSignal,
-): Promise<SourceDecision[]> {
+): Promise<{ decided: SourceDecision[]; forbidden: Finding[] }> {
   const stop = new AbortController()
   const watched = watchForPublish(cluster.informers, options)
   const decider = createSourceDecider(cluster.informers, options)
   const running = cluster.informers.start(AbortSignal.any([signal, stop.signal]))
   try {
-    await Promise.all(watched.map(async (informer) => informer.synced(signal)))
+    const forbidden: Finding[] = []
+    const sync = async (informer: (typeof watched)[number]): Promise<void> => {
+      const finding = await findForbidden(informer.kind, cluster, signal)
+      if (finding === undefined) await informer.synced(signal)
+      else forbidden.push(finding)
+    }
+    await Promise.all(watched.map(sync))
     const naming = decider.sources.all().filter((source) => source.hosts.some((name) => normalizeHost(name) === host))
-    return naming.flatMap((source) => decider.decide(source.kind, sourceKey(source), 0) ?? [])
+    const decided = naming.flatMap((source) => decider.decide(source.kind, sourceKey(source), 0) ?? [])
+    return { decided, forbidden }
   } finally {
     stop.abort()
     await running
   }
+}
+
+/** A watch that is refused is repeated for ever; a plain read says at once that it is. */
+async function findForbidden(kind: Kind, { client }: Cluster, signal: AbortSignal): Promise<Finding | undefined> {
+  try {
+    await client.list(kind, { limit: 1, signal })
+  } catch (error) {
+    if (error instanceof Forbidden)
+      return warning('WatchForbidden', `${kind.kind} cannot be listed: ${messageOf(error)}`)
+    if (!(error instanceof NotFound)) throw error
+  }
+  return undefined
 }
 
 /** It publishes the host, or would but for its address. */

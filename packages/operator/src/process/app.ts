@@ -57,6 +57,8 @@ export interface AppOptions {
   readonly reportsInitialFindings?: boolean
   /** Registered clusters may be on this machine: for the playground and tests. @default false */
   readonly allowLoopback?: boolean
+  /** Address ranges that registered clusters must not have, beside those that are always refused. */
+  readonly denyAddresses?: readonly string[]
   /** How registered clusters are reached. @default over the network */
   readonly connectMember?: typeof connect
   /** Obey `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
@@ -109,6 +111,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
       ...common,
       options: wildcard,
       allowLoopback,
+      denyAddresses: options.denyAddresses ?? [],
       endpointScope: endpointScope(options, namespace),
       connect:
         connectMember === undefined
@@ -142,7 +145,8 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
 }
 
 const NO_SWITCHES: Switches = {
-  released: new Set(),
+  approvedIds: new Set(),
+  releasedNames: new Set(),
   subscribe: () => () => undefined,
   isRead: true,
   ready: async () => undefined,

@@ -4,7 +4,7 @@
  * `unified` is what `seamark run` starts from, `dropIn` is the observable behaviour of contour-plus 0.16.2 (docs/publish.md,
  * "Differences"). Flags, environment and the configuration file only ever override single fields of one of the two.
  */
-import { readDurationMs } from '../duration.ts'
+import { parseDurationMs } from '@seamark/kube'
 import { PublishConfig } from './config.ts'
 
 type Immutable<T> = T extends readonly (infer Item)[]
@@ -45,8 +45,8 @@ export function publishOptions(config: PublishConfig): PublishOptions {
     ...same,
     certificateApply: {
       perSecond: certificateApplyLimit,
-      retryBaseMs: readDurationMs(certificateApplyRetryBaseDelay) ?? 0,
-      retryMaxMs: readDurationMs(certificateApplyRetryMaxDelay) ?? 0,
+      retryBaseMs: parseDurationMs(certificateApplyRetryBaseDelay) ?? 0,
+      retryMaxMs: parseDurationMs(certificateApplyRetryMaxDelay) ?? 0,
     },
     ownedByInSecretTemplate: false,
   }

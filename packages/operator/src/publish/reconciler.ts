@@ -12,7 +12,7 @@ import type { SourceDecision, SourceDecider } from './decide/source-decision.ts'
 import type { MassGuard } from './guard/mass-guard.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
 import type { OwnWrites } from './act/own-writes.ts'
-import { conditionStatus, type FindingHistory } from './report/report.ts'
+import { conditionStatus, findHeldDns, type FindingHistory } from './report/report.ts'
 
 export interface PublishShell {
   readonly options: PublishOptions
@@ -100,7 +100,7 @@ function actDeps(kind: Kind, context: Context, shell: PublishShell): ActDeps {
 }
 
 async function tell(
-  { source, object }: SourceDecision,
+  { source, object, owned }: SourceDecision,
   findings: SourceDecision['findings'],
   token: Kind,
   context: Context,
@@ -109,7 +109,7 @@ async function tell(
   for (const { severity, reason, message } of shell.findingHistory.takeNew(ownerKey(source), findings))
     context.event(object, severity, reason, message)
   if (!shell.options.conditions || source.kind !== 'HTTPProxy') return
-  const status = conditionStatus(object, findings, shell.clock.now())
+  const status = conditionStatus(object, findings, shell.clock.now(), findHeldDns(owned))
   if (status === undefined) return
   // A condition is a courtesy: without the right to write it (contour-plus' role has none) everything else goes on.
   await context

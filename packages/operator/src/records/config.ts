@@ -2,11 +2,11 @@
  * The records part of the manager's configuration: who we are, which providers and zones there are, what may be written.
  * Secrets are named (environment, file, or one Secret by name), never written into the configuration.
  */
+import { parseLabelSelector } from '@seamark/kube/object'
 import { z } from 'zod'
 import { ProviderConfig, SecretRef } from '../providers/config.ts'
 import { isFieldText } from '../rrset/marker.ts'
 import { canonicalName, isInvalid, MANAGEABLE_TYPES } from '../rrset/rrset.ts'
-import { parseSelector } from './sync/selector.ts'
 
 export const RecordsConfig = z
   .strictObject({
@@ -62,7 +62,7 @@ export const RecordsConfig = z
       })
     }
     for (const filter of ['labelFilter', 'annotationFilter'] as const) {
-      const selector = parseSelector(config.dnsEndpoints[filter])
+      const selector = parseLabelSelector(config.dnsEndpoints[filter], { hasFreeValues: filter === 'annotationFilter' })
       if (isInvalid(selector))
         context.addIssue({ code: 'custom', path: ['dnsEndpoints', filter], message: selector.invalid })
     }

@@ -5,14 +5,13 @@
  * Order of the gates: name, kubeconfig, owner of the object, nodes readable, limits, then the nodes themselves (decide.ts).
  */
 import type { Node } from '@seamark/kube'
-import type { Immutable } from '@seamark/kube/object'
+import type { Immutable, LabelPredicate } from '@seamark/kube/object'
 import type { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, warning } from '../finding.ts'
 import { decideWildcard } from './decide.ts'
 import { MAX_NODE_ADDRESSES, MAX_TARGETS } from './limits.ts'
 import type { NodeReading } from './member.ts'
 import { hasTooManyAddresses, readNode } from './node-fact.ts'
-import type { NodeSelector } from './node-selector.ts'
 import type { WildcardOptions } from './options.ts'
 import { OWNED_BY, wildcardEndpoint, wildcardName, type WildcardOwner } from './wildcard-endpoint.ts'
 
@@ -54,7 +53,7 @@ const UNREADABLE_RETRY_MS = 5_000
 export function decideCluster(
   facts: ClusterFacts,
   options: WildcardOptions,
-  isSelected: NodeSelector,
+  isSelected: LabelPredicate,
 ): ClusterDecision {
   const { owner, zone, live, refusal, reading, damping, nowMs } = facts
   const published = [...new Set(live?.spec.endpoints.flatMap((endpoint) => endpoint.targets) ?? [])]

@@ -2,9 +2,9 @@
  * The `wildcard` section of the manager's configuration. This schema is the only declaration of wildcard's settings: the
  * options inside (options.ts) and their defaults derive from it.
  */
+import { parseLabelSelector } from '@seamark/kube/object'
 import { z } from 'zod'
 import { duration } from '../duration.ts'
-import { parseNodeSelector } from './node-selector.ts'
 
 export const WildcardConfig = z.strictObject({
   enabled: z
@@ -25,7 +25,7 @@ export const WildcardConfig = z.strictObject({
     .describe('TTL of the records, in seconds'),
   nodeSelector: z
     .string()
-    .refine((text) => parseNodeSelector(text) !== undefined, { error: 'is no label selector' })
+    .refine((text) => typeof parseLabelSelector(text) === 'function', { error: 'is no label selector' })
     .default('')
     .describe('label selector of nodes that may serve; empty: every node'),
   excludeUnschedulable: z.boolean().default(true).describe('remove a cordoned node at once'),

@@ -18,7 +18,7 @@ import {
   requeue,
   Secret,
 } from '@seamark/kube'
-import type { Immutable } from '@seamark/kube/object'
+import { type Immutable, type LabelPredicate, parseLabelSelector } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, warning } from '../finding.ts'
 import type { ProductMetrics } from '../metrics.ts'
@@ -27,7 +27,6 @@ import { type ClusterDecision, type ClusterFacts, type DampingState, decideClust
 import { NODE_CACHE_LIMITS } from './limits.ts'
 import { type Member, watchNodes } from './member.ts'
 import { trimNode } from './node-fact.ts'
-import { type NodeSelector, parseNodeSelector } from './node-selector.ts'
 import type { WildcardOptions } from './options.ts'
 import { localRegistration, readRegistry, type Registration } from './registry.ts'
 import { ClusterReports } from './report.ts'
@@ -44,6 +43,8 @@ export interface WildcardSetUp {
   readonly clock: Clock
   /** Registered clusters may be on this machine. */
   readonly allowLoopback: boolean
+  /** Address ranges that no registered cluster may be in. */
+  readonly denyAddresses: readonly string[]
   readonly connect: (config: ClusterConfig, name: string) => Cluster
   /** Of the watch of DNSEndpoints that the capabilities share. */
   readonly endpointScope: { readonly namespace?: string }
@@ -106,14 +107,15 @@ class Wildcard {
   onNodes: (cluster: string) => void = () => undefined
   readonly #manager: Manager
   readonly #setUp: WildcardSetUp
-  readonly #isSelected: NodeSelector
+  readonly #isSelected: LabelPredicate
   readonly #reports: ClusterReports
   readonly #entries = new Map<string, Entry>()
 
   constructor(manager: Manager, setUp: WildcardSetUp) {
     this.#manager = manager
     this.#setUp = setUp
-    this.#isSelected = parseNodeSelector(setUp.options.nodeSelector) ?? (() => false)
+    const selector = parseLabelSelector(setUp.options.nodeSelector)
+    this.#isSelected = typeof selector === 'function' ? selector : () => false
     this.#reports = new ClusterReports(setUp.clock)
   }
 
@@ -156,7 +158,7 @@ class Wildcard {
 
   #join(registration: Registration): Pick<Entry, 'member' | 'refusal'> {
     const { cluster, kubeconfig, secret } = registration
-    const { clock, allowLoopback, connect } = this.#setUp
+    const { clock, allowLoopback, denyAddresses, connect } = this.#setUp
     const onChange = (): void => this.onNodes(cluster)
     if (secret === undefined) return { member: watchNodes(this.#manager.cluster, clock, onChange), refusal: undefined }
     const refuse = (why: string): Pick<Entry, 'member' | 'refusal'> => ({
@@ -166,7 +168,7 @@ class Wildcard {
     if (kubeconfig === undefined) return refuse('it has no key kubeconfig')
     try {
       // Whoever may write Secrets chooses this text: only plain credentials are taken from it.
-      const config = parseRemoteConfig(kubeconfig, { allowLoopback })
+      const config = parseRemoteConfig(kubeconfig, { allowLoopback, deny: denyAddresses })
       const member = connect(config, cluster)
       this.#manager.fleet.engage(member)
       return { member: watchNodes(member, clock, onChange), refusal: undefined }

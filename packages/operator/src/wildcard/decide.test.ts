@@ -3,7 +3,6 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decideWildcard, type WildcardDecision, type WildcardFacts } from './decide.ts'
 import { type NodeFact, readNode } from './node-fact.ts'
-import { parseNodeSelector } from './node-selector.ts'
 import { wildcardDefaults } from './options.ts'
 import { wildcardEndpoint, wildcardName } from './wildcard-endpoint.ts'
 
@@ -151,7 +150,7 @@ describe('targets of a wildcard', () => {
 })
 
 describe('a node', () => {
-  const everything = parseNodeSelector('') ?? (() => true)
+  const everything = () => true
   const make = (changes: Partial<Node> = {}): Node => ({
     metadata: { name: 'n', labels: { role: 'router' } },
     status: {
@@ -205,7 +204,7 @@ describe('a node', () => {
     expect(
       readNode(make({ metadata: { name: 'n', deletionTimestamp: '2026-01-01T00:00:00Z' } }), everything, options),
     ).toBeUndefined()
-    expect(readNode(make(), parseNodeSelector('role=infra') ?? everything, options)).toBeUndefined()
+    expect(readNode(make(), (labels) => labels['role'] === 'infra', options)).toBeUndefined()
     expect(
       readNode(
         make({ metadata: { name: 'n', labels: { 'node.kubernetes.io/exclude-from-external-load-balancers': '' } } }),
@@ -227,28 +226,6 @@ describe('a node', () => {
         options,
       ),
     ).toBeUndefined()
-  })
-})
-
-describe('a node selector', () => {
-  const labels = { role: 'router', zone: 'a', 'example.com/x': '' }
-  it.each([
-    ['', true],
-    ['role', true],
-    ['!role', false],
-    ['role=router', true],
-    ['role==router,zone!=b', true],
-    ['role in (router, infra)', true],
-    ['role notin (router)', false],
-    ['missing notin (x)', true],
-    ['example.com/x=', true],
-    ['constructor', false],
-  ])('%s', (text, expected) => {
-    expect(parseNodeSelector(text)?.(labels)).toBe(expected)
-  })
-
-  it.each(['a b', 'in (x)', '=x', 'a=b c', 'a in x'])('%s is none', (text) => {
-    expect(parseNodeSelector(text)).toBeUndefined()
   })
 })
 

@@ -5,10 +5,9 @@
  * dropped, and an object of any shape becomes a node that `readNode` can read.
  */
 import type { Node } from '@seamark/kube'
-import type { Immutable } from '@seamark/kube/object'
+import type { Immutable, LabelPredicate } from '@seamark/kube/object'
 import { parseAddress } from '../address.ts'
 import { MAX_NODE_ADDRESSES } from './limits.ts'
-import type { NodeSelector } from './node-selector.ts'
 import type { WildcardOptions } from './options.ts'
 
 export interface NodeFact {
@@ -80,7 +79,7 @@ function listOf(value: unknown): readonly unknown[] {
 /** Of a trimmed node. Undefined when it must not serve: being deleted, not selected, excluded, cordoned, without an address. */
 export function readNode(
   node: Immutable<Node>,
-  isSelected: NodeSelector,
+  isSelected: LabelPredicate,
   options: Pick<WildcardOptions, 'excludeUnschedulable' | 'allowInternal'>,
 ): NodeFact | undefined {
   const { metadata, spec, status } = node

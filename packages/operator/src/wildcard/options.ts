@@ -1,5 +1,5 @@
 /** Wildcard's settings inside the program, derived from the configuration schema (config.ts). */
-import { readDurationMs } from '../duration.ts'
+import { parseDurationMs } from '@seamark/kube'
 import { WildcardConfig } from './config.ts'
 
 export interface WildcardOptions extends Readonly<
@@ -15,8 +15,8 @@ export function wildcardOptions(config: WildcardConfig): WildcardOptions {
   return {
     ...same,
     ttlSeconds: ttl,
-    removalDelayMs: readDurationMs(removalDelay) ?? 0,
-    coalesceMs: readDurationMs(coalesce) ?? 0,
+    removalDelayMs: parseDurationMs(removalDelay) ?? 0,
+    coalesceMs: parseDurationMs(coalesce) ?? 0,
   }
 }
 

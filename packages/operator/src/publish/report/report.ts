@@ -8,6 +8,7 @@
 import type { Condition } from '@seamark/kube'
 import { setCondition } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
+import { type DNSEndpoint, SERVED_CONDITION } from '../../api/dns-endpoint.ts'
 import type { HTTPProxy } from '../../api/http-proxy.ts'
 import type { Finding } from '../../finding.ts'
 import { CONDITION_TYPE } from '../watches.ts'
@@ -37,11 +38,22 @@ export function createFindingHistory(reportsInitialFindings: boolean): FindingHi
   }
 }
 
+/** What the records capability says about the DNSEndpoints of a source, when it holds one of their records. */
+export function findHeldDns(children: readonly { readonly object: Immutable<Obj> }[]): string | undefined {
+  for (const { object } of children) {
+    const conditions = (object as Immutable<DNSEndpoint>).status?.conditions ?? []
+    const served = conditions.find(({ type }) => type === SERVED_CONDITION)
+    if (served?.status === 'False') return `DNS is held: ${served.reason}: ${served.message ?? ''}`
+  }
+  return undefined
+}
+
 /** The status to apply, or undefined when the condition is as it should be. */
 export function conditionStatus(
   object: Immutable<Obj>,
   findings: readonly Finding[],
   nowMs: number,
+  heldDns?: string,
 ): { conditions: Condition[] } | undefined {
   const { status, metadata } = object as Immutable<HTTPProxy>
   const current = (status?.conditions ?? []) as Immutable<Condition[]>
@@ -54,7 +66,8 @@ export function conditionStatus(
       type: CONDITION_TYPE,
       status: fault === undefined ? 'True' : 'False',
       reason: fault?.reason ?? 'Published',
-      message: fault?.message ?? 'every object this source asks for is in place',
+      message:
+        fault?.message ?? `every object this source asks for is in place${heldDns === undefined ? '' : `; ${heldDns}`}`,
       observedGeneration: metadata.generation ?? 0,
     },
     nowMs,

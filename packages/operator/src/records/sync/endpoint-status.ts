@@ -5,6 +5,7 @@
 import { type Condition, setCondition } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import { SERVED_CONDITION } from '../../api/dns-endpoint.ts'
+import { heldMessage } from '../plan/held-set.ts'
 import { REASONS } from '../../reasons.ts'
 import type { Held } from './held-changes.ts'
 import type { Endpoint } from './source-index.ts'
@@ -39,6 +40,6 @@ function conditionOf(held: readonly Held[], generation: number | undefined): Omi
   if (first === undefined)
     return { type: SERVED_CONDITION, status: 'True', reason: 'Published', message: REASONS.Published, ...observed }
   const more = held.length > 1 ? ` (and ${held.length - 1} more)` : ''
-  const message = `${first.name} ${first.type}: ${REASONS[first.code]}: ${first.why}${more}`
+  const message = `${first.name} ${first.type}: ${REASONS[first.code]}: ${heldMessage(first)}${more}`
   return { type: SERVED_CONDITION, status: 'False', reason: first.code, message, ...observed }
 }
