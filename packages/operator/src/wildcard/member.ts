@@ -6,7 +6,7 @@
  * Guarantees: nothing but nodes is read. A cluster that cannot be read is `unreadable`, and one that was not read yet is
  * `syncing`; neither is the same as having no nodes.
  */
-import { CacheLimitExceeded, type Clock, type Cluster, messageOf, Node } from '@seamark/kube'
+import { CacheLimitExceeded, type Clock, type Cluster, messageOf, Node, type WatchFailure } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import type { Reason } from '../reasons.ts'
 import { FRESH_LIST, NODE_CACHE_LIMITS } from './limits.ts'
@@ -15,12 +15,14 @@ import { trimNode } from './node-fact.ts'
 export type NodeReading =
   | { readonly state: 'known'; readonly nodes: readonly Immutable<Node>[] }
   | { readonly state: 'syncing' }
-  | {
-      readonly state: 'unreadable'
-      readonly reason: Extract<Reason, 'ClusterUnreachable' | 'ClusterOverLimit'>
-      /** As the server or the transport said it. */
-      readonly message: string
-    }
+  | Unreadable
+
+interface Unreadable {
+  readonly state: 'unreadable'
+  readonly reason: Extract<Reason, 'ClusterUnreachable' | 'ClusterOverLimit'>
+  /** As the server or the transport said it. */
+  readonly message: string
+}
 
 export interface Member {
   /** As the cache has them now. */
@@ -41,7 +43,7 @@ export function watchNodes(cluster: Cluster, clock: Clock, onChange: () => void)
   const unsubscribe = informer.subscribe(onChange)
   void informer.synced(stop.signal).then(onChange, () => undefined)
   /** Until the cluster is live again: between two attempts it neither answers nor waits. */
-  let failing: { readonly sinceMs: number; readonly error: unknown } | undefined
+  let failing: { readonly sinceMs: number; readonly failure: WatchFailure | undefined } | undefined
   return {
     read() {
       if (informer.state === 'live') {
@@ -49,17 +51,21 @@ export function watchNodes(cluster: Cluster, clock: Clock, onChange: () => void)
         return { state: 'known', nodes: cluster.informers.list(Node) }
       }
       const nowMs = clock.monotonic()
-      if (informer.state === 'backoff') failing = { sinceMs: failing?.sinceMs ?? nowMs, error: informer.failure }
+      if (informer.state === 'backoff')
+        failing = { sinceMs: failing?.sinceMs ?? nowMs, failure: informer.failure ?? failing?.failure }
       if (failing === undefined) return { state: 'syncing' }
-      const isReported = failing.error instanceof CacheLimitExceeded || nowMs - failing.sinceMs >= UNREACHABLE_AFTER_MS
-      return isReported ? unreadable(failing.error) : { state: 'syncing' }
+      const { failure, sinceMs } = failing
+      if (failure?.reason === 'over-limit') return unreadable('ClusterOverLimit', failure.message)
+      if (nowMs - sinceMs < UNREACHABLE_AFTER_MS) return { state: 'syncing' }
+      return unreadable('ClusterUnreachable', failure?.message ?? 'its watch ends again and again')
     },
     async readAfresh(signal) {
       try {
         return { state: 'known', nodes: await listNodes(cluster, signal) }
       } catch (error) {
         signal.throwIfAborted()
-        return unreadable(error)
+        const reason = error instanceof CacheLimitExceeded ? 'ClusterOverLimit' : 'ClusterUnreachable'
+        return unreadable(reason, messageOf(error))
       }
     },
     close() {
@@ -92,7 +98,6 @@ async function listNodes({ client, name }: Cluster, signal: AbortSignal): Promis
   }
 }
 
-function unreadable(error: unknown): NodeReading {
-  const reason = error instanceof CacheLimitExceeded ? 'ClusterOverLimit' : 'ClusterUnreachable'
-  return { state: 'unreadable', reason, message: messageOf(error) }
+function unreadable(reason: Unreadable['reason'], message: string): NodeReading {
+  return { state: 'unreadable', reason, message }
 }
