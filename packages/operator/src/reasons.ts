@@ -14,6 +14,7 @@ export const REASONS = {
   ClaimHeldByOther: 'an older source owns the host',
   ClaimPending: 'the host was freed by another namespace and is not yet handed over',
   ClassNotWatched: 'the source is of another ingress class',
+  ClusterOverLimit: 'a registered cluster has more nodes, addresses or bytes than the limits allow; its targets stay',
   ClusterUnreachable: 'the API server of a registered cluster cannot be read; its targets stay',
   CommonNameOmitted: 'the host is longer than a common name may be',
   DelegationInvalid: 'the DNS-01 challenge cannot be delegated to the domain',

@@ -29,7 +29,7 @@ export type InformerState = 'starting' | 'absent' | 'syncing' | 'live' | 'backof
 
 /** A list or watch that failed and has not been answered since. */
 export interface WatchFailure {
-  /** `denied`: 401 or 403; `broken`: no answer; `busy`: 429, 503, 504; `internal`: 500; `over-limit`: more than the cache may hold. */
+  /** `denied`: 401 or 403; `broken`: no answer; `busy`: 429, 503, 504; `internal`: 500; `over-limit`: see `limits`. */
   readonly reason: 'denied' | 'broken' | 'busy' | 'internal' | 'over-limit'
   /** With the server's own words where there are any. */
   readonly message: string

@@ -162,14 +162,7 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
 
   /** Only what keeps the server from being read: an old version or a missing WatchList is answered in another way. */
   #noteFailure(reason: Failure, error: unknown): void {
-    if (
-      reason !== 'denied' &&
-      reason !== 'broken' &&
-      reason !== 'busy' &&
-      reason !== 'internal' &&
-      reason !== 'over-limit'
-    )
-      return
+    if (!isReported(reason)) return
     const message = messageOf(error)
     const before = this.#failure
     if (before?.reason === reason && before.message === message) return
@@ -199,4 +192,11 @@ function* initial<T extends Obj>(
 ): IterableIterator<Change<T>> {
   for (const object of objects) yield { type: 'added', object, initial: true }
   onReplayed?.()
+}
+
+/** The others belong to the protocol: the reflector goes on in another way at once. */
+function isReported(reason: Failure): reason is WatchFailure['reason'] {
+  return (
+    reason === 'denied' || reason === 'broken' || reason === 'busy' || reason === 'internal' || reason === 'over-limit'
+  )
 }

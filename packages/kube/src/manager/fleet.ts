@@ -7,14 +7,13 @@
  * Guarantees: every member has sessions, caches, queues and back-off of its own, and runs on its own: one that is dead,
  * slow or misconfigured never delays or stops another. A member that fails is started again with back-off, for ever.
  */
-import type { Change, InformerOptions } from '../cache/informer.ts'
+import type { Change, InformerOptions, WatchFailure } from '../cache/informer.ts'
 import type { Clock } from '../clock.ts'
 import { sleep } from '../clock.ts'
 import type { Cluster } from '../client/cluster.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { KubeError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
-import type { WatchFailure } from '../cache/informer.ts'
 import { kindName, type Kind, type Obj } from '../object/object.ts'
 import type { Signals } from '../controller/workers.ts'
 

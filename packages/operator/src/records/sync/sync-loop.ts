@@ -15,7 +15,8 @@ import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import type { Reason } from '../../reasons.ts'
 import { createDriftSweep } from './drift-sweep.ts'
 import { sourceOf } from './dns-endpoint-source.ts'
-import { findConditionRoom, statusChange } from './endpoint-status.ts'
+import { hasConditionRoom } from '../../api/condition-room.ts'
+import { statusChange } from './endpoint-status.ts'
 import type { Engine, Planned, Unread } from '../engine.ts'
 import { ProviderError } from '../../rrset/error.ts'
 import { type Held, HeldChanges } from './held-changes.ts'
@@ -99,7 +100,7 @@ class SyncLoop {
     const { informer, killSwitch, switches, client } = this.#options
     await informer.synced(signal).catch(() => undefined)
     if (signal.aborted) return
-    this.#hasConditions = await findConditionRoom(client, signal).catch(() => false)
+    this.#hasConditions = await hasConditionRoom(client, DNSEndpoint, signal).catch(() => false)
     const stops = [
       informer.subscribe((change) => {
         const names = this.#book.note(change.object, change.type === 'deleted')
