@@ -25,6 +25,8 @@ import {
   RecordsError,
   type RecordsStores,
   type Target,
+  type TenantRules,
+  tenantRules,
   watchSwitches,
 } from '@seamark/operator'
 import type { Command } from 'commander'
@@ -43,6 +45,7 @@ export interface Session extends OpenedEngine, RecordsStores {
   readonly cluster: Cluster | undefined
   /** Of the manager; commands write in any mode. */
   readonly mode: LoadedConfig['config']['mode']
+  readonly rules: TenantRules
 }
 
 export function addRecordsFlags(command: Command): Command {
@@ -84,7 +87,14 @@ export async function withSession(
       ...client,
     })
     engine = opened.engine
-    await body({ ...opened, ...stores, config: records, cluster, mode: config.mode })
+    await body({
+      ...opened,
+      ...stores,
+      config: records,
+      cluster,
+      mode: config.mode,
+      rules: tenantRules(records, config.grants, namespace),
+    })
   } catch (error) {
     if (error instanceof RecordsError)
       throw new CommandError(error.message, error.code === 'CONFIG_INVALID' ? EXIT.usage : EXIT.error)

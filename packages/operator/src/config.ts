@@ -8,6 +8,7 @@
  */
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { GrantsConfig } from './process/grants.ts'
 import { PublishConfig } from './publish/config.ts'
 import { RecordsConfig } from './records/config.ts'
 import { WildcardConfig } from './wildcard/config.ts'
@@ -33,6 +34,8 @@ export const ManagerConfiguration = z.strictObject({
   metrics: z.strictObject({ address: z.string().default(':8180') }).prefault({}),
   probes: z.strictObject({ address: z.string().default(':8181') }).prefault({}),
   logLevel: z.enum(['silent', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),
+  /** Which names a namespace may use; without any, every namespace may use every name. */
+  grants: GrantsConfig,
   publish: PublishConfig.prefault({}),
   records: RecordsConfig.prefault({}),
   wildcard: WildcardConfig.prefault({}),

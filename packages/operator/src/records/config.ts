@@ -30,6 +30,8 @@ export const RecordsConfig = z
         annotationFilter: z.string().default(''),
         /** '' is all namespaces. */
         namespace: z.string().default(''),
+        /** Namespaces whose annotations seamark.io/adopt and seamark.io/approve count; * is every one. */
+        trustedNamespaces: z.array(z.string()).default([]),
       })
       .prefault({}),
     /** How ExternalDNS, if it is there, writes down what it owns. */
