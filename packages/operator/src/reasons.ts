@@ -28,6 +28,7 @@ export const REASONS = {
   HostnameTargetIgnored: 'the load balancer has a host name only, and host name targets are off',
   IssuerNotNamed: 'neither the source nor the configuration names an issuer',
   KubeconfigRefused: 'the kubeconfig of a registered cluster is not one that may be used',
+  NameNotGranted: 'the configuration does not grant the name to the namespace',
   NamespaceNotAllowed: 'the namespace asked for is outside the allow-list',
   NoLoadBalancerAddress: 'the load balancer has no address; what is published stays',
   NoReadyNodes: 'no node is ready; the last targets stay',

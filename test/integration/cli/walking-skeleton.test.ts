@@ -14,6 +14,8 @@ import {
   createKillSwitch,
   HTTPProxy,
   desiredOf,
+  RecordsConfig,
+  tenantRules,
 } from '@seamark/operator'
 import { expect, it } from 'vitest'
 import { Bench, SERVICE } from '../publish/bench.ts'
@@ -47,7 +49,10 @@ it('U40: a proxy made before the start answers; a second one too; a restart chan
     const { items } = await world.client.list(DNSEndpoint)
     const present = new Set(items.map(({ metadata }) => `dnsendpoint/${metadata.uid}`))
     const { plans, unread } = await engine.plan(
-      { ...desiredOf(items, 300), sources: { present, gone: new Set() } },
+      {
+        ...desiredOf(items, 300, tenantRules(RecordsConfig.parse({}), [], 'seamark')),
+        sources: { present, gone: new Set() },
+      },
       'all',
       signal,
     )
