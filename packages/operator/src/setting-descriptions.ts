@@ -39,7 +39,7 @@ export const SETTING_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'publish.annotations': "read ExternalDNS' and cert-manager's other annotations",
   'publish.exclude': 'read the annotation seamark.io/exclude: dns,tls',
   'publish.foreign': 'what to do with an existing object of the same name that another controller made',
-  'publish.arbitrateHosts': 'the oldest source of a host owns it; the others get the condition HostConflict',
+  'publish.arbitrateHosts': 'the oldest source of a host owns it; the others are reported with ClaimHeldByOther',
   'publish.conditions': 'write the condition seamark.io/Published to sources whose kind has conditions',
 
   'records.enabled': 'write DNS records through the configured providers',
