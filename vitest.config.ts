@@ -4,7 +4,10 @@ import { defineConfig } from 'vitest/config'
 // Workspaces are read from their sources: nothing has to be built before a test runs.
 const conditions = ['source', 'node']
 
-const tier = (name: string, include: string[], testTimeout: number, { workers = 0, retry = 0 } = {}) => ({
+/** The order of tests within each file; scripts/test.mjs sets and prints it. */
+const orderSeed = Number(process.env['SEAMARK_ORDER'] ?? 1)
+
+const tier = (name: string, include: string[], testTimeout: number, workers = 2) => ({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
@@ -13,8 +16,9 @@ const tier = (name: string, include: string[], testTimeout: number, { workers = 
     testTimeout,
     hookTimeout: 60_000,
     setupFiles: ['test/kit/seed.ts'],
-    ...(workers > 0 && { maxWorkers: workers }),
-    retry,
+    maxWorkers: workers,
+    // Every test passes alone and in any order: the order changes with the seed, so that a dependence is found.
+    sequence: { shuffle: { tests: true, files: false }, seed: orderSeed },
   },
 })
 
@@ -22,9 +26,8 @@ export default defineConfig({
   test: {
     projects: [
       tier('unit', ['packages/*/src/**/*.test.ts', 'scripts/*.test.ts', 'test/kit/*.test.ts'], 30_000),
-      tier('contract', ['test/contract/**/*.test.ts'], 60_000, { workers: 1 }),
-      // Real servers on a busy machine may stall for seconds: one more try, which the report shows as `retry x1`.
-      tier('integration', ['test/integration/**/*.test.ts'], 120_000, { workers: 2, retry: 1 }),
+      tier('contract', ['test/contract/**/*.test.ts'], 60_000),
+      tier('integration', ['test/integration/**/*.test.ts'], 120_000),
       tier('simulation', ['test/simulation/**/*.test.ts'], 120_000),
     ],
   },

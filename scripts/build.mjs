@@ -12,12 +12,17 @@ const STALE_CHUNK_MS = 10 * 60_000
 const root = join(import.meta.dirname, '..')
 const outdir = join(root, 'dist')
 
-const { outputFiles } = await build({
-  entryPoints: { seamark: join(root, 'packages/cli/src/index.ts') },
+const { outputFiles, metafile } = await build({
+  entryPoints: {
+    seamark: join(root, 'packages/cli/src/index.ts'),
+    // A worker thread starts from a file of its own.
+    'health-worker': join(root, 'packages/operator/src/health/worker.ts'),
+  },
   outdir,
   outExtension: { '.js': '.mjs' },
   chunkNames: 'chunks/[name]-[hash]',
   write: false,
+  metafile: true,
   bundle: true,
   splitting: true,
   format: 'esm',
@@ -35,21 +40,33 @@ const { outputFiles } = await build({
   logLevel: 'warning',
 })
 
+// import('package') of a CommonJS package has only a default export here, and named ones in Node: tests would pass and the
+// bundle would fail. Such a package is imported statically by a module of ours, which is then imported dynamically.
+for (const [file, { imports }] of Object.entries(metafile.inputs)) {
+  for (const { kind, path, original } of imports) {
+    if (kind !== 'dynamic-import' || metafile.inputs[path]?.format !== 'cjs') continue
+    throw new Error(
+      `${file}: import('${original}') loads a CommonJS package; import it statically in a module of its own`,
+    )
+  }
+}
+
 // The playground applies the examples: they travel with the bundle.
 cpSync(join(root, 'examples'), join(outdir, 'examples'), { recursive: true })
 
 const entry = join(outdir, 'seamark.mjs')
+const chunks = join(outdir, 'chunks')
 const current = new Set()
 for (const file of outputFiles.toSorted((a, b) => Number(a.path === entry) - Number(b.path === entry))) {
   current.add(basename(file.path))
-  if (file.path !== entry && existsSync(file.path)) continue
+  // The name of a chunk is a hash of its content.
+  if (dirname(file.path) === chunks && existsSync(file.path)) continue
   mkdirSync(dirname(file.path), { recursive: true })
   const draft = `${file.path}.${process.pid}`
   writeFileSync(draft, file.contents, { mode: file.path === entry ? 0o755 : 0o644 })
   renameSync(draft, file.path)
 }
 
-const chunks = join(outdir, 'chunks')
 for (const name of existsSync(chunks) ? readdirSync(chunks) : []) {
   const file = join(chunks, name)
   if (!current.has(name) && Date.now() - statSync(file).mtimeMs > STALE_CHUNK_MS) rmSync(file, { force: true })

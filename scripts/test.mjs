@@ -1,15 +1,19 @@
 /**
- * `npm test [-- --tier NAME] [FILTER…]`: runs the test tiers one after the other, says which real programs they found,
- * and closes with one line `N passed, N failed, N skipped`.
+ * `npm test [-- --tier NAME] [FILTER…]`: runs the test tiers one after the other and prints which real programs they
+ * found, the ten slowest tests, and as the last line `N passed, N failed, N skipped`.
+ *
  * SEAMARK_REQUIRE (a comma list) turns the absence of a program from a visible skip into a failure; CI sets it.
+ * SEAMARK_ORDER is the seed of the order of tests within each file: a number, or `random` for a new one each time.
  */
 import { spawnSync } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join, relative } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 const TIERS = ['unit', 'contract', 'integration', 'simulation']
+const SLOWEST_SHOWN = 10
 /** Programs that tiers use when they are there. */
 const PROGRAMS = [
   'kube-apiserver',
@@ -29,13 +33,23 @@ const tierAt = args.indexOf('--tier')
 const tiers = tierAt < 0 ? TIERS : [args[tierAt + 1]]
 if (tierAt >= 0) args.splice(tierAt, 2)
 
-/** The same look-up as test/kit: envtest's folder first, then PATH, then Debian's server folders. */
+/** The same look-up as findProgram of test/kit. */
 function isFound(program) {
   const override = process.env[`TEST_ASSET_${program.toUpperCase().replaceAll('-', '_')}`]
   if (override) return existsSync(override)
-  const assets = process.env.KUBEBUILDER_ASSETS ?? '/usr/local/kubebuilder/bin'
-  const folders = [assets, ...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
+  const path = (process.env.PATH ?? '').split(delimiter)
+  const serverFolders = path.filter((folder) => folder.endsWith('/bin')).map((folder) => join(folder, '../sbin'))
+  const folders = [process.env.KUBEBUILDER_ASSETS ?? '/usr/local/kubebuilder/bin', ...path, ...serverFolders]
   return folders.some((folder) => existsSync(join(folder, program)))
+}
+
+/** A whole number; exits with the usage code when SEAMARK_ORDER is something else. */
+function orderSeed() {
+  const wanted = process.env.SEAMARK_ORDER ?? '1'
+  const seed = wanted === 'random' ? randomInt(2 ** 31) : Number(wanted)
+  if (Number.isSafeInteger(seed)) return seed
+  console.error(`SEAMARK_ORDER is a whole number or "random", not ${wanted}`)
+  process.exit(5)
 }
 
 /** Every failed test as `tier file > name: first line of the message`, also a file that did not load. */
@@ -48,6 +62,15 @@ function failuresOf(tier, report) {
   })
 }
 
+/** Every test that ran, with its duration. */
+function durationsOf(tier, report) {
+  return report.testResults.flatMap((file) =>
+    file.assertionResults
+      .filter((test) => typeof test.duration === 'number')
+      .map((test) => ({ ms: test.duration, name: `${tier} ${relative(root, file.name)} > ${test.fullName}` })),
+  )
+}
+
 function firstLine(text = '') {
   return text.split('\n', 1)[0].slice(0, 300)
 }
@@ -57,9 +80,13 @@ const found = PROGRAMS.filter((program) => isFound(program))
 console.log(`node ${process.version}; programs found: ${found.join(', ') || 'none'}`)
 if (absent.length > 0) console.log(`not found, so tests that need them are skipped: ${absent.join(', ')}`)
 
+const order = orderSeed()
+console.log(`order of tests: seed ${order} (SEAMARK_ORDER=${order} repeats it)`)
+
 const total = { passed: 0, failed: 0, skipped: 0 }
 const lines = []
 const failures = []
+const durations = []
 const scratch = mkdtempSync(join(tmpdir(), 'seamark-test-'))
 for (const tier of tiers) {
   const output = join(scratch, `${tier}.json`)
@@ -78,7 +105,11 @@ for (const tier of tiers) {
       `--outputFile.json=${output}`,
       ...args,
     ],
-    { cwd: root, stdio: 'inherit', env: process.stdout.isTTY ? process.env : { ...process.env, NO_COLOR: '1' } },
+    {
+      cwd: root,
+      stdio: 'inherit',
+      env: { ...process.env, SEAMARK_ORDER: String(order), ...(!process.stdout.isTTY && { NO_COLOR: '1' }) },
+    },
   )
   const count = { passed: 0, failed: 0, skipped: 0 }
   if (existsSync(output)) {
@@ -88,6 +119,7 @@ for (const tier of tiers) {
     const failed = failuresOf(tier, report)
     count.failed = failed.length
     failures.push(...failed)
+    durations.push(...durationsOf(tier, report))
   }
   // A file that does not load, or a crash of the runner, counts as a failure although no test failed.
   if (vitest.status !== 0 && count.failed === 0) count.failed = 1
@@ -97,6 +129,9 @@ for (const tier of tiers) {
 }
 rmSync(scratch, { recursive: true, force: true })
 
+const slowest = durations.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST_SHOWN)
+if (slowest.length > 0) console.log('slowest tests:')
+for (const { ms, name } of slowest) console.log(`${(ms / 1000).toFixed(1).padStart(7)} s  ${name}`)
 for (const failure of failures) console.log(`failed: ${failure}`)
 console.log(lines.join('\n'))
 if (process.env.SEAMARK_SUMMARY) {

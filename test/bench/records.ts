@@ -13,7 +13,7 @@ import {
   type Engine,
   memoryGuardStore,
   memoryProvider,
-  type ObservedSet,
+  type ObservedRRset,
   type Plan,
   powerdnsProvider,
   type Provider,
@@ -121,7 +121,7 @@ function counting(provider: Provider): { provider: Provider; counts: { sets: num
   const counted: Provider = {
     ...provider,
     async read(at, names, inner) {
-      const found: readonly ObservedSet[] = await provider.read(at, names, inner)
+      const found: readonly ObservedRRset[] = await provider.read(at, names, inner)
       counts.sets += found.length + 1
       return found
     },
@@ -219,8 +219,8 @@ async function powerdnsGrowth(): Promise<number> {
       // The bench's names are of one zone; each server zone plays it.
       const rename = (text: string, from: string, to: string) => `${text.slice(0, -from.length)}${to}`
       const at = { id: `${name}.test.`, name: `${name}.test.` }
-      const into = (set: ObservedSet) => ({ ...set, name: rename(set.name, ZONE, at.name) })
-      const out = (set: ObservedSet) => ({ ...set, name: rename(set.name, at.name, ZONE) })
+      const into = (set: ObservedRRset) => ({ ...set, name: rename(set.name, ZONE, at.name) })
+      const out = (set: ObservedRRset) => ({ ...set, name: rename(set.name, at.name, ZONE) })
       return {
         ...inner,
         zones: async () => [zone],

@@ -1,7 +1,12 @@
 /**
- * One list of cases at four servers: embedded in process, over HTTP, over HTTPS with HTTP/2, and a real kube-apiserver
- * when one is found. Where they differ the real one is right.
+ * One list of cases at five servers: embedded in process, over HTTP, over HTTPS with HTTP/2, as the shipped program
+ * `bin/seamark apiserver`, and a real kube-apiserver when one is found. Where they differ the real one is right.
  */
+import { spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { createApiServer } from '@seamark/apiserver'
 import { needs } from '@seamark/kit'
 import { ControlPlane } from '@seamark/kube/testing'
@@ -9,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CaseContext } from './case.ts'
 import { cases } from './cases.ts'
 import { Client } from './client.ts'
-import { http, http2, inProcess, type Transport } from './transport.ts'
+import { http, http2, inProcess, type Transport, withHeaders } from './transport.ts'
 import { widgetDefinition } from './widget-definition.ts'
 
 interface Server {
@@ -37,13 +42,41 @@ function embedded(name: string, connect: (server: ReturnType<typeof createApiSer
   }
 }
 
+/** `bin/seamark apiserver`, reached with the kubeconfig it writes. */
+async function startProgram(): Promise<Server> {
+  const folder = await mkdtemp(join(tmpdir(), 'seamark-contract-'))
+  const kubeconfig = join(folder, 'kubeconfig')
+  const program = spawn(
+    join(import.meta.dirname, '../../bin/seamark'),
+    ['apiserver', '--listen', '127.0.0.1:0', '--kubeconfig', kubeconfig],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
+  const exited = new Promise<void>((resolve) => program.once('exit', () => resolve()))
+  const stop = async (): Promise<void> => {
+    program.kill('SIGTERM')
+    await exited
+    await rm(folder, { recursive: true, force: true })
+  }
+  for await (const line of createInterface(program.stdout)) {
+    const url = /^ready (\S+)$/.exec(line)?.[1]
+    if (url === undefined) continue
+    const text = await readFile(kubeconfig, 'utf8')
+    const ca = Buffer.from(/certificate-authority-data: (\S+)/.exec(text)?.[1] ?? '', 'base64').toString()
+    const token = /token: (\S+)/.exec(text)?.[1] ?? ''
+    return { transport: withHeaders(http2(url, { ca }), { authorization: `Bearer ${token}` }), stop }
+  }
+  await stop()
+  throw new Error('bin/seamark apiserver ended before it was ready')
+}
+
 const drivers: Driver[] = [
   embedded('the embedded server in process', async (server) => inProcess(server)),
   embedded('the embedded server over HTTP', async (server) => http((await server.listen()).url)),
   embedded('the embedded server over HTTPS and HTTP/2', async (server) => {
-    const front = await server.listen({ tls: 'self-signed' })
-    return http2(front.url, { ca: front.caPem ?? '' })
+    const listener = await server.listen({ tls: 'self-signed' })
+    return http2(listener.url, { ca: listener.caPem ?? '' })
   }),
+  { name: 'the shipped program', isReal: false, isSkipped: false, start: startProgram },
   {
     name: 'a real kube-apiserver',
     isReal: true,

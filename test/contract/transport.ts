@@ -1,6 +1,6 @@
 /**
- * The four ways a contract case reaches a server: in process, HTTP, HTTPS with HTTP/2, and the same to a real
- * kube-apiserver. All are one function from request to answer.
+ * How a contract case reaches a server: in process, HTTP, HTTPS with HTTP/2 (also to the shipped program and to a real
+ * kube-apiserver). Each is one function from request to response.
  */
 import { connect, type ClientHttp2Session, constants } from 'node:http2'
 import type { ApiServer } from '@seamark/apiserver'
@@ -105,5 +105,13 @@ export function http2(url: string, credentials: Credentials): Transport {
     async close() {
       session.destroy()
     },
+  }
+}
+
+/** Sends `headers` with every request that does not have them itself. */
+export function withHeaders(transport: Transport, headers: Readonly<Record<string, string>>): Transport {
+  return {
+    send: async (request) => await transport.send({ ...request, headers: { ...headers, ...request.headers } }),
+    close: async () => await transport.close(),
   }
 }

@@ -8,8 +8,7 @@ import { delimiter, join } from 'node:path'
 
 const required = new Set((process.env['SEAMARK_REQUIRE'] ?? '').split(',').filter((name) => name !== ''))
 
-/** Where envtest keeps its binaries; Debian keeps servers in /usr/sbin, which a user's PATH may lack. */
-const extraFolders = [process.env['KUBEBUILDER_ASSETS'] ?? '/usr/local/kubebuilder/bin', '/usr/sbin', '/usr/local/sbin']
+const DEFAULT_ASSETS_FOLDER = '/usr/local/kubebuilder/bin'
 
 function isExecutable(file: string): boolean {
   try {
@@ -24,11 +23,10 @@ function isExecutable(file: string): boolean {
 export function findProgram(name: string): string | undefined {
   const override = process.env[`TEST_ASSET_${name.toUpperCase().replaceAll('-', '_')}`]
   if (override !== undefined && override !== '') return isExecutable(override) ? override : undefined
-  const folders = [
-    ...extraFolders.slice(0, 1),
-    ...(process.env['PATH'] ?? '').split(delimiter),
-    ...extraFolders.slice(1),
-  ]
+  const path = (process.env['PATH'] ?? '').split(delimiter)
+  // Debian installs servers in /usr/sbin, which the PATH of a user may lack: the sbin beside each bin is searched too.
+  const serverFolders = path.filter((folder) => folder.endsWith('/bin')).map((folder) => join(folder, '../sbin'))
+  const folders = [process.env['KUBEBUILDER_ASSETS'] ?? DEFAULT_ASSETS_FOLDER, ...path, ...serverFolders]
   return folders.map((folder) => join(folder, name)).find(isExecutable)
 }
 

@@ -23,16 +23,23 @@ const moments = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g
 /** Kinds that say how a run went, not where it ended. */
 const maskedKinds = new Set(['Event', 'Lease'])
 
-/** The guard's baseline: written once sources have been at rest for a while, which a fault may delay beyond the end. */
-const baseline = 'seamark-publish'
+/**
+ * ConfigMaps in which the program keeps its own state. Publish writes its baseline once sources have not changed for a
+ * while, which a fault may delay beyond the end; records keeps times, and the plans that it applied.
+ */
+const ownState = /^seamark-(publish|guard-state|plan-.*)$/
 
 export function isMasked(object: Obj): boolean {
-  return maskedKinds.has(object.kind ?? '') || (object.kind === 'ConfigMap' && object.metadata.name === baseline)
+  return (
+    maskedKinds.has(object.kind ?? '') || (object.kind === 'ConfigMap' && ownState.test(object.metadata.name ?? ''))
+  )
 }
 
 /** The comparable part, with sorted keys, owners named instead of identified. */
 export function maskObject(object: Obj): string {
-  const { metadata, ...rest } = object
+  const { metadata, ...rest } = object as Obj & { status?: object }
+  // What is left where a condition was written and removed again, which only some faults cause.
+  if (rest.status !== undefined && Object.keys(rest.status).length === 0) delete rest.status
   const kept = Object.entries(metadata).filter(([name]) => !maskedMetadata.has(name))
   return JSON.stringify(maskValue({ ...rest, metadata: Object.fromEntries(kept) }), undefined, 1)
 }

@@ -23,6 +23,8 @@ export type Plan =
   | { readonly kind: 'gone'; readonly at: number }
   /** The `at`th list of the process is answered 200 with nothing, or with the last item missing. */
   | { readonly kind: 'emptyList' | 'shortList'; readonly at: number }
+  /** From the `at`th list on, every list of that kind is answered 200 with nothing for a minute. */
+  | { readonly kind: 'emptyLists'; readonly at: number }
   /** The `at`th write of the process is refused once. */
   | { readonly kind: 'refuse'; readonly at: number; readonly status: 409 | 429 | 500 | 503 }
   /** Half of all requests fail for five minutes, and watches are cut. */
@@ -56,6 +58,7 @@ export function enumeratePlans({ sentWrites, events, lists, writes }: Extent): P
     ...upTo(lists).flatMap((at) => [
       { kind: 'emptyList' as const, at },
       { kind: 'shortList' as const, at },
+      { kind: 'emptyLists' as const, at },
     ]),
     ...upTo(sentWrites).flatMap((at) =>
       ([409, 429, 500, 503] as const).map((status) => ({ kind: 'refuse' as const, at, status })),
@@ -64,7 +67,7 @@ export function enumeratePlans({ sentWrites, events, lists, writes }: Extent): P
   ]
 }
 
-/** At most so many of each kind of fault, at random places. */
+/** At most so many of each kind of fault, at random places; of lists that stay empty, every place. */
 export function samplePlans(
   plans: readonly Plan[],
   { samples, crashes }: { readonly samples: number; readonly crashes: number },
@@ -72,7 +75,7 @@ export function samplePlans(
 ): Plan[] {
   return [...new Set(plans.map(({ kind }) => kind))].flatMap((kind) => {
     const places = plans.filter((plan) => plan.kind === kind)
-    const count = kind === 'crash' ? crashes : samples
+    const count = kind === 'crash' ? crashes : kind === 'emptyLists' ? Infinity : samples
     if (places.length <= count) return places
     return Array.from({ length: count }, () => {
       const [drawn = { kind: 'none' } as const] = places.splice(Math.floor(random() * places.length), 1)

@@ -8,12 +8,13 @@
 import type { ApiServer, InProcessFetch } from '@seamark/apiserver'
 import { messageOf } from '@seamark/kube'
 import type { Plan } from './plan.ts'
-import type { Controller } from './scenario.ts'
+import type { Controller, ExternalCall } from './scenario.ts'
 import type { VirtualClock } from './virtual-clock.ts'
 
 const restartMs = 1_000
 const maxLatencyMs = 20
 const stormMs = 5 * 60_000
+const emptiedMs = 60_000
 const stormStartMs = 5 * 60_000
 
 /** How long a process may take to end when asked. */
@@ -50,6 +51,8 @@ export class ProcessHost {
   #hasEnded = false
   /** While set, lists show the state of this revision. */
   #viewRevision: number | undefined
+  /** The collection whose lists are empty until then, in ms of the clock. */
+  #emptied: { readonly path: string; readonly untilMs: number } | undefined
 
   constructor(options: HostOptions) {
     this.#options = options
@@ -73,7 +76,8 @@ export class ProcessHost {
     }
     const fetch: InProcessFetch = async (input, init) => this.#send(life, input, init)
     const signal = AbortSignal.any([life.signal, this.#stopping.signal])
-    this.#follow(controller({ fetch, clock: own, random, signal }), life).catch(() => undefined)
+    const call: ExternalCall = async ({ isWrite, send }) => this.#call(life, isWrite, send)
+    this.#follow(controller({ fetch, call, clock: own, random, signal }), life).catch(() => undefined)
   }
 
   /** A program that ends by itself is started again, as a kubelet would. */
@@ -132,6 +136,21 @@ export class ProcessHost {
     return response
   }
 
+  async #call<T>(life: AbortController, isWrite: boolean, send: () => Promise<T>): Promise<T> {
+    const { clock, meter, plans } = this.#options
+    await this.#untilArrived(life)
+    const write = isWrite ? (meter.sentWrites += 1) : 0
+    const crash = plans.find((plan) => plan.kind === 'crash' && plan.at === write)
+    if (crash?.kind === 'crash' && crash.point === 'before') return this.#die()
+    clock.activity += 1
+    const answer = await send()
+    clock.activity += 1
+    if (crash?.kind === 'crash' && crash.point === 'unanswered') return this.#die()
+    await this.#untilArrived(life)
+    if (crash?.kind === 'crash') clock.after(0, () => this.restart(undefined))
+    return answer
+  }
+
   async #count<T>(write: number, path: string, send: () => Promise<T>): Promise<T> {
     if (write === 0) return send()
     const { writing } = this.#options.meter
@@ -163,7 +182,7 @@ export class ProcessHost {
   }
 
   #layRequestFaults(write: number, url: URL, method: string): void {
-    const { server, plans, user, meter } = this.#options
+    const { server, clock, plans, user, meter } = this.#options
     const [, cluster = ''] = /^\/clusters\/([^/]+)\//.exec(url.pathname) ?? []
     const { faults } = server.clusters.get(cluster) ?? server
     const isList = method === 'GET' && !url.searchParams.has('watch') && isCollection(url.pathname)
@@ -174,6 +193,10 @@ export class ProcessHost {
         url.searchParams.set('resourceVersionMatch', 'Exact')
       }
     }
+    if (isList && plans.some((plan) => plan.kind === 'emptyLists' && plan.at === meter.lists))
+      this.#emptied = { path: url.pathname, untilMs: clock.monotonic() + emptiedMs }
+    if (isList && this.#emptied?.path === url.pathname && clock.monotonic() < this.#emptied.untilMs)
+      faults.shorten({ user, verb: 'list' }, 0, 1)
     for (const plan of plans) {
       if (plan.kind === 'refuse' && plan.at === write) {
         faults.fail({ user, verb: ['create', 'update', 'patch', 'delete'] }, { status: plan.status, times: 1 })

@@ -26,7 +26,7 @@ function simulated({ title, run }: PublishScenario): Scenario {
       await Bench.prepare(simulatedWorld(stage))
     },
     play: async (stage) => run(new Bench(simulatedWorld(stage))),
-    invariants: publishInvariants,
+    invariants: () => publishInvariants,
   }
 }
 

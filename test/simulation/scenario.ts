@@ -14,11 +14,16 @@ import type { VirtualClock } from './virtual-clock.ts'
 export interface SimulatedProcess {
   /** The API server, as user `controller`. Crashes, lost answers, stale views and latency happen here. */
   readonly fetch: InProcessFetch
+  /** Calls a service outside the cluster, with the same crashes, lost answers and latency as a request of `fetch`. */
+  readonly call: ExternalCall
   readonly clock: Clock
   readonly random: () => number
   /** Aborted when the process is to end, is killed, or the run is over. */
   readonly signal: AbortSignal
 }
+
+/** `isWrite` counts the call among the writes at which a process may crash. */
+export type ExternalCall = <T>(call: { readonly isWrite: boolean; readonly send: () => Promise<T> }) => Promise<T>
 
 export type Controller = (process: SimulatedProcess) => Promise<void>
 
@@ -59,6 +64,10 @@ export interface Stage {
   addCluster(name: string): void
   /** Virtual milliseconds since a controller last wrote. */
   quietMs(): number
+  /** Adds a write of a controller to a service outside the cluster to the history; invariants are checked after it. */
+  recordWrite(write: Pick<Write, 'type' | 'kind' | 'key' | 'before' | 'after'>): void
+  /** Adds the state of a service outside the cluster, read at the end, to the end state. */
+  addEndState(read: () => ReadonlyMap<string, string>): void
   /** A process that faults may kill and that is then started again; `stop` lets it end by itself. */
   readonly start: (controller: Controller) => { stop(): Promise<void> }
 }
@@ -71,7 +80,8 @@ export interface Scenario {
   prepare?(stage: Stage): Promise<void>
   /** What people do. A throw makes the run a failure. */
   play(stage: Stage): Promise<void>
-  readonly invariants?: readonly Invariant[]
+  /** Made anew for each run: an invariant may remember what it saw. */
+  readonly invariants?: (stage: Stage) => readonly Invariant[]
 }
 
 export interface Steps {

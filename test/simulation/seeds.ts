@@ -12,11 +12,13 @@ export interface Limits {
   readonly crashes?: number
   /** Faults under which the scenario is not expected to end the same. @default none */
   readonly except?: readonly (typeof matrix)[number][]
+  /** Lists that stay empty for a minute, at every place: for scenarios with as many sources as a breaker needs. */
+  readonly hasEmptyLists?: boolean
 }
 
-export function exploration({ crashes = Infinity, except = [] }: Limits = {}): ExploreOptions {
+export function exploration({ crashes = Infinity, except = [], hasEmptyLists = false }: Limits = {}): ExploreOptions {
   const { env } = process
-  const kinds = matrix.filter((kind) => !except.includes(kind))
+  const kinds = [...matrix.filter((kind) => !except.includes(kind)), ...(hasEmptyLists ? ['emptyLists' as const] : [])]
   const seeds = (env['SEAMARK_SEEDS'] ?? '').split(',').filter((text) => text !== '')
   const isThorough = seeds.length > 0 || env['SEED'] !== undefined
   if (!isThorough) return { kinds, crashes, samples: 1, mixtures: 0 }

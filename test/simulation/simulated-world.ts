@@ -59,7 +59,7 @@ export function simulatedWorld(stage: Stage): World {
     userKubeconfig: only('userKubeconfig'),
     launch(fieldManager, program) {
       const writes: Writes = { count: 0 }
-      const process = stage.start(async ({ fetch, clock: own, random, signal }) => {
+      const process = stage.start(async ({ fetch, call, clock: own, random, signal }) => {
         const transport = inProcessTransport(fetch, own)
         const observer = counting(writes)
         const options = { fieldManager, clock: own, random, transport, observer, relistMs }
@@ -67,7 +67,7 @@ export function simulatedWorld(stage: Stage): World {
           const prefix = prefixOf(config.server)
           return connect(config, { ...given, random, relistMs, transport: inProcessTransport(fetch, own, prefix) })
         }
-        await program(connect(inProcessConfig(), options), { clock: own, connect: reach }, signal)
+        await program(connect(inProcessConfig(), options), { clock: own, connect: reach, call }, signal)
       })
       const stop = async (): Promise<void> => {
         await settle()

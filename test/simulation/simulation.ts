@@ -12,7 +12,7 @@ import type { Obj } from '@seamark/kube/object'
 import { isMasked, maskObject } from './mask.ts'
 import type { Extent, Plan } from './plan.ts'
 import { ProcessHost, type Meter } from './process-host.ts'
-import type { Scenario, Stage, World, Write } from './scenario.ts'
+import type { Invariant, Scenario, Stage, World, Write } from './scenario.ts'
 import { seededRandom } from './seeded-random.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
@@ -46,15 +46,18 @@ export async function simulate(scenario: Scenario, plans: readonly Plan[], seed:
   const server = createApiServer({ clock, random })
   const { cluster } = server
   const meter: Meter = { sentWrites: 0, lists: 0, writing: new Map(), ends: [] }
-  const recorder = recordWrites(server, clock, scenario, meter)
+  const recorder = recordWrites(server, clock, meter)
   const hosts = new Set<ProcessHost>()
   const events = { count: 0 }
+  const outside: (() => ReadonlyMap<string, string>)[] = []
   const stage: Stage = {
     server,
     clock,
     isDisturbed: plans.length > 0,
     addCluster: (name) => layWatchFaults(server.addCluster(name), plans, events),
     quietMs: () => clock.now() - recorder.lastWriteMs(),
+    recordWrite: (write) => recorder.record({ ...write, isByController: true }),
+    addEndState: (read) => outside.push(read),
     start(controller) {
       const host = new ProcessHost({
         server,
@@ -77,7 +80,9 @@ export async function simulate(scenario: Scenario, plans: readonly Plan[], seed:
     await seedObjects(server, scenario.given)
     await scenario.prepare?.(stage)
     await clock.advance(bootMs)
-    recorder.start((write) => afterWrite(write.index, plans, { server, clock, hosts }))
+    recorder.start(scenario.invariants?.(stage) ?? [], (write) =>
+      afterWrite(write.index, plans, { server, clock, hosts }),
+    )
     layWatchFaults(server, plans, events)
     await scenario
       .play(stage)
@@ -93,7 +98,7 @@ export async function simulate(scenario: Scenario, plans: readonly Plan[], seed:
         writes: recorder.history.length,
       },
       history: recorder.history,
-      endState: endStateOf(cluster),
+      endState: new Map([...endStateOf(cluster), ...outside.flatMap((read) => [...read()])]),
       violations: recorder.violations,
       quietMs: stage.quietMs(),
       failure,
@@ -130,35 +135,43 @@ async function collectionOf(server: ApiServer, object: Obj): Promise<string> {
   return `${root}${scope}/${resource.name}`
 }
 
-function recordWrites({ cluster }: ApiServer, clock: VirtualClock, { invariants = [] }: Scenario, meter: Meter) {
+function recordWrites({ cluster }: ApiServer, clock: VirtualClock, meter: Meter) {
   const history: Write[] = []
   const violations: Violation[] = []
   const world = worldOf(cluster)
   let lastWriteMs = clock.now()
+  let invariants: readonly Invariant[] = []
+  let onWrite: ((write: Write) => void) | undefined
+  const record = (made: Omit<Write, 'index'>): void => {
+    if (onWrite === undefined) return
+    const write: Write = { ...made, index: history.length + 1 }
+    history.push(write)
+    if (write.isByController) lastWriteMs = clock.now()
+    for (const invariant of invariants) {
+      const message = invariant.check(world, write)
+      if (message !== undefined) violations.push({ invariant: invariant.name, write: write.index, message })
+    }
+    onWrite(write)
+  }
   return {
     history,
     violations,
     lastWriteMs: () => lastWriteMs,
-    start(onWrite: (write: Write) => void) {
+    record,
+    start(checked: readonly Invariant[], afterEach: (write: Write) => void) {
+      invariants = checked
+      onWrite = afterEach
       cluster.store.subscribe(({ type, key, previous, current }) => {
         clock.activity += 1
         if (isMasked(current.object)) return
-        const write: Write = {
-          index: history.length + 1,
+        record({
           type,
           kind: current.kind,
           key,
           before: previous?.object,
           after: type === 'delete' ? undefined : current.object,
           isByController: isWriting(meter, current.kind, key),
-        }
-        history.push(write)
-        if (write.isByController) lastWriteMs = clock.now()
-        for (const invariant of invariants) {
-          const message = invariant.check(world, write)
-          if (message !== undefined) violations.push({ invariant: invariant.name, write: write.index, message })
-        }
-        onWrite(write)
+        })
       })
     },
   }
@@ -229,6 +242,7 @@ function afterWrite(
       case 'duplicate':
       case 'emptyList':
       case 'shortList':
+      case 'emptyLists':
       case 'refuse':
     }
   }

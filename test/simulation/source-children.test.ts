@@ -47,7 +47,7 @@ const scenario = (mistake?: Mistake): Scenario => ({
       { name: 'delete', act: async (fetch) => void (await fetch(`${path}/old`, { method: 'DELETE' })) },
     ],
   }),
-  invariants: [neverUnexplained],
+  invariants: () => [neverUnexplained],
 })
 
 describe('a right controller', () => {

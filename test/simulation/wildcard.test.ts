@@ -29,7 +29,7 @@ describe('wildcard, whatever goes wrong', () => {
         given: playgroundCrds(),
         prepare: async (stage) => WildcardBench.prepare(simulatedWorld(stage)),
         play: async (stage) => run(new WildcardBench(simulatedWorld(stage))),
-        invariants: [neverEmpty],
+        invariants: () => [neverEmpty],
       },
       exploration(),
     )

@@ -20,9 +20,11 @@ import { deleteCollection, deleteObject } from './handlers/delete.ts'
 import { Discovery } from './handlers/discovery.ts'
 import { encodeObject } from './codec/encode.ts'
 import {
+  type Admitted,
   type ApiRequest,
   type ApiResponse,
   jsonResponse,
+  type RequestHead,
   statusResponse,
   textResponse,
   type UserInfo,
@@ -35,8 +37,17 @@ import type { ApiObject } from './codec/object-shape.ts'
 import { Registry } from './resource/registry.ts'
 import { readRequestInfo, type RequestInfo } from './http/request-info.ts'
 import { keyFor, type Resource } from './resource/resource.ts'
-import { ApiError, badRequest, forbidden, internal, methodNotAllowed, notFound, unknownPath } from './http/status.ts'
-import { Store } from './store/store.ts'
+import {
+  ApiError,
+  badRequest,
+  forbidden,
+  internal,
+  methodNotAllowed,
+  notFound,
+  unclassified,
+  unknownPath,
+} from './http/status.ts'
+import { ObjectTooLarge, Store } from './store/store.ts'
 import { builtinStrategy } from './strategies/builtin-strategy.ts'
 import { serverVersion } from './version.ts'
 import { WatchHub } from './store/watch-hub.ts'
@@ -67,6 +78,7 @@ export interface ClusterOptions {
   readonly users: Omit<AuthenticatorOptions, 'verifyToken'>
   readonly admission: readonly AdmissionHook[]
   readonly historyLimit?: number
+  readonly historyBytes?: number
   /** What kube-controller-manager does: garbage collection, namespace removal, default ServiceAccounts. */
   readonly hasControllers: boolean
   /** Roles and bindings decide; otherwise everything is allowed. */
@@ -106,7 +118,8 @@ export class Cluster implements Backend {
     this.#onError = options.onError
     this.store = new Store({
       clock: options.clock,
-      ...(options.historyLimit === undefined ? {} : { historyLimit: options.historyLimit }),
+      ...(options.historyLimit !== undefined && { historyLimit: options.historyLimit }),
+      ...(options.historyBytes !== undefined && { historyBytes: options.historyBytes }),
     })
     this.registry = new Registry(this.store, builtinStrategy)
     this.#tokens = new TokenIssuer(options.clock, this.store.collection('serviceaccounts'))
@@ -137,30 +150,44 @@ export class Cluster implements Backend {
     bootstrapService(this).catch(options.onError)
   }
 
-  /** Answers a request. Rejects only with `LostAnswer`: the transport then breaks the connection. */
   async handle(request: ApiRequest): Promise<ApiResponse> {
+    const admitted = this.admit(request)
+    return typeof admitted === 'function' ? await admitted(request.body) : admitted
+  }
+
+  admit(head: RequestHead): ApiResponse | Admitted {
     try {
-      return await this.#answer(request)
+      const info = readRequestInfo(head.method, head.path, head.query)
+      if (info === undefined) throw badRequest('malformed path')
+      const caller = this.#authenticator.authenticate(head)
+      for (const { resource, namespace, name } of impersonationsIn(head)) {
+        const asked = { ...info, isResource: true, verb: 'impersonate', group: '', resource, subresource: '' }
+        this.#authorize({ ...asked, namespace, name }, caller)
+      }
+      const user = impersonate(caller, head)
+      // Before anything is looked up: who may not read a resource does not learn whether it exists.
+      this.#authorize(info, user)
+      return async (body) => {
+        try {
+          const request: ApiRequest = { ...head, body }
+          return info.isResource
+            ? await this.#answerResource(request, info, user)
+            : await this.#answerOther(request, info)
+        } catch (error) {
+          return this.#failureResponse(error)
+        }
+      }
     } catch (error) {
-      if (error instanceof ApiError) return statusResponse(error.status, error.headers)
-      if (error instanceof LostAnswer) throw error
-      this.#onError(error)
-      return statusResponse(internal(error instanceof Error ? error.message : 'unknown error').status)
+      return this.#failureResponse(error)
     }
   }
 
-  async #answer(request: ApiRequest): Promise<ApiResponse> {
-    const info = readRequestInfo(request.method, request.path, request.query)
-    if (info === undefined) throw badRequest('malformed path')
-    const caller = this.#authenticator.authenticate(request)
-    for (const { resource, namespace, name } of impersonationsIn(request)) {
-      const asked = { ...info, isResource: true, verb: 'impersonate', group: '', resource, subresource: '' }
-      this.#authorize({ ...asked, namespace, name }, caller)
-    }
-    const user = impersonate(caller, request)
-    if (info.isResource) return await this.#answerResource(request, info, user)
-    this.#authorize(info, user)
-    return await this.#answerOther(request, info)
+  #failureResponse(error: unknown): ApiResponse {
+    if (error instanceof ApiError) return statusResponse(error.status, error.headers)
+    if (error instanceof LostAnswer) throw error
+    if (error instanceof ObjectTooLarge) return statusResponse(unclassified(error.message).status)
+    this.#onError(error)
+    return statusResponse(internal(error instanceof Error ? error.message : 'unknown error').status)
   }
 
   #authorize(info: RequestInfo, user: UserInfo): void {
@@ -199,7 +226,6 @@ export class Cluster implements Backend {
       throw unknownPath()
     }
     const call: Call = { backend: this, request, info, resource, user, warnings: [] }
-    this.#authorize(info, user)
     const delayMs = this.faults.delayMs(call)
     if (delayMs > 0) await new Promise<void>((resolve) => this.clock.schedule(delayMs, resolve))
     const isLost = this.faults.checkRequest(call)
@@ -214,7 +240,7 @@ export class Cluster implements Backend {
 
   async #dispatch(call: Call): Promise<ApiResponse> {
     const { info, resource } = call
-    if (info.namespace !== '' && !resource.namespaced && resource.plural !== 'namespaces') throw unknownPath()
+    if (!isRouted(resource, info)) throw unknownPath()
     if (info.subresource !== '' && !resource.subresources.includes(info.subresource)) {
       throw resource.isCustom ? notFound(resource, info.name) : unknownPath()
     }
@@ -324,10 +350,7 @@ function refusal(info: RequestInfo, user: UserInfo): ApiError {
   if (!info.isResource)
     return forbidden({ group: '', plural: '' }, '', `User ${who} cannot ${info.verb} path ${JSON.stringify(info.path)}`)
   const resource = info.subresource === '' ? info.resource : `${info.resource}/${info.subresource}`
-  const where =
-    info.namespace === '' || info.resource === 'namespaces'
-      ? ' at the cluster scope'
-      : ` in the namespace ${JSON.stringify(info.namespace)}`
+  const where = info.namespace === '' ? ' at the cluster scope' : ` in the namespace ${JSON.stringify(info.namespace)}`
   const why = `User ${who} cannot ${info.verb} resource ${JSON.stringify(resource)} in API group ${JSON.stringify(info.group)}${where}`
   return forbidden({ group: info.group, plural: info.resource }, info.name, why)
 }
@@ -337,6 +360,18 @@ function subresourceVerbs(subresource: string): readonly string[] {
   if (subresource === 'log') return ['get']
   if (['exec', 'attach', 'portforward'].includes(subresource)) return ['create', 'get']
   return subresource === 'finalize' ? ['update'] : ['get', 'update', 'patch']
+}
+
+/**
+ * Whether a resource is served at the path of a request. A Role of namespace A authorizes requests below
+ * `/namespaces/A/`, so a cluster-scoped object must not be reachable there; the path of a Namespace object itself,
+ * `/api/v1/namespaces/A`, is the only one that names a namespace without being inside of it.
+ */
+function isRouted(resource: Resource, info: RequestInfo): boolean {
+  if (info.hasExtraSegments) return false
+  if (resource.namespaced) return info.isInNamespace || info.name === ''
+  if (info.isInNamespace) return false
+  return info.namespace === '' || (resource.group === '' && resource.plural === 'namespaces')
 }
 
 /** Which verbs a resource or one of its subresources takes. */

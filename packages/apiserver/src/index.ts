@@ -12,10 +12,18 @@ import type { AdmissionHook } from './admission/admission.ts'
 import { admin, anonymous } from './auth/authenticate.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { Cluster } from './cluster.ts'
-import { type ApiRequest, type ApiResponse, statusResponse, textResponse, type UserInfo } from './http/exchange.ts'
+import {
+  type Admit,
+  type ApiRequest,
+  type ApiResponse,
+  statusResponse,
+  textResponse,
+  type UserInfo,
+} from './http/exchange.ts'
 import type { Faults } from './faults.ts'
 import { issueServingCredentials } from './http/credentials.ts'
-import { bodyLimit, type Front, listen, type ListenOptions, type TlsOptions } from './http/http-server.ts'
+import { type Listener, listen, type ListenOptions, type TlsOptions } from './http/http-server.ts'
+import { MAX_BODY_BYTES } from './http/request-body.ts'
 import { createFetch, type InProcessFetch } from './http/in-process.ts'
 import { requestTooLarge } from './http/status.ts'
 
@@ -24,7 +32,7 @@ export type { Clock, Timer } from './clock.ts'
 export type { Cluster } from './cluster.ts'
 export type { ApiRequest, ApiResponse, UserInfo } from './http/exchange.ts'
 export type { ErrorFault, Faults, RequestMatch, WatchMatch } from './faults.ts'
-export type { Front, ListenOptions, TlsOptions } from './http/http-server.ts'
+export type { Listener, ListenOptions, TlsOptions } from './http/http-server.ts'
 export type { InProcessFetch } from './http/in-process.ts'
 export { type KubeconfigRequest, newToken, writeKubeconfig } from './http/credentials.ts'
 
@@ -47,6 +55,8 @@ export interface ApiServerOptions {
   readonly resolveService?: (namespace: string, name: string, port: number) => string | undefined
   /** Most changes kept for watches to resume from. @default 100 000 */
   readonly historyLimit?: number
+  /** Most bytes of the changes kept for watches to resume from. @default 256 MiB */
+  readonly historyBytes?: number
   /** Hears of failures inside the server. @default silence */
   readonly onError?: (error: unknown) => void
 }
@@ -55,7 +65,7 @@ export interface ServerListenOptions extends Omit<ListenOptions, 'tls'> {
   readonly tls?: TlsOptions | 'self-signed'
 }
 
-export interface ServerFront extends Front {
+export interface ServerListener extends Listener {
   /** What clients must trust, PEM; undefined without TLS. */
   readonly caPem: string | undefined
 }
@@ -74,7 +84,7 @@ export interface ApiServer {
   /** Fault hooks of the root cluster. */
   readonly faults: Faults
   /** Opens a port. `tls: 'self-signed'` makes an authority and a serving certificate; the answer carries its CA. */
-  listen(options?: ServerListenOptions): Promise<ServerFront>
+  listen(options?: ServerListenOptions): Promise<ServerListener>
   close(): Promise<void>
 }
 
@@ -84,7 +94,7 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
   const nobody = { admin, anonymous, refused: undefined }[options.anonymous ?? 'admin']
   const users = { tokens: options.tokens ?? new Map<string, UserInfo>(), anonymous: nobody }
   const clusters = new Map<string, Cluster>()
-  const fronts: Front[] = []
+  const listeners: Listener[] = []
   let rootCa = ''
 
   const addCluster = (name: string): Cluster => {
@@ -99,22 +109,29 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
       rootCa: () => rootCa,
       resolveService: options.resolveService ?? (() => undefined),
       onError: options.onError ?? (() => undefined),
-      ...(options.historyLimit === undefined ? {} : { historyLimit: options.historyLimit }),
+      ...(options.historyLimit !== undefined && { historyLimit: options.historyLimit }),
+      ...(options.historyBytes !== undefined && { historyBytes: options.historyBytes }),
     })
     clusters.set(name, cluster)
     return cluster
   }
   const root = addCluster('')
 
-  const handle = async (request: ApiRequest): Promise<ApiResponse> => {
-    if (request.body.length > bodyLimit) return statusResponse(requestTooLarge(bodyLimit).status)
-    if (!request.path.startsWith('/clusters/')) return await root.handle(request)
-    const rest = request.path.slice('/clusters/'.length)
+  const admit: Admit = (head) => {
+    if (!head.path.startsWith('/clusters/')) return root.admit(head)
+    const rest = head.path.slice('/clusters/'.length)
     const slash = rest.indexOf('/')
     const name = slash < 0 ? rest : rest.slice(0, slash)
     const cluster = clusters.get(name)
     if (cluster === undefined || name === '') return textResponse(404, '404 page not found\n')
-    return await cluster.handle({ ...request, path: slash < 0 ? '/' : rest.slice(slash) })
+    return cluster.admit({ ...head, path: slash < 0 ? '/' : rest.slice(slash) })
+  }
+
+  const handle = async (request: ApiRequest): Promise<ApiResponse> => {
+    const { body, ...head } = request
+    const admitted = admit(head)
+    if (typeof admitted !== 'function') return admitted
+    return body.length > MAX_BODY_BYTES ? statusResponse(requestTooLarge(MAX_BODY_BYTES).status) : await admitted(body)
   }
 
   return {
@@ -129,15 +146,15 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
       const { tls: wanted, ...rest } = listenOptions
       const tls = wanted === 'self-signed' ? issueServingCredentials(rest.host ?? '127.0.0.1', clock.now()).tls : wanted
       if (tls !== undefined) rootCa = tls.ca
-      const opened = await listen(handle, { ...rest, ...(tls === undefined ? {} : { tls }) })
-      const front: ServerFront = { ...opened, caPem: tls?.ca }
-      fronts.push(front)
-      for (const cluster of clusters.values()) cluster.address = `${front.host}:${front.port}`
-      return front
+      const opened = await listen(admit, { ...rest, ...(tls === undefined ? {} : { tls }) })
+      const listener: ServerListener = { ...opened, caPem: tls?.ca }
+      listeners.push(listener)
+      for (const cluster of clusters.values()) cluster.address = `${listener.host}:${listener.port}`
+      return listener
     },
     async close() {
       for (const cluster of clusters.values()) cluster.close()
-      await Promise.all(fronts.map(async (front) => await front.close()))
+      await Promise.all(listeners.map(async (listener) => await listener.close()))
     },
   }
 }

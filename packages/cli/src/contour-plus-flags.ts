@@ -103,7 +103,7 @@ export function withBeyond(options: PublishOptions, flags: BeyondFlags): Publish
     prune: flags.prune ?? options.prune,
     hostnameTargets: flags.hostnameTargets ?? options.hostnameTargets,
     annotations: flags.annotations ?? options.annotations,
-    excludeChildren: flags.exclude ?? options.excludeChildren,
+    exclude: flags.exclude ?? options.exclude,
     arbitrateHosts: flags.arbitrateHosts ?? options.arbitrateHosts,
     conditions: flags.conditions ?? options.conditions,
     foreign: flags.foreign ?? options.foreign,

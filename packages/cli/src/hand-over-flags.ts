@@ -6,7 +6,7 @@ import { EXIT, type Io } from './command.ts'
 import { addOutputFlag } from './output-form.ts'
 import {
   addRecordsFlags,
-  applyPlans,
+  applyMarkerPlans,
   eachTarget,
   PLAN_FORMS,
   type PlanForm,
@@ -58,7 +58,7 @@ export async function handOver(
     })
     if (flags.out !== undefined) await writeFile(flags.out, printPlanJson(plans))
     io.stdout.write(printPlans(plans, flags.output))
-    if (flags.apply === true) await applyPlans(io, session.engine, plans)
+    if (flags.apply === true) await applyMarkerPlans(io, session, plans)
     else if (plans.some((plan) => plan.changes.length > 0)) io.exit(EXIT.changes)
   })
 }

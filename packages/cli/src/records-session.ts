@@ -4,6 +4,7 @@
  */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { printable } from '@seamark/dns'
 import { type Cluster, ConfigMap, messageOf } from '@seamark/kube'
 import {
   canonicalName,
@@ -47,6 +48,8 @@ export interface Session extends OpenedEngine, RecordsStores {
   /** The manager's. */
   readonly namespace: string
   readonly cluster: Cluster | undefined
+  /** Of the manager; commands write in any mode. */
+  readonly mode: LoadedConfig['config']['mode']
 }
 
 export function addRecordsFlags(command: Command): Command {
@@ -88,7 +91,7 @@ export async function withSession(
       ...client,
     })
     engine = opened.engine
-    await body({ ...opened, ...stores, config: records, manager: config, namespace, cluster })
+    await body({ ...opened, ...stores, config: records, manager: config, namespace, cluster, mode: config.mode })
   } catch (error) {
     if (error instanceof RecordsError)
       throw new CommandError(error.message, error.code === 'CONFIG_INVALID' ? EXIT.usage : EXIT.error)
@@ -98,6 +101,26 @@ export async function withSession(
     clearInterval(alive)
     await engine?.close()
     await watching?.stop()
+    await cluster?.close()
+  }
+}
+
+/** The guard state and the applied plans alone, for what needs no provider. */
+export async function withStores(
+  io: Io,
+  flags: RecordsFlags & Record<string, unknown>,
+  body: (stores: RecordsStores & { cluster: Cluster | undefined; namespace: string }) => Promise<void>,
+): Promise<void> {
+  const { config } = await readConfig(io, flags.owner === undefined ? flags : { ...flags, recordsOwner: flags.owner })
+  const { records } = config
+  const cluster = isClusterNeeded(records, flags) ? await openCluster(io, flags) : undefined
+  const namespace = flags.namespace ?? 'seamark'
+  try {
+    await body({ ...storesOf(io, records.stateFolder, cluster, namespace), cluster, namespace })
+  } catch (error) {
+    if (error instanceof RecordsError) throw new CommandError(error.message)
+    throw error
+  } finally {
     await cluster?.close()
   }
 }
@@ -230,7 +253,7 @@ export async function applyPlans(
   io: Io,
   engine: Engine,
   plans: readonly Plan[],
-  options: { hasBase?: boolean } = {},
+  options: { requiresBase?: boolean } = {},
 ): Promise<void> {
   let refused = 0
   for (const plan of plans) {
@@ -240,10 +263,29 @@ export async function applyPlans(
     for (const { change, result, code, why } of outcome.results) {
       if (result === 'refused') refused++
       const reason = code === undefined ? '' : ` ${code}: ${why ?? ''}`
-      io.stdout.write(`${result.padEnd(8)} ${change.op} ${change.name} ${change.type}${reason}\n`)
+      // Names come from the plan file: text of others.
+      io.stdout.write(`${printable(`${result.padEnd(8)} ${change.op} ${change.name} ${change.type}${reason}`)}\n`)
     }
   }
   const total = plans.reduce((sum, plan) => sum + plan.changes.length, 0)
   io.stdout.write(`${total - refused} of ${total} changes are in place\n`)
   if (refused > 0) io.exit(EXIT.refused)
+}
+
+/**
+ * Applies plans that were not judged by the guards (hand-over, undo), and counts afterwards how much is owned: limits are
+ * shares of that, and these plans change it by markers that no guard counted.
+ */
+export async function applyMarkerPlans(io: Io, { engine }: Session, plans: readonly Plan[]): Promise<void> {
+  try {
+    await applyPlans(io, engine, plans)
+  } finally {
+    const { targets } = await engine.targets(io.signal)
+    for (const target of targets) {
+      const isTouched = plans.some(
+        ({ provider, zone, changes }) => provider === target.label && zone === target.zone.name && changes.length > 0,
+      )
+      if (isTouched) await engine.recount(target, io.signal)
+    }
+  }
 }

@@ -27,6 +27,11 @@ export const VERBS: readonly Verb[] = [
     load: async () => import('./commands/apply.ts'),
   },
   {
+    name: 'approve',
+    summary: 'let held changes pass, once; without an id, list what is held',
+    load: async () => import('./commands/approve.ts'),
+  },
+  {
     name: 'cleanup',
     summary: 'remove finalizers, and on request children, before uninstalling',
     load: async () => import('./commands/cleanup.ts'),

@@ -24,6 +24,7 @@ import { obeySwitches, readNames, type RecordsFlags } from './records-session.ts
 export interface WebhookFlags extends RecordsFlags {
   provider?: string
   listen: string
+  host?: string[]
 }
 
 type ProviderConfig = LoadedConfig['config']['records']['providers'][number]
@@ -53,6 +54,7 @@ export async function serveWebhook(io: Io, flags: WebhookFlags & Record<string, 
       },
       listen: parseListen(flags.listen),
       defaultTtl: config.records.defaultTtl,
+      hosts: flags.host ?? [],
       onError: log,
       ...(zones.length > 0 && { zones: [...(readNames(zones) ?? [])] }),
     })

@@ -1,7 +1,10 @@
 /**
  * The one error class of this package. `code` is stable and for programs; the message says what failed, with which value,
- * and what to do next. Wire decoding throws it inside the package only: the public decoders return it as a value.
+ * and what to do next, and is safe to print: values in it are text of others. Wire decoding throws it inside the package
+ * only: the public decoders return it as a value.
  */
+import { printable } from './printable.ts'
+
 export const DNS_ERROR_CODES = [
   'BAD_NAME',
   'BAD_RDATA',
@@ -25,11 +28,14 @@ export const DNS_ERROR_CODES = [
 
 export type DnsErrorCode = (typeof DNS_ERROR_CODES)[number]
 
+/** Characters. A hostile zone file has tokens of megabytes. */
+const MAX_MESSAGE_LENGTH = 1000
+
 export class DnsError extends Error {
   readonly code: DnsErrorCode
 
   constructor(code: DnsErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options)
+    super(printable(message, MAX_MESSAGE_LENGTH), options)
     this.name = 'DnsError'
     this.code = code
   }

@@ -36,6 +36,7 @@ export {
 } from './wire/edns.ts'
 export { DNS_ERROR_CODES, DnsError, type DnsErrorCode } from './error.ts'
 export { parseKeyFile } from './wire/key-file.ts'
+export { printable } from './printable.ts'
 export { decodeMessage, encodeMessage, FLAG, type Message, type Question } from './wire/message.ts'
 export {
   compareNames,
@@ -50,7 +51,7 @@ export {
 } from './wire/name.ts'
 export type { QueryContext } from './zone/query-context.ts'
 export { rdataFromText, rdataToText } from './wire/rdata/grammar.ts'
-export { groupRecords, type RecordSet, recordSet, recordText, type Resource } from './wire/record.ts'
+export { groupRecords, type RRset, createRRset, recordText, type Resource } from './wire/record.ts'
 export type { Secondary, ZonePolicy } from './server/policy.ts'
 export type { RateLimitOptions } from './server/ratelimit.ts'
 export {
@@ -59,7 +60,7 @@ export {
   type DnsServerCounters,
   type DnsServerOptions,
   type ListenAddress,
-  type RecordSetHits,
+  type RRsetHits,
 } from './server/server.ts'
 export { isNewer } from './zone/soa.ts'
 export { TSIG_ALGORITHMS, type TsigAlgorithm, TsigKey } from './wire/tsig.ts'
@@ -73,4 +74,5 @@ export {
   type ZoneFileOptions,
 } from './zone/zone-file.ts'
 export type { DynamicAnswer } from './zone/zone-shard.ts'
+export { readRegularFile } from './zone/regular-file.ts'
 export { createZone, type DynamicSet, Zone, type ZoneChange } from './zone/zone-table.ts'

@@ -9,7 +9,7 @@
  */
 import { createPrivateKey, webcrypto, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
-import type * as X509 from '@peculiar/x509'
+import type { x509 as X509 } from './x509-library.ts'
 import { KubeError } from './errors.ts'
 
 export interface CertificatePair {
@@ -54,8 +54,7 @@ let loading: Promise<typeof X509> | undefined
 
 async function loadX509(): Promise<typeof X509> {
   loading ??= (async () => {
-    await import('reflect-metadata')
-    const x509 = await import('@peculiar/x509')
+    const { x509 } = await import('./x509-library.ts')
     x509.cryptoProvider.set(webcrypto)
     return x509
   })()

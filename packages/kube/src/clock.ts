@@ -13,11 +13,16 @@ export interface Clock {
   after(ms: number, run: () => void): () => void
 }
 
+/** The longest timer of Node, nearly 25 days. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(ms, run) {
-    const timer = setTimeout(run, ms)
+    if (Number.isNaN(ms)) throw new RangeError('a timer needs a number of milliseconds')
+    // Node turns a longer one into 1 ms.
+    const timer = setTimeout(run, Math.min(ms, MAX_TIMER_MS))
     timer.unref()
     return () => clearTimeout(timer)
   },

@@ -6,9 +6,10 @@ it.each([
   ['15s', 15_000],
   ['1.5m', 90_000],
   ['2h', 7_200_000],
+  ['1h30m' as Duration, 5_400_000],
   [0, 0],
   [250, 250],
-] as const)('reads %s as %d ms', (text, ms) => {
+] as [Duration, number][])('reads %s as %d ms', (text, ms) => {
   expect(durationMs(text)).toBe(ms)
 })
 

@@ -12,10 +12,12 @@ export { configFromText, loadConfig, type ConfigOptions } from './config/config.
 export type { Credentials, Impersonation, TlsMaterial } from './config/credentials.ts'
 export { loadInCluster } from './config/in-cluster.ts'
 export { parseRemoteConfig, type RemoteConfigOptions } from './config/remote-config.ts'
-export { addressGuard, type AddressGuard, type GuardOptions } from './config/address-guard.ts'
+export { addressGuard, isAddressRange, type AddressGuard, type GuardOptions } from './config/address-guard.ts'
+export { CacheLimitExceeded, type CacheLimits } from './watch/cache-limits.ts'
 export { UID_MARK } from './watch/managed-fields.ts'
+export { MAX_REQUESTED_WAIT_MS, requestedWaitMs } from './requested-wait.ts'
 export { sleep, systemClock, type Clock } from './clock.ts'
-export { untilAborted } from './cache/cache-sync.ts'
+export { untilAborted, type StopSignal } from './controller/stop-signal.ts'
 export { judgeApply, learnDefaults, type ApplyQuestion, type Verdict } from './apply/apply.ts'
 export { createDefaultBook, type DefaultBook } from './apply/learned-defaults.ts'
 export * from './object/conditions.ts'
@@ -30,17 +32,27 @@ export {
   type QueueObserver,
   type QueueOptions,
 } from './controller/queue.ts'
-export { durationMs, type Duration } from './duration.ts'
+export { durationMs, parseDurationMs, type Duration } from './duration.ts'
 export { createLogger, Secret as SecretText, type Logger, type LogLevel, type LogOptions } from './log.ts'
 export { requeue, Terminal, type Next } from './controller/outcome.ts'
-export type { Context, Environment } from './controller/context.ts'
+export type { Context, Environment, RunnableContext } from './controller/context.ts'
 export { createWriter, fencedClient, type StatusOf, type Writer, type WriterDeps } from './apply/writer.ts'
 export type {
   ControllerBuilder,
   ControllerOptions,
+  KeyedControllerBuilder,
+  KeyedControllerOptions,
   Reconciler,
   WatchOptions as ControllerWatchOptions,
 } from './controller/controller.ts'
+export type {
+  DirtyKeys,
+  KeyedAggregatorBuilder,
+  KeyedAggregatorOptions,
+  MarkedKeys,
+  PassResult,
+} from './controller/keyed-aggregator.ts'
+export type { Trigger } from './controller/triggers.ts'
 export { watching, type AggregatorOptions, type WatchedKind } from './controller/aggregator.ts'
 export {
   createElection,
@@ -51,10 +63,17 @@ export {
   type WriteFence,
 } from './manager/lease.ts'
 export { createRecorder, type EventRecord, type EventType, type Recorder } from './controller/events.ts'
-export type { Fleet } from './manager/fleet.ts'
+export type { EngageOptions, Fleet, FleetEvent, FleetMember, Reachability } from './manager/fleet.ts'
 export type { Metrics } from './metrics.ts'
 export type { Check } from './manager/probes.ts'
-export { manager, untilSignalled, type Manager, type ManagerOptions, type Runnable } from './manager/manager.ts'
+export {
+  manager,
+  untilSignalled,
+  type Manager,
+  type ManagerOptions,
+  type Runnable,
+  type RunnableOptions,
+} from './manager/manager.ts'
 export type { AdmissionHooks, AdmissionInfo } from './webhook/admission.ts'
 export type { SelfIssuedOptions } from './webhook/certificate-keeper.ts'
 export { convert, defineConversion, type Conversion, type Spoke } from './webhook/conversion.ts'

@@ -6,11 +6,11 @@
  * A list of objects (`records.providers`) is a flag that may be repeated, each with one object in YAML or JSON, and a variable
  * with the list. Unknown keys are errors: a typo must not switch off a guard.
  */
+import { isAddressRange } from '@seamark/kube'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { PublishConfig } from './publish/config.ts'
 import { RecordsConfig } from './records/config.ts'
-import { SETTING_DESCRIPTIONS } from './setting-descriptions.ts'
 import { WildcardConfig } from './wildcard/config.ts'
 
 export const CONFIG_API_VERSION = 'config.seamark.io/v1alpha1'
@@ -18,22 +18,41 @@ export const CONFIG_API_VERSION = 'config.seamark.io/v1alpha1'
 export const ManagerConfiguration = z.strictObject({
   apiVersion: z.literal(CONFIG_API_VERSION).default(CONFIG_API_VERSION),
   kind: z.literal('ManagerConfiguration').default('ManagerConfiguration'),
-  /** The kill switch: no write at all, neither DNS nor Kubernetes. The annotation seamark.io/pause does it live. */
-  pause: z.boolean().default(false),
-  /** observe decides and reports and writes nothing. */
-  mode: z.enum(['observe', 'enforce']).default('observe'),
+  /** The annotation seamark.io/pause does the same to a running manager. */
+  pause: z.boolean().default(false).describe('kill switch: write nothing, neither DNS records nor Kubernetes objects'),
+  mode: z
+    .enum(['observe', 'enforce'])
+    .default('observe')
+    .describe('observe: decide and report, write nothing; enforce: write'),
   leaderElection: z
     .strictObject({
-      enabled: z.boolean().default(true),
-      /** contour-plus' own, so that the two never write at the same time. */
-      lease: z.string().default('contour-plus-leader'),
-      /** '' is the namespace of the manager. */
-      namespace: z.string().default(''),
+      enabled: z
+        .boolean()
+        .default(true)
+        .describe('write only while holding a Lease; switch off with a single replica only'),
+      lease: z
+        .string()
+        .default('contour-plus-leader')
+        .describe("name of the Lease; the default is contour-plus' own, so that the two never write at the same time"),
+      namespace: z.string().default('').describe("namespace of the Lease; empty: the manager's namespace"),
     })
     .prefault({}),
-  metrics: z.strictObject({ address: z.string().default(':8180') }).prefault({}),
-  probes: z.strictObject({ address: z.string().default(':8181') }).prefault({}),
-  logLevel: z.enum(['silent', 'error', 'warn', 'info', 'debug', 'trace']).default('info'),
+  denyAddresses: z
+    .array(z.string().refine(isAddressRange, { error: 'is no address range such as 10.0.0.0/8' }))
+    .default([])
+    .describe('address ranges that registered clusters must not have, beside loopback, link-local and cloud metadata'),
+  metrics: z
+    .strictObject({
+      address: z.string().default(':8180').describe('HOST:PORT of the Prometheus metrics; 0 serves none'),
+    })
+    .prefault({}),
+  probes: z
+    .strictObject({ address: z.string().default(':8181').describe('HOST:PORT of /healthz and /readyz; 0 serves none') })
+    .prefault({}),
+  logLevel: z
+    .enum(['silent', 'error', 'warn', 'info', 'debug', 'trace'])
+    .default('info')
+    .describe('least severe level that is logged'),
   publish: PublishConfig.prefault({}),
   records: RecordsConfig.prefault({}),
   wildcard: WildcardConfig.prefault({}),
@@ -50,7 +69,7 @@ export interface Setting {
   readonly variable: string
   readonly shape: 'switch' | 'number' | 'text' | 'list' | 'objects'
   readonly choices?: readonly string[]
-  /** What it does, in one sentence; '' only when setting-descriptions.ts lacks it, which a test refuses. */
+  /** What it does, in one sentence; from the schema; a test refuses an empty one. */
   readonly description: string
   /** As written in a file; undefined when there is none. */
   readonly default: unknown
@@ -77,6 +96,7 @@ export interface JsonSchema {
   anyOf?: JsonSchema[]
   oneOf?: JsonSchema[]
   default?: unknown
+  description?: string
 }
 
 /** For people. */
@@ -118,7 +138,7 @@ function* walk(schema: JsonSchema, path: readonly string[]): Generator<Setting> 
     flag: words.join('-'),
     variable: `SEAMARK_${words.join('_').toUpperCase()}`,
     shape,
-    description: SETTING_DESCRIPTIONS[id] ?? '',
+    description: schema.description ?? '',
     default: schema.default,
     ...(choices !== undefined && { choices }),
   }

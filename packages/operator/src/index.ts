@@ -17,7 +17,7 @@ export {
   type PlanFact,
 } from './explain/chain.ts'
 export { type ExplainDeps, gatherFacts } from './explain/gather.ts'
-export { findPlanFact } from './explain/plan-fact.ts'
+export { findPlanFact, type PlanFactDeps } from './explain/plan-fact.ts'
 export { decideSource } from './publish/decide/decide-source.ts'
 export { dryRun, type DryRunReport, summarize } from './publish/report/dry-run.ts'
 export {
@@ -29,10 +29,17 @@ export {
 } from './publish/flags.ts'
 export { cleanUp } from './publish/cleanup.ts'
 export { type Difference, shadow, type ShadowReport } from './publish/report/shadow.ts'
-export { publishOptions } from './publish/config.ts'
-export { wildcardOptions } from './wildcard/config.ts'
-export { dropIn, type PublishOptions, unified } from './publish/options.ts'
-export { wildcardDefaults, type WildcardOptions } from './wildcard/options.ts'
+export { dropIn, type PublishOptions, publishOptions, unified } from './publish/options.ts'
+export { wildcardDefaults, type WildcardOptions, wildcardOptions } from './wildcard/options.ts'
+export {
+  createHealthMonitor,
+  type HealthMonitor,
+  type HealthMonitorDeps,
+  type MonitoredTarget,
+  type TargetHealth,
+} from './health/monitor.ts'
+export { detectionBoundMs, type ProbePolicy, type ProbeRequest, probeTarget, PROFILES } from './health/policy.ts'
+export { PROBE_CODES, type ProbeCode } from './health/probe-failure.ts'
 export {
   CONFORMANCE,
   type ConformanceCase,
@@ -48,10 +55,15 @@ export { awsProvider } from './providers/aws.ts'
 export { webhookProvider } from './providers/webhook.ts'
 export { startWebhookServer } from './providers/webhook-server.ts'
 export { createProvider, parseServer } from './providers/create-provider.ts'
-export { compareWithServers, type Comparison as ServerComparison, type Verdict } from './records/sync/authoritative.ts'
-export { ProviderConfig, RecordsConfig } from './records/config.ts'
+export {
+  compareWithServers,
+  type Comparison as ServerComparison,
+  type ServerAnswer,
+} from './records/sync/authoritative.ts'
+export { ProviderConfig } from './providers/config.ts'
+export { RecordsConfig } from './records/config.ts'
 export { configMapGuardStore } from './records/state/config-map-guard-store.ts'
-export { sourceOf, type Wishes, wishesOf } from './records/sync/dns-endpoint-source.ts'
+export { sourceOf, type DesiredRecords, desiredOf } from './records/sync/dns-endpoint-source.ts'
 export {
   createEngine,
   ownedSources,
@@ -62,10 +74,18 @@ export {
   type Wanted,
 } from './records/engine.ts'
 export { ProviderError, RecordsError } from './rrset/error.ts'
-export { describeResult, failuresOf, type Outcome } from './records/execute/result.ts'
+export { describeResult, failuresOf, type PlanOutcome } from './records/execute/result.ts'
 export { exportDnsEndpoint, exportedSets } from './records/plan/export.ts'
-export { fileGuardStore, type GuardStore, memoryGuardStore } from './records/state/guard-state.ts'
+export {
+  fileGuardStore,
+  type GuardState,
+  type GuardStore,
+  type HeldChange,
+  memoryGuardStore,
+} from './records/state/guard-state.ts'
 export { type HandOver, planAdoption, planExclusive, planRelease, planTransfer } from './records/plan/hand-over.ts'
+export { approveCommand, heldMessage } from './records/plan/held-set.ts'
+export { type ApprovalReport, approveInStore } from './records/state/approve.ts'
 export { inverseOf } from './records/plan/inverse.ts'
 export { createLimiter } from './records/execute/rate-limiter.ts'
 export { createProviderCalls } from './records/execute/provider-calls.ts'
@@ -73,9 +93,10 @@ export { createKillSwitch, isPausedBy, type KillSwitch, type KillSwitchControl }
 export { openEngine, type OpenedEngine } from './records/open-engine.ts'
 export { parsePlanFile, printPlanJson, printPlanMarkdown, printPlanText } from './records/plan/plan-file.ts'
 export type { Change, Desired, Plan, Refusal, Unusable } from './records/plan/plan.ts'
-export { canonicalName, isInvalid, type ObservedSet, type RecordSet, shown } from './rrset/rrset.ts'
+export { canonicalName, isInvalid, type ObservedRRset, type RRset, shown } from './rrset/rrset.ts'
 export { dnsEndpointProvider } from './providers/dnsendpoint.ts'
 export { openRecordsStores, openStoreFolder, type RecordsStores } from './records/state/stores.ts'
 export { servedBy } from './records/sync/set-up.ts'
 export { checkSources } from './records/sync/source-check.ts'
-export { CONFIGURATION_OBJECT, watchSwitches } from './process/switches.ts'
+export { FIELD_MANAGER } from './process/field-manager.ts'
+export { CONFIGURATION_OBJECT, VERIFY_ANNOTATION, watchSwitches } from './process/switches.ts'

@@ -1,5 +1,5 @@
 /** A provider that can be made to fail, and an executor around it on a clock that tests move. */
-import type { SetChange } from '../src/records/plan/plan.ts'
+import type { SetChange } from '../src/rrset/set-change.ts'
 import { type MemoryProvider, memoryProvider } from '../src/providers/memory.ts'
 import type { Capabilities, Provider } from '../src/providers/provider.ts'
 import { createExecutor, type Executor, type ExecutorOptions } from '../src/records/execute/executor.ts'
@@ -7,7 +7,7 @@ import { type GuardStore, memoryGuardStore } from '../src/records/state/guard-st
 import { createKillSwitch } from '../src/process/kill-switch.ts'
 import { createLimiter } from '../src/records/execute/rate-limiter.ts'
 import { ZONE } from './plan-fixture.ts'
-import type { ObservedSet } from '../src/rrset/rrset.ts'
+import type { ObservedRRset } from '../src/rrset/rrset.ts'
 
 interface Faults {
   /** Called before a batch is written; throws to refuse it. */
@@ -28,7 +28,7 @@ export interface Rig {
 }
 
 export function rig(
-  observed: readonly ObservedSet[] = [],
+  observed: readonly ObservedRRset[] = [],
   more: Partial<ExecutorOptions> & { capabilities?: Partial<Capabilities>; memory?: MemoryProvider } = {},
 ): Rig {
   const memory =

@@ -11,50 +11,46 @@ import {
   type PlanInput,
   planZone,
   type Policy,
-  type Source,
+  type RecordSource,
 } from '../src/records/plan/plan.ts'
-import { compareSets, type ObservedSet, type RecordSet, setKey, sortedUnique } from '../src/rrset/rrset.ts'
+import { compareSets, type ObservedRRset, type RRset, setKey, sortedUnique } from '../src/rrset/rrset.ts'
 import { createZoneView } from '../src/records/plan/zone-view.ts'
 
 export const ZONE = 'a.test.'
 export const OWNER = { id: 'prod', cluster: 'cluster-1' }
 export const NOW = 1_800_000_000_000
 
-export function record(name: string, type: string, values: string[], ttl = 60): RecordSet {
+export function record(name: string, type: string, values: string[], ttl = 60): RRset {
   return { name: `${name}.${ZONE}`, type, ttl, values: sortedUnique(values) }
 }
 
-export function source(uid: string, more: Partial<Source> = {}): Source {
+export function source(uid: string, more: Partial<RecordSource> = {}): RecordSource {
   return { uid, label: `Test ${uid}`, ...more }
 }
 
-export function want(set: RecordSet, from: Source = source(`s-${set.name}`), policy?: Policy): Desired {
+export function want(set: RRset, from: RecordSource = source(`s-${set.name}`), policy?: Policy): Desired {
   return policy === undefined ? { set, source: from } : { set, source: from, policy }
 }
 
 /** The marker set that `OWNER`, or somebody else, would have written. */
-export function markerFor(
-  set: { name: string; type: string },
-  more: Partial<Marker> = {},
-  ...others: Marker[]
-): RecordSet {
+export function markerFor(set: { name: string; type: string }, more: Partial<Marker> = {}, ...others: Marker[]): RRset {
   const own: Marker = { owner: OWNER.id, cluster: OWNER.cluster, source: `s-${set.name}`, plan: 1, ...more }
   const values = [own, ...others].map((marker) => printMarker(set, marker))
   return { name: markerName(set.name, set.type), type: 'TXT', ttl: 300, values: sortedUnique(values) }
 }
 
-export function registryEntry(set: RecordSet, owner = 'xd', options: RegistryOptions = {}): RecordSet {
+export function registryEntry(set: RRset, owner = 'xd', options: RegistryOptions = {}): RRset {
   const name = registryNames(set.name, set.type, options)[0] ?? set.name
   return { name, type: 'TXT', ttl: 300, values: [printRegistryValue({ owner }, options)] }
 }
 
 /** A set with our marker beside it. */
-export function owned(set: RecordSet, more: Partial<Marker> = {}): RecordSet[] {
+export function owned(set: RRset, more: Partial<Marker> = {}): RRset[] {
   return [set, markerFor(set, more)]
 }
 
 export interface World extends Partial<Omit<PlanInput, 'view' | 'desired'>> {
-  readonly observed?: readonly ObservedSet[]
+  readonly observed?: readonly ObservedRRset[]
   readonly desired?: readonly Desired[]
   readonly registry?: RegistryOptions
 }
@@ -78,7 +74,6 @@ export function inputOf(world: World): PlanInput {
     types: ['A', 'AAAA', 'CNAME', 'TXT'],
     mode: 'enforce',
     isPaused: false,
-    released: new Set(),
     number: NOW,
     now: NOW,
     ...rest,
@@ -90,7 +85,7 @@ export function plan(world: World): Plan {
 }
 
 /** The zone after a plan: what an ideal provider would make of it. */
-export function applied(observed: readonly ObservedSet[], changes: Plan['changes']): ObservedSet[] {
+export function applied(observed: readonly ObservedRRset[], changes: Plan['changes']): ObservedRRset[] {
   const zone = new Map(observed.map((set) => [setKey(set), set]))
   const writes = changes.flatMap(orderedWrites)
   for (const { from, to } of writes) if (from !== undefined && to === undefined) zone.delete(setKey(from))
@@ -101,7 +96,7 @@ export function applied(observed: readonly ObservedSet[], changes: Plan['changes
 const LABELS = ['www', 'api', 'shop', 'db', '*', 'mail', 'x.y'] as const
 const ADDRESSES = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '198.51.100.7'] as const
 
-const setOf = (label: string): fc.Arbitrary<RecordSet> =>
+const setOf = (label: string): fc.Arbitrary<RRset> =>
   fc.oneof(
     fc
       .tuple(fc.subarray([...ADDRESSES], { minLength: 1 }), fc.constantFrom(30, 60))
@@ -113,7 +108,7 @@ const setOf = (label: string): fc.Arbitrary<RecordSet> =>
 const ALIEN: Marker = { owner: 'other', cluster: 'cluster-9', source: 's-9', plan: 5 }
 
 /** What may stand at one name of a generated zone, and whose it is. */
-const INHABITANTS: readonly ((set: RecordSet) => RecordSet[])[] = [
+const INHABITANTS: readonly ((set: RRset) => RRset[])[] = [
   (set) => owned(set), // ours
   (set) => [set], // unmarked
   (set) => [markerFor(set)], // a marker without a record
@@ -124,16 +119,16 @@ const INHABITANTS: readonly ((set: RecordSet) => RecordSet[])[] = [
   (set) => [...owned(set, { from: 'external-dns/xd' }), registryEntry(set)], // adopted
   (set) => [set, { ...markerFor(set), values: ['"v=spf1 -all"'] }], // nonsense at the marker's name
   (set) => [set, { ...markerFor(set), values: ['"v=seamark9,new"'] }], // a newer version
-  (set) => [{ ...set, opaque: 'alias' } as RecordSet], // an alias
+  (set) => [{ ...set, opaque: 'alias' } as RRset], // an alias
 ]
 
-const inhabitant = (label: string): fc.Arbitrary<RecordSet[]> =>
+const inhabitant = (label: string): fc.Arbitrary<RRset[]> =>
   fc.tuple(setOf(label), fc.constantFrom(...INHABITANTS)).map(([set, settle]) => settle(set))
 
-const unique = (sets: readonly RecordSet[]): RecordSet[] => [...new Map(sets.map((set) => [setKey(set), set])).values()]
+const unique = (sets: readonly RRset[]): RRset[] => [...new Map(sets.map((set) => [setKey(set), set])).values()]
 
 export interface GeneratedWorld {
-  readonly observed: readonly ObservedSet[]
+  readonly observed: readonly ObservedRRset[]
   readonly desired: readonly Desired[]
   readonly gone: ReadonlySet<string>
 }

@@ -71,13 +71,13 @@ export function decideProxy(
   return decide({ source: fromHTTPProxy(proxy), target, claims: new Map() }, options(changes))
 }
 
-/** The object wanted for a role, or the state and reasons of the verdict when there is none. */
+/** The object wanted for a role, or the state and reasons of the child when there is none. */
 export function outcome(decision: Decision, role: ChildRole): Obj | string {
-  const verdict = decision.verdicts[role]
-  if (verdict.state === 'wanted') {
-    const [wanted] = verdict.wanted
-    if (wanted === undefined) throw new Error(`verdict wanted without an object for ${role}`)
+  const child = decision.children[role]
+  if (child.state === 'wanted') {
+    const [wanted] = child.wanted
+    if (wanted === undefined) throw new Error(`child wanted without an object for ${role}`)
     return wanted.object
   }
-  return [verdict.state, ...verdict.findings.map((finding) => finding.reason)].join(' ')
+  return [child.state, ...child.findings.map((finding) => finding.reason)].join(' ')
 }

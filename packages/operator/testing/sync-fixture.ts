@@ -5,7 +5,7 @@ import { DNSEndpoint } from '../src/api/dns-endpoint.ts'
 import { type MemoryProvider, memoryProvider } from '../src/providers/memory.ts'
 import type { Capabilities } from '../src/providers/provider.ts'
 import { createEngine } from '../src/records/engine.ts'
-import { memoryGuardStore } from '../src/records/state/guard-state.ts'
+import { type GuardStore, memoryGuardStore } from '../src/records/state/guard-state.ts'
 import type { Held } from '../src/records/sync/held-changes.ts'
 import { createKillSwitch } from '../src/process/kill-switch.ts'
 import { OWNER, ZONE } from './plan-fixture.ts'
@@ -32,6 +32,7 @@ export function endpoint(name: string, targets: string[] = ['192.0.2.1'], dnsNam
 export function startLoop(
   options: Partial<SyncLoopOptions> & {
     memory?: MemoryProvider
+    store?: GuardStore
     capabilities?: Partial<Capabilities>
   } = {},
 ) {
@@ -42,10 +43,11 @@ export function startLoop(
     options.memory ??
     memoryProvider({ zones: [ZONE], ...(options.capabilities && { capabilities: options.capabilities }) })
   const killSwitch = createKillSwitch()
+  const store = options.store ?? memoryGuardStore()
   const engine = createEngine({
     providers: [memory],
     owner: OWNER,
-    store: memoryGuardStore(),
+    store,
     killSwitch,
     mode: 'enforce',
     types: ['A', 'AAAA', 'CNAME'],
@@ -64,6 +66,7 @@ export function startLoop(
       log: cluster.log,
       clock,
       isWriting: true,
+      store,
       onHeld: (item) => held.push(item),
       ...options,
     },
@@ -75,6 +78,7 @@ export function startLoop(
     memory,
     killSwitch,
     engine,
+    store,
     held,
     values: (name: string) =>
       memory.dump(ZONE).find((set) => set.name === `${name}.${ZONE}` && set.type === 'A')?.values,

@@ -81,7 +81,7 @@ await runApp(
     cluster,
     mode: 'enforce',
     namespace: 'bench',
-    isInitialTold: false,
+    reportsInitialFindings: false,
     publish: { ...dropIn, services: [{ service: SERVICE }], defaultIssuerName: 'issuer' },
   },
   controller.signal,

@@ -1,6 +1,7 @@
 /** What nobody may give away, and what decides whether a webhook or a rule has a say. */
 import { expect } from 'vitest'
-import { area, type Case, type CaseContext, ok, until } from '../case.ts'
+import { area, type Case, type CaseContext, merge, ok, until } from '../case.ts'
+import type { Options } from '../client.ts'
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1'
 const apiGroup = 'rbac.authorization.k8s.io'
@@ -69,7 +70,76 @@ function definition(rule: string, name: string): object {
   }
 }
 
+/** Where the path of a Namespace object does not belong: below another namespace, whatever the verb. */
+const misplaced: readonly (readonly [method: string, path: (t: CaseContext) => string, options?: Options])[] = [
+  ['GET', ({ ns }) => `/api/v1/namespaces/${ns}/namespaces`],
+  ['GET', ({ ns }) => `/api/v1/namespaces/${ns}/namespaces/default`],
+  ['GET', ({ ns }) => `/api/v1/namespaces/${ns}/namespaces/${ns}`],
+  ['GET', ({ ns }) => `/api/v1/namespaces/${ns}/namespaces/default/status`],
+  ['POST', ({ ns }) => `/api/v1/namespaces/${ns}/namespaces`, { body: { metadata: { name: 'taken' } } }],
+  [
+    'PATCH',
+    ({ ns }) => `/api/v1/namespaces/${ns}/namespaces/default`,
+    { body: { metadata: { labels: { taken: 'yes' } } }, ...merge },
+  ],
+  ['DELETE', ({ ns }) => `/api/v1/namespaces/${ns}/namespaces/default`],
+  ['DELETE', ({ ns }) => `/api/v1/namespaces/${ns}/namespaces`],
+  ['GET', ({ ns }) => `/api/v1/namespaces/${ns}/nodes`],
+  ['GET', ({ ns }) => `${rbac}/namespaces/${ns}/clusterroles/admin`],
+  ['GET', ({ ns }) => `${definitions.replace('/customres', `/namespaces/${ns}/customres`)}`],
+  ['GET', ({ ns, group }) => `/apis/${group}/v1/namespaces/${ns}/widgets/a/status/more`],
+  ['GET', ({ ns }) => `/api/v1/namespaces/${ns}/configmaps/a/b/c`],
+  ['GET', ({ ns }) => `/api/v1/namespaces/${ns}/status/more`],
+  ['GET', () => '/api/v1/configmaps/a'],
+  ['GET', ({ group }) => `/apis/${group}/v1/widgets/a`],
+]
+
 export const rights: readonly Case[] = [
+  ...area('B3.8 paths', {
+    'a cluster-scoped object is not reachable below a namespace': async (t) => {
+      await letEve(t, { apiGroups: ['*'], resources: ['*'], verbs: ['*'] })
+      for (const [method, path, options] of misplaced) {
+        for (const client of [t.client, t.as('eve')]) {
+          const { status } = await client.request(method, path(t), options)
+          const isOutside = !path(t).includes(`/namespaces/${t.ns}/`)
+          expect([method, path(t), status]).toEqual([method, path(t), client !== t.client && isOutside ? 403 : 404])
+        }
+      }
+      const { json } = await t.client.request('GET', '/api/v1/namespaces/default')
+      expect(json['metadata']).toMatchObject({ labels: { 'kubernetes.io/metadata.name': 'default' } })
+      expect(json['metadata']).not.toHaveProperty('labels.taken')
+      expect(json['status']).toEqual({ phase: 'Active' })
+    },
+    'an escaped slash separates segments': async (t) => {
+      await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
+      const { json } = await t.client.request('GET', `/api/v1/namespaces/${t.ns}%2Fconfigmaps%2Fa`)
+      expect(json['metadata']).toMatchObject({ name: 'a', namespace: t.ns })
+    },
+    'who may not read a resource does not learn whether it exists': async (t) => {
+      const eve = t.as('eve')
+      const paths = [
+        '/api/v1/secrets',
+        '/api/v1/nosuch',
+        '/apis/apps/v1/nosuch',
+        '/apis/apps/v7/deployments',
+        `/apis/${t.group}/v1/widgets`,
+        `/apis/${t.group}/v1/nosuch`,
+        '/apis/nosuch.dev/v1/things',
+        `/apis/nosuch.dev/v1/namespaces/${t.ns}/things/a`,
+      ]
+      for (const path of paths) {
+        const { status, json } = await eve.request('GET', path)
+        expect([path, status, json['reason']]).toEqual([path, 403, 'Forbidden'])
+      }
+    },
+    'the refusal of a namespace names it': async (t) => {
+      const { status, json } = await t.as('eve').request('GET', `/api/v1/namespaces/${t.ns}`)
+      expect([status, json['message']]).toEqual([
+        403,
+        `namespaces "${t.ns}" is forbidden: User "eve" cannot get resource "namespaces" in API group "" in the namespace "${t.ns}"`,
+      ])
+    },
+  }),
   ...area('B3.8 RBAC escalation', {
     'who has a right may grant it': async (t) => {
       await letEve(t, reading)

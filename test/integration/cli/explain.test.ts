@@ -10,7 +10,7 @@ import {
   createZone,
   type DnsServer,
   fqdn,
-  recordSet,
+  createRRset,
   TsigKey,
   createDnsClient,
   groupRecords,
@@ -31,9 +31,9 @@ const key = new TsigKey('seamark', 'hmac-sha256', secret)
 async function startDns(): Promise<DnsServer> {
   const origin = fqdn('example.com.')
   const zone = createZone(origin, [
-    recordSet(origin, 'SOA', 60, [`ns.${origin} admin.${origin} 1 3600 600 86400 30`]),
-    recordSet(origin, 'NS', 60, [`ns.${origin}`]),
-    recordSet(`foreign.${origin}`, 'A', 60, ['198.51.100.1']),
+    createRRset(origin, 'SOA', 60, [`ns.${origin} admin.${origin} 1 3600 600 86400 30`]),
+    createRRset(origin, 'NS', 60, [`ns.${origin}`]),
+    createRRset(`foreign.${origin}`, 'A', 60, ['198.51.100.1']),
   ])
   const defaultPolicy = { updateKeys: [key.name], transferKeys: [key.name] }
   return createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port: 0 }], keys: [key], defaultPolicy })
@@ -225,6 +225,97 @@ records:
     })
     await setAddresses(bench.client, SERVICE, [{ ip: '10.0.0.0' }, { ip: '10.0.0.9' }])
     expect(await broken(host)).toBe('plan Paused')
+  })
+
+  it('endpoint: writing was paused before the source came', async () => {
+    await bench.client.create(ConfigMap, {
+      metadata: { namespace: 'manager', name: 'seamark', annotations: { 'seamark.io/pause': 'true' } },
+    })
+    await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' } })
+    expect(await broken()).toBe('endpoint Paused')
+  })
+
+  it('endpoint: the manager observes', async () => {
+    await bench.proxy({ annotations: { 'kubernetes.io/tls-acme': 'false' } })
+    expect(await broken(HOST, { text: configText().replace('mode: enforce', 'mode: observe') })).toBe(
+      'endpoint ObserveMode',
+    )
+  })
+
+  it('a DNSEndpoint that no source stands behind is explained, and so is the wildcard that covers a host', async () => {
+    start()
+    for (const [name, dnsName] of [
+      ['plain', 'plain.example.com'],
+      ['any', '*.any.example.com'],
+    ] as const) {
+      await bench.client.create(DNSEndpoint, {
+        metadata: { namespace: 'ns', name, annotations: { 'seamark.io/approve': 'true' } },
+        spec: { endpoints: [{ dnsName, recordType: 'A', recordTTL: 60, targets: ['192.0.2.7'] }] },
+      })
+    }
+    await answered('plain.example.com')
+    await answered('x.any.example.com')
+    const plain = await explain('plain.example.com')
+    expect([plain.firstBroken, plain.hops[0]?.text]).toEqual([undefined, 'DNSEndpoint ns/plain'])
+    const covered = await explain('x.any.example.com')
+    expect([covered.firstBroken, covered.hops[0]?.text]).toEqual([
+      undefined,
+      'DNSEndpoint ns/any, which has *.any.example.com',
+    ])
+  })
+
+  it('plan: what the manager holds is what explain and plan say, with the command that lets it pass', async () => {
+    start()
+    const names = Array.from({ length: 9 }, (_, index) => `held${index}.example.com`)
+    for (const [index, dnsName] of names.entries()) {
+      await bench.client.create(DNSEndpoint, {
+        metadata: { namespace: 'ns', name: `held${index}` },
+        spec: { endpoints: [{ dnsName, recordType: 'A', recordTTL: 60, targets: ['192.0.2.7'] }] },
+      })
+    }
+    await bench.client.create(DNSEndpoint, {
+      metadata: { namespace: 'ns', name: 'stays' },
+      spec: { endpoints: [{ dnsName: 'stays.example.com', recordType: 'A', recordTTL: 60, targets: ['192.0.2.7'] }] },
+    })
+    for (const name of [...names, 'stays.example.com']) await answered(name)
+    for (const index of names.keys()) await bench.client.delete(DNSEndpoint, `ns/held${index}`)
+    const config = join(folder, 'held.yaml')
+    await writeFile(config, configText())
+    const flags = ['--config', config, '--kubeconfig', join(folder, 'kubeconfig'), '-n', 'manager']
+    const isHeldName = ({ name }: { name: string }) => /^held\d\./.test(name)
+    // Deletions come one by one: the decisions agree once the manager has seen the last one.
+    const held = await bench.eventually('one decision', async () => {
+      const { stdout } = await runCommand(['plan', '-o', 'json', ...flags], env)
+      const { changes, refused } = JSON.parse(stdout) as {
+        changes: { name: string }[]
+        refused: { name: string; code: string; approve: string }[]
+      }
+      const mine = refused.filter(isHeldName)
+      if (changes.some(isHeldName) || mine.length < 4) return undefined
+      const { stdout: listed } = await runCommand(['approve', ...flags], env)
+      for (const { name, code, approve } of mine) {
+        const { firstBroken } = await explain(name.slice(0, -1))
+        const isSame = firstBroken?.name === 'plan' && firstBroken.reason === code
+        if (!isSame || !firstBroken.text.endsWith(`to let it pass: ${approve}`) || !listed.includes(approve))
+          return undefined
+      }
+      return mine
+    })
+    expect((await runCommand(['approve', 'ffffffffffff', ...flags], env)).code).toBe(3)
+    const ids = [...new Set(held.map(({ approve }) => approve.split(' ')[2] ?? ''))]
+    expect((await runCommand(['approve', ...ids, ...flags], env)).code).toBe(0)
+    for (const { name } of held) {
+      await bench.eventually(`${name} to go`, async () => {
+        const reply = await resolver.query({
+          server: { address: '127.0.0.1', port: dns.addresses[0]?.port ?? 0 },
+          name,
+          type: 'A',
+        })
+        return reply.message.answers.length === 0 ? true : undefined
+      })
+    }
+    const again = await runCommand(['approve', ...ids, ...flags], env)
+    expect([again.code, again.stderr]).toEqual([3, expect.stringContaining('the approval was used already')])
   })
 
   it('provider: it cannot be reached', async () => {

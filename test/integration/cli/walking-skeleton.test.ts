@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { createDnsClient, createDnsServer, createZone, fqdn, groupRecords, recordSet } from '@seamark/dns'
+import { createDnsClient, createDnsServer, createZone, fqdn, groupRecords, createRRset } from '@seamark/dns'
 import { findProgram } from '@seamark/kit'
 import {
   DNSEndpoint,
@@ -13,7 +13,7 @@ import {
   createEngine,
   createKillSwitch,
   HTTPProxy,
-  wishesOf,
+  desiredOf,
 } from '@seamark/operator'
 import { expect, it } from 'vitest'
 import { Bench, SERVICE } from '../publish/bench.ts'
@@ -26,8 +26,8 @@ it('U40: a proxy made before the start answers; a second one too; a restart chan
   await using world = await embedded.start()
   const bench = await Bench.prepare(world)
   const zone = createZone(fqdn('example.com.'), [
-    recordSet('example.com.', 'SOA', 300, ['ns.example.com. admin.example.com. 1 3600 600 86400 30']),
-    recordSet('example.com.', 'NS', 300, ['ns.example.com.']),
+    createRRset('example.com.', 'SOA', 300, ['ns.example.com. admin.example.com. 1 3600 600 86400 30']),
+    createRRset('example.com.', 'NS', 300, ['ns.example.com.']),
   ])
   const server = await createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port: 0 }] })
   const [address] = server.addresses
@@ -47,7 +47,7 @@ it('U40: a proxy made before the start answers; a second one too; a restart chan
     const { items } = await world.client.list(DNSEndpoint)
     const present = new Set(items.map(({ metadata }) => `dnsendpoint/${metadata.uid}`))
     const { plans, unread } = await engine.plan(
-      { ...wishesOf(items, 300), sources: { present, gone: new Set() } },
+      { ...desiredOf(items, 300), sources: { present, gone: new Set() } },
       'all',
       signal,
     )

@@ -1,5 +1,5 @@
 /** `seamark dns serve` and `seamark dig` as a person runs them: start, ask, reload, end. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -87,6 +87,18 @@ describe('seamark dns serve', () => {
     expect(await command.end()).toBe(1)
     expect(command.stderr).toBe(`error: ${bad}:6: www.bad.test. has CNAME and A records\n`)
     expect(command.stdout).toBe('')
+  })
+
+  it('refuses to include what is not a regular file, instead of reading it for ever', async () => {
+    const pipe = join(folder, 'pipe')
+    expect(spawnSync('mkfifo', [pipe]).status).toBe(0)
+    for (const path of [pipe, '/dev/zero']) {
+      const bad = file('bad.test.zone', `${zone(1, '192.0.2.1')}$INCLUDE ${path}\n`)
+      const command = new Command(['dns', 'serve', '--listen', '127.0.0.1:0', bad])
+      running.push(command)
+      expect(await command.end()).toBe(1)
+      expect(command.stderr).toBe(`error: ${bad}:6: cannot include ${path}: ${path} is not a regular file\n`)
+    }
   })
 })
 

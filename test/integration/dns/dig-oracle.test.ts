@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
-import { createDnsServer, createZone, fqdn, isZoneFileError, loadZoneFile, recordSet, TsigKey } from '@seamark/dns'
+import { createDnsServer, createZone, fqdn, isZoneFileError, loadZoneFile, createRRset, TsigKey } from '@seamark/dns'
 import { findProgram, needs } from '@seamark/kit'
 
 const run = promisify(execFile)
@@ -96,10 +96,10 @@ describe.skipIf(!needs('dig'))('records of every type', () => {
     const seed = Number(process.env['SEAMARK_SEED'])
     const generated = fc.sample(values, { numRuns: RECORDS, seed })
     const origin = fqdn('oracle.test')
-    const sets = generated.map(({ type, value }, i) => recordSet(`n${i}.oracle.test`, type, 60 + i, [value]))
+    const sets = generated.map(({ type, value }, i) => createRRset(`n${i}.oracle.test`, type, 60 + i, [value]))
     const apex = [
-      recordSet(origin, 'SOA', 60, ['ns.oracle.test. host.oracle.test. 1 3600 600 86400 60']),
-      recordSet(origin, 'NS', 60, ['ns.oracle.test.']),
+      createRRset(origin, 'SOA', 60, ['ns.oracle.test. host.oracle.test. 1 3600 600 86400 60']),
+      createRRset(origin, 'NS', 60, ['ns.oracle.test.']),
     ]
     const key = new TsigKey('k', 'hmac-sha256', SECRET)
     const server = await createDnsServer({

@@ -152,7 +152,7 @@ describe.each(PEERS)('%s', (name, programs, startPeer) => {
     'gives us its zone by signed transfer, the same as we read it from the file',
     async () => {
       const peer = keep(await startPeer('hmac-sha256'))
-      const theirs = await client.transferSets({ server: peer.address, zone: ORIGIN, key: keyOf('hmac-sha256') })
+      const theirs = await client.transferRRsets({ server: peer.address, zone: ORIGIN, key: keyOf('hmac-sha256') })
       const sort = (sets: typeof theirs) =>
         sets
           .filter((set) => set.type !== 'SOA')

@@ -2,7 +2,7 @@
  * examples/records on top of examples/deploy: the manager runs with exactly the rights of the example, reads its TSIG key from
  * the Secret of the example, and a DNSEndpoint and an HTTPProxy become answers of a DNS server that demands the key.
  */
-import { createDnsClient, createDnsServer, createZone, fqdn, groupRecords, recordSet, TsigKey } from '@seamark/dns'
+import { createDnsClient, createDnsServer, createZone, fqdn, groupRecords, createRRset, TsigKey } from '@seamark/dns'
 import { configFromText, connect, Secret } from '@seamark/kube'
 import { HTTPProxy, loadConfig, publishOptions, runApp, unified } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
@@ -33,8 +33,8 @@ describe.each(worldKinds)('examples/records on $name', ({ isMissing, start }) =>
     const dns = await createDnsServer({
       zones: [
         createZone(ORIGIN, [
-          recordSet(ORIGIN, 'SOA', 60, [`ns.${ORIGIN} admin.${ORIGIN} 1 3600 600 86400 30`]),
-          recordSet(ORIGIN, 'NS', 60, [`ns.${ORIGIN}`]),
+          createRRset(ORIGIN, 'SOA', 60, [`ns.${ORIGIN} admin.${ORIGIN} 1 3600 600 86400 30`]),
+          createRRset(ORIGIN, 'NS', 60, [`ns.${ORIGIN}`]),
         ]),
       ],
       listen: [{ address: '127.0.0.1', port: 0 }],

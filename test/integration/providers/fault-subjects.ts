@@ -2,7 +2,7 @@
  * Every provider with a service behind it that can be made to fail: the same faults for one in memory, our own server,
  * BIND, Knot, PowerDNS, Route 53 (strict fake, moto) and a webhook, so that one list of rows runs on all of them.
  */
-import { createDnsServer, createZone, fqdn, recordSet, TsigKey } from '@seamark/dns'
+import { createDnsServer, createZone, fqdn, createRRset, TsigKey } from '@seamark/dns'
 import { needs } from '@seamark/kit'
 import {
   awsProvider,
@@ -130,8 +130,8 @@ async function startMemory(): Promise<FaultSubject> {
 
 async function startDnsServer() {
   const sets = [
-    recordSet(ZONE, 'SOA', 300, [`ns1.${ZONE} hostmaster.${ZONE} 1 3600 600 86400 60`]),
-    recordSet(ZONE, 'NS', 300, [`ns1.${ZONE}`]),
+    createRRset(ZONE, 'SOA', 300, [`ns1.${ZONE} hostmaster.${ZONE} 1 3600 600 86400 60`]),
+    createRRset(ZONE, 'NS', 300, [`ns1.${ZONE}`]),
   ]
   return createDnsServer({ zones: [createZone(fqdn(ZONE), sets)], listen: [{ address: '127.0.0.1', port: 0 }] })
 }

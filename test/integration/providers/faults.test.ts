@@ -17,7 +17,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { markedSet, markerName } from '../../../packages/operator/src/rrset/marker.ts'
 import { ownershipOf } from '../../../packages/operator/src/records/plan/ownership.ts'
 import { OWNER, record, want, type GeneratedWorld, worlds } from '../../../packages/operator/testing/plan-fixture.ts'
-import { compareSets, type ObservedSet, printSet } from '../../../packages/operator/src/rrset/rrset.ts'
+import { compareSets, type ObservedRRset, printSet } from '../../../packages/operator/src/rrset/rrset.ts'
 import { createZoneView } from '../../../packages/operator/src/records/plan/zone-view.ts'
 import { type Ability, type FaultSubject, faultSubjects, ZONE } from './fault-subjects.ts'
 
@@ -241,7 +241,7 @@ for (const kind of faultSubjects) {
         expect(['ZoneNotFound', 'TransferRefused', 'CredentialsInvalid']).toContain(seen.unread[0]?.code)
         const fresh = await plan(engineOn(subject), desired)
         expect(fresh.plans).toEqual([])
-        expect(fresh.unread.length + fresh.homeless.length).toBeGreaterThan(0)
+        expect(fresh.unread.length + fresh.withoutZone.length).toBeGreaterThan(0)
         expect(subject.faults.counts.writes).toBe(writes)
       },
     )
@@ -252,7 +252,7 @@ for (const kind of faultSubjects) {
 async function expectForeignUntouched(subject: FaultSubject, world: GeneratedWorld): Promise<void> {
   await subject.renew?.()
   const { direct, zone } = subject
-  const observed: ObservedSet[] = world.observed
+  const observed: ObservedRRset[] = world.observed
     // An asterisk inside a label is a legal name that PowerDNS refuses.
     .filter(({ name }) => !/[^.]\*/.test(name))
     .map(({ name, type, ttl, values }) => ({ name, type, ttl, values }))

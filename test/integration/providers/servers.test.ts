@@ -1,5 +1,5 @@
 /** The conformance kit on our own server and on the real ones: BIND, Knot, PowerDNS by update and by its API. */
-import { createDnsServer, createZone, fqdn, recordSet, TsigKey } from '@seamark/dns'
+import { createDnsServer, createZone, fqdn, createRRset, TsigKey } from '@seamark/dns'
 import { needs } from '@seamark/kit'
 import { embeddedProvider, powerdnsProvider, rfc2136Provider } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
@@ -19,8 +19,8 @@ const tsig = new TsigKey(key.name, key.algorithm, key.secret)
 
 describeProvider('our own server', true, async () => {
   const sets = [
-    recordSet(ZONE, 'SOA', 300, [`ns1.${ZONE} hostmaster.${ZONE} 1 3600 600 86400 60`]),
-    recordSet(ZONE, 'NS', 300, [`ns1.${ZONE}`]),
+    createRRset(ZONE, 'SOA', 300, [`ns1.${ZONE} hostmaster.${ZONE} 1 3600 600 86400 60`]),
+    createRRset(ZONE, 'NS', 300, [`ns1.${ZONE}`]),
   ]
   const server = await createDnsServer({
     zones: [createZone(fqdn(ZONE), sets)],

@@ -142,7 +142,7 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
       await original.stop()
       const before = await bench.versions()
       {
-        await using app = bench.run(OPTIONS, { isInitialTold: false })
+        await using app = bench.run(OPTIONS, { reportsInitialFindings: false })
         await bench.client.create(HTTPProxy, {
           metadata: { namespace: 'ns2', name: 'late' },
           spec: { routes: [], virtualhost: { fqdn: 'late.example.com' } } as NonNullable<HTTPProxy['spec']>,
@@ -169,7 +169,7 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
     async () => {
       await createProxies()
       {
-        await using _app = bench.run(OPTIONS, { isInitialTold: false })
+        await using _app = bench.run(OPTIONS, { reportsInitialFindings: false })
         await eventually(
           'our children',
           async () => bench.children(),

@@ -151,7 +151,7 @@ describe.each(worldKinds)(`publish in trouble on $name, ${crdsInUse}`, ({ isMiss
         async () => client.find(Namespace, 'dying'),
         (found) => found.status?.phase === 'Terminating',
       )
-      await using app = bench.run({}, { isInitialTold: false })
+      await using app = bench.run({}, { reportsInitialFindings: false })
       await bench.proxy()
       await bench.dns('ns/foo')
       await bench.certificate('ns/foo')

@@ -50,6 +50,8 @@ interface Surroundings {
   readonly clock: Clock
   /** Reaches further clusters. */
   readonly connect: typeof connect
+  /** Calls a service outside the cluster; a simulation lets faults happen here. */
+  readonly call: <T>(call: { readonly isWrite: boolean; readonly send: () => Promise<T> }) => Promise<T>
 }
 
 /** A program under test: runs on the cluster it is given until the signal. */
@@ -160,7 +162,11 @@ async function makeWorld(name: string, kubeconfig: string, parts: Parts): Promis
     launch(fieldManager, program) {
       const { cluster, writes } = world.connect(fieldManager)
       const controller = new AbortController()
-      const done = program(cluster, { clock: systemClock, connect }, controller.signal)
+      const done = program(
+        cluster,
+        { clock: systemClock, connect, call: async ({ send }) => send() },
+        controller.signal,
+      )
       let failure: unknown
       done.catch((error: unknown) => (failure = error))
       const stop = async (): Promise<void> => {

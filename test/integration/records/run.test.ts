@@ -11,7 +11,7 @@ import {
   createZone,
   fqdn,
   groupRecords,
-  recordSet,
+  createRRset,
   type ServerAddress,
 } from '@seamark/dns'
 import { needs } from '@seamark/kit'
@@ -27,7 +27,7 @@ import {
   unified,
   wildcardDefaults,
 } from '@seamark/operator'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { freePort, type Key, startBind } from '../dns/peers.ts'
 import {
   createLoadBalancer,
@@ -85,7 +85,11 @@ async function createProxy(client: Client, name: string): Promise<void> {
 
 let world: World
 let folder = ''
-beforeAll(async () => {
+beforeAll(() => buildBundle(), 120_000)
+afterAll(async () => resolver.close())
+
+/** A cluster and a configuration for each test: what one publishes or undoes is not seen by another. */
+beforeEach(async () => {
   const [embedded] = worldKinds
   if (embedded === undefined) throw new Error('no embedded world')
   world = await embedded.start()
@@ -107,10 +111,15 @@ records:
   dnsEndpoints: { enabled: true }
 `,
   )
-  buildBundle()
-}, 120_000)
-afterAll(async () => {
-  await resolver.close()
+  await writeFile(
+    join(folder, 'webhook.yaml'),
+    `apiVersion: config.seamark.io/v1alpha1
+kind: ManagerConfiguration
+records: { providers: [{ name: mem, type: memory, zones: [example.test, other.test] }], zones: [example.test] }
+`,
+  )
+})
+afterEach(async () => {
   await world[Symbol.asyncDispose]()
   await rm(folder, { recursive: true, force: true })
 })
@@ -163,8 +172,8 @@ it.skipIf(!needs('named'))('HTTPProxy and nodes become answers of BIND, by a pro
 
 it('the same code answers from our own server, and DNSEndpoints are watched once for everybody', async () => {
   const zone = createZone(fqdn(ZONE), [
-    recordSet(ZONE, 'SOA', 300, [`ns1.${ZONE} hostmaster.${ZONE} 1 3600 600 86400 60`]),
-    recordSet(ZONE, 'NS', 300, [`ns1.${ZONE}`]),
+    createRRset(ZONE, 'SOA', 300, [`ns1.${ZONE} hostmaster.${ZONE} 1 3600 600 86400 60`]),
+    createRRset(ZONE, 'NS', 300, [`ns1.${ZONE}`]),
   ])
   const server = await createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port: 0 }] })
   const [address] = server.addresses
@@ -185,7 +194,7 @@ it('the same code answers from our own server, and DNSEndpoints are watched once
   )
   try {
     await createProxy(world.client, 'own')
-    await answers(address, 'own.example.test', '192.0.2.81')
+    await answers(address, 'own.example.test', '192.0.2.80')
     await answers(address, 'anything.east.example.test', '203.0.113.11')
     const watched = cluster.informers.all().filter((informer) => informer.kind.plural === DNSEndpoint.plural)
     expect(watched).toHaveLength(1)
@@ -278,13 +287,6 @@ describe('seamark provider webhook', () => {
   it('serves a configured provider to ExternalDNS, obeys --pause, and ends when told', async () => {
     const port = await freePort()
     const config = join(folder, 'webhook.yaml')
-    await writeFile(
-      config,
-      `apiVersion: config.seamark.io/v1alpha1
-kind: ManagerConfiguration
-records: { providers: [{ name: mem, type: memory, zones: [example.test, other.test] }], zones: [example.test] }
-`,
-    )
     const url = `http://127.0.0.1:${port}`
     const post = async (body: object) =>
       (await fetch(`${url}/records`, { method: 'POST', body: JSON.stringify(body) })).status

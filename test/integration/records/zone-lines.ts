@@ -3,7 +3,7 @@ import { type DnsClient, fqdn, type ServerAddress, TsigKey } from '@seamark/dns'
 import type { Key } from '../dns/peers.ts'
 
 export async function zoneLines(client: DnsClient, server: ServerAddress, zone: string, key: Key): Promise<string[]> {
-  const sets = await client.transferSets({
+  const sets = await client.transferRRsets({
     server,
     zone: fqdn(zone),
     key: new TsigKey(key.name, key.algorithm, key.secret),

@@ -1,7 +1,7 @@
 /**
  * Who is calling: bearer tokens, client certificates (already verified by the transport), or nobody; and whom they act as.
  */
-import type { ApiRequest, UserInfo } from '../http/exchange.ts'
+import type { RequestHead, UserInfo } from '../http/exchange.ts'
 import { unauthorized } from '../http/status.ts'
 
 export const anonymous: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
@@ -9,7 +9,7 @@ export const admin: UserInfo = { name: 'admin', groups: ['system:masters', 'syst
 
 export interface Authenticator {
   /** Throws 401 for credentials that are wrong; a request without any is anonymous, if that is allowed. */
-  authenticate(request: ApiRequest): UserInfo
+  authenticate(request: RequestHead): UserInfo
 }
 
 export interface AuthenticatorOptions {
@@ -46,7 +46,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 }
 
 /** What a request asks to impersonate; each needs the verb `impersonate` of its own. */
-export function impersonationsIn({ headers }: ApiRequest): { resource: string; namespace: string; name: string }[] {
+export function impersonationsIn({ headers }: RequestHead): { resource: string; namespace: string; name: string }[] {
   const user = headers['impersonate-user'] ?? ''
   if (user === '') return []
   const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(user) ?? []
@@ -57,7 +57,7 @@ export function impersonationsIn({ headers }: ApiRequest): { resource: string; n
   return [asked, ...askedGroups(headers).map((name) => ({ resource: 'groups', namespace: '', name }))]
 }
 
-function askedGroups(headers: ApiRequest['headers']): string[] {
+function askedGroups(headers: RequestHead['headers']): string[] {
   return (headers['impersonate-group'] ?? '')
     .split(',')
     .map((group) => group.trim())
@@ -65,7 +65,7 @@ function askedGroups(headers: ApiRequest['headers']): string[] {
 }
 
 /** The user of the Impersonate-* headers. That the caller may do so is for authorization to say. */
-export function impersonate(user: UserInfo, request: ApiRequest): UserInfo {
+export function impersonate(user: UserInfo, request: RequestHead): UserInfo {
   const name = request.headers['impersonate-user']
   if (name === undefined || name === '') return user
   const groups = askedGroups(request.headers)

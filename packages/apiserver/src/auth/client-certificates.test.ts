@@ -2,7 +2,7 @@ import { request as https } from 'node:https'
 import { connect } from 'node:http2'
 import { type Authority, type CertificatePair, createAuthority } from '@seamark/kube/certificates'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ApiServer, createApiServer, type ServerFront } from '../index.ts'
+import { type ApiServer, createApiServer, type ServerListener } from '../index.ts'
 
 const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
 const headers = { 'content-type': 'application/json' }
@@ -16,20 +16,20 @@ interface Review {
 describe('a client certificate', () => {
   let authority: Authority
   let server: ApiServer
-  let front: ServerFront
+  let listener: ServerListener
   let credentials: CertificatePair
   beforeAll(async () => {
     authority = await createAuthority({ commonName: 'clients' })
     const serving = await authority.issue({ commonName: 'server', ipAddresses: ['127.0.0.1'], usages: 'server' })
     credentials = await authority.issue({ commonName: 'jane', organizations: ['dev', 'ops'], usages: 'client' })
     server = createApiServer({ anonymous: 'anonymous', controllers: false })
-    front = await server.listen({ tls: { cert: serving.certPem, key: serving.keyPem, ca: authority.certPem } })
+    listener = await server.listen({ tls: { cert: serving.certPem, key: serving.keyPem, ca: authority.certPem } })
   })
   afterAll(async () => await server.close())
 
   /** Who the server says the bearer of these credentials is, over HTTP/2 and over HTTP/1.1. */
   const askHttp2 = async (pair?: CertificatePair): Promise<Review> => {
-    const session = connect(front.url, { ca: authority.certPem, cert: pair?.certPem, key: pair?.keyPem })
+    const session = connect(listener.url, { ca: authority.certPem, cert: pair?.certPem, key: pair?.keyPem })
     const stream = session.request({ ':method': 'POST', ':path': path, ...headers })
     stream.end(body)
     let text = ''
@@ -40,7 +40,7 @@ describe('a client certificate', () => {
   const askHttp1 = async (pair?: CertificatePair): Promise<Review> =>
     await new Promise((resolve, reject) => {
       const options = { method: 'POST', headers, ca: authority.certPem, cert: pair?.certPem, key: pair?.keyPem }
-      const request = https(`${front.url}${path}`, options, (response) => {
+      const request = https(`${listener.url}${path}`, options, (response) => {
         let text = ''
         response.on('data', (chunk) => (text += String(chunk)))
         response.on('end', () => resolve(JSON.parse(text) as Review))

@@ -15,7 +15,7 @@ import {
   hasDuplicateFields,
 } from './json-text.ts'
 import { bodyMediaType, builtinMediaTypes, customMediaTypes } from '../http/negotiate.ts'
-import { type ApiObject, getOwn, getPath, isRecord, type Json } from './object-shape.ts'
+import { type ApiObject, getOwn, getPath, isDeeperThan, isRecord, type Json, MAX_OBJECT_DEPTH } from './object-shape.ts'
 import type { Resource } from '../resource/resource.ts'
 import type { Schema } from '../schema/model.ts'
 import { invalidValue } from '../validation/metadata.ts'
@@ -31,12 +31,9 @@ export interface Decoded {
   readonly duplicates: readonly string[]
 }
 
-/** Go's decoder goes no deeper. */
-const MAX_DEPTH = 10_000
-
-/** JSON only, with Go's complaint about what is not. */
+/** JSON only, with the message of Go's decoder about what is not. */
 export function parseJson(text: string): unknown {
-  const deep = text.length > MAX_DEPTH ? findTooDeep(text, MAX_DEPTH) : undefined
+  const deep = text.length > MAX_OBJECT_DEPTH ? findTooDeep(text, MAX_OBJECT_DEPTH) : undefined
   if (deep !== undefined) throw new SyntaxError(`invalid character '${deep}' exceeded max depth`)
   try {
     return JSON.parse(text) as unknown
@@ -49,33 +46,22 @@ export async function parseYaml(text: string): Promise<unknown> {
   // Controllers announce YAML and send JSON, which is YAML too and far cheaper to read.
   if (text.startsWith('{')) {
     try {
-      return JSON.parse(text) as unknown
-    } catch {
+      const value = JSON.parse(text) as unknown
+      return requireShallow(value)
+    } catch (error) {
+      if (error instanceof NestingError) throw error
       // Flow-style YAML that is not JSON.
     }
   }
-  const yaml = await import('yaml')
-  // YAML 1.1, as Go's decoder reads it (`on`, `y` are true), except that times stay text.
-  const document = yaml.parseDocument(text, {
-    version: '1.1',
-    uniqueKeys: false,
-    logLevel: 'silent',
-    customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp'),
-  })
-  const problem = document.errors[0]
-  if (problem !== undefined)
-    throw new SyntaxError(`yaml: line ${problem.linePos?.[0].line ?? 1}: ${problem.message.split('\n')[0]}`)
-  // Aliases multiply; a bound keeps a small document from becoming a huge value.
-  try {
-    return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 100 }) ?? null)) as unknown
-  } catch (error) {
-    const anchor = /^Unresolved alias .*: (.*)$/.exec(error instanceof Error ? error.message : '')?.[1]
-    throw new SyntaxError(
-      anchor === undefined
-        ? 'yaml: document contains excessive aliasing'
-        : `yaml: unknown anchor '${anchor}' referenced`,
-    )
-  }
+  const { parseYamlDocument } = await import('./yaml-text.ts')
+  return requireShallow(parseYamlDocument(text))
+}
+
+class NestingError extends SyntaxError {}
+
+function requireShallow(value: unknown): unknown {
+  if (isDeeperThan(value, MAX_OBJECT_DEPTH)) throw new NestingError('yaml: exceeded max depth')
+  return value
 }
 
 /** The body in its announced format, whatever it holds. */
@@ -90,6 +76,8 @@ export async function decodeBody(
     const { decodeProtobuf, UnsupportedKind } = await import('../protobuf/decoder.ts')
     try {
       const { apiVersion, kind, object } = decodeProtobuf(body)
+      // Fields that hold raw JSON have no schema that bounds them.
+      if (isDeeperThan(object, MAX_OBJECT_DEPTH)) throw new SyntaxError('exceeded max depth')
       return { value: { ...object, apiVersion, kind }, duplicates: [] }
     } catch (error) {
       if (error instanceof UnsupportedKind) throw unsupportedMediaType(customMediaTypes)

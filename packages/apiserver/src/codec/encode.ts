@@ -55,14 +55,8 @@ async function encodeValue(
   headers: Record<string, string | string[]>,
 ): Promise<WholeResponse> {
   if (representation.format === 'yaml') {
-    const yaml = await import('yaml')
-    const text = yaml.stringify(value, {
-      version: '1.1',
-      lineWidth: 0,
-      aliasDuplicateObjects: false,
-      sortMapEntries: true,
-      indentSeq: false,
-    })
+    const { writeYamlDocument } = await import('./yaml-text.ts')
+    const text = writeYamlDocument(value)
     return {
       kind: 'whole',
       status,

@@ -32,6 +32,20 @@ export function getPath(source: unknown, ...path: string[]): unknown {
   return value
 }
 
+/**
+ * Levels of nesting in an object. The real server takes 10 000; functions here recurse over values and would exhaust the
+ * stack.
+ */
+export const MAX_OBJECT_DEPTH = 1000
+
+/** Whether a value has more than `limit` levels of objects and arrays. Recurses no deeper than the limit. */
+export function isDeeperThan(value: unknown, limit: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (limit === 0) return true
+  const children: unknown[] = Array.isArray(value) ? value : Object.values(value)
+  return children.some((child) => isDeeperThan(child, limit - 1))
+}
+
 /** Deep copy of a JSON value. */
 export function cloneJson<T>(value: T): T {
   if (Array.isArray(value)) return value.map((item: unknown) => cloneJson(item)) as T

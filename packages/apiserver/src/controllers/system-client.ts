@@ -38,7 +38,19 @@ export class SystemClient {
         name: `system:serviceaccount:kube-system:${this.#component}`,
         groups: ['system:masters', 'system:authenticated'],
       },
-      info: { isResource: true, path: '', verb, group, version, namespace, resource: plural, subresource, name },
+      info: {
+        isResource: true,
+        path: '',
+        verb,
+        group,
+        version,
+        namespace,
+        resource: plural,
+        subresource,
+        name,
+        hasExtraSegments: false,
+        isInNamespace: resource.namespaced,
+      },
       request: { method: '', path: '', query: new URLSearchParams(), headers: {}, body: Buffer.alloc(0) },
     }
   }

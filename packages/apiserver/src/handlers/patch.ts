@@ -12,7 +12,16 @@ import { goText } from '../codec/go-text.ts'
 import { findDuplicateFields, hasDuplicateFields } from '../codec/json-text.ts'
 import { forbiddenValue, invalidValue, requiredValue } from '../validation/metadata.ts'
 import { bodyMediaType } from '../http/negotiate.ts'
-import { type ApiObject, cloneJson, getPath, isRecord, type Json, withMetadata } from '../codec/object-shape.ts'
+import {
+  type ApiObject,
+  cloneJson,
+  getPath,
+  isDeeperThan,
+  isRecord,
+  type Json,
+  MAX_OBJECT_DEPTH,
+  withMetadata,
+} from '../codec/object-shape.ts'
 import { applyJsonPatch } from '../patch/json-patch.ts'
 import { applyMergePatch } from '../patch/merge-patch.ts'
 import { PatchError } from '../patch/patch-error.ts'
@@ -104,8 +113,9 @@ export async function patchObject(call: Call): Promise<ApiResponse> {
     {
       failsOnRace: !isUnconditional,
       build: (old) => {
-        const patched = cloneJson(patch(old))
-        if (!isRecord(patched)) throw unprocessable(rejected)
+        const result = patch(old)
+        if (!isRecord(result) || isDeeperThan(result, MAX_OBJECT_DEPTH)) throw unprocessable(rejected)
+        const patched = cloneJson(result)
         const next = decodePatched(call, patched, options, media === strategicType ? request.body : undefined)
         return isUnconditional ? withMetadata(next, { resourceVersion: old.metadata.resourceVersion as string }) : next
       },

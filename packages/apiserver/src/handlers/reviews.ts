@@ -145,7 +145,6 @@ function tokenStatus(token: string, audiences: readonly string[], authenticator:
       path: '/',
       query: new URLSearchParams(),
       headers: { authorization: `Bearer ${token}` },
-      body: Buffer.alloc(0),
     })
     return { authenticated: true, user: describeUser(user), ...(audiences.length === 0 ? {} : { audiences }) }
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * A request and its answer, free of any transport: the sockets (front.ts) and the in-process client (in-process.ts) both
- * speak these, so a test without sockets sees what kubectl sees.
+ * A request and its response, independent of the transport: the listener (http-server.ts) and the in-process client
+ * (in-process.ts) both use these types, so a test without sockets sees what kubectl sees.
  */
 import type { Status } from '@seamark/kube/object'
 
@@ -14,17 +14,30 @@ export interface UserInfo {
 /** `unverified`: a certificate was shown that our authority did not sign. */
 export type PeerIdentity = UserInfo | 'unverified'
 
-export interface ApiRequest {
+/** A request without its body: enough to authenticate and to authorize it. */
+export interface RequestHead {
   readonly method: string
   /** Path without the query, percent-encoded as it came. */
   readonly path: string
   readonly query: URLSearchParams
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string | undefined>>
-  readonly body: Buffer
   /** Who the transport says is calling: the subject of a verified client certificate, or the caller in process. */
   readonly identity?: PeerIdentity
 }
+
+export interface ApiRequest extends RequestHead {
+  readonly body: Buffer
+}
+
+/** An authorized request that waits for its body. Rejects only with `LostAnswer`: the transport then breaks the connection. */
+export type Admitted = (body: Buffer) => Promise<ApiResponse>
+
+/**
+ * The first half of a request: authentication and authorization. A response is final and the body is not read; otherwise
+ * the function takes the body.
+ */
+export type Admit = (head: RequestHead) => ApiResponse | Admitted
 
 /** Where a watch writes. */
 export interface WatchSink {
@@ -32,7 +45,7 @@ export interface WatchSink {
   /** Bytes accepted and not yet taken by the client. */
   readonly bufferedBytes: number
   end(): void
-  /** Ends without the courtesy of a last chunk: the client sees a broken stream. */
+  /** Ends without a last chunk: the client sees a broken stream. */
   abort(): void
 }
 
@@ -47,7 +60,7 @@ interface StreamResponse {
   readonly kind: 'stream'
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[]>>
-  /** Starts the stream; the answer stops it, and must be called when the client goes away. */
+  /** Starts the stream; the returned function stops it and must be called when the client disconnects. */
   start(sink: WatchSink): () => void
 }
 

@@ -1,9 +1,10 @@
 /**
- * The sockets: HTTP/1.1 in the clear, or TLS with HTTP/2 and HTTP/1.1 by ALPN, in front of one answering function.
+ * The listener: HTTP/1.1 in the clear, or TLS with HTTP/2 and HTTP/1.1 by ALPN, calling one request handler.
  *
  * HTTP/2 streams are served by the core API: the compatibility layer costs a third of the time of a small request.
- * Invariants: a body above `bodyLimit` is refused and never held; a client that goes away stops its watch; `close` ends
- * every stream, refuses new ones and settles when the sockets are gone.
+ * Flow: head → authentication and authorization (`Admit`) → body → response. The body of a refused request is discarded.
+ * Invariants: heads and bodies that do not end are cut off; a client that disconnects stops its watch; `close` ends every
+ * stream, refuses new ones and settles when the sockets are closed.
  */
 import {
   createServer as createHttpServer,
@@ -12,6 +13,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import {
+  constants,
   createServer as createHttp2Server,
   type Http2Server,
   type IncomingHttpHeaders,
@@ -22,17 +24,22 @@ import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { promisify } from 'node:util'
 import { constants as zlibConstants, gzip } from 'node:zlib'
-import type { ApiRequest, ApiResponse, WatchSink } from './exchange.ts'
-import { statusResponse } from './exchange.ts'
+import type { Admit, ApiResponse, RequestHead, WatchSink } from './exchange.ts'
 import { identityOf } from '../auth/peer-identity.ts'
-import { requestTooLarge } from './status.ts'
+import { BODY_TIMEOUT_MS, BodyBudget, emptyBody, readBody } from './request-body.ts'
 
-/** The limit of a real server for a request body. */
-export const bodyLimit = 3 * 1024 * 1024
-/** Smaller answers are sent as they are. */
-const gzipFrom = 128 * 1024
-
-export type Answer = (request: ApiRequest) => Promise<ApiResponse>
+/** Smaller responses are not compressed. */
+const GZIP_FROM_BYTES = 128 * 1024
+/** Time for the TLS handshake of a connection. */
+export const HANDSHAKE_TIMEOUT_MS = 10_000
+/** Time for the head of a request. */
+export const HEAD_TIMEOUT_MS = 30_000
+/** Time that a connection without requests stays open. */
+export const IDLE_TIMEOUT_MS = 90_000
+/** Requests and watches at a time on an HTTP/2 connection. */
+export const MAX_STREAMS = 1000
+/** How often HTTP/1.1 connections are compared with their time limits. */
+const CHECK_INTERVAL_MS = 5000
 
 export interface TlsOptions {
   readonly cert: string
@@ -47,23 +54,45 @@ export interface ListenOptions {
   /** @default 0: a free one */
   readonly port?: number
   readonly tls?: TlsOptions
+  /** @default HEAD_TIMEOUT_MS */
+  readonly headTimeoutMs?: number
+  /** @default BODY_TIMEOUT_MS */
+  readonly bodyTimeoutMs?: number
+  /** @default IDLE_TIMEOUT_MS */
+  readonly idleTimeoutMs?: number
 }
 
-export interface Front {
+/** What serving a request needs beside the request. */
+interface Context {
+  readonly admit: Admit
+  readonly budget: BodyBudget
+  readonly bodyTimeoutMs: number
+  readonly idleTimeoutMs: number
+}
+
+export interface Listener {
   readonly host: string
   readonly port: number
   readonly url: string
   close(): Promise<void>
 }
 
-export async function listen(answer: Answer, options: ListenOptions): Promise<Front> {
+export async function listen(admit: Admit, options: ListenOptions): Promise<Listener> {
   const sockets = new Set<Socket>()
+  const { headTimeoutMs = HEAD_TIMEOUT_MS, bodyTimeoutMs = BODY_TIMEOUT_MS, idleTimeoutMs = IDLE_TIMEOUT_MS } = options
+  const context: Context = { admit, budget: new BodyBudget(), bodyTimeoutMs, idleTimeoutMs }
   const http1 = createHttpServer(
-    { keepAliveTimeout: 90_000 },
-    (request, response) => void serveHttp1(answer, request, response),
+    {
+      keepAliveTimeout: idleTimeoutMs,
+      headersTimeout: headTimeoutMs,
+      // The rest of a body that was refused is read and discarded until then.
+      requestTimeout: headTimeoutMs + bodyTimeoutMs,
+      connectionsCheckingInterval: Math.min(CHECK_INTERVAL_MS, headTimeoutMs),
+    },
+    (request, response) => void serveHttp1(context, request, response),
   )
   const sessions = new Set<ServerHttp2Session>()
-  const server: NetServer = options.tls === undefined ? http1 : createTlsFront(answer, http1, sessions, options.tls)
+  const server: NetServer = options.tls === undefined ? http1 : createTlsListener(context, http1, sessions, options.tls)
   server.on('connection', (socket: Socket) => {
     socket.setNoDelay(true)
     sockets.add(socket)
@@ -75,6 +104,8 @@ export async function listen(answer: Answer, options: ListenOptions): Promise<Fr
     server.once('error', reject)
     server.listen(options.port ?? 0, host, () => {
       server.off('error', reject)
+      // Node starts the timers of the time limits on this event, which a server behind TLS would never emit.
+      if (server !== http1) http1.emit('listening')
       resolve()
     })
   })
@@ -88,6 +119,7 @@ export async function listen(answer: Answer, options: ListenOptions): Promise<Fr
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       for (const session of sessions) session.close()
       http1.closeIdleConnections()
+      if (server !== http1) http1.close()
       const hard = setTimeout(() => destroyAll(sockets), 200)
       await closed
       clearTimeout(hard)
@@ -99,14 +131,14 @@ function destroyAll(sockets: Iterable<Socket>): void {
   for (const socket of sockets) socket.destroy()
 }
 
-function createTlsFront(
-  answer: Answer,
+function createTlsListener(
+  context: Context,
   http1: HttpServer,
   sessions: Set<ServerHttp2Session>,
   tls: TlsOptions,
 ): NetServer {
   const http2: Http2Server = createHttp2Server({
-    settings: { maxConcurrentStreams: 1000, initialWindowSize: 1024 * 1024 },
+    settings: { maxConcurrentStreams: MAX_STREAMS, initialWindowSize: 1024 * 1024 },
   })
   http2.on('session', (session) => {
     sessions.add(session)
@@ -114,13 +146,15 @@ function createTlsFront(
     session.setLocalWindowSize(8 * 1024 * 1024)
     session.on('close', () => sessions.delete(session))
     session.on('error', () => session.destroy())
+    closeWhenIdle(session, context.idleTimeoutMs)
   })
-  http2.on('stream', (stream, headers) => void serveHttp2(answer, stream, headers))
+  http2.on('stream', (stream, headers) => void serveHttp2(context, stream, headers))
   const server = createTlsServer({
     ...tls,
     ALPNProtocols: ['h2', 'http/1.1'],
     requestCert: true,
     rejectUnauthorized: false,
+    handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
   })
   server.on('secureConnection', (socket) => {
     socket.on('error', () => socket.destroy())
@@ -129,6 +163,18 @@ function createTlsFront(
   })
   server.on('tlsClientError', () => undefined)
   return server
+}
+
+/** Closes a session without streams, also one whose first head never ends. A session with a silent watch stays open. */
+function closeWhenIdle(session: ServerHttp2Session, idleTimeoutMs: number): void {
+  let open = 0
+  session.on('stream', (stream: ServerHttp2Stream) => {
+    open += 1
+    stream.once('close', () => (open -= 1))
+  })
+  session.setTimeout(idleTimeoutMs, () => {
+    if (open === 0) session.destroy()
+  })
 }
 
 function readTarget(target: string): { path: string; query: URLSearchParams } {
@@ -147,30 +193,6 @@ function flatten(headers: IncomingHttpHeaders | IncomingMessage['headers']): Rec
   return flat
 }
 
-/** The body, or undefined when it is too large. */
-async function readBody(stream: NodeJS.ReadableStream): Promise<Buffer | undefined> {
-  return await new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    stream.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      if (size <= bodyLimit) chunks.push(chunk)
-      else {
-        chunks.length = 0
-        resolve(undefined)
-      }
-    })
-    let isWhole = false
-    stream.on('end', () => {
-      isWhole = true
-      resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))
-    })
-    stream.on('error', reject)
-    // An error costs a stack trace: only for a client that really went away.
-    stream.on('close', () => (isWhole ? undefined : reject(new Error('the client went away'))))
-  })
-}
-
 const compress = promisify(gzip)
 
 /** One buffer, compressed when it is large and the client can read it. */
@@ -179,7 +201,7 @@ async function wholeBody(
   accepted: string | undefined,
 ): Promise<{ body: Buffer; headers: Record<string, string | string[]> }> {
   const body = response.body.length === 1 ? (response.body[0] as Buffer) : Buffer.concat(response.body)
-  if (body.length < gzipFrom || accepted === undefined || !/\bgzip\b/.test(accepted))
+  if (body.length < GZIP_FROM_BYTES || accepted === undefined || !/\bgzip\b/.test(accepted))
     return { body, headers: { ...response.headers } }
   const packed = await compress(body, { level: zlibConstants.Z_BEST_SPEED })
   return { body: packed, headers: { ...response.headers, 'content-encoding': 'gzip', vary: 'Accept-Encoding' } }
@@ -187,24 +209,25 @@ async function wholeBody(
 
 const noStore = { 'cache-control': 'no-cache, private' }
 
-async function serveHttp2(answer: Answer, stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Promise<void> {
+async function serveHttp2(context: Context, stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Promise<void> {
   stream.on('error', () => undefined)
   try {
     const method = headers[':method'] ?? 'GET'
-    const { path, query } = readTarget(headers[':path'] ?? '/')
-    const hasBody = !stream.endAfterHeaders
-    const body = hasBody ? await readBody(stream) : Buffer.alloc(0)
     const flat = flatten(headers)
     const { session } = stream
     const identity = session === undefined ? undefined : identityOf(session, () => session.socket)
-    const response =
-      body === undefined
-        ? statusResponse(requestTooLarge(bodyLimit).status)
-        : await answer({ method, path, query, headers: flat, body, ...(identity === undefined ? {} : { identity }) })
+    const head = {
+      method,
+      ...readTarget(headers[':path'] ?? '/'),
+      headers: flat,
+      ...(identity !== undefined && { identity }),
+    }
+    const hasBody = !stream.endAfterHeaders
+    const response = await answer(context, head, stream, session ?? stream, hasBody)
     if (stream.destroyed) return
     if (response.kind === 'stream') {
       stream.respond({ ':status': response.status, ...noStore, ...response.headers })
-      const stop = response.start(sinkOf(stream, () => stream.close(2)))
+      const stop = response.start(sinkOf(stream, () => stream.close(constants.NGHTTP2_INTERNAL_ERROR)))
       stream.on('close', stop)
       if (stream.destroyed) stop()
       return
@@ -217,24 +240,28 @@ async function serveHttp2(answer: Answer, stream: ServerHttp2Stream, headers: In
       { endStream: isBodyless },
     )
     if (!isBodyless) stream.end(whole.body)
+    // A refused body: the client need not send the rest (RFC 9113 §8.1).
+    if (hasBody && !stream.readableEnded) stream.resume().close(constants.NGHTTP2_NO_ERROR)
   } catch {
-    // INTERNAL_ERROR: a lost answer, or a client that went away.
-    stream.close(2)
+    // The response is lost by a fault rule, or the client disconnected.
+    stream.close(constants.NGHTTP2_INTERNAL_ERROR)
   }
 }
 
-async function serveHttp1(answer: Answer, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function serveHttp1(context: Context, request: IncomingMessage, response: ServerResponse): Promise<void> {
   response.on('error', () => undefined)
   try {
-    const { path, query } = readTarget(request.url ?? '/')
     const method = request.method ?? 'GET'
     const flat = flatten(request.headers)
-    const body = await readBody(request)
-    const identity = identityOf(request.socket, () => request.socket)
-    const result =
-      body === undefined
-        ? statusResponse(requestTooLarge(bodyLimit).status)
-        : await answer({ method, path, query, headers: flat, body, ...(identity === undefined ? {} : { identity }) })
+    const { socket } = request
+    const identity = identityOf(socket, () => socket)
+    const head = {
+      method,
+      ...readTarget(request.url ?? '/'),
+      headers: flat,
+      ...(identity !== undefined && { identity }),
+    }
+    const result = await answer(context, head, request, socket, true)
     if (response.destroyed) return
     if (result.kind === 'stream') {
       response.writeHead(result.status, { ...noStore, ...result.headers })
@@ -246,10 +273,39 @@ async function serveHttp1(answer: Answer, request: IncomingMessage, response: Se
       return
     }
     const whole = await wholeBody(result, flat['accept-encoding'])
+    // What is left of a refused body is discarded, so that the client sees the response before it has sent everything.
+    request.resume()
     response.writeHead(result.status, { ...noStore, ...whole.headers, 'content-length': whole.body.length })
     response.end(method === 'HEAD' || result.status === 304 ? undefined : whole.body)
   } catch {
     response.destroy()
+  }
+}
+
+/** Admits the request by its head, then reads its body and answers it. */
+async function answer(
+  context: Context,
+  head: RequestHead,
+  stream: NodeJS.ReadableStream,
+  connection: object,
+  hasBody: boolean,
+): Promise<ApiResponse> {
+  const admitted = context.admit(head)
+  if (typeof admitted !== 'function') return admitted
+  const received = hasBody
+    ? await readBody({
+        stream,
+        contentLength: head.headers['content-length'],
+        connection,
+        budget: context.budget,
+        timeoutMs: context.bodyTimeoutMs,
+      })
+    : emptyBody()
+  if ('kind' in received) return received
+  try {
+    return await admitted(received.body)
+  } finally {
+    received.release()
   }
 }
 

@@ -2,7 +2,9 @@
  * The in-process transport: the same requests and answers without sockets, as a function with the shape of `fetch`.
  */
 import type { ApiRequest, ApiResponse, UserInfo } from './exchange.ts'
-import type { Answer } from './http-server.ts'
+
+/** What answers requests whose body has been read. */
+export type Answer = (request: ApiRequest) => Promise<ApiResponse>
 
 /** `fetch` against the server: the host of the URL does not matter. */
 export type InProcessFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>

@@ -12,6 +12,10 @@ export interface RequestInfo {
   readonly resource: string
   readonly subresource: string
   readonly name: string
+  /** Path segments after the subresource. No route has any, but authorization comes before routing. */
+  readonly hasExtraSegments: boolean
+  /** `…/namespaces/A/resource…`: the namespace is a place, and not the object itself as in `/api/v1/namespaces/A`. */
+  readonly isInNamespace: boolean
 }
 
 const verbs: Record<string, string> = {
@@ -26,12 +30,14 @@ const verbs: Record<string, string> = {
 /** Subresources of a namespace itself; any other third segment is a resource inside it. */
 const namespaceSubresources = new Set(['status', 'finalize'])
 
-/** Path segments, percent-decoded; undefined when an escape is malformed. */
+/**
+ * Path segments; undefined when an escape is malformed. The path is decoded before it is split, as Go does: `%2F` separates
+ * segments, so no namespace or name contains a slash.
+ */
 function decodeSegments(path: string): string[] | undefined {
-  const segments = path.split('/').filter((segment) => segment !== '')
-  if (!path.includes('%')) return segments
   try {
-    return segments.map((segment) => decodeURIComponent(segment))
+    const decoded = path.includes('%') ? decodeURIComponent(path) : path
+    return decoded.split('/').filter((segment) => segment !== '')
   } catch {
     return undefined
   }
@@ -51,6 +57,8 @@ export function readRequestInfo(method: string, path: string, query: URLSearchPa
     resource: '',
     subresource: '',
     name: '',
+    hasExtraSegments: false,
+    isInNamespace: false,
   }
   const prefix = segments[0]
   if (prefix !== 'api' && prefix !== 'apis') return other
@@ -66,11 +74,12 @@ export function readRequestInfo(method: string, path: string, query: URLSearchPa
     parts = parts.slice(1)
   }
   let namespace = ''
+  let isInNamespace = false
   if (parts[0] === 'namespaces') {
     namespace = parts[1] ?? ''
     const third = parts[2]
-    if (third !== undefined && !namespaceSubresources.has(third)) parts = parts.slice(2)
-    else if (parts.length > 3) parts = parts.slice(2)
+    isInNamespace = third !== undefined && !namespaceSubresources.has(third)
+    if (isInNamespace) parts = parts.slice(2)
   }
   const [resource = '', name = '', subresource = ''] = parts
   return {
@@ -83,6 +92,8 @@ export function readRequestInfo(method: string, path: string, query: URLSearchPa
     resource,
     subresource,
     name,
+    hasExtraSegments: parts.length > 3,
+    isInNamespace,
   }
 }
 

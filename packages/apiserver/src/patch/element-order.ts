@@ -1,24 +1,5 @@
-/** Order of merged lists: what the patch names stands as the patch says, the rest keeps its place around it. */
-import { goText } from '../codec/go-text.ts'
-import { jsonEqual } from '../codec/json-equal.ts'
-import { getOwn, isJsonObject } from '../codec/json-object.ts'
-import type { JsonObject } from '../codec/json-object.ts'
-import { PatchError } from './patch-error.ts'
-
-export function requireKey(item: JsonObject, key: string): unknown {
-  const value = isJsonObject(item) ? getOwn(item, key) : undefined
-  if (value !== undefined) return value
-  throw new PatchError(500, `map: ${goText(item)} does not contain declared merge key: ${key}`)
-}
-
-function identity(item: unknown, key: string | undefined): unknown {
-  return key === undefined ? item : requireKey(item as JsonObject, key)
-}
-
-function indexIn(list: readonly unknown[], item: unknown, key: string | undefined): number {
-  const wanted = identity(item, key)
-  return list.findIndex((other) => jsonEqual(identity(other, key), wanted))
-}
+/** Order of merged lists: items that the patch names are in the patch's order, the others keep their place around them. */
+import { ItemIndex } from './item-index.ts'
 
 /** Items that `by` names, and the others. */
 export function partitionItems(
@@ -26,9 +7,10 @@ export function partitionItems(
   by: readonly unknown[],
   key: string | undefined,
 ): [named: unknown[], others: unknown[]] {
+  const index = new ItemIndex(by, key)
   const named: unknown[] = []
   const others: unknown[] = []
-  for (const item of items) (indexIn(by, item, key) >= 0 ? named : others).push(item)
+  for (const item of items) (index.find(item) >= 0 ? named : others).push(item)
   return [named, others]
 }
 
@@ -39,8 +21,9 @@ export function orderItems(
   documentOrder: readonly unknown[],
   key: string | undefined,
 ): unknown[] {
-  const right = sortBy(named, patchOrder, key)
-  const left = sortBy(others, documentOrder, key)
+  const inDocument = new ItemIndex(documentOrder, key)
+  const right = sortByIndex(named, new ItemIndex(patchOrder, key))
+  const left = sortByIndex(others, inDocument)
   const result: unknown[] = []
   let i = 0
   let j = 0
@@ -50,29 +33,66 @@ export function orderItems(
     } else if (j >= right.length) {
       result.push(left[i++])
     } else {
-      const a = indexIn(documentOrder, left[i], key)
-      const b = indexIn(documentOrder, right[j], key)
+      const a = inDocument.find(left[i])
+      const b = inDocument.find(right[j])
       result.push(a >= 0 && b >= 0 && a < b ? left[i++] : right[j++])
     }
   }
   return result
 }
 
+interface Node {
+  readonly item: unknown
+  next: Node | undefined
+}
+
 /**
- * Stable insertion sort with the real server's comparison, which is "less" for items it does not know: new items come
- * before known ones and in reverse.
+ * The order that an insertion sort with the real server's comparison gives. The comparison is "less" whenever one of the
+ * two items is not in `order`, so an unknown item goes to the front, and a known one passes unknown items until it meets a
+ * known one that does not come after it.
+ *
+ * Known items are therefore always sorted among themselves, and each is inserted directly behind its predecessor among
+ * the known items that were inserted before it. The predecessors come from the sorted list of all known items, by taking
+ * items out of it in reverse order of insertion: n log n steps.
  */
-function sortBy(items: readonly unknown[], order: readonly unknown[], key: string | undefined): unknown[] {
-  const isLess = (a: unknown, b: unknown): boolean => {
-    const ia = indexIn(order, a, key)
-    const ib = ia < 0 ? -1 : indexIn(order, b, key)
-    return ia >= 0 && ib >= 0 ? ia < ib : true
+function sortByIndex(items: readonly unknown[], order: ItemIndex): unknown[] {
+  // The comparison looks at no item of a list of one.
+  if (items.length < 2) return [...items]
+  const positions = items.map((item) => order.find(item))
+  const predecessors = findPredecessors(positions)
+  let head: Node | undefined
+  const nodes: Node[] = []
+  for (const [at, item] of items.entries()) {
+    const predecessor = nodes[predecessors[at] as number]
+    const node: Node = { item, next: predecessor === undefined ? head : predecessor.next }
+    if (predecessor === undefined) head = node
+    else predecessor.next = node
+    nodes.push(node)
   }
-  const result = [...items]
-  for (let i = 1; i < result.length; i++) {
-    for (let j = i; j > 0 && isLess(result[j], result[j - 1]); j--) {
-      ;[result[j - 1], result[j]] = [result[j], result[j - 1]]
-    }
+  const result: unknown[] = []
+  for (let node = head; node !== undefined; node = node.next) result.push(node.item)
+  return result
+}
+
+/** For each item the last one before it in the sorted order among earlier items; -1: none, or the item is unknown. */
+function findPredecessors(positions: readonly number[]): number[] {
+  const sorted = positions
+    .map((_, at) => at)
+    .filter((at) => (positions[at] as number) >= 0)
+    .sort((a, b) => (positions[a] as number) - (positions[b] as number) || a - b)
+  const before = new Array<number>(positions.length).fill(-1)
+  const after = new Array<number>(positions.length).fill(-1)
+  for (const [rank, at] of sorted.entries()) {
+    before[at] = sorted[rank - 1] ?? -1
+    after[at] = sorted[rank + 1] ?? -1
+  }
+  const result = new Array<number>(positions.length).fill(-1)
+  for (let at = positions.length - 1; at >= 0; at -= 1) {
+    if ((positions[at] as number) < 0) continue
+    const [previous, next] = [before[at] as number, after[at] as number]
+    result[at] = previous
+    if (previous >= 0) after[previous] = next
+    if (next >= 0) before[next] = previous
   }
   return result
 }

@@ -55,6 +55,37 @@ describe('JSON patch', () => {
     expect(messageOf(patch)).toBe(message)
   })
 
+  it('refuses copies that add more than their limit, before they are made', () => {
+    const bomb = Array.from({ length: 40 }, (_, index) => ({ op: 'copy', from: '/list', path: `/list/${index}` }))
+    expect(messageOf(bomb)).toMatch(/^422 Unable to complete the copy, the accumulated size increase of copy is \d+/)
+    const names = Array.from({ length: 40 }, (_, index) => ({ op: 'copy', from: '/deep', path: `/deep/${index}` }))
+    expect(messageOf(names)).toMatch(/^422 Unable to complete the copy/)
+  })
+
+  it('refuses values that are moved into each other until no stack holds them', () => {
+    const into = '/n'.repeat(900)
+    const chain = JSON.parse(`${'{"n":'.repeat(900)}{}${'}'.repeat(900)}`) as unknown
+    const patch = Array.from({ length: 200 }, () => [
+      { op: 'add', path: '/next', value: chain },
+      { op: 'add', path: '/a', value: 1 },
+      { op: 'move', from: '/n', path: `/next${into}/n` },
+      { op: 'move', from: '/next', path: '/n' },
+    ]).flat()
+    const root = { n: {} }
+    const last = { op: 'test', path: '/n', value: {} }
+    const deep = applyJsonPatch(root, patch)
+    expect(() => applyJsonPatch(deep, [{ op: 'copy', from: '/n', path: '/copy' }, last])).toThrow(PatchError)
+  })
+
+  it('gives each copy containers of its own', () => {
+    const patch = [
+      { op: 'copy', from: '/list', path: '/twin' },
+      { op: 'add', path: '/list/-', value: 4 },
+      { op: 'add', path: '/twin/-', value: 5 },
+    ]
+    expect(applyJsonPatch(document, patch)).toEqual({ ...document, list: [1, 2, 3, 4], twin: [1, 2, 3, 5] })
+  })
+
   it('cannot reach a prototype', () => {
     const result = applyJsonPatch({}, [{ op: 'add', path: '/__proto__', value: { polluted: true } }]) as object
     expect(Object.getPrototypeOf(result)).toBe(Object.prototype)

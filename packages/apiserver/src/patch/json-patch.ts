@@ -1,13 +1,66 @@
 /**
  * JSON patch (RFC 6902) with the messages and the leniency of the real server: `replace` may create a key of an object,
- * negative indices count from the end. Pure: the document is not changed; untouched parts are shared with it.
+ * negative indices count from the end.
+ *
+ * Guarantees: neither the document nor the operations are changed. A container is copied by the first operation that
+ * changes it and edited in place by later ones, so the work is bounded by the document, the patch and `MAX_COPY_BYTES`.
  */
 import { jsonEqual } from '../codec/json-equal.ts'
 import { getOwn, isJsonObject, setOwn } from '../codec/json-object.ts'
 import type { JsonObject } from '../codec/json-object.ts'
 import { PatchError } from './patch-error.ts'
 
-const MAX_OPERATIONS = 10_000
+/** Operations in one JSON patch, as the real server. */
+export const MAX_OPERATIONS = 10_000
+/** What all `copy` operations of one patch may add, in bytes of JSON, as the real server (JSONPatchMaxCopyBytes). */
+export const MAX_COPY_BYTES = 3 * 1024 * 1024
+
+/** A document being patched. */
+class Draft {
+  root: unknown
+  /** Containers that only this draft refers to: they may be changed in place. */
+  readonly #owned = new Set<unknown>()
+  #copiedBytes = 0
+
+  constructor(document: unknown) {
+    this.root = document
+  }
+
+  own(container: Container): Container {
+    if (this.#owned.has(container)) return container
+    const copy = Array.isArray(container) ? [...container] : { ...container }
+    this.#owned.add(copy)
+    return copy
+  }
+
+  /** A copy whose containers belong to the draft. Fails before the copies of this patch exceed their limit. */
+  clone(value: unknown): unknown {
+    if (typeof value !== 'object' || value === null) {
+      this.#charge(typeof value === 'string' ? value.length + 2 : 4)
+      return value
+    }
+    this.#charge(2)
+    const copy: Container = Array.isArray(value) ? [] : {}
+    this.#owned.add(copy)
+    if (Array.isArray(value)) for (const item of value) (copy as unknown[]).push(this.clone(item))
+    else {
+      for (const key of Object.keys(value)) {
+        this.#charge(key.length + 4)
+        setOwn(copy as JsonObject, key, this.clone((value as JsonObject)[key]))
+      }
+    }
+    return copy
+  }
+
+  #charge(bytes: number): void {
+    this.#copiedBytes += bytes
+    if (this.#copiedBytes > MAX_COPY_BYTES) {
+      fail(
+        `Unable to complete the copy, the accumulated size increase of copy is ${this.#copiedBytes}, exceeding the limit ${MAX_COPY_BYTES}`,
+      )
+    }
+  }
+}
 
 export function applyJsonPatch(document: unknown, operations: unknown): unknown {
   if (!Array.isArray(operations)) {
@@ -22,17 +75,23 @@ export function applyJsonPatch(document: unknown, operations: unknown): unknown 
       `The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${operations.length}`,
     )
   }
-  let result = document
-  for (const operation of operations) {
-    if (!isJsonObject(operation)) {
-      throw new PatchError(
-        400,
-        `error decoding patch: json: cannot unmarshal ${kindOf(operation)} into Go value of type handlers.jsonPatchOp`,
-      )
-    }
-    result = applyOperation(result, operation)
+  const draft = new Draft(document)
+  try {
+    for (const operation of operations) applyOperation(draft, requireOperation(operation))
+  } catch (error) {
+    // Values moved into each other may nest deeper than the stack; what is left within it is checked by the caller.
+    if (error instanceof RangeError) fail('the patched document is nested too deeply')
+    throw error
   }
-  return result
+  return draft.root
+}
+
+function requireOperation(operation: unknown): JsonObject {
+  if (isJsonObject(operation)) return operation
+  throw new PatchError(
+    400,
+    `error decoding patch: json: cannot unmarshal ${kindOf(operation)} into Go value of type handlers.jsonPatchOp`,
+  )
 }
 
 /** How Go names the type of a JSON value. */
@@ -45,32 +104,38 @@ function fail(message: string): never {
   throw new PatchError(422, message)
 }
 
-function applyOperation(document: unknown, operation: JsonObject): unknown {
+function applyOperation(draft: Draft, operation: JsonObject): void {
   const kind = getOwn(operation, 'op')
   const value = getOwn(operation, 'value')
   switch (kind) {
     case 'add': {
       const path = pointer(operation, 'path') ?? fail('add operation failed to decode path: missing value')
-      return edit(document, path, `add operation does not apply: doc is missing path: "${path}"`, (parent, key) =>
+      edit(draft, path, `add operation does not apply: doc is missing path: "${path}"`, (parent, key) =>
         addTo(parent, key, value ?? null, (why) => `error in add for path: '${path}': ${why}`),
       )
+      return
     }
     case 'remove': {
       const path = pointer(operation, 'path') ?? fail('remove operation failed to decode path: missing value')
-      return edit(document, path, `remove operation does not apply: doc is missing path: "${path}"`, (parent, key) =>
+      edit(draft, path, `remove operation does not apply: doc is missing path: "${path}"`, (parent, key) =>
         removeFrom(parent, key, (why) => `error in remove for path: '${path}': ${why}`),
       )
+      return
     }
     case 'replace':
-      return replace(document, operation, value ?? null)
+      replace(draft, operation, value ?? null)
+      return
     case 'move':
-      return move(document, operation)
+      move(draft, operation)
+      return
     case 'copy':
-      return copy(document, operation)
+      copy(draft, operation)
+      return
     case 'test':
-      return test(document, operation, value ?? null)
+      test(draft.root, operation, value ?? null)
+      return
     default:
-      return fail(`Unexpected kind: ${typeof kind === 'string' ? kind : 'unknown'}`)
+      fail(`Unexpected kind: ${typeof kind === 'string' ? kind : 'unknown'}`)
   }
 }
 
@@ -79,72 +144,69 @@ function pointer(operation: JsonObject, name: string): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-function replace(document: unknown, operation: JsonObject, value: unknown): unknown {
+function replace(draft: Draft, operation: JsonObject, value: unknown): void {
   const path =
     pointer(operation, 'path') ??
     fail('replace operation failed to decode path: operation missing path field: missing value')
   if (path === '') {
-    return typeof value === 'object' && value !== null
-      ? value
-      : fail('replace operation value must be object or array: %!w(<nil>)')
+    if (typeof value !== 'object' || value === null) fail('replace operation value must be object or array: %!w(<nil>)')
+    draft.root = value
+    return
   }
-  return edit(document, path, `replace operation does not apply: doc is missing path: ${path}`, (parent, key) => {
-    if (isJsonObject(parent)) return withKey(parent, key, value)
+  edit(draft, path, `replace operation does not apply: doc is missing path: ${path}`, (parent, key) => {
+    if (isJsonObject(parent)) {
+      setOwn(parent, key, value)
+      return
+    }
     const missing = `replace operation does not apply: doc is missing key: ${path}: missing value`
-    const index = indexOf(parent, key, () => missing)
-    return parent.with(index, value)
+    parent[indexOf(parent, key, () => missing)] = value
   })
 }
 
-function move(document: unknown, operation: JsonObject): unknown {
+function move(draft: Draft, operation: JsonObject): void {
   const from =
     pointer(operation, 'from') ??
     fail('move operation failed to decode from: operation, missing from field: missing value')
   let value: unknown
-  const without = edit(
-    document,
-    from,
-    `move operation does not apply: doc is missing from path: ${from}`,
-    (parent, key) => {
-      const describe = (why: string): string => `error in move for path: '${key}': ${why}`
-      value = read(parent, key, describe)
-      return removeFrom(parent, key, describe)
-    },
-  )
+  edit(draft, from, `move operation does not apply: doc is missing from path: ${from}`, (parent, key) => {
+    const describe = (why: string): string => `error in move for path: '${key}': ${why}`
+    value = read(parent, key, describe)
+    removeFrom(parent, key, describe)
+  })
   const path =
     pointer(operation, 'path') ??
     fail('move operation failed to decode path: operation missing path field: missing value')
-  return edit(without, path, `move operation does not apply: doc is missing destination path: ${path}`, (parent, key) =>
+  edit(draft, path, `move operation does not apply: doc is missing destination path: ${path}`, (parent, key) =>
     addTo(parent, key, value, (why) => `error in move for path: '${path}': ${why}`),
   )
 }
 
-function copy(document: unknown, operation: JsonObject): unknown {
+function copy(draft: Draft, operation: JsonObject): void {
   const from =
     pointer(operation, 'from') ??
     fail('copy operation failed to decode from: operation, missing from field: missing value')
   const [parent, key] =
-    find(document, from) ?? fail(`copy operation does not apply: doc is missing from path: ${from}: missing value`)
-  const value = read(parent, key, (why) => `error in copy for from: '${from}': ${why}`) ?? null
+    find(draft.root, from) ?? fail(`copy operation does not apply: doc is missing from path: ${from}: missing value`)
+  const value = draft.clone(read(parent, key, (why) => `error in copy for from: '${from}': ${why}`) ?? null)
   const path = pointer(operation, 'path') ?? fail('copy operation failed to decode path: missing value')
-  return edit(
-    document,
-    path,
-    `copy operation does not apply: doc is missing destination path: ${path}`,
-    (target, name) => addTo(target, name, value, (why) => `error while adding value during copy: ${why}`),
+  edit(draft, path, `copy operation does not apply: doc is missing destination path: ${path}`, (target, name) =>
+    addTo(target, name, value, (why) => `error while adding value during copy: ${why}`),
   )
 }
 
-function test(document: unknown, operation: JsonObject, expected: unknown): unknown {
+function test(document: unknown, operation: JsonObject, expected: unknown): void {
   const path =
     pointer(operation, 'path') ??
     fail('test operation failed to decode path: operation missing path field: missing value')
   const failed = `testing value ${path} failed: test failed`
-  if (path === '') return jsonEqual(document, expected) ? document : fail(failed)
+  if (path === '') {
+    if (!jsonEqual(document, expected)) fail(failed)
+    return
+  }
   const [parent, key] =
     find(document, path) ?? fail(`test operation does not apply: is missing path: ${path}: missing value`)
   const value = read(parent, key, (why) => `error in test for path: '${path}': ${why}`) ?? null
-  return jsonEqual(value, expected) ? document : fail(failed)
+  if (!jsonEqual(value, expected)) fail(failed)
 }
 
 type Container = JsonObject | unknown[]
@@ -172,31 +234,29 @@ function step(node: unknown, part: string): unknown {
   return node.at(Number(part)) as unknown
 }
 
-/** Rebuilds the containers on the way to the path; the innermost is what `change` returns. */
-function edit(
-  document: unknown,
-  path: string,
-  missing: string,
-  change: (parent: Container, key: string) => Container,
-): unknown {
+/** Makes the containers on the way to the path changeable and lets `change` edit the innermost. */
+function edit(draft: Draft, path: string, missing: string, change: (parent: Container, key: string) => void): void {
   const parts = splitPointer(path)
-  if (parts === undefined) return fail(`${missing}: missing value`)
-  const rebuild = (node: unknown, depth: number): unknown => {
-    if (!isContainer(node)) return fail(`${missing}: missing value`)
-    const part = parts[depth]!
-    if (depth === parts.length - 1) return change(node, part)
-    const child = step(node, part)
-    if (child === undefined) return fail(`${missing}: missing value`)
-    const next = rebuild(child, depth + 1)
-    return Array.isArray(node) ? node.with(Number(part), next) : withKey(node, part, next)
+  if (parts === undefined || !isContainer(draft.root)) return fail(`${missing}: missing value`)
+  let parent = draft.own(draft.root)
+  draft.root = parent
+  for (const part of parts.slice(0, -1)) {
+    const child = step(parent, part)
+    if (!isContainer(child)) return fail(`${missing}: missing value`)
+    const owned = draft.own(child)
+    if (owned !== child) {
+      if (Array.isArray(parent)) parent[positionOf(parent, part)] = owned
+      else setOwn(parent, part, owned)
+    }
+    parent = owned
   }
-  return rebuild(document, 0)
+  change(parent, parts.at(-1)!)
 }
 
-function withKey(object: JsonObject, key: string, value: unknown): JsonObject {
-  const result = { ...object }
-  setOwn(result, key, value)
-  return result
+/** Negative positions count from the end. */
+function positionOf(list: readonly unknown[], part: string): number {
+  const index = Number(part)
+  return index < 0 ? index + list.length : index
 }
 
 type Describe = (why: string) => string
@@ -218,19 +278,27 @@ function read(parent: Container, key: string, describe: Describe): unknown {
   return isJsonObject(parent) ? getOwn(parent, key) : parent[indexOf(parent, key, describe)]
 }
 
-function addTo(parent: Container, key: string, value: unknown, describe: Describe): Container {
-  if (isJsonObject(parent)) return withKey(parent, key, value)
-  if (key === '-') return [...parent, value]
+function addTo(parent: Container, key: string, value: unknown, describe: Describe): void {
+  if (isJsonObject(parent)) {
+    setOwn(parent, key, value)
+    return
+  }
+  if (key === '-') {
+    parent.push(value)
+    return
+  }
   const index = parseIndex(key, (why) => describe(`value was not a proper array index: '${key}': ${why}`))
   const size = parent.length + 1
   if (index >= size || index < -size)
-    return fail(describe(`Unable to access invalid index: ${index}: invalid index referenced`))
-  return parent.toSpliced(index < 0 ? index + size : index, 0, value)
+    fail(describe(`Unable to access invalid index: ${index}: invalid index referenced`))
+  parent.splice(index < 0 ? index + size : index, 0, value)
 }
 
-function removeFrom(parent: Container, key: string, describe: Describe): Container {
-  if (!isJsonObject(parent)) return parent.toSpliced(indexOf(parent, key, describe), 1)
-  if (!Object.hasOwn(parent, key)) return fail(describe(`Unable to remove nonexistent key: ${key}: missing value`))
-  const { [key]: _, ...rest } = parent
-  return rest
+function removeFrom(parent: Container, key: string, describe: Describe): void {
+  if (!isJsonObject(parent)) {
+    parent.splice(indexOf(parent, key, describe), 1)
+    return
+  }
+  if (!Object.hasOwn(parent, key)) fail(describe(`Unable to remove nonexistent key: ${key}: missing value`))
+  delete parent[key]
 }

@@ -9,7 +9,9 @@ import { jsonEqual } from '../codec/json-equal.ts'
 import { getOwn, isJsonObject, setOwn } from '../codec/json-object.ts'
 import type { JsonObject } from '../codec/json-object.ts'
 import type { Schema } from '../schema/model.ts'
-import { orderItems, partitionItems, requireKey } from './element-order.ts'
+import { deduplicate } from './deduplicate.ts'
+import { orderItems, partitionItems } from './element-order.ts'
+import { canonicalText, findKey, identityOf, requireKey } from './item-index.ts'
 import { PatchError } from './patch-error.ts'
 
 const DIRECTIVE = '$patch'
@@ -140,7 +142,10 @@ function mergeLists(document: unknown[], patch: unknown[], schema: Schema | unde
   if (!isDeletion && strategyOf(schema) !== 'merge') return patch
   if (document.length === 0 && patch.length === 0) return document
   if (!areMaps(document, patch)) {
-    if (isDeletion) return document.filter((item) => !patch.some((gone) => jsonEqual(gone, item)))
+    if (isDeletion) {
+      const gone = new Set(patch.map(canonicalText))
+      return document.filter((item) => !gone.has(canonicalText(item)))
+    }
     const merged = deduplicate([...document, ...patch])
     const [named, others] = partitionItems(merged, patch, undefined)
     return orderItems(named, others, patch, document, undefined)
@@ -163,28 +168,12 @@ function areMaps(...lists: unknown[][]): boolean {
   return types[0] === 'object'
 }
 
-/** As the real server removes repetitions: the last item takes the place of a repeated one. */
-function deduplicate(list: unknown[]): unknown[] {
-  const items = [...list]
-  for (let i = 0; i < items.length; i++) {
-    for (let j = i + 1; j < items.length;) {
-      if (!jsonEqual(items[i], items[j])) {
-        j++
-        continue
-      }
-      const last = items.pop()
-      if (j < items.length) items[j] = last
-    }
-  }
-  return items
-}
-
 function applySpecialItems(
   document: unknown[],
   patch: unknown[],
   key: string,
 ): { items: unknown[]; changes: unknown[] } {
-  let items = document
+  const gone = new Set<string>()
   const changes: unknown[] = []
   let isReplaced = false
   for (const item of patch as JsonObject[]) {
@@ -192,8 +181,7 @@ function applySpecialItems(
     if (directive === undefined) {
       changes.push(item)
     } else if (directive === 'delete') {
-      const gone = requireKey(item, key)
-      items = items.filter((other) => !jsonEqual(getOwn(other as JsonObject, key), gone))
+      gone.add(canonicalText(requireKey(item, key)))
     } else if (directive === 'replace') {
       isReplaced = true
     } else if (directive === 'merge') {
@@ -202,16 +190,23 @@ function applySpecialItems(
       throw new PatchError(500, `unknown patch type: ${goText(directive)} in map: ${goText(item)}`)
     }
   }
-  return isReplaced ? { items: changes, changes: [] } : { items, changes }
+  if (isReplaced) return { items: changes, changes: [] }
+  const items = gone.size === 0 ? document : document.filter((item) => !gone.has(canonicalText(findKey(item, key))))
+  return { items, changes }
 }
 
 function mergeItems(document: unknown[], patch: unknown[], key: string, schema: Schema | undefined): unknown[] {
   const result = [...document]
+  const positions = new Map<string, number>()
+  const remember = (item: unknown, position: number): void => {
+    const text = canonicalText(findKey(item, key))
+    if (!positions.has(text)) positions.set(text, position)
+  }
+  for (const [position, item] of document.entries()) remember(item, position)
   for (const item of patch as JsonObject[]) {
-    const value = requireKey(item, key)
-    const index = result.findIndex((other) => jsonEqual(getOwn(other as JsonObject, key), value))
-    if (index < 0) result.push(item)
-    else result[index] = mergeMap(result[index] as JsonObject, item, schema)
+    const position = positions.get(canonicalText(requireKey(item, key)))
+    if (position === undefined) remember(item, result.push(item) - 1)
+    else result[position] = mergeMap(result[position] as JsonObject, item, schema)
   }
   return result
 }
@@ -241,31 +236,61 @@ function mergeOrdered(
  * The order of the document as the real server sees it after merging: it deletes and appends in place, so that deleted
  * items are overwritten by what follows and freed places by new items. Where items without an order go depends on it.
  */
-function orderAfterMerge(document: unknown[], patch: unknown, key: string | undefined): unknown[] {
+function orderAfterMerge(document: readonly unknown[], patch: unknown, key: string | undefined): readonly unknown[] {
   if (key === undefined || !Array.isArray(patch)) return document
-  const places = [...document]
-  let length = places.length
-  const indexOf = (item: JsonObject): number =>
-    places.slice(0, length).findIndex((other) => jsonEqual(getOwn(other as JsonObject, key), getOwn(item, key)))
+  const { survivors, freed } = removeInPlace(document, patch as JsonObject[], key)
+  const known = new Set(survivors.map((item) => canonicalText(findKey(item, key))))
+  const places = [...survivors]
   for (const item of patch as JsonObject[]) {
-    if (getOwn(item, DIRECTIVE) !== 'delete') continue
-    for (let at = indexOf(item); at >= 0; at = indexOf(item)) places.copyWithin(at, at + 1, length--)
+    if (Object.hasOwn(item, DIRECTIVE)) continue
+    const text = canonicalText(findKey(item, key))
+    if (known.has(text)) continue
+    if (places.length === document.length) break
+    known.add(text)
+    places.push(item)
   }
-  for (const item of patch as JsonObject[]) {
-    if (Object.hasOwn(item, DIRECTIVE) || indexOf(item) >= 0) continue
-    if (length === places.length) break
-    places[length++] = item
-  }
-  return places
+  return [...places, ...freed.slice(places.length - survivors.length)]
 }
 
-/** The items of the patch must stand in the order that the directive gives. */
+/**
+ * Deletes items one by one by moving those behind them forward, as in a slice of fixed capacity: every deletion leaves the
+ * item that was last at that moment in the place it frees. `freed` are those places, from the first to the last.
+ */
+function removeInPlace(
+  document: readonly unknown[],
+  patch: readonly JsonObject[],
+  key: string,
+): { survivors: unknown[]; freed: unknown[] } {
+  const positions = new Map<string, number[]>()
+  for (const [position, item] of document.entries()) {
+    const text = canonicalText(findKey(item, key))
+    const same = positions.get(text)
+    if (same === undefined) positions.set(text, [position])
+    else same.push(position)
+  }
+  const isDeleted = new Array<boolean>(document.length).fill(false)
+  const freed: unknown[] = []
+  let last = document.length - 1
+  for (const item of patch) {
+    if (getOwn(item, DIRECTIVE) !== 'delete') continue
+    const text = canonicalText(findKey(item, key))
+    for (const position of positions.get(text) ?? []) {
+      while (isDeleted[last] === true) last -= 1
+      freed.push(document[last])
+      isDeleted[position] = true
+    }
+    positions.delete(text)
+  }
+  return { survivors: document.filter((_, position) => isDeleted[position] !== true), freed: freed.reverse() }
+}
+
+/** The items of the patch must be in the order that the directive gives. */
 function checkOrder(patch: unknown[], order: unknown[], key: string | undefined): void {
   if (order.length === 0 || patch.length === 0) return
   const items = patch.filter((item) => !(isJsonObject(item) && Object.hasOwn(item, DIRECTIVE)))
-  const identity = (item: unknown): unknown => (key === undefined ? item : requireKey(item as JsonObject, key))
   let next = 0
-  for (const item of order) if (next < items.length && jsonEqual(identity(items[next]), identity(item))) next++
+  for (const item of order)
+    if (next < items.length && jsonEqual(identityOf(items[next], key), identityOf(item, key))) next++
   if (next < items.length) {
     throw new PatchError(
       500,

@@ -1,6 +1,7 @@
 /**
  * Label and field selectors: parsed once per request, then a predicate over stored objects.
- * Parse errors are worded as the real server words them.
+ * Parse errors are worded as the real server words them, token by token, which is why this parser is not that of
+ * `@seamark/kube/object`: that one only says that a text is no selector.
  */
 import { checkLabelValue, checkQualifiedName } from '../validation/names.ts'
 import { getPath } from '../codec/object-shape.ts'

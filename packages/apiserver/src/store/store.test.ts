@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../clock.ts'
-import { type Change, Store } from './store.ts'
+import { type Change, MAX_OBJECT_BYTES, ObjectTooLarge, RECENT_BYTES, Store } from './store.ts'
 
 const object = (name: string, value: number) => ({
   apiVersion: 'v1',
@@ -107,6 +107,26 @@ describe('Store', () => {
     expect(store.collection('x').compactedRevision).toBe(2)
     expect(store.collection('y').compactedRevision).toBe(0)
     expect([...store.collection('x').changesSince(0)].map((change) => change.key)).toEqual(['k2'])
+  })
+
+  it('forgets what exceeds the bytes of its history, and keeps the parsed form of no more than its bytes', () => {
+    const store = new Store({ clock: systemClock, historyBytes: 3 * 1024 * 1024 })
+    const collection = store.collection('x')
+    const big = { ...object('big', 1), data: { text: 'x'.repeat(1024 * 1024) } }
+    for (let index = 0; index < 100; index += 1) collection.put(`k${index % 50}`, big)
+    expect([...collection.changesSince(0)].map((change) => change.key)).toEqual(['k48', 'k49'])
+    expect(collection.compactedRevision).toBe(store.revision - 2)
+    const parsed = [...collection.values()].filter((stored) => stored.parsed !== undefined)
+    expect(parsed.length * 1024 * 1024).toBeLessThanOrEqual(RECENT_BYTES)
+    expect(parsed.length).toBeGreaterThan(10)
+  })
+
+  it('refuses an object that etcd would refuse, and changes nothing', () => {
+    const store = new Store({ clock: systemClock })
+    const collection = store.collection('x')
+    const huge = { ...object('huge', 1), data: { text: 'x'.repeat(MAX_OBJECT_BYTES) } }
+    expect(() => collection.put('huge', huge)).toThrow(ObjectTooLarge)
+    expect([collection.get('huge'), store.revision]).toEqual([undefined, 1])
   })
 
   it('forgets what is too old', () => {

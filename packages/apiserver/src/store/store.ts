@@ -6,12 +6,31 @@
  * turn, in revision order.
  * Guarantees: one turn of the event loop is one transaction; revisions increase by one and are never reused; `Change`s of a
  * collection are in revision order; a list at revision R shows exactly the state after R or fails with "compacted".
- * Caveats: history is bounded by `historyLimit` changes and `historyMs`; what is older is compacted.
+ * Caveats: history is bounded by `historyLimit` changes, `historyBytes` and `historyMs`; what is older is compacted.
  */
 import type { Clock } from '../clock.ts'
 import { type ApiObject, isSameJson, withMetadata } from '../codec/object-shape.ts'
 import { SortedKeys } from './sorted-keys.ts'
 import { RecentObjects, Stored } from './stored-object.ts'
+
+/** Bytes of one object, as the default of etcd (--max-request-bytes). */
+export const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024
+/** Changes kept. */
+export const HISTORY_LIMIT = 100_000
+/** Bytes of the objects in the changes kept. */
+export const HISTORY_BYTES = 256 * 1024 * 1024
+/** Time a change is kept: the compaction interval of a real server. */
+export const HISTORY_MS = 300_000
+/** Objects whose parsed form is kept, and the bytes of their bodies. */
+const RECENT_OBJECTS = 1024
+export const RECENT_BYTES = 32 * 1024 * 1024
+
+/** The message of a real server, whose etcd refuses the write. */
+export class ObjectTooLarge extends Error {
+  constructor() {
+    super('etcdserver: request is too large')
+  }
+}
 
 export interface Change {
   readonly resourceVersion: number
@@ -103,11 +122,13 @@ export class Collection {
     return this.#items.values()
   }
 
-  /** Stores `object` at `key` with the next revision. `isStale` as in `Stored`. */
+  /** Stores `object` at `key` with the next revision, or throws `ObjectTooLarge`. `isStale` as in `Stored`. */
   put(key: string, object: ApiObject, isStale = false): Stored {
     const previous = this.#items.get(key)
-    const revision = this.#store.nextRevision()
+    const revision = this.#store.revision + 1
     const current = new Stored(key, revision, withMetadata(object, { resourceVersion: String(revision) }), isStale)
+    if (current.body.length > MAX_OBJECT_BYTES) throw new ObjectTooLarge()
+    this.#store.nextRevision()
     this.#store.recent.add(current)
     this.#items.set(key, current)
     this.#written.delete(key)
@@ -250,25 +271,31 @@ export interface StoreOptions {
   readonly clock: Clock
   /** Most changes kept. @default 100 000 */
   readonly historyLimit?: number
+  /** Most bytes of the objects in the changes kept. @default 256 MiB */
+  readonly historyBytes?: number
   /** Longest time a change is kept. @default 5 min, the compaction interval of a real server */
   readonly historyMs?: number
 }
 
 export class Store {
-  readonly recent = new RecentObjects(1024)
+  readonly recent = new RecentObjects(RECENT_OBJECTS, RECENT_BYTES)
   readonly #collections = new Map<string, Collection>()
   readonly #history = new Log()
   readonly #clock: Clock
   readonly #historyLimit: number
+  readonly #historyBytes: number
   readonly #historyMs: number
   readonly #listeners = new Set<(change: Change) => void>()
   #revision = 1
   #compacted = 0
+  /** Bytes of the objects in the history, each at the change that wrote it. */
+  #keptBytes = 0
 
   constructor(options: StoreOptions) {
     this.#clock = options.clock
-    this.#historyLimit = options.historyLimit ?? 100_000
-    this.#historyMs = options.historyMs ?? 300_000
+    this.#historyLimit = options.historyLimit ?? HISTORY_LIMIT
+    this.#historyBytes = options.historyBytes ?? HISTORY_BYTES
+    this.#historyMs = options.historyMs ?? HISTORY_MS
   }
 
   get revision(): number {
@@ -305,6 +332,7 @@ export class Store {
 
   remember(change: Change): void {
     this.#history.push(change)
+    this.#keptBytes += change.current.body.length
     this.#trim(change)
   }
 
@@ -315,7 +343,8 @@ export class Store {
   #trim(change: Change): void {
     const horizon = change.timeMs - this.#historyMs
     for (let oldest = this.#history.at(0); oldest !== undefined; oldest = this.#history.at(0)) {
-      if (this.#history.length <= this.#historyLimit && oldest.timeMs >= horizon) return
+      const isWithinLimits = this.#history.length <= this.#historyLimit && this.#keptBytes <= this.#historyBytes
+      if (isWithinLimits && oldest.timeMs >= horizon) return
       this.#forget()
     }
   }
@@ -335,6 +364,7 @@ export class Store {
   #forget(): void {
     const oldest = this.#history.shift()
     if (oldest === undefined) return
+    this.#keptBytes -= oldest.current.body.length
     this.#compacted = Math.max(this.#compacted, oldest.resourceVersion)
     oldest.collection.forgetOldest()
   }

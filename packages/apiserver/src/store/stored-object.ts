@@ -67,16 +67,35 @@ export function bodyPrefix(apiVersion: string, kind: string): Buffer {
 /** Keeps the parsed form of the newest versions only: they are what the next write and the selectors read. */
 export class RecentObjects {
   readonly #slots: (Stored | undefined)[]
+  readonly #maxBytes: number
+  /** Where the next one goes, and where the oldest one is. */
   #next = 0
+  #oldest = 0
+  #count = 0
+  #bytes = 0
 
-  constructor(size: number) {
+  /** Bounded by number and by the bytes of the bodies. */
+  constructor(size: number, maxBytes: number) {
     this.#slots = Array.from({ length: size })
+    this.#maxBytes = maxBytes
   }
 
   add(stored: Stored): void {
-    const evicted = this.#slots[this.#next]
-    if (evicted !== undefined) evicted.parsed = undefined
+    if (this.#count === this.#slots.length) this.#evict()
     this.#slots[this.#next] = stored
     this.#next = (this.#next + 1) % this.#slots.length
+    this.#count += 1
+    this.#bytes += stored.body.length
+    while (this.#bytes > this.#maxBytes && this.#count > 1) this.#evict()
+  }
+
+  #evict(): void {
+    const evicted = this.#slots[this.#oldest]
+    this.#slots[this.#oldest] = undefined
+    this.#oldest = (this.#oldest + 1) % this.#slots.length
+    this.#count -= 1
+    if (evicted === undefined) return
+    evicted.parsed = undefined
+    this.#bytes -= evicted.body.length
   }
 }

@@ -3,8 +3,8 @@
  *
  * HTTPS and RBAC as a real one; `ready ADDRESS` on stdout when it answers.
  */
-import { writeFile } from 'node:fs/promises'
 import { createApiServer, newToken, writeKubeconfig } from '@seamark/apiserver'
+import { writePrivateFile } from '@seamark/kube/private-file'
 import { Command, Option } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
 
@@ -47,7 +47,7 @@ async function run(io: Io, options: Options): Promise<void> {
       io.stderr.write(`apiserver: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`),
   })
   for (const name of options.cluster) server.addCluster(checkCluster(name))
-  const front = await server.listen({ host, port, tls: 'self-signed' }).catch((error: unknown) => {
+  const listener = await server.listen({ host, port, tls: 'self-signed' }).catch((error: unknown) => {
     throw new CommandError(
       `cannot listen on ${options.listen}: ${error instanceof Error ? error.message : String(error)}`,
     )
@@ -55,15 +55,21 @@ async function run(io: Io, options: Options): Promise<void> {
   try {
     if (options.kubeconfig !== undefined) {
       const text = writeKubeconfig({
-        server: front.url,
+        server: listener.url,
         token,
         clusters: options.cluster,
-        ...(front.caPem === undefined ? {} : { caPem: front.caPem }),
+        ...(listener.caPem === undefined ? {} : { caPem: listener.caPem }),
       })
       // The token is the administrator: nobody else may read it.
-      await writeFile(options.kubeconfig, text, { mode: 0o600 })
+      await writePrivateFile(options.kubeconfig, text).catch((cause: unknown) => {
+        throw new CommandError(
+          `cannot write the kubeconfig ${options.kubeconfig}: ${cause instanceof Error ? cause.message : String(cause)}`,
+          EXIT.error,
+          { cause },
+        )
+      })
     }
-    io.stdout.write(`ready ${front.url}\n`)
+    io.stdout.write(`ready ${listener.url}\n`)
     if (!io.signal.aborted)
       await new Promise<void>((resolve) => io.signal.addEventListener('abort', () => resolve(), { once: true }))
   } finally {

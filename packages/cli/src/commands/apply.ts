@@ -25,7 +25,7 @@ export function build(io: Io): Command {
       const other = plans.find((plan) => plan.owner !== owner.id)
       if (other !== undefined)
         throw new CommandError(`the plan is of owner '${other.owner}', not of '${owner.id}'`, EXIT.refused)
-      await applyPlans(io, engine, plans, { hasBase: true })
+      await applyPlans(io, engine, plans, { requiresBase: true })
     })
   })
 }

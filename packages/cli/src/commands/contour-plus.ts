@@ -3,7 +3,15 @@
  * `--dry-run` and `--shadow` show beforehand that nothing moves (docs/publish.md, "Moving from contour-plus").
  */
 import { type Cluster, createLogger, Service, systemClock } from '@seamark/kube'
-import { dryRun, type PublishOptions, readContourPlusFlags, runApp, shadow, summarize } from '@seamark/operator'
+import {
+  dryRun,
+  FIELD_MANAGER,
+  type PublishOptions,
+  readContourPlusFlags,
+  runApp,
+  shadow,
+  summarize,
+} from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io, untilInterrupted } from '../command.ts'
 import { addContourPlusFlags, type BeyondFlags, logLevel, typedFlags, withBeyond } from '../contour-plus-flags.ts'
@@ -47,7 +55,7 @@ async function run(io: Io, flags: Flags, publish: PublishOptions, metrics: strin
       EXIT.usage,
     )
   }
-  const cluster = await openCluster(io, flags, { fieldManager: 'contour-plus', log })
+  const cluster = await openCluster(io, flags, { fieldManager: FIELD_MANAGER, log })
   try {
     await runApp(
       {
@@ -56,7 +64,7 @@ async function run(io: Io, flags: Flags, publish: PublishOptions, metrics: strin
         log,
         mode: 'enforce',
         namespace: namespace ?? 'default',
-        isInitialTold: false,
+        reportsInitialFindings: false,
         hasPause: false,
         ...(isElected && namespace !== undefined && { leader: { lease: LEASE, namespace } }),
         ...(metrics !== '0' && metrics !== '' && { metrics }),

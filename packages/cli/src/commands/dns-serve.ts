@@ -14,6 +14,7 @@ import {
   type ListenAddress,
   loadZoneFile,
   parseKeyFile,
+  readRegularFile,
   type Secondary,
   serverText,
   type TsigKey,
@@ -69,7 +70,7 @@ function loadZones(files: readonly string[]): Zone[] {
   const zones = new Map<Fqdn, string>()
   return files.map((file) => {
     const origin = originOf(file)
-    const include = (name: string) => readFileSync(resolve(dirname(file), name))
+    const include = (name: string) => readRegularFile(resolve(dirname(file), name))
     const zone = loadZoneFile(readText(file), { file, include, ...(origin === undefined ? {} : { origin }) })
     if (isZoneFileError(zone)) throw new CommandError(`${zone.file}:${zone.line}: ${zone.reason}`)
     const other = zones.get(zone.origin)

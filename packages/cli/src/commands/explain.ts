@@ -7,6 +7,7 @@ import { createDnsClient, groupRecords, type ServerAddress } from '@seamark/dns'
 import { type Cluster, ConfigMap, messageOf } from '@seamark/kube'
 import {
   type AnswerFact,
+  checkSources,
   CONFIGURATION_OBJECT,
   createKillSwitch,
   DNSEndpoint,
@@ -14,6 +15,7 @@ import {
   type ExplainDeps,
   type Explanation,
   findPlanFact,
+  type PlanFactDeps,
   gatherFacts,
   isPausedBy,
   type LoadedConfig,
@@ -24,6 +26,7 @@ import {
   REASONS,
   RecordsError,
   servedBy,
+  sourceOf,
 } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
@@ -63,6 +66,10 @@ export function build(io: Io): Command {
           options: publishOptions(config.publish),
           ...(hasProviders && { plan }),
           ...(answer !== undefined && { answer }),
+          manager: async (signal) => ({
+            isPaused: config.pause || (await readPause(cluster, flags.namespace ?? 'seamark', signal)),
+            mode: config.mode,
+          }),
         },
         io.signal,
       )
@@ -90,8 +97,7 @@ function planReader(
   const { records, mode, pause } = config
   return async (host, targets, signal) => {
     const { client } = cluster
-    const switches = await client.find(ConfigMap, `${namespace}/${CONFIGURATION_OBJECT}`, { signal })
-    const isPaused = pause || isPausedBy(switches?.metadata.annotations)
+    const isPaused = pause || (await readPause(cluster, namespace, signal))
     const killSwitch = createKillSwitch(...(isPaused ? ['paused'] : []))
     const stores = openRecordsStores(client, namespace, records.stateFolder)
     try {
@@ -100,7 +106,11 @@ function planReader(
         const { namespace: only } = records.dnsEndpoints
         const { items } = await client.list(DNSEndpoint, { signal, ...(only !== '' && { namespace: only }) })
         const endpoints = items.filter(servedBy(records))
-        return await findPlanFact(host, targets, { engine, endpoints, defaultTtl: records.defaultTtl }, signal)
+        const present = new Set(endpoints.map((object) => sourceOf(object).uid))
+        const confirmGone: PlanFactDeps['confirmGone'] = async (owned) =>
+          checkSources(client, { owned, present, isServed: servedBy(records), now: Date.now() }, signal)
+        const deps = { engine, endpoints, defaultTtl: records.defaultTtl }
+        return await findPlanFact(host, targets, endpoints.length === 0 ? deps : { ...deps, confirmGone }, signal)
       } finally {
         await engine.close()
       }
@@ -111,6 +121,11 @@ function planReader(
       return { zone: '', pending: [], refused: [], records: [], providerFault }
     }
   }
+}
+
+async function readPause({ client }: Cluster, namespace: string, signal: AbortSignal): Promise<boolean> {
+  const switches = await client.find(ConfigMap, `${namespace}/${CONFIGURATION_OBJECT}`, { signal })
+  return isPausedBy(switches?.metadata.annotations)
 }
 
 /** Throws CommandError when the flag --server is no address. */

@@ -1,14 +1,29 @@
 /** `seamark export`: the records we own, or a whole zone, as a zone file or as DNSEndpoints. Read-only. */
-import { fqdn, printZoneFile } from '@seamark/dns'
-import { exportDnsEndpoint, exportedSets } from '@seamark/operator'
+import { DnsError, fqdn, printZoneFile } from '@seamark/dns'
+import { exportDnsEndpoint, exportedSets, type RRset } from '@seamark/operator'
 import { Command } from 'commander'
-import type { Io } from '../command.ts'
+import { CommandError, EXIT, type Io } from '../command.ts'
 import { addRecordsFlags, eachTarget, type RecordsFlags, withSession } from '../records-session.ts'
 
 interface Flags extends RecordsFlags {
   as: 'zonefile' | 'dnsendpoint'
   zone?: string
   all?: boolean
+}
+
+/** Fails for a value that a zone file cannot hold: an export that left it out would look complete. */
+function zoneFileOf(zone: string, sets: readonly RRset[]): string {
+  try {
+    return printZoneFile(
+      fqdn(zone),
+      sets.map((set) => ({ ...set, name: fqdn(set.name) })),
+    )
+  } catch (error) {
+    if (!(error instanceof DnsError)) throw error
+    throw new CommandError(`zone ${zone} cannot be exported as a zone file: ${error.message}`, EXIT.error, {
+      cause: error,
+    })
+  }
 }
 
 export function build(io: Io): Command {
@@ -26,10 +41,7 @@ export function build(io: Io): Command {
         const view = await session.engine.view({ zone, ...target }, 'all', io.signal)
         const sets = exportedSets(view, session.owner, session.config.types, flags.all === true)
         if (flags.as === 'dnsendpoint') return exportDnsEndpoint(zone.name, sets, flags.namespace ?? 'seamark')
-        return printZoneFile(
-          fqdn(zone.name),
-          sets.map((set) => ({ ...set, name: fqdn(set.name) })),
-        )
+        return zoneFileOf(zone.name, sets)
       })
       io.stdout.write(texts.join(flags.as === 'dnsendpoint' ? '---\n' : '\n'))
     })

@@ -1,6 +1,6 @@
 /**
  * `seamark plan`: what would be written to DNS, and what would not, and why. Zero writes.
- * Wishes come from the cluster's DNSEndpoints, or from manifests with `-f`. Without providers the authoritative servers are
+ * DesiredRecords come from the cluster's DNSEndpoints, or from manifests with `-f`. Without providers the authoritative servers are
  * asked instead. A zone that cannot be read makes the exit code 1, whatever else is fine.
  */
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
@@ -17,8 +17,8 @@ import {
   servedBy,
   type ServerComparison,
   sourceOf,
-  wishesOf,
-  type Wishes,
+  desiredOf,
+  type DesiredRecords,
 } from '@seamark/operator'
 import { Command } from 'commander'
 import { parseAllDocuments } from 'yaml'
@@ -39,7 +39,7 @@ interface Flags extends RecordsFlags {
   output: PlanForm
   out?: string
   detailedExitcode?: boolean
-  release?: string[]
+  approve?: string[]
   server?: string
 }
 
@@ -51,39 +51,42 @@ export function build(io: Io): Command {
     .option('-f, --filename <path...>', 'DNSEndpoint manifests instead of the cluster: files or folders')
     .option('--out <file>', 'also write the plan to a file, for seamark apply')
     .option('--detailed-exitcode', 'exit with 2 when there are changes')
-    .option('--release <name...>', 'let go what guards hold for a name or a whole zone')
+    .option('--approve <id...>', 'plan as if these sets of held changes were approved')
     .option('--server <address[:port]>', 'authoritative server to ask when there are no providers')
   addOutputFlag(command, PLAN_FORMS, 'text')
   addRecordsFlags(command)
   return command.action(async (flags: Flags & Record<string, unknown>) => {
     await withSession(io, flags, async (session) => {
       const { objects, isComplete } = await readWishes(io, flags, session)
-      const wishes = wishesOf(objects, session.config.defaultTtl)
+      const desired = desiredOf(objects, session.config.defaultTtl)
       if (session.config.providers.length === 0) {
-        await askServers(io, flags, session, wishes)
+        await askServers(io, flags, session, desired)
         return
       }
       const { cluster } = session
       const present = new Set(objects.map((object) => sourceOf(object).uid))
-      const released = new Set((flags.release ?? []).map((name) => `${name.replace(/\.$/, '').toLowerCase()}.`))
       const planned = await session.engine.plan(
         {
-          ...wishes,
+          ...desired,
           // Manifests in a folder are not all there is: what they do not name is not gone. Nor is it where none is seen.
           sources: async (owned) =>
             cluster === undefined || !isComplete || objects.length === 0
               ? { present, gone: new Set() }
-              : checkSources(
-                  cluster.client,
-                  { owned, present, isServed: servedBy(session.config), now: Date.now() },
-                  io.signal,
-                ),
-          released,
+              : {
+                  wanting: new Set(desired.desired.map(({ source }) => source.uid)),
+                  ...(await checkSources(
+                    cluster.client,
+                    { owned, present, isServed: servedBy(session.config), now: Date.now() },
+                    io.signal,
+                  )),
+                },
+          ...(flags.approve !== undefined && { approved: new Set(flags.approve) }),
         },
         'all',
         io.signal,
       )
       await report(io, flags, planned)
+      tellFewerFacts(io, planned, { isComplete: cluster !== undefined && isComplete, mode: session.mode })
     })
   })
 }
@@ -139,13 +142,31 @@ function parseManifests(file: string, text: string): Manifest[] {
   })
 }
 
-async function report(io: Io, flags: Flags, { plans, unread, homeless }: Planned): Promise<void> {
+async function report(io: Io, flags: Flags, { plans, unread, withoutZone }: Planned): Promise<void> {
   if (flags.out !== undefined) await writeFile(flags.out, printPlanJson(plans))
   io.stdout.write(printPlans(plans, flags.output))
-  for (const { name, type, code, message } of homeless) io.stderr.write(`held: ${name} ${type} ${code}: ${message}\n`)
+  for (const { name, type, code, message } of withoutZone)
+    io.stderr.write(`held: ${name} ${type} ${code}: ${message}\n`)
   for (const { provider, zone, code, why } of unread) io.stderr.write(`unread: ${zone} (${provider}) ${code}: ${why}\n`)
   if (unread.length > 0) io.exit(EXIT.error)
   else if (flags.detailedExitcode === true && hasChanges(plans)) io.exit(EXIT.changes)
+}
+
+/** A plan with fewer facts than the manager's may decide otherwise. */
+function tellFewerFacts(
+  io: Io,
+  { withoutState }: Planned,
+  { isComplete, mode }: { isComplete: boolean; mode: 'enforce' | 'observe' },
+): void {
+  for (const { provider, zone } of withoutState)
+    io.stderr.write(
+      `note: zone ${zone} (${provider}) has no guard state here; limits are judged from the zone alone, and the manager may hold more\n`,
+    )
+  if (!isComplete)
+    io.stderr.write(
+      'note: the sources of the cluster were not read; nothing is deleted that the manifests do not name\n',
+    )
+  if (mode === 'observe') io.stderr.write('note: the manager is in observe mode and writes none of this\n')
 }
 
 function hasChanges(plans: readonly Plan[]): boolean {
@@ -153,17 +174,17 @@ function hasChanges(plans: readonly Plan[]): boolean {
 }
 
 /** Without providers: what the servers answer, wish by wish. */
-async function askServers(io: Io, flags: Flags, { owner }: Session, wishes: Wishes): Promise<void> {
+async function askServers(io: Io, flags: Flags, { owner }: Session, wishes: DesiredRecords): Promise<void> {
   const client = createDnsClient()
   try {
     const given = flags.server === undefined ? undefined : parseServer(flags.server)
     const servers = async (name: string): Promise<readonly ServerAddress[]> =>
       given === undefined ? findServers(name) : [given]
     const found = await compareWithServers(wishes.desired, owner.id, servers, client, io.signal)
-    for (const { desired, verdict, present, why } of found) {
+    for (const { desired, answer, present, why } of found) {
       const values = present === undefined ? '' : ` has ${present.values.join(', ')}`
       io.stdout.write(
-        `${verdict.padEnd(8)} ${desired.set.name} ${desired.set.type}${values}${why === undefined ? '' : ` (${why})`}\n`,
+        `${answer.padEnd(8)} ${desired.set.name} ${desired.set.type}${values}${why === undefined ? '' : ` (${why})`}\n`,
       )
     }
     for (const { name, type, code, message } of wishes.unusable)
@@ -175,8 +196,8 @@ async function askServers(io: Io, flags: Flags, { owner }: Session, wishes: Wish
 }
 
 function exitFor(found: readonly ServerComparison[], isDetailed: boolean): 0 | 1 | 2 {
-  if (found.some(({ verdict }) => verdict === 'unread')) return EXIT.error
-  return isDetailed && found.some(({ verdict }) => verdict !== 'equal') ? EXIT.changes : EXIT.ok
+  if (found.some(({ answer }) => answer === 'unread')) return EXIT.error
+  return isDetailed && found.some(({ answer }) => answer !== 'equal') ? EXIT.changes : EXIT.ok
 }
 
 /** The zone's name servers, by the system's resolver. */

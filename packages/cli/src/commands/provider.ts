@@ -40,7 +40,8 @@ export function build(io: Io): Command {
       .command('webhook')
       .description("serve a provider by ExternalDNS' webhook protocol, for ExternalDNS to use")
       .option('--provider <name>', 'which of the configured providers; else the only one')
-      .option('--listen <host:port>', 'where to listen; the protocol knows no authentication', '127.0.0.1:8888'),
+      .option('--listen <host:port>', 'where to listen; the protocol knows no authentication', '127.0.0.1:8888')
+      .option('--host <name...>', 'host names that requests may be for, beside localhost and IP addresses'),
   ).action(async (flags: WebhookFlags & Record<string, unknown>) => serveWebhook(io, flags))
   return command
 }
@@ -76,7 +77,7 @@ async function test(io: Io, session: Session, zone: string | undefined): Promise
   await eachTarget(session, io.signal, zone, async (target) => {
     try {
       const view = await session.engine.view(target, 'all', io.signal)
-      const marked = view.places.filter(({ firstMarked }) => firstMarked !== undefined).length
+      const marked = view.nameViews.filter(({ firstMarked }) => firstMarked !== undefined).length
       io.stdout.write(
         `ok\t${target.label}\t${target.zone.name}\t${view.sets.length} record sets, ${marked} marked names\n`,
       )

@@ -1,6 +1,6 @@
 /** `seamark run`: the unified manager, with the capabilities its configuration turns on. */
 import { createLogger, systemClock } from '@seamark/kube'
-import { publishOptions, runApp, wildcardOptions } from '@seamark/operator'
+import { FIELD_MANAGER, publishOptions, runApp, wildcardOptions } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
 import { watchConfig } from '../config-watch.ts'
@@ -26,7 +26,7 @@ export function build(io: Io): Command {
         EXIT.usage,
       )
     const log = createLogger({ level: config.logLevel })
-    const cluster = await openCluster(io, flags, { fieldManager: 'contour-plus', log })
+    const cluster = await openCluster(io, flags, { fieldManager: FIELD_MANAGER, log })
     const path = configPath(io, flags)
     const stopped = new AbortController()
     const watching =
@@ -45,6 +45,7 @@ export function build(io: Io): Command {
           mode,
           namespace,
           isPaused: config.pause,
+          denyAddresses: config.denyAddresses,
           ...(publish.enabled && { publish: publishOptions(publish) }),
           ...(config.records.enabled && { records: { config: config.records, env: io.env } }),
           ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),

@@ -11,7 +11,7 @@ import { CommandError, EXIT, type Io } from '../command.ts'
 import { addOutputFlag, printValue } from '../output-form.ts'
 import {
   addRecordsFlags,
-  applyPlans,
+  applyMarkerPlans,
   printPlans,
   type RecordsFlags,
   type Session,
@@ -44,7 +44,7 @@ export function build(io: Io): Command {
       const inverses = plans.map((plan) => inverseOf(plan, Math.max(Date.now(), plan.number + 1)))
       await warnOfManager(io, session)
       if (flags.dryRun === true) io.stdout.write(printPlans(inverses, flags.output))
-      else await applyPlans(io, session.engine, inverses)
+      else await applyMarkerPlans(io, session, inverses)
     }),
   )
 }

@@ -16,7 +16,7 @@ import {
   fqdn,
   groupRecords,
   type ListenAddress,
-  recordSet,
+  createRRset,
   TsigKey,
 } from '@seamark/dns'
 import {
@@ -32,6 +32,7 @@ import {
   Service,
 } from '@seamark/kube'
 import type { Kind, Obj } from '@seamark/kube/object'
+import { writePrivateFile } from '@seamark/kube/private-file'
 import {
   CONFIG_API_VERSION,
   embeddedProvider,
@@ -101,15 +102,15 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
     tokens: new Map([[token, { name: 'admin', groups: ['system:masters'] }]]),
     anonymous: 'anonymous',
   })
-  const front = await server.listen({ tls: 'self-signed' })
+  const listener = await server.listen({ tls: 'self-signed' })
   const folder = await mkdtemp(join(tmpdir(), 'seamark-playground-'))
   const kubeconfigPath = join(folder, 'kubeconfig')
   const kubeconfig = writeKubeconfig({
-    server: front.url,
+    server: listener.url,
     token,
-    ...(front.caPem !== undefined && { caPem: front.caPem }),
+    ...(listener.caPem !== undefined && { caPem: listener.caPem }),
   })
-  await writeFile(kubeconfigPath, kubeconfig, { mode: 0o600 })
+  await writePrivateFile(kubeconfigPath, kubeconfig)
   const config = configFromText(kubeconfig)
   const user = connect(config, { name: 'user', fieldManager: 'you' })
   const secret = randomBytes(32).toString('base64')
@@ -118,7 +119,7 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
   const [dnsAddress] = dns.addresses
   if (dnsAddress === undefined) throw new CommandError('the DNS server has no address')
   const keyPath = join(folder, 'tsig-key')
-  await writeFile(keyPath, secret, { mode: 0o600 })
+  await writePrivateFile(keyPath, secret)
   const configPath = join(folder, 'config.yaml')
   await writeFile(configPath, configText(dnsAddress, keyPath))
   await furnish(user.client)
@@ -134,7 +135,7 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
     dns,
     dnsAddress,
     client: user.client,
-    apiUrl: front.url,
+    apiUrl: listener.url,
     kubeconfigPath,
     configPath,
     refusals,
@@ -154,9 +155,9 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
 async function startDns(key: TsigKey): Promise<DnsServer> {
   const origin = fqdn(`${ZONE}.`)
   const zone = createZone(origin, [
-    recordSet(origin, 'SOA', 60, [`ns.${origin} hostmaster.${origin} 1 3600 600 86400 30`]),
-    recordSet(origin, 'NS', 60, [`ns.${origin}`]),
-    recordSet(`ns.${origin}`, 'A', 60, ['127.0.0.1']),
+    createRRset(origin, 'SOA', 60, [`ns.${origin} hostmaster.${origin} 1 3600 600 86400 30`]),
+    createRRset(origin, 'NS', 60, [`ns.${origin}`]),
+    createRRset(`ns.${origin}`, 'A', 60, ['127.0.0.1']),
   ])
   const defaultPolicy = { updateKeys: [key.name], transferKeys: [key.name] }
   const listen = async (port: number): Promise<DnsServer> =>

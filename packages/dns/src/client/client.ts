@@ -15,7 +15,7 @@ import { type ClientSubnet, type Edns, type EdnsOption, encodeSubnet, SAFE_UDP_S
 import { DnsError } from '../error.ts'
 import { decodeMessage, encodeMessage, FLAG, type Message } from '../wire/message.ts'
 import { type Fqdn, fqdn, nameToText, nameToWire } from '../wire/name.ts'
-import { groupRecords, type RecordSet, type Resource } from '../wire/record.ts'
+import { groupRecords, type RRset, type Resource } from '../wire/record.ts'
 import { readTsig, signMessage, type TsigKey, tsigError, verifyMessage } from '../wire/tsig.ts'
 import { type Update, updateMessage } from '../zone/update.ts'
 
@@ -89,7 +89,7 @@ export interface DnsClient {
   /** Records as they come, the SOA first. */
   transfer(request: TransferRequest): AsyncGenerator<Resource>
   /** The whole zone as record sets. */
-  transferSets(request: TransferRequest): Promise<RecordSet[]>
+  transferRRsets(request: TransferRequest): Promise<RRset[]>
   /** The same question to several servers at once. */
   compare(servers: readonly ServerAddress[], question: Omit<QueryOptions, 'server'>): Promise<Comparison>
   close(): Promise<void>
@@ -97,13 +97,21 @@ export interface DnsClient {
 
 type Draft = Omit<Message, 'id'>
 
-/** Compares as received: with random case the octets of the question must come back unchanged. */
+/**
+ * Compares as received: with random case the octets of the question must come back unchanged. An answer without its question
+ * proves nothing but the id, so it is taken in two cases only: for UPDATE, where the zone section is optional
+ * (RFC 2136 §3.8), and as FORMERR or NOTIMP without records from a server that could not read the question.
+ */
 function isAnswerTo(question: Uint8Array, questionEnd: number, packet: Uint8Array): boolean {
   if (packet.length < 12 || packet[0] !== question[0] || packet[1] !== question[1]) return false
   if ((packet[2]! & 0x80) === 0 || ((packet[2]! ^ question[2]!) & 0x78) !== 0) return false
-  // Servers that cannot read a question answer with none.
-  if (packet[4] === 0 && packet[5] === 0) return true
-  if (packet.length < questionEnd) return false
+  if (packet[4] === 0 && packet[5] === 0) {
+    if (((packet[2]! >> 3) & 15) === OPCODE.UPDATE) return true
+    const rcode = packet[3]! & 15
+    const hasRecords = (packet[6]! | packet[7]! | packet[8]! | packet[9]!) !== 0
+    return (rcode === RCODE.FORMERR || rcode === RCODE.NOTIMP) && !hasRecords
+  }
+  if (packet[4] !== question[4] || packet[5] !== question[5] || packet.length < questionEnd) return false
   for (let i = 12; i < questionEnd; i++) if (packet[i] !== question[i]) return false
   return true
 }
@@ -241,7 +249,7 @@ export function createDnsClient(options: DnsClientOptions = {}): DnsClient {
         call,
       ),
     transfer,
-    async transferSets(request) {
+    async transferRRsets(request) {
       const records: Resource[] = []
       for await (const record of transfer(request)) records.push(record)
       return groupRecords(records)

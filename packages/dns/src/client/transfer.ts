@@ -6,8 +6,8 @@
 import { once } from 'node:events'
 import { CLASS, OPCODE, RCODE, rcodeName, TYPE } from '../wire/codes.ts'
 import { DnsError } from '../error.ts'
-import { decodeMessage, encodeMessage, type Message } from '../wire/message.ts'
-import { type Fqdn, fqdn } from '../wire/name.ts'
+import { decodeMessage, encodeMessage, FLAG, type Message } from '../wire/message.ts'
+import { type Fqdn, fqdn, isSubdomain } from '../wire/name.ts'
 import type { Resource } from '../wire/record.ts'
 import { readTsig, signMessage, type TsigKey, tsigError, verifyMessage } from '../wire/tsig.ts'
 import { connectTcp, Deframer, frame } from './tcp-stream.ts'
@@ -73,7 +73,16 @@ class Verifier {
   }
 }
 
-/** Records in transfer order, the SOA first and not again at the end. Throws DnsError. */
+/** RFC 5936 §2.2.1: the first message repeats the question, later ones may leave it out. */
+function isReplyTo(zone: Fqdn, { flags, opcode, questions }: Message): boolean {
+  if ((flags & FLAG.QR) === 0 || opcode !== OPCODE.QUERY || questions.length > 1) return false
+  return questions.every(({ name, type }) => type === TYPE.AXFR && fqdn(name) === zone)
+}
+
+/**
+ * Records in transfer order, the SOA first and not again at the end. Records of names outside the zone are skipped, as BIND
+ * does: the server has no authority over them. Throws DnsError.
+ */
 export async function* transferZone(request: TransferRequest, id: number, now: () => number): AsyncGenerator<Resource> {
   const { server, zone, key, signal, idleMs = 10_000 } = request
   const where = serverText(server)
@@ -103,6 +112,7 @@ export async function* transferZone(request: TransferRequest, id: number, now: (
         const message = decodeMessage(bytes)
         if (message instanceof DnsError) throw broken(where, message.message, message)
         if (message.id !== id) throw broken(where, 'a message has another id')
+        if (!isReplyTo(zone, message)) throw broken(where, 'a message answers another question')
         verifier?.take(bytes, message)
         if (message.rcode !== RCODE.NOERROR) {
           throw new DnsError(
@@ -115,7 +125,7 @@ export async function* transferZone(request: TransferRequest, id: number, now: (
           const isSoa = record.type === TYPE.SOA && fqdn(record.name) === zone
           if (soas === 0 && !isSoa) throw broken(where, 'the first record is not the SOA')
           if (isSoa) soas++
-          if (soas < 2 || !isSoa) yield record
+          if (soas < 2 && isSubdomain(fqdn(record.name), zone)) yield record
         }
         if (soas === 2) {
           if (verifier?.isComplete === false)

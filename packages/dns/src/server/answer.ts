@@ -52,6 +52,11 @@ export interface Peer {
   readonly address: string
   readonly port: number
   readonly transport: 'udp' | 'tcp'
+  /**
+   * Octets of an answer by UDP for each octet of the question while the peer has not proved its address with a cookie.
+   * @default Infinity
+   */
+  readonly maxAnswerRatio?: number
 }
 
 /** More than any path carries unfragmented; udp.ts keeps this much room. */
@@ -106,8 +111,8 @@ export class Answerer {
       return 0
     }
     this.kind = status
-    this.#response.limit = start + (peer.transport === 'tcp' ? MAX_MESSAGE : Math.min(request.size, this.#maxUdpSize))
     if (request.cookieLength > 0) this.#checkCookie(peer)
+    this.#response.limit = start + (peer.transport === 'tcp' ? MAX_MESSAGE : this.#udpLimit(peer))
     // An opcode we do not know has a layout we do not know: its sections are not looked at (RFC 8906 §8.1.5).
     if (request.opcode !== OPCODE.QUERY && request.opcode !== OPCODE.UPDATE && request.opcode !== OPCODE.NOTIFY)
       return this.#refuse(RCODE.NOTIMP)
@@ -132,6 +137,15 @@ export class Answerer {
     if (this.request.parse(query, length) !== RCODE.NOERROR || this.request.cookieLength === 0) return false
     this.#checkCookie(peer)
     return this.hasValidCookie
+  }
+
+  /** Octets that an answer by UDP may have. */
+  #udpLimit(peer: Peer): number {
+    const { request } = this
+    const limit = Math.min(request.size, this.#maxUdpSize)
+    if (this.hasValidCookie || peer.maxAnswerRatio === undefined) return limit
+    const allowed = request.length * peer.maxAnswerRatio
+    return allowed < limit ? Math.floor(allowed) : limit
   }
 
   #checkCookie(peer: Peer): void {

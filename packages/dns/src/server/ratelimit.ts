@@ -22,6 +22,11 @@ export interface RateLimitOptions {
    * for credit from before a measurement began, so that five is never reached. @default 4
    */
   readonly maxAmplification?: number
+  /**
+   * Octets of one answer ÷ octets of its question for a source that is not limited: a longer answer is truncated, and the
+   * client asks again by TCP or with the cookie it was given. @default 5
+   */
+  readonly maxAnswerRatio?: number
   /** Limit 127.0.0.0/8 and ::1 too. @default false */
   readonly isLoopbackLimited?: boolean
   /** Prefixes remembered per generation. @default 100000 */
@@ -56,6 +61,7 @@ export class RateLimiter {
   readonly #all: number
   readonly #slip: number
   readonly #amplification: number
+  readonly maxAnswerRatio: number
   readonly #isLoopbackLimited: boolean
   readonly #maxPrefixes: number
   #young = new Map<string, Prefix>()
@@ -68,6 +74,7 @@ export class RateLimiter {
     this.#all = options.allPerSecond ?? 1000
     this.#slip = options.slip ?? 2
     this.#amplification = options.maxAmplification ?? 4
+    this.maxAnswerRatio = options.maxAnswerRatio ?? 5
     this.#isLoopbackLimited = options.isLoopbackLimited ?? false
     this.#maxPrefixes = options.maxPrefixes ?? 100_000
   }

@@ -253,9 +253,11 @@ describe('updates and transfers', () => {
         (await client.update({ server: at, zone: fqdn('other.test'), operations: [], key: KEY })).message.rcode,
       ),
     ).toBe('NOTAUTH')
-    await expect(client.transferSets({ server: at, zone: ORIGIN })).rejects.toMatchObject({ code: 'RCODE' })
-    await expect(client.transferSets({ server: at, zone: ORIGIN, key: other })).rejects.toMatchObject({ code: 'RCODE' })
-    const sets = await client.transferSets({ server: at, zone: ORIGIN, key: KEY })
+    await expect(client.transferRRsets({ server: at, zone: ORIGIN })).rejects.toMatchObject({ code: 'RCODE' })
+    await expect(client.transferRRsets({ server: at, zone: ORIGIN, key: other })).rejects.toMatchObject({
+      code: 'RCODE',
+    })
+    const sets = await client.transferRRsets({ server: at, zone: ORIGIN, key: KEY })
     expect(sets[0]).toMatchObject({ type: 'SOA' })
     expect(sets.find((set) => set.name === 'new.example.test.')).toMatchObject({ values: ['192.0.2.9'] })
   })
@@ -284,8 +286,8 @@ describe('updates and transfers', () => {
       keys: [KEY],
       defaultPolicy: policy,
     })
-    const sets = await client.transferSets({ server: at, zone: ORIGIN, key: KEY })
-    expect(sets.length).toBe(server.findZone(ORIGIN)!.recordSets)
+    const sets = await client.transferRRsets({ server: at, zone: ORIGIN, key: KEY })
+    expect(sets.length).toBe(server.findZone(ORIGIN)!.rrsets)
     expect(server.counters().transfers).toBe(1)
   })
 

@@ -68,7 +68,7 @@ export interface DnsServerCounters {
   readonly tcpConnections: number
 }
 
-export interface RecordSetHits {
+export interface RRsetHits {
   readonly name: Fqdn
   readonly type: string
   readonly hits: number
@@ -83,7 +83,7 @@ export interface DnsServer {
   remove(origin: Fqdn): void
   counters(): DnsServerCounters
   /** Questions answered from each record set since the zone is served; sets nobody asked for are left out. */
-  hits(origin: Fqdn): RecordSetHits[]
+  hits(origin: Fqdn): RRsetHits[]
   /** Settles when all sockets are closed. */
   close(): Promise<void>
 }
@@ -244,8 +244,8 @@ class Server {
     return transferMessages(plan.zone, plan.message, isShort, auth.key, auth.record.mac, () => this.seconds())
   }
 
-  hits(origin: Fqdn): RecordSetHits[] {
-    const list: RecordSetHits[] = []
+  hits(origin: Fqdn): RRsetHits[] {
+    const list: RRsetHits[] = []
     for (const shard of this.index.get(origin)?.shards() ?? []) {
       const { hits, data } = shard
       if (hits === undefined) continue

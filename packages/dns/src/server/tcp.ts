@@ -113,50 +113,64 @@ class Listener {
     this.#connections.add(connection)
   }
 
+  /**
+   * Answers the messages received so far, in order. The socket is corked exactly once throughout, except while `#drain`
+   * waits: pipelined answers leave in one write, and nothing stays behind when the loop ends.
+   */
   async #serve(connection: Connection): Promise<void> {
     if (connection.isBusy) return
     connection.isBusy = true
     const { socket, deframer } = connection
     const peer: Peer = { address: connection.source, port: socket.remotePort ?? 0, transport: 'tcp' }
+    let isRejected = false
     socket.cork()
     for (let query = deframer.next(); query !== undefined && !socket.destroyed; query = deframer.next()) {
       this.#touch(connection)
       const transfer = this.#options.transfer(query)
       if (transfer !== undefined) {
-        socket.uncork()
-        for (const message of transfer) await this.#write(connection, frame(message))
-        socket.cork()
+        await this.#transfer(connection, transfer)
         continue
       }
       const length = this.#options.answerer.answer(query, query.length, peer, this.#scratch, 2)
-      // What deserves no answer ends the connection, once the answers before it are out.
-      if (length === 0) {
-        socket.uncork()
-        socket.destroySoon()
-        return
-      }
+      isRejected = length === 0
+      if (isRejected) break
       this.#scratch.writeUInt16BE(length, 0)
-      await this.#write(connection, Buffer.from(this.#scratch.subarray(0, length + 2)))
+      socket.write(Buffer.from(this.#scratch.subarray(0, length + 2)))
+      if (socket.writableLength >= HIGH_WATER) await this.#drain(connection)
     }
     socket.uncork()
-    connection.isBusy = false
+    // A message that gets no answer closes the connection, after the answers before it are sent.
+    if (isRejected) socket.destroySoon()
+    else connection.isBusy = false
   }
 
-  /** Waits while the peer is slow to read; the sweep ends a wait that is too long. */
-  async #write(connection: Connection, bytes: Buffer): Promise<void> {
+  /** Encodes messages only as fast as the peer reads them, and none for a peer that is gone. */
+  async #transfer(connection: Connection, messages: Iterable<Buffer>): Promise<void> {
     const { socket } = connection
-    socket.write(bytes)
-    if (socket.writableLength < HIGH_WATER || socket.destroyed) return
-    socket.uncork()
+    for (const message of messages) {
+      if (socket.destroyed) return
+      socket.write(frame(message))
+      if (socket.writableLength >= HIGH_WATER) await this.#drain(connection)
+    }
+  }
+
+  /**
+   * Sends what is queued and waits until the kernel has taken it; the sweep closes a connection whose peer does not read.
+   * Other connections and UDP get their turn of the event loop even when the kernel takes everything at once.
+   */
+  async #drain(connection: Connection): Promise<void> {
+    const { socket } = connection
     socket.pause()
+    socket.uncork()
     await new Promise<void>((resolve) => {
       const done = () => {
         socket.off('drain', done)
         socket.off('close', done)
-        resolve()
+        setImmediate(resolve)
       }
       socket.on('drain', done)
       socket.on('close', done)
+      if (socket.destroyed) done()
     })
     this.#touch(connection)
     socket.resume()

@@ -23,6 +23,9 @@ export interface UdpOptions {
   readonly onError: (error: Error) => void
 }
 
+/** One object for all packets: nothing is allocated per question. */
+type MutablePeer = { -readonly [Field in keyof Peer]: Peer[Field] }
+
 const SLAB = 65_536
 /** Asked of the kernel, which grants what its limit allows: room for a burst while JavaScript collects garbage. */
 const BUFFER = 4 << 20
@@ -40,7 +43,7 @@ export async function listenUdp(options: UdpOptions): Promise<UdpListener> {
   })
   let slab = Buffer.allocUnsafeSlow(SLAB)
   let at = 0
-  const peer = { address: '', port: 0, transport: 'udp' as const }
+  const peer: MutablePeer = { address: '', port: 0, transport: 'udp', maxAnswerRatio: Infinity }
   socket.on('message', (query, source) => {
     if (source.port === 0) return
     if (at + MAX_UDP_SIZE > SLAB) {
@@ -69,12 +72,13 @@ function answerLimited(
   answerer: Answerer,
   limiter: RateLimiter,
   query: Buffer,
-  peer: Peer,
+  peer: MutablePeer,
   slab: Buffer,
   at: number,
   now: number,
 ): number {
   const prefix = limiter.prefixOf(peer.address, now)
+  peer.maxAnswerRatio = prefix.isExempt ? Infinity : limiter.maxAnswerRatio
   if (prefix.isExempt) return answerer.answer(query, query.length, peer, slab, at)
   let verdict = limiter.admit(prefix, query.length, now)
   if (verdict === 'answer' || answerer.hasCookie(query, query.length, peer)) {

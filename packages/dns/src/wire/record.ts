@@ -1,6 +1,6 @@
 /**
  * Records in the two forms this package gives out: `Resource`, one record as it travels (wire data, case kept), and
- * `RecordSet`, the comparison form for planners: canonical name, type mnemonic, canonical texts. Two record sets are the
+ * `RRset`, the comparison form for planners: canonical name, type mnemonic, canonical texts. Two record sets are the
  * same data exactly when their fields are equal, whatever the order of values.
  */
 import { className, typeCode, typeName } from './codes.ts'
@@ -18,7 +18,7 @@ export interface Resource {
   readonly data: Uint8Array
 }
 
-export interface RecordSet {
+export interface RRset {
   readonly name: Fqdn
   /** Mnemonic, or TYPE123. */
   readonly type: string
@@ -32,14 +32,14 @@ export interface RecordSet {
 export const canonicalText = (type: number, data: Uint8Array): string => rdataToText(type, canonicalRdata(type, data))
 
 /** Normalises a record set somebody wrote; throws DnsError with the value that is wrong. */
-export function recordSet(name: string, type: string, ttl: number, values: readonly string[]): RecordSet {
+export function createRRset(name: string, type: string, ttl: number, values: readonly string[]): RRset {
   const code = typeCode(type)
   const canonical = values.map((value) => canonicalText(code, rdataFromText(code, value)))
   return { name: fqdn(name), type: typeName(code), ttl, values: [...new Set(canonical)] }
 }
 
 /** Groups records by name and type, in the order of first appearance; the TTL of a set is the lowest of its records. */
-export function groupRecords(records: Iterable<Resource>): RecordSet[] {
+export function groupRecords(records: Iterable<Resource>): RRset[] {
   const sets = new Map<string, { name: Fqdn; type: number; ttl: number; values: Set<string> }>()
   for (const record of records) {
     const name = fqdn(record.name)

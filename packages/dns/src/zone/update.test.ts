@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { RCODE, rcodeName } from '../wire/codes.ts'
 import { decodeMessage, encodeMessage, type Message } from '../wire/message.ts'
 import { type Fqdn, fqdn } from '../wire/name.ts'
-import type { RecordSet } from '../wire/record.ts'
+import type { RRset } from '../wire/record.ts'
 import { applyUpdate, type Prerequisite, type UpdateOperation, updateMessage } from './update.ts'
 import { createZone } from './zone-table.ts'
 
 const ORIGIN = fqdn('example.test')
 const name = (text: string): Fqdn => fqdn(text, ORIGIN)
-const set = (owner: string, type: string, ...values: string[]): RecordSet => ({
+const set = (owner: string, type: string, ...values: string[]): RRset => ({
   name: name(owner),
   type,
   ttl: 60,

@@ -6,7 +6,7 @@ import { CLASS, OPCODE, RCODE, TYPE, typeCode } from '../wire/codes.ts'
 import type { Message, Question } from '../wire/message.ts'
 import { type Fqdn, lowerWire, nameToWire } from '../wire/name.ts'
 import { canonicalRdata, rdataFromText } from '../wire/rdata/grammar.ts'
-import type { RecordSet, Resource } from '../wire/record.ts'
+import type { RRset, Resource } from '../wire/record.ts'
 import { isNewer, serialOf } from './soa.ts'
 import { ZoneEdit } from './zone-edit.ts'
 import { datasOf, packSet, type PackedSet, ttlOf } from './zone-shard.ts'
@@ -23,7 +23,7 @@ export type Prerequisite =
 
 /** RFC 2136 §2.5. */
 export type UpdateOperation =
-  | { readonly kind: 'add'; readonly set: RecordSet }
+  | { readonly kind: 'add'; readonly set: RRset }
   | { readonly kind: 'delete-set'; readonly name: Fqdn; readonly type: string }
   | { readonly kind: 'delete-name'; readonly name: Fqdn }
   | { readonly kind: 'delete-values'; readonly name: Fqdn; readonly type: string; readonly values: readonly string[] }

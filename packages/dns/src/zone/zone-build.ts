@@ -149,12 +149,12 @@ function countChildren(directory: readonly Shard[], depth: number, origin: Uint8
 
 function countParts(directory: readonly Shard[], originLength: number): ZoneCounts {
   let names = 0
-  let recordSets = 0
+  let rrsets = 0
   let cuts = 0
   let wildcards = 0
   for (const shard of directory) {
     names += shard.names
-    recordSets += shard.sets
+    rrsets += shard.sets
     shard.eachNode((node) => {
       const flags = shard.data[node + 14]!
       const isApex = shard.data[node + 15] === originLength
@@ -162,7 +162,7 @@ function countParts(directory: readonly Shard[], originLength: number): ZoneCoun
       if ((flags & NODE_FLAG.DNAME) !== 0 || (!isApex && (flags & NODE_FLAG.NS) !== 0)) cuts++
     })
   }
-  return { names, recordSets, cuts, wildcards }
+  return { names, rrsets, cuts, wildcards }
 }
 
 /** The parts of the zone, or why there is none: a ZoneConflict with its line where one record is to blame. */

@@ -148,7 +148,7 @@ export class ZoneEdit {
       if (nodes === undefined) touched.set(shard, [node])
       else nodes.push(node)
     }
-    const counts = { names: zone.names, recordSets: zone.recordSets, cuts: zone.cuts, wildcards: zone.wildcards }
+    const counts = { names: zone.names, rrsets: zone.rrsets, cuts: zone.cuts, wildcards: zone.wildcards }
     const directory = new Directory(zone.directory)
     for (const [shard, nodes] of touched)
       directory.replace(nodes[0]!.hash, shard.depth, this.#merge(shard, nodes, counts))
@@ -185,7 +185,7 @@ export class ZoneEdit {
 
   #count(node: ZoneNode, counts: Mutable<ZoneCounts>, by: 1 | -1): void {
     counts.names += by
-    counts.recordSets += by * node.sets.size
+    counts.rrsets += by * node.sets.size
     counts.cuts += by * this.#cuts(node)
     if (isWildcardWire(node.name)) counts.wildcards += by
   }

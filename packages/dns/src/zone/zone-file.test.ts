@@ -1,8 +1,13 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fqdn } from '../wire/name.ts'
-import type { RecordSet } from '../wire/record.ts'
-import { isZoneFileError, loadZoneFile, parseZoneFile, printZoneFile } from './zone-file.ts'
+import { DnsError } from '../error.ts'
+import { type Fqdn, fqdn } from '../wire/name.ts'
+import type { RRset } from '../wire/record.ts'
+import { readRegularFile } from './regular-file.ts'
+import { isZoneFileError, loadZoneFile, parseZoneFile, printZoneFile, type ZoneFileError } from './zone-file.ts'
 
 const HEAD = '$ORIGIN example.test.\n$TTL 1h\n@ IN SOA ns host ( 1 ; serial\n 2h 600\n 1w 60 )\n'
 
@@ -98,7 +103,7 @@ describe('zone files', () => {
       ttl: fc.nat(100_000),
       values: fc.uniqueArray(text, { minLength: 1, maxLength: 3 }),
     })
-    const soa: RecordSet = { name: fqdn('example.test'), type: 'SOA', ttl: 5, values: ['a. b. 1 2 3 4 5'] }
+    const soa: RRset = { name: fqdn('example.test'), type: 'SOA', ttl: 5, values: ['a. b. 1 2 3 4 5'] }
     fc.assert(
       fc.property(fc.uniqueArray(set, { maxLength: 10, selector: (each) => each.name }), (sets) => {
         const printed = printZoneFile(fqdn('example.test'), [...sets, soa])
@@ -107,6 +112,64 @@ describe('zone files', () => {
         expect(new Set(parsed.map((each) => each.name))).toEqual(new Set([soa.name, ...sets.map((each) => each.name)]))
       }),
     )
+  })
+
+  it('that include each other many times are refused before they are read for ever', () => {
+    let reads = 0
+    // Seven levels of ten: ten million reads without a limit.
+    const include = (file: string) => {
+      reads++
+      return Buffer.from(`$INCLUDE ${Number(file) + 1}\n`.repeat(file === '7' ? 0 : 10))
+    }
+    expect(parseZoneFile(`${HEAD}$INCLUDE 0\n`, { include })).toMatchObject({
+      reason: 'the zone includes more than 1000 files',
+    })
+    expect(reads).toBe(1000)
+  })
+
+  it('include regular files only', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'seamark-zone-'))
+    try {
+      const path = join(folder, 'part')
+      writeFileSync(path, 'x A 192.0.2.1\n')
+      expect(parseZoneFile(`${HEAD}$INCLUDE ${path}\n`, { include: readRegularFile })).toHaveLength(2)
+      for (const device of ['/dev/zero', '/dev/tty', folder].filter((name) => existsSync(name)))
+        expect(parseZoneFile(`${HEAD}$INCLUDE ${device}\n`, { include: readRegularFile })).toMatchObject({
+          reason: expect.stringMatching(/^cannot include .*(is not a regular file|ENXIO|EACCES)/),
+        })
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+
+  it('give errors that are safe to print', () => {
+    const escape = '\u001b]0;owned\u0007'
+    for (const line of [`x A ${escape}`, `x ${escape}`, `$${escape} x`, `$INCLUDE ${escape}`, `$TTL ${escape}`]) {
+      const error = parseZoneFile(`${HEAD}${line}\n`, { file: `zone${escape}` }) as ZoneFileError
+      expect(error.reason).not.toMatch(/[\u0000-\u001f]/)
+      expect(error.file).toBe('zone\\u{1b}]0;owned\\u{7}')
+    }
+  })
+
+  it('are printed with every value parsed anew: none can become another line or directive', () => {
+    const origin = fqdn('example.test')
+    const print = (set: Partial<RRset>) =>
+      printZoneFile(origin, [{ name: fqdn('x.example.test'), type: 'TXT', ttl: 5, values: ['"v"'], ...set }])
+    const lineOf = (set: Partial<RRset>) => print(set).split('\n')[1]
+    expect(lineOf({ values: ['"a\n$INCLUDE /etc/passwd"'] })).toBe(
+      'x.example.test.\t5\tIN\tTXT\t"a\\010$INCLUDE /etc/passwd"',
+    )
+    expect(lineOf({ values: ['"\u001b[31m"'] })).toBe('x.example.test.\t5\tIN\tTXT\t"\\027[31m"')
+    expect(lineOf({ name: '$INCLUDE /etc/passwd\nx.example.test.' as Fqdn })).toBe(
+      '\\$include\\032/etc/passwd\\010x.example.test.\t5\tIN\tTXT\t"v"',
+    )
+    for (const bad of [
+      { type: 'A', values: ['192.0.2.1\n$INCLUDE /etc/passwd'] },
+      { type: 'CNAME', values: ['a.test.\nevil.example.test. 5 IN A 192.0.2.1'] },
+      { type: 'A\nevil', values: ['192.0.2.1'] },
+      { ttl: '5 IN A 1.2.3.4\nx' as unknown as number },
+    ])
+      expect(() => print(bad), JSON.stringify(bad)).toThrow(DnsError)
   })
 
   it('of any octets are records or an error, and never an exception', () => {

@@ -5,13 +5,14 @@
  * reason: a zone is served whole or not at all. $ORIGIN, $TTL and $INCLUDE are known; class IN only. Names and strings are
  * UTF-8: a label with other than ASCII letters becomes an A-label; odd octets are written \DDD.
  */
-import { CLASS, findClass, findType, TYPE, typeName } from '../wire/codes.ts'
+import { CLASS, findClass, findType, TYPE, typeCode, typeName } from '../wire/codes.ts'
 import { MAX_TTL, parseDuration } from './ttl.ts'
 import { DnsError } from '../error.ts'
-import { type Fqdn, lowerWire, nameToText, nameToWire } from '../wire/name.ts'
-import { parseRdata } from '../wire/rdata/grammar.ts'
+import { printable } from '../printable.ts'
+import { type Fqdn, fqdn, lowerWire, nameToText, nameToWire } from '../wire/name.ts'
+import { parseRdata, rdataFromText } from '../wire/rdata/grammar.ts'
 import type { Token } from '../wire/rdata/token.ts'
-import { groupRecords, type RecordSet, type Resource } from '../wire/record.ts'
+import { canonicalText, groupRecords, type RRset, type Resource } from '../wire/record.ts'
 import { buildZone, ZoneConflict } from './zone-build.ts'
 import { RecordLog } from './zone-log.ts'
 import { sortSets, Zone } from './zone-table.ts'
@@ -46,7 +47,9 @@ class EntryError extends Error {
 }
 
 /** $INCLUDE nests no deeper: a file that includes itself ends here. */
-const MAX_INCLUDE = 8
+const MAX_INCLUDE_DEPTH = 8
+/** Included files of one zone: files that include each other several times would otherwise be read depth to the power of 8. */
+const MAX_INCLUDES = 1000
 
 interface State {
   origin: Uint8Array | undefined
@@ -57,10 +60,12 @@ interface State {
   /** From $TTL, else undefined. */
   defaultTtl: number | undefined
   lastTtl: number | undefined
+  /** Files included so far, shared by all files of the zone. */
+  readonly includes: { count: number }
 }
 
 function readEntries(text: Buffer, options: ZoneFileOptions, state: State, sink: Sink, depth: number): void {
-  const file = options.file ?? 'zone'
+  const file = printable(options.file ?? 'zone')
   const reader = new ZoneReader(text)
   try {
     while (reader.next()) {
@@ -99,7 +104,8 @@ function readDirective(
     }
     case '$INCLUDE': {
       if (options.include === undefined) throw wrong('$INCLUDE is not allowed here')
-      if (depth >= MAX_INCLUDE) throw wrong(`$INCLUDE nests deeper than ${MAX_INCLUDE}`)
+      if (depth >= MAX_INCLUDE_DEPTH) throw wrong(`$INCLUDE nests deeper than ${MAX_INCLUDE_DEPTH}`)
+      if (++state.includes.count > MAX_INCLUDES) throw wrong(`the zone includes more than ${MAX_INCLUDES} files`)
       // RFC 1035 §5.1: origin and owner of this file come back after the included one.
       const inner = { ...state, origin: extra === undefined ? state.origin : nameToWire(extra, state.origin) }
       readEntries(readIncluded(options.include, argument), { ...options, file: argument }, inner, sink, depth + 1)
@@ -188,10 +194,11 @@ const newState = (options: ZoneFileOptions): State => ({
   ownerOrigin: undefined,
   defaultTtl: undefined,
   lastTtl: undefined,
+  includes: { count: 0 },
 })
 
 /** Record sets of a zone file, in its order, or the error value. The records need not make a zone: fragments are fine. */
-export function parseZoneFile(text: Buffer | string, options: ZoneFileOptions = {}): RecordSet[] | ZoneFileError {
+export function parseZoneFile(text: Buffer | string, options: ZoneFileOptions = {}): RRset[] | ZoneFileError {
   const records: Resource[] = []
   const error = read(text, options, newState(options), (name, type, ttl, data) =>
     records.push({ name: nameToText(name), type, class: CLASS.IN, ttl, data }),
@@ -201,7 +208,7 @@ export function parseZoneFile(text: Buffer | string, options: ZoneFileOptions = 
 
 /** A zone straight from a zone file. Its origin is the owner of the SOA; every record must be in it. */
 export function loadZoneFile(text: Buffer | string, options: ZoneFileOptions = {}): Zone | ZoneFileError {
-  const file = options.file ?? 'zone'
+  const file = printable(options.file ?? 'zone')
   let log: RecordLog | undefined
   const early: Parameters<Sink>[] = []
   const error = read(text, options, newState(options), (...record) => {
@@ -225,11 +232,30 @@ export function loadZoneFile(text: Buffer | string, options: ZoneFileOptions = {
   return { file, line: parts instanceof ZoneConflict ? parts.line : 1, reason: parts.message }
 }
 
-/** A zone file of absolute names, the SOA first, one record a line. */
-export function printZoneFile(origin: Fqdn, sets: Iterable<RecordSet>): string {
+/**
+ * A zone file of absolute names, the SOA first, one record a line. Names and values are parsed and printed anew, so that text
+ * from elsewhere cannot become another line or directive. Throws DnsError when one is no valid presentation form.
+ */
+export function printZoneFile(origin: Fqdn, sets: Iterable<RRset>): string {
   const lines = [`$ORIGIN ${origin}`]
   for (const set of sortSets(origin, sets)) {
-    for (const value of set.values) lines.push(`${set.name}\t${set.ttl}\tIN\t${set.type}\t${value}`)
+    const type = typeCode(set.type)
+    const head = `${fqdn(set.name)}\t${checkedTtl(set)}\tIN\t${typeName(type)}`
+    for (const value of set.values) lines.push(`${head}\t${checkedValue(set, type, value)}`)
   }
   return `${lines.join('\n')}\n`
+}
+
+function checkedTtl({ name, type, ttl }: RRset): number {
+  if (Number.isInteger(ttl) && ttl >= 0 && ttl <= MAX_TTL) return ttl
+  throw wrong(`the TTL ${ttl} of ${name} ${type} is not a number from 0 to ${MAX_TTL}`)
+}
+
+function checkedValue(set: RRset, type: number, value: string): string {
+  try {
+    return canonicalText(type, rdataFromText(type, value))
+  } catch (cause) {
+    if (!(cause instanceof DnsError)) throw cause
+    throw new DnsError('BAD_RDATA', `${set.name} ${set.type} has the value '${value}': ${cause.message}`, { cause })
+  }
 }

@@ -13,14 +13,14 @@ export interface ZoneParts {
   readonly shift: number
   /** Names that own records or have names below them. */
   readonly names: number
-  readonly recordSets: number
+  readonly rrsets: number
   /** Names below the apex that own NS, and names that own DNAME: without any, answers skip the walk down the tree. */
   readonly cuts: number
   /** Names whose first label is `*`. */
   readonly wildcards: number
 }
 
-export type ZoneCounts = Pick<ZoneParts, 'names' | 'recordSets' | 'cuts' | 'wildcards'>
+export type ZoneCounts = Pick<ZoneParts, 'names' | 'rrsets' | 'cuts' | 'wildcards'>
 
 export const isWildcardWire = (name: Uint8Array, at = 0): boolean => name[at] === 1 && name[at + 1] === 0x2a
 

@@ -1,23 +1,23 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Fqdn, fqdn } from '../wire/name.ts'
-import type { RecordSet } from '../wire/record.ts'
+import type { RRset } from '../wire/record.ts'
 import { createZone, type ZoneChange } from './zone-table.ts'
 
 const ORIGIN = fqdn('example.test')
-const SOA: RecordSet = { name: ORIGIN, type: 'SOA', ttl: 60, values: ['ns.example.test. host.example.test. 1 2 3 4 5'] }
+const SOA: RRset = { name: ORIGIN, type: 'SOA', ttl: 60, values: ['ns.example.test. host.example.test. 1 2 3 4 5'] }
 
-const set = (name: string, type: string, ...values: string[]): RecordSet => ({
+const set = (name: string, type: string, ...values: string[]): RRset => ({
   name: fqdn(name, ORIGIN),
   type,
   ttl: 60,
   values,
 })
-const put = (each: RecordSet): ZoneChange => ({ kind: 'put', set: each })
+const put = (each: RRset): ZoneChange => ({ kind: 'put', set: each })
 const drop = (name: string, type: string): ZoneChange => ({ kind: 'delete', name: fqdn(name, ORIGIN), type })
 
 /** All sets but the SOA, whose serial moves, in one order. */
-const content = (zone: { sets(): Iterable<RecordSet> }): string[] =>
+const content = (zone: { sets(): Iterable<RRset> }): string[] =>
   [...zone.sets()]
     .filter((each) => each.type !== 'SOA')
     .map((each) => `${each.name} ${each.type} ${each.values.join(',')}`)
@@ -97,17 +97,17 @@ describe('a zone', () => {
     fc.assert(
       fc.property(fc.array(fc.array(change, { maxLength: 60 }), { maxLength: 8 }), (batches) => {
         let zone = createZone(ORIGIN, [SOA])
-        const model = new Map<string, RecordSet>()
+        const model = new Map<string, RRset>()
         for (const batch of batches) {
           zone = zone.with(batch)
           for (const each of batch) {
-            if (each.kind === 'put') model.set(`${each.set.name} ${each.set.type}`, each.set as RecordSet)
+            if (each.kind === 'put') model.set(`${each.set.name} ${each.set.type}`, each.set as RRset)
             else model.delete(`${each.name} ${each.type}`)
           }
         }
         const fresh = createZone(ORIGIN, [SOA, ...model.values()])
         expect(content(zone)).toEqual(content(fresh))
-        expect([zone.names, zone.recordSets, zone.wildcards]).toEqual([fresh.names, fresh.recordSets, fresh.wildcards])
+        expect([zone.names, zone.rrsets, zone.wildcards]).toEqual([fresh.names, fresh.rrsets, fresh.wildcards])
       }),
       { numRuns: 60 },
     )

@@ -11,7 +11,7 @@ import { DnsError } from '../error.ts'
 import { compareNames, type Fqdn, lowerWire, nameToWire, wireToFqdn } from '../wire/name.ts'
 import { hashName } from './name-hash.ts'
 import { rdataFromText } from '../wire/rdata/grammar.ts'
-import { canonicalText, type RecordSet } from '../wire/record.ts'
+import { canonicalText, type RRset } from '../wire/record.ts'
 import { createSoa, type Soa } from './soa.ts'
 import { buildZone } from './zone-build.ts'
 import { ZoneEdit } from './zone-edit.ts'
@@ -28,7 +28,7 @@ export interface DynamicSet {
 }
 
 export type ZoneChange =
-  | { readonly kind: 'put'; readonly set: RecordSet | DynamicSet }
+  | { readonly kind: 'put'; readonly set: RRset | DynamicSet }
   | { readonly kind: 'delete'; readonly name: Fqdn; readonly type: string }
 
 export class Zone implements ZoneParts {
@@ -37,7 +37,7 @@ export class Zone implements ZoneParts {
   readonly directory: readonly Shard[]
   readonly shift: number
   readonly names: number
-  readonly recordSets: number
+  readonly rrsets: number
   readonly cuts: number
   readonly wildcards: number
   readonly soa: Soa
@@ -48,7 +48,7 @@ export class Zone implements ZoneParts {
     this.directory = parts.directory
     this.shift = parts.shift
     this.names = parts.names
-    this.recordSets = parts.recordSets
+    this.rrsets = parts.rrsets
     this.cuts = parts.cuts
     this.wildcards = parts.wildcards
     const soa = this.findPacked(this.originWire, TYPE.SOA)
@@ -81,14 +81,14 @@ export class Zone implements ZoneParts {
     return this.shardOf(hash).find(hash, wire, 0, wire.length) !== -1
   }
 
-  find(name: Fqdn, type: string): RecordSet | undefined {
+  find(name: Fqdn, type: string): RRset | undefined {
     const set = this.findPacked(nameToWire(name), typeCode(type))
-    return set === undefined || set.records === 0 ? undefined : toRecordSet(name, set)
+    return set === undefined || set.records === 0 ? undefined : toRRset(name, set)
   }
 
   /** Every static record set, in no particular order; SOA is among them. */
-  *sets(): Generator<RecordSet> {
-    for (const { name, set } of this.packedSets()) if (set.records > 0) yield toRecordSet(wireToFqdn(name), set)
+  *sets(): Generator<RRset> {
+    for (const { name, set } of this.packedSets()) if (set.records > 0) yield toRRset(wireToFqdn(name), set)
   }
 
   *packedSets(): Generator<{ name: Uint8Array; set: PackedSet }> {
@@ -130,7 +130,7 @@ export class Zone implements ZoneParts {
   }
 }
 
-function packRecords(set: RecordSet | DynamicSet): PackedSet {
+function packRecords(set: RRset | DynamicSet): PackedSet {
   const type = typeCode(set.type)
   if ('answer' in set) return packDynamic(type, { ttl: set.ttl, answer: set.answer })
   return packSet(
@@ -140,13 +140,13 @@ function packRecords(set: RecordSet | DynamicSet): PackedSet {
   )
 }
 
-function toRecordSet(name: Fqdn, set: PackedSet): RecordSet {
+function toRRset(name: Fqdn, set: PackedSet): RRset {
   const values = datasOf(set).map((data) => canonicalText(set.type, data))
   return { name, type: typeName(set.type), ttl: ttlOf(set.body), values }
 }
 
 /** A zone from record sets; one must be the SOA of `origin`. Throws DnsError BAD_ZONE and the errors of bad values. */
-export function createZone(origin: Fqdn, sets: Iterable<RecordSet | DynamicSet>): Zone {
+export function createZone(origin: Fqdn, sets: Iterable<RRset | DynamicSet>): Zone {
   const log = new RecordLog(lowerWire(nameToWire(origin)))
   const dynamics: DynamicSet[] = []
   for (const set of sets) {
@@ -168,8 +168,8 @@ export function createZone(origin: Fqdn, sets: Iterable<RecordSet | DynamicSet>)
 }
 
 /** Record sets in canonical order, the SOA first: what a zone file lists. */
-export function sortSets(origin: Fqdn, sets: Iterable<RecordSet>): RecordSet[] {
-  const rank = (set: RecordSet) => (set.name === origin && set.type === 'SOA' ? 0 : 1)
+export function sortSets(origin: Fqdn, sets: Iterable<RRset>): RRset[] {
+  const rank = (set: RRset) => (set.name === origin && set.type === 'SOA' ? 0 : 1)
   return [...sets].sort(
     (a, b) => rank(a) - rank(b) || compareNames(a.name, b.name) || (a.type < b.type ? -1 : a.type > b.type ? 1 : 0),
   )

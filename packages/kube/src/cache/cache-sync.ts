@@ -48,8 +48,3 @@ export async function waitForSync({ clock, log, cluster }: Environment, wait: Sy
   const isLive = () => informer.state === 'live'
   while (!stop.aborted && !isLive()) await sleep(clock, absentPollMs, stop)
 }
-
-export async function untilAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return
-  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-}

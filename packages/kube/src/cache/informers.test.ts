@@ -133,6 +133,133 @@ describe('informers', () => {
     ])
   })
 
+  it('mark the report of an own write, whichever comes first, and no other change', async () => {
+    const streams: PeerExchange[] = []
+    let version = 10
+    let answer: () => void = () => undefined
+    const serve = serving([configMap('a', 1)], 5, streams)
+    const { cluster, start } = await clusterOn((exchange) => {
+      if (exchange.method !== 'PATCH') return serve?.(exchange)
+      const written = configMap('a', ++version)
+      answer = () => void exchange.reply(200, written)
+      return undefined
+    })
+    const { informers, client } = cluster
+    const informer = informers.informer(ConfigMap)
+    const ownWrites = informers.ownWrites(ConfigMap)
+    ownWrites.track()
+    const changes: string[] = []
+    informer.subscribe((change) => {
+      const { resourceVersion = '' } = change.object.metadata
+      if (change.type === 'deleted' || change.isOwnWrite === true) return void changes.push(`own ${resourceVersion}`)
+      const resume = () => changes.push(`foreign ${resourceVersion}`)
+      if (!ownWrites.setAside('ns/a', resourceVersion, resume)) resume()
+      return undefined
+    })
+    start()
+    await informer.synced()
+    await until(() => streams.length > 0 && informer.state === 'live')
+    const stream = streams.at(-1)
+    changes.length = 0
+
+    // The answer comes first.
+    let writing = client.patch(ConfigMap, 'ns/a', 'merge', {})
+    await until(() => version === 11)
+    answer()
+    await writing
+    stream?.frame('MODIFIED', configMap('a', 11))
+    await until(() => changes.length === 1)
+    expect(changes).toEqual(['own 11'])
+
+    // The report comes first, with two of somebody else.
+    writing = client.patch(ConfigMap, 'ns/a', 'merge', {})
+    await until(() => version === 12)
+    stream?.frame('MODIFIED', configMap('a', 12))
+    stream?.frame('MODIFIED', configMap('a', 115))
+    stream?.frame('MODIFIED', configMap('a', 120))
+    await until(() => informers.get(ConfigMap, 'ns/a')?.metadata.resourceVersion === '120')
+    expect(changes).toEqual(['own 11'])
+    answer()
+    await writing
+    expect(changes).toEqual(['own 11', 'foreign 115', 'foreign 120'])
+
+    stream?.frame('MODIFIED', configMap('a', 130))
+    await until(() => changes.length === 4)
+    expect(changes.at(-1)).toBe('foreign 130')
+  })
+
+  it('cache a kind as configured wherever it is watched, and refuse a second way', async () => {
+    const trim = (object: ConfigMap): ConfigMap => ({ metadata: object.metadata })
+    const paths: string[] = []
+    const serve = serving([configMap('a', 1, { k: 'v' })], 5)
+    const { cluster, start } = await clusterOn((exchange) => {
+      paths.push(exchange.path)
+      return serve?.(exchange)
+    })
+    const { informers } = cluster
+    informers.configure(ConfigMap, { labelSelector: 'app=shop', projection: trim })
+    informers.configure(ConfigMap, { projection: trim, labelSelector: 'app=shop' })
+    expect(informers.informer(ConfigMap)).toBe(informers.informer(ConfigMap, { projection: trim }))
+    expect(() => informers.configure(ConfigMap, { labelSelector: 'app=docs' })).toThrow('configured already')
+    const Secret = kind({ group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true })
+    informers.informer(Secret)
+    expect(() => informers.configure(Secret, {})).toThrow('is watched already')
+    start()
+    await informers.informer(ConfigMap).synced()
+    expect(informers.get(ConfigMap, 'ns/a')?.data).toBeUndefined()
+    const asked = paths.filter((path) => path.startsWith('/api/v1/configmaps'))
+    expect(asked.length).toBeGreaterThan(0)
+    expect(asked.filter((path) => !path.includes('labelSelector=app%3Dshop'))).toEqual([])
+  })
+
+  it('watch a kind in several namespaces as one', async () => {
+    const streams: PeerExchange[] = []
+    const inNamespace = (exchange: PeerExchange) => /namespaces\/([^/]+)/.exec(exchange.url.pathname)?.[1] ?? ''
+    const { cluster, start } = await clusterOn((exchange) => {
+      const namespace = inNamespace(exchange)
+      const object = configMap('same', namespace === 'one' ? 1 : 2)
+      object.metadata.namespace = namespace
+      return serving([object], 5, streams)?.(exchange)
+    })
+    const { informers } = cluster
+    informers.configure(ConfigMap, { namespaces: ['one', 'two'] })
+    const informer = informers.informer(ConfigMap)
+    expect(informers.informer(ConfigMap)).toBe(informer)
+    expect(informers.all()).toHaveLength(2)
+    const seen: string[] = []
+    informer.subscribe(({ type, object }) => seen.push(`${type} ${object.metadata.namespace}`))
+    start()
+    await informer.synced()
+    expect(informer.size).toBe(2)
+    expect(informers.get(ConfigMap, 'two/same')?.metadata.resourceVersion).toBe('2')
+    expect(informers.list(ConfigMap)).toHaveLength(2)
+    await until(() => informer.state === 'live')
+    const two = streams.find((exchange) => inNamespace(exchange) === 'two')
+    two?.frame('DELETED', { ...configMap('same', 6), metadata: { ...configMap('same', 6).metadata, namespace: 'two' } })
+    await until(() => seen.length === 3)
+    expect(seen.toSorted()).toEqual(['added one', 'added two', 'deleted two'])
+    const late = await new Promise<number>((resolve) => {
+      let count = 0
+      informer.subscribe(() => count++, { onReplayed: () => resolve(count) })
+    })
+    expect(late).toBe(1)
+  })
+
+  it('tell a late subscriber when it has seen everything that was cached, also a long replay', async () => {
+    const objects = Array.from({ length: 500 }, (_, index) => configMap(`c${index}`, index + 1))
+    const { cluster, start } = await clusterOn(serving(objects, 600))
+    const informer = cluster.informers.informer(ConfigMap)
+    start()
+    await informer.synced()
+    let seen = 0
+    const seenAtReplay = await new Promise<number>((resolve) => {
+      informer.subscribe(() => seen++, { onReplayed: () => resolve(seen) })
+    })
+    expect(seenAtReplay).toBe(500)
+    const empty = cluster.informers.informer(ConfigMap, { namespace: 'other' })
+    await new Promise<void>((resolve) => empty.subscribe(() => undefined, { onReplayed: resolve }))
+  })
+
   it('drop a handler that throws, tell its owner, and go on for the others', async () => {
     const streams: PeerExchange[] = []
     const { cluster, start } = await clusterOn(serving([configMap('a', 1)], 5, streams))
@@ -145,7 +272,7 @@ describe('informers', () => {
         calls++
         throw new Error('handler')
       },
-      (error) => errors.push(error),
+      { onError: (error) => errors.push(error) },
     )
     informer.subscribe((change) => seen.push(change.object.metadata.name ?? ''))
     start()

@@ -6,14 +6,17 @@
  */
 import { setMaxListeners } from 'node:events'
 import type { Index } from './cache.ts'
-import { NotSynced } from '../errors.ts'
+import { KubeError, NotSynced } from '../errors.ts'
 import { createHttpSource } from '../watch/http-source.ts'
-import type { Informer, InformerOptions, Informers } from './informer.ts'
+import type { CacheOptions, Informer, InformerOptions, Informers } from './informer.ts'
+import { JoinedInformer } from './joined-informer.ts'
 import { CustomResourceDefinition } from '../object/kinds.ts'
 import { apiVersionOf, kindName, parseKey, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
 import type { ReflectorOptions, Source } from '../watch/reflector.ts'
 import type { Failure } from '../watch/reflector-machine.ts'
 import type { Rest } from '../client/rest.ts'
+import { untilAborted } from '../controller/stop-signal.ts'
+import { OwnWrites } from './own-writes.ts'
 import { SharedInformer } from './shared-informer.ts'
 import type { IndexValues } from './store-index.ts'
 import type { TurnBudget } from '../watch/decode-budget.ts'
@@ -36,6 +39,8 @@ type Scope = Pick<InformerOptions<Obj>, 'namespace' | 'labelSelector' | 'fieldSe
 interface KindEntry {
   readonly informers: SharedInformer<Obj>[]
   readonly indexes: Map<string, IndexValues<Obj>>
+  configured: CacheOptions<Obj> | undefined
+  readonly ownWrites: OwnWrites
 }
 
 /** Built when a namespace is first listed. */
@@ -48,6 +53,8 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
   const byToken = new WeakMap<Kind, KindEntry>()
   const projections = new Map<unknown, number>()
   const ids = new Map<string, SharedInformer<Obj>>()
+  const joined = new Map<string, Informer<Obj>>()
+  const healthListeners = new Set<(informer: Informer<Obj>) => void>()
   const { freeze = process.env['NODE_ENV'] === 'test', manager } = options
   let hasDefinitions = false
   let running: { readonly signal: AbortSignal; readonly promises: Promise<void>[] } | undefined
@@ -56,7 +63,12 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
     let entry = byToken.get(kind)
     if (entry === undefined) {
       const id = `${apiVersionOf(kind)}/${kind.plural}`
-      entry = kinds.get(id) ?? { informers: [], indexes: new Map() }
+      entry = kinds.get(id) ?? {
+        informers: [],
+        indexes: new Map(),
+        configured: undefined,
+        ownWrites: new OwnWrites(),
+      }
       kinds.set(id, entry)
       byToken.set(kind, entry)
     }
@@ -97,6 +109,9 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       freeze,
       onFailure: (failure, error) => options.onFailure?.(kind, failure, error),
       onAbsent: () => watchDefinitions(kind),
+      onHealthChange: () => {
+        for (const listener of healthListeners) listener(informer as unknown as Informer<Obj>)
+      },
     })
     const entry = entryOf(kind)
     for (const [name, values] of entry.indexes) informer.store.addIndex(name, values)
@@ -105,6 +120,15 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
     if (isNarrow(given)) entry.informers.push(shared)
     else entry.informers.unshift(shared)
     if (running !== undefined) running.promises.push(informer.run(running.signal))
+    return informer
+  }
+
+  function findOrAdd<T extends Obj>(kind: Kind<T>, given: InformerOptions<T>): SharedInformer<T> {
+    const id = idOf(kind, given)
+    const known = ids.get(id)
+    if (known !== undefined) return known as unknown as SharedInformer<T>
+    const informer = add(kind, given)
+    ids.set(id, informer as unknown as SharedInformer<Obj>)
     return informer
   }
 
@@ -142,15 +166,39 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
 
   const informers: Informers = {
     all: () => [...ids.values()],
+    onHealthChange(listener) {
+      healthListeners.add(listener)
+      return () => healthListeners.delete(listener)
+    },
     informer<T extends Obj>(kind: Kind<T>, asked: InformerOptions<T> = {}): Informer<T> {
-      const given = manager === undefined ? asked : { keepManagedFieldsOf: manager, ...asked }
-      const id = idOf(kind, given)
-      const known = ids.get(id)
-      if (known !== undefined) return known as unknown as SharedInformer<T>
-      const informer = add(kind, given)
-      ids.set(id, informer as unknown as SharedInformer<Obj>)
+      const { namespaces = [], ...configured } = informers.configured(kind) ?? {}
+      const given: InformerOptions<T> = {
+        ...(manager !== undefined && { keepManagedFieldsOf: manager }),
+        ...configured,
+        ...asked,
+      }
+      const [only] = namespaces
+      if (given.namespace !== undefined || only === undefined) return findOrAdd(kind, given)
+      if (namespaces.length === 1) return findOrAdd(kind, { ...given, namespace: only })
+      const id = JSON.stringify([idOf(kind, given), namespaces])
+      const known = joined.get(id)
+      if (known !== undefined) return known as unknown as Informer<T>
+      const parts = namespaces.map((namespace) => findOrAdd(kind, { ...given, namespace }))
+      const informer = new JoinedInformer(kind, parts)
+      joined.set(id, informer as unknown as Informer<Obj>)
       return informer
     },
+    configure(kind, cache) {
+      const entry = entryOf(kind)
+      const wanted = cache as unknown as CacheOptions<Obj>
+      if (entry.configured !== undefined && isSameCache(entry.configured, wanted)) return
+      if (entry.configured !== undefined)
+        throw new KubeError('CACHE_OPTIONS', `the cache of ${kindName(kind)} is configured already, with other options`)
+      if (entry.informers.length > 0)
+        throw new KubeError('CACHE_OPTIONS', `${kindName(kind)} is watched already: configure its cache before`)
+      entry.configured = wanted
+    },
+    configured: <T extends Obj>(kind: Kind<T>) => entryOf(kind).configured as CacheOptions<T> | undefined,
     index<T extends Obj>(kind: Kind<T>, name: string, values: IndexValues<T>): Index<T> {
       const { indexes, informers: existing } = entryOf(kind)
       if (!indexes.has(name)) {
@@ -182,6 +230,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       if (used.length === 1 && only !== undefined) return only.store.by(index.name, value)
       return distinct(used.flatMap(({ store }) => store.by(index.name, value)))
     },
+    ownWrites: (kind) => entryOf(kind).ownWrites,
     offer(kind, written, readOwnFields) {
       for (const informer of entryOf(kind).informers) {
         if (isCovered(informer.options, written.metadata.namespace))
@@ -209,9 +258,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       const promises: Promise<void>[] = []
       running = { signal: stop.signal, promises }
       for (const informer of ids.values()) promises.push(informer.run(stop.signal))
-      if (!signal.aborted) {
-        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-      }
+      await untilAborted(signal)
       stop.abort()
       for (let done = 0; done < promises.length;) {
         done = promises.length
@@ -221,6 +268,12 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
     },
   }
   return informers
+}
+
+function isSameCache(a: CacheOptions<Obj>, b: CacheOptions<Obj>): boolean {
+  const textOf = ({ projection: _projection, ...rest }: CacheOptions<Obj>) =>
+    JSON.stringify(Object.entries(rest).toSorted())
+  return a.projection === b.projection && textOf(a) === textOf(b)
 }
 
 function isNarrow({ namespace, labelSelector, fieldSelector }: Scope): boolean {

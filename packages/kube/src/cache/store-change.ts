@@ -3,8 +3,19 @@ import { keyOf, type Immutable, type Key, type Obj } from '../object/object.ts'
 import type { PartedMap } from './partitioned-map.ts'
 
 export type StoreChange<T extends Obj> =
-  | { readonly type: 'added'; readonly object: Immutable<T>; readonly initial: boolean }
-  | { readonly type: 'updated'; readonly old: Immutable<T>; readonly object: Immutable<T> }
+  | {
+      readonly type: 'added'
+      readonly object: Immutable<T>
+      readonly initial: boolean
+      /** The watch reports a version that a write of this process made. */
+      readonly isOwnWrite?: boolean
+    }
+  | {
+      readonly type: 'updated'
+      readonly old: Immutable<T>
+      readonly object: Immutable<T>
+      readonly isOwnWrite?: boolean
+    }
   | { readonly type: 'deleted'; readonly object: Immutable<T> }
 
 /** What readers saw, and for keys whose own write was newer than the watch, what the watch had said (undefined: nothing). */
@@ -66,9 +77,11 @@ export function differences<T extends Obj>(
   for (const key of shadow.keys()) if (!visible.has(key)) reportGone(key)
   for (const [key, object] of wanted) {
     const old = toldOf(key)
+    const written = shadow.has(key) ? visible.get(key) : undefined
+    const isOwnWrite = written !== undefined && isSameVersion(written, object)
     if (old === undefined || old.metadata.uid !== object.metadata.uid)
-      changes.push({ type: 'added', object, initial: false })
-    else if (!isSameVersion(old, object)) changes.push({ type: 'updated', old, object })
+      changes.push({ type: 'added', object, initial: false, isOwnWrite })
+    else if (!isSameVersion(old, object)) changes.push({ type: 'updated', old, object, isOwnWrite })
   }
   for (const object of untold(before)) if (!isShown(keyOf(object))) changes.push({ type: 'deleted', object })
   return changes

@@ -216,15 +216,21 @@ export class Store<T extends Obj> {
     const old = isShadowed ? this.#shadow.get(key) : visible
     this.#resourceVersion = object.metadata.resourceVersion
     if (old !== undefined && isSameVersion(old, object)) return
+    let isOwnWrite = false
     if (!isShadowed) this.#show(key, visible, object, own)
     else if (this.#isCaughtUp(key, visible, object)) {
       this.#shadow.delete(key)
       this.#deleted.delete(key)
-      // The echo of our own write: own fields and indexes stand already.
-      if (visible === undefined || !isSameVersion(visible, object)) this.#show(key, visible, object, own)
+      // The report of our own write: own fields and indexes are up to date already.
+      isOwnWrite = visible !== undefined && isSameVersion(visible, object)
+      if (!isOwnWrite) this.#show(key, visible, object, own)
       else if (visible !== object) this.#replace(key, object)
     } else this.#shadow.set(key, object)
-    this.#notify(old === undefined ? { type: 'added', object, initial: false } : { type: 'updated', old, object })
+    this.#notify(
+      old === undefined
+        ? { type: 'added', object, initial: false, isOwnWrite }
+        : { type: 'updated', old, object, isOwnWrite },
+    )
   }
 
   delete(given: T): void {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { OwnWrites } from '../cache/own-writes.ts'
 import { createClient, type ClientOptions, type RequestObserver } from './client.ts'
 import { refreshingCredentials, staticCredentials, type Credentials } from '../config/credentials.ts'
 import {
@@ -162,6 +163,7 @@ describe('the verbs', () => {
       {
         cache: {
           offer: (_kind, written) => offered.push(`written ${written.metadata.name}`),
+          ownWrites: () => new OwnWrites(),
           offerDeleted: (_kind, key, uid) => offered.push(`deleted ${key} ${uid}`),
         },
       },

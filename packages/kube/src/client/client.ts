@@ -7,6 +7,7 @@
 import { DecodeError } from '../errors.ts'
 import { apiVersionOf, collectionPath, keyOf, objectPath } from '../object/object.ts'
 import type { Immutable, Key, Kind, List, Obj, Status } from '../object/object.ts'
+import type { OwnWrites } from '../cache/own-writes.ts'
 import { errorOf, type Rest, type RestRequest } from './rest.ts'
 import type { StopSignal } from '../controller/stop-signal.ts'
 import { watchEvents } from './watch.ts'
@@ -28,6 +29,10 @@ export interface ListOptions {
   continue?: string
   resourceVersion?: string
   resourceVersionMatch?: 'NotOlderThan' | 'Exact'
+  /** A longer answer is refused; for servers that are not trusted. @default 512 MiB */
+  maxBodyBytes?: number
+  /** For the whole answer. @default 30_000 */
+  deadlineMs?: number
   signal?: StopSignal | undefined
 }
 
@@ -148,6 +153,7 @@ export interface ClientOptions {
   cache?: {
     offer<T extends Obj>(kind: Kind<T>, written: T, readOwnFields?: ReadOwnFields): void
     offerDeleted<T extends Obj>(kind: Kind<T>, key: Key, uid?: string): void
+    ownWrites(kind: Kind): OwnWrites
   }
 }
 
@@ -167,7 +173,7 @@ type Write<T extends Obj> = {
   readonly force?: boolean
 } & (
   | { readonly object: T | Immutable<T>; /** @default that of the object */ readonly path?: string }
-  | { readonly patch: unknown; readonly path: string }
+  | { readonly patch: unknown; readonly path: string; readonly key: Key }
 )
 
 export function createClient(rest: Rest, options: ClientOptions = {}): Client {
@@ -197,13 +203,22 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
       deadlineMs: options.deadlineMs,
       lane: options.lane,
     }
-    const response = await rest.call(complete)
-    if (response.status >= 300) throw errorOf(complete, response)
-    const { value, readOwnFields } = read(complete, response.body, options.isLean === true ? readWritten : readWhole)
-    const written = value as T
-    // A subresource may answer with another kind (Scale, TokenRequest).
-    if (cache !== undefined && !isDryRun && written.kind === kind.kind) cache.offer(kind, written, readOwnFields)
-    return written
+    const key = 'patch' in request ? request.key : keyOf(request.object)
+    const ownWrites = isDryRun ? undefined : cache?.ownWrites(kind)
+    let made: string | undefined
+    ownWrites?.begin(key)
+    try {
+      const response = await rest.call(complete)
+      if (response.status >= 300) throw errorOf(complete, response)
+      const { value, readOwnFields } = read(complete, response.body, options.isLean === true ? readWritten : readWhole)
+      const written = value as T
+      // A subresource may answer with another kind (Scale, TokenRequest).
+      if (cache !== undefined && !isDryRun && written.kind === kind.kind) cache.offer(kind, written, readOwnFields)
+      made = written.metadata?.resourceVersion
+      return written
+    } finally {
+      ownWrites?.end(key, made)
+    }
   }
 
   const client: Client = {
@@ -217,11 +232,13 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
       if (response.status >= 300) throw errorOf(request, response)
       return JSON.parse(response.body.toString('utf8'))
     },
-    list: async (kind, { namespace, signal, limit, ...query } = {}) => {
+    list: async (kind, { namespace, signal, limit, maxBodyBytes, deadlineMs, ...query } = {}) => {
       return call({
         method: 'GET',
         path: collectionPath(kind, namespace),
         query: { ...query, limit: limit === undefined ? undefined : String(limit) },
+        ...(maxBodyBytes !== undefined && { maxBodyBytes }),
+        ...(deadlineMs !== undefined && { deadlineMs }),
         signal,
       })
     },
@@ -247,6 +264,7 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
         method: 'PATCH',
         headers: PATCH_TYPES[type],
         patch,
+        key,
         path: objectPath(kind, key, write_.subresource),
         // A JSON patch may add to a list, a strategic one too; a merge patch only sets.
         isIdempotent: type === 'merge',

@@ -14,6 +14,7 @@ import { apiError, TransportError, type ApiError } from '../errors.ts'
 import type { Status } from '../object/object.ts'
 import { createTransport } from '../transport/connect.ts'
 import type { Exchange, OpenStream, Transport } from '../transport/transport.ts'
+import { requestedWaitMs, spreadWaitMs } from '../requested-wait.ts'
 
 export interface RestRequest extends Omit<RawRequest, 'lane'> {
   lane?: 'request' | 'lease' | 'watch' | undefined
@@ -138,7 +139,7 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
         (isIdempotent && (answer.status === 503 || answer.status === 500 || answer.status === 504))
       if (waitMs === undefined || !mayRepeat || retries >= MAX_RETRIES) return answer
       // Clients that were refused together must not come back together.
-      const jitteredMs = waitMs + random() * Math.min(1000, waitMs * 0.2 + 50)
+      const jitteredMs = spreadWaitMs(waitMs, random())
       if (clock.monotonic() - startedAt + jitteredMs >= deadlineMs) return answer
       drop(answer)
       await sleep(clock, jitteredMs, request.signal)
@@ -187,9 +188,7 @@ async function readBody(answer: OpenStream, maxBytes: number): Promise<Buffer> {
 
 /** Seconds, as kube-apiserver sends them; dates are not used by it and are ignored. */
 function retryAfterMs({ headers }: { headers: RawResponse['headers'] }): number | undefined {
-  const value = headers['retry-after']
-  if (typeof value !== 'string' || !/^\d{1,5}$/.test(value)) return undefined
-  return Number(value) * 1000
+  return requestedWaitMs(headers['retry-after'])
 }
 
 function queryString(query: Readonly<Record<string, string | undefined>>): string {
@@ -211,7 +210,7 @@ export function errorOf(request: Pick<RestRequest, 'method' | 'path'>, response:
     // A proxy's HTML page, or an empty body.
   }
   status ??= { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: response.status }
-  const seconds = status.details?.retryAfterSeconds
-  const waitMs = retryAfterMs(response) ?? (seconds === undefined || seconds === 0 ? undefined : seconds * 1000)
+  // 0 is how a Status without a wait may be written.
+  const waitMs = retryAfterMs(response) ?? (requestedWaitMs(status.details?.retryAfterSeconds) || undefined)
   return apiError(`${request.method} ${request.path}`, response.status, status, waitMs)
 }

@@ -23,16 +23,28 @@ const REFUSED: readonly [range: string, name: string][] = [
   ['127.0.0.0/8', 'loopback'],
   ['169.254.0.0/16', 'link-local'],
   ['100.100.100.200/32', 'cloud metadata'],
+  ['168.63.129.16/32', 'cloud metadata'],
   ['192.0.0.0/24', 'reserved'],
   ['224.0.0.0/4', 'multicast'],
   ['240.0.0.0/4', 'reserved'],
   ['::/128', 'unspecified'],
   ['::1/128', 'loopback'],
   ['fe80::/10', 'link-local'],
+  ['fec0::/10', 'site-local'],
+  // Teredo (RFC 4380) reaches any IPv4 address through a relay; no cluster has such an address.
+  ['2001::/32', 'Teredo'],
   ['fd00:ec2::254/128', 'cloud metadata'],
   ['fd20:ce::254/128', 'cloud metadata'],
   ['ff00::/8', 'multicast'],
 ]
+
+/** Is this `ADDRESS` or `ADDRESS/BITS`, of either family? */
+export function isAddressRange(range: string): boolean {
+  const [address = '', bits, ...rest] = range.split('/')
+  const family = isIP(address)
+  if (family === 0 || address.includes('%') || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 6 ? 128 : 32))
+}
 
 function blockListOf(range: string): BlockList {
   const [address = '', bits = ''] = range.split('/')
@@ -60,19 +72,31 @@ export function addressGuard(options: GuardOptions = {}): AddressGuard {
   }
 }
 
-/** IPv4 addresses that an IPv6 address stands for: mapped, compatible, NAT64 (RFC 6052), 6to4 (RFC 3056). */
+/**
+ * IPv4 addresses that an IPv6 address stands for: mapped (`::ffff:a.b.c.d`), compatible (`::a.b.c.d`), translated
+ * (`::ffff:0:a.b.c.d`, RFC 2765), NAT64 (RFC 6052, RFC 8215), 6to4 (RFC 3056), ISATAP (RFC 5214).
+ */
 function embeddedIPv4(address: string): string[] {
   if (!isIPv6(address)) return []
   const words = expandIPv6(address)
   if (words === undefined) return []
   const dotted = (high: number, low: number) => `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
-  const [a = 0, b = 0, , , , f = 0, g = 0, h = 0] = words
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = words
   const isZeroTo = (end: number) => words.slice(0, end).every((word) => word === 0)
   const found: string[] = []
   if (isZeroTo(5) && f === 0xff_ff) found.push(dotted(g, h))
   if (isZeroTo(6) && (g !== 0 || h > 1)) found.push(dotted(g, h))
-  if (a === 0x64 && b === 0xff_9b) found.push(dotted(g, h))
-  if (a === 0x20_02) found.push(dotted(b, words[2] ?? 0))
+  if (isZeroTo(4) && e === 0xff_ff && f === 0) found.push(dotted(g, h))
+  if (a === 0x64 && b === 0xff_9b) {
+    found.push(dotted(g, h))
+    // RFC 6052 §2.2: in prefixes of 48, 56 and 64 bits the address goes around bits 64 to 71.
+    if (c === 1) {
+      const low = ((e & 255) << 8) | (f >> 8)
+      found.push(dotted(d, low), dotted(((d & 255) << 8) | (e & 255), f), dotted(low, ((f & 255) << 8) | (g >> 8)))
+    }
+  }
+  if (a === 0x20_02) found.push(dotted(b, c))
+  if ((e === 0 || e === 0x02_00) && f === 0x5e_fe) found.push(dotted(g, h))
   return found
 }
 

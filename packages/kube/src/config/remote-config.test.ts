@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { stringify } from 'yaml'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { addressGuard } from './address-guard.ts'
+import { addressGuard, isAddressRange } from './address-guard.ts'
 import { createAuthority, type Authority, type CertificatePair } from '../certificates.ts'
 import { ConfigError } from '../errors.ts'
 import { parseRemoteConfig } from './remote-config.ts'
@@ -352,6 +352,40 @@ describe('a kubeconfig out of a Secret', () => {
 })
 
 describe('the address guard', () => {
+  it.each([
+    ['168.63.129.16', 'cloud metadata'],
+    ['fec0::1', 'site-local'],
+    ['feff::1', 'site-local'],
+    ['2001:0:4136:e378:8000:63bf:3fff:fdd2', 'Teredo'],
+    ['::ffff:0:169.254.169.254', 'link-local'],
+    ['::ffff:0:127.0.0.1', 'loopback'],
+    ['2001:db8::5efe:169.254.169.254', 'link-local'],
+    ['2001:db8::200:5efe:127.0.0.1', 'loopback'],
+    ['fd00::5efe:a83f:8110', 'cloud metadata'],
+    ['64:ff9b::169.254.169.254', 'link-local'],
+    ['64:ff9b:1::169.254.169.254', 'link-local'],
+    ['64:ff9b:1:a9fe:a9:fe00::', 'refused'],
+    ['64:ff9b:1:a9:fe:a910::a00', 'refused'],
+    ['64:ff9b:1:aa:a9:fea9:a00:0', 'refused'],
+    ['2002:a9fe:a9fe::1', 'link-local'],
+    ['::127.0.0.1', 'loopback'],
+  ])('refuses %s (%s)', (address, why) => {
+    expect(addressGuard()(address)).toContain(why)
+  })
+
+  it.each(['64:ff9b::8.8.8.8', '2001:db8::5efe:8.8.8.8', '2001:db8::1', '2001:1::1', '::ffff:0:8.8.8.8'])(
+    'leaves %s open',
+    (address) => {
+      expect(addressGuard()(address)).toBeUndefined()
+    },
+  )
+
+  it('knows what a range is', () => {
+    for (const range of ['10.0.0.0/8', '192.0.2.1', '2001:db8::/32', '::1']) expect(isAddressRange(range)).toBe(true)
+    for (const range of ['', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', 'host/8', '::/129', 'fe80::1%1/64', '10/8'])
+      expect(isAddressRange(range), range).toBe(false)
+  })
+
   it('leaves public and private addresses open and takes further ranges', () => {
     const guard = addressGuard({ deny: ['10.96.0.0/12', '2001:db8::/32'] })
     expect([guard('10.0.0.1'), guard('192.168.1.1'), guard('8.8.8.8'), guard('2606:4700::1')]).toEqual([

@@ -7,7 +7,6 @@
  * back-off, and a failing build delivers nothing: what was delivered last stays.
  */
 import type { Reader } from '../cache/cache.ts'
-import { waitForSync } from '../cache/cache-sync.ts'
 import type { Context, Environment } from './context.ts'
 import type { WatchOptions } from './controller.ts'
 import { type Duration, durationMs } from '../duration.ts'
@@ -15,6 +14,7 @@ import { KubeError } from '../errors.ts'
 import type { Informer } from '../cache/informer.ts'
 import type { Kind, Obj } from '../object/object.ts'
 import type { Next } from './outcome.ts'
+import { requiredInformers, unlessOwnWrite, waitForPairs, watchPairs } from './watched-kinds.ts'
 import { createWorkers, type Signals } from './workers.ts'
 
 export interface AggregatorOptions {
@@ -41,6 +41,8 @@ export function watching<T extends Obj>(kind: Kind<T>, options: WatchOptions<T>)
 export interface Aggregator {
   readonly name: string
   readonly needsLeader: boolean
+  /** Never: an aggregator is declared in one call. */
+  readonly incomplete: undefined
   prepare(environment: Environment): readonly Informer<Obj>[]
   run(environment: Environment, signals: Signals & { syncTimeoutMs?: number }): Promise<void>
 }
@@ -60,34 +62,23 @@ export function defineAggregator<A>(
   const [first] = watched
   if (first === undefined) throw new KubeError('AGGREGATOR', `aggregator ${name} watches no kind and would never build`)
 
-  const pairsOf = ({ cluster, fieldManager }: Environment) => {
-    return watched.map((watch) => {
-      const { when: _when, optional: _optional, ...rest } = watch.options
-      return { watch, informer: cluster.informers.informer(watch.kind, { ...rest, keepManagedFieldsOf: fieldManager }) }
-    })
-  }
-
   return {
     name,
     needsLeader: leader,
-    prepare: (environment) => {
-      return pairsOf(environment)
-        .filter(({ watch }) => watch.options.optional !== true)
-        .map(({ informer }) => informer)
-    },
+    incomplete: undefined,
+    prepare: (environment) => requiredInformers(watchPairs(environment, watched)),
     async run(environment, { stop, kill, syncTimeoutMs }) {
       const log = environment.log.child({ controller: name, cluster: environment.cluster.name })
-      const pairs = pairsOf(environment)
-      for (const { watch, informer } of pairs) {
-        const isOptional = watch.options.optional === true
-        await waitForSync(environment, { name, informer, isOptional, stop, timeoutMs: syncTimeoutMs })
-      }
+      const pairs = watchPairs(environment, watched)
+      await waitForPairs(environment, pairs, { name, stop, timeoutMs: syncTimeoutMs })
       if (stop.aborted) return
       const run = async (context: Context) => act(build(context), context)
       const workers = createWorkers({ name, kind: first.kind, concurrency: 1, timeoutMs, run }, environment)
       const unsubscribes = pairs.map(({ watch, informer }) => {
         return informer.subscribe((change) => {
-          if (isWanted(watch, change)) workers.queue.add(everything, { afterMs: debounceMs })
+          unlessOwnWrite(environment, watch, change, (others) => {
+            if (isWanted(watch, others)) workers.queue.add(everything, { afterMs: debounceMs })
+          })
         })
       })
       // Nothing at all is a state to deliver too.

@@ -1,8 +1,9 @@
 /**
- * What a reconciler gets besides its object: cached reads, fenced writes, a signal, a log and events.
+ * What a reconciler or a runnable gets: cached reads, fenced writes, a signal, a log and events.
  *
- * Place in the flow: made per reconcile by controller.ts and aggregator.ts from the `Environment` of one cluster.
- * Guarantee: once the signal has aborted, nothing in it writes any more, however long the reconciler lives on.
+ * Place in the flow: made per reconcile by workers.ts and once per runnable by the manager, from the `Environment` of one
+ * cluster.
+ * Guarantee: once the signal has aborted, nothing in it writes any more, however long its user lives on.
  */
 import { randomUUID } from 'node:crypto'
 import type { Index, Reader } from '../cache/cache.ts'
@@ -18,22 +19,30 @@ import { apiVersionOf, type Immutable, type Key, type Kind, type Obj } from '../
 import type { Stop } from './stop-signal.ts'
 import { fencedClient, FencedWriter, type Writer } from '../apply/writer.ts'
 
-export interface Context extends Reader, Writer {
-  readonly key: Key
-  /** Name of the cluster the key is in. */
+/** What a runnable gets (`manager.add`). */
+export interface RunnableContext extends Reader, Writer {
+  /** Name of the cluster. */
   readonly cluster: string
+  /** Aborts when the work has to end: the manager stops, or leadership is lost. */
+  readonly signal: AbortSignal
+  readonly log: Logger
+  readonly clock: Clock
+  /** For what the methods here do not cover: live reads, creates, patches. Its writes check the fence. */
+  readonly client: Client
+  /**
+   * Records an Event about an object; returns at once.
+   * @param about of the controller's own kind, unless it says its kind itself
+   */
+  event(about: Immutable<Obj>, type: EventType, reason: string, note: string, action?: string): void
+}
+
+/** What a reconciler gets besides its object. */
+export interface Context extends RunnableContext {
+  readonly key: Key
   /** On every log line of this reconcile. */
   readonly reconcileId: string
   /** Aborts at the timeout, when leadership is lost, and when a stop takes too long. */
   readonly signal: AbortSignal
-  readonly log: Logger
-  /** For what the methods here do not cover: live reads, creates, patches. Writes ask the fence. */
-  readonly client: Client
-  /**
-   * Notes an Event about an object; returns at once.
-   * @param about of the controller's own kind, unless it says its kind itself
-   */
-  event(about: Immutable<Obj>, type: EventType, reason: string, note: string, action?: string): void
 }
 
 /** What controllers of one cluster share. */
@@ -48,50 +57,58 @@ export interface Environment {
   readonly log: Logger
 }
 
-export function createContext(
+/** For whom a context is made; one object for all reconciles of a controller. */
+export interface ContextOwner {
+  /** The controller or runnable, for logs. */
+  readonly name: string
+  /** Of the objects that Events are about, where they do not say it themselves. */
+  readonly kind?: Kind | undefined
+  /** Who reports Events. @default the recorder's own */
+  readonly reportingController?: string | undefined
+}
+
+export function createContext(environment: Environment, owner: ContextOwner, key: Key, stop: Stop): Context {
+  return new ReconcileContext(environment, owner, key, stop)
+}
+
+export function createRunnableContext(
   environment: Environment,
-  of: { key: Key; controller: string; kind?: Kind | undefined; stop: Stop },
-): Context {
-  return new ReconcileContext(environment, of)
+  owner: ContextOwner,
+  signal: AbortSignal,
+): RunnableContext {
+  return new ClusterContext(environment, owner, signal)
 }
 
 /** A class, not closures: one is made for every reconcile. */
-class ReconcileContext extends FencedWriter implements Context {
-  readonly key: Key
-  readonly #stop: Stop
+class ClusterContext extends FencedWriter implements RunnableContext {
+  readonly #stop: Stop | AbortSignal
   readonly #environment: Environment
-  readonly #controller: string
-  readonly #kind: Kind | undefined
+  readonly #owner: ContextOwner
   // Most reconciles need none of these: they are made when first asked for.
-  #reconcileId: string | undefined
   #log: Logger | undefined
   #client: Client | undefined
 
-  constructor(environment: Environment, { key, controller, kind, stop }: Parameters<typeof createContext>[1]) {
+  constructor(environment: Environment, owner: ContextOwner, stop: Stop | AbortSignal) {
     super(environment, stop)
-    this.key = key
     this.#stop = stop
     this.#environment = environment
-    this.#controller = controller
-    this.#kind = kind
+    this.#owner = owner
   }
 
   get signal(): AbortSignal {
-    return this.#stop.signal
+    return 'signal' in this.#stop ? this.#stop.signal : this.#stop
   }
 
   get cluster(): string {
     return this.#environment.cluster.name
   }
 
-  get reconcileId(): string {
-    this.#reconcileId ??= randomUUID()
-    return this.#reconcileId
+  get clock(): Clock {
+    return this.#environment.clock
   }
 
   get log(): Logger {
-    const { key, cluster, reconcileId } = this
-    this.#log ??= this.#environment.log.child({ controller: this.#controller, cluster, key, reconcileId })
+    this.#log ??= this.#environment.log.child(this.logFields())
     return this.#log
   }
 
@@ -114,11 +131,42 @@ class ReconcileContext extends FencedWriter implements Context {
   }
 
   event(about: Immutable<Obj>, type: EventType, reason: string, note: string, action?: string): void {
-    const kind = this.#kind
+    const { kind, reportingController } = this.#owner
     const { name, namespace, uid, resourceVersion } = about.metadata
     const apiVersion = about.apiVersion ?? (kind === undefined ? undefined : apiVersionOf(kind))
     const fields = { apiVersion, kind: about.kind ?? kind?.kind, name, namespace, uid, resourceVersion }
     const regarding = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
-    this.#environment.recorder.record({ regarding, type, reason, note, ...(action === undefined ? {} : { action }) })
+    this.#environment.recorder.record({
+      regarding,
+      type,
+      reason,
+      note,
+      ...(action !== undefined && { action }),
+      ...(reportingController !== undefined && { reportingController }),
+    })
+  }
+
+  protected logFields(): Record<string, unknown> {
+    return { controller: this.#owner.name, cluster: this.cluster }
+  }
+}
+
+class ReconcileContext extends ClusterContext implements Context {
+  readonly key: Key
+  #reconcileId: string | undefined
+
+  constructor(environment: Environment, owner: ContextOwner, key: Key, stop: Stop) {
+    super(environment, owner, stop)
+    this.key = key
+  }
+
+  get reconcileId(): string {
+    this.#reconcileId ??= randomUUID()
+    return this.#reconcileId
+  }
+
+  protected override logFields(): Record<string, unknown> {
+    const { key, reconcileId } = this
+    return { ...super.logFields(), key, reconcileId }
   }
 }

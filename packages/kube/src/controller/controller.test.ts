@@ -1,7 +1,12 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Context } from './context.ts'
-import { defineController, type Controller, type ControllerBuilder, type ControllerOptions } from './controller.ts'
+import {
+  defineController,
+  defineKeyedController,
+  type ControllerBuilder,
+  type ControllerOptions,
+} from './controller.ts'
 import { LeadershipLost } from '../manager/lease.ts'
 import { ConfigMap, Service } from '../object/kinds.ts'
 import { keyOf, kind, type Obj } from '../object/object.ts'
@@ -39,11 +44,11 @@ function start(
   options: ControllerOptions<Route> = {},
   environment = memoryEnvironment(),
 ): Started {
-  let controller: Controller | undefined
-  wire(defineController('routes', Route, options, (defined) => (controller = defined)))
+  const { builder, controller } = defineController('routes', Route, options)
+  wire(builder)
   const [stop, kill] = [new AbortController(), new AbortController()]
-  controller?.prepare(environment)
-  const outcome = (controller as Controller)
+  controller.prepare(environment)
+  const outcome = controller
     .run(environment, { stop: stop.signal, kill: kill.signal })
     .then(() => 'stopped')
     .catch((error: unknown) => error)
@@ -506,7 +511,7 @@ describe('controller', () => {
 
   it('refuses a concurrency that is none', () => {
     for (const concurrency of [0, -1, 1.5, Number.NaN]) {
-      expect(() => defineController('x', Route, { concurrency }, () => undefined)).toThrow('not a positive integer')
+      expect(() => defineController('x', Route, { concurrency })).toThrow('not a positive integer')
     }
   })
 })
@@ -583,5 +588,143 @@ describe('controller with a finalizer', () => {
     environment.cluster.put(Route, { ...route('a'), metadata })
     await environment.clock.advance(0)
     expect([calls, environment.cluster.requests]).toEqual([0, []])
+  })
+
+  it('looks at keys that a trigger or a timer names, until it stops', async () => {
+    const environment = memoryEnvironment()
+    environment.cluster.put(Route, route('a'))
+    const seen: string[] = []
+    let enqueue: (keys: readonly string[]) => void = () => undefined
+    let isSubscribed = false
+    const { clock, stop, outcome } = (() => {
+      const begun = start(
+        (builder) =>
+          builder
+            .triggers((mark) => {
+              enqueue = mark
+              isSubscribed = true
+              return () => (isSubscribed = false)
+            })
+            .every('1m', (cache) => cache.list(Route).map(keyOf))
+            .reconcile(async ({ spec }) => void seen.push(spec.host)),
+        {},
+        environment,
+      )
+      return { ...begun, clock: environment.clock }
+    })()
+    await clock.advance(0)
+    enqueue(['web/a'])
+    await clock.advance(0)
+    expect(seen).toHaveLength(2)
+    await clock.advance(120_000)
+    expect(seen).toHaveLength(4)
+    stop()
+    await outcome
+    expect(isSubscribed).toBe(false)
+    enqueue(['web/a'])
+    await clock.advance(120_000)
+    expect(seen).toHaveLength(4)
+  })
+})
+
+describe('a watch that ignores own writes', () => {
+  const child = (data: Record<string, string>) => ({ metadata: { name: 'a', namespace: 'web' }, data })
+
+  /** Reconciles by applying a child; returns how often. */
+  function startApplying(environment: MemoryEnvironment, ignoreOwnWrites: boolean) {
+    const runs: string[] = []
+    start(
+      (builder) =>
+        builder
+          .watches(ConfigMap, (object) => [keyOf(object)], { ignoreOwnWrites })
+          .reconcile(async ({ spec }, ctx) => {
+            runs.push(spec.host)
+            await ctx.apply(ConfigMap, child({ host: spec.host }))
+          }),
+      {},
+      environment,
+    )
+    return runs
+  }
+
+  it('does not reconcile for what the reconciler itself wrote, and does for what others write', async () => {
+    for (const ignoreOwnWrites of [true, false]) {
+      const environment = memoryEnvironment()
+      const { cluster, clock } = environment
+      cluster.put(Route, route('a'))
+      const runs = startApplying(environment, ignoreOwnWrites)
+      await clock.advance(0)
+      expect(runs).toHaveLength(ignoreOwnWrites ? 1 : 2)
+      cluster.put(ConfigMap, child({ host: 'foreign' }))
+      await clock.advance(0)
+      expect(runs).toHaveLength(ignoreOwnWrites ? 2 : 4)
+      expect(cluster.informers.get(ConfigMap, 'web/a')?.data).toEqual({ host: 'a.test' })
+      cluster.remove(ConfigMap, 'web/a')
+      await clock.advance(0)
+      expect(cluster.informers.get(ConfigMap, 'web/a')?.data).toEqual({ host: 'a.test' })
+    }
+  })
+
+  it('loses no change of others that comes while a write is under way, also when that write fails', async () => {
+    for (const isRefused of [true, false]) {
+      const environment = memoryEnvironment()
+      const { cluster, clock } = environment
+      cluster.put(Route, route('a'))
+      let isFirst = true
+      cluster.intercept = ({ verb }) => {
+        if (verb !== 'apply' || !isFirst) return
+        isFirst = false
+        cluster.put(ConfigMap, child({ by: 'somebody else' }))
+        if (isRefused) throw new Terminal('refused')
+      }
+      const runs = startApplying(environment, true)
+      await clock.advance(1_000)
+      expect(runs).toHaveLength(2)
+    }
+  })
+})
+
+describe('a keyed controller', () => {
+  it('reconciles each key on its own, with back-off, requeue and keys from watches', async () => {
+    const environment = memoryEnvironment()
+    const { cluster, clock } = environment
+    const { builder, controller } = defineKeyedController('clusters', {})
+    const seen: string[] = []
+    builder
+      .watches(Service, ({ metadata }) => [`cluster ${metadata.name}`])
+      .triggers((mark) => {
+        mark(['registry'])
+        return undefined
+      })
+      .reconcile(async (key) => {
+        seen.push(key)
+        if (key === 'cluster slow') await new Promise(() => undefined)
+        if (key === 'cluster bad' && seen.filter((each) => each === key).length < 3) throw new Error('unreachable')
+        return key === 'registry' ? requeue('1m') : undefined
+      })
+    expect(controller.incomplete).toBeUndefined()
+    const stop = new AbortController()
+    const outcome = controller.run(environment, { stop: stop.signal, kill: stop.signal })
+    cluster.put(Service, { metadata: { name: 'slow' } })
+    cluster.put(Service, { metadata: { name: 'bad' } })
+    cluster.put(Service, { metadata: { name: 'good' } })
+    await clock.advance(60_000)
+    expect(seen.toSorted()).toEqual([
+      'cluster bad',
+      'cluster bad',
+      'cluster bad',
+      'cluster good',
+      'cluster slow',
+      'registry',
+      'registry',
+    ])
+    stop.abort()
+    await clock.advance(10_000)
+    await outcome
+  })
+
+  it('names itself when it was declared without a reconciler', () => {
+    const { controller } = defineKeyedController('clusters', {})
+    expect(controller.incomplete).toContain('controller clusters has no reconciler')
   })
 })

@@ -9,7 +9,6 @@
  * that throw (mapper.ts); reconciles are exclusive per key and bounded in number and time (workers.ts).
  */
 import type { Reader } from '../cache/cache.ts'
-import { waitForSync } from '../cache/cache-sync.ts'
 import type { Context, Environment } from './context.ts'
 import { type Duration, durationMs } from '../duration.ts'
 import { KubeError } from '../errors.ts'
@@ -20,6 +19,8 @@ import { keyOf, type Immutable, type Key, type Kind, type Obj } from '../object/
 import type { Next } from './outcome.ts'
 import { findControllerKey } from '../object/owner.ts'
 import type { Predicate } from './predicate.ts'
+import { startTriggers, type Trigger, type TriggerSet } from './triggers.ts'
+import { requiredInformers, unlessOwnWrite, waitForPairs, watchPairs } from './watched-kinds.ts'
 import { createWorkers, type Signals } from './workers.ts'
 
 export type Reconciler<T extends Obj> = (object: Immutable<T>, context: Context) => Promise<Next>
@@ -27,18 +28,27 @@ export type Reconciler<T extends Obj> = (object: Immutable<T>, context: Context)
 export interface WatchOptions<T extends Obj> extends Omit<InformerOptions<T>, 'keepManagedFieldsOf'> {
   /** Only these changes count. @default all */
   when?: Predicate<T>
+  /**
+   * Leave out the watch's reports of what this process wrote itself. For children: they were as wanted when they were
+   * written. Deletions always count. @default false
+   */
+  ignoreOwnWrites?: boolean
   /** Start although no CRD serves the kind; it is taken as empty until one does. @default false */
   optional?: boolean
 }
 
-export interface ControllerOptions<T extends Obj> extends WatchOptions<T> {
+export interface KeyedControllerOptions {
   /** Reconciles at once, per cluster. @default 8 */
   concurrency?: number
   /** @default 5m */
   timeout?: Duration
   /** `local`: the manager's own cluster; `fleet`: each member; `all`: both. @default local */
   clusters?: 'local' | 'fleet' | 'all'
+  /** Who reports the Events of its contexts. @default the manager's field manager */
+  reportingController?: string
 }
+
+export interface ControllerOptions<T extends Obj> extends WatchOptions<T>, KeyedControllerOptions {}
 
 export interface ControllerBuilder<T extends Obj> {
   /** Changes of objects whose controller reference names one of ours. */
@@ -49,6 +59,10 @@ export interface ControllerBuilder<T extends Obj> {
     map: (object: Immutable<W>, cache: Reader) => readonly Key[],
     options?: WatchOptions<W>,
   ): ControllerBuilder<T>
+  /** Keys to look at for a reason outside the caches: `.triggers((enqueue) => pause.subscribe(() => enqueue(keys)))`. */
+  triggers(trigger: Trigger<readonly Key[]>): ControllerBuilder<T>
+  /** Keys to look at again and again. */
+  every(interval: Duration, keys: (cache: Reader) => readonly Key[]): ControllerBuilder<T>
   /** Work before an object may go; see finalizer.ts. `requeue` from it means not done yet. */
   finalizer(name: string, cleanup: Reconciler<T>): ControllerBuilder<T>
   /** For keys whose object is gone, without finalizer: memory to drop, say. It cannot rely on being called. */
@@ -57,11 +71,28 @@ export interface ControllerBuilder<T extends Obj> {
   reconcile(reconciler: Reconciler<T>): void
 }
 
+/** A controller whose keys are its own business: names of clusters, say. They come from watches, triggers and timers. */
+export interface KeyedControllerBuilder {
+  /** Changes of objects; `map` says which keys they concern. It must be pure and quick. */
+  watches<W extends Obj>(
+    kind: Kind<W>,
+    map: (object: Immutable<W>, cache: Reader) => readonly Key[],
+    options?: WatchOptions<W>,
+  ): KeyedControllerBuilder
+  /** Keys to look at for a reason outside the caches. */
+  triggers(trigger: Trigger<readonly Key[]>): KeyedControllerBuilder
+  /** Keys to look at again and again. */
+  every(interval: Duration, keys: (cache: Reader) => readonly Key[]): KeyedControllerBuilder
+  /** Ends the wiring. */
+  reconcile(reconciler: (key: Key, context: Context) => Promise<Next>): void
+}
+
 /** The wiring of a controller, independent of any cluster. */
 export interface Controller {
   readonly name: string
-  readonly kind: Kind
   readonly clusters: 'local' | 'fleet' | 'all'
+  /** Says what is missing; undefined when the wiring is complete. */
+  readonly incomplete: string | undefined
   /** Makes the informers, so that their caches fill before the controller runs; returns those that must sync. */
   prepare(environment: Environment): readonly Informer<Obj>[]
   /** Rejects when a cache does not sync; resolves when every reconcile has ended after `stop`. */
@@ -72,34 +103,33 @@ export function defineController<T extends Obj>(
   name: string,
   kind: Kind<T>,
   options: ControllerOptions<T>,
-  onDefined: (controller: Controller) => void,
-): ControllerBuilder<T> {
-  const { concurrency = 8, timeout = '5m', clusters = 'local' } = options
-  if (!Number.isInteger(concurrency) || concurrency < 1) {
-    throw new KubeError('CONTROLLER', `controller ${name}: concurrency ${concurrency} is not a positive integer`)
-  }
+): { builder: ControllerBuilder<T>; controller: Controller } {
   const own: Watch = {
     kind,
     options: options as WatchOptions<Obj>,
     map: (object) => [keyOf(object)],
   }
-  const watches: Watch[] = [own]
-  const spec: Spec<T> = { name, kind, timeoutMs: durationMs(timeout), concurrency, clusters, watches }
+  const wiring = newWiring(name, options, kind, [own])
+  const spec: Spec<T> = { kind }
   const builder: ControllerBuilder<T> = {
     owns(child, watch = {}) {
       const map = (object: Immutable<Obj>) => {
         const key = findControllerKey(kind, object)
         return key === undefined ? [] : [key]
       }
-      watches.push({ kind: child, options: watch as WatchOptions<Obj>, map })
+      wiring.watches.push({ kind: child, options: watch as WatchOptions<Obj>, map })
       return builder
     },
     watches(other, map, watch = {}) {
-      watches.push({
-        kind: other,
-        options: watch as WatchOptions<Obj>,
-        map: map as Watch['map'],
-      })
+      addWatch(wiring, other, map, watch)
+      return builder
+    },
+    triggers(trigger) {
+      wiring.triggers.push(trigger)
+      return builder
+    },
+    every(interval, keys) {
+      addTimer(wiring, interval, keys)
       return builder
     },
     finalizer(finalizer, cleanup) {
@@ -112,55 +142,119 @@ export function defineController<T extends Obj>(
     },
     reconcile(reconciler) {
       spec.reconcile = reconciler
-      onDefined(controllerOf(spec))
+      wiring.run = (context) => reconcileKey(spec, context)
     },
   }
-  return builder
+  return { builder, controller: controllerOf(wiring) }
 }
 
-interface Spec<T extends Obj> {
+export function defineKeyedController(
+  name: string,
+  options: KeyedControllerOptions,
+): { builder: KeyedControllerBuilder; controller: Controller } {
+  const wiring = newWiring(name, options, undefined, [])
+  const builder: KeyedControllerBuilder = {
+    watches(kind, map, watch = {}) {
+      addWatch(wiring, kind, map, watch)
+      return builder
+    },
+    triggers(trigger) {
+      wiring.triggers.push(trigger)
+      return builder
+    },
+    every(interval, keys) {
+      addTimer(wiring, interval, keys)
+      return builder
+    },
+    reconcile(reconciler) {
+      wiring.run = (context) => reconciler(context.key, context)
+    },
+  }
+  return { builder, controller: controllerOf(wiring) }
+}
+
+interface Wiring {
   readonly name: string
-  readonly kind: Kind<T>
+  readonly kind: Kind | undefined
   readonly timeoutMs: number
   readonly concurrency: number
   readonly clusters: 'local' | 'fleet' | 'all'
-  readonly watches: readonly Watch[]
+  readonly reportingController: string | undefined
+  readonly watches: Watch[]
+  readonly triggers: Trigger<readonly Key[]>[]
+  readonly timers: { readonly everyMs: number; readonly keys: (cache: Reader) => readonly Key[] }[]
+  /** Of one key. A plain function that passes a promise on: it runs for every object. */
+  run: ((context: Context) => Promise<Next>) | undefined
+}
+
+function newWiring(
+  name: string,
+  { concurrency = 8, timeout = '5m', clusters = 'local', reportingController }: KeyedControllerOptions,
+  kind: Kind | undefined,
+  watches: Watch[],
+): Wiring {
+  if (!Number.isInteger(concurrency) || concurrency < 1) {
+    throw new KubeError('CONTROLLER', `controller ${name}: concurrency ${concurrency} is not a positive integer`)
+  }
+  const timeoutMs = durationMs(timeout)
+  const sources = { watches, triggers: [], timers: [] }
+  return { name, kind, timeoutMs, concurrency, clusters, reportingController, ...sources, run: undefined }
+}
+
+function addWatch<W extends Obj>(
+  { watches }: Wiring,
+  kind: Kind<W>,
+  map: (object: Immutable<W>, cache: Reader) => readonly Key[],
+  options: WatchOptions<W>,
+): void {
+  watches.push({ kind, options: options as WatchOptions<Obj>, map: map as Watch['map'] })
+}
+
+function addTimer({ timers }: Wiring, interval: Duration, keys: (cache: Reader) => readonly Key[]): void {
+  timers.push({ everyMs: durationMs(interval), keys })
+}
+
+interface Spec<T extends Obj> {
+  readonly kind: Kind<T>
   finalizer?: { name: string; cleanup: Reconciler<T> }
   gone?: (key: Key, context: Context) => Promise<Next>
   reconcile?: Reconciler<T>
 }
 
-function controllerOf<T extends Obj>(spec: Spec<T>): Controller {
-  const { name, kind, concurrency, clusters, timeoutMs, watches } = spec
-  const informerOf = ({ cluster, fieldManager }: Environment, watch: Watch): Informer<Obj> => {
-    const { when: _when, optional: _optional, ...options } = watch.options
-    // For every watch alike: one that differed would be a second watch of the same kind.
-    return cluster.informers.informer(watch.kind, { ...options, keepManagedFieldsOf: fieldManager })
-  }
+function controllerOf(wiring: Wiring): Controller {
+  const { name, kind, concurrency, clusters, reportingController, timeoutMs, watches } = wiring
   return {
     name,
-    kind,
     clusters,
-    prepare: (environment) => {
-      const pairs = watches.map((watch) => ({ watch, informer: informerOf(environment, watch) }))
-      return pairs.filter(({ watch }) => watch.options.optional !== true).map(({ informer }) => informer)
+    get incomplete() {
+      return wiring.run === undefined
+        ? `controller ${name} has no reconciler: end its declaration with .reconcile(…)`
+        : undefined
     },
-    async run(environment, { stop, kill, syncTimeoutMs: timeoutMs_ }) {
-      const log = environment.log.child({ controller: name, cluster: environment.cluster.name })
-      const pairs = watches.map((watch) => ({ watch, informer: informerOf(environment, watch) }))
-      for (const { watch, informer } of pairs) {
-        const isOptional = watch.options.optional === true
-        await waitForSync(environment, { name, informer, isOptional, stop, timeoutMs: timeoutMs_ })
-      }
+    prepare: (environment) => requiredInformers(watchPairs(environment, watches)),
+    async run(environment, { stop, kill, syncTimeoutMs }) {
+      const { run } = wiring
+      if (run === undefined) throw new KubeError('INCOMPLETE', `controller ${name} has no reconciler`)
+      const { clock, cluster } = environment
+      const log = environment.log.child({ controller: name, cluster: cluster.name })
+      const pairs = watchPairs(environment, watches)
+      await waitForPairs(environment, pairs, { name, stop, timeoutMs: syncTimeoutMs })
       if (stop.aborted) return
-      const run = (context: Context) => reconcileKey(spec, context)
-      const workers = createWorkers({ name, kind, concurrency, timeoutMs, run }, environment)
+      const workers = createWorkers({ name, kind, reportingController, concurrency, timeoutMs, run }, environment)
       const mapper = createMapper(workers.queue, environment, name)
       const unsubscribes = pairs.map(({ watch, informer }) => {
-        return informer.subscribe((change) => mapper.handle(watch, change))
+        return informer.subscribe((change) =>
+          unlessOwnWrite(environment, watch, change, (others) => mapper.handle(watch, others)),
+        )
+      })
+      const timers = wiring.timers.map(({ everyMs, keys }) => ({ everyMs, keys: () => keys(cluster.informers) }))
+      const triggers: TriggerSet<readonly Key[]> = { triggers: wiring.triggers, timers }
+      const stopTriggers = startTriggers(triggers, { clock, log }, (keys) => {
+        for (const key of keys) workers.queue.add(key)
       })
       log.info({ concurrency }, 'controller started')
       await workers.run({ stop, kill })
+      stopTriggers()
       for (const unsubscribe of unsubscribes) unsubscribe()
       mapper.close()
       log.info('controller stopped')
@@ -168,7 +262,6 @@ function controllerOf<T extends Obj>(spec: Spec<T>): Controller {
   }
 }
 
-/** One key. A plain function that passes a promise on: it runs for every object. */
 function reconcileKey<T extends Obj>(spec: Spec<T>, context: Context): Promise<Next> {
   const { kind, finalizer, gone, reconcile } = spec
   const object = context.get(kind, context.key)

@@ -18,6 +18,7 @@ import { Event, type ObjectReference } from '../object/kinds.ts'
 import { openFence, type WriteFence } from '../manager/lease.ts'
 import type { Logger } from '../log.ts'
 import { keyOf, type Key } from '../object/object.ts'
+import { untilAborted } from './stop-signal.ts'
 
 export type EventType = 'Normal' | 'Warning'
 
@@ -30,6 +31,8 @@ export interface EventRecord {
   note: string
   /** What was done or tried. @default Reconcile */
   action?: string
+  /** Who reports it. @default the recorder's own */
+  reportingController?: string
 }
 
 export interface Recorder {
@@ -80,7 +83,8 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   const series = new Map<string, Series>()
   const buckets = new Map<string, Bucket>()
   const pending: Series[] = []
-  let reported: Promise<ReadonlyMap<string, Event>> | undefined
+  /** By reporting controller. */
+  const reported = new Map<string, Promise<ReadonlyMap<string, Event>>>()
   let isSilent = false
   let dropped = 0
   let wake: () => void = () => undefined
@@ -98,7 +102,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   function note(event: EventRecord): void {
     const now = clock.monotonic()
     const { regarding } = event
-    const id = idOf(event)
+    const id = idOf({ reportingController, ...event })
     const known = series.get(id)
     if (known !== undefined && now - known.lastAt < seriesWindowMs) {
       known.count++
@@ -137,11 +141,11 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   }
 
   /** Lists once, at the first Event: before that another process may be the one that reports. */
-  async function recall(signal: AbortSignal): Promise<ReadonlyMap<string, Event>> {
-    const fieldSelector = `reportingController=${reportingController}`
+  async function recall(reporter: string, signal: AbortSignal): Promise<ReadonlyMap<string, Event>> {
+    const fieldSelector = `reportingController=${reporter}`
     try {
       const { items } = await client.list(Event, { fieldSelector, limit: pendingLimit, signal })
-      const ours = items.filter((event) => event.reportingController === reportingController)
+      const ours = items.filter((event) => event.reportingController === reporter)
       return new Map(ours.map((event) => [idOf(event), event]))
     } catch (error) {
       log.debug({ error: messageOf(error) }, 'earlier events are not known; some may be sent again')
@@ -149,9 +153,11 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     }
   }
 
-  async function findReported({ id }: Series, signal: AbortSignal): Promise<Event | undefined> {
-    reported ??= recall(signal)
-    const event = (await reported).get(id)
+  async function findReported({ id, record }: Series, signal: AbortSignal): Promise<Event | undefined> {
+    const reporter = record.reportingController ?? reportingController
+    const known = reported.get(reporter) ?? recall(reporter, signal)
+    reported.set(reporter, known)
+    const event = (await known).get(id)
     const lastAt = Date.parse(event?.series?.lastObservedTime ?? event?.eventTime ?? '')
     return clock.now() - lastAt < seriesWindowMs ? event : undefined
   }
@@ -227,10 +233,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
           await new Promise<void>((resolve) => (wake = resolve))
         }
       })()
-      await new Promise<void>((resolve) => {
-        if (signal.aborted) resolve()
-        else signal.addEventListener('abort', () => resolve(), { once: true })
-      })
+      await untilAborted(signal)
       wake()
       await Promise.race([sent, sleep(clock, flushMs)])
       sending.abort()
@@ -255,7 +258,7 @@ function toEvent(
       namespace: regarding.namespace ?? 'default',
     },
     eventTime: time,
-    reportingController: by.reportingController,
+    reportingController: record.reportingController ?? by.reportingController,
     reportingInstance: by.reportingInstance.slice(0, longestReason),
     action: action.slice(0, longestReason),
     reason: reason.slice(0, longestReason),
@@ -267,9 +270,11 @@ function toEvent(
 }
 
 /** The same for what is recorded and for what is stored of it. */
-function idOf({ regarding, type, reason, note, action = 'Reconcile' }: Partial<EventRecord> | Event): string {
+function idOf(event: Partial<EventRecord> | Event): string {
+  const { regarding, type, reason, note, action = 'Reconcile', reportingController } = event
   const about = regarding?.uid ?? [regarding?.kind, regarding?.namespace, regarding?.name]
-  return JSON.stringify([about, type, reason?.slice(0, longestReason), cut(note ?? ''), action.slice(0, longestReason)])
+  const [shortReason, shortAction] = [reason?.slice(0, longestReason), action.slice(0, longestReason)]
+  return JSON.stringify([reportingController, about, type, shortReason, cut(note ?? ''), shortAction])
 }
 
 /** The limit is in bytes; a character is never cut in two. */

@@ -1,9 +1,9 @@
 /**
- * A word to stop, for everything that runs once per object: an AbortController with its signal and listeners costs as much
- * as a small decision, and one is needed for every reconcile.
+ * `Stop`, a lightweight AbortController and AbortSignal in one, for what runs once per object: a real pair with its
+ * listeners costs as much as a small decision, and every reconcile needs one.
  *
- * Guarantee: heard once by everyone who listens at that time; the first reason stays. `signal` is a real AbortSignal for
- * code that wants one, made when first asked for.
+ * Guarantee: everyone who listens when it aborts is called once; the first reason stays. `signal` is a real AbortSignal
+ * for code that wants one, made when first asked for.
  */
 
 /** What is needed of an AbortSignal; every AbortSignal is one. */
@@ -54,4 +54,10 @@ export class Stop implements StopSignal {
   throwIfAborted(): void {
     if (this.aborted) throw this.reason
   }
+}
+
+/** Resolves when the signal aborts, at once when it has. */
+export async function untilAborted(signal: StopSignal): Promise<void> {
+  if (signal.aborted) return
+  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }

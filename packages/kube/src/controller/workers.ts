@@ -6,18 +6,16 @@
  * key is taken and running ones may end; `kill` aborts their signals.
  */
 import { tracingChannel } from 'node:diagnostics_channel'
-import { untilAborted } from '../cache/cache-sync.ts'
-import { createContext, type Context, type Environment } from './context.ts'
+import { untilAborted } from './stop-signal.ts'
+import { createContext, type Context, type ContextOwner, type Environment } from './context.ts'
 import { KubeError, messageOf } from '../errors.ts'
 import type { ControllerMetrics } from '../metrics.ts'
-import type { Key, Kind } from '../object/object.ts'
+import type { Key } from '../object/object.ts'
 import { outcomeOf, outcomeOfError, ReconcileTimeout, settle, type Next, type Outcome } from './outcome.ts'
 import { createQueue, type Queue } from './queue.ts'
 import { Stop } from './stop-signal.ts'
 
-export interface Work {
-  readonly name: string
-  readonly kind: Kind
+export interface Work extends ContextOwner {
   readonly concurrency: number
   readonly timeoutMs: number
   readonly run: (context: Context) => Promise<Next>
@@ -84,7 +82,7 @@ export function createWorkers(work: Work, environment: Environment): Workers {
     runningCount++
     metrics.workers(1)
     const startedAt = clock.monotonic()
-    const context = createContext(environment, { key, controller: work.name, kind: work.kind, stop })
+    const context = createContext(environment, work, key, stop)
     bounded(stop, context, (outcome) => {
       const seconds = (clock.monotonic() - startedAt) / 1_000
       settle(key, outcome, seconds, { queue, metrics, log: () => context.log })

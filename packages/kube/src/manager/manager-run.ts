@@ -3,14 +3,16 @@
  * The orders and their reasons are in manager.ts.
  */
 import type { Aggregator } from '../controller/aggregator.ts'
-import { untilAborted, waitForSync } from '../cache/cache-sync.ts'
+import type { KeyedAggregator } from '../controller/keyed-aggregator.ts'
+import { waitForSync } from '../cache/cache-sync.ts'
+import { untilAborted } from '../controller/stop-signal.ts'
 import type { Cluster } from '../client/cluster.ts'
-import type { Environment } from '../controller/context.ts'
+import { createRunnableContext, type Environment } from '../controller/context.ts'
 import type { Controller } from '../controller/controller.ts'
 import { KubeError, messageOf } from '../errors.ts'
-import { keepTrying, type RunningFleet } from './fleet.ts'
+import { keepTrying, type EngageOptions, type RunningFleet } from './fleet.ts'
 import type { Informer } from '../cache/informer.ts'
-import { LeadershipLost, type Election } from './lease.ts'
+import { LeadershipLost, openFence, type Election } from './lease.ts'
 import { startListener, type Listener } from './listener.ts'
 import type { ManagerOptions, Runnable } from './manager.ts'
 import type { ClusterStats } from '../metrics.ts'
@@ -20,6 +22,13 @@ import type { CertificateKeeper } from '../webhook/certificate-keeper.ts'
 import { webhookHandler, type WebhookRegistry } from '../webhook/server.ts'
 import type { Signals } from '../controller/workers.ts'
 
+interface RunnablePart {
+  readonly name: string
+  readonly run: Runnable
+  readonly leader: boolean
+  readonly reportingController: string | undefined
+}
+
 export interface ManagerParts {
   readonly options: ManagerOptions
   readonly graceMs: number
@@ -28,16 +37,16 @@ export interface ManagerParts {
   readonly environmentOf: (cluster: Cluster) => Environment
   readonly election: Election | undefined
   readonly controllers: readonly Controller[]
-  readonly aggregators: readonly Aggregator[]
+  readonly aggregators: readonly (Aggregator | KeyedAggregator)[]
   readonly indexes: readonly ((cluster: Cluster) => void)[]
   readonly registry: WebhookRegistry
   readonly keeper: CertificateKeeper | undefined
   readonly checks: { readonly healthz: Map<string, Check>; readonly readyz: Map<string, Check> }
-  readonly runnables: { name: string; run: Runnable; leader: boolean }[]
+  readonly runnables: RunnablePart[]
   readonly addresses: { metrics?: string; probes?: string; webhooks?: string }
   readonly fleet: RunningFleet
   /** Set while running: what the fleet does with a member. */
-  runMember?: (cluster: Cluster, signals: Signals) => Promise<void>
+  runMember?: (cluster: Cluster, signals: Signals, options: EngageOptions) => Promise<void>
 }
 
 /** Part of the grace period that is left to reconciles after their signals aborted. */
@@ -86,9 +95,13 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     return parts.controllers.filter(({ clusters }) => clusters === 'all' || clusters === where)
   }
 
-  async function runMember(member: Cluster, { stop, kill: killMember }: Signals): Promise<void> {
+  async function runMember(
+    member: Cluster,
+    { stop, kill: killMember }: Signals,
+    { controllers: wanted }: EngageOptions,
+  ): Promise<void> {
     const own = parts.environmentOf(member)
-    const chosen = controllersOf('fleet')
+    const chosen = controllersOf('fleet').filter(({ name }) => wanted?.includes(name) ?? true)
     for (const index of parts.indexes) index(member)
     for (const controller of chosen) controller.prepare(own)
     const cacheStop = new AbortController()
@@ -146,9 +159,7 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     await Promise.all([...required].map(async (informer) => waitForSync(environment, { ...wait, informer })))
     if (until.aborted) return
 
-    for (const { name, run, leader } of parts.runnables) {
-      if (!leader) start(runnables, name, async (stop) => run(stop, cluster.client))
-    }
+    for (const runnable of parts.runnables) if (!runnable.leader) startRunnable(runnable)
     const followers = parts.aggregators.filter(({ needsLeader }) => !needsLeader)
     for (const aggregator of followers) startController(aggregator)
     parts.runMember = runMember
@@ -161,12 +172,15 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     onLead()
     for (const controller of controllersOf('local')) startController(controller)
     for (const aggregator of parts.aggregators) if (aggregator.needsLeader) startController(aggregator)
-    for (const { name, run, leader } of parts.runnables) {
-      if (leader) start(runnables, name, async (stop) => run(stop, cluster.client))
-    }
+    for (const runnable of parts.runnables) if (runnable.leader) startRunnable(runnable)
   }
 
-  function startController(controller: Controller | Aggregator): void {
+  function startRunnable(runnable: RunnablePart): void {
+    const own = runnable.leader ? environment : { ...environment, fence: openFence }
+    start(runnables, runnable.name, async (stop) => runnable.run(createRunnableContext(own, runnable, stop)))
+  }
+
+  function startController(controller: Controller | Aggregator | KeyedAggregator): void {
     start(controllers, `controller ${controller.name}`, async (stop) => {
       await controller.run(environment, { stop, kill: kill.signal, syncTimeoutMs: parts.syncTimeoutMs })
     })

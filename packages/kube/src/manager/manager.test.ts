@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import type { RunnableContext } from '../controller/context.ts'
 import { createLogger } from '../log.ts'
 import { LeadershipLost } from './lease.ts'
 import { ConfigMap, Lease, Service } from '../object/kinds.ts'
@@ -95,7 +96,7 @@ describe('manager', () => {
     }
     const { mgr, stop, outcome } = await start(
       (made) => {
-        made.add('runnable', async (signal) => {
+        made.add('runnable', async ({ signal }) => {
           log.push('runnable start')
           await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
           log.push('runnable stop')
@@ -140,7 +141,7 @@ describe('manager', () => {
     for (const name of ['throws', 'ends']) {
       const seen: string[] = []
       const { outcome } = await start((mgr) => {
-        mgr.add('other', async (signal) => {
+        mgr.add('other', async ({ signal }) => {
           await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
           seen.push('other stopped')
         })
@@ -276,7 +277,7 @@ describe('manager', () => {
       )
       mgr.add(
         'work',
-        async (signal) => {
+        async ({ signal }) => {
           seen.push(`${who} work`)
           await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
         },
@@ -289,6 +290,111 @@ describe('manager', () => {
     await expect.poll(() => seen.length).toBe(4)
     expect(seen.at(-1)).toBe('b every')
     expect(a.mgr.isLeading).toBe(true)
+  })
+
+  it('gives runnables cached reads, fenced writes, events and a log of their own', async () => {
+    const cluster = memoryCluster()
+    cluster.put(Service, service('shop'))
+    const about = { apiVersion: 'v1', kind: 'Service', ...service('shop') }
+    let context: RunnableContext | undefined
+    const { stop, outcome } = await start(
+      (mgr) => {
+        mgr.cluster.informers.informer(Service)
+        mgr.add(
+          'work',
+          async (given) => {
+            context = given
+            given.log.info('at work')
+            given.event(about, 'Normal', 'Seen', `${given.list(Service).length} services`)
+            await given.apply(ConfigMap, { metadata: { name: 'made', namespace: 'web' }, data: { a: 'b' } })
+            await new Promise<void>((resolve) => given.signal.addEventListener('abort', () => resolve()))
+          },
+          { leader: true, reportingController: 'example.com/work' },
+        )
+      },
+      { leader },
+      cluster,
+    )
+    const sent = () => cluster.requests.filter(({ kind, verb }) => verb === 'create' && kind.startsWith('Event'))
+    await expect.poll(() => sent().length).toBe(1)
+    expect(sent()[0]?.body).toMatchObject({
+      reportingController: 'example.com/work',
+      note: '1 services',
+      regarding: { kind: 'Service', name: 'shop' },
+    })
+    expect(cluster.lines.find((line) => line.includes('at work'))).toContain('"controller":"work"')
+    stop.abort(new Error('enough'))
+    await outcome
+    cluster.requests.length = 0
+    await expect(context?.apply(ConfigMap, { metadata: { name: 'late', namespace: 'web' } })).rejects.toThrow('enough')
+    await expect(context?.client.get(Service, 'web/shop')).rejects.toThrow('enough')
+    expect(cluster.requests).toEqual([])
+  })
+
+  it("lets the leader's runnables write only while it leads, and the others always", async () => {
+    const cluster = memoryCluster()
+    const clock = fakeClock()
+    const contexts = new Map<string, RunnableContext>()
+    const { mgr } = await start(
+      (given) => {
+        for (const isLeader of [true, false]) {
+          const run = async (context: RunnableContext) => {
+            contexts.set(isLeader ? 'leading' : 'every', context)
+            await new Promise<void>((resolve) => context.signal.addEventListener('abort', () => resolve()))
+          }
+          given.add(isLeader ? 'leading' : 'every', run, { leader: isLeader })
+        }
+      },
+      { leader, clock },
+      cluster,
+    )
+    await expect.poll(() => contexts.size).toBe(2)
+    expect(mgr.isLeading).toBe(true)
+    // The process was stalled for longer than the lease lasts; no timer of it has run yet.
+    clock.stall(60_000)
+    const child = { metadata: { name: 'made', namespace: 'web' }, data: { a: 'b' } }
+    await expect(contexts.get('leading')?.apply(ConfigMap, child)).rejects.toThrow(LeadershipLost)
+    await contexts.get('every')?.apply(ConfigMap, child)
+    expect(cluster.requests.filter(({ verb }) => verb === 'apply')).toHaveLength(1)
+  })
+
+  it('refuses to run a controller without a reconciler or an aggregator without a pass, by name', async () => {
+    const controller = await start((mgr) => void mgr.controller('services', Service).owns(ConfigMap))
+    expect(String(await controller.outcome)).toContain('controller services has no reconciler')
+    const aggregator = await start((mgr) => void mgr.keyedAggregator('plans').watches(Service, () => 'all'))
+    expect(String(await aggregator.outcome)).toContain('keyed aggregator plans has no pass')
+  })
+
+  it('runs keyed controllers and keyed aggregators on the leader, with metrics of their own', async () => {
+    const cluster = memoryCluster()
+    cluster.put(Service, service('shop'))
+    const passes: unknown[] = []
+    const keys: string[] = []
+    const { mgr } = await start(
+      (given) => {
+        given
+          .keyedAggregator('plans', { debounce: '1ms' })
+          .watches(Service, ({ object }) => [object.metadata.name ?? ''])
+          .pass(async (dirty) => void passes.push(dirty === 'all' ? dirty : [...dirty]))
+        given
+          .keyedController('clusters')
+          .watches(Service, ({ metadata }) => [`cluster ${metadata.name}`])
+          .reconcile(async (key) => void keys.push(key))
+      },
+      { leader },
+      cluster,
+    )
+    await expect.poll(() => [passes, keys]).toEqual([['all'], ['cluster shop']])
+    cluster.put(Service, service('docs'))
+    await expect
+      .poll(() => [passes, keys])
+      .toEqual([
+        ['all', ['docs']],
+        ['cluster shop', 'cluster docs'],
+      ])
+    const total = await mgr.metrics.registry.getSingleMetricAsString('controller_runtime_reconcile_total')
+    expect(total).toContain('{controller="plans",result="success"} 2')
+    expect(total).toContain('{controller="clusters",result="success"} 2')
   })
 
   it('refuses what comes too late, twice, or cannot be served', async () => {
@@ -353,6 +459,28 @@ describe('fleet', () => {
     expect(await mgr.metrics.registry.getSingleMetricAsString('seamark_cache_objects')).toMatch(
       /cluster="east",kind="[^"]*[Ss]ervice[^"]*"} [1-9]/,
     )
+  })
+
+  it('runs on a member only the controllers it was engaged for, with the caches that were declared', async () => {
+    const [east, west] = [memoryCluster('east'), memoryCluster('west')]
+    for (const member of [east, west]) {
+      member.put(Service, service('shop'))
+      member.put(ConfigMap, service('map'))
+    }
+    const seen: string[] = []
+    await start((made) => {
+      made.fleet.engage(east, { controllers: ['services'] })
+      made.cache(Service, { labelSelector: 'app' })
+      made.fleet.engage(west)
+      const options = { clusters: 'fleet' } as const
+      made
+        .controller('services', Service, options)
+        .reconcile(async (_, ctx) => void seen.push(`${ctx.cluster} service`))
+      made.controller('maps', ConfigMap, options).reconcile(async (_, ctx) => void seen.push(`${ctx.cluster} map`))
+    })
+    await expect.poll(() => seen.toSorted()).toEqual(['east service', 'west map', 'west service'])
+    for (const member of [east, west]) expect(member.informers.configured(Service)).toEqual({ labelSelector: 'app' })
+    expect(east.informers.all().map(({ kind }) => kind.kind)).toEqual(['Service'])
   })
 
   it('aborts the reconciles of a member that leaves, drops its keys and closes it; the others go on', async () => {

@@ -15,18 +15,28 @@ import { hostname } from 'node:os'
 import { defineAggregator, type Aggregator, type AggregatorOptions } from '../controller/aggregator.ts'
 import type { Index, Reader } from '../cache/cache.ts'
 import type { CertificatePair } from '../certificates.ts'
+import type { CacheOptions } from '../cache/informer.ts'
 import type { Client } from '../client/client.ts'
 import { systemClock, type Clock } from '../clock.ts'
 import { connect, type Cluster } from '../client/cluster.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { loadConfig } from '../config/config.ts'
-import type { Context, Environment } from '../controller/context.ts'
+import type { Context, Environment, RunnableContext } from '../controller/context.ts'
 import {
   defineController,
+  defineKeyedController,
   type Controller,
   type ControllerBuilder,
   type ControllerOptions,
+  type KeyedControllerBuilder,
+  type KeyedControllerOptions,
 } from '../controller/controller.ts'
+import {
+  defineKeyedAggregator,
+  type KeyedAggregator,
+  type KeyedAggregatorBuilder,
+  type KeyedAggregatorOptions,
+} from '../controller/keyed-aggregator.ts'
 import { createDefaultBook } from '../apply/learned-defaults.ts'
 import { type Duration, durationMs } from '../duration.ts'
 import { KubeError } from '../errors.ts'
@@ -74,8 +84,18 @@ export interface ManagerOptions {
   clock?: Clock
 }
 
-/** Runs until the signal aborts; when it ends earlier, the manager stops. */
-export type Runnable = (signal: AbortSignal, client: Client) => Promise<void>
+/** Runs until `context.signal` aborts; when it ends earlier, the manager stops. */
+export type Runnable = (context: RunnableContext) => Promise<void>
+
+export interface RunnableOptions {
+  /**
+   * Only while leading; its writes are then behind the lease's fence. The writes of others are not: every replica makes
+   * them. Events are sent by the leader only. @default false
+   */
+  leader?: boolean
+  /** Who reports its Events. @default the field manager */
+  reportingController?: string
+}
 
 export interface Manager {
   readonly cluster: Cluster
@@ -91,6 +111,11 @@ export interface Manager {
   readonly isLeading: boolean
   /** `HOST:PORT` that were taken; undefined before `run`, or when not asked for. */
   readonly addresses: { readonly metrics?: string; readonly probes?: string; readonly webhooks?: string }
+  /**
+   * How a kind is cached, once for every controller, aggregator and informer of the manager's own cluster and of every
+   * member. To be called before anything watches the kind.
+   */
+  cache<T extends Obj>(kind: Kind<T>, options: CacheOptions<T>): void
   index<T extends Obj>(kind: Kind<T>, name: string, values: (object: Immutable<T>) => readonly string[]): Index<T>
   controller<T extends Obj>(name: string, kind: Kind<T>, options?: ControllerOptions<T>): ControllerBuilder<T>
   aggregator<A>(
@@ -99,12 +124,16 @@ export interface Manager {
     build: (cache: Reader) => A,
     act: (artefact: A, context: Context) => Promise<Next>,
   ): void
+  /** A controller whose keys are not objects of one kind; one reconcile for each key. */
+  keyedController(name: string, options?: KeyedControllerOptions): KeyedControllerBuilder
+  /** Dirty keys → one debounced pass over those keys; see keyed-aggregator.ts. */
+  keyedAggregator(name: string, options?: KeyedAggregatorOptions): KeyedAggregatorBuilder
   /** Admission at controller-runtime's paths: `/mutate-GROUP-VERSION-KIND`, `/validate-GROUP-VERSION-KIND`. */
   webhook<T extends Obj>(kind: Kind<T>, hooks: AdmissionHooks<T>): void
   /** Conversion at `/convert`, with the kind's own version as hub. */
   conversion<H extends Obj, S extends Obj>(hub: Kind<H>, spokes: readonly Spoke<H, S>[]): void
-  /** Something else that runs with the manager. @param options `leader`: only while leading. @default false */
-  add(name: string, run: Runnable, options?: { leader?: boolean }): void
+  /** Something else that runs with the manager. */
+  add(name: string, run: Runnable, options?: RunnableOptions): void
   check(probe: 'healthz' | 'readyz', name: string, check: Check): void
   run(signal: AbortSignal): Promise<void>
 }
@@ -147,17 +176,26 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
   if (options.leader !== undefined) metrics.leading(options.leader.lease, false)
 
   const controllers: Controller[] = []
-  const aggregators: Aggregator[] = []
+  const aggregators: (Aggregator | KeyedAggregator)[] = []
   const names = new Set<string>()
   const registry: WebhookRegistry = { admissions: new Map(), conversions: [] }
   const checks = { healthz: new Map<string, Check>([['ping', () => undefined]]), readyz: new Map<string, Check>() }
   const runnables: ManagerParts['runnables'] = []
   const addresses: { metrics?: string; probes?: string; webhooks?: string } = {}
   const indexes: ((cluster: Cluster) => void)[] = []
+  const caches: ((cluster: Cluster) => void)[] = []
   let hasRun = false
 
   const isLeading = () => hasRun && (election === undefined || election.isLeading)
-  const fleet = createFleet({ run: async (member, signals) => parts.runMember?.(member, signals), clock, log })
+  const fleet = createFleet({
+    run: async (member, signals, engaged) => parts.runMember?.(member, signals, engaged),
+    connect: connectTo,
+    configure: (member) => {
+      for (const configure of caches) configure(member)
+    },
+    clock,
+    log,
+  })
   const parts: ManagerParts = {
     options,
     graceMs: durationMs(options.grace ?? '30s'),
@@ -194,6 +232,11 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
       return isLeading()
     },
     addresses,
+    cache(kind, cacheOptions) {
+      caches.push((of) => of.informers.configure(kind, cacheOptions))
+      for (const member of fleet.clusters.values()) member.informers.configure(kind, cacheOptions)
+      cluster.informers.configure(kind, cacheOptions)
+    },
     index(kind, name, values) {
       indexes.push((of) => of.informers.index(kind, name, values))
       for (const member of fleet.clusters.values()) member.informers.index(kind, name, values)
@@ -201,7 +244,21 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
     },
     controller(name, kind, given = {}) {
       claim(name)
-      return defineController(name, kind, given, (controller) => controllers.push(controller))
+      const { builder, controller } = defineController(name, kind, given)
+      controllers.push(controller)
+      return builder
+    },
+    keyedController(name, given = {}) {
+      claim(name)
+      const { builder, controller } = defineKeyedController(name, given)
+      controllers.push(controller)
+      return builder
+    },
+    keyedAggregator(name, given = {}) {
+      claim(name)
+      const { builder, aggregator } = defineKeyedAggregator(name, given)
+      aggregators.push(aggregator)
+      return builder
     },
     aggregator(name, given, build, act) {
       claim(name)
@@ -217,7 +274,8 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
     conversion(hub, spokes) {
       registry.conversions.push(defineConversion(hub, spokes))
     },
-    add: (name, run, { leader = false } = {}) => void runnables.push({ name, run, leader }),
+    add: (name, run, { leader = false, reportingController } = {}) =>
+      void runnables.push({ name, run, leader, reportingController }),
     check: (probe, name, check) => void checks[probe].set(name, check),
     async run(signal) {
       if (hasRun) throw new KubeError('RUNNING', 'a manager runs once')
@@ -228,6 +286,9 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
           'webhooks are declared, but the manager was given no `webhooks` to serve them with',
         )
       }
+      const incomplete = [...controllers, ...aggregators].map((each) => each.incomplete)
+      const missing = incomplete.find((message) => message !== undefined)
+      if (missing !== undefined) throw new KubeError('INCOMPLETE', missing)
       hasRun = true
       await runManager(parts, signal)
     },

@@ -5,6 +5,15 @@
  * Place in the flow: the vocabulary of packages/kube, packages/apiserver and packages/operator. No I/O, no dependencies.
  */
 
+export {
+  matchesLabelSelector,
+  parseLabelSelector,
+  type InvalidSelector,
+  type LabelPredicate,
+  type Labels,
+  type LabelSelector,
+} from './label-selector.ts'
+
 export interface OwnerReference {
   apiVersion: string
   kind: string

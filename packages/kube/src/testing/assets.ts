@@ -1,8 +1,9 @@
 /**
  * Finds the binaries of a test control plane the way envtest does, so that whoever ran `setup-envtest use` has them.
  *
- * Order for each: TEST_ASSET_<NAME>, $KUBEBUILDER_ASSETS, the folder given, /usr/local/kubebuilder/bin, and then PATH
- * (Debian ships etcd as a plain package). A variable that names a wrong place is an error to see, not to skip over.
+ * Order for each: TEST_ASSET_<NAME>, $KUBEBUILDER_ASSETS, the folder given, /usr/local/kubebuilder/bin (only without
+ * $KUBEBUILDER_ASSETS, as in envtest), and then PATH (Debian ships etcd as a plain package). A variable that names a wrong
+ * place is an error to see, not to skip over.
  */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -18,10 +19,11 @@ export function findAsset(name: AssetName, folder?: string, env: Environment = p
   const direct = env[`TEST_ASSET_${name.toUpperCase().replaceAll('-', '_')}`]
   if (direct !== undefined && direct !== '') return isExecutable(direct) ? direct : undefined
   const assets = env['KUBEBUILDER_ASSETS']
+  const isAssetsSet = assets !== undefined && assets !== ''
   const folders = [
-    ...(assets === undefined || assets === '' ? [] : [assets]),
-    ...(folder === undefined ? [] : [folder]),
-    defaultFolder,
+    ...(isAssetsSet ? [assets] : []),
+    ...(folder !== undefined ? [folder] : []),
+    ...(isAssetsSet ? [] : [defaultFolder]),
     ...(env['PATH'] ?? '').split(delimiter).filter((entry) => entry !== ''),
   ]
   return folders.map((entry) => join(entry, name)).find(isExecutable)

@@ -26,6 +26,8 @@ describe('assets', () => {
     expect(findAsset('etcd', undefined, { KUBEBUILDER_ASSETS: folder })).toBe(binary)
     expect(findAsset('etcd', folder, { KUBEBUILDER_ASSETS: '/nowhere' })).toBe(binary)
     expect(findAsset('etcd', folder, { TEST_ASSET_ETCD: '/nowhere/etcd' })).toBeUndefined()
+    // $KUBEBUILDER_ASSETS replaces envtest’s default folder, whatever that one holds on this machine.
+    expect(findAsset('kube-apiserver', undefined, { KUBEBUILDER_ASSETS: '/nowhere' })).toBeUndefined()
     const env = { TEST_ASSET_KUBE_APISERVER: '/nowhere/kube-apiserver', TEST_ASSET_ETCD: binary }
     expect(missingAssets(undefined, env)).toMatch(
       /^no kube-apiserver: looked in TEST_ASSET_KUBE_APISERVER, .*setup-envtest/,

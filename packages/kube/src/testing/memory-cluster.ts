@@ -6,10 +6,11 @@ import type { Index } from '../cache/cache.ts'
 import type { ApplyOptions, Client, PatchType, WriteOptions } from '../client/client.ts'
 import type { Cluster } from '../client/cluster.ts'
 import { apiError, NotSynced } from '../errors.ts'
-import type { Change, Informer, Informers, InformerState } from '../cache/informer.ts'
+import type { CacheOptions, Change, Informer, Informers, InformerState, WatchFailure } from '../cache/informer.ts'
 import { createLogger, type Logger } from '../log.ts'
+import { OwnWrites } from '../cache/own-writes.ts'
 import { keyOf, kindName, parseKey, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
-import type { StopSignal } from '../controller/stop-signal.ts'
+import { untilAborted, type StopSignal } from '../controller/stop-signal.ts'
 
 interface MemoryRequest {
   verb: 'get' | 'list' | 'create' | 'update' | 'apply' | 'patch' | 'delete'
@@ -30,6 +31,8 @@ export interface MemoryCluster extends Cluster {
   remove<T extends Obj>(kind: Kind<T>, key: Key): void
   /** @default live; `starting` does not sync */
   setState(kind: Kind, state: InformerState): void
+  /** The watch of the kind fails like this, or is answered again. */
+  setFailure(kind: Kind, failure: WatchFailure | undefined): void
   readonly log: Logger
   readonly lines: string[]
   isClosed: boolean
@@ -41,6 +44,8 @@ interface Store {
   state: InformerState
   waiters: Set<() => void>
   indexes: Map<string, (object: Immutable<Obj>) => readonly string[]>
+  ownWrites: OwnWrites
+  failure: WatchFailure | undefined
 }
 
 /** `key` and `key=value`: what tests ask for. */
@@ -55,6 +60,8 @@ const isSynced = (state: InformerState) => state !== 'starting' && state !== 'sy
 export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
   const stores = new Map<string, Store>()
   const made = new Map<string, Informer<Obj>>()
+  const configured = new Map<string, CacheOptions<Obj>>()
+  const healthListeners = new Set<(informer: Informer<Obj>) => void>()
   const lines: string[] = []
   let version = 100
   let uid = 0
@@ -62,7 +69,15 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
   function storeOf(kind: Kind): Store {
     let store = stores.get(kindName(kind))
     if (store === undefined) {
-      store = { objects: new Map(), handlers: new Set(), state: 'live', waiters: new Set(), indexes: new Map() }
+      store = {
+        objects: new Map(),
+        handlers: new Set(),
+        state: 'live',
+        waiters: new Set(),
+        indexes: new Map(),
+        ownWrites: new OwnWrites(),
+        failure: undefined,
+      }
       stores.set(kindName(kind), store)
     }
     return store
@@ -135,6 +150,20 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
     return read(kind, key) ?? fail(verb, kind, key, 404, 'NotFound')
   }
 
+  /** As the real client does. The watch of this cluster reports a write before it is answered. */
+  async function tracked<T extends Obj>(kind: Kind<T>, key: Key, send: () => Promise<T>): Promise<T> {
+    const { ownWrites } = storeOf(kind)
+    let made: string | undefined
+    ownWrites.begin(key)
+    try {
+      const written = await send()
+      made = written.metadata.resourceVersion
+      return written
+    } finally {
+      ownWrites.end(key, made)
+    }
+  }
+
   async function replace<T extends Obj>(kind: Kind<T>, given: T | Immutable<T>, options?: WriteOptions): Promise<T> {
     const object = structuredClone(given) as T
     const key = keyOf(object)
@@ -156,6 +185,53 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
     return write(kind, object)
   }
 
+  async function applyObject<T extends Obj>(
+    kind: Kind<T>,
+    intent: T | Immutable<T>,
+    options?: ApplyOptions,
+  ): Promise<T> {
+    const key = keyOf(intent)
+    const { subresource } = options ?? {}
+    await admit({ verb: 'apply', kind: kindName(kind), key, subresource, body: intent }, options?.signal)
+    const live = read(kind, key)
+    if (live === undefined && subresource !== undefined) fail('apply', kind, key, 404, 'NotFound')
+    const merged = merge(live ?? {}, structuredClone(intent)) as Obj
+    const by = options?.fieldManager ?? manager
+    const others = (live?.metadata.managedFields ?? []).filter(
+      (entry) => entry.manager !== by || entry.subresource !== subresource,
+    )
+    const fieldsV1 = fieldsOf({
+      ...(intent as Plain),
+      apiVersion: undefined,
+      kind: undefined,
+      metadata: { ...intent.metadata, name: undefined, namespace: undefined, uid: undefined },
+    })
+    const entry = {
+      manager: by,
+      operation: 'Apply' as const,
+      fieldsV1,
+      ...(subresource === undefined ? {} : { subresource }),
+    }
+    merged.metadata.managedFields = [...others, entry]
+    const isSame = live !== undefined && JSON.stringify(live) === JSON.stringify(merged)
+    return isSame ? live : write(kind, merged as never)
+  }
+
+  async function patchObject<T extends Obj>(
+    kind: Kind<T>,
+    key: Key,
+    type: PatchType,
+    patch: unknown,
+    options?: WriteOptions,
+  ): Promise<T> {
+    const { subresource, signal } = options ?? {}
+    await admit({ verb: 'patch', kind: kindName(kind), key, body: patch, subresource }, signal)
+    const live = structuredClone(getOrFail('patch', kind, key))
+    if (type !== 'json') return write(kind, merge(live, patch) as never)
+    const refuse = () => fail('patch', kind, key, 422, 'Invalid')
+    return write(kind, jsonPatch(live, patch as JsonOperation[], refuse) as never)
+  }
+
   const client: Client = {
     async get(kind, key, options) {
       await admit({ verb: 'get', kind: kindName(kind), key, lane: options?.lane }, options?.signal)
@@ -175,53 +251,20 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
         items,
       }
     },
-    async create(kind, object, options) {
+    create: async (kind, object, options) => {
       const key = keyOf(object)
-      await admit({ verb: 'create', kind: kindName(kind), key, lane: options?.lane, body: object }, options?.signal)
-      if (read(kind, key) !== undefined) fail('create', kind, key, 409, 'AlreadyExists')
-      return write(kind, structuredClone(object) as never)
-    },
-    update: replace,
-    updateStatus: async (kind, object, options) => replace(kind, object, { ...options, subresource: 'status' }),
-    async apply(kind, intent, options?: ApplyOptions) {
-      const key = keyOf(intent)
-      const { subresource } = options ?? {}
-      await admit({ verb: 'apply', kind: kindName(kind), key, subresource, body: intent }, options?.signal)
-      const live = read(kind, key)
-      if (live === undefined && subresource !== undefined) fail('apply', kind, key, 404, 'NotFound')
-      const merged = merge(live ?? {}, structuredClone(intent)) as Obj
-      const by = options?.fieldManager ?? manager
-      const others = (live?.metadata.managedFields ?? []).filter(
-        (entry) => entry.manager !== by || entry.subresource !== subresource,
-      )
-      const fieldsV1 = fieldsOf({
-        ...(intent as Plain),
-        apiVersion: undefined,
-        kind: undefined,
-        metadata: { ...intent.metadata, name: undefined, namespace: undefined, uid: undefined },
+      return tracked(kind, key, async () => {
+        await admit({ verb: 'create', kind: kindName(kind), key, lane: options?.lane, body: object }, options?.signal)
+        if (read(kind, key) !== undefined) fail('create', kind, key, 409, 'AlreadyExists')
+        return write(kind, structuredClone(object) as never)
       })
-      const entry = {
-        manager: by,
-        operation: 'Apply' as const,
-        fieldsV1,
-        ...(subresource === undefined ? {} : { subresource }),
-      }
-      merged.metadata.managedFields = [...others, entry]
-      const isSame = live !== undefined && JSON.stringify(live) === JSON.stringify(merged)
-      return isSame ? live : write(kind, merged as never)
     },
-    async patch(kind, key, type: PatchType, patch, options) {
-      await admit(
-        { verb: 'patch', kind: kindName(kind), key, body: patch, subresource: options?.subresource },
-        options?.signal,
-      )
-      const live = structuredClone(getOrFail('patch', kind, key))
-      if (type !== 'json') return write(kind, merge(live, patch) as never)
-      return write(
-        kind,
-        jsonPatch(live, patch as JsonOperation[], () => fail('patch', kind, key, 422, 'Invalid')) as never,
-      )
-    },
+    update: async (kind, object, options) => tracked(kind, keyOf(object), async () => replace(kind, object, options)),
+    updateStatus: async (kind, object, options) => client.update(kind, object, { ...options, subresource: 'status' }),
+    apply: async (kind, intent, options) =>
+      tracked(kind, keyOf(intent), async () => applyObject(kind, intent, options)),
+    patch: async (kind, key, type, patch, options) =>
+      tracked(kind, key, async () => patchObject(kind, key, type, patch, options)),
     async delete(kind, key, options) {
       await admit({ verb: 'delete', kind: kindName(kind), key, body: options?.precondition }, options?.signal)
       const live = getOrFail('delete', kind, key)
@@ -257,14 +300,22 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       return [...store.objects.values()].filter((object) => values?.(object).includes(value)) as never[]
     },
     all: () => [...made.values()],
+    onHealthChange(listener) {
+      healthListeners.add(listener)
+      return () => healthListeners.delete(listener)
+    },
+    configure: (kind, options) => void configured.set(kindName(kind), options as unknown as CacheOptions<Obj>),
+    configured: <T extends Obj>(kind: Kind<T>) =>
+      configured.get(kindName(kind)) as unknown as CacheOptions<T> | undefined,
     informer<T extends Obj>(kind: Kind<T>): Informer<T> {
       const store = storeOf(kind)
       const informer: Informer<T> = {
         kind,
-        subscribe(handle, onError) {
+        subscribe(handle, { onError, onReplayed } = {}) {
           const subscriber = { handle: handle as (change: Change<Obj>) => void, onError }
           store.handlers.add(subscriber)
           for (const object of store.objects.values()) handle({ type: 'added', object: object as never, initial: true })
+          onReplayed?.()
           return () => store.handlers.delete(subscriber)
         },
         get hasSynced() {
@@ -285,7 +336,12 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
           return store.objects.size
         },
         estimateBytes: () => 0,
-        heardAt: undefined,
+        get failure() {
+          return store.failure
+        },
+        get heardAt() {
+          return isSynced(store.state) ? 0 : undefined
+        },
       }
       made.set(kindName(kind), informer)
       return informer
@@ -298,6 +354,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       storeOf(kind).indexes.set(indexName, values as never)
       return { kind, name: indexName }
     },
+    ownWrites: (kind) => storeOf(kind).ownWrites,
     offer: () => undefined,
     offerDeleted: () => undefined,
     ownFields(kind, key, by, subresource) {
@@ -306,11 +363,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       )
       return entry === undefined ? undefined : JSON.stringify(entry.fieldsV1)
     },
-    start: async (signal) => {
-      await new Promise<void>((resolve) =>
-        signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true }),
-      )
-    },
+    start: untilAborted,
   }
 
   const cluster: MemoryCluster = {
@@ -326,6 +379,11 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       store.state = state
       if (isSynced(state)) for (const wake of store.waiters) wake()
     },
+    setFailure(kind, failure) {
+      storeOf(kind).failure = failure
+      for (const listener of healthListeners) listener(informers.informer(kind))
+    },
+    reconfigure: () => true,
     lines,
     log: createLogger({ level: 'debug', destination: { write: (line: string) => lines.push(line) } }),
     isClosed: false,

@@ -34,7 +34,7 @@ export function createHttp1Transport(options: Http1Options): Transport {
   let isClosed = false
 
   async function poolOf(lane: Lane): Promise<Pool> {
-    const { Pool } = await import('undici')
+    const { Pool } = await import('./undici-pool.ts')
     if (isClosed) throw new TransportError('CLOSED', 'the client is closed', { unprocessed: true })
     const version = options.tlsVersion()
     const current = pools.get(lane)

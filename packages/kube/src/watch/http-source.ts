@@ -1,10 +1,11 @@
 /**
  * The server's side of a reflector over HTTP: paged lists, WatchList and plain watches, discovery.
  */
-import { createDecoder, ListWalker, type DecoderOptions, type ListPage } from './decode.ts'
-import { DecodeError } from '../errors.ts'
+import { type CacheLimits, CacheLimitExceeded, SizeMeter } from './cache-limits.ts'
+import { createDecoder, type Decoder, type Frame, ListWalker, type DecoderOptions, type ListPage } from './decode.ts'
+import { DecodeError, TransportError } from '../errors.ts'
 import { readFrames } from './frames.ts'
-import { collectionPath, type Kind, type Obj } from '../object/object.ts'
+import { collectionPath, type Kind, kindName, type Obj } from '../object/object.ts'
 import type { Source } from './reflector.ts'
 import { errorOf, type Rest, type RestRequest } from '../client/rest.ts'
 import { processBudget, type TurnBudget } from './decode-budget.ts'
@@ -14,6 +15,8 @@ export interface HttpSourceOptions<T extends Obj> extends DecoderOptions<T> {
   readonly labelSelector?: string
   readonly fieldSelector?: string
   readonly budget?: TurnBudget
+  /** @default none: the server is trusted with the memory of this process */
+  readonly limits?: CacheLimits
 }
 
 const LIST_DEADLINE_MS = 60_000
@@ -29,27 +32,36 @@ export function createHttpSource<T extends Obj>(
   options: HttpSourceOptions<T> = {},
 ): Source<T> {
   const { labelSelector, fieldSelector, budget = processBudget } = options
-  const decoder = createDecoder(kind, options)
+  const meter = options.limits === undefined ? undefined : new SizeMeter(options.limits, kindName(kind))
+  const decoder = meterDecoder(createDecoder(kind, options), meter)
   const path = collectionPath(kind, options.namespace)
   const isMetadata = options.projection === 'metadata'
   const accept = (type: string) => (isMetadata ? { headers: { accept: type } } : {})
 
   return {
     async list({ continueToken, limit }, each, signal) {
+      if (continueToken === undefined) meter?.reset()
+      meter?.addPage()
       const request: RestRequest = {
         method: 'GET',
         path,
         query: { limit: limit?.toString(), continue: continueToken, labelSelector, fieldSelector },
         ...accept(PARTIAL_LIST),
         deadlineMs: LIST_DEADLINE_MS,
+        maxBodyBytes: options.limits?.maxBytes,
         signal,
       }
-      const response = await rest.call(request)
+      const response = await rest.call(request).catch((error: unknown) => {
+        if (meter !== undefined && error instanceof TransportError && error.code === 'BODY_TOO_LARGE')
+          throw new CacheLimitExceeded(error.message)
+        throw error
+      })
       if (response.status !== 200) throw errorOf(request, response)
       const walker = new ListWalker(kind, response.body, decoder, each)
       return walkWithin(budget, walker, signal)
     },
     async watch({ version, timeoutSeconds }, each, onBytes, signal) {
+      if (version === undefined) meter?.reset()
       const stream = await rest.stream({
         method: 'GET',
         path,
@@ -67,10 +79,14 @@ export function createHttpSource<T extends Obj>(
         deadlineMs: OPEN_DEADLINE_MS,
         signal,
       })
+      // The server answers: the watch is open, also when nothing happens for a while.
+      onBytes()
       try {
         await readFrames(stream.body, {
           budget,
           onBytes,
+          // Twice, because the frame is a little longer than its object; the meter then judges the object.
+          ...(options.limits !== undefined && { maxFrameBytes: 2 * options.limits.maxObjectBytes }),
           onLine: (bytes, at, end) => each(decoder.frame(bytes, at, end)),
         })
       } finally {
@@ -89,6 +105,24 @@ export function createHttpSource<T extends Obj>(
       } catch (cause) {
         throw new DecodeError(`GET ${root}: the answer is not a resource list`, { cause })
       }
+    },
+  }
+}
+
+/** Counts what is decoded; an object above the limit is not even parsed. */
+function meterDecoder<T extends Obj>(decoder: Decoder<T>, meter: SizeMeter | undefined): Decoder<T> {
+  if (meter === undefined) return decoder
+  return {
+    frame(bytes, at, end): Frame<T> {
+      meter.checkObject(end - at)
+      const frame = decoder.frame(bytes, at, end)
+      if (frame.type === 'ADDED') meter.addObject(end - at)
+      else if (frame.type === 'DELETED') meter.removeObject()
+      return frame
+    },
+    item(bytes, at, end) {
+      meter.addObject(end - at)
+      return decoder.item(bytes, at, end)
     },
   }
 }

@@ -187,6 +187,20 @@ describe('a watch', () => {
     expect(play([{ type: 'ended' }], live(), context.now + 1000).log).toEqual(['open-watch 100'])
   })
 
+  it('that ends at once after an event is opened again at once the first time, and then with growing pauses', () => {
+    const waits: (string | undefined)[] = []
+    let reflection = live()
+    for (let round = 0; round < 8; round++) {
+      const { log, reflection: next } = play([object(`${101 + round}`), { type: 'ended' }], reflection)
+      waits.push(log.at(-1))
+      reflection = log.at(-1)?.startsWith('wait') === true ? play([waited], next).reflection : next
+    }
+    expect(waits.slice(0, 4)).toEqual(['open-watch 101', 'wait 800', 'wait 1600', 'wait 3200'])
+    expect(waits.at(-1)).toBe('wait 15000')
+    const healthy = play([object('200'), { type: 'ended' }], reflection, context.now + 120_000)
+    expect(healthy.log.at(-1)).toBe('open-watch 200')
+  })
+
   it('gives way to a complete sync when that is due', () => {
     expect(play([{ type: 'ended' }], live(), context.now + 3_600_000).log).toEqual(['open-stream'])
   })

@@ -12,6 +12,8 @@
  * the state); a list and its watch join at the list's version; an unfinished list is never committed; a list that
  * would remove a large part of what is known is read a second time first; failures wait with jitter, for ever.
  */
+import { spreadWaitMs } from '../requested-wait.ts'
+
 export type Failure =
   | 'expired' // 410: the version or continue token is too old
   | 'too-large' // the server is behind the version we ask for
@@ -20,6 +22,7 @@ export type Failure =
   | 'absent' // 404
   | 'internal' // 500: a fault of the server
   | 'busy' // 429, 503, 504: later
+  | 'over-limit' // the server sends more than the cache may hold (cache-limits.ts)
   | 'broken' // reset, torn frame, timeout: no answer or half of one
 
 type State =
@@ -106,7 +109,10 @@ export const initialReflection: Reflection = {
 const FIRST_WAIT_MS = 800
 const MAX_WAIT_MS = 30_000
 const HEALTHY_MS = 120_000
-/** A watch that ends sooner than this, without an event, is a failure in disguise. */
+/**
+ * A watch that ends sooner than this is a failure in disguise. One that brought events is opened again at once the first
+ * time; a server that ends every watch after an event is asked with growing pauses.
+ */
 const TOO_SHORT_MS = 1000
 const FIRST_POLL_MS = 250
 
@@ -257,14 +263,19 @@ function watchOver(
       case 'internal':
         // Some faults belong to the version (an event that etcd has compacted in part): resuming there never ends.
         return wait(now, now.failures >= 3 ? 'sync' : 'watch', context, [], input.retryAfterMs)
+      case 'over-limit':
+        // What is cached is no longer the whole set: only a complete list within the limits makes it so again.
+        return wait(now, 'sync', context, [], input.retryAfterMs)
       case 'busy':
       case 'broken':
         return wait(now, 'watch', context, [], input.retryAfterMs)
     }
   }
   if (context.now - now.syncedAt >= context.relistMs) return sync(now, [])
-  if (lastedMs < TOO_SHORT_MS && state.events === 0) return wait(now, 'watch', context, [])
-  return watch(now, context, [])
+  if (lastedMs >= TOO_SHORT_MS) return watch(now, context, [])
+  return state.events > 0 && now.failures === 0
+    ? watch({ ...now, failures: 1 }, context, [])
+    : wait(now, 'watch', context, [])
 }
 
 function stepProbe(now: Reflection, input: Input, context: StepContext): Step {
@@ -374,7 +385,7 @@ function wait(
   retryAfterMs = 0,
 ): Step {
   const fullMs = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(now.failures, 10))
-  const ms = Math.max(retryAfterMs, fullMs / 2) + (random * fullMs) / 2
+  const ms = Math.max(spreadWaitMs(retryAfterMs, random), fullMs / 2 + (random * fullMs) / 2)
   const next: Reflection = { ...now, failures: now.failures + 1, state: { at: 'wait', next: then } }
   return { next, effects: [...before, { do: 'wait', ms }] }
 }

@@ -8,6 +8,7 @@
  * Caveats: the store's callbacks run inside the decode budget; they must not wait.
  */
 import { sleep, systemClock, type Clock } from '../clock.ts'
+import { CacheLimitExceeded } from './cache-limits.ts'
 import type { Decoded, Frame, ListPage } from './decode.ts'
 import { ApiError, apiError, messageOf, TransportError } from '../errors.ts'
 import { keyOf, type Obj } from '../object/object.ts'
@@ -43,6 +44,8 @@ export interface ReflectorOptions {
   readonly onState?: (state: Reflection['state']) => void
   /** Every failure, with what is done about it; for logs and metrics. */
   readonly onFailure?: (failure: Failure, error: unknown) => void
+  /** The server answered: bytes of a watch, or a page of a list. On the hot path. */
+  readonly onHeard?: () => void
 }
 
 const RELIST_MS = 60 * 60_000
@@ -52,6 +55,8 @@ const IDLE_MS = 90_000
 /** A server that ignores sendInitialEvents sends the objects and then waits; so do we, this long. */
 const STALL_MS = 10_000
 const CHECK_MS = 2500
+/** A server that sends too much is asked rarely: each try costs as much as the limits allow. */
+const OVER_LIMIT_RETRY_MS = 60_000
 
 export class Reflector<T extends Obj> {
   readonly #source: Source<T>
@@ -196,6 +201,7 @@ export class Reflector<T extends Obj> {
         const page = await this.#source.list({ continueToken: effect.continueToken, limit }, each, signal)
         const { resourceVersion: version, continueToken } = page
         this.#heardAt = this.#clock.monotonic()
+        this.#options.onHeard?.()
         report({ type: 'page', version, continueToken, vanishing: this.#store.vanishing })
         break
       }
@@ -256,6 +262,7 @@ export class Reflector<T extends Obj> {
     const onBytes = () => {
       this.#lastBytesAt = this.#clock.monotonic()
       this.#heardAt = this.#lastBytesAt
+      this.#options.onHeard?.()
     }
     try {
       await this.#source.watch({ version, timeoutSeconds }, each, onBytes, stream.signal)
@@ -277,6 +284,7 @@ const NOTHING_VANISHES = { known: 0, vanished: 0 }
 
 /** What a failure means for the machine. */
 export function classify(error: unknown): { failure: Failure; retryAfterMs: number | undefined } {
+  if (error instanceof CacheLimitExceeded) return { failure: 'over-limit', retryAfterMs: OVER_LIMIT_RETRY_MS }
   if (!(error instanceof ApiError)) return { failure: 'broken', retryAfterMs: undefined }
   const { httpStatus, retryAfterMs, status } = error
   const isTooLarge =

@@ -92,9 +92,69 @@ describe('explain', () => {
       { plan: { zone: 'z', pending: [], refused: [], records: [] } },
       'provider NotYetPropagated',
     ],
+    [
+      'sources that may not be read',
+      {
+        sources: [],
+        targets: [],
+        certificate: undefined,
+        endpoint: undefined,
+        forbidden: [warning('WatchForbidden', 'HTTPProxy cannot be listed: forbidden')],
+      },
+      'source WatchForbidden',
+    ],
+    [
+      'a guard of publish',
+      { endpoint: undefined, reported: [warning('GuardTripped', '9 of 10 objects would be removed at once')] },
+      'endpoint GuardTripped',
+    ],
+    [
+      'a DNSEndpoint that the API server refused',
+      { endpoint: undefined, reported: [warning('ApplyRejected', 'DNSEndpoint ns/web: denied by a webhook')] },
+      'endpoint ApplyRejected',
+    ],
+    [
+      'a Certificate that the API server refused, and nothing else',
+      {
+        certificate: { name: 'ns/web', findings: [], isPresent: false, isReady: false, message: '' },
+        reported: [warning('ApplyRejected', 'Certificate ns/web: denied by a webhook')],
+      },
+      'certificate ApplyRejected',
+    ],
+    [
+      'a kind that is not installed',
+      {
+        endpoint: undefined,
+        reported: [warning('CRDNotInstalled', 'DNSEndpoint.externaldns.k8s.io is not installed')],
+      },
+      'endpoint CRDNotInstalled',
+    ],
+    ['a pause', { endpoint: undefined, manager: { isPaused: true, mode: 'enforce' } }, 'endpoint Paused'],
+    ['observe mode', { endpoint: undefined, manager: { isPaused: false, mode: 'observe' } }, 'endpoint ObserveMode'],
+    [
+      'a record whose source was deleted, and whose deletion is held',
+      {
+        sources: [],
+        targets: [],
+        certificate: undefined,
+        endpoint: undefined,
+        plan: { zone: 'z', pending: [], refused: [{ reason: 'Quarantined', message: 'no' }], records: ['192.0.2.1'] },
+      },
+      'plan Quarantined',
+    ],
     ['another answer', { answer: { server: 's', targets: [] } }, 'answer AnswerDiffers'],
   ])('%s', (_, changes, expected) => {
     expect(firstBroken(changes)).toBe(expected)
+  })
+
+  it('what a guard reported is history once the object is as wanted', () => {
+    expect(firstBroken({ reported: [warning('GuardTripped', 'no')] })).toBeUndefined()
+  })
+
+  it('an answer without records is said to be none', () => {
+    const nothing = { targets: [], endpoint: undefined, certificate: undefined, plan: undefined }
+    const { hops } = explain({ ...healthy, ...nothing, answer: { server: '192.0.2.53', targets: [] } })
+    expect(hops.at(-1)?.text).toBe('192.0.2.53 answers nothing, as wanted')
   })
 
   it('what nobody asked for breaks nothing', () => {

@@ -45,6 +45,17 @@ export interface ExplainFacts {
   readonly plan: PlanFact | undefined
   /** Undefined: nobody was asked. */
   readonly answer: AnswerFact | undefined
+  /** Kinds that may not be read here: what they would say is not known. */
+  readonly forbidden?: readonly Finding[]
+  /** What the manager reported about the source: conditions and Events, which include the decisions of its guards. */
+  readonly reported?: readonly Finding[]
+  /** Undefined: not known. */
+  readonly manager?: ManagerFact
+}
+
+export interface ManagerFact {
+  readonly isPaused: boolean
+  readonly mode: 'enforce' | 'observe'
 }
 
 export interface CertificateFact {
@@ -102,14 +113,21 @@ function byFinding(name: HopName, findings: readonly Finding[]): Hop | undefined
   return fault === undefined ? undefined : broken(name, fault.reason, fault.message)
 }
 
-function sourceHop({ host, sources }: ExplainFacts): Hop {
+function sourceHop({ host, sources, plan, forbidden = [] }: ExplainFacts): Hop {
   const [first] = sources
-  if (first === undefined)
+  if (first === undefined) {
+    // A record whose source was deleted is explained by what holds its deletion.
+    if (plan !== undefined && (plan.refused.length > 0 || plan.pending.length > 0))
+      return skipped('source', `no source names ${host} any more; its record is still in zone ${plan.zone}`)
+    // Unknown is not absent.
+    const unread = byFinding('source', forbidden)
+    if (unread !== undefined) return unread
     return broken(
       'source',
       'SourceNotFound',
-      `no source names ${host}; check the host, the namespace and the kinds that are read`,
+      `no source and no DNSEndpoint names ${host}; check the host, the namespace and the kinds that are read`,
     )
+  }
   const publishing = sources.find((source) => source.isPublishing)
   if (publishing !== undefined) {
     const others = sources.length > 1 ? `; ${sources.length - 1} more name it` : ''
@@ -125,17 +143,43 @@ function addressHop({ targets, addressFindings, sources }: ExplainFacts): Hop {
   return byFinding('address', addressFindings) ?? skipped('address', 'no record is asked for')
 }
 
-function certificateHop({ certificate }: ExplainFacts): Hop {
+function certificateHop(facts: ExplainFacts): Hop {
+  const { certificate } = facts
   if (certificate === undefined) return skipped('certificate', 'none is asked for')
   const fault = byFinding('certificate', certificate.findings)
   if (!certificate.isPresent)
-    return fault ?? broken('certificate', 'CertificateNotReady', `Certificate ${certificate.name} does not exist yet`)
+    return (
+      fault ??
+      heldHop('certificate', facts, 'Certificate') ??
+      broken('certificate', 'CertificateNotReady', `Certificate ${certificate.name} does not exist yet`)
+    )
   if (certificate.isReady) return ok('certificate', `Certificate ${certificate.name} is ready`)
   return broken('certificate', 'CertificateNotReady', `Certificate ${certificate.name}: ${certificate.message}`)
 }
 
-function endpointHop({ endpoint, targets }: ExplainFacts): Hop {
+/**
+ * Why an object is not as wanted, as the manager decided it: its mode, the kill switch, a guard of publish, an object that
+ * the API server refused, a kind that is not installed.
+ */
+function heldHop(name: HopName, { manager, reported = [] }: ExplainFacts, kind: string): Hop | undefined {
+  if (manager?.isPaused === true)
+    return broken(name, 'Paused', `writing is paused, so the ${kind} is not written; remove seamark.io/pause to go on`)
+  if (manager?.mode === 'observe')
+    return broken(name, 'ObserveMode', `the manager is in observe mode, so the ${kind} is not written`)
+  // A report about another object of the source names that object's kind.
+  const others = ['Certificate', 'DNSEndpoint'].filter((other) => other !== kind)
+  return byFinding(
+    name,
+    reported.filter(({ message }) => !others.some((other) => message.startsWith(other))),
+  )
+}
+
+function endpointHop(facts: ExplainFacts): Hop {
+  const { endpoint, targets } = facts
   if (targets.length === 0 && endpoint === undefined) return skipped('endpoint', 'nothing to publish')
+  const isOther = endpoint === undefined || (targets.length > 0 && !isSameSet(endpoint.targets, targets))
+  const held = isOther ? heldHop('endpoint', facts, 'DNSEndpoint') : undefined
+  if (held !== undefined) return held
   if (endpoint === undefined)
     return broken(
       'endpoint',
@@ -191,7 +235,7 @@ function answerHop({ answer, targets, endpoint }: ExplainFacts): Hop {
   if (!isSameSet(answer.targets, wanted)) {
     return broken('answer', 'AnswerDiffers', `${answer.server} answers ${answer.targets.join(', ') || 'nothing'}`)
   }
-  return ok('answer', `${answer.server} answers ${answer.targets.join(', ')}`)
+  return ok('answer', `${answer.server} answers ${answer.targets.join(', ') || 'nothing, as wanted'}`)
 }
 
 function isSameSet(a: readonly string[], b: readonly string[]): boolean {

@@ -1,18 +1,22 @@
 /**
  * Collects the facts for `explain`: decisions out of the same code the controllers run, children as the server has them now,
- * the provider's view where one is configured, and the answer of a DNS server.
+ * what the manager reported about the source, the provider's view where one is configured, and the answer of a DNS server.
+ * A host that no source of publish names may be in a DNSEndpoint of the wildcard capability, or in one written by hand.
  */
-import type { Cluster } from '@seamark/kube'
-import { keyOf } from '@seamark/kube/object'
+import { type Cluster, Forbidden, messageOf, NotFound } from '@seamark/kube'
+import { type Kind, keyOf } from '@seamark/kube/object'
 import { Certificate } from '../api/certificate.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
+import { type Finding, warning } from '../finding.ts'
 import { normalizeHost } from '../host-name.ts'
-import { type Consideration, createConsidering } from '../publish/decide/source-decision.ts'
+import { type SourceDecision, createSourceDecider } from '../publish/decide/source-decision.ts'
 import { wantedOf } from '../publish/decide/decide.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import { sourceKey } from '../publish/sources/source.ts'
 import { watchForPublish } from '../publish/watches.ts'
-import type { AnswerFact, CertificateFact, EndpointFact, ExplainFacts, PlanFact } from './chain.ts'
+import type { AnswerFact, CertificateFact, EndpointFact, ExplainFacts, ManagerFact, PlanFact } from './chain.ts'
+import { findDirectEndpoint } from './direct-endpoint.ts'
+import { findReported } from './reported.ts'
 
 export interface ExplainDeps {
   readonly cluster: Cluster
@@ -20,16 +24,34 @@ export interface ExplainDeps {
   /** What our own provider plans and has for the name; undefined when none is configured. */
   readonly plan?: (host: string, targets: readonly string[], signal: AbortSignal) => Promise<PlanFact>
   readonly answer?: (host: string, signal: AbortSignal) => Promise<AnswerFact>
+  /** Whether the manager writes at all. */
+  readonly manager?: (signal: AbortSignal) => Promise<ManagerFact>
 }
 
 export async function gatherFacts(
   given: string,
-  { cluster, options, plan, answer }: ExplainDeps,
+  { cluster, options, plan, answer, manager }: ExplainDeps,
   signal: AbortSignal,
 ): Promise<ExplainFacts> {
   const host = normalizeHost(given)
-  const considered = await considerHost(host, cluster, options, signal)
-  const chosen = considered.find(isPublishing) ?? considered[0]
+  const { decided, forbidden } = await decideHost(host, cluster, options, signal)
+  const chosen = decided.find(isPublishing) ?? decided[0]
+  const running = await manager?.(signal)
+  const managed = running === undefined ? {} : { manager: running }
+  const direct = chosen === undefined ? await findDirectEndpoint(host, cluster, signal) : undefined
+  if (direct !== undefined) {
+    return {
+      host,
+      sources: [{ name: `DNSEndpoint ${direct.name}${direct.origin}`, findings: [], isPublishing: true }],
+      targets: direct.targets,
+      addressFindings: [],
+      certificate: undefined,
+      endpoint: direct,
+      plan: await plan?.(direct.dnsName, direct.targets, signal),
+      answer: await answer?.(host, signal),
+      ...managed,
+    }
+  }
   const targets = chosen === undefined ? [] : targetsOf(chosen, host)
   const [certificate, endpoint] = await Promise.all([
     findCertificate(chosen, cluster, signal),
@@ -38,48 +60,68 @@ export async function gatherFacts(
   const shown = targets.length > 0 ? targets : (endpoint?.targets ?? [])
   return {
     host,
-    sources: considered.map((item) => ({
+    sources: decided.map((item) => ({
       name: `${item.source.kind} ${sourceKey(item.source)}`,
       findings: item.decision?.findings ?? [],
       isPublishing: isPublishing(item),
     })),
     targets,
-    addressFindings: chosen?.decision?.verdicts.dns.findings ?? [],
+    addressFindings: chosen?.decision?.children.dns.findings ?? [],
     certificate,
     endpoint,
     plan: await plan?.(host, shown, signal),
     answer: await answer?.(host, signal),
+    forbidden,
+    reported: chosen === undefined ? [] : await findReported(chosen, cluster, signal),
+    ...managed,
   }
 }
 
-async function considerHost(
+async function decideHost(
   host: string,
   cluster: Cluster,
   options: PublishOptions,
   signal: AbortSignal,
-): Promise<Consideration[]> {
+): Promise<{ decided: SourceDecision[]; forbidden: Finding[] }> {
   const stop = new AbortController()
   const watched = watchForPublish(cluster.informers, options)
-  const considering = createConsidering(cluster.informers, options)
+  const decider = createSourceDecider(cluster.informers, options)
   const running = cluster.informers.start(AbortSignal.any([signal, stop.signal]))
   try {
-    await Promise.all(watched.map(async (informer) => informer.synced(signal)))
-    const naming = considering.sources
-      .all()
-      .filter((source) => source.hosts.some((name) => normalizeHost(name) === host))
-    return naming.flatMap((source) => considering.consider(source.kind, sourceKey(source), 0) ?? [])
+    const forbidden: Finding[] = []
+    const sync = async (informer: (typeof watched)[number]): Promise<void> => {
+      const finding = await findForbidden(informer.kind, cluster, signal)
+      if (finding === undefined) await informer.synced(signal)
+      else forbidden.push(finding)
+    }
+    await Promise.all(watched.map(sync))
+    const naming = decider.sources.all().filter((source) => source.hosts.some((name) => normalizeHost(name) === host))
+    const decided = naming.flatMap((source) => decider.decide(source.kind, sourceKey(source), 0) ?? [])
+    return { decided, forbidden }
   } finally {
     stop.abort()
     await running
   }
 }
 
+/** A watch that is refused is repeated for ever; a plain read says at once that it is. */
+async function findForbidden(kind: Kind, { client }: Cluster, signal: AbortSignal): Promise<Finding | undefined> {
+  try {
+    await client.list(kind, { limit: 1, signal })
+  } catch (error) {
+    if (error instanceof Forbidden)
+      return warning('WatchForbidden', `${kind.kind} cannot be listed: ${messageOf(error)}`)
+    if (!(error instanceof NotFound)) throw error
+  }
+  return undefined
+}
+
 /** It publishes the host, or would but for its address. */
-function isPublishing({ decision }: Consideration): boolean {
+function isPublishing({ decision }: SourceDecision): boolean {
   return decision !== undefined && decision.findings.length === 0
 }
 
-function targetsOf({ decision }: Consideration, host: string): string[] {
+function targetsOf({ decision }: SourceDecision, host: string): string[] {
   const wanted = decision === undefined ? [] : wantedOf(decision)
   return wanted.flatMap((item) =>
     item.role === 'dns'
@@ -91,27 +133,27 @@ function targetsOf({ decision }: Consideration, host: string): string[] {
 }
 
 async function findCertificate(
-  chosen: Consideration | undefined,
+  chosen: SourceDecision | undefined,
   { client }: Cluster,
   signal: AbortSignal,
 ): Promise<CertificateFact | undefined> {
-  const verdict = chosen?.decision?.verdicts.certificate
-  if (verdict === undefined || verdict.state === 'unwanted') return undefined
-  const [wanted] = verdict.state === 'wanted' ? verdict.wanted : []
+  const child = chosen?.decision?.children.certificate
+  if (child === undefined || child.state === 'unwanted') return undefined
+  const [wanted] = child.state === 'wanted' ? child.wanted : []
   if (wanted === undefined) {
-    return verdict.findings.length === 0
+    return child.findings.length === 0
       ? undefined
-      : { name: '', findings: verdict.findings, isPresent: false, isReady: false, message: '' }
+      : { name: '', findings: child.findings, isPresent: false, isReady: false, message: '' }
   }
   const name = keyOf(wanted.object)
   const live = await client.find(Certificate, name, { signal })
   const ready = live?.status?.conditions?.find((condition) => condition.type === 'Ready')
   const message = ready?.message ?? 'no condition yet; is cert-manager running?'
-  return { name, findings: verdict.findings, isPresent: live !== undefined, isReady: ready?.status === 'True', message }
+  return { name, findings: child.findings, isPresent: live !== undefined, isReady: ready?.status === 'True', message }
 }
 
 async function findEndpoint(
-  chosen: Consideration | undefined,
+  chosen: SourceDecision | undefined,
   host: string,
   { client }: Cluster,
   signal: AbortSignal,

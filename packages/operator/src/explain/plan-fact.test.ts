@@ -6,7 +6,7 @@ import { createEngine, type Engine } from '../records/engine.ts'
 import { ProviderError } from '../rrset/error.ts'
 import { memoryGuardStore } from '../records/state/guard-state.ts'
 import { createKillSwitch } from '../process/kill-switch.ts'
-import { sourceOf, wishesOf } from '../records/sync/dns-endpoint-source.ts'
+import { sourceOf, desiredOf } from '../records/sync/dns-endpoint-source.ts'
 import { findPlanFact } from './plan-fact.ts'
 
 const HOST = 'www.example.test'
@@ -34,7 +34,7 @@ const ask = async (engine: Engine, endpoints = [endpoint]) =>
 
 async function publish(engine: Engine): Promise<void> {
   const sources = { present: new Set([sourceOf(endpoint).uid]), gone: new Set<string>() }
-  const { plans } = await engine.plan({ ...wishesOf([endpoint], 300), sources }, 'all', signal)
+  const { plans } = await engine.plan({ ...desiredOf([endpoint], 300), sources }, 'all', signal)
   for (const plan of plans) await engine.apply(plan, signal)
 }
 

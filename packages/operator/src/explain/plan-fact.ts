@@ -5,9 +5,10 @@
  * A zone that cannot be read is a fault of the provider, not an empty zone.
  */
 import type { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { wishesOf, sourceOf } from '../records/sync/dns-endpoint-source.ts'
+import { desiredOf, sourceOf } from '../records/sync/dns-endpoint-source.ts'
 import type { Engine, Target } from '../records/engine.ts'
-import type { Change } from '../records/plan/plan.ts'
+import { heldMessage } from '../records/plan/held-set.ts'
+import type { Change, Refusal, SourceView } from '../records/plan/plan.ts'
 import { canonicalName, isInvalid } from '../rrset/rrset.ts'
 import type { PlanFact } from './chain.ts'
 
@@ -16,6 +17,8 @@ export interface PlanFactDeps {
   /** Every DNSEndpoint that the records capability serves: others may name the same host. */
   readonly endpoints: readonly DNSEndpoint[]
   readonly defaultTtl: number
+  /** Confirms by live reads which sources are gone, as the manager does. @default nothing is confirmed */
+  readonly confirmGone?: (owned: ReadonlyMap<string, number>) => Promise<SourceView>
 }
 
 const ADDRESS_TYPES = ['A', 'AAAA', 'CNAME']
@@ -23,16 +26,21 @@ const ADDRESS_TYPES = ['A', 'AAAA', 'CNAME']
 export async function findPlanFact(
   host: string,
   wanted: readonly string[],
-  { engine, endpoints, defaultTtl }: PlanFactDeps,
+  { engine, endpoints, defaultTtl, confirmGone }: PlanFactDeps,
   signal: AbortSignal,
 ): Promise<PlanFact> {
   const none = { zone: '', pending: [], refused: [], records: [] }
   const name = canonicalName(host)
   if (isInvalid(name)) return { ...none, refused: [{ reason: 'HostInvalid', message: `${host} ${name.invalid}` }] }
-  const sources = { present: new Set(endpoints.map((object) => sourceOf(object).uid)), gone: new Set<string>() }
-  const wishes = wishesOf(endpoints, defaultTtl)
-  const { plans, unread, homeless } = await engine.plan({ ...wishes, sources }, new Set([name]), signal)
-  const lost = homeless.find((item) => item.name === name)
+  const present = new Set(endpoints.map((object) => sourceOf(object).uid))
+  const desired = desiredOf(endpoints, defaultTtl)
+  const wanting = new Set(desired.desired.map(({ source }) => source.uid))
+  const sources = async (owned: ReadonlyMap<string, number>): Promise<SourceView> => ({
+    ...((await confirmGone?.(owned)) ?? { present, gone: new Set() }),
+    wanting,
+  })
+  const { plans, unread, withoutZone } = await engine.plan({ ...desired, sources }, new Set([name]), signal)
+  const lost = withoutZone.find((item) => item.name === name)
   const fault = unread[0]
   const providerFault = fault && { reason: fault.code, message: `${fault.provider}, zone ${fault.zone}: ${fault.why}` }
   const [plan] = plans
@@ -47,11 +55,17 @@ export async function findPlanFact(
     zone: plan.zone.replace(/\.$/, ''),
     pending: plans.flatMap((each) => each.changes.filter(isAbout).map((change) => describe(change))),
     refused: plans.flatMap((each) =>
-      each.refused.filter(isAbout).map(({ code, why }) => ({ reason: code, message: why })),
+      each.refused.filter(isAbout).map((refusal) => ({ reason: refusal.code, message: describeHeld(refusal) })),
     ),
     records: await findRecords(name, wanted, plan.zone, engine, signal),
     ...(providerFault !== undefined && { providerFault }),
   }
+}
+
+/** With the times and the command that every message about a held change has. */
+function describeHeld(refusal: Refusal): string {
+  const since = refusal.since === undefined ? '' : `; held since ${new Date(refusal.since).toISOString()}`
+  return `${heldMessage({ ...refusal, why: `${refusal.why}${since}` })}`
 }
 
 function describe({ op, type, to, from }: Change): string {

@@ -5,10 +5,8 @@
 import {
   type Clock,
   type Cluster,
-  connect,
+  type connect,
   createLogger,
-  type Informer,
-  type InformerOptions,
   type Logger,
   type Manager,
   manager,
@@ -18,7 +16,7 @@ import {
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
 import { limitHeapGrowth } from './heap-growth.ts'
 import { createProductMetrics, createRecordsMetrics, showPause } from '../metrics.ts'
-import { FIELD_MANAGER } from '../publish/annotation-keys.ts'
+import { FIELD_MANAGER } from './field-manager.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import { setUpPublish } from '../publish/set-up.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -27,7 +25,7 @@ import { createKillSwitch } from './kill-switch.ts'
 import { setUpRecords } from '../records/sync/set-up.ts'
 import { type Switches, watchSwitches } from './switches.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
-import { setUpWildcard } from '../wildcard/set-up.ts'
+import { setUpWildcard } from '../wildcard/controller.ts'
 import { gateWrites, WriteRefused } from './write-gate.ts'
 
 interface RecordsOptions {
@@ -56,9 +54,11 @@ export interface AppOptions {
   readonly log?: Logger
   readonly clock?: Clock
   /** Tell users also what was already so at the start. @default true */
-  readonly isInitialTold?: boolean
+  readonly reportsInitialFindings?: boolean
   /** Registered clusters may be on this machine: for the playground and tests. @default false */
   readonly allowLoopback?: boolean
+  /** Address ranges that registered clusters must not have, beside those that are always refused. */
+  readonly denyAddresses?: readonly string[]
   /** How registered clusters are reached. @default over the network */
   readonly connectMember?: typeof connect
   /** Obey `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
@@ -99,21 +99,24 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     namespace,
     clock,
     isWriting: () => mode === 'enforce' && !killSwitch.isPaused,
-    untilToldToWrite: (running: { readonly signal: AbortSignal }) =>
+    untilPauseIsKnown: (running: { readonly signal: AbortSignal }) =>
       mode === 'enforce' && !switches.isRead ? switches.ready(running.signal) : undefined,
   }
-  const endpointsIn = (wanted: string): Informer<DNSEndpoint> =>
-    mgr.cluster.informers.informer(DNSEndpoint, endpointScope(options, wanted))
+  mgr.cache(DNSEndpoint, { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER })
   if (publish !== undefined)
-    setUpPublish(mgr, { ...common, options: publish, isInitialTold: options.isInitialTold ?? true })
+    setUpPublish(mgr, { ...common, options: publish, reportsInitialFindings: options.reportsInitialFindings ?? true })
   if (wildcard !== undefined) {
-    const allowLoopback = options.allowLoopback ?? false
+    const { allowLoopback = false, connectMember } = options
     setUpWildcard(mgr, {
       ...common,
       options: wildcard,
       allowLoopback,
-      endpoints: endpointsIn(namespace),
-      connect: options.connectMember ?? connect,
+      denyAddresses: options.denyAddresses ?? [],
+      endpointScope: endpointScope(options, namespace),
+      connect:
+        connectMember === undefined
+          ? (config, name) => mgr.connect(config, name)
+          : (config, name) => connectMember(config, { name, clock, log }),
     })
   }
   if (records !== undefined) {
@@ -126,12 +129,14 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
       switches,
       clock,
       metrics: createRecordsMetrics(registry, () => clock.now()),
-      endpoints: dnsEndpoints.enabled ? endpointsIn(dnsEndpoints.namespace) : undefined,
+      endpoints: dnsEndpoints.enabled
+        ? mgr.cluster.informers.informer(DNSEndpoint, endpointScope(options, dnsEndpoints.namespace))
+        : undefined,
     })
   }
   if (options.onReady !== undefined) {
     const { onReady } = options
-    mgr.add('ready', async (running) => {
+    mgr.add('ready', async ({ signal: running }) => {
       onReady(mgr.addresses)
       await untilAborted(running)
     })
@@ -140,15 +145,16 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
 }
 
 const NO_SWITCHES: Switches = {
-  released: new Set(),
+  approvedIds: new Set(),
+  releasedNames: new Set(),
   subscribe: () => () => undefined,
   isRead: true,
   ready: async () => undefined,
 }
 
-/** One cache of DNSEndpoints for everybody: as wide as the widest, and narrow only where nobody needs more. */
-function endpointScope({ publish, records }: AppOptions, namespace: string): InformerOptions<DNSEndpoint> {
+/** One watch of DNSEndpoints for all capabilities: as wide as the widest needs it. */
+function endpointScope({ publish, records }: AppOptions, namespace: string): { namespace?: string } {
   const dnsEndpoints = records?.config.dnsEndpoints
   const isWide = publish !== undefined || (dnsEndpoints?.enabled === true && dnsEndpoints.namespace === '')
-  return { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER, ...(!isWide && { namespace }) }
+  return isWide ? {} : { namespace }
 }

@@ -1,7 +1,8 @@
 /**
  * What people say to a running manager by annotating its configuration object (ConfigMap `seamark` in its namespace):
- * `seamark.io/pause` stops every write, `seamark.io/release` lets held changes of names or zones go, and a new value of
- * `seamark.io/verify` has every zone read whole.
+ * `seamark.io/pause` stops every write, `seamark.io/approve-held` approves sets of held changes by their ids, and a new
+ * value of `seamark.io/verify` has every zone read whole. `seamark.io/release` is the deprecated form of an approval: of
+ * what is held at that moment for names or zones.
  *
  * Guarantees: until the object was read once nothing may be written, so a pause survives a restart. A list without the
  * object lifts nothing: absence counts when the server says it of this one object.
@@ -12,14 +13,18 @@ import { canonicalName, isInvalid } from '../rrset/rrset.ts'
 
 /** The manager's configuration object. */
 export const CONFIGURATION_OBJECT = 'seamark'
+/** Comma-separated ids of held sets. */
+export const APPROVE_HELD_ANNOTATION = 'seamark.io/approve-held'
 const RELEASE_ANNOTATION = 'seamark.io/release'
-const VERIFY_ANNOTATION = 'seamark.io/verify'
+export const VERIFY_ANNOTATION = 'seamark.io/verify'
 const RETRY_MS = 1_000
 
 export interface Switches {
-  /** Names and zones whose held changes may go. */
-  readonly released: ReadonlySet<string>
-  /** Called when something else is released, or a check of everything is asked for. Returns how to stop listening. */
+  /** Ids of held sets, as annotated. */
+  readonly approvedIds: ReadonlySet<string>
+  /** Names and zones of the deprecated annotation `seamark.io/release`. */
+  readonly releasedNames: ReadonlySet<string>
+  /** Called when something else is approved, or a check of everything is asked for. Returns how to stop listening. */
   subscribe(listener: () => void): () => void
   /** False until the object was read, or is known to be absent. */
   readonly isRead: boolean
@@ -37,15 +42,19 @@ export function watchSwitches(
 ): Switches {
   const key = `${namespace}/${CONFIGURATION_OBJECT}`
   const listeners = new Set<() => void>()
-  let released: ReadonlySet<string> = new Set()
+  let approvedIds: ReadonlySet<string> = new Set()
+  let releasedNames: ReadonlySet<string> = new Set()
   let orders = ''
   /** Counts what was heard: a read that is overtaken by the watch says nothing. */
   let heard = 0
   const obey = (annotations: Annotations): void => {
     heard++
     killSwitch.set('annotation', isPausedBy(annotations))
-    released = readNames(annotations?.[RELEASE_ANNOTATION] ?? '')
-    const now = JSON.stringify([annotations?.[RELEASE_ANNOTATION], annotations?.[VERIFY_ANNOTATION]])
+    approvedIds = readIds(annotations?.[APPROVE_HELD_ANNOTATION] ?? '')
+    releasedNames = readNames(annotations?.[RELEASE_ANNOTATION] ?? '')
+    const now = JSON.stringify(
+      [APPROVE_HELD_ANNOTATION, RELEASE_ANNOTATION, VERIFY_ANNOTATION].map((name) => annotations?.[name]),
+    )
     if (now === orders) return
     orders = now
     for (const listener of listeners) listener()
@@ -83,8 +92,11 @@ export function watchSwitches(
   const first = readFirst()
   first.catch(() => undefined)
   return {
-    get released() {
-      return released
+    get approvedIds() {
+      return approvedIds
+    },
+    get releasedNames() {
+      return releasedNames
     },
     get isRead() {
       return isRead
@@ -95,6 +107,10 @@ export function watchSwitches(
       return () => listeners.delete(listener)
     },
   }
+}
+
+function readIds(text: string): Set<string> {
+  return new Set(text.split(',').flatMap((item) => (item.trim() === '' ? [] : [item.trim()])))
 }
 
 function readNames(text: string): Set<string> {

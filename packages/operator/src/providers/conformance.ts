@@ -6,14 +6,14 @@
  * wrong. A provider that lacks a capability is checked for saying so.
  */
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import {
   canonicalSet,
   compareSets,
   isInvalid,
-  type ObservedSet,
+  type ObservedRRset,
   printSet,
-  type RecordSet,
+  type RRset,
   sameSet,
 } from '../rrset/rrset.ts'
 import type { Provider, ProviderZone } from './provider.ts'
@@ -28,7 +28,7 @@ export interface ConformanceSubject {
   readonly zone: ProviderZone
   readonly signal: AbortSignal
   /** What the service refuses, when it is not an address that is none. */
-  readonly badValue?: RecordSet
+  readonly badValue?: RRset
 }
 
 export class ConformanceError extends Error {
@@ -42,16 +42,16 @@ function must(condition: boolean, message: string): asserts condition {
   if (!condition) throw new ConformanceError(message)
 }
 
-function set(zone: ProviderZone, label: string, type: string, values: string[], ttl = 300): RecordSet {
+function set(zone: ProviderZone, label: string, type: string, values: string[], ttl = 300): RRset {
   const made = canonicalSet({ name: `conformance-${label}.${zone.name}`, type, ttl, values })
   if (isInvalid(made)) throw new ConformanceError(made.invalid)
   return made
 }
 
-const create = (to: RecordSet): SetChange => ({ from: undefined, to })
-const remove = (from: RecordSet): SetChange => ({ from, to: undefined })
+const create = (to: RRset): SetChange => ({ from: undefined, to })
+const remove = (from: RRset): SetChange => ({ from, to: undefined })
 
-async function readNames(subject: ConformanceSubject, sets: readonly RecordSet[]): Promise<ObservedSet[]> {
+async function readNames(subject: ConformanceSubject, sets: readonly RRset[]): Promise<ObservedRRset[]> {
   const names = new Set(sets.map(({ name }) => name))
   const found = await subject.provider.read(subject.zone, names, subject.signal)
   return found.filter(({ name }) => names.has(name)).toSorted(compareSets)
@@ -59,8 +59,8 @@ async function readNames(subject: ConformanceSubject, sets: readonly RecordSet[]
 
 async function mustHold(
   subject: ConformanceSubject,
-  sets: readonly RecordSet[],
-  absent: readonly RecordSet[] = [],
+  sets: readonly RRset[],
+  absent: readonly RRset[] = [],
 ): Promise<void> {
   const found = await readNames(subject, [...sets, ...absent])
   for (const wanted of sets) {
@@ -74,11 +74,7 @@ async function mustHold(
 }
 
 /** Writes, checks, and cleans up whatever happened. */
-async function withSets(
-  subject: ConformanceSubject,
-  sets: readonly RecordSet[],
-  body: () => Promise<void>,
-): Promise<void> {
+async function withSets(subject: ConformanceSubject, sets: readonly RRset[], body: () => Promise<void>): Promise<void> {
   const { provider, zone, signal } = subject
   await applyAll(subject, sets.map(create))
   try {

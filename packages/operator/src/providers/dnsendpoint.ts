@@ -21,8 +21,8 @@ import {
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { ProviderError } from '../rrset/error.ts'
 import { isMarkerName } from '../rrset/marker.ts'
-import type { SetChange } from '../records/plan/plan.ts'
-import { compareText, isWithin, type ObservedSet, printSet, type RecordSet, sameSet, setKey } from '../rrset/rrset.ts'
+import { compareText, isWithin, type ObservedRRset, printSet, type RRset, sameSet, setKey } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 import { fromEndpoint, toEndpoint } from './webhook-endpoint.ts'
 
@@ -68,8 +68,8 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
   const find = async (owner: string, signal: AbortSignal): Promise<Stored | undefined> =>
     client.find(kind, `${namespace}/${objectName(options.name, owner)}`, { signal })
 
-  const readAll = async (signal: AbortSignal): Promise<ObservedSet[]> => {
-    const sets: ObservedSet[] = []
+  const readAll = async (signal: AbortSignal): Promise<ObservedRRset[]> => {
+    const sets: ObservedRRset[] = []
     let next: string | undefined
     do {
       const page = await client.list(kind, {
@@ -153,7 +153,7 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
     }
   }
 
-  function objectOf(owner: string, sets: readonly RecordSet[], present: Stored | undefined): Stored {
+  function objectOf(owner: string, sets: readonly RRset[], present: Stored | undefined): Stored {
     const markers = sets.filter((set) => isMarkerName(set.name)).toSorted((a, b) => compareText(a.name, b.name))
     const records = sets.filter((set) => !isMarkerName(set.name)).toSorted((a, b) => compareText(a.type, b.type))
     const { resourceVersion, uid } = present?.metadata ?? {}
@@ -201,7 +201,7 @@ function objectName(provider: string, owner: string): string {
   return `${provider}-${start.replaceAll(/\.+/g, '-')}-${hash}`
 }
 
-function setsOf(object: Stored): ObservedSet[] {
+function setsOf(object: Stored): ObservedRRset[] {
   const records = (object.spec?.endpoints ?? []).map((endpoint) =>
     fromEndpoint(
       {
@@ -214,7 +214,7 @@ function setsOf(object: Stored): ObservedSet[] {
     ),
   )
   try {
-    const markers = JSON.parse(object.metadata.annotations?.[MARKERS] ?? '[]') as RecordSet[]
+    const markers = JSON.parse(object.metadata.annotations?.[MARKERS] ?? '[]') as RRset[]
     return [...records, ...markers]
   } catch {
     // Somebody edited the annotation: without a marker nothing of it is ours, so nothing is written.

@@ -4,8 +4,8 @@
  */
 import { DnsError, type DnsServer, fqdn, type Zone, type ZoneChange } from '@seamark/dns'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
-import { fromDns, type ObservedSet, printSet, sameSet, setKey } from '../rrset/rrset.ts'
+import { fromDns, type ObservedRRset, printSet, sameSet, setKey } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 
 export interface EmbeddedOptions {
@@ -53,7 +53,7 @@ export function embeddedProvider(options: EmbeddedOptions): Provider {
     async read(zone, names) {
       const found = get(zone)
       if (names === 'all') return Array.from(found.sets(), fromDns)
-      const sets: ObservedSet[] = []
+      const sets: ObservedRRset[] = []
       for (const text of names) {
         const at = fqdn(text)
         if (!found.hasName(at)) continue

@@ -2,6 +2,7 @@
  * One HTTP call of a provider, with its failures told apart: what was surely not done, and what may have been done.
  * No header, body or URL query gets into an error: they hold credentials.
  */
+import { requestedWaitMs } from '@seamark/kube'
 import { ProviderError } from '../rrset/error.ts'
 
 export interface HttpCall {
@@ -11,6 +12,8 @@ export interface HttpCall {
   readonly body?: unknown
   readonly signal: AbortSignal
   readonly fetch: typeof globalThis.fetch
+  /** Octets of the answer. @default 256 MiB */
+  readonly maxBytes?: number
 }
 
 export interface HttpAnswer {
@@ -20,8 +23,10 @@ export interface HttpAnswer {
   readonly retryAfterMs?: number
 }
 
-/** Answers larger than this are cut off as broken: a zone of a million records is below it. */
-const MAX_ANSWER = 512 * 1024 * 1024
+/** Octets of an answer after decompression; a larger one is broken off. A zone of a million records is below it. */
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024
+/** Octets of an answer that reports a failure: only the beginning of its text is shown. */
+const MAX_FAILURE_BYTES = 64 * 1024
 
 export async function callHttp(call: HttpCall): Promise<HttpAnswer> {
   const where = `${call.method} ${call.url.origin}${call.url.pathname}`
@@ -33,13 +38,12 @@ export async function callHttp(call: HttpCall): Promise<HttpAnswer> {
       headers: { ...(call.body === undefined ? {} : { 'content-type': 'application/json' }), ...call.headers },
       ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
     })
-    if (Number(response.headers.get('content-length') ?? 0) > MAX_ANSWER) throw new Error('the answer is too large')
-    const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
+    const retryAfterMs = requestedWaitMs(response.headers.get('retry-after'), Date.now())
     return {
       status: response.status,
       contentType: response.headers.get('content-type') ?? '',
-      text: await response.text(),
-      ...(Number.isFinite(retryAfter) ? { retryAfterMs: retryAfter * 1000 } : {}),
+      text: await readText(response, response.ok ? (call.maxBytes ?? MAX_ANSWER_BYTES) : MAX_FAILURE_BYTES),
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
     }
   } catch (cause) {
     const why = describe(cause)
@@ -48,6 +52,26 @@ export async function callHttp(call: HttpCall): Promise<HttpAnswer> {
     }
     throw new ProviderError('OutcomeUnknown', 'unknown', `${where}: ${why}`, { cause })
   }
+}
+
+/**
+ * The text of an answer. The octets are counted as they arrive, after decompression: neither a chunked answer nor a
+ * compressed one says beforehand how long it is. The text of a failure is cut, that of a success is never a part.
+ */
+async function readText(response: Response, maxBytes: number): Promise<string> {
+  if (response.body === null) return ''
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    bytes += chunk.length
+    if (bytes > maxBytes) {
+      // Leaving the loop cancels the body.
+      if (response.ok) throw new Error(`the answer is larger than ${maxBytes} bytes`)
+      break
+    }
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
 }
 
 /** `fetch failed` says nothing; its cause does. */

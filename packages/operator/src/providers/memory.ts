@@ -3,16 +3,16 @@
  * Atomic, compare-and-swap, and counting its calls, so that a test can say how much was read and written.
  */
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
-import { compareSets, isWithin, type ObservedSet, printSet, type RecordSet, sameSet, setKey } from '../rrset/rrset.ts'
+import { compareSets, isWithin, type ObservedRRset, printSet, type RRset, sameSet, setKey } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import type { Capabilities, Provider, ProviderZone } from './provider.ts'
 
 export interface MemoryProvider extends Provider {
   readonly counts: { reads: number; readSets: number; writes: number }
   /** Everything in a zone, in canonical order. */
-  dump(zone: string): readonly ObservedSet[]
+  dump(zone: string): readonly ObservedRRset[]
   /** Somebody else's change, past all guards. */
-  put(zone: string, set: ObservedSet): void
+  put(zone: string, set: ObservedRRset): void
   remove(zone: string, name: string, type: string): void
 }
 
@@ -25,7 +25,7 @@ export interface MemoryOptions {
 interface ZoneTable {
   readonly zone: ProviderZone
   /** Sets of one name, one of each type. */
-  readonly byName: Map<string, ObservedSet[]>
+  readonly byName: Map<string, ObservedRRset[]>
 }
 
 export function memoryProvider(options: MemoryOptions): MemoryProvider {
@@ -48,7 +48,7 @@ export function memoryProvider(options: MemoryOptions): MemoryProvider {
     if (table === undefined) throw new ProviderError('ZoneNotFound', 'later', `there is no zone ${id}`)
     return table
   }
-  const put = (id: string, set: ObservedSet): void => {
+  const put = (id: string, set: ObservedRRset): void => {
     const { byName } = get(id)
     const sets = byName.get(set.name)
     if (sets === undefined) {
@@ -64,7 +64,7 @@ export function memoryProvider(options: MemoryOptions): MemoryProvider {
     if (left.length > 0) byName.set(name, left)
     else byName.delete(name)
   }
-  const find = (table: ZoneTable, { name, type }: RecordSet): ObservedSet | undefined =>
+  const find = (table: ZoneTable, { name, type }: RRset): ObservedRRset | undefined =>
     table.byName.get(name)?.find((set) => set.type === type)
 
   return {
@@ -78,7 +78,7 @@ export function memoryProvider(options: MemoryOptions): MemoryProvider {
     zones: async () => [...tables.values()].map(({ zone }) => zone),
     async read(zone, names) {
       const { byName } = get(zone.id)
-      const found: ObservedSet[] = []
+      const found: ObservedRRset[] = []
       if (names === 'all') for (const sets of byName.values()) found.push(...sets)
       else for (const name of names) found.push(...(byName.get(name) ?? []))
       counts.reads++
@@ -100,7 +100,7 @@ export function memoryProvider(options: MemoryOptions): MemoryProvider {
 function check(
   table: ZoneTable,
   { from, to }: SetChange,
-  find: (table: ZoneTable, set: RecordSet) => ObservedSet | undefined,
+  find: (table: ZoneTable, set: RRset) => ObservedRRset | undefined,
 ): void {
   const subject = to ?? from
   if (subject === undefined) return

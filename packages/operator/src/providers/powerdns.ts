@@ -4,8 +4,8 @@
  */
 import { z } from 'zod'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
-import { canonicalName, canonicalValue, isInvalid, type ObservedSet, sortedUnique } from '../rrset/rrset.ts'
+import { canonicalName, canonicalValue, isInvalid, type ObservedRRset, sortedUnique } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import { callHttp, failureOf, type HttpAnswer } from './http-call.ts'
 import { patiently } from './retry-when-throttled.ts'
 import type { Provider, ProviderZone } from './provider.ts'
@@ -56,7 +56,7 @@ export function powerdnsProvider(options: PowerdnsOptions): Provider {
     if (failure !== undefined) throw failure
     return answer
   }
-  const readZone = async (zone: ProviderZone, query: string, signal: AbortSignal): Promise<ObservedSet[]> => {
+  const readZone = async (zone: ProviderZone, query: string, signal: AbortSignal): Promise<ObservedRRset[]> => {
     const answer = await call('GET', `/zones/${encodeURIComponent(zone.id)}${query}`, signal)
     return parse(zoneSchema, answer).rrsets.map(toObserved)
   }
@@ -85,7 +85,7 @@ export function powerdnsProvider(options: PowerdnsOptions): Provider {
         const all = await readZone(zone, '', signal)
         return names === 'all' ? all : all.filter(({ name }) => names.has(name))
       }
-      const found: ObservedSet[] = []
+      const found: ObservedRRset[] = []
       let requests = 0
       for (const name of names) {
         if (requests++ > 0) await turn?.()
@@ -123,7 +123,7 @@ function toPatch({ from, to }: SetChange): {
   return { name: from?.name ?? '', type: from?.type ?? '', changetype: 'DELETE' }
 }
 
-function toObserved({ name, type, ttl, records }: z.infer<typeof rrsetSchema>): ObservedSet {
+function toObserved({ name, type, ttl, records }: z.infer<typeof rrsetSchema>): ObservedRRset {
   const values = records.map(({ content }) => {
     const value = canonicalValue(type, content)
     return isInvalid(value) ? content : value

@@ -9,8 +9,8 @@
  * - every failure is a ProviderError whose `outcome` is true, and whose text holds no credential.
  */
 import type { ProviderError } from '../rrset/error.ts'
-import type { ObservedSet } from '../rrset/rrset.ts'
-import type { SetChange } from '../records/plan/plan.ts'
+import type { ObservedRRset } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 
 export interface ProviderZone {
   /** What the service calls it; equal to `name` where names are unique. */
@@ -51,7 +51,7 @@ export interface Provider {
     names: ReadonlySet<string> | 'all',
     signal: AbortSignal,
     turn?: Turn,
-  ): Promise<readonly ObservedSet[]>
+  ): Promise<readonly ObservedRRset[]>
   apply(zone: ProviderZone, batch: readonly SetChange[], signal: AbortSignal): Promise<void>
   /** Does the batch fit in one call, where the limit is more than a number of sets? */
   fits?(batch: readonly SetChange[]): boolean

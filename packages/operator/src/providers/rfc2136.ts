@@ -20,8 +20,8 @@ import {
   type UpdateOperation,
 } from '@seamark/dns'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
-import { fromDns, type ObservedSet } from '../rrset/rrset.ts'
+import { fromDns, type ObservedRRset } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import type { Provider, ProviderZone, Turn } from './provider.ts'
 
 export interface Rfc2136Options {
@@ -40,7 +40,7 @@ export interface Rfc2136Options {
 
 interface ZoneCache {
   readonly serial: number
-  readonly byName: Map<string, ObservedSet[]>
+  readonly byName: Map<string, ObservedRRset[]>
 }
 
 /** A message has at most 65535 octets; a name, a marker and their prerequisites take below 700. */
@@ -76,8 +76,8 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
     return Buffer.from(soa.data).readUInt32BE(soa.data.length - 20)
   }
   const transfer = async (zone: Fqdn, signal: AbortSignal): Promise<ZoneCache> => {
-    const records = await asking.transferSets({ server: source.server, zone, ...keyed(source.key), signal })
-    const byName = new Map<string, ObservedSet[]>()
+    const records = await asking.transferRRsets({ server: source.server, zone, ...keyed(source.key), signal })
+    const byName = new Map<string, ObservedRRset[]>()
     for (const set of records) putSet(byName, fromDns(set))
     const serial = Number(records.find(({ type, name }) => type === 'SOA' && name === zone)?.values[0]?.split(' ')[2])
     return { serial, byName }
@@ -170,7 +170,7 @@ async function explainRefusal(client: DnsClient, empty: Parameters<DnsClient['up
   }
 }
 
-function merge(byName: Map<string, ObservedSet[]>, batch: readonly SetChange[]): void {
+function merge(byName: Map<string, ObservedRRset[]>, batch: readonly SetChange[]): void {
   for (const { from, to } of batch) {
     if (from !== undefined) removeSet(byName, from)
     if (to !== undefined) putSet(byName, to)
@@ -178,12 +178,12 @@ function merge(byName: Map<string, ObservedSet[]>, batch: readonly SetChange[]):
 }
 
 /** The list of a name is replaced, never changed: readers have it. */
-function putSet(byName: Map<string, ObservedSet[]>, set: ObservedSet): void {
+function putSet(byName: Map<string, ObservedRRset[]>, set: ObservedRRset): void {
   const others = byName.get(set.name)
   byName.set(set.name, others === undefined ? [set] : [...others, set])
 }
 
-function removeSet(byName: Map<string, ObservedSet[]>, { name, type }: ObservedSet): void {
+function removeSet(byName: Map<string, ObservedRRset[]>, { name, type }: ObservedRRset): void {
   const left = (byName.get(name) ?? []).filter((set) => set.type !== type)
   if (left.length > 0) byName.set(name, left)
   else byName.delete(name)

@@ -7,14 +7,14 @@ import {
   canonicalName,
   canonicalValue,
   isInvalid,
-  type ObservedSet,
-  type RecordSet,
+  type ObservedRRset,
+  type RRset,
   sortedUnique,
 } from '../rrset/rrset.ts'
 
 export const MEDIA_TYPE = 'application/external.dns.webhook+json;version=1'
 
-const endpointSchema = z.object({
+export const endpointSchema = z.object({
   dnsName: z.string().default(''),
   targets: z.array(z.string()).nullish(),
   recordType: z.string().default(''),
@@ -26,16 +26,19 @@ const endpointSchema = z.object({
 export type WebhookEndpoint = z.infer<typeof endpointSchema>
 export const endpointsSchema = z.array(endpointSchema).nullable()
 
+/** Endpoints are parsed one by one later: a request may have hundreds of thousands. */
+export const unparsedEndpointsSchema = z.array(z.unknown()).nullish()
+
 export const changesSchema = z.object({
-  create: endpointsSchema.optional(),
-  updateOld: endpointsSchema.optional(),
-  updateNew: endpointsSchema.optional(),
-  delete: endpointsSchema.optional(),
+  create: unparsedEndpointsSchema,
+  updateOld: unparsedEndpointsSchema,
+  updateNew: unparsedEndpointsSchema,
+  delete: unparsedEndpointsSchema,
 })
 
 const HOST_TYPES = new Set(['CNAME', 'NS', 'PTR', 'DNAME'])
 
-export function toEndpoint(set: RecordSet): WebhookEndpoint {
+export function toEndpoint(set: RRset): WebhookEndpoint {
   return {
     dnsName: withoutDot(set.name),
     recordType: set.type,
@@ -47,7 +50,7 @@ export function toEndpoint(set: RecordSet): WebhookEndpoint {
 }
 
 /** `defaultTtl` stands where an endpoint has none. */
-export function fromEndpoint(endpoint: WebhookEndpoint, defaultTtl: number): ObservedSet {
+export function fromEndpoint(endpoint: WebhookEndpoint, defaultTtl: number): ObservedRRset {
   const type = endpoint.recordType.toUpperCase()
   const name = canonicalName(endpoint.dnsName)
   const values = (endpoint.targets ?? []).map((target) => {

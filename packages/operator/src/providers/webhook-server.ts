@@ -2,22 +2,28 @@
  * The other direction: ExternalDNS uses one of our providers through its webhook protocol.
  *
  * ExternalDNS brings its own plan and registry, so nothing is guarded here but the edge: only names of the served zones,
- * bodies of bounded size, one change at a time per zone, and a compare before each write. Listens on loopback unless told
- * otherwise, because the protocol knows no authentication.
+ * bodies of bounded size, one request of changes at a time, and a compare before each write. Large requests are dealt with
+ * in slices, so that other requests are answered meanwhile.
+ *
+ * The protocol knows no authentication. It listens on loopback unless told otherwise, and a web page in a browser of the same
+ * machine cannot use it: requests with an `Origin` are refused (cross-site requests), as are those for a host name that is
+ * not ours (DNS rebinding) and bodies of a type that a page may send without asking.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, isIP } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
-import { isWithin, type ObservedSet, sameValues, setKey } from '../rrset/rrset.ts'
+import { isWithin, type ObservedRRset, sameValues, setKey, shown } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 import {
   changesSchema,
-  endpointsSchema,
+  endpointSchema,
   fromEndpoint,
   MEDIA_TYPE,
   toEndpoint,
+  unparsedEndpointsSchema,
   type WebhookEndpoint,
 } from './webhook-endpoint.ts'
 
@@ -27,6 +33,8 @@ export interface WebhookServerOptions {
   /** Zones to serve, by name. @default all of the provider */
   readonly zones?: readonly string[]
   readonly defaultTtl?: number
+  /** Host names that requests may be for, beside localhost and IP addresses. @default none */
+  readonly hosts?: readonly string[]
   /** What went wrong, for the log: the protocol's answer is a bare status. */
   readonly onError?: (error: unknown) => void
 }
@@ -37,6 +45,15 @@ export interface WebhookServer {
 }
 
 const MAX_BODY = 32 * 1024 * 1024
+/** Changes that are dealt with in one turn of the event loop: some milliseconds. */
+const SLICE = 500
+/** Types that a page of another origin cannot send without a preflight request, which nobody answers here. */
+const BODY_TYPES: ReadonlySet<string> = new Set(['application/external.dns.webhook+json', 'application/json'])
+
+interface WantedChange {
+  readonly from?: ObservedRRset
+  readonly to?: ObservedRRset
+}
 
 export async function startWebhookServer(options: WebhookServerOptions): Promise<WebhookServer> {
   const { provider, defaultTtl = 300 } = options
@@ -64,22 +81,22 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
   const applyChanges = async (body: unknown): Promise<void> => {
     const changes = changesSchema.parse(body)
     const zones = await servedZones()
-    const wanted = [
-      ...(changes.create ?? []).map((endpoint) => ({ to: fromEndpoint(endpoint, defaultTtl) })),
-      ...(changes.updateNew ?? []).map((endpoint) => ({ to: fromEndpoint(endpoint, defaultTtl) })),
-      ...(changes.delete ?? []).map((endpoint) => ({ from: fromEndpoint(endpoint, defaultTtl) })),
-    ] as { from?: ObservedSet; to?: ObservedSet }[]
-    const byZone = new Map<ProviderZone, { from?: ObservedSet; to?: ObservedSet }[]>()
-    for (const change of wanted) {
-      const zone = zoneOf((change.to ?? change.from)?.name ?? '', zones)
-      byZone.set(zone, [...(byZone.get(zone) ?? []), change])
+    const byZone = new Map<ProviderZone, WantedChange[]>()
+    const collect = async (list: readonly unknown[] | null | undefined, side: 'from' | 'to') => {
+      await eachSlice(list ?? [], (item) => {
+        const set = fromEndpoint(endpointSchema.parse(item), defaultTtl)
+        const zone = zoneOf(set.name, zones)
+        const ofZone = byZone.get(zone)
+        if (ofZone === undefined) byZone.set(zone, [{ [side]: set }])
+        else ofZone.push({ [side]: set })
+      })
     }
+    await collect(changes.create, 'to')
+    await collect(changes.updateNew, 'to')
+    await collect(changes.delete, 'from')
     for (const [zone, list] of byZone) await applyToZone(zone, list)
   }
-  const applyToZone = async (
-    zone: ProviderZone,
-    list: readonly { from?: ObservedSet; to?: ObservedSet }[],
-  ): Promise<void> => {
+  const applyToZone = async (zone: ProviderZone, list: readonly WantedChange[]): Promise<void> => {
     const names = new Set(list.map(({ from, to }) => (to ?? from)?.name ?? ''))
     const present = new Map((await provider.read(zone, names, stopping.signal)).map((set) => [setKey(set), set]))
     const batch: SetChange[] = []
@@ -92,11 +109,22 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
         batch.push({ from: there, to: undefined })
     }
     const size = provider.capabilities.isAtomic ? provider.capabilities.maxChanges : 1
-    for (let at = 0; at < batch.length; at += size)
+    for (let at = 0; at < batch.length; at += size) {
       await provider.apply(zone, batch.slice(at, at + size), stopping.signal)
+      if (at % SLICE < size) await setImmediate()
+    }
   }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const refusal = refusalOf(request, options.hosts ?? [])
+    if (refusal !== undefined) {
+      options.onError?.(new Error(refusal.why))
+      // The body is not read: the connection cannot be used again.
+      response.setHeader('connection', 'close')
+      response.statusCode = refusal.status
+      response.end()
+      return
+    }
     const path = (request.url ?? '/').split('?')[0]
     const send = (status: number, body?: unknown) => {
       response.statusCode = status
@@ -117,8 +145,12 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
       return send(204)
     }
     // Nothing to adjust: what a provider cannot say, it leaves alone.
-    if (path === '/adjustendpoints' && request.method === 'POST')
-      return send(200, endpointsSchema.parse(await readJson(request)) ?? [])
+    if (path === '/adjustendpoints' && request.method === 'POST') {
+      const endpoints: WebhookEndpoint[] = []
+      const given = unparsedEndpointsSchema.parse(await readJson(request)) ?? []
+      await eachSlice(given, (item) => endpoints.push(endpointSchema.parse(item)))
+      return send(200, endpoints)
+    }
     return send(404)
   }
 
@@ -141,6 +173,37 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
       server.close()
       await once(server, 'close')
     },
+  }
+}
+
+/** Why a request is not looked at, or undefined. */
+function refusalOf(
+  { headers, method }: IncomingMessage,
+  hosts: readonly string[],
+): { readonly status: number; readonly why: string } | undefined {
+  const { origin } = headers
+  if (origin !== undefined || (headers['sec-fetch-site'] ?? 'none') !== 'none')
+    return { status: 403, why: `a request of a web page was refused (Origin ${shown(String(origin))})` }
+  const host = hostNameOf(headers.host ?? '')
+  if (host !== 'localhost' && isIP(host) === 0 && !hosts.includes(host))
+    return { status: 421, why: `a request for host '${shown(host)}' was refused; --host allows a name` }
+  const type = (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
+  if (method === 'POST' && !BODY_TYPES.has(type))
+    return { status: 415, why: `a body of type '${shown(type)}' was refused; the protocol's is ${MEDIA_TYPE}` }
+  return undefined
+}
+
+/** `name`, `name:port`, `[::1]:port` without port and brackets. */
+function hostNameOf(host: string): string {
+  const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host) ?? []
+  return (bracketed ?? plain ?? host).toLowerCase()
+}
+
+/** Calls `work` for each item and lets other requests in after each slice. */
+async function eachSlice<T>(items: readonly T[], work: (item: T) => void): Promise<void> {
+  for (let at = 0; at < items.length; at += SLICE) {
+    for (const item of items.slice(at, at + SLICE)) work(item)
+    await setImmediate()
   }
 }
 

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, request } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -25,8 +25,76 @@ describe('the webhook protocol, both ends ours', () => {
     await expect(item.run({ provider, zone: { id: ZONE, name: ZONE }, signal })).resolves.toBeUndefined()
   })
 
-  const post = async (path: string, body: string) =>
-    (await fetch(`${server.url}${path}`, { method: 'POST', body })).status
+  const post = async (path: string, body: string, headers: Record<string, string> = {}) =>
+    (await fetch(`${server.url}${path}`, { method: 'POST', body, headers: { 'content-type': MEDIA_TYPE, ...headers } }))
+      .status
+
+  /** With the headers as given: `fetch` does not let a caller set Host. */
+  const raw = async (method: string, path: string, headers: Record<string, string>, body = ''): Promise<number> => {
+    const sent = request(`${server.url}${path}`, { method, headers: { ...headers, 'content-length': body.length } })
+    sent.end(body)
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    response.resume()
+    return response.statusCode ?? 0
+  }
+
+  const CREATE = JSON.stringify({ create: [{ dnsName: 'www.a.test', recordType: 'A', targets: ['192.0.2.1'] }] })
+  const HOST = { host: '127.0.0.1:8888' }
+
+  it.each([
+    ['a body that a form can send', 415, { ...HOST, 'content-type': 'text/plain' }],
+    ['a body without a type', 415, HOST],
+    ['the origin of a web page', 403, { ...HOST, 'content-type': MEDIA_TYPE, origin: 'http://evil.test' }],
+    ['a null origin', 403, { ...HOST, 'content-type': MEDIA_TYPE, origin: 'null' }],
+    ['a cross-site fetch', 403, { ...HOST, 'content-type': MEDIA_TYPE, 'sec-fetch-site': 'cross-site' }],
+    ['the host name of another', 421, { host: 'evil.test:8888', 'content-type': MEDIA_TYPE }],
+    ['a host name that begins like ours', 421, { host: 'localhost.evil.test', 'content-type': MEDIA_TYPE }],
+  ])('refuses changes with %s', async (_, status, headers) => {
+    expect(await raw('POST', '/records', headers, CREATE)).toBe(status)
+    expect(memory.dump(ZONE)).toEqual([])
+  })
+
+  it('gives no records to a host name of another, and serves localhost, addresses and the names it was told', async () => {
+    expect(await raw('GET', '/records', { host: 'evil.test' })).toBe(421)
+    for (const host of ['localhost:8888', 'LOCALHOST', '127.0.0.1', '[::1]:8888', '10.1.2.3:80'])
+      expect(await raw('GET', '/records', { host }), host).toBe(200)
+    const named = await startWebhookServer({
+      provider: memory,
+      listen: { address: '127.0.0.1', port: 0 },
+      hosts: ['dns.default.svc'],
+    })
+    const before = server
+    server = named
+    try {
+      expect(await raw('GET', '/records', { host: 'dns.default.svc:8888' })).toBe(200)
+      expect(await raw('GET', '/records', { host: 'evil.test' })).toBe(421)
+    } finally {
+      server = before
+      await named.close()
+    }
+  })
+
+  it('answers others while it deals with a request of very many changes', async () => {
+    const create = Array.from({ length: 50_000 }, (_, i) => ({
+      dnsName: `n${i}.a.test`,
+      recordType: 'A',
+      targets: ['192.0.2.1'],
+    }))
+    let isApplied = false
+    const applied = post('/records', JSON.stringify({ create })).then((status) => {
+      isApplied = true
+      return status
+    })
+    let answered = 0
+    while (!isApplied && answered < 20) {
+      const { status } = await fetch(`${server.url}/healthz`)
+      expect(status).toBe(200)
+      if (!isApplied) answered++
+    }
+    expect(answered).toBe(20)
+    expect(await applied).toBe(204)
+    expect(memory.dump(ZONE)).toHaveLength(50_000)
+  })
 
   it('negotiates as ExternalDNS expects it', async () => {
     const response = await fetch(server.url, { headers: { accept: MEDIA_TYPE } })

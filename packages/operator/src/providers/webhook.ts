@@ -7,8 +7,8 @@
  */
 import { z } from 'zod'
 import { ProviderError } from '../rrset/error.ts'
-import type { SetChange } from '../records/plan/plan.ts'
-import { canonicalName, isInvalid, isWithin, type ObservedSet } from '../rrset/rrset.ts'
+import { canonicalName, isInvalid, isWithin, type ObservedRRset } from '../rrset/rrset.ts'
+import type { SetChange } from '../rrset/set-change.ts'
 import { callHttp, failureOf, type HttpAnswer } from './http-call.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 import { endpointsSchema, fromEndpoint, MEDIA_TYPE, toEndpoint } from './webhook-endpoint.ts'
@@ -85,7 +85,7 @@ export function webhookProvider(options: WebhookOptions): Provider {
       check(zone, await zones(signal))
       await turn?.()
       const endpoints = parse(endpointsSchema, await call('GET', '/records', signal)) ?? []
-      const sets: ObservedSet[] = endpoints.map((endpoint) => fromEndpoint(endpoint, defaultTtl))
+      const sets: ObservedRRset[] = endpoints.map((endpoint) => fromEndpoint(endpoint, defaultTtl))
       return sets.filter(({ name }) => isWithin(name, zone.name) && (names === 'all' || names.has(name)))
     },
     async apply(zone, batch, signal) {

@@ -22,7 +22,6 @@ export const EXTERNAL_DNS_PREFIXES = ['external-dns.kubernetes.io/', 'external-d
 /** contour-plus writes these two whatever the prefix of the annotations it reads. */
 export const OWNED_BY = 'contour-plus.cybozu.com/owned-by'
 export const FINALIZER = 'contour-plus.cybozu.com/finalizer'
-export const FIELD_MANAGER = 'contour-plus'
 
 export type Annotations = Readonly<Record<string, string>>
 

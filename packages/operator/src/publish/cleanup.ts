@@ -4,10 +4,11 @@
  */
 import { type Client, Forbidden, NotFound, removeFinalizer } from '@seamark/kube'
 import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object'
-import { FIELD_MANAGER, FINALIZER } from './annotation-keys.ts'
+import { FINALIZER } from './annotation-keys.ts'
+import { FIELD_MANAGER } from '../process/field-manager.ts'
 import { findOwner } from './decide/child.ts'
 import { childKinds } from './child-kinds.ts'
-import { CHILD_KINDS, SOURCE_KINDS } from './options.ts'
+import { CHILD_KINDS, SOURCE_KINDS } from './config.ts'
 import { sourceKindToken } from './sources/source-reader.ts'
 
 export interface CleanupOptions {

@@ -1,59 +1,97 @@
-/** The `publish` section of the manager's configuration. Every key has the meaning of the field it becomes (options.ts). */
+/**
+ * The `publish` section of the manager's configuration. This schema is the only declaration of publish's settings: the
+ * options inside (options.ts), the contour-plus flags (flags.ts), their defaults and their help texts derive from it.
+ *
+ * Defaults are those of `seamark run`.
+ */
 import { z } from 'zod'
-import { duration, readDurationMs } from '../duration.ts'
-import { CHILD_KINDS, type PublishOptions, SOURCE_KINDS, unified } from './options.ts'
+import { duration } from '../duration.ts'
+
+export const SOURCE_KINDS = [
+  'HTTPProxy',
+  'IngressRoute',
+  'Ingress',
+  'Gateway',
+  'HTTPRoute',
+  'Route',
+  'Service',
+] as const
+
+/** Kinds that publish may write. A TLSCertificateDelegation is written with its Certificate. */
+export const CHILD_KINDS = ['DNSEndpoint', 'Certificate'] as const
 
 const namespacedName = z.string().regex(/^[^/]+\/[^/]+$/, { error: 'is not NAMESPACE/NAME' })
 
+const flag = (byDefault: boolean, description: string) => z.boolean().default(byDefault).describe(description)
+const text = (byDefault: string, description: string) => z.string().default(byDefault).describe(description)
+const list = (description: string) => z.array(z.string()).default([]).describe(description)
+
 export const PublishConfig = z.strictObject({
-  enabled: z.boolean().default(true),
-  sources: z.array(z.enum(SOURCE_KINDS)).default([...unified.sources]),
-  children: z.array(z.enum(CHILD_KINDS)).default([...unified.children]),
-  namePrefix: z.string().default(unified.namePrefix),
-  services: z.array(z.strictObject({ service: namespacedName, className: z.string().optional() })).default([]),
-  ingressClassName: z.string().default(unified.ingressClassName),
-  defaultIssuerName: z.string().default(unified.defaultIssuerName),
-  defaultIssuerKind: z.enum(['Issuer', 'ClusterIssuer']).default(unified.defaultIssuerKind),
-  defaultDelegatedDomain: z.string().default(unified.defaultDelegatedDomain),
-  allowedDelegatedDomains: z.array(z.string()).default([]),
-  allowCustomDelegations: z.boolean().default(unified.allowCustomDelegations),
-  revisionHistoryLimit: z.number().int().min(0).default(unified.revisionHistoryLimit),
-  propagatedAnnotations: z.array(z.string()).default([]),
-  propagatedLabels: z.array(z.string()).default([]),
-  allowedDnsNamespaces: z.array(z.string()).default([]),
-  allowedIssuerNamespaces: z.array(z.string()).default([]),
-  certificateApplyLimit: z.number().min(0).default(unified.certificateApply.perSecond),
-  certificateApplyRetryBaseDelay: duration.default('5s'),
-  certificateApplyRetryMaxDelay: duration.default('10m'),
-  annotationPrefix: z.string().default(unified.annotationPrefix),
-  prune: z.boolean().default(unified.prune),
-  hostnameTargets: z.boolean().default(unified.hostnameTargets),
-  annotations: z.boolean().default(unified.annotations),
-  exclude: z.boolean().default(unified.excludeChildren),
-  foreign: z.enum(['refuse', 'take']).default(unified.foreign),
-  arbitrateHosts: z.boolean().default(unified.arbitrateHosts),
-  conditions: z.boolean().default(unified.conditions),
+  enabled: flag(true, 'create DNSEndpoints and Certificates for hosts declared in the cluster'),
+  sources: z
+    .array(z.enum(SOURCE_KINDS))
+    .default([...SOURCE_KINDS])
+    .describe('kinds that declare hosts; a kind whose CRD is absent is waited for'),
+  children: z
+    .array(z.enum(CHILD_KINDS))
+    .default([...CHILD_KINDS])
+    .describe('kinds that are written; a TLSCertificateDelegation goes with its Certificate'),
+  namePrefix: text('', 'prefix of the name of every generated object'),
+  services: z
+    .array(
+      z.strictObject({
+        service: namespacedName.describe('NAMESPACE/NAME'),
+        className: z
+          .string()
+          .optional()
+          .describe('ingress class it serves; the rule without a class serves every other source'),
+      }),
+    )
+    .default([])
+    .describe('load-balancer Services whose addresses hosts get: {service: NAMESPACE/NAME, className: CLASS}'),
+  ingressClassName: text('', 'read only sources of this ingress class; empty: of every class'),
+  defaultIssuerName: text(
+    '',
+    'issuer of Certificates whose source names none; empty: no Certificate for such a source',
+  ),
+  defaultIssuerKind: z
+    .enum(['Issuer', 'ClusterIssuer'])
+    .default('ClusterIssuer')
+    .describe('kind of the default issuer: Issuer or ClusterIssuer'),
+  defaultDelegatedDomain: text('', 'domain to which DNS-01 challenges are delegated; empty: no delegation by default'),
+  allowedDelegatedDomains: list('delegated domains that the annotation delegated-domain may name'),
+  allowCustomDelegations: flag(false, 'let the annotation delegated-domain name any domain'),
+  revisionHistoryLimit: z
+    .number()
+    .int()
+    .min(0)
+    .default(0)
+    .describe('revisionHistoryLimit of Certificates; 0 leaves the field out'),
+  propagatedAnnotations: list('annotation keys copied from the source to generated objects'),
+  propagatedLabels: list('label keys copied from the source to generated objects'),
+  allowedDnsNamespaces: list('namespaces that the annotation dns-namespace may name; empty: none'),
+  allowedIssuerNamespaces: list('namespaces that the annotation issuer-namespace may name; empty: none'),
+  certificateApplyLimit: z.number().min(0).default(0).describe('Certificate applies per second; 0: no limit'),
+  certificateApplyRetryBaseDelay: duration
+    .default('5s')
+    .describe('first delay before a Certificate is applied, with certificateApplyLimit'),
+  certificateApplyRetryMaxDelay: duration
+    .default('10m')
+    .describe('longest delay before a Certificate is applied, with certificateApplyLimit'),
+  annotationPrefix: text(
+    'contour-plus.cybozu.com/',
+    'prefix of the annotations exclude, delegated-domain, dns-namespace and issuer-namespace',
+  ),
+  prune: flag(true, 'delete a generated object that its existing source no longer requests'),
+  hostnameTargets: flag(true, 'CNAME to a load balancer that has a host name and no IP address'),
+  annotations: flag(true, "read ExternalDNS' and cert-manager's other annotations"),
+  exclude: flag(true, 'read the annotation seamark.io/exclude: dns,tls'),
+  foreign: z
+    .enum(['refuse', 'take'])
+    .default('refuse')
+    .describe('what to do with an existing object of the same name that another controller made'),
+  arbitrateHosts: flag(true, 'the oldest source of a host owns it; the others get the reason ClaimHeldByOther'),
+  conditions: flag(true, 'write the condition seamark.io/Published to sources whose kind has conditions'),
 })
 
-export function publishOptions(config: z.output<typeof PublishConfig>): PublishOptions {
-  const {
-    certificateApplyLimit,
-    certificateApplyRetryBaseDelay,
-    certificateApplyRetryMaxDelay,
-    exclude,
-    enabled: _,
-    services,
-    ...same
-  } = config
-  return {
-    ...same,
-    services: services.map(({ service, className }) => ({ service, ...(className !== undefined && { className }) })),
-    excludeChildren: exclude,
-    certificateApply: {
-      perSecond: certificateApplyLimit,
-      retryBaseMs: readDurationMs(certificateApplyRetryBaseDelay) ?? 0,
-      retryMaxMs: readDurationMs(certificateApplyRetryMaxDelay) ?? 0,
-    },
-    ownedByInSecretTemplate: unified.ownedByInSecretTemplate,
-  }
-}
+export type PublishConfig = z.output<typeof PublishConfig>

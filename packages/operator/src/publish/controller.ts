@@ -23,7 +23,7 @@ export function addPublishControllers(manager: Manager, shell: PublishShell): vo
 }
 
 function addController(manager: Manager, kind: SourceKind, shell: PublishShell): void {
-  const { options, considering } = shell
+  const { options, decider } = shell
   const token = sourceKindToken(kind)
   const own = informerOptions(token, options)
   const builder = manager.controller(`publish-${kind.toLowerCase()}`, token, {
@@ -37,7 +37,7 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
       optional: true,
       when(change) {
         const owner = change.type === 'deleted' ? findOwner(change.object) : undefined
-        if (owner?.startsWith(`${kind}/`) === true) shell.bereaved.add(owner)
+        if (owner?.startsWith(`${kind}/`) === true) shell.sourcesWithDeletedChild.add(owner)
         return isChildChange(change) && !shell.ownWrites.isOurs(child, change.object)
       },
       ...informerOptions(child, options),
@@ -70,7 +70,7 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
     })
   if (options.arbitrateHosts) {
     for (const other of options.sources) {
-      const map = (object: Immutable<Obj>): string[] => rivalsOf(considering, other, object, kind)
+      const map = (object: Immutable<Obj>): string[] => rivalsOf(decider, other, object, kind)
       builder.watches(sourceKindToken(other), map, {
         optional: true,
         when: isSourceChange(other),
@@ -81,8 +81,8 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
   builder
     .gone(async (key) => {
       shell.metrics.sourceDecided(kind, key, undefined)
-      shell.told.forget(`${kind}/${key}`)
-      shell.bereaved.delete(`${kind}/${key}`)
+      shell.findingHistory.forget(`${kind}/${key}`)
+      shell.sourcesWithDeletedChild.delete(`${kind}/${key}`)
     })
     .reconcile((_, context) => reconcile(kind, token, context, shell))
 }

@@ -19,6 +19,79 @@ describe('the command line of contour-plus', () => {
     expect(environmentName('certificate-apply-retry-base-delay')).toBe('CP_CERTIFICATE_APPLY_RETRY_BASE_DELAY')
   })
 
+  it('takes type and default of a flag from the setting it sets', () => {
+    expect(Object.entries(CONTOUR_PLUS_FLAGS).map(([name, { shape, fallback }]) => [name, shape, fallback])).toEqual([
+      ['metrics-addr', 'text', ':8180'],
+      ['crds', 'list', 'DNSEndpoint,Certificate'],
+      ['name-prefix', 'text', ''],
+      ['service-name', 'text', ''],
+      ['default-issuer-name', 'text', ''],
+      ['default-issuer-kind', 'text', 'ClusterIssuer'],
+      ['default-delegated-domain', 'text', ''],
+      ['allowed-delegated-domains', 'list', ''],
+      ['allow-custom-delegations', 'switch', 'false'],
+      ['csr-revision-limit', 'count', '0'],
+      ['ingress-class-name', 'text', ''],
+      ['leader-election', 'switch', 'true'],
+      ['propagated-annotations', 'list', ''],
+      ['propagated-labels', 'list', ''],
+      ['allowed-dns-namespaces', 'list', ''],
+      ['allowed-issuer-namespaces', 'list', ''],
+      ['certificate-apply-limit', 'rate', '0'],
+      ['certificate-apply-retry-base-delay', 'duration', '5s'],
+      ['certificate-apply-retry-max-delay', 'duration', '10m'],
+    ])
+    for (const [name, { help }] of Object.entries(CONTOUR_PLUS_FLAGS)) expect(help, name).not.toBe('')
+  })
+
+  it('sets the setting of each flag', () => {
+    const { publish } = settings({
+      crds: 'Certificate',
+      'name-prefix': 'p-',
+      'default-issuer-name': 'i',
+      'default-issuer-kind': 'Issuer',
+      'default-delegated-domain': 'd.test',
+      'allowed-delegated-domains': 'a.test,b.test',
+      'allow-custom-delegations': 'true',
+      'csr-revision-limit': '3',
+      'ingress-class-name': 'c',
+      'propagated-annotations': 'a',
+      'propagated-labels': 'l',
+      'allowed-dns-namespaces': 'n',
+      'allowed-issuer-namespaces': 'm',
+      'certificate-apply-limit': '2.5',
+      'certificate-apply-retry-base-delay': '1s',
+      'certificate-apply-retry-max-delay': '1m',
+    })
+    expect(publish).toEqual({
+      sources: ['HTTPProxy'],
+      children: ['Certificate'],
+      namePrefix: 'p-',
+      services: [{ service: 'ns/lb' }],
+      ingressClassName: 'c',
+      defaultIssuerName: 'i',
+      defaultIssuerKind: 'Issuer',
+      defaultDelegatedDomain: 'd.test',
+      allowedDelegatedDomains: ['a.test', 'b.test'],
+      allowCustomDelegations: true,
+      revisionHistoryLimit: 3,
+      propagatedAnnotations: ['a'],
+      propagatedLabels: ['l'],
+      allowedDnsNamespaces: ['n'],
+      allowedIssuerNamespaces: ['m'],
+      certificateApply: { perSecond: 2.5, retryBaseMs: 1_000, retryMaxMs: 60_000 },
+      annotationPrefix: 'contour-plus.cybozu.com/',
+      prune: false,
+      hostnameTargets: false,
+      annotations: false,
+      exclude: false,
+      foreign: 'take',
+      arbitrateHosts: false,
+      ownedByInSecretTemplate: true,
+      conditions: false,
+    })
+  })
+
   it('has its defaults', () => {
     const { publish, metricsAddress, leaderElection } = settings({})
     expect(metricsAddress).toBe(':8180')

@@ -1,11 +1,14 @@
 /**
- * The command line of contour-plus 0.16.2: 19 flags, each also as `CP_<NAME>`; a flag beats the environment, an empty variable
- * counts as unset. Lists in variables may be separated by commas or white space (the original splits on white space only,
- * although its manual says commas).
+ * The command line of contour-plus 0.16.2: 19 flags, each also as `CP_<NAME>`; a flag wins over the environment, an empty
+ * variable counts as unset. Lists in variables may be separated by commas or white space (contour-plus splits on white space
+ * only, although its manual says commas).
  *
- * Pure: text in, options or the original's error message out.
+ * Type, default and help of a flag are those of the setting it sets (config.ts). Pure: text in, options or contour-plus' own
+ * error message out.
  */
-import { CHILD_KINDS, type ChildKind, dropIn, type PublishOptions } from './options.ts'
+import { z } from 'zod'
+import { CHILD_KINDS, PublishConfig } from './config.ts'
+import { type CertificateApplyOptions, type ChildKind, dropIn, type PublishOptions } from './options.ts'
 
 type Shape = 'text' | 'list' | 'switch' | 'count' | 'rate' | 'duration'
 
@@ -15,46 +18,69 @@ export interface FlagSpec {
   readonly help: string
 }
 
-/** Name → shape, default, help. Only these are bound to `CP_*`. */
-export const CONTOUR_PLUS_FLAGS = {
+/** The setting each flag sets, in contour-plus' order; the two that are not publish's are spelled out. */
+const SETTING_OF_FLAG = {
   'metrics-addr': { shape: 'text', fallback: ':8180', help: 'bind address of the metrics endpoint; 0 turns it off' },
-  crds: { shape: 'list', fallback: 'DNSEndpoint,Certificate', help: 'kinds to write' },
-  'name-prefix': { shape: 'text', fallback: '', help: 'prefix of every generated object name' },
+  crds: 'children',
+  'name-prefix': 'namePrefix',
+  /** contour-plus takes exactly one Service, and requires it. */
   'service-name': { shape: 'text', fallback: '', help: 'NAMESPACE/NAME of the load balancer Service (required)' },
-  'default-issuer-name': { shape: 'text', fallback: '', help: 'issuer of certificates without an annotation' },
-  'default-issuer-kind': { shape: 'text', fallback: 'ClusterIssuer', help: 'Issuer or ClusterIssuer' },
-  'default-delegated-domain': { shape: 'text', fallback: '', help: 'suffix that DNS-01 challenges are delegated to' },
-  'allowed-delegated-domains': { shape: 'list', fallback: '', help: 'delegated domains an annotation may name' },
-  'allow-custom-delegations': { shape: 'switch', fallback: 'false', help: 'let annotations choose a delegated domain' },
-  'csr-revision-limit': {
-    shape: 'count',
-    fallback: '0',
-    help: 'revisionHistoryLimit of certificates; 0 leaves it out',
-  },
-  'ingress-class-name': { shape: 'text', fallback: '', help: 'only sources of this class' },
+  'default-issuer-name': 'defaultIssuerName',
+  'default-issuer-kind': 'defaultIssuerKind',
+  'default-delegated-domain': 'defaultDelegatedDomain',
+  'allowed-delegated-domains': 'allowedDelegatedDomains',
+  'allow-custom-delegations': 'allowCustomDelegations',
+  'csr-revision-limit': 'revisionHistoryLimit',
+  'ingress-class-name': 'ingressClassName',
   'leader-election': {
     shape: 'switch',
     fallback: 'true',
     help: 'write only while holding the lease contour-plus-leader',
   },
-  'propagated-annotations': { shape: 'list', fallback: '', help: 'annotation keys copied to generated objects' },
-  'propagated-labels': { shape: 'list', fallback: '', help: 'label keys copied to generated objects' },
-  'allowed-dns-namespaces': { shape: 'list', fallback: '', help: 'namespaces DNSEndpoints may be written to' },
-  'allowed-issuer-namespaces': { shape: 'list', fallback: '', help: 'namespaces Certificates may be written to' },
-  'certificate-apply-limit': { shape: 'rate', fallback: '0', help: 'certificate writes per second; 0 is no limit' },
-  'certificate-apply-retry-base-delay': {
-    shape: 'duration',
-    fallback: '5s',
-    help: 'first delay of a queued certificate',
-  },
-  'certificate-apply-retry-max-delay': {
-    shape: 'duration',
-    fallback: '10m',
-    help: 'longest delay of a queued certificate',
-  },
-} as const satisfies Record<string, FlagSpec>
+  'propagated-annotations': 'propagatedAnnotations',
+  'propagated-labels': 'propagatedLabels',
+  'allowed-dns-namespaces': 'allowedDnsNamespaces',
+  'allowed-issuer-namespaces': 'allowedIssuerNamespaces',
+  'certificate-apply-limit': 'certificateApplyLimit',
+  'certificate-apply-retry-base-delay': 'certificateApplyRetryBaseDelay',
+  'certificate-apply-retry-max-delay': 'certificateApplyRetryMaxDelay',
+} as const satisfies Record<string, FlagSpec | keyof PublishConfig>
 
-export type FlagName = keyof typeof CONTOUR_PLUS_FLAGS
+export type FlagName = keyof typeof SETTING_OF_FLAG
+
+interface SettingSchema {
+  readonly type?: string
+  readonly format?: string
+  readonly default?: unknown
+  readonly description?: string
+}
+
+const SHAPES: Readonly<Record<string, Shape>> = {
+  string: 'text',
+  array: 'list',
+  boolean: 'switch',
+  integer: 'count',
+  number: 'rate',
+}
+
+function describeFlags(): Record<FlagName, FlagSpec> {
+  const { properties } = z.toJSONSchema(PublishConfig, { io: 'input' }) as {
+    properties: Record<string, SettingSchema>
+  }
+  const specOf = (setting: FlagSpec | string): FlagSpec => {
+    if (typeof setting !== 'string') return setting
+    const { type = '', format, default: byDefault = '', description = '' } = properties[setting] ?? {}
+    const shape = format === 'duration' ? 'duration' : (SHAPES[type] ?? 'text')
+    return { shape, fallback: String(byDefault), help: description }
+  }
+  return Object.fromEntries(
+    Object.entries(SETTING_OF_FLAG).map(([name, setting]) => [name, specOf(setting)]),
+  ) as Record<FlagName, FlagSpec>
+}
+
+/** Only these are bound to `CP_*`. */
+export const CONTOUR_PLUS_FLAGS: Readonly<Record<FlagName, FlagSpec>> = describeFlags()
+
 /** As typed: a list flag may be repeated. */
 export type FlagValues = Partial<Record<FlagName, string | readonly string[]>>
 
@@ -112,12 +138,12 @@ class Reader {
     return readList(this.#variable(name) ?? CONTOUR_PLUS_FLAGS[name].fallback, /[\s,]+/)
   }
 
-  /** As the original: a word that is no boolean counts as false. */
+  /** As contour-plus: a word that is no boolean counts as false. */
   isOn(name: FlagName): boolean {
     return TRUE_WORDS.has(this.text(name))
   }
 
-  /** As the original: what is no number counts as 0. */
+  /** As contour-plus: what is no number counts as 0. */
   number(name: FlagName): number {
     const value = Number(this.text(name))
     return Number.isFinite(value) ? value : 0
@@ -125,6 +151,23 @@ class Reader {
 
   durationMs(name: FlagName): number {
     return parseDurationMs(this.text(name)) ?? 0
+  }
+
+  value(name: FlagName): unknown {
+    switch (CONTOUR_PLUS_FLAGS[name].shape) {
+      case 'text':
+        return this.text(name)
+      case 'list':
+        return this.list(name)
+      case 'switch':
+        return this.isOn(name)
+      case 'count':
+        return Math.max(0, Math.trunc(this.number(name)))
+      case 'rate':
+        return this.number(name)
+      case 'duration':
+        return this.durationMs(name)
+    }
   }
 
   #variable(name: FlagName): string | undefined {
@@ -152,16 +195,17 @@ export function readContourPlusFlags(flags: FlagValues, env: Readonly<Record<str
   const reader = new Reader(flags, env)
   const children = reader.list('crds')
   const serviceName = reader.text('service-name')
-  const issuerKind = reader.text('default-issuer-kind')
-  const perSecond = reader.number('certificate-apply-limit')
-  const retryBaseMs = reader.durationMs('certificate-apply-retry-base-delay')
-  const retryMaxMs = reader.durationMs('certificate-apply-retry-max-delay')
+  const certificateApply = {
+    perSecond: reader.number('certificate-apply-limit'),
+    retryBaseMs: reader.durationMs('certificate-apply-retry-base-delay'),
+    retryMaxMs: reader.durationMs('certificate-apply-retry-max-delay'),
+  }
   const message =
     findMalformedFlag(flags) ??
     checkChildren(children) ??
     checkService(serviceName) ??
-    checkIssuerKind(issuerKind) ??
-    checkApplyLimit(perSecond, retryBaseMs, retryMaxMs)
+    checkIssuerKind(reader.text('default-issuer-kind')) ??
+    checkApplyLimit(certificateApply)
   if (message !== undefined) return { ok: false, message }
   return {
     ok: true,
@@ -170,24 +214,23 @@ export function readContourPlusFlags(flags: FlagValues, env: Readonly<Record<str
       leaderElection: reader.isOn('leader-election'),
       publish: {
         ...dropIn,
+        ...readSettings(reader),
         children: CHILD_KINDS.filter((kind) => children.includes(kind)),
-        namePrefix: reader.text('name-prefix'),
         services: [{ service: serviceName }],
-        ingressClassName: reader.text('ingress-class-name'),
-        defaultIssuerName: reader.text('default-issuer-name'),
-        defaultIssuerKind: issuerKind as 'Issuer' | 'ClusterIssuer',
-        defaultDelegatedDomain: reader.text('default-delegated-domain'),
-        allowedDelegatedDomains: reader.list('allowed-delegated-domains'),
-        allowCustomDelegations: reader.isOn('allow-custom-delegations'),
-        revisionHistoryLimit: Math.max(0, Math.trunc(reader.number('csr-revision-limit'))),
-        propagatedAnnotations: reader.list('propagated-annotations'),
-        propagatedLabels: reader.list('propagated-labels'),
-        allowedDnsNamespaces: reader.list('allowed-dns-namespaces'),
-        allowedIssuerNamespaces: reader.list('allowed-issuer-namespaces'),
-        certificateApply: { perSecond, retryBaseMs, retryMaxMs },
+        certificateApply,
       },
     },
   }
+}
+
+/** The settings whose flag has the same value: all but Services, and the rate of certificates. */
+function readSettings(reader: Reader): Partial<PublishOptions> {
+  const settings: Record<string, unknown> = {}
+  for (const [name, setting] of Object.entries(SETTING_OF_FLAG) as [FlagName, unknown][]) {
+    if (typeof setting !== 'string' || !Object.hasOwn(dropIn, setting)) continue
+    settings[setting] = reader.value(name)
+  }
+  return settings
 }
 
 function checkChildren(children: readonly string[]): string | undefined {
@@ -206,11 +249,11 @@ function checkIssuerKind(kind: string): string | undefined {
   return kind === 'Issuer' || kind === 'ClusterIssuer' ? undefined : `unsupported Issuer kind: ${kind}`
 }
 
-function checkApplyLimit(perSecond: number, baseMs: number, maxMs: number): string | undefined {
+function checkApplyLimit({ perSecond, retryBaseMs, retryMaxMs }: CertificateApplyOptions): string | undefined {
   if (perSecond < 0) return 'certificate-apply-limit must be greater than or equal to 0'
-  if (baseMs <= 0) return 'certificate-apply-retry-base-delay must be greater than 0'
-  if (maxMs <= 0) return 'certificate-apply-retry-max-delay must be greater than 0'
-  if (maxMs < baseMs) {
+  if (retryBaseMs <= 0) return 'certificate-apply-retry-base-delay must be greater than 0'
+  if (retryMaxMs <= 0) return 'certificate-apply-retry-max-delay must be greater than 0'
+  if (retryMaxMs < retryBaseMs) {
     return 'certificate-apply-retry-max-delay must be greater than or equal to certificate-apply-retry-base-delay'
   }
   return undefined

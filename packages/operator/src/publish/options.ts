@@ -1,120 +1,68 @@
 /**
- * What an administrator may configure about publish, in one flat immutable value.
+ * Publish's settings inside the program: one flat immutable value, derived from the configuration schema (config.ts).
  *
- * `dropIn` is contour-plus 0.16.2 seen from outside (docs/publish.md, "Differences"); `unified` is what `seamark run` starts
- * from. Flags, environment and the config file only ever override single fields of one of the two.
+ * `unified` is what `seamark run` starts from, `dropIn` is the observable behaviour of contour-plus 0.16.2 (docs/publish.md,
+ * "Differences"). Flags, environment and the configuration file only ever override single fields of one of the two.
  */
+import { parseDurationMs } from '@seamark/kube'
+import { PublishConfig } from './config.ts'
 
-/** Objects an administrator lets publish write. A TLSCertificateDelegation goes with its Certificate. */
-export const CHILD_KINDS = ['DNSEndpoint', 'Certificate'] as const
-export type ChildKind = (typeof CHILD_KINDS)[number]
+type Immutable<T> = T extends readonly (infer Item)[]
+  ? readonly Immutable<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: Immutable<T[Key]> }
+    : T
 
-export const SOURCE_KINDS = [
-  'HTTPProxy',
-  'IngressRoute',
-  'Ingress',
-  'Gateway',
-  'HTTPRoute',
-  'Route',
-  'Service',
-] as const
-export type SourceKind = (typeof SOURCE_KINDS)[number]
+type RateFields = 'certificateApplyLimit' | 'certificateApplyRetryBaseDelay' | 'certificateApplyRetryMaxDelay'
 
-/** The load-balancer Service whose address the hosts of a class get. */
-interface ServiceRule {
-  /** `namespace/name`. */
-  readonly service: string
-  /** Ingress class it serves; the rule without a class serves every other source. */
-  readonly className?: string
-}
+export type PublishOptions = Immutable<
+  Omit<PublishConfig, 'enabled' | RateFields> & {
+    certificateApply: CertificateApplyOptions
+    /** Copy `owned-by` into a secretTemplate that has other annotations, as contour-plus does. Not configurable. */
+    ownedByInSecretTemplate: boolean
+  }
+>
 
-export interface PublishOptions {
-  readonly sources: readonly SourceKind[]
-  readonly children: readonly ChildKind[]
-  /** Prepended verbatim to every child's name. */
-  readonly namePrefix: string
-  readonly services: readonly ServiceRule[]
-  /** '' accepts every class. */
-  readonly ingressClassName: string
-  readonly defaultIssuerName: string
-  readonly defaultIssuerKind: 'Issuer' | 'ClusterIssuer'
-  /** '' turns DNS-01 delegation off unless an allowed annotation asks for it. */
-  readonly defaultDelegatedDomain: string
-  readonly allowedDelegatedDomains: readonly string[]
-  readonly allowCustomDelegations: boolean
-  /** 0 leaves `revisionHistoryLimit` out. */
-  readonly revisionHistoryLimit: number
-  readonly propagatedAnnotations: readonly string[]
-  readonly propagatedLabels: readonly string[]
-  /** Empty means none, not all. */
-  readonly allowedDnsNamespaces: readonly string[]
-  readonly allowedIssuerNamespaces: readonly string[]
-  readonly certificateApply: CertificateApplyOptions
-  /** Prefix of the annotations that are ours to read: exclude, delegated-domain, dns-namespace, issuer-namespace. */
-  readonly annotationPrefix: string
-
-  /** Delete a child that its living source no longer asks for. */
-  readonly prune: boolean
-  /** CNAME to a load balancer that has a host name and no IP. */
-  readonly hostnameTargets: boolean
-  /** Read TTL, target and provider-specific annotations and cert-manager's own ones. */
-  readonly annotations: boolean
-  /** Read `seamark.io/exclude: dns,tls`. */
-  readonly excludeChildren: boolean
-  /** What to do with an object of a child's name that is not ours. */
-  readonly foreign: 'take' | 'refuse'
-  /** The oldest source of a host owns it; the others are told. */
-  readonly arbitrateHosts: boolean
-  /** Copy `owned-by` into a secretTemplate that has other annotations, as contour-plus does: it shows in the Secret. */
-  readonly ownedByInSecretTemplate: boolean
-  /** A condition on the source, where the kind allows third-party ones. */
-  readonly conditions: boolean
-}
+export type SourceKind = PublishOptions['sources'][number]
+export type ChildKind = PublishOptions['children'][number]
 
 export interface CertificateApplyOptions {
-  /** Certificate applies per second; 0 applies at once. */
+  /** Certificate applies per second; 0 applies without a queue. */
   readonly perSecond: number
   readonly retryBaseMs: number
   readonly retryMaxMs: number
 }
 
+export function publishOptions(config: PublishConfig): PublishOptions {
+  const {
+    enabled: _,
+    certificateApplyLimit,
+    certificateApplyRetryBaseDelay,
+    certificateApplyRetryMaxDelay,
+    ...same
+  } = config
+  return {
+    ...same,
+    certificateApply: {
+      perSecond: certificateApplyLimit,
+      retryBaseMs: parseDurationMs(certificateApplyRetryBaseDelay) ?? 0,
+      retryMaxMs: parseDurationMs(certificateApplyRetryMaxDelay) ?? 0,
+    },
+    ownedByInSecretTemplate: false,
+  }
+}
+
+export const unified: PublishOptions = publishOptions(PublishConfig.parse({}))
+
 export const dropIn: PublishOptions = {
+  ...unified,
   sources: ['HTTPProxy'],
-  children: CHILD_KINDS,
-  namePrefix: '',
-  services: [],
-  ingressClassName: '',
-  defaultIssuerName: '',
-  defaultIssuerKind: 'ClusterIssuer',
-  defaultDelegatedDomain: '',
-  allowedDelegatedDomains: [],
-  allowCustomDelegations: false,
-  revisionHistoryLimit: 0,
-  propagatedAnnotations: [],
-  propagatedLabels: [],
-  allowedDnsNamespaces: [],
-  allowedIssuerNamespaces: [],
-  certificateApply: { perSecond: 0, retryBaseMs: 5_000, retryMaxMs: 600_000 },
-  annotationPrefix: 'contour-plus.cybozu.com/',
   prune: false,
   hostnameTargets: false,
   annotations: false,
-  excludeChildren: false,
+  exclude: false,
   foreign: 'take',
   arbitrateHosts: false,
   ownedByInSecretTemplate: true,
   conditions: false,
-}
-
-export const unified: PublishOptions = {
-  ...dropIn,
-  sources: SOURCE_KINDS,
-  prune: true,
-  hostnameTargets: true,
-  annotations: true,
-  excludeChildren: true,
-  foreign: 'refuse',
-  arbitrateHosts: true,
-  ownedByInSecretTemplate: false,
-  conditions: true,
 }

@@ -1,5 +1,5 @@
 /**
- * One reconcile of publish: observe and decide (considering.ts), act, then tell the user, the metrics and the queue what became
+ * One reconcile of publish: observe and decide (decider.ts), act, then tell the user, the metrics and the queue what became
  * of it. Place in the flow: the controller of each source kind calls it with a key.
  */
 import { type Clock, type Context, type Next, requeue } from '@seamark/kube'
@@ -8,15 +8,15 @@ import type { Certificate } from '../api/certificate.ts'
 import type { ProductMetrics } from '../metrics.ts'
 import { act, type ActDeps } from './act/act.ts'
 import { ownerKey } from './decide/child.ts'
-import type { Consideration, Considering } from './decide/source-decision.ts'
+import type { SourceDecision, SourceDecider } from './decide/source-decision.ts'
 import type { MassGuard } from './guard/mass-guard.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
 import type { OwnWrites } from './act/own-writes.ts'
-import { conditionStatus, type Told } from './report/report.ts'
+import { conditionStatus, findHeldDns, type FindingHistory } from './report/report.ts'
 
 export interface PublishShell {
   readonly options: PublishOptions
-  readonly considering: Considering
+  readonly decider: SourceDecider
   readonly guard: MassGuard | undefined
   readonly isRetargetGuarded: () => boolean
   readonly enqueue: (certificate: Certificate) => boolean
@@ -24,14 +24,14 @@ export interface PublishShell {
   readonly onCertificateApplied: ActDeps['onCertificateApplied']
   readonly ownWrites: OwnWrites
   /** Owner keys of sources whose child was seen to go, until the next reconcile. */
-  readonly bereaved: Set<string>
+  readonly sourcesWithDeletedChild: Set<string>
   readonly metrics: ProductMetrics
   readonly clock: Clock
-  readonly told: Told
+  readonly findingHistory: FindingHistory
   /** False in observe mode and while writing is paused: decide and count, write nothing. */
   readonly isWriting: () => boolean
   /** Resolves once it is known whether writing is paused, undefined when it is: a start is not to wait like a pause. */
-  readonly untilToldToWrite: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
+  readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
 }
 
 /** While nothing may be written each source is looked at again, so that the end of a pause is noticed. */
@@ -40,32 +40,33 @@ const IDLE_RETRY_MS = 10_000
 const BLOCKED_RETRY_MS = 60_000
 
 export async function reconcile(kind: SourceKind, token: Kind, context: Context, shell: PublishShell): Promise<Next> {
-  const told = shell.untilToldToWrite(context)
-  if (told !== undefined) await told
-  const considered = shell.considering.consider(kind, context.key, shell.clock.monotonic())
-  if (considered === undefined) return
-  const { source, againAtMs } = considered
+  const pauseKnown = shell.untilPauseIsKnown(context)
+  if (pauseKnown !== undefined) await pauseKnown
+  const decided = shell.decider.decide(kind, context.key, shell.clock.monotonic())
+  if (decided === undefined) return
+  const { source, againAtMs } = decided
   const isWriting = shell.isWriting()
-  if (shell.bereaved.delete(ownerKey(source)) && isWriting && !(await isAlive(considered, token, context))) return
-  const outcome = isWriting
-    ? await act(considered, actDeps(token, context, shell))
+  if (shell.sourcesWithDeletedChild.delete(ownerKey(source)) && isWriting && !(await isAlive(decided, token, context)))
+    return
+  const result = isWriting
+    ? await act(decided, actDeps(token, context, shell))
     : { findings: [], errors: [], afterMs: IDLE_RETRY_MS }
-  const findings = [...considered.findings, ...outcome.findings]
+  const findings = [...decided.findings, ...result.findings]
   const reason =
     findings.find((finding) => finding.severity === 'Warning')?.reason ?? findings[0]?.reason ?? 'Published'
   shell.metrics.sourceDecided(kind, context.key, reason)
-  if (isWriting && !source.isDeleting) await tell(considered, findings, token, context, shell)
-  if (outcome.errors.length > 0)
-    throw outcome.errors.length === 1
-      ? outcome.errors[0]
+  if (isWriting && !source.isDeleting) await tell(decided, findings, token, context, shell)
+  if (result.errors.length > 0)
+    throw result.errors.length === 1
+      ? result.errors[0]
       : new AggregateError(
-          outcome.errors,
-          `${outcome.errors.length} children of ${ownerKey(source)} failed; first: ${String(outcome.errors[0])}`,
+          result.errors,
+          `${result.errors.length} children of ${ownerKey(source)} failed; first: ${String(result.errors[0])}`,
         )
   const waits = [
-    'afterMs' in outcome ? outcome.afterMs : undefined,
+    'afterMs' in result ? result.afterMs : undefined,
     againAtMs === undefined ? undefined : againAtMs - shell.clock.monotonic(),
-    considered.plan.findings.length > 0 ? BLOCKED_RETRY_MS : undefined,
+    decided.plan.findings.length > 0 ? BLOCKED_RETRY_MS : undefined,
   ]
   const waitMs = Math.min(...waits.map((wait) => wait ?? Number.POSITIVE_INFINITY))
   if (Number.isFinite(waitMs)) return requeue(Math.max(1, waitMs))
@@ -75,7 +76,7 @@ export async function reconcile(kind: SourceKind, token: Kind, context: Context,
  * A child goes with its source, and the watch of the source may be behind that of the child: made again it would be collected
  * again, and so on until the watch tells. So the server is asked, which costs nothing where nothing was deleted.
  */
-async function isAlive({ object }: Consideration, token: Kind, { client, key, signal }: Context): Promise<boolean> {
+async function isAlive({ object }: SourceDecision, token: Kind, { client, key, signal }: Context): Promise<boolean> {
   const live = await client.find(token, key, { signal })
   return live !== undefined && live.metadata.uid === object.metadata.uid
 }
@@ -99,16 +100,16 @@ function actDeps(kind: Kind, context: Context, shell: PublishShell): ActDeps {
 }
 
 async function tell(
-  { source, object }: Consideration,
-  findings: Consideration['findings'],
+  { source, object, owned }: SourceDecision,
+  findings: SourceDecision['findings'],
   token: Kind,
   context: Context,
   shell: PublishShell,
 ): Promise<void> {
-  for (const { severity, reason, message } of shell.told.news(ownerKey(source), findings))
+  for (const { severity, reason, message } of shell.findingHistory.takeNew(ownerKey(source), findings))
     context.event(object, severity, reason, message)
   if (!shell.options.conditions || source.kind !== 'HTTPProxy') return
-  const status = conditionStatus(object, findings, shell.clock.now())
+  const status = conditionStatus(object, findings, shell.clock.now(), findHeldDns(owned))
   if (status === undefined) return
   // A condition is a courtesy: without the right to write it (contour-plus' role has none) everything else goes on.
   await context

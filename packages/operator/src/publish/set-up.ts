@@ -6,14 +6,14 @@ import type { ProductMetrics } from '../metrics.ts'
 import { keepBaseline } from './guard/baseline-store.ts'
 import { addCertificateQueue, submitIfChanged } from './act/certificate-feed.ts'
 import { childKinds } from './child-kinds.ts'
-import { createConsidering } from './decide/source-decision.ts'
+import { createSourceDecider } from './decide/source-decision.ts'
 import { addPublishControllers } from './controller.ts'
 import { watchReleases } from './sources/host-release.ts'
 import { createMassGuard } from './guard/mass-guard.ts'
 import type { PublishOptions } from './options.ts'
 import { createOwnWrites } from './act/own-writes.ts'
 import type { PublishShell } from './reconciler.ts'
-import { createTold } from './report/report.ts'
+import { createFindingHistory } from './report/report.ts'
 import { sourceKindToken } from './sources/source-reader.ts'
 import { informerOptions, watchForPublish } from './watches.ts'
 
@@ -25,36 +25,34 @@ export interface PublishSetUp {
   /** False in observe mode and while writing is paused. */
   readonly isWriting: () => boolean
   /** Resolves once it is known whether writing is paused; undefined when it is known. */
-  readonly untilToldToWrite: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
+  readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
   /** Tell also what was already so at the start. */
-  readonly isInitialTold: boolean
+  readonly reportsInitialFindings: boolean
   readonly clock: Clock
 }
 
 export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
-  const { options, metrics, clock, isWriting, untilToldToWrite } = setUp
+  const { options, metrics, clock, isWriting, untilPauseIsKnown } = setUp
   const { informers } = manager.cluster
   watchForPublish(informers, options)
-  const considering = createConsidering(informers, options)
+  const decider = createSourceDecider(informers, options)
   const served = new Map(
     childKinds(options).map((kind) => [kind, informers.informer(kind, informerOptions(kind, options))]),
   )
-  const guard = options.prune
-    ? createMassGuard({ clock, countPublished: () => considering.countPublished() })
-    : undefined
+  const guard = options.prune ? createMassGuard({ clock, countPublished: () => decider.countPublished() }) : undefined
   if (guard !== undefined) metrics.held(() => guard.held)
   const baseline = { isGuarded: options.prune }
-  const queue = options.certificateApply.perSecond > 0 ? addCertificateQueue(manager, considering, setUp) : undefined
+  const queue = options.certificateApply.perSecond > 0 ? addCertificateQueue(manager, decider, setUp) : undefined
   const shell: PublishShell = {
     options,
-    considering,
+    decider,
     guard,
     metrics,
     isWriting,
-    untilToldToWrite,
+    untilPauseIsKnown,
     clock,
-    told: createTold(setUp.isInitialTold),
-    bereaved: new Set(),
+    findingHistory: createFindingHistory(setUp.reportsInitialFindings),
+    sourcesWithDeletedChild: new Set(),
     ownWrites: createOwnWrites((kind, key) => informers.get(kind, key)?.metadata.resourceVersion),
     isRetargetGuarded: () => baseline.isGuarded,
     isServed: (kind) => served.get(kind)?.state !== 'absent',
@@ -67,14 +65,14 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
     for (const kind of options.sources) {
       const token = sourceKindToken(kind)
       if (kind !== 'Gateway')
-        watchReleases(informers.informer(token, informerOptions(token, options)), kind, considering, clock)
+        watchReleases(informers.informer(token, informerOptions(token, options)), kind, decider, clock)
     }
   }
   addPublishControllers(manager, shell)
   if (guard !== undefined) {
     manager.add(
       'publish-baseline',
-      async (signal, client) => keepBaseline(manager, client, { considering, guard }, baseline, setUp, signal),
+      async ({ signal, client }) => keepBaseline(manager, client, { decider, guard }, baseline, setUp, signal),
       {
         leader: true,
       },

@@ -5,8 +5,9 @@
 import { annotationsChanged, anyOf, type Change, labelsChanged, type Service, specChanged } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import { findOwner } from './decide/child.ts'
-import type { Considering } from './decide/source-decision.ts'
+import type { SourceDecider } from './decide/source-decision.ts'
 import type { SourceKind } from './options.ts'
+import { findHeldDns } from './report/report.ts'
 
 export function isSourceChange(kind: SourceKind): (change: Change<Obj>) => boolean {
   // The addresses of these are in their status.
@@ -14,10 +15,12 @@ export function isSourceChange(kind: SourceKind): (change: Change<Obj>) => boole
   return readsStatus ? () => true : anyOf(specChanged, labelsChanged, annotationsChanged)
 }
 
-/** A child's creation and everybody's status and foreign metadata are no reason to look again. */
+/** A child's creation and everybody's status and foreign metadata are no reason to look again; that its records are held is. */
 export function isChildChange(change: Change<Obj>): boolean {
   if (change.type === 'added') return false
-  return change.type === 'deleted' || specChanged(change) || findOwner(change.old) !== findOwner(change.object)
+  if (change.type === 'deleted' || specChanged(change) || findOwner(change.old) !== findOwner(change.object))
+    return true
+  return findHeldDns([{ object: change.old }]) !== findHeldDns([{ object: change.object }])
 }
 
 export function isAddressChange(change: Change<Service>): boolean {
@@ -35,7 +38,7 @@ export function keysOfOwner(object: Immutable<Obj>, kind: SourceKind): string[] 
 
 /** Sources of `kind` that name a host the changed object names. */
 export function rivalsOf(
-  { sources }: Considering,
+  { sources }: SourceDecider,
   changed: SourceKind,
   object: Immutable<Obj>,
   kind: SourceKind,

@@ -2,118 +2,64 @@
  * The records part of the manager's configuration: who we are, which providers and zones there are, what may be written.
  * Secrets are named (environment, file, or one Secret by name), never written into the configuration.
  */
+import { parseLabelSelector } from '@seamark/kube/object'
 import { z } from 'zod'
+import { ProviderConfig, SecretRef } from '../providers/config.ts'
 import { isFieldText } from '../rrset/marker.ts'
 import { canonicalName, isInvalid, MANAGEABLE_TYPES } from '../rrset/rrset.ts'
-import { parseSelector } from './sync/selector.ts'
-
-/** Exactly one of them. */
-export const SecretRef = z.union([
-  z.strictObject({ env: z.string() }),
-  z.strictObject({ file: z.string() }),
-  z.strictObject({ secret: z.string().regex(/^[^/]+\/[^/]+$/, 'is namespace/name'), key: z.string() }),
-])
-export type SecretRef = z.output<typeof SecretRef>
-
-const common = {
-  name: z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'is lower-case letters, digits and hyphens'),
-  /** Zones by name; for aws also by id. Absent: all that the service has, where it can be asked. */
-  zones: z.array(z.string()).optional(),
-  requestsPerSecond: z.number().positive().max(1000).optional(),
-}
-const tsigKey = z.strictObject({
-  name: z.string(),
-  algorithm: z.string().default('hmac-sha256'),
-  secretFrom: SecretRef,
-})
-
-export const ProviderConfig = z.discriminatedUnion('type', [
-  z.strictObject({ ...common, type: z.literal('memory'), zones: z.array(z.string()).min(1) }),
-  z.strictObject({
-    ...common,
-    type: z.literal('rfc2136'),
-    zones: z.array(z.string()).min(1),
-    /** `192.0.2.1:53` */
-    server: z.string(),
-    key: tsigKey.optional(),
-    transfer: z.strictObject({ server: z.string().optional(), key: tsigKey.optional() }).optional(),
-  }),
-  z.strictObject({
-    ...common,
-    type: z.literal('powerdns'),
-    url: z.url(),
-    apiKeyFrom: SecretRef,
-    serverId: z.string().default('localhost'),
-  }),
-  z.strictObject({
-    ...common,
-    type: z.literal('aws'),
-    /** Absent: the SDK's chain. */
-    credentials: z
-      .strictObject({
-        accessKeyIdFrom: SecretRef,
-        secretAccessKeyFrom: SecretRef,
-        sessionTokenFrom: SecretRef.optional(),
-      })
-      .optional(),
-    /** Providers with one account share one rate limit. */
-    account: z.string().optional(),
-    region: z.string().optional(),
-    endpoint: z.url().optional(),
-    visibility: z.enum(['public', 'private']).optional(),
-  }),
-  z.strictObject({
-    ...common,
-    type: z.literal('webhook'),
-    url: z.url(),
-    defaultTtl: z.number().int().positive().default(300),
-  }),
-  z.strictObject({
-    ...common,
-    type: z.literal('dnsendpoint'),
-    zones: z.array(z.string()).min(1),
-    namespace: z.string(),
-  }),
-])
-export type ProviderConfig = z.output<typeof ProviderConfig>
 
 export const RecordsConfig = z
   .strictObject({
-    enabled: z.boolean().default(false),
+    enabled: z.boolean().default(false).describe('write DNS records through the configured providers'),
     /** Required with `enabled`: two installations with one default would fight over records. */
-    owner: z.string().default(''),
-    /** '' is the UID of the namespace kube-system. */
-    cluster: z.string().default(''),
-    /** Only these zones, of all that the providers have; empty is all of them. */
-    zones: z.array(z.string()).default([]),
-    /** Seconds, for wishes without one. */
-    defaultTtl: z.number().int().min(1).max(86_400).default(300),
-    types: z.array(z.enum(MANAGEABLE_TYPES)).default(['A', 'AAAA', 'CNAME']),
-    /** Folder of the guard state; '' keeps it in a ConfigMap beside the manager. */
-    stateFolder: z.string().default(''),
+    owner: z.string().default('').describe('owner id in the ownership markers; required, unique per installation'),
+    cluster: z
+      .string()
+      .default('')
+      .describe('cluster id in the ownership markers; empty: the UID of the namespace kube-system'),
+    zones: z
+      .array(z.string())
+      .default([])
+      .describe('write only to these zones of the providers; empty: to all of them'),
+    defaultTtl: z
+      .number()
+      .int()
+      .min(1)
+      .max(86_400)
+      .default(300)
+      .describe('TTL in seconds of records whose source gives none'),
+    types: z.array(z.enum(MANAGEABLE_TYPES)).default(['A', 'AAAA', 'CNAME']).describe('record types that are managed'),
+    stateFolder: z
+      .string()
+      .default('')
+      .describe("folder of the guard state and applied plans; empty: ConfigMaps in the manager's namespace"),
     dnsEndpoints: z
       .strictObject({
-        /** Serve DNSEndpoints ourselves, instead of leaving them to ExternalDNS. */
-        enabled: z.boolean().default(false),
-        labelFilter: z.string().default(''),
-        annotationFilter: z.string().default(''),
-        /** '' is all namespaces. */
-        namespace: z.string().default(''),
+        enabled: z.boolean().default(false).describe('serve DNSEndpoints, instead of leaving them to ExternalDNS'),
+        labelFilter: z.string().default('').describe('serve only DNSEndpoints that match this label selector'),
+        annotationFilter: z
+          .string()
+          .default('')
+          .describe('serve only DNSEndpoints whose annotations match this selector'),
+        namespace: z.string().default('').describe('serve only DNSEndpoints of this namespace; empty: of all'),
       })
       .prefault({}),
     /** How ExternalDNS, if it is there, writes down what it owns. */
     registry: z
       .strictObject({
-        kind: z.string().default('txt'),
-        prefix: z.string().default(''),
-        suffix: z.string().default(''),
-        wildcardReplacement: z.string().default(''),
+        kind: z.string().default('txt').describe('registry of an ExternalDNS in the same zones, as its --registry'),
+        prefix: z.string().default('').describe('prefix of its TXT names, as --txt-prefix'),
+        suffix: z.string().default('').describe('suffix of its TXT names, as --txt-suffix'),
+        wildcardReplacement: z
+          .string()
+          .default('')
+          .describe('replacement of * in its TXT names, as --txt-wildcard-replacement'),
         aesKeyFrom: SecretRef.optional(),
       })
       .prefault({}),
     /** Signs our markers, and is then required of every marker we believe. */
     markerKeyFrom: SecretRef.optional(),
-    providers: z.array(ProviderConfig).default([]),
+    providers: z.array(ProviderConfig).default([]).describe('DNS providers, each {name, type, …}; see docs/providers'),
   })
   .superRefine((config, context) => {
     if (config.owner !== '' && (!isFieldText(config.owner) || config.owner.length > 63)) {
@@ -131,7 +77,7 @@ export const RecordsConfig = z
       })
     }
     for (const filter of ['labelFilter', 'annotationFilter'] as const) {
-      const selector = parseSelector(config.dnsEndpoints[filter])
+      const selector = parseLabelSelector(config.dnsEndpoints[filter], { hasFreeValues: filter === 'annotationFilter' })
       if (isInvalid(selector))
         context.addIssue({ code: 'custom', path: ['dnsEndpoints', filter], message: selector.invalid })
     }

@@ -50,13 +50,13 @@ function rig() {
 describe('the zones of an engine', () => {
   it('are listed again after five minutes: one that comes is served, one that goes is not an empty one', async () => {
     const { clock, world, plan } = rig()
-    expect(await plan()).toMatchObject({ plans: [{ zone: 'a.test.' }], homeless: [{ name: 'www.b.test.' }] })
+    expect(await plan()).toMatchObject({ plans: [{ zone: 'a.test.' }], withoutZone: [{ name: 'www.b.test.' }] })
     world.listed = ['b.test.']
     await clock.advance(4 * MINUTE)
     expect((await plan()).plans.map(({ zone }) => zone)).toEqual(['a.test.'])
     await clock.advance(MINUTE)
     const after = await plan()
-    expect(after).toMatchObject({ plans: [{ zone: 'b.test.' }], homeless: [{ name: 'www.a.test.' }] })
+    expect(after).toMatchObject({ plans: [{ zone: 'b.test.' }], withoutZone: [{ name: 'www.a.test.' }] })
     expect(after.plans.flatMap(({ changes }) => changes.map(({ op }) => op))).toEqual(['create'])
   })
 
@@ -73,7 +73,7 @@ describe('the zones of an engine', () => {
     world.listed = undefined
     expect(await plan()).toEqual({
       plans: [],
-      homeless: [],
+      withoutZone: [],
       unread: [{ provider: 'memory', zone: '*', code: 'ProviderUnavailable', why: 'no answer' }],
     })
   })

@@ -6,22 +6,33 @@
  * longest matching name, at every provider that serves it; zones are listed again every five minutes, so one that comes
  * or goes is noticed, and one that goes is not an empty one.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { type Clock, systemClock } from '@seamark/kube'
 import type { Provider, ProviderZone } from '../providers/provider.ts'
 import type { Reason } from '../reasons.ts'
 import { ProviderError } from '../rrset/error.ts'
 import { createExecutor, type Executor, stateKey } from './execute/executor.ts'
-import type { GuardStore } from './state/guard-state.ts'
+import { countMarked } from './guards/breakers.ts'
+import { mergeHeld } from './plan/held-set.ts'
+import { EMPTY_STATE, type GuardState, type GuardStore } from './state/guard-state.ts'
 import type { KillSwitch } from '../process/kill-switch.ts'
 import { createLimiter, type Limiter } from './execute/rate-limiter.ts'
 import { DEFAULT_LIMITS, type Limits } from './plan/limits.ts'
-import type { Outcome } from './execute/result.ts'
+import type { PlanOutcome } from './execute/result.ts'
 import type { Owner } from './plan/ownership.ts'
 import type { PlanStore } from './state/plan-store.ts'
-import { type Desired, nextPlanNumber, type Plan, planZone, type SourceView, type Unusable } from './plan/plan.ts'
+import {
+  type Desired,
+  nextPlanNumber,
+  type Plan,
+  planZone,
+  type SourceView,
+  type Unusable,
+  type ZoneId,
+} from './plan/plan.ts'
 import { type CallObserver, createProviderCalls, type ProviderCalls } from './execute/provider-calls.ts'
 import type { RegistryOptions } from '../rrset/external-dns-registry.ts'
-import { canonicalName, isInvalid, isWithin, type ObservedSet } from '../rrset/rrset.ts'
+import { canonicalName, isInvalid, isWithin, type ObservedRRset } from '../rrset/rrset.ts'
 import { createZoneView, namesToRead, type ZoneView } from './plan/zone-view.ts'
 
 export interface EngineOptions {
@@ -62,14 +73,17 @@ export interface Wanted {
   readonly unusable: readonly Unusable[]
   /** What is known of sources, or how to find out about those that own records in a zone. */
   readonly sources: SourceView | ((owned: ReadonlyMap<string, number>) => Promise<SourceView>)
-  readonly released?: ReadonlySet<string>
+  /** Ids of held sets that are approved for this plan alone. */
+  readonly approved?: ReadonlySet<string>
 }
 
 export interface Planned {
   readonly plans: readonly Plan[]
   readonly unread: readonly Unread[]
-  /** Wishes that no zone takes. */
-  readonly homeless: readonly Unusable[]
+  /** DesiredRecords that no zone takes. */
+  readonly withoutZone: readonly Unusable[]
+  /** Zones of which no guard state was found: their plans know nothing of what was spent, held or approved. */
+  readonly withoutState: readonly ZoneId[]
 }
 
 export interface Engine {
@@ -80,10 +94,15 @@ export interface Engine {
   number(target: Target, view: ZoneView): Promise<number>
   /** Reading one name costs less than reading its zone, at every provider that is known to serve it. */
   isReadByName(name: string): boolean
-  /** Writes down how much is owned, once a plan about a whole zone has counted it; plans about some names rely on it. */
-  remember(plan: Plan): Promise<void>
+  /**
+   * Persists what a plan without changes decided: what is held and since when and, of a plan about a whole zone, how much
+   * is owned. A plan with changes persists the same when it is applied. Writes only what differs.
+   */
+  record(plan: Plan): Promise<void>
+  /** Persists how much is owned, from a read of the whole zone: after markers were written by other than a judged plan. */
+  recount(target: Target, signal: AbortSignal): Promise<void>
   /** Throws ProviderError ZoneNotFound when no target has the plan's label. */
-  apply(plan: Plan, signal: AbortSignal, options?: { hasBase?: boolean }): Promise<Outcome>
+  apply(plan: Plan, signal: AbortSignal, options?: { requiresBase?: boolean }): Promise<PlanOutcome>
   close(): Promise<void>
 }
 
@@ -161,7 +180,7 @@ export function createEngine(options: EngineOptions): Engine {
     // What is no name is asked of nobody: it is refused by what wants it.
     const asked =
       names === 'all' ? names : new Set([...names].filter(isName).flatMap((name) => namesToRead(name, types, registry)))
-    const sets: readonly ObservedSet[] = await target.executor.read(asked, signal)
+    const sets: readonly ObservedRRset[] = await target.executor.read(asked, signal)
     return createZoneView(sets, {
       origin: target.zone.name,
       ...(owner.key === undefined ? {} : { markerKey: owner.key }),
@@ -173,6 +192,7 @@ export function createEngine(options: EngineOptions): Engine {
     return nextPlanNumber(clock.now(), state.fence, seen)
   }
 
+  const stateless = new WeakSet<Plan>()
   const planTarget = async (
     target: Target,
     wanted: Wanted,
@@ -185,7 +205,7 @@ export function createEngine(options: EngineOptions): Engine {
     const isInScope = (name: string) => isHere(name) && (scope === 'all' || scope.has(name))
     const seen = await view(target, scope, signal)
     const state = await store.load(stateKey(target.provider.name, target.zone))
-    return planZone({
+    const plan = planZone({
       provider: target.label,
       zone: target.zone.name,
       owner,
@@ -200,10 +220,12 @@ export function createEngine(options: EngineOptions): Engine {
       types,
       mode: options.mode,
       isPaused: killSwitch.isPaused,
-      released: wanted.released ?? new Set(),
+      ...(wanted.approved !== undefined && { approved: wanted.approved }),
       number: nextPlanNumber(clock.now(), state.fence, seen),
       now: clock.now(),
     })
+    if (state === EMPTY_STATE) stateless.add(plan)
+    return plan
   }
 
   return {
@@ -229,10 +251,10 @@ export function createEngine(options: EngineOptions): Engine {
           }),
         ),
       )
-      // A provider that could not say which zones it has may have theirs: they wait, and are not homeless.
-      const placeless = unread.length > 0 ? [] : wanted.desired
-      const homeless = [
-        ...placeless
+      // A provider that could not say which zones it has may have theirs: they wait, and are not withoutZone.
+      const unplaced = unread.length > 0 ? [] : wanted.desired
+      const withoutZone = [
+        ...unplaced
           .filter(({ set }) => zoneFor(set.name, all) === undefined)
           .map(({ set, source }): Unusable => ({
             ...set,
@@ -242,16 +264,21 @@ export function createEngine(options: EngineOptions): Engine {
           })),
         ...wanted.unusable.filter(({ name }) => zoneFor(name, all) === undefined),
       ]
-      return { plans: plans.filter((plan) => plan !== undefined), unread: failed, homeless }
+      const made = plans.filter((plan) => plan !== undefined)
+      return { plans: made, unread: failed, withoutZone, withoutState: made.filter((plan) => stateless.has(plan)) }
     },
-    async remember(plan) {
+    async record(plan) {
       const target = [...known.values()].find(({ label, zone }) => label === plan.provider && zone.name === plan.zone)
-      if (plan.scope !== 'all' || target === undefined) return
-      const { ownedNames, ownedSources } = plan.state
+      if (target === undefined) return
       const key = stateKey(target.provider.name, target.zone)
       const before = await store.load(key)
-      if (before.ownedNames === ownedNames && before.ownedSources === ownedSources) return
-      await store.update(key, (state) => ({ ...state, ownedNames, ownedSources }))
+      if (isDeepStrictEqual(recorded(before, plan, key, options.mode), before)) return
+      await store.update(key, (state) => recorded(state, plan, key, options.mode))
+    },
+    async recount(target, signal) {
+      const { names: ownedNames, sources } = countMarked(await view(target, 'all', signal), owner.id)
+      const key = stateKey(target.provider.name, target.zone)
+      await store.update(key, (state) => ({ ...state, ownedNames, ownedSources: sources.size }))
     },
     async apply(plan, signal, applyOptions) {
       const { targets: all, unread } = await targets(signal)
@@ -284,6 +311,16 @@ export function ownedSources(view: ZoneView, owner: Owner): Map<string, number> 
     if (id === owner.id && cluster === owner.cluster) sources.set(source, Math.max(plan, sources.get(source) ?? 0))
   })
   return sources
+}
+
+/** The state with the decisions of a plan; the same object's content when it has them already. */
+function recorded(state: GuardState, plan: Plan, key: string, mode: 'enforce' | 'observe'): GuardState {
+  const { ownedNames, ownedSources } = plan.scope === 'all' ? plan.state : state
+  const held = mergeHeld(state.held, plan.state.held, plan.scope, plan)
+  const next: GuardState = { ...state, ownedNames, ownedSources, held, waiting: plan.state.waiting }
+  const isNews = !isDeepStrictEqual(next.held, state.held) || (state.decided === undefined && held.length > 0)
+  const { provider, zone, number } = plan
+  return isNews ? { ...next, decided: { key, provider, zone, plan: number, mode } } : next
 }
 
 function isName(text: string): boolean {

@@ -29,7 +29,7 @@ export interface OpenEngineOptions {
   readonly observer?: CallObserver
   readonly killSwitch: KillSwitch
   /** A provider that cannot be made yet is tried again later, instead of failing here. @default false */
-  readonly isPatient?: boolean
+  readonly retriesUnavailable?: boolean
   /** Further providers, for instance the embedded server of this process. */
   readonly providers?: readonly Provider[]
   readonly clock?: Clock
@@ -49,7 +49,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
   const providers = [...(options.providers ?? [])]
   for (const provider of config.providers) {
     const create = async (): Promise<Provider> => createProvider(provider, deps)
-    providers.push(options.isPatient === true ? await createPatiently(provider.name, create) : await create())
+    providers.push(options.retriesUnavailable === true ? await createOrDefer(provider.name, create) : await create())
   }
   const engine = createEngine({
     providers,
@@ -68,7 +68,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
 }
 
 /** What a person has to correct in the configuration fails at once; what a service or a Secret lacks may come. */
-async function createPatiently(name: string, create: () => Promise<Provider>): Promise<Provider> {
+async function createOrDefer(name: string, create: () => Promise<Provider>): Promise<Provider> {
   try {
     return await create()
   } catch (error) {

@@ -9,7 +9,7 @@
  * refused rather than guessed at.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { compareText, type RecordSet, txtText, txtValue } from './rrset.ts'
+import { compareText, type RRset, txtText, txtValue } from './rrset.ts'
 
 export interface Marker {
   readonly owner: string
@@ -245,10 +245,10 @@ function isMacRight(subject: { name: string; type: string }, text: string, key: 
 /** The marker set with `own` put in place of `previous` (one value among several owners), or undefined when none is left. */
 export function markerSet(
   subject: { name: string; type: string },
-  present: RecordSet | undefined,
+  present: RRset | undefined,
   previous: string | undefined,
   own: string | undefined,
-): RecordSet | undefined {
+): RRset | undefined {
   const values = (present?.values ?? []).filter((value) => value !== previous)
   if (own !== undefined) values.push(own)
   if (values.length === 0) return undefined

@@ -8,9 +8,9 @@
 import { isIPv4 } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { createHash } from 'node:crypto'
-import { DnsError, recordSet } from '@seamark/dns'
+import { createRRset, DnsError, printable as printableText } from '@seamark/dns'
 
-export interface RecordSet {
+export interface RRset {
   readonly name: string
   readonly type: string
   /** Seconds. */
@@ -19,7 +19,7 @@ export interface RecordSet {
 }
 
 /** A set found at a provider. */
-export interface ObservedSet extends RecordSet {
+export interface ObservedRRset extends RRset {
   /** What the provider keeps here that a plain record set cannot say (`alias`, `weighted`): such a set is never touched. */
   readonly opaque?: string
 }
@@ -46,12 +46,12 @@ export function sameValues(a: readonly string[], b: readonly string[]): boolean 
   return true
 }
 
-export function sameSet(a: RecordSet | undefined, b: RecordSet | undefined): boolean {
+export function sameSet(a: RRset | undefined, b: RRset | undefined): boolean {
   if (a === undefined || b === undefined) return a === b
   return a.name === b.name && a.type === b.type && a.ttl === b.ttl && sameValues(a.values, b.values)
 }
 
-export function compareSets(a: RecordSet, b: RecordSet): number {
+export function compareSets(a: RRset, b: RRset): number {
   return compareText(a.name, b.name) || compareText(a.type, b.type)
 }
 
@@ -61,14 +61,14 @@ export function compareText(a: string, b: string): number {
 }
 
 /** Digest of a view of a zone: equal views, in any order, give the same digest. SOA is left out: its serial moves by itself. */
-export function digestOf(sets: readonly ObservedSet[]): string {
+export function digestOf(sets: readonly ObservedRRset[]): string {
   const hash = createHash('sha256')
   const lines = sets.filter((set) => set.type !== 'SOA').map(printSet)
   for (const line of lines.sort(compareText)) hash.update(line).update('\n')
   return `sha256:${hash.digest('hex')}`
 }
 
-export function printSet(set: ObservedSet): string {
+export function printSet(set: ObservedRRset): string {
   return `${set.name} ${set.ttl} ${set.type} ${set.values.join(' | ')}${set.opaque === undefined ? '' : ` (${set.opaque})`}`
 }
 
@@ -134,7 +134,7 @@ export function canonicalSet(set: {
   readonly type: string
   readonly ttl: number
   readonly values: readonly string[]
-}): RecordSet | Invalid {
+}): RRset | Invalid {
   const name = canonicalName(set.name)
   if (isInvalid(name)) return name
   const type = set.type.toUpperCase()
@@ -175,7 +175,7 @@ export function canonicalValue(type: string, value: string): string | Invalid {
 
 function canonicalOther(type: string, value: string): string | Invalid {
   try {
-    return recordSet('.', type, 0, [value]).values[0] ?? { invalid: 'the value is empty' }
+    return createRRset('.', type, 0, [value]).values[0] ?? { invalid: 'the value is empty' }
   } catch (error) {
     if (!(error instanceof DnsError)) throw error
     return { invalid: `'${shown(value)}' is not a value of type ${shown(type)}: ${shown(error.message)}` }
@@ -183,18 +183,16 @@ function canonicalOther(type: string, value: string): string | Invalid {
 }
 
 /** What packages/dns gives out, in the planner's order. */
-export function fromDns(set: RecordSet): RecordSet {
+export function fromDns(set: RRset): RRset {
   return { name: set.name, type: set.type, ttl: set.ttl, values: sortedUnique(set.values) }
 }
 
+/** Characters of a text of others that a message repeats. */
+const SHOWN_LENGTH = 80
+
 /** Text for a message: short, and without control characters (log and terminal injection). */
 export function shown(text: string): string {
-  let out = ''
-  for (const char of text.slice(0, 80)) {
-    const code = char.codePointAt(0) ?? 0
-    out += code < 0x20 || code === 0x7f || (code >= 0x2028 && code <= 0x202e) ? '?' : char
-  }
-  return text.length > 80 ? `${out}…` : out
+  return printableText(text, SHOWN_LENGTH)
 }
 
 const CHARACTER_STRING_MAX = 255

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { TYPE, typeCode } from '../codes.ts'
 import { DnsError } from '../../error.ts'
-import { recordSet } from '../record.ts'
+import { createRRset } from '../record.ts'
 import { WireReader } from '../wire.ts'
 import { rdataFromText, rdataToText, readRdata } from './grammar.ts'
 
@@ -53,7 +53,7 @@ function readOrError(type: number, octets: Uint8Array): Buffer | DnsError {
 
 describe('record data', () => {
   it.each(CANONICAL)('%s %s is read and printed as it is written', (type, value) => {
-    expect(recordSet('x.test', type, 60, [value]).values).toEqual([value])
+    expect(createRRset('x.test', type, 60, [value]).values).toEqual([value])
   })
 
   it.each(CANONICAL)('%s %s can also be written in the generic form of RFC 3597', (type, value) => {
@@ -63,13 +63,13 @@ describe('record data', () => {
   })
 
   it('is canonical: names in lower case, strings as they are, no value twice', () => {
-    expect(recordSet('X.Test', 'mx', 5, ['10 Mail.Test.', '10 mail.test.'])).toEqual({
+    expect(createRRset('X.Test', 'mx', 5, ['10 Mail.Test.', '10 mail.test.'])).toEqual({
       name: 'x.test.',
       type: 'MX',
       ttl: 5,
       values: ['10 mail.test.'],
     })
-    expect(recordSet('x.test', 'TXT', 5, ['"Ab"']).values).toEqual(['"Ab"'])
+    expect(createRRset('x.test', 'TXT', 5, ['"Ab"']).values).toEqual(['"Ab"'])
   })
 
   it.each([

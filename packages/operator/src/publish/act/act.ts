@@ -20,7 +20,7 @@ import type { Certificate } from '../../api/certificate.ts'
 import { type Finding, warning } from '../../finding.ts'
 import { FINALIZER } from '../annotation-keys.ts'
 import type { Wanted } from '../decide/child.ts'
-import type { Consideration } from '../decide/source-decision.ts'
+import type { SourceDecision } from '../decide/source-decision.ts'
 import type { MassChange, MassGuard } from '../guard/mass-guard.ts'
 import type { OwnWrites } from './own-writes.ts'
 import { type Child, KIND_OF_ROLE, type OwnedChild, type Step } from '../decide/plan.ts'
@@ -41,7 +41,7 @@ export interface ActDeps {
   readonly enqueue: (certificate: Certificate) => boolean
 }
 
-export interface Outcome {
+export interface ActResult {
   readonly findings: readonly Finding[]
   /** Something could not be done yet: try again then. */
   readonly afterMs?: number
@@ -56,8 +56,8 @@ const HELD_RETRY_MS = 10_000
 /** Somebody changed a child while we wrote it: at once, on what the cache then has. */
 const DISTURBED_RETRY_MS = 1
 
-export async function act(consideration: Consideration, deps: ActDeps): Promise<Outcome> {
-  const { plan, object } = consideration
+export async function act(decided: SourceDecision, deps: ActDeps): Promise<ActResult> {
+  const { plan, object } = decided
   const run = new Run(deps)
   run.forget(plan.steps)
   if (plan.steps.some((step) => step.type === 'add-finalizer'))
@@ -72,7 +72,7 @@ export async function act(consideration: Consideration, deps: ActDeps): Promise<
   if (isFree && plan.steps.some((step) => step.type === 'remove-finalizer')) {
     await removeFinalizer(deps.client as Client, deps.kind, object, FINALIZER)
   }
-  return run.outcome()
+  return run.result()
 }
 
 class Run {
@@ -87,7 +87,7 @@ class Run {
     this.#deps = deps
   }
 
-  outcome(): Outcome {
+  result(): ActResult {
     return {
       findings: this.#findings,
       errors: this.errors,

@@ -1,13 +1,13 @@
 /**
  * The certificate rate queue in a manager: what goes into it, who sends what is due, and what becomes of a refusal.
  */
-import type { Client, Clock, Manager } from '@seamark/kube'
+import type { Client, Clock, Manager, RunnableContext } from '@seamark/kube'
 import { Certificate } from '../../api/certificate.ts'
-import { FIELD_MANAGER } from '../annotation-keys.ts'
+import { FIELD_MANAGER } from '../../process/field-manager.ts'
 import { isSpecChanged } from './certificate-change.ts'
 import { type CertificateQueue, createCertificateQueue } from './certificate-queue.ts'
 import { findOwner } from '../decide/child.ts'
-import type { Considering } from '../decide/source-decision.ts'
+import type { SourceDecider } from '../decide/source-decision.ts'
 import type { SourceKind } from '../options.ts'
 import type { PublishSetUp } from '../set-up.ts'
 
@@ -27,7 +27,7 @@ export function submitIfChanged(
 
 export function addCertificateQueue(
   manager: Manager,
-  considering: Considering,
+  decider: SourceDecider,
   { options, metrics, clock }: Pick<PublishSetUp, 'options' | 'metrics' | 'clock'>,
 ): CertificateQueue {
   let send: Client['apply'] | undefined
@@ -43,11 +43,11 @@ export function addCertificateQueue(
         { err: error, certificate: `${failed.metadata.namespace}/${failed.metadata.name}` },
         'queued certificate was refused',
       )
-      const wanted = findWanted(considering, failed, clock)
+      const wanted = findWanted(decider, failed, clock)
       if (wanted !== undefined) queue.submit(wanted)
     },
   })
-  const run = async (signal: AbortSignal, client: Client): Promise<void> => {
+  const run = async ({ signal, client }: RunnableContext): Promise<void> => {
     send = async (kind, intent, options) => client.apply(kind, intent, options)
     await queue.run(signal)
   }
@@ -56,9 +56,9 @@ export function addCertificateQueue(
 }
 
 /** The Certificate as its owner wants it by now; undefined when it wants none any more. */
-function findWanted(considering: Considering, failed: Certificate, clock: Clock): Certificate | undefined {
+function findWanted(decider: SourceDecider, failed: Certificate, clock: Clock): Certificate | undefined {
   const [kind = '', namespace = '', name = ''] = findOwner(failed)?.split('/') ?? []
-  const steps = considering.consider(kind as SourceKind, `${namespace}/${name}`, clock.monotonic())?.plan.steps ?? []
+  const steps = decider.decide(kind as SourceKind, `${namespace}/${name}`, clock.monotonic())?.plan.steps ?? []
   for (const step of steps) {
     if (step.type !== 'apply' || step.wanted.role !== 'certificate') continue
     const { metadata } = step.wanted.object

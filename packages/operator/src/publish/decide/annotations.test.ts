@@ -4,7 +4,7 @@ import { findingsOf } from './decide.ts'
 import { annotated, behind, decideProxy, httpProxy, outcome } from '../../../testing/publish-fixture.ts'
 
 const CM = 'cert-manager.io/'
-const on = { annotations: true, excludeChildren: true }
+const on = { annotations: true, exclude: true }
 
 function spec(role: 'dns' | 'certificate', annotations: Record<string, string>, changes = on): unknown {
   const object = outcome(decideProxy(httpProxy(annotated(annotations)), changes), role)
@@ -49,7 +49,7 @@ describe('ExternalDNS annotations', () => {
   it('the new prefix wins; off, nothing is read', () => {
     const both = { 'external-dns.kubernetes.io/ttl': '10', 'external-dns.alpha.kubernetes.io/ttl': '20' }
     expect(spec('dns', both)).toMatchObject({ endpoints: [{ recordTTL: 10 }] })
-    expect(spec('dns', both, { annotations: false, excludeChildren: false })).toMatchObject({
+    expect(spec('dns', both, { annotations: false, exclude: false })).toMatchObject({
       endpoints: [{ recordTTL: 3600 }],
     })
   })
@@ -135,9 +135,7 @@ describe("cert-manager's annotations", () => {
   ])('%s', (_, annotations, expected) => {
     const prefixed = Object.fromEntries(Object.entries(annotations).map(([key, value]) => [`${CM}${key}`, value]))
     expect(spec('certificate', prefixed)).toMatchObject(expected)
-    expect(spec('certificate', prefixed, { annotations: false, excludeChildren: false })).toEqual(
-      spec('certificate', {}),
-    )
+    expect(spec('certificate', prefixed, { annotations: false, exclude: false })).toEqual(spec('certificate', {}))
   })
 
   it.each([

@@ -10,7 +10,7 @@ import { TLSCertificateDelegation } from '../../api/http-proxy.ts'
 import { annotation, CLUSTER_ISSUER, ISSUER, TLS_ACME } from '../annotation-keys.ts'
 import { readCertificateSettings } from './certificate-annotations.ts'
 import { isAllowedInTemplate } from './certificate-template.ts'
-import { childMetadata, held, ownerMark, pick, unwanted, type Verdict, type Wanted } from './child.ts'
+import { childMetadata, held, ownerMark, pick, unwanted, type ChildDecision, type Wanted } from './child.ts'
 import { placeFindings } from './dns-endpoint.ts'
 import { type Finding, note, warning } from '../../finding.ts'
 import { isObjectName } from '../../host-name.ts'
@@ -22,9 +22,9 @@ const USAGES = ['digital signature', 'key encipherment', 'server auth']
 /** Bytes; X.520's upper bound, enforced by cert-manager's webhook. */
 const COMMON_NAME_LIMIT = 64
 
-export interface CertificateVerdicts {
-  readonly certificate: Verdict
-  readonly tlsDelegation: Verdict
+export interface CertificateDecisions {
+  readonly certificate: ChildDecision
+  readonly tlsDelegation: ChildDecision
   /** What the HTTPProxy's `tls.secretName` has to become: `namespace/name` of the delegated Secret. */
   readonly secretName?: string
 }
@@ -34,10 +34,10 @@ export function decideCertificate(
   source: Source,
   hosts: readonly string[],
   options: PublishOptions,
-): CertificateVerdicts {
-  const none = (verdict: Verdict): CertificateVerdicts => ({
-    certificate: verdict,
-    tlsDelegation: { ...verdict, findings: [] },
+): CertificateDecisions {
+  const none = (child: ChildDecision): CertificateDecisions => ({
+    certificate: child,
+    tlsDelegation: { ...child, findings: [] },
   })
   if (annotation(source.annotations, TLS_ACME) !== 'true') return none(unwanted())
   if (source.isPassthrough)
@@ -175,7 +175,7 @@ function delegateSecret(
   source: Source,
   place: Place,
   options: PublishOptions,
-): { tlsDelegation: Verdict; secretName?: string } {
+): { tlsDelegation: ChildDecision; secretName?: string } {
   if (!place.isAllowed || source.kind !== 'HTTPProxy') return { tlsDelegation: unwanted() }
   const name = fitName(place.name)
   const object = {

@@ -1,4 +1,4 @@
-/** A wanted child object and the verdicts about children: the vocabulary between decide and plan. */
+/** A wanted child object and the children about children: the vocabulary between decide and plan. */
 import type { Obj } from '@seamark/kube/object'
 import type { Certificate } from '../../api/certificate.ts'
 import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
@@ -20,13 +20,13 @@ export type Wanted =
  * What is to become of one child: written, removed if we wrote it, or left exactly as it is. Held is the answer to everything
  * unknown or invalid.
  */
-export type Verdict =
+export type ChildDecision =
   | { readonly state: 'wanted'; readonly wanted: readonly Wanted[]; readonly findings: readonly Finding[] }
   | { readonly state: 'unwanted'; readonly findings: readonly Finding[] }
   | { readonly state: 'held'; readonly findings: readonly Finding[] }
 
-export const unwanted = (...findings: Finding[]): Verdict => ({ state: 'unwanted', findings })
-export const held = (...findings: Finding[]): Verdict => ({ state: 'held', findings })
+export const unwanted = (...findings: Finding[]): ChildDecision => ({ state: 'unwanted', findings })
+export const held = (...findings: Finding[]): ChildDecision => ({ state: 'held', findings })
 
 /** The value of the `owned-by` annotation on a source's children. */
 export function ownerMark(source: Pick<Source, 'kind' | 'namespace' | 'name'>): { key: string; value: string } {

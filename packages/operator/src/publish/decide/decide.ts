@@ -7,7 +7,7 @@
  */
 import { annotation, EXCLUDE_CHILDREN, keysUnder } from '../annotation-keys.ts'
 import { decideCertificate } from './certificate.ts'
-import { CHILD_ROLES, type ChildRole, held, unwanted, type Verdict, type Wanted } from './child.ts'
+import { CHILD_ROLES, type ChildRole, held, unwanted, type ChildDecision, type Wanted } from './child.ts'
 import { isOfClass } from '../sources/class-filter.ts'
 import { decideDelegation } from './delegation.ts'
 import { decideDns, type Target } from './dns-endpoint.ts'
@@ -25,12 +25,12 @@ export interface Facts {
 }
 
 export interface Decision {
-  readonly verdicts: Readonly<Record<ChildRole, Verdict>>
+  readonly children: Readonly<Record<ChildRole, ChildDecision>>
   /** Set when the HTTPProxy must name a delegated Secret. */
   readonly secretName?: string
   /** The source is of a class that another instance may serve. */
   readonly isOtherClass?: boolean
-  /** About the source as a whole; those about one child are in its verdict. */
+  /** About the source as a whole; those about one child are in its child. */
   readonly findings: readonly Finding[]
 }
 
@@ -54,9 +54,9 @@ export function decide(facts: Facts, options: PublishOptions): Decision {
   return decideChildren(facts, hosts, options, findings)
 }
 
-function all(verdict: Verdict, ...findings: Finding[]): Decision {
-  const verdicts = { dns: verdict, delegation: verdict, certificate: verdict, 'tls-delegation': verdict }
-  return { verdicts, findings }
+function all(child: ChildDecision, ...findings: Finding[]): Decision {
+  const children = { dns: child, delegation: child, certificate: child, 'tls-delegation': child }
+  return { children, findings }
 }
 
 function isValid(host: string, findings: Finding[]): boolean {
@@ -111,7 +111,7 @@ function decideChildren(
       ? decideCertificate(source, hosts.tls, options)
       : { certificate: tlsGate, tlsDelegation: { ...tlsGate, findings: [] } }
   return {
-    verdicts: {
+    children: {
       dns: dnsGate ?? decideDns(source, hosts.dns, target, options),
       delegation: dnsGate === undefined ? decideDelegation(source, hosts.dns, options) : { ...dnsGate, findings: [] },
       certificate: tls.certificate,
@@ -122,14 +122,14 @@ function decideChildren(
   }
 }
 
-/** Why a whole group of children is not even considered. */
+/** Why a whole group of children is not even decided. */
 function findGate(
   group: 'dns' | 'tls',
   hosts: readonly string[],
   facts: Facts,
   excluded: ReadonlySet<string>,
   isOn: boolean,
-): Verdict | undefined {
+): ChildDecision | undefined {
   // A kind that is switched off is not ours to touch.
   if (!isOn) return held()
   if (facts.source.asks !== 'both' && facts.source.asks !== group) return unwanted()
@@ -141,21 +141,21 @@ function findGate(
 const NONE: ReadonlySet<string> = new Set()
 
 function readExcluded(source: Source, options: PublishOptions): ReadonlySet<string> {
-  const text = options.excludeChildren ? annotation(source.annotations, EXCLUDE_CHILDREN) : undefined
+  const text = options.exclude ? annotation(source.annotations, EXCLUDE_CHILDREN) : undefined
   return text === undefined ? NONE : new Set(text.split(',').map((word) => word.trim()))
 }
 
-export function wantedOf({ verdicts }: Decision): readonly Wanted[] {
+export function wantedOf({ children }: Decision): readonly Wanted[] {
   const wanted: Wanted[] = []
   for (const role of CHILD_ROLES) {
-    const verdict = verdicts[role]
-    if (verdict.state === 'wanted') wanted.push(...verdict.wanted)
+    const child = children[role]
+    if (child.state === 'wanted') wanted.push(...child.wanted)
   }
   return wanted
 }
 
-export function findingsOf({ findings, verdicts }: Decision): readonly Finding[] {
+export function findingsOf({ findings, children }: Decision): readonly Finding[] {
   const all = [...findings]
-  for (const role of CHILD_ROLES) all.push(...verdicts[role].findings)
+  for (const role of CHILD_ROLES) all.push(...children[role].findings)
   return all
 }

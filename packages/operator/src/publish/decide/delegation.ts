@@ -5,7 +5,7 @@
 import { apiVersionOf } from '@seamark/kube/object'
 import { DNSEndpoint, type Endpoint } from '../../api/dns-endpoint.ts'
 import { annotation, keysUnder } from '../annotation-keys.ts'
-import { childMetadata, held, unwanted, type Verdict } from './child.ts'
+import { childMetadata, held, unwanted, type ChildDecision } from './child.ts'
 import { type Finding, warning } from '../../finding.ts'
 import { findHostFault } from '../../host-name.ts'
 import { dnsPlace, fitName } from './names.ts'
@@ -14,7 +14,7 @@ import type { Source } from '../sources/source.ts'
 
 const TTL_SECONDS = 3600
 
-export function decideDelegation(source: Source, hosts: readonly string[], options: PublishOptions): Verdict {
+export function decideDelegation(source: Source, hosts: readonly string[], options: PublishOptions): ChildDecision {
   const findings: Finding[] = []
   const domain = delegatedDomain(source, options, findings)
   if (domain === '') return unwanted(...findings)

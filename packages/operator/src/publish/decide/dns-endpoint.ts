@@ -7,7 +7,7 @@
 import { DNSEndpoint, type Endpoint } from '../../api/dns-endpoint.ts'
 import { apiVersionOf } from '@seamark/kube/object'
 import type { Addresses } from '../../address.ts'
-import { childMetadata, held, type Verdict } from './child.ts'
+import { childMetadata, held, type ChildDecision } from './child.ts'
 import { type DnsSettings, readDnsSettings } from './external-dns-annotations.ts'
 import { type Finding, note, warning } from '../../finding.ts'
 import { dnsPlace, fitName, type Place } from './names.ts'
@@ -23,7 +23,12 @@ export type Target =
 
 const NO_SETTINGS: DnsSettings = { providerSpecific: [], findings: [] }
 
-export function decideDns(source: Source, hosts: readonly string[], target: Target, options: PublishOptions): Verdict {
+export function decideDns(
+  source: Source,
+  hosts: readonly string[],
+  target: Target,
+  options: PublishOptions,
+): ChildDecision {
   const place = dnsPlace(source, options)
   const settings = options.annotations ? readDnsSettings(source.annotations) : NO_SETTINGS
   const findings = [...settings.findings, ...placeFindings(place, 'dns-namespace')]

@@ -137,7 +137,7 @@ describe('the plan of a source', () => {
     ])
   })
 
-  it('prunes nothing of a kind whose verdict is held', () => {
+  it('prunes nothing of a kind whose child is held', () => {
     const world = {
       proxy: [annotated({ [`${CP}exclude`]: 'true' })],
       objects: dns('ns', 'old'),

@@ -131,7 +131,7 @@ function findUnwanted(
 ): OwnedChild[] {
   const keep = new Set(wanted.map((item) => `${KIND_OF_ROLE[item.role].plural} ${keyOfWanted(item)}`))
   const heldKinds = new Set(
-    CHILD_ROLES.filter((role) => decision.verdicts[role].state === 'held').map((role) => KIND_OF_ROLE[role].plural),
+    CHILD_ROLES.filter((role) => decision.children[role].state === 'held').map((role) => KIND_OF_ROLE[role].plural),
   )
   return observed.owned.filter(({ kind, object }) => {
     const { namespace, name, ownerReferences } = object.metadata
@@ -159,7 +159,7 @@ function planFinalizer(
     return isFreed || source.hasFinalizer ? undefined : 'add-finalizer'
   }
   // Another instance may have put it on a source that is not of our class, and an excluded one is not ours to touch.
-  const isOurs = !decision.isOtherClass && !CHILD_ROLES.every((role) => decision.verdicts[role].state === 'held')
+  const isOurs = !decision.isOtherClass && !CHILD_ROLES.every((role) => decision.children[role].state === 'held')
   return source.hasFinalizer && isOurs ? 'remove-finalizer' : undefined
 }
 

@@ -6,7 +6,7 @@ import { type Index, type Informers, Service } from '@seamark/kube'
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'
 import { Certificate } from '../../api/certificate.ts'
 import type { Finding } from '../../finding.ts'
-import { FIELD_MANAGER } from '../annotation-keys.ts'
+import { FIELD_MANAGER } from '../../process/field-manager.ts'
 import { findOwner, ownerKey } from './child.ts'
 import { childKinds } from '../child-kinds.ts'
 import { decide, type Decision, findingsOf } from './decide.ts'
@@ -19,7 +19,7 @@ import { createSourceReader, type SourceReader } from '../sources/source-reader.
 
 export type PublishCaches = Pick<Informers, 'get' | 'list' | 'by' | 'index' | 'ownFields'>
 
-export interface Consideration {
+export interface SourceDecision {
   readonly source: Source
   readonly object: Immutable<Obj>
   /** Undefined for a source that is being deleted. */
@@ -33,10 +33,10 @@ export interface Consideration {
   readonly againAtMs?: number
 }
 
-export interface Considering {
+export interface SourceDecider {
   readonly sources: SourceReader
   /** Undefined when the source is not there. */
-  consider(kind: SourceKind, key: string, nowMs: number): Consideration | undefined
+  decide(kind: SourceKind, key: string, nowMs: number): SourceDecision | undefined
   /** A host was freed; the time is that of `nowMs`. */
   release(host: string, released: Released): void
   /** Children of ours that exist: what a mass change is measured against. */
@@ -46,7 +46,7 @@ export interface Considering {
 /** ms a freed host waits before another namespace gets it. */
 const HANDOVER_GRACE_MS = 30_000
 
-export function createConsidering(caches: PublishCaches, options: PublishOptions): Considering {
+export function createSourceDecider(caches: PublishCaches, options: PublishOptions): SourceDecider {
   const sources = createSourceReader(caches, options)
   const kinds = childKinds(options)
   const owned = new Map<Kind<Child>, Index<Child>>(
@@ -106,7 +106,7 @@ export function createConsidering(caches: PublishCaches, options: PublishOptions
 
   return {
     sources,
-    consider(kind, key, nowMs) {
+    decide(kind, key, nowMs) {
       const found = sources.find(kind, key)
       if (found === undefined) return undefined
       const { source, object } = found

@@ -4,7 +4,7 @@
  */
 import { type Client, type Manager, sleep } from '@seamark/kube'
 import { type BaselineState, fingerprint, readBaseline, writeBaseline } from './baseline.ts'
-import type { Considering } from '../decide/source-decision.ts'
+import type { SourceDecider } from '../decide/source-decision.ts'
 import type { MassGuard } from './mass-guard.ts'
 import type { PublishSetUp } from '../set-up.ts'
 import { sourceKey } from '../sources/source.ts'
@@ -15,13 +15,13 @@ const POLL_MS = 2_000
 const UNKNOWN_TARGET: ReadonlySet<string> = new Set(['ServiceNotFound', 'NoLoadBalancerAddress', 'ParentNotFound'])
 
 /** Every source points where its names are published: with this configuration nothing would move, or has moved already. */
-function isSettled(considering: Considering, nowMs: number): boolean {
-  return considering.sources.all().every((source) => {
-    const considered = considering.consider(source.kind, sourceKey(source), nowMs)
-    if (considered?.decision === undefined) return true
-    const isMoving = considered.plan.steps.some((step) => step.type === 'apply' && step.isRetarget)
-    const isUnknown = considered.decision.verdicts.dns.findings.some(({ reason }) => UNKNOWN_TARGET.has(reason))
-    return !isMoving && !(isUnknown && considered.owned.length > 0)
+function isSettled(decider: SourceDecider, nowMs: number): boolean {
+  return decider.sources.all().every((source) => {
+    const decided = decider.decide(source.kind, sourceKey(source), nowMs)
+    if (decided?.decision === undefined) return true
+    const isMoving = decided.plan.steps.some((step) => step.type === 'apply' && step.isRetarget)
+    const isUnknown = decided.decision.children.dns.findings.some(({ reason }) => UNKNOWN_TARGET.has(reason))
+    return !isMoving && !(isUnknown && decided.owned.length > 0)
   })
 }
 
@@ -32,7 +32,7 @@ function isSettled(considering: Considering, nowMs: number): boolean {
 export async function keepBaseline(
   { log }: Manager,
   client: Client,
-  { considering, guard }: { considering: Considering; guard: MassGuard },
+  { decider, guard }: { decider: SourceDecider; guard: MassGuard },
   baseline: { isGuarded: boolean },
   { options, namespace, clock, isWriting }: Pick<PublishSetUp, 'options' | 'namespace' | 'clock' | 'isWriting'>,
   signal: AbortSignal,
@@ -55,7 +55,7 @@ export async function keepBaseline(
           }
         }
         quiet = guard.isIdle ? quiet + 1 : 0
-        if (baseline.isGuarded && quiet >= 2 && isSettled(considering, clock.monotonic())) {
+        if (baseline.isGuarded && quiet >= 2 && isSettled(decider, clock.monotonic())) {
           stored = { ...stored, fingerprint: current }
           isUnsaved = true
         }

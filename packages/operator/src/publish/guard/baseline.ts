@@ -6,6 +6,7 @@
  * The annotation `seamark.io/release` on the ConfigMap lets pass what is held; each value counts once.
  */
 import { type Client, ConfigMap, Forbidden, NotFound } from '@seamark/kube'
+import { PUBLISH_STATE_FIELD_MANAGER } from '../../process/field-manager.ts'
 import type { PublishOptions } from '../options.ts'
 
 const STATE_NAME = 'seamark-publish'
@@ -49,6 +50,6 @@ export async function writeBaseline(
   await client.apply(
     ConfigMap,
     { metadata: { namespace, name: STATE_NAME }, data: { ...state } },
-    { fieldManager: 'seamark-publish', signal },
+    { fieldManager: PUBLISH_STATE_FIELD_MANAGER, signal },
   )
 }

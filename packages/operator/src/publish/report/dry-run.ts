@@ -5,12 +5,12 @@
 import type { Cluster } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { FINALIZER } from '../annotation-keys.ts'
-import { type Consideration, createConsidering } from '../decide/source-decision.ts'
+import { type SourceDecision, createSourceDecider } from '../decide/source-decision.ts'
 import type { PublishOptions, SourceKind } from '../options.ts'
 import type { Step } from '../decide/plan.ts'
 import { sourceKey } from '../sources/source.ts'
 import { sourceKindToken } from '../sources/source-reader.ts'
-import { judgeStep } from './step-effect.ts'
+import { compareStep } from './step-effect.ts'
 import { watchForPublish } from '../watches.ts'
 
 interface PlannedChange {
@@ -33,11 +33,11 @@ export async function dryRun(cluster: Cluster, options: PublishOptions, signal: 
   const stop = new AbortController()
   const both = AbortSignal.any([signal, stop.signal])
   const watched = watchForPublish(cluster.informers, options)
-  const considering = createConsidering(cluster.informers, options)
+  const decider = createSourceDecider(cluster.informers, options)
   const running = cluster.informers.start(both)
   try {
     await Promise.all(watched.map(async (informer) => informer.synced(signal)))
-    return report(considering, cluster, options)
+    return report(decider, cluster, options)
   } finally {
     stop.abort()
     await running
@@ -45,7 +45,7 @@ export async function dryRun(cluster: Cluster, options: PublishOptions, signal: 
 }
 
 function report(
-  considering: ReturnType<typeof createConsidering>,
+  decider: ReturnType<typeof createSourceDecider>,
   cluster: Cluster,
   options: PublishOptions,
 ): DryRunReport {
@@ -55,18 +55,18 @@ function report(
   let equal = 0
   for (const kind of options.sources) {
     for (const object of cluster.informers.list(sourceKindToken(kind))) {
-      const consideration = considering.consider(kind, keyOf(object), 0)
-      if (consideration === undefined) continue
+      const decided = decider.decide(kind, keyOf(object), 0)
+      if (decided === undefined) continue
       sources++
       findings.push(
-        ...consideration.findings.map(({ reason, message }) => ({
-          source: nameOf(kind, consideration),
+        ...decided.findings.map(({ reason, message }) => ({
+          source: nameOf(kind, decided),
           reason,
           message,
         })),
       )
-      for (const step of consideration.plan.steps) {
-        const change = planned(step, consideration, cluster)
+      for (const step of decided.plan.steps) {
+        const change = planned(step, decided, cluster)
         if (change === undefined) equal++
         else changes.push(change)
       }
@@ -75,12 +75,12 @@ function report(
   return { sources, equal, changes, findings }
 }
 
-function nameOf(kind: SourceKind, { source }: Consideration): string {
+function nameOf(kind: SourceKind, { source }: SourceDecision): string {
   return `${kind} ${sourceKey(source)}`
 }
 
 /** Undefined when the step would change nothing. */
-function planned(step: Step, { source, object }: Consideration, { informers }: Cluster): PlannedChange | undefined {
+function planned(step: Step, { source, object }: SourceDecision, { informers }: Cluster): PlannedChange | undefined {
   const self = `${source.kind} ${sourceKey(source)}`
   switch (step.type) {
     case 'add-finalizer':
@@ -102,13 +102,13 @@ function planned(step: Step, { source, object }: Consideration, { informers }: C
         lines: [`- for ${self} (${object.metadata.uid})`],
       }
     case 'apply': {
-      const verdict = judgeStep(step.wanted, informers)
-      if (verdict.state === 'equal') return undefined
+      const effect = compareStep(step.wanted, informers)
+      if (effect.state === 'equal') return undefined
       const { object } = step.wanted
       return {
         object: `${object.kind} ${keyOf(object)}`,
-        verb: verdict.state === 'absent' ? 'create' : 'update',
-        lines: verdict.lines,
+        verb: effect.state === 'absent' ? 'create' : 'update',
+        lines: effect.lines,
       }
     }
   }

@@ -3,32 +3,33 @@
  * to add one (HTTPProxy does). Neither ever fails a reconcile.
  *
  * An Event is sent when a finding was not there at the last decision of this process. On the first decision after a start
- * nothing is sent unless `isInitialToldToo`: a take-over or restart that changes nothing must not write.
+ * nothing is sent unless `reportsInitialFindings`: a take-over or restart that changes nothing must not write.
  */
 import type { Condition } from '@seamark/kube'
 import { setCondition } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
+import { type DNSEndpoint, SERVED_CONDITION } from '../../api/dns-endpoint.ts'
 import type { HTTPProxy } from '../../api/http-proxy.ts'
 import type { Finding } from '../../finding.ts'
 import { CONDITION_TYPE } from '../watches.ts'
 
-export interface Told {
+export interface FindingHistory {
   /** Findings that are new since the last call for this owner; empty on the first one. */
-  news(owner: string, findings: readonly Finding[]): readonly Finding[]
+  takeNew(owner: string, findings: readonly Finding[]): readonly Finding[]
   forget(owner: string): void
 }
 
 /** What most sources have to say: one for all of them. */
 const NOTHING: ReadonlySet<string> = new Set()
 
-export function createTold(isInitialToldToo: boolean): Told {
+export function createFindingHistory(reportsInitialFindings: boolean): FindingHistory {
   const last = new Map<string, ReadonlySet<string>>()
   return {
-    news(owner, findings) {
+    takeNew(owner, findings) {
       const before = last.get(owner)
       const texts = findings.map((finding) => `${finding.reason} ${finding.message}`)
       last.set(owner, texts.length === 0 ? NOTHING : new Set(texts))
-      if (before === undefined && !isInitialToldToo) return []
+      if (before === undefined && !reportsInitialFindings) return []
       return findings.filter(
         (finding, index) => finding.severity === 'Warning' && !(before?.has(texts[index] ?? '') ?? false),
       )
@@ -37,11 +38,22 @@ export function createTold(isInitialToldToo: boolean): Told {
   }
 }
 
+/** What the records capability says about the DNSEndpoints of a source, when it holds one of their records. */
+export function findHeldDns(children: readonly { readonly object: Immutable<Obj> }[]): string | undefined {
+  for (const { object } of children) {
+    const conditions = (object as Immutable<DNSEndpoint>).status?.conditions ?? []
+    const served = conditions.find(({ type }) => type === SERVED_CONDITION)
+    if (served?.status === 'False') return `DNS is held: ${served.reason}: ${served.message ?? ''}`
+  }
+  return undefined
+}
+
 /** The status to apply, or undefined when the condition is as it should be. */
 export function conditionStatus(
   object: Immutable<Obj>,
   findings: readonly Finding[],
   nowMs: number,
+  heldDns?: string,
 ): { conditions: Condition[] } | undefined {
   const { status, metadata } = object as Immutable<HTTPProxy>
   const current = (status?.conditions ?? []) as Immutable<Condition[]>
@@ -54,7 +66,8 @@ export function conditionStatus(
       type: CONDITION_TYPE,
       status: fault === undefined ? 'True' : 'False',
       reason: fault?.reason ?? 'Published',
-      message: fault?.message ?? 'every object this source asks for is in place',
+      message:
+        fault?.message ?? `every object this source asks for is in place${heldDns === undefined ? '' : `; ${heldDns}`}`,
       observedGeneration: metadata.generation ?? 0,
     },
     nowMs,

@@ -10,12 +10,12 @@ import type { Change, Clock, Cluster, Informer } from '@seamark/kube'
 import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object'
 import { CHILD_ROLES, findOwner, ownerKey } from '../decide/child.ts'
 import { childKinds } from '../child-kinds.ts'
-import { type Considering, createConsidering } from '../decide/source-decision.ts'
+import { type SourceDecider, createSourceDecider } from '../decide/source-decision.ts'
 import type { Decision } from '../decide/decide.ts'
 import type { PublishOptions, SourceKind } from '../options.ts'
 import { KIND_OF_ROLE } from '../decide/plan.ts'
 import { sourceKindToken } from '../sources/source-reader.ts'
-import { judgeStep } from './step-effect.ts'
+import { compareStep } from './step-effect.ts'
 import { watchForPublish } from '../watches.ts'
 
 export interface Difference {
@@ -47,12 +47,12 @@ export async function shadow(
   signal: AbortSignal,
 ): Promise<ShadowReport> {
   const watched = watchForPublish(cluster.informers, options)
-  const considering = createConsidering(cluster.informers, options)
+  const decider = createSourceDecider(cluster.informers, options)
   const running = cluster.informers.start(signal)
   await Promise.all(watched.map(async (informer) => informer.synced(signal))).catch((error: unknown) => {
     if (!signal.aborted) throw error
   })
-  const comparing = new Comparing(cluster, considering, options, deps)
+  const comparing = new Comparing(cluster, decider, options, deps)
   if (!signal.aborted) comparing.start(watched)
   await running
   comparing.stop()
@@ -66,7 +66,7 @@ interface Pending {
 
 class Comparing {
   readonly #cluster: Cluster
-  readonly #considering: Considering
+  readonly #decider: SourceDecider
   readonly #options: PublishOptions
   readonly #deps: ShadowOptions
   readonly #pending = new Map<string, Pending>()
@@ -75,15 +75,15 @@ class Comparing {
   readonly #unsubscribes: (() => void)[] = []
   report: ShadowReport = { changes: 0, differences: 0, initial: 0 }
 
-  constructor(cluster: Cluster, considering: Considering, options: PublishOptions, deps: ShadowOptions) {
+  constructor(cluster: Cluster, decider: SourceDecider, options: PublishOptions, deps: ShadowOptions) {
     this.#cluster = cluster
-    this.#considering = considering
+    this.#decider = decider
     this.#options = options
     this.#deps = deps
   }
 
   start(watched: readonly Informer<Obj>[]): void {
-    for (const source of this.#considering.sources.all()) {
+    for (const source of this.#decider.sources.all()) {
       const found = this.#differences(ownerKey(source))
       this.#known.set(ownerKey(source), new Set(found.map((difference) => difference.object)))
       this.report = { ...this.report, initial: this.report.initial + found.length }
@@ -114,7 +114,7 @@ class Comparing {
   #sourceChanged(kind: SourceKind, change: Change<Obj>): void {
     if (change.type === 'added' && change.initial) return
     if (change.type === 'updated' && isSameContent(change.old, change.object)) return
-    this.#note(ownerKey(this.#considering.sources.read(kind, change.object)))
+    this.#note(ownerKey(this.#decider.sources.read(kind, change.object)))
   }
 
   #note(owner: string): Pending {
@@ -143,26 +143,22 @@ class Comparing {
   #differences(owner: string): Difference[] {
     const [kind = '', namespace = '', name = ''] = owner.split('/')
     const source = `${kind} ${namespace}/${name}`
-    const considered = this.#considering.consider(
-      kind as SourceKind,
-      `${namespace}/${name}`,
-      this.#deps.clock.monotonic(),
-    )
-    if (considered?.decision === undefined) return []
+    const decided = this.#decider.decide(kind as SourceKind, `${namespace}/${name}`, this.#deps.clock.monotonic())
+    if (decided?.decision === undefined) return []
     const found: Difference[] = []
     const wanted = new Set<string>()
-    for (const step of considered.plan.steps) {
+    for (const step of decided.plan.steps) {
       if (step.type !== 'apply') continue
       const object = `${step.wanted.object.kind} ${keyOf(step.wanted.object)}`
       wanted.add(object)
-      const verdict = judgeStep(step.wanted, this.#cluster.informers)
-      if (verdict.state !== 'equal')
-        found.push({ source, object, lines: verdict.state === 'absent' ? ['+ is missing'] : verdict.lines })
+      const effect = compareStep(step.wanted, this.#cluster.informers)
+      if (effect.state !== 'equal')
+        found.push({ source, object, lines: effect.state === 'absent' ? ['+ is missing'] : effect.lines })
     }
     // Of what the original has and we would not make, whatever pruning says; what we hold may be there.
-    for (const { kind, object } of considered.owned) {
+    for (const { kind, object } of decided.owned) {
       const label = `${kind.kind} ${keyOf(object)}`
-      if (!wanted.has(label) && !isHeld(considered.decision, kind))
+      if (!wanted.has(label) && !isHeld(decided.decision, kind))
         found.push({ source, object: label, lines: ['- would not be made'] })
     }
     return found
@@ -171,7 +167,7 @@ class Comparing {
 
 function isHeld(decision: Decision, kind: Kind): boolean {
   return CHILD_ROLES.some(
-    (role) => KIND_OF_ROLE[role].plural === kind.plural && decision.verdicts[role].state === 'held',
+    (role) => KIND_OF_ROLE[role].plural === kind.plural && decision.children[role].state === 'held',
   )
 }
 

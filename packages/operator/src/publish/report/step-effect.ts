@@ -1,16 +1,16 @@
 /** Would a step of a plan change anything on the server? One judgement for `--dry-run`, `--shadow` and `explain`. */
 import { createDefaultBook, type Informers, judgeApply, type Verdict } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
-import { FIELD_MANAGER } from '../annotation-keys.ts'
+import { FIELD_MANAGER } from '../../process/field-manager.ts'
 import type { Wanted } from '../decide/child.ts'
 import { diffApply } from './object-diff.ts'
 import { KIND_OF_ROLE } from '../decide/plan.ts'
 
-export type StepVerdict =
+export type StepEffect =
   | { readonly state: 'equal' }
   | { readonly state: 'absent' | 'different'; readonly lines: readonly string[] }
 
-export function judgeStep(wanted: Wanted, informers: Pick<Informers, 'get' | 'ownFields'>): StepVerdict {
+export function compareStep(wanted: Wanted, informers: Pick<Informers, 'get' | 'ownFields'>): StepEffect {
   const kind = KIND_OF_ROLE[wanted.role]
   const want = wanted.object
   const live = informers.get(kind, keyOf(want))

@@ -5,12 +5,11 @@
  * Attachment is judged by spec, not by status: a route or listener that its controller reports as partly invalid keeps its
  * records. A Gateway that cannot be found makes the target unknown, never empty or smaller.
  */
-import type { Immutable } from '@seamark/kube/object'
+import { type Immutable, matchesLabelSelector } from '@seamark/kube/object'
 import { Gateway, HTTPRoute, type Listener, type ParentRef, type ReferenceGrant } from '../../api/gateway.ts'
 import { sortAddresses } from '../../address.ts'
 import { type Finding, warning } from '../../finding.ts'
 import { normalizeHost } from '../../host-name.ts'
-import { matchesSelector } from './label-selector.ts'
 import type { Source, TlsBlock } from './source.ts'
 import { commonOf } from './base.ts'
 
@@ -147,7 +146,7 @@ function allowsRoute(listener: Immutable<Listener>, namespace: string, home: str
   if (from === 'Same') return namespace === home
   if (from !== 'Selector' || namespaces?.selector === undefined) return false
   const labels = lookup.namespaceLabels(namespace)
-  return labels !== undefined && matchesSelector(namespaces.selector, labels)
+  return labels !== undefined && matchesLabelSelector(namespaces.selector, labels)
 }
 
 /** The more specific of the two, or undefined when they have nothing in common ('' is every host). */

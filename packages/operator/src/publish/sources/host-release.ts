@@ -4,30 +4,29 @@
  */
 import type { Change, Clock, Informer } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
-import type { Considering } from '../decide/source-decision.ts'
+import type { SourceDecider } from '../decide/source-decision.ts'
 import type { SourceKind } from '../options.ts'
 import { compareAge } from './source.ts'
 
 export function watchReleases(
   informer: Informer<Obj>,
   kind: SourceKind,
-  considering: Considering,
+  decider: SourceDecider,
   clock: Clock,
 ): () => void {
   return informer.subscribe((change: Change<Obj>) => {
     if (change.type === 'added') return
-    const before = considering.sources.read(kind, change.type === 'deleted' ? change.object : change.old)
-    const kept = change.type === 'deleted' ? [] : hostsOf(considering, kind, change.object)
+    const before = decider.sources.read(kind, change.type === 'deleted' ? change.object : change.old)
+    const kept = change.type === 'deleted' ? [] : hostsOf(decider, kind, change.object)
     for (const host of before.hosts) {
       if (kept.includes(host)) continue
-      const rivals = considering.sources.claimants(host).filter((rival) => rival.uid !== before.uid)
+      const rivals = decider.sources.claimants(host).filter((rival) => rival.uid !== before.uid)
       const wasOwner = rivals.every((rival) => compareAge(before, rival) < 0)
-      if (wasOwner && rivals.length > 0)
-        considering.release(host, { namespace: before.namespace, atMs: clock.monotonic() })
+      if (wasOwner && rivals.length > 0) decider.release(host, { namespace: before.namespace, atMs: clock.monotonic() })
     }
   })
 }
 
-function hostsOf(considering: Considering, kind: SourceKind, object: Immutable<Obj>): readonly string[] {
-  return object.metadata.deletionTimestamp === undefined ? considering.sources.read(kind, object).hosts : []
+function hostsOf(decider: SourceDecider, kind: SourceKind, object: Immutable<Obj>): readonly string[] {
+  return object.metadata.deletionTimestamp === undefined ? decider.sources.read(kind, object).hosts : []
 }

@@ -3,7 +3,8 @@
  * search for the one record a service refuses.
  */
 import type { Provider } from '../../providers/provider.ts'
-import type { Change, SetChange } from '../plan/plan.ts'
+import type { Change } from '../plan/plan.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 
 /** Changes of one name that travel together. */
 export interface Group {

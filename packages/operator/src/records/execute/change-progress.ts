@@ -1,7 +1,8 @@
 /** Where a change stands in a zone, by a fresh look at it: done, still to be written, or overtaken by somebody else. Pure. */
 import { orderedWrites } from './batch.ts'
 import { markedSet, readMarker } from '../../rrset/marker.ts'
-import type { Change, SetChange } from '../plan/plan.ts'
+import type { Change } from '../plan/plan.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 import { sameSet } from '../../rrset/rrset.ts'
 import type { ZoneView } from '../plan/zone-view.ts'
 

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { fakeClock } from '@seamark/kube/testing'
 import { afterEach, describe, expect, it } from 'vitest'
 import { ProviderError } from '../../rrset/error.ts'
-import type { Outcome } from './result.ts'
+import type { PlanOutcome } from './result.ts'
 import { rig } from '../../../testing/executor-fixture.ts'
 import { EMPTY_STATE, fileGuardStore, type GuardState } from '../state/guard-state.ts'
 import { inverseOf } from '../plan/inverse.ts'
@@ -21,14 +21,14 @@ const { signal } = new AbortController()
 const names = (count: number) => Array.from({ length: count }, (_, index) => `n${String(index).padStart(4, '0')}`)
 const wishes = (count: number) => names(count).map((name) => want(record(name, 'A', ['192.0.2.1'])))
 const zoneOf = (count: number) => names(count).flatMap((name) => owned(record(name, 'A', ['192.0.2.1'])))
-const tally = (outcome: Outcome) =>
+const tally = (outcome: PlanOutcome) =>
   Object.fromEntries(
     ['applied', 'already', 'refused'].map((key) => [
       key,
       outcome.results.filter(({ result }) => result === key).length,
     ]),
   )
-const codes = (outcome: Outcome) => [...new Set(outcome.results.flatMap(({ code }) => code ?? []))]
+const codes = (outcome: PlanOutcome) => [...new Set(outcome.results.flatMap(({ code }) => code ?? []))]
 
 describe('an executor', () => {
   it('writes a plan, and a second time finds it written', async () => {
@@ -46,7 +46,7 @@ describe('an executor', () => {
       printPlanJson([plan({ observed: zoneOf(1), desired: [want(record('n0000', 'A', ['192.0.2.2']))] })]),
     )
     memory.put(ZONE, record('n0000', 'TXT', ['"somebody was here"']))
-    expect(codes(await executor.submit(file as Plan, signal, { hasBase: true }))).toEqual(['BaseMoved'])
+    expect(codes(await executor.submit(file as Plan, signal, { requiresBase: true }))).toEqual(['BaseMoved'])
     expect(calls).toEqual([])
   })
 

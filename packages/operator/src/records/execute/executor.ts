@@ -9,11 +9,11 @@ import type { ProviderZone } from '../../providers/provider.ts'
 import type { BreakerStatus } from './circuit-breaker.ts'
 import type { GuardStore } from '../state/guard-state.ts'
 import { DEFAULT_LIMITS, type Limits } from '../plan/limits.ts'
-import type { Outcome } from './result.ts'
+import type { PlanOutcome } from './result.ts'
 import { PlanRun } from './plan-run.ts'
 import type { Plan } from '../plan/plan.ts'
 import { createProviderCalls, type ProviderCallsOptions } from './provider-calls.ts'
-import type { ObservedSet } from '../../rrset/rrset.ts'
+import type { ObservedRRset } from '../../rrset/rrset.ts'
 
 export interface ExecutorOptions extends ProviderCallsOptions {
   readonly zone: ProviderZone
@@ -22,10 +22,10 @@ export interface ExecutorOptions extends ProviderCallsOptions {
 }
 
 export interface Executor {
-  /** Plans are done one after the other. `hasBase`: refuse the whole plan when its base moved. */
-  submit(plan: Plan, signal: AbortSignal, options?: { hasBase?: boolean }): Promise<Outcome>
+  /** Plans are done one after the other. `requiresBase`: refuse the whole plan when its base moved. */
+  submit(plan: Plan, signal: AbortSignal, options?: { requiresBase?: boolean }): Promise<PlanOutcome>
   /** A read with the same limiter, breaker and time-out as the writes. Throws ProviderError. */
-  read(names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<readonly ObservedSet[]>
+  read(names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<readonly ObservedRRset[]>
   readonly status: BreakerStatus
   readonly waitMs: number
 }
@@ -42,9 +42,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
   let tail: Promise<unknown> = Promise.resolve()
   return {
     read: async (names, signal) => calls.read(zone, names, signal),
-    submit(plan, signal, { hasBase = false } = {}) {
+    submit(plan, signal, { requiresBase = false } = {}) {
       const run = new PlanRun({ provider, zone, calls, store, stateKey: key, killSwitch, limits, clock }, plan, signal)
-      const turn = tail.then(async () => run.perform(hasBase))
+      const turn = tail.then(async () => run.perform(requiresBase))
       tail = turn.catch(() => undefined)
       return turn
     },

@@ -14,9 +14,12 @@ import { ProviderError } from '../../rrset/error.ts'
 import type { GuardStore } from '../state/guard-state.ts'
 import type { KillSwitch } from '../../process/kill-switch.ts'
 import type { Limits } from '../plan/limits.ts'
-import type { ChangeResult, Outcome } from './result.ts'
-import { baseOf, type Change, type Plan, type SetChange, touchedNames } from '../plan/plan.ts'
+import type { ChangeResult, PlanOutcome } from './result.ts'
+import { baseOf, type Change, type Plan, touchedNames } from '../plan/plan.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 import { asProviderError, type ProviderCalls } from './provider-calls.ts'
+import { consumeApprovals } from '../state/approval.ts'
+import { changeKey } from '../plan/held-set.ts'
 import { reserve } from './reservation.ts'
 import { newestPlan, openWrites } from './change-progress.ts'
 import { createZoneView, type ZoneView } from '../plan/zone-view.ts'
@@ -52,12 +55,12 @@ export class PlanRun {
     this.#signal = signal
   }
 
-  async perform(hasBase: boolean): Promise<Outcome> {
+  async perform(requiresBase: boolean): Promise<PlanOutcome> {
     const { changes } = this.#plan
     if (changes.length === 0) return this.#outcome()
     if (this.#options.killSwitch.isPaused) return this.#refuseAll(changes, 'Paused', 'writing is paused')
     try {
-      const pending = await this.#prepare(hasBase)
+      const pending = await this.#prepare(requiresBase)
       const deferred: Group[] = []
       for (const batch of packGroups(pending, this.#options.provider)) deferred.push(...(await this.#send(batch)))
       // A full zone has room again after the deletes of this plan, which come last.
@@ -67,17 +70,18 @@ export class PlanRun {
       this.#refuseRest(error.code, error.message)
     }
     this.#refuseRest('OutcomeUnknown', 'it was not sent')
+    await this.#consumeApprovals()
     return this.#outcome()
   }
 
   /** Fence and budget first, then a fresh look at every set the plan touches. */
-  async #prepare(hasBase: boolean): Promise<Group[]> {
+  async #prepare(requiresBase: boolean): Promise<Group[]> {
     const { store, stateKey, clock, limits } = this.#options
     const plan = this.#plan
-    let reservation = reserve(await store.load(stateKey), plan, limits, clock.now())
+    let reservation = reserve(await store.load(stateKey), plan, limits, clock.now(), stateKey)
     if (reservation.kind === 'granted') {
       await store.update(stateKey, (state) => {
-        reservation = reserve(state, plan, limits, clock.now())
+        reservation = reserve(state, plan, limits, clock.now(), stateKey)
         return reservation.kind === 'granted' ? reservation.state : state
       })
     }
@@ -89,11 +93,26 @@ export class PlanRun {
       this.#set(change, 'refused', 'DeleteBudgetSpent', 'the zone has lost as many names as it may for now')
     }
     const view = await this.#look(plan.changes)
-    if (hasBase && plan.base !== '' && baseOf(plan.changes, view) !== plan.base) {
+    if (requiresBase && plan.base !== '' && baseOf(plan.changes, view) !== plan.base) {
       this.#refuseRest('BaseMoved', 'what the plan was made from has changed; make it again')
       return []
     }
     return this.#sift(plan.changes, view)
+  }
+
+  /**
+   * An approval counts once. It is used up when the change is in the zone and not before, so that what a service refused
+   * for the moment is still approved when it is tried again.
+   */
+  async #consumeApprovals(): Promise<void> {
+    const { store, stateKey } = this.#options
+    const written = [...this.#results.values()].filter(
+      ({ change, result }) => change.isApproved && result !== 'refused',
+    )
+    if (written.length === 0) return
+    const keys = new Set(written.map(({ change }) => changeKey(change)))
+    const state = await store.load(stateKey)
+    if (consumeApprovals(state, keys) !== state) await store.update(stateKey, (now) => consumeApprovals(now, keys))
   }
 
   async #look(changes: readonly Change[]): Promise<ZoneView> {
@@ -221,7 +240,7 @@ export class PlanRun {
     return 'stop'
   }
 
-  #refuseAll(changes: readonly Change[], code: Reason, why: string): Outcome {
+  #refuseAll(changes: readonly Change[], code: Reason, why: string): PlanOutcome {
     for (const change of changes) this.#set(change, 'refused', code, why)
     return this.#outcome()
   }
@@ -235,7 +254,7 @@ export class PlanRun {
     this.#results.set(change, { change, result, ...reason })
   }
 
-  #outcome(): Outcome {
+  #outcome(): PlanOutcome {
     const results = this.#plan.changes.flatMap((change) => this.#results.get(change) ?? [])
     return { plan: this.#plan, results, calls: this.#calls }
   }

@@ -14,8 +14,8 @@ import { type Breaker, type BreakerStatus, createBreaker } from './circuit-break
 import { ProviderError } from '../../rrset/error.ts'
 import type { KillSwitch } from '../../process/kill-switch.ts'
 import type { Limiter } from './rate-limiter.ts'
-import type { SetChange } from '../plan/plan.ts'
-import type { ObservedSet } from '../../rrset/rrset.ts'
+import type { ObservedRRset } from '../../rrset/rrset.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 
 type CallName = 'zones' | 'read' | 'apply'
 
@@ -40,7 +40,7 @@ export interface ProviderCallsOptions {
 
 export interface ProviderCalls {
   zones(signal: AbortSignal): Promise<readonly ProviderZone[]>
-  read(zone: ProviderZone, names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<readonly ObservedSet[]>
+  read(zone: ProviderZone, names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<readonly ObservedRRset[]>
   /** `onSend` is called once it is really sent. */
   apply(zone: ProviderZone, batch: readonly SetChange[], signal: AbortSignal, onSend?: () => void): Promise<void>
   readonly status: BreakerStatus
@@ -57,7 +57,7 @@ export function createProviderCalls(options: ProviderCallsOptions): ProviderCall
     signal: AbortSignal,
     perform: (signal: AbortSignal, turn: Turn) => Promise<T>,
   ): Promise<T> {
-    if (!breaker.allows()) throw closed(breaker)
+    if (!breaker.allows()) throw openBreakerError(breaker)
     const askedAt = clock.monotonic()
     await limiter.acquire(signal)
     const startedAt = clock.monotonic()
@@ -95,10 +95,10 @@ export function createProviderCalls(options: ProviderCallsOptions): ProviderCall
   }
 }
 
-function closed(breaker: Breaker): ProviderError {
+/** The same text for as long as the breaker is open: it is in conditions, and each new text would be a write. */
+function openBreakerError(breaker: Breaker): ProviderError {
   const { code = 'ProviderUnavailable', message = '' } = breaker.status
-  const seconds = Math.ceil(breaker.waitMs / 1000)
-  return new ProviderError('Stale', 'later', `not asked again for ${seconds} s: ${code}: ${message}`)
+  return new ProviderError('Stale', 'later', `asked at most once a minute until it answers: ${code}: ${message}`)
 }
 
 /** Books a failure where it belongs. */
@@ -106,7 +106,12 @@ function book(error: ProviderError, breaker: Breaker, limiter: Limiter): Provide
   if (error.code === 'Throttled') limiter.throttled(error.retryAfterMs)
   else if (error.outcome === 'rejected' || error.outcome === 'moved' || error.code === 'ZoneQuotaExceeded')
     breaker.succeeded()
-  else breaker.failed(error.code, error.message)
+  else {
+    const { isOpen } = breaker.status
+    breaker.failed(error.code, error.message)
+    // The one call a minute that an open breaker lets through: nothing is different from the calls that it does not.
+    if (isOpen && error.outcome === 'later') return openBreakerError(breaker)
+  }
   return error
 }
 

@@ -5,6 +5,8 @@
  * finds here what was spent since it was made.
  */
 import { deleteAllowance } from '../guards/breakers.ts'
+import { isMarkerName } from '../../rrset/marker.ts'
+import { mergeHeld } from '../plan/held-set.ts'
 import { addStamps, type GuardState, withinWindow } from '../state/guard-state.ts'
 import type { Limits } from '../plan/limits.ts'
 import type { Change, Plan } from '../plan/plan.ts'
@@ -13,25 +15,25 @@ export type Reservation =
   | { readonly kind: 'superseded'; readonly fence: number }
   | { readonly kind: 'granted'; readonly state: GuardState; readonly overBudget: ReadonlySet<Change> }
 
-export function reserve(state: GuardState, plan: Plan, limits: Limits, now: number): Reservation {
+export function reserve(state: GuardState, plan: Plan, limits: Limits, now: number, stateKey: string): Reservation {
   // The same number is the same plan, sent again after a crash.
   if (state.fence > plan.number) return { kind: 'superseded', fence: state.fence }
   const spent = new Set(withinWindow(state.deleted, now, limits.windowMs).map(({ key }) => key))
-  // A plan about the whole zone knows how much there is; one about some names only adds to what was known.
-  const isWhole = plan.scope === 'all'
-  const owned = isWhole ? plan.state.ownedNames : Math.max(state.ownedNames, plan.state.ownedNames)
-  const allowance = deleteAllowance(owned, limits)
+  const isJudged = plan.state.fence !== 0
   const overBudget = new Set<Change>()
   const deleted: string[] = []
   // A name that keeps a record is not lost: a change of type.
   const kept = new Set(plan.changes.flatMap((change) => (change.to === undefined ? [] : [change.group])))
+  const allowance = deleteAllowance(baselineOf(state, plan, spent.size, kept), limits)
   for (const change of plan.changes) {
-    if (change.op !== 'delete' || change.from === undefined || kept.has(change.group)) continue
-    if (change.isReleased !== true && !spent.has(change.name) && spent.size >= allowance) {
+    // The removal of a marker alone gives an RRset up and deletes no name.
+    if (change.op !== 'delete' || change.from === undefined || isMarkerName(change.name)) continue
+    if (kept.has(change.group)) continue
+    if (change.isApproved !== true && !spent.has(change.name) && spent.size >= allowance) {
       overBudget.add(change)
       continue
     }
-    if (change.isReleased !== true) spent.add(change.name)
+    if (change.isApproved !== true) spent.add(change.name)
     deleted.push(change.name)
   }
   const recent = (stamps: GuardState['deleted']) => withinWindow(stamps, now, limits.windowMs)
@@ -41,12 +43,35 @@ export function reserve(state: GuardState, plan: Plan, limits: Limits, now: numb
     state: {
       version: 1,
       fence: plan.number,
-      ownedNames: owned,
-      ownedSources: isWhole ? plan.state.ownedSources : Math.max(state.ownedSources, plan.state.ownedSources),
+      // A plan that no guard judged (from a file, a hand-over) does not know how much is owned after it.
+      ownedNames: isJudged ? plan.state.ownedNames : state.ownedNames,
+      ownedSources: isJudged ? plan.state.ownedSources : state.ownedSources,
       deleted: recent(addStamps(state.deleted, deleted, now)),
       gone: recent([...state.gone, ...plan.state.gone]),
       retargeted: recent([...state.retargeted, ...plan.state.retargeted]),
-      waiting: plan.state.fence === 0 ? state.waiting : plan.state.waiting,
+      waiting: isJudged ? plan.state.waiting : state.waiting,
+      held: isJudged ? mergeHeld(state.held, plan.state.held, plan.scope, plan) : state.held,
+      approvals: state.approvals,
+      ...(isJudged && {
+        decided: { key: stateKey, provider: plan.provider, zone: plan.zone, plan: plan.number, mode: 'enforce' },
+      }),
+      ...(!isJudged && state.decided !== undefined && { decided: state.decided }),
     },
   }
+}
+
+/**
+ * Names owned when the window began. The state counts what other plans deleted since this one was made; the plan counts
+ * what it read itself. The smaller one holds, so that two plans made at the same time share one budget.
+ */
+function baselineOf(state: GuardState, plan: Plan, spent: number, kept: ReadonlySet<string>): number {
+  const lost = new Set(
+    plan.changes
+      .filter(
+        ({ op, from, name, group }) => op === 'delete' && from !== undefined && !isMarkerName(name) && !kept.has(group),
+      )
+      .map(({ name }) => name),
+  )
+  const planned = plan.state.ownedNames + lost.size + spent
+  return state.ownedNames === 0 ? planned : Math.min(planned, state.ownedNames + spent)
 }

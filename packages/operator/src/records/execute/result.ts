@@ -11,14 +11,14 @@ export interface ChangeResult {
   readonly why?: string
 }
 
-export interface Outcome {
+export interface PlanOutcome {
   readonly plan: Plan
   readonly results: readonly ChangeResult[]
   /** Calls of `apply`. */
   readonly calls: number
 }
 
-export function failuresOf(outcome: Outcome): readonly ChangeResult[] {
+export function failuresOf(outcome: PlanOutcome): readonly ChangeResult[] {
   return outcome.results.filter(({ result }) => result === 'refused')
 }
 

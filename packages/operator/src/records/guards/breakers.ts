@@ -6,13 +6,15 @@
  * cut short can be finished.
  */
 import type { Candidate, Objection } from '../plan/candidates.ts'
-import { addStamps, type GuardState, withinWindow } from '../state/guard-state.ts'
+import type { Reason } from '../../reasons.ts'
+import { approvedKeys } from '../state/approval.ts'
+import { addStamps, type GuardState, type HeldChange, withinWindow } from '../state/guard-state.ts'
 import type { Limits } from '../plan/limits.ts'
 import { ADOPTED } from '../../rrset/marker.ts'
-import type { PlanInput } from '../plan/plan.ts'
+import type { PlanInput, Sources } from '../plan/plan.ts'
 import { setKey } from '../../rrset/rrset.ts'
 import type { ZoneView } from '../plan/zone-view.ts'
-import { isReleased, type PlanGuard } from './guard.ts'
+import { isApproved, type PlanGuard } from './guard.ts'
 
 const NONE: ReadonlyMap<Candidate, Objection> = new Map()
 
@@ -21,9 +23,14 @@ function isDeletion(candidate: Candidate): boolean {
   return candidate.isRemoval === true && candidate.switchesType !== true && candidate.change.from !== undefined
 }
 
-interface Baseline {
+interface Owned {
   readonly names: number
   readonly sources: number
+}
+
+/** What was owned when the window began; `owned` is what is owned now. */
+interface Baseline extends Owned {
+  readonly owned: Owned
 }
 
 /** Counted once per plan: four guards ask for it. */
@@ -37,22 +44,37 @@ function baselineOf(input: PlanInput): Baseline {
   return baseline
 }
 
-function countOwned(input: PlanInput): Baseline {
-  const { state, limits, now, view, owner } = input
-  const sources = new Set(withinWindow(state.gone, now, limits.windowMs).map(({ key }) => key))
+/** Names that carry our marker, and the sources they name. */
+export function countMarked(view: ZoneView, owner: string): { names: number; sources: Set<string> } {
+  const sources = new Set<string>()
   let names = 0
-  for (const { key } of withinWindow(state.deleted, now, limits.windowMs)) if (!isMarked(view, key)) names++
   let last: string | undefined
   // Markers of one name come one after the other.
   view.eachMarker((marker, name) => {
-    if (marker.owner !== owner.id) return
-    sources.add(marker.source)
+    if (marker.owner !== owner) return
+    // An adopted RRset has no source yet: each name counts as one, or a zone full of them would count as one source.
+    sources.add(marker.source === ADOPTED ? `${ADOPTED} ${name}` : marker.source)
     if (name !== last) names++
     last = name
   })
+  return { names, sources }
+}
+
+function countOwned(input: PlanInput): Baseline {
+  const { state, limits, now, view, owner } = input
+  const marked = countMarked(view, owner.id)
+  const isWhole = input.scope === 'all'
   // The whole zone says how much there is; some names do not.
-  if (input.scope === 'all') return { names, sources: sources.size }
-  return { names: Math.max(names, state.ownedNames), sources: Math.max(sources.size, state.ownedSources) }
+  const owned: Owned = isWhole
+    ? { names: marked.names, sources: marked.sources.size }
+    : {
+        names: Math.max(marked.names, state.ownedNames),
+        sources: Math.max(marked.sources.size, state.ownedSources),
+      }
+  // What went within the window is part of what there was when the window began.
+  const gone = withinWindow(state.gone, now, limits.windowMs).filter(({ key }) => !marked.sources.has(key))
+  const deleted = withinWindow(state.deleted, now, limits.windowMs).filter(({ key }) => !isMarked(view, key))
+  return { names: owned.names + deleted.length, sources: owned.sources + gone.length, owned }
 }
 
 function isTooMany(count: number, of: number, limits: Limits): boolean {
@@ -63,22 +85,39 @@ function isTooMany(count: number, of: number, limits: Limits): boolean {
 function vanishedSources(left: readonly Candidate[], input: PlanInput): Set<string> {
   const deleted = left.filter(isDeletion).map(({ change }) => change.source)
   if (deleted.length === 0) return new Set()
-  const { gone } = input.sources
-  // A plan about some names does not see what else a source wants.
-  if (input.scope !== 'all') return new Set(deleted.filter((source) => gone.has(source)))
-  const wanting = new Set(input.desired.map((desired) => desired.source.uid))
+  const { gone, wanting = wantingIn(input) } = input.sources
+  // A plan about some names may not know what else a source asks for.
+  if (wanting === undefined) return new Set(deleted.filter((source) => gone.has(source)))
   return new Set(deleted.filter((source) => gone.has(source) || !wanting.has(source)))
 }
 
+function wantingIn({ scope, desired }: PlanInput): Sources | undefined {
+  return scope === 'all' ? new Set(desired.map(({ source }) => source.uid)) : undefined
+}
+
+/**
+ * What is held outside the scope of a plan counts too. Without it a pass over a few names would find few changes and let
+ * them pass, and the passes together everything that one pass over the whole zone holds.
+ */
+function heldOutside({ scope, state, now }: PlanInput, codes: ReadonlySet<Reason>): HeldChange[] {
+  if (scope === 'all' || state.held.length === 0) return []
+  const approved = approvedKeys(state, now)
+  return state.held.filter(({ name, code, key }) => codes.has(code) && !scope.has(name) && !approved.has(key))
+}
+
+const HELD_DELETIONS: ReadonlySet<Reason> = new Set(['ShrinkBreakerOpen', 'Quarantined', 'DeleteBudgetSpent'])
+const HELD_RETARGETS: ReadonlySet<Reason> = new Set(['RetargetBreakerOpen'])
+
 export const shrinkBreaker: PlanGuard = (left, input) => {
-  const held = left.filter((candidate) => isDeletion(candidate) && !isReleased(candidate, input))
+  const held = left.filter((candidate) => isDeletion(candidate) && !isApproved(candidate, input))
   if (held.length === 0) return NONE
   const before = withinWindow(input.state.gone, input.now, input.limits.windowMs).map(({ key }) => key)
-  const gone = new Set([...before, ...vanishedSources(held, input)])
+  const outside = heldOutside(input, HELD_DELETIONS).map(({ source }) => source)
+  const gone = new Set([...before, ...outside, ...vanishedSources(held, input)])
   const { sources } = baselineOf(input)
   if (!isTooMany(gone.size, sources, input.limits)) return NONE
-  const why = `${gone.size} of ${sources} sources are gone within ${input.limits.windowMs / 60_000} min; release the zone if that is right`
-  return new Map(held.map((candidate) => [candidate, { code: 'ShrinkBreakerOpen', why }]))
+  const why = `${gone.size} of ${sources} sources with records in zone ${input.zone} disappeared within ${input.limits.windowMs / 60_000} min`
+  return new Map(held.map((candidate) => [candidate, { code: 'ShrinkBreakerOpen', why, isApprovable: true }]))
 }
 
 /** Other values, or another type with other values, for a source that did not change. */
@@ -106,26 +145,32 @@ function isNewer(revision: string | undefined, before: string | undefined): bool
 }
 
 export const retargetBreaker: PlanGuard = (left, input) => {
-  const suspect = left.filter((candidate) => isUnexplainedRetarget(candidate) && !isReleased(candidate, input))
+  const suspect = left.filter((candidate) => isUnexplainedRetarget(candidate) && !isApproved(candidate, input))
   if (suspect.length === 0) return NONE
   const before = withinWindow(input.state.retargeted, input.now, input.limits.windowMs).map(({ key }) => key)
-  const names = new Set([...before, ...suspect.map(({ change }) => change.name)])
+  const outside = heldOutside(input, HELD_RETARGETS).map(({ name }) => name)
+  const names = new Set([...before, ...outside, ...suspect.map(({ change }) => change.name)])
   const baseline = baselineOf(input)
   if (!isTooMany(names.size, baseline.names, input.limits)) return NONE
-  const why = `${names.size} of ${baseline.names} names would change target although their sources did not change; release the zone if that is right`
-  return new Map(suspect.map((candidate) => [candidate, { code: 'RetargetBreakerOpen', why }]))
+  const why = `${names.size} of ${baseline.names} names in zone ${input.zone} would change target, and their sources did not change`
+  return new Map(suspect.map((candidate) => [candidate, { code: 'RetargetBreakerOpen', why, isApprovable: true }]))
 }
 
 /** What entered quarantine stays its time, even when the budget is whole again. */
 export const quarantine: PlanGuard = (left, input) => {
   const held = new Map<Candidate, Objection>()
   for (const candidate of left) {
-    if (!isDeletion(candidate) || isReleased(candidate, input)) continue
+    if (!isDeletion(candidate) || isApproved(candidate, input)) continue
     const since = input.state.waiting.get(setKey(candidate.change))
     if (since === undefined) continue
     const until = since + input.limits.quarantineMs
     if (input.now < until)
-      held.set(candidate, { code: 'Quarantined', why: `it waits since ${new Date(since).toISOString()}`, until })
+      held.set(candidate, {
+        code: 'Quarantined',
+        why: `${candidate.change.name} is to be deleted and stays until ${new Date(until).toISOString()}`,
+        until,
+        isApprovable: true,
+      })
   }
   return held
 }
@@ -136,7 +181,7 @@ export function deleteAllowance(owned: number, limits: Limits): number {
 
 /** The first names in order go; the others enter quarantine, or wait for budget when they have been there. */
 export const deleteBudget: PlanGuard = (left, input) => {
-  const deletions = left.filter((candidate) => isDeletion(candidate) && !isReleased(candidate, input))
+  const deletions = left.filter((candidate) => isDeletion(candidate) && !isApproved(candidate, input))
   if (deletions.length === 0) return NONE
   const spent = new Set(withinWindow(input.state.deleted, input.now, input.limits.windowMs).map(({ key }) => key))
   const { names } = baselineOf(input)
@@ -150,12 +195,12 @@ export const deleteBudget: PlanGuard = (left, input) => {
       continue
     }
     const hasWaited = input.state.waiting.has(setKey(candidate.change))
-    const why = `${allowance} of ${names} names may go per ${input.limits.windowMs / 60_000} min`
+    const why = `zone ${input.zone} may lose ${allowance} of ${names} names per ${input.limits.windowMs / 60_000} min, and has lost them`
     held.set(
       candidate,
       hasWaited
-        ? { code: 'DeleteBudgetSpent', why }
-        : { code: 'Quarantined', why, until: input.now + input.limits.quarantineMs },
+        ? { code: 'DeleteBudgetSpent', why, isApprovable: true }
+        : { code: 'Quarantined', why, until: input.now + input.limits.quarantineMs, isApprovable: true },
     )
   }
   return held
@@ -167,8 +212,26 @@ function isMarked(view: ZoneView, name: string): boolean {
 
 /** Of names that get their first marker. */
 function countNew(passed: readonly Candidate[], { view }: PlanInput, pick: (candidate: Candidate) => string): number {
-  const fresh = passed.filter(({ effect, change }) => effect === 'create' && !isMarked(view, change.name))
+  const fresh = passed.filter(
+    ({ effect, change }) => (effect === 'create' || change.reason === 'Adopted') && !isMarked(view, change.group),
+  )
   return new Set(fresh.map(pick)).size
+}
+
+/** Names of which no record of ours is left. */
+function countLost(deletions: readonly Candidate[], { view, owner }: PlanInput): number {
+  const types = new Map<string, number>()
+  for (const { change } of deletions) types.set(change.name, (types.get(change.name) ?? 0) + 1)
+  let lost = 0
+  for (const [name, count] of types) if (markedTypes(view, name, owner.id) <= count) lost++
+  return lost
+}
+
+function markedTypes(view: ZoneView, name: string, owner: string): number {
+  let count = 0
+  for (let marked = view.at(name).firstMarked; marked !== undefined; marked = marked.next)
+    if (marked.readings.some((reading) => reading.kind === 'marker' && reading.marker.owner === owner)) count++
+  return count
 }
 
 /** The state once this plan has begun. */
@@ -179,7 +242,7 @@ export function remember(
 ): GuardState {
   const { state, limits, now } = input
   const deletions = passed.filter(isDeletion)
-  const baseline = baselineOf(input)
+  const { owned } = baselineOf(input)
   const waiting = new Map<string, number>()
   for (const [{ change }, { code }] of objections) {
     // Everything else forgets that it waited: a source that came back starts anew.
@@ -197,8 +260,14 @@ export function remember(
   return {
     version: 1,
     fence: Math.max(state.fence, passed.length > 0 ? input.number : 0),
-    ownedNames: baseline.names + countNew(passed, input, ({ change }) => change.name),
-    ownedSources: baseline.sources + countNew(passed, input, ({ change }) => change.source),
+    ownedNames: Math.max(
+      0,
+      owned.names + countNew(passed, input, ({ change }) => change.group) - countLost(deletions, input),
+    ),
+    ownedSources: Math.max(
+      0,
+      owned.sources + countNew(passed, input, ({ change }) => change.source) - vanishedSources(deletions, input).size,
+    ),
     deleted: recent(
       addStamps(
         state.deleted,
@@ -215,5 +284,8 @@ export function remember(
       ),
     ),
     waiting,
+    held: state.held,
+    approvals: state.approvals,
+    ...(state.decided !== undefined && { decided: state.decided }),
   }
 }

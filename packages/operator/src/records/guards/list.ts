@@ -9,7 +9,7 @@ import type { Candidate, Objection } from '../plan/candidates.ts'
 import type { GuardState } from '../state/guard-state.ts'
 import type { PlanInput, Refusal } from '../plan/plan.ts'
 import { deleteBudget, quarantine, remember, retargetBreaker, shrinkBreaker } from './breakers.ts'
-import { type Guard, isReleased, type PlanGuard } from './guard.ts'
+import { type Guard, isApproved, type PlanGuard } from './guard.ts'
 import { notObserving, notPaused } from './modes.ts'
 import { cnameAlone, protectedNames, typeAllowed, typeSwitchInOneTransaction } from './names.ts'
 import { confirmedGone, handedOver, lastTarget, ownedByUs, soleCluster } from './owners.ts'
@@ -53,7 +53,7 @@ export function judge(
   const passed = candidates
     .filter((candidate) => !objections.has(candidate))
     .map((candidate) =>
-      isReleased(candidate, input) ? { ...candidate, change: { ...candidate.change, isReleased: true } } : candidate,
+      isApproved(candidate, input) ? { ...candidate, change: { ...candidate.change, isApproved: true } } : candidate,
     )
   const refused = [...objections].map(([candidate, objection]) => refusalOf(candidate, objection))
   return { passed, refused, state: remember(passed, objections, input) }
@@ -95,6 +95,7 @@ function refusalOf(candidate: Candidate, objection: Objection): Refusal {
     ...change,
     code: objection.code,
     why: objection.why,
-    ...(objection.until === undefined ? {} : { until: objection.until }),
+    ...(objection.until !== undefined && { until: objection.until }),
+    ...(objection.isApprovable === true && { isApprovable: true }),
   }
 }

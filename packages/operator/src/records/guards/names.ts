@@ -1,6 +1,6 @@
 /** Guards about names and types: what DNS forbids, and what needs somebody's yes (INV-5, S7). */
 import { isWildcard } from '../../rrset/rrset.ts'
-import { type Guard, isReleased } from './guard.ts'
+import { type Guard, isApproved } from './guard.ts'
 
 export const typeAllowed: Guard = ({ change, isRemoval }, input) => {
   if (isRemoval === true || change.reason === 'Adopted' || input.types.includes(change.type)) return undefined
@@ -33,11 +33,20 @@ export const typeSwitchInOneTransaction: Guard = ({ switchesType, change }, inpu
 
 export const protectedNames: Guard = (candidate, input) => {
   const { change, desired } = candidate
-  if (change.reason === 'Adopted' || desired?.policy?.isApproved === true || isReleased(candidate, input))
+  if (change.reason === 'Adopted' || desired?.policy?.isApproved === true || isApproved(candidate, input))
     return undefined
-  // A first publication of a wildcard or at the apex is a wish like any other only when somebody approved it.
-  if (change.name === input.zone) return { code: 'ApprovalMissing', why: 'the apex of a zone needs approval' }
-  if (isWildcard(change.name)) return { code: 'ApprovalMissing', why: 'a wildcard needs approval' }
-  if (change.type === 'NS') return { code: 'ApprovalMissing', why: 'a delegation needs approval' }
-  return undefined
+  const what =
+    change.name === input.zone
+      ? 'the apex of a zone'
+      : isWildcard(change.name)
+        ? 'a wildcard'
+        : change.type === 'NS'
+          ? 'a delegation'
+          : undefined
+  if (what === undefined) return undefined
+  return {
+    code: 'ApprovalMissing',
+    why: `${change.name} is ${what}, which changes only after approval`,
+    isApprovable: true,
+  }
 }

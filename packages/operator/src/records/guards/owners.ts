@@ -2,7 +2,8 @@
 import { setKey } from '../../rrset/rrset.ts'
 import { ADOPTED } from '../../rrset/marker.ts'
 import { findOtherCluster } from '../plan/ownership.ts'
-import { type Guard, isReleased, type PlanGuard } from './guard.ts'
+import type { Objection } from '../plan/candidates.ts'
+import { type Guard, isApproved, type PlanGuard } from './guard.ts'
 
 /** What candidates.ts found: foreign, forged, doubly marked, invalid, without targets. */
 export const ownedByUs: Guard = (candidate) => candidate.objection
@@ -20,12 +21,24 @@ export const lastTarget: Guard = ({ change, isRemoval }) => {
   return { code: 'LastTarget', why: `no other owner of ${change.name} has a target; the last one stays` }
 }
 
-export const confirmedGone: Guard = ({ change, isRemoval, desired, switchesType }, input) => {
+export const confirmedGone: Guard = (candidate, input) => {
+  const { change, isRemoval, desired, switchesType } = candidate
   if (isRemoval !== true || desired !== undefined || switchesType === true) return undefined
   if (input.sources.gone.has(change.source) || input.sources.present.has(change.source)) return undefined
+  if (change.source === ADOPTED) return adoptedWithoutSource(change.name, isApproved(candidate, input))
   return {
     code: 'SourceUnconfirmed',
-    why: `source ${change.source} is not in sight, and nobody confirmed that it is gone`,
+    why: `source ${change.source} is not in the cache, and a live read did not confirm that it was deleted`,
+  }
+}
+
+/** Adopted by a command, and no source ever asked for it: nothing says whether it is still needed. */
+function adoptedWithoutSource(name: string, isApprovedDeletion: boolean): Objection | undefined {
+  if (isApprovedDeletion) return undefined
+  return {
+    code: 'AdoptedWithoutSource',
+    why: `${name} was adopted and no source asks for it; create a source, or give it back with seamark release ${name.slice(0, -1)}, or delete it`,
+    isApprovable: true,
   }
 }
 
@@ -34,13 +47,13 @@ export const handedOver: Guard = (candidate, input) => {
   const { desired, marker, change } = candidate
   if (desired === undefined || marker === undefined || marker.source === desired.source.uid) return undefined
   // Adopted by hand: it belongs to no source yet.
-  if (candidate.effect === 'marker' || marker.source === ADOPTED || isReleased(candidate, input)) return undefined
+  if (candidate.effect === 'marker' || marker.source === ADOPTED || isApproved(candidate, input)) return undefined
   const { gone, present } = input.sources
   if (!gone.has(marker.source) && !present.has(marker.source)) {
-    const why = `it was written for source ${marker.source}, and nobody confirmed that this one is gone`
-    return { code: 'ClaimHeldByOther', why }
+    const why = `${change.name} was written for source ${marker.source}, and a live read did not confirm that this one was deleted`
+    return { code: 'ClaimHeldByOther', why, isApprovable: true }
   }
   const until = (input.state.waiting.get(setKey(change)) ?? input.now) + input.limits.handoverMs
   if (input.now >= until) return undefined
-  return { code: 'ClaimPending', why: `source ${marker.source} has just gone`, until }
+  return { code: 'ClaimPending', why: `source ${marker.source} was deleted a moment ago`, until }
 }

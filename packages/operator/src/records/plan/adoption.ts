@@ -8,14 +8,14 @@ import type { Candidate } from './candidates.ts'
 import { type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
 import type { Owner, Ownership } from './ownership.ts'
 import type { Change, Desired, PlanInput } from './plan.ts'
-import { canonicalValue, isInvalid, type RecordSet, sameValues, sortedUnique } from '../../rrset/rrset.ts'
+import { canonicalValue, isInvalid, type RRset, sameValues, sortedUnique } from '../../rrset/rrset.ts'
 import type { ZoneView } from './zone-view.ts'
 
 /** Undefined: the wish does not speak of adoption, or the set is none that can be adopted. */
 export function adoptionCandidate(
   desired: Desired,
   ownership: Extract<Ownership, { kind: 'theirs' }>,
-  present: RecordSet | undefined,
+  present: RRset | undefined,
   input: PlanInput,
 ): Candidate | undefined {
   const { set, source, policy } = desired
@@ -50,7 +50,7 @@ export function claimOf(ownership: Extract<Ownership, { kind: 'theirs' }>): stri
   return owners.size === 1 && owner !== undefined && owner !== '' ? `external-dns/${owner}` : undefined
 }
 
-function isNamed(adopt: string, ownership: Extract<Ownership, { kind: 'theirs' }>, present: RecordSet): boolean {
+function isNamed(adopt: string, ownership: Extract<Ownership, { kind: 'theirs' }>, present: RRset): boolean {
   const claim = claimOf(ownership)
   if (claim !== undefined) return adopt === claim
   const named = adopt.split(',').map((value) => canonicalValue(present.type, value.trim()))

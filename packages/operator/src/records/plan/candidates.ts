@@ -8,15 +8,18 @@ import type { Reason } from '../../reasons.ts'
 import { adoptionCandidate } from './adoption.ts'
 import { type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
 import { type Ownership, ownershipOf } from './ownership.ts'
-import type { Change, Desired, Op, PlanInput, Risk, SetChange } from './plan.ts'
-import { type MarkedSet, NOWHERE, type Place } from './name-view.ts'
-import { isWildcard, isWithin, type RecordSet, sameSet, sameValues, setKey, sortedUnique } from '../../rrset/rrset.ts'
-import { listOf, wishFor, WishTable } from './desired-table.ts'
+import type { Change, Desired, Op, PlanInput, Risk } from './plan.ts'
+import { type MarkedSet, EMPTY_NAME_VIEW, type NameView } from './name-view.ts'
+import { isWildcard, isWithin, type RRset, sameSet, sameValues, setKey, sortedUnique } from '../../rrset/rrset.ts'
+import { listOf, desiredFor, DesiredTable } from './desired-table.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 
 export interface Objection {
   readonly code: Reason
   readonly why: string
   readonly until?: number
+  /** An approval lets the change pass. */
+  readonly isApprovable?: boolean
 }
 
 export interface Candidate {
@@ -37,28 +40,30 @@ export interface Candidate {
 
 export function collectCandidates(input: PlanInput): Candidate[] {
   const { view, scope } = input
-  const wishes = new WishTable(view, input.desired)
+  const wishes = new DesiredTable(view, input.desired)
   const candidates: Candidate[] = []
   const kept = new Set<string>()
   for (const item of input.unusable ?? []) {
     kept.add(setKey(item))
-    candidates.push(refusedWish(input, item, { code: item.code, why: item.message }))
+    candidates.push(refusedDesired(input, item, { code: item.code, why: item.message }))
   }
   for (const { desired, winner } of wishes.losers()) {
     const why = `${winner.source.label} is older and has the name`
-    candidates.push(refusedWish(input, { ...desired.set, source: desired.source }, { code: 'ClaimHeldByOther', why }))
+    candidates.push(
+      refusedDesired(input, { ...desired.set, source: desired.source }, { code: 'ClaimHeldByOther', why }),
+    )
   }
-  for (const place of view.places) {
-    const wanted = wishes.at(place)
-    for (const desired of listOf(wanted)) addCandidate(candidates, candidateFor(desired, place, input))
-    if (scope !== 'all' && !scope.has(place.name)) continue
-    for (let marked = place.firstMarked; marked !== undefined; marked = marked.next) {
-      const isWanted = wishFor(wanted, marked.type) !== undefined || (kept.size > 0 && kept.has(setKey(marked)))
+  for (const nameView of view.nameViews) {
+    const wanted = wishes.at(nameView)
+    for (const desired of listOf(wanted)) addCandidate(candidates, candidateFor(desired, nameView, input))
+    if (scope !== 'all' && !scope.has(nameView.name)) continue
+    for (let marked = nameView.firstMarked; marked !== undefined; marked = marked.next) {
+      const isWanted = desiredFor(wanted, marked.type) !== undefined || (kept.size > 0 && kept.has(setKey(marked)))
       if (!isWanted && isMarkedBy(marked, input.owner.id)) candidates.push(removalOf(marked.name, marked.type, input))
     }
   }
   for (const wanted of wishes.elsewhere())
-    for (const desired of listOf(wanted)) addCandidate(candidates, candidateFor(desired, NOWHERE, input))
+    for (const desired of listOf(wanted)) addCandidate(candidates, candidateFor(desired, EMPTY_NAME_VIEW, input))
   return pairTypeSwitches(candidates)
 }
 
@@ -98,14 +103,14 @@ function pairTypeSwitches(candidates: Candidate[]): Candidate[] {
   return candidates.map((candidate) => halves.get(candidate) ?? candidate)
 }
 
-function candidateFor(desired: Desired, place: Place, input: PlanInput): Candidate | undefined {
+function candidateFor(desired: Desired, nameView: NameView, input: PlanInput): Candidate | undefined {
   const { set, source } = desired
   if (!isWithin(set.name, input.zone)) {
-    return refusedWish(input, { ...set, source }, { code: 'NoMatchingZone', why: `it is not in zone ${input.zone}` })
+    return refusedDesired(input, { ...set, source }, { code: 'NoMatchingZone', why: `it is not in zone ${input.zone}` })
   }
-  const ownership = ownershipOf(input.view, set.name, set.type, input.owner, place)
+  const ownership = ownershipOf(input.view, set.name, set.type, input.owner, nameView)
   // A name that looks like a marker's is looked up: its set stands with what it marks.
-  const present = set.type === 'TXT' ? input.view.find(set.name, set.type) : place.find(set.type)
+  const present = set.type === 'TXT' ? input.view.find(set.name, set.type) : nameView.find(set.type)
   if (ownership.kind === 'theirs') {
     const adoption = adoptionCandidate(desired, ownership, present, input)
     if (adoption !== undefined) return adoption
@@ -135,7 +140,7 @@ function isSamePart(a: readonly string[] | undefined, b: readonly string[] | und
 }
 
 /** The parts of everybody; the shortest TTL anybody asked for, so that owners do not correct each other for ever. */
-function unionOf(own: RecordSet, present: RecordSet | undefined, others: readonly Marker[]): RecordSet {
+function unionOf(own: RRset, present: RRset | undefined, others: readonly Marker[]): RRset {
   if (others.length === 0) return own
   const values = sortedUnique([...own.values, ...others.flatMap((marker) => marker.part ?? [])])
   return { ...own, ttl: Math.min(own.ttl, present?.ttl ?? own.ttl), values }
@@ -143,8 +148,8 @@ function unionOf(own: RecordSet, present: RecordSet | undefined, others: readonl
 
 function writeCandidate(
   desired: Desired,
-  to: RecordSet,
-  present: RecordSet | undefined,
+  to: RRset,
+  present: RRset | undefined,
   mine: { marker: Marker; value: string } | undefined,
   input: PlanInput,
 ): Candidate {
@@ -181,7 +186,7 @@ function writeCandidate(
 }
 
 function reasonFor(
-  from: RecordSet | undefined,
+  from: RRset | undefined,
   marker: Marker | undefined,
   source: Desired['source'],
   effect: Candidate['effect'],
@@ -195,14 +200,14 @@ function reasonFor(
   return { reason: 'SourceChanged', message: `${source.label} wants other values or another TTL` }
 }
 
-function effectOf(from: RecordSet | undefined, to: RecordSet): Candidate['effect'] {
+function effectOf(from: RRset | undefined, to: RRset): Candidate['effect'] {
   if (from === undefined) return 'create'
   if (sameSet(from, to)) return 'marker'
   const isSubset = to.values.every((value) => from.values.includes(value))
   return isSubset && to.values.length < from.values.length ? 'shrink' : 'retarget'
 }
 
-function riskOf(name: string, zone: string, from: RecordSet | undefined, to: RecordSet | undefined): Risk {
+function riskOf(name: string, zone: string, from: RRset | undefined, to: RRset | undefined): Risk {
   const isWide = name === zone || isWildcard(name)
   if (from === undefined) return isWide ? 'medium' : 'low'
   if (to === undefined) return isWide ? 'high' : 'medium'
@@ -214,13 +219,17 @@ function riskOf(name: string, zone: string, from: RecordSet | undefined, to: Rec
 /** INV-1: a source that exists keeps its record, whatever became of its targets. */
 function withoutTargets(
   desired: Desired,
-  present: RecordSet | undefined,
+  present: RRset | undefined,
   ownership: Ownership,
   input: PlanInput,
 ): Candidate | undefined {
   const { set, source, policy } = desired
   if (present === undefined || ownership.kind !== 'ours') {
-    return refusedWish(input, { ...set, source }, { code: 'TargetsMissing', why: `${source.label} has no target yet` })
+    return refusedDesired(
+      input,
+      { ...set, source },
+      { code: 'TargetsMissing', why: `${source.label} has no target yet` },
+    )
   }
   const removal = removalOf(set.name, set.type, input)
   if (policy?.removeWhenEmpty === true) return { ...removal, desired }
@@ -274,7 +283,7 @@ function objectionOf(ownership: Extract<Ownership, { kind: 'theirs' }>): Objecti
   return { code: ownership.code, why: ownership.message }
 }
 
-function refusedWish(
+function refusedDesired(
   input: PlanInput,
   wish: { name: string; type: string; source: Desired['source'] },
   objection: Objection,
@@ -300,6 +309,6 @@ function refusedWish(
 }
 
 /** Without what only a provider adds. */
-function plain(set: RecordSet): RecordSet {
+function plain(set: RRset): RRset {
   return { name: set.name, type: set.type, ttl: set.ttl, values: set.values }
 }

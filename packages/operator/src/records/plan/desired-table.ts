@@ -1,25 +1,25 @@
 /**
- * What is wanted, beside what the zone has: wishes are put at the places of the view, so that each name of a large zone
+ * What is wanted, beside what the zone has: wishes are put at the nameViews of the view, so that each name of a large zone
  * is looked up once. Of several sources that want one set the oldest has it (INV-14).
  */
 import type { Desired } from './plan.ts'
-import type { Place } from './name-view.ts'
+import type { NameView } from './name-view.ts'
 import type { ZoneView } from './zone-view.ts'
 
 /** What is wanted at one name: mostly one set, and a zone has many names. */
-export type Wishes = Desired | Desired[]
+export type DesiredAtName = Desired | Desired[]
 
-export class WishTable {
-  /** By `Place.index`. */
-  readonly #atPlaces: (Wishes | undefined)[]
+export class DesiredTable {
+  /** By `NameView.index`. */
+  readonly #atPlaces: (DesiredAtName | undefined)[]
   /** At names that the zone does not have. */
-  readonly #elsewhere = new Map<string, Wishes>()
+  readonly #elsewhere = new Map<string, DesiredAtName>()
   readonly #losing: Desired[] = []
   readonly #view: ZoneView
 
   constructor(view: ZoneView, all: readonly Desired[]) {
     this.#view = view
-    this.#atPlaces = Array.from({ length: view.places.length })
+    this.#atPlaces = Array.from({ length: view.nameViews.length })
     for (const desired of all) {
       const { name } = desired.set
       const { index } = view.at(name)
@@ -28,11 +28,11 @@ export class WishTable {
     }
   }
 
-  at(place: Place): Wishes | undefined {
-    return this.#atPlaces[place.index]
+  at(nameView: NameView): DesiredAtName | undefined {
+    return this.#atPlaces[nameView.index]
   }
 
-  elsewhere(): Iterable<Wishes> {
+  elsewhere(): Iterable<DesiredAtName> {
     return this.#elsewhere.values()
   }
 
@@ -40,30 +40,30 @@ export class WishTable {
     return this.#losing.map((desired) => {
       const { name, type } = desired.set
       const { index } = this.#view.at(name)
-      const wishes = index < 0 ? this.#elsewhere.get(name) : this.#atPlaces[index]
-      return { desired, winner: wishFor(wishes, type) ?? desired }
+      const atName = index < 0 ? this.#elsewhere.get(name) : this.#atPlaces[index]
+      return { desired, winner: desiredFor(atName, type) ?? desired }
     })
   }
 
-  #with(wishes: Wishes | undefined, desired: Desired): Wishes {
-    if (wishes === undefined) return desired
-    const list = listOf(wishes)
-    const rival = wishFor(wishes, desired.set.type)
+  #with(atName: DesiredAtName | undefined, desired: Desired): DesiredAtName {
+    if (atName === undefined) return desired
+    const list = listOf(atName)
+    const rival = desiredFor(atName, desired.set.type)
     if (rival === undefined) return [...list, desired]
     const isWinner = isOlder(desired, rival)
     this.#losing.push(isWinner ? rival : desired)
-    return isWinner ? [...list.filter((other) => other !== rival), desired] : wishes
+    return isWinner ? [...list.filter((other) => other !== rival), desired] : atName
   }
 }
 
-export function wishFor(wishes: Wishes | undefined, type: string): Desired | undefined {
-  if (Array.isArray(wishes)) return wishes.find((desired) => desired.set.type === type)
-  return wishes?.set.type === type ? wishes : undefined
+export function desiredFor(atName: DesiredAtName | undefined, type: string): Desired | undefined {
+  if (Array.isArray(atName)) return atName.find((desired) => desired.set.type === type)
+  return atName?.set.type === type ? atName : undefined
 }
 
-export function listOf(wishes: Wishes | undefined): readonly Desired[] {
-  if (wishes === undefined) return []
-  return Array.isArray(wishes) ? wishes : [wishes]
+export function listOf(atName: DesiredAtName | undefined): readonly Desired[] {
+  if (atName === undefined) return []
+  return Array.isArray(atName) ? atName : [atName]
 }
 
 /** Then the smaller label: the same on every replica. */

@@ -2,12 +2,12 @@
 import { stringify } from 'yaml'
 import { toEndpoint } from '../../providers/webhook-endpoint.ts'
 import { type Owner, ownershipOf } from './ownership.ts'
-import { compareText, type ObservedSet, type RecordSet } from '../../rrset/rrset.ts'
+import { compareText, type ObservedRRset, type RRset } from '../../rrset/rrset.ts'
 import type { ZoneView } from './zone-view.ts'
 
 /** Our own sets; with `isWhole`, everything that is readable as a plain set. */
-export function exportedSets(view: ZoneView, owner: Owner, types: readonly string[], isWhole: boolean): RecordSet[] {
-  const isOurs = (set: ObservedSet) =>
+export function exportedSets(view: ZoneView, owner: Owner, types: readonly string[], isWhole: boolean): RRset[] {
+  const isOurs = (set: ObservedRRset) =>
     types.includes(set.type) && ownershipOf(view, set.name, set.type, owner).kind === 'ours'
   return view.sets
     .filter((set) => set.opaque === undefined && (isWhole || isOurs(set)))
@@ -15,7 +15,7 @@ export function exportedSets(view: ZoneView, owner: Owner, types: readonly strin
 }
 
 /** One DNSEndpoint for the zone, in the given namespace. */
-export function exportDnsEndpoint(zone: string, sets: readonly RecordSet[], namespace: string): string {
+export function exportDnsEndpoint(zone: string, sets: readonly RRset[], namespace: string): string {
   return stringify({
     apiVersion: 'externaldns.k8s.io/v1alpha1',
     kind: 'DNSEndpoint',

@@ -19,7 +19,7 @@ import {
   ZONE,
 } from '../../../testing/plan-fixture.ts'
 import type { Plan } from './plan.ts'
-import { type ObservedSet, printSet, type RecordSet, sameSet, setKey } from '../../rrset/rrset.ts'
+import { type ObservedRRset, printSet, type RRset, sameSet, setKey } from '../../rrset/rrset.ts'
 import { createZoneView } from './zone-view.ts'
 
 const { signal } = new AbortController()
@@ -27,11 +27,11 @@ const names = ['api', 'shop', 'www', '*']
 const data = names.map((name) =>
   record(name, name === 'shop' ? 'CNAME' : 'A', [name === 'shop' ? 'lb.b.test.' : '192.0.2.1']),
 )
-const xdZone = (registry: RegistryOptions = {}): ObservedSet[] => [
+const xdZone = (registry: RegistryOptions = {}): ObservedRRset[] => [
   ...data.flatMap((set) => [set, registryEntry(set, 'prod-a', registry)]),
   record('foreign', 'A', ['203.0.113.1']),
 ]
-const worldOf = (observed: readonly ObservedSet[], number = NOW, registry: RegistryOptions = {}): HandOver => ({
+const worldOf = (observed: readonly ObservedRRset[], number = NOW, registry: RegistryOptions = {}): HandOver => ({
   provider: 'memory',
   zone: ZONE,
   view: createZoneView(observed, { origin: ZONE, registry }),
@@ -42,13 +42,13 @@ const worldOf = (observed: readonly ObservedSet[], number = NOW, registry: Regis
 
 /** What ExternalDNS with this owner id would write, given what it wants: its rules for records with a TXT registry. */
 function externalDnsWrites(
-  observed: readonly ObservedSet[],
-  wanted: readonly RecordSet[],
+  observed: readonly ObservedRRset[],
+  wanted: readonly RRset[],
   owner: string,
   registry: RegistryOptions = {},
 ): string[] {
   const byKey = new Map(observed.map((set) => [setKey(set), set]))
-  const isOwned = (set: RecordSet) =>
+  const isOwned = (set: RRset) =>
     registryNames(set.name, set.type, registry).some((name) =>
       (byKey.get(`${name} TXT`)?.values ?? []).some((value) => {
         const reading = readRegistryValue(value, registry)
@@ -68,7 +68,7 @@ function externalDnsWrites(
   return writes
 }
 
-const answers = (observed: readonly ObservedSet[]) => observed.filter(({ type }) => type !== 'TXT').map(printSet)
+const answers = (observed: readonly ObservedRRset[]) => observed.filter(({ type }) => type !== 'TXT').map(printSet)
 
 describe.each<[string, RegistryOptions]>([
   ['plain', {}],
@@ -135,7 +135,7 @@ describe('hand-over', () => {
 
   it('adopts nothing of another owner of ExternalDNS, of another of ours, or of nobody', () => {
     const set = record('www', 'A', ['192.0.2.1'])
-    const zones: [ObservedSet[], string][] = [
+    const zones: [ObservedRRset[], string][] = [
       [[set, registryEntry(set, 'prod-b')], 'ForeignOwner'],
       [[set, markerFor(set, { owner: 'other' })], 'ForeignOwner'],
       [[set], 'UnownedRecordExists'],
@@ -160,7 +160,7 @@ describe('hand-over', () => {
     )
     expect(plan({ observed: adopted, number: NOW + 1 })).toMatchObject({
       changes: [],
-      refused: [{ code: 'SourceUnconfirmed' }],
+      refused: [{ code: 'AdoptedWithoutSource' }],
     })
     const wish = want(record('www', 'A', ['192.0.2.9']), source('uid'))
     expect(plan({ observed: adopted, desired: [wish], number: NOW + 1 }).changes).toMatchObject([{ to: wish.set }])

@@ -14,8 +14,9 @@ import { EMPTY_STATE } from '../state/guard-state.ts'
 import { printRegistryValue, registryNames, type RegistryOptions } from '../../rrset/external-dns-registry.ts'
 import { ADOPTED, MARKER_TTL, type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
 import { type Owner, type Ownership, ownershipOf } from './ownership.ts'
-import { baseOf, type Change, type Plan, type Refusal, type SetChange, type ZoneId } from './plan.ts'
-import { compareText, type ObservedSet } from '../../rrset/rrset.ts'
+import { baseOf, type Change, type Plan, type Refusal, type ZoneId } from './plan.ts'
+import { compareText, type ObservedRRset } from '../../rrset/rrset.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 import type { ZoneView } from './zone-view.ts'
 
 export interface HandOver extends ZoneId {
@@ -95,7 +96,7 @@ const refuse = (code: Reason, why: string): Refused => ({ code, why })
 
 function collect(
   world: HandOver,
-  decide: (set: ObservedSet, ownership: Ownership) => Change | Refused | undefined,
+  decide: (set: ObservedRRset, ownership: Ownership) => Change | Refused | undefined,
 ): Plan {
   const changes: Change[] = []
   const refused: Refusal[] = []
@@ -146,11 +147,11 @@ function markerChange(
     ttlEffect: 0,
     group: set.name,
     // No name is lost by it.
-    isReleased: true,
+    isApproved: true,
   }
 }
 
-function refusalOf(world: HandOver, set: ObservedSet, { code, why }: Refused): Refusal {
+function refusalOf(world: HandOver, set: ObservedRRset, { code, why }: Refused): Refusal {
   return {
     op: 'update',
     name: set.name,

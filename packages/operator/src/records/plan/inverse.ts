@@ -4,12 +4,20 @@
  *
  * The inverse passes the executor like any plan: it is refused for sets that somebody changed since.
  */
+import { EMPTY_STATE } from '../state/guard-state.ts'
 import type { Change, Op, Plan } from './plan.ts'
 
 export function inverseOf(plan: Plan, number: number): Plan {
   const changes = plan.changes.map(invert).reverse()
   // The base is not known before the plan was applied; the executor compares set by set instead.
-  return { ...plan, number, base: '', changes, refused: [], state: { ...plan.state, fence: number } }
+  return {
+    ...plan,
+    number,
+    base: '',
+    changes,
+    refused: [],
+    state: { ...EMPTY_STATE, ownedNames: plan.state.ownedNames },
+  }
 }
 
 function invert(change: Change): Change {
@@ -23,6 +31,6 @@ function invert(change: Change): Change {
     reason: 'Undone',
     message: `takes back: ${change.message}`,
     ttlEffect: change.to?.ttl ?? 0,
-    isReleased: true,
+    isApproved: true,
   }
 }

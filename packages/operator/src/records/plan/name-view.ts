@@ -3,16 +3,16 @@
  * of their own. Most names have one set and one marker, and a zone has many names: no list is made for one.
  */
 import type { MarkerReader, MarkerReading } from '../../rrset/marker.ts'
-import type { ObservedSet, RecordSet } from '../../rrset/rrset.ts'
+import type { ObservedRRset, RRset } from '../../rrset/rrset.ts'
 
-export interface Place {
+export interface NameView {
   readonly name: string
-  /** Position among the places of its view; -1 for a name of which nothing is known. */
+  /** Position among the nameViews of its view; -1 for a name of which nothing is known. */
   readonly index: number
   /** The plain set of a type; the first of several that a provider keeps for routing. */
-  find(type: string): ObservedSet | undefined
+  find(type: string): ObservedRRset | undefined
   isOpaque(type: string): boolean
-  sets(): readonly ObservedSet[]
+  sets(): readonly ObservedRRset[]
   marked(type: string): MarkedSet | undefined
   /** The first marked set; each knows the next. */
   readonly firstMarked: MarkedSet | undefined
@@ -23,32 +23,32 @@ export interface MarkedSet {
   readonly name: string
   readonly type: string
   /** The marker's own record set. */
-  readonly set: RecordSet
+  readonly set: RRset
   readonly readings: readonly MarkerReading[]
   /** Another type of the same name that is marked. */
   readonly next: MarkedSet | undefined
 }
 
 /** A place while the view is being made. */
-export class NewPlace implements Place {
+export class NameViewBuilder implements NameView {
   readonly name: string
   readonly index: number
   firstMarked: MarkedSet | undefined
-  #sets: ObservedSet | ObservedSet[] | undefined
+  #sets: ObservedRRset | ObservedRRset[] | undefined
 
   constructor(name: string, index: number) {
     this.name = name
     this.index = index
   }
 
-  add(set: ObservedSet): void {
+  add(set: ObservedRRset): void {
     if (this.#sets === undefined) this.#sets = set
     else if (Array.isArray(this.#sets)) this.#sets.push(set)
     else this.#sets = [this.#sets, set]
   }
 
   /** Returns the newest plan that the marker speaks of, or 0. */
-  mark(type: string, set: RecordSet, read: MarkerReader): number {
+  mark(type: string, set: RRset, read: MarkerReader): number {
     const marked = new Marked(this.name, type, set, read, this.firstMarked)
     this.firstMarked = marked
     let newest = 0
@@ -57,7 +57,7 @@ export class NewPlace implements Place {
     return newest
   }
 
-  find(type: string): ObservedSet | undefined {
+  find(type: string): ObservedRRset | undefined {
     if (Array.isArray(this.#sets)) return this.#sets.find((set) => set.type === type)
     return this.#sets?.type === type ? this.#sets : undefined
   }
@@ -68,7 +68,7 @@ export class NewPlace implements Place {
     return same.length > 1 || same[0]?.opaque !== undefined
   }
 
-  sets(): readonly ObservedSet[] {
+  sets(): readonly ObservedRRset[] {
     if (this.#sets === undefined) return []
     return Array.isArray(this.#sets) ? this.#sets : [this.#sets]
   }
@@ -83,11 +83,11 @@ export class NewPlace implements Place {
 class Marked implements MarkedSet {
   readonly name: string
   readonly type: string
-  readonly set: RecordSet
+  readonly set: RRset
   readonly next: MarkedSet | undefined
   readonly readings: readonly MarkerReading[]
 
-  constructor(name: string, type: string, set: RecordSet, read: MarkerReader, next: MarkedSet | undefined) {
+  constructor(name: string, type: string, set: RRset, read: MarkerReader, next: MarkedSet | undefined) {
     this.name = name
     this.type = type
     this.set = set
@@ -98,4 +98,4 @@ class Marked implements MarkedSet {
   }
 }
 
-export const NOWHERE: Place = new NewPlace('', -1)
+export const EMPTY_NAME_VIEW: NameView = new NameViewBuilder('', -1)

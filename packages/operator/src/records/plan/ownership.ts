@@ -6,7 +6,7 @@
  */
 import type { Reason } from '../../reasons.ts'
 import type { Marker, MarkerReading } from '../../rrset/marker.ts'
-import type { Place } from './name-view.ts'
+import type { NameView } from './name-view.ts'
 import type { ForeignEntry, ZoneView } from './zone-view.ts'
 
 export interface Owner {
@@ -50,12 +50,12 @@ export function ownershipOf(
   name: string,
   type: string,
   owner: Owner,
-  place: Place = view.at(name),
+  nameView: NameView = view.at(name),
 ): Ownership {
-  const marked = place.marked(type)
+  const marked = nameView.marked(type)
   const entries = view.entries(name, type)
   const only = marked?.readings.length === 1 ? marked.readings[0] : undefined
-  if (only?.kind === 'marker' && entries.length === 0 && !place.isOpaque(type)) {
+  if (only?.kind === 'marker' && entries.length === 0 && !nameView.isOpaque(type)) {
     // The common case of a large zone: one marker, ours, nobody else.
     const { marker } = only
     if (marker.owner === owner.id && marker.cluster === owner.cluster)

@@ -2,11 +2,14 @@
  * Plans as files and texts: JSON that `seamark apply` and `seamark undo` read, Markdown for a pull request, lines for a
  * terminal. A file may hold plans for several zones; everything needed to apply them or take them back is in it.
  */
+import { printable } from '@seamark/dns'
 import { z } from 'zod'
 import { RecordsError } from '../../rrset/error.ts'
 import { EMPTY_STATE } from '../state/guard-state.ts'
-import type { Change, Plan, Refusal, SetChange } from './plan.ts'
-import { type RecordSet, shown } from '../../rrset/rrset.ts'
+import { approveCommand } from './held-set.ts'
+import type { Change, Plan, Refusal } from './plan.ts'
+import { type RRset, shown } from '../../rrset/rrset.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 import { type Reason, REASONS } from '../../reasons.ts'
 
 const PLAN_API_VERSION = 'seamark.io/v1alpha1'
@@ -32,6 +35,8 @@ const changeSchema = z.object({
   risk: z.enum(['low', 'medium', 'high']),
   ttlEffect: z.number(),
   group: z.string(),
+  isApproved: z.boolean().optional(),
+  /** The name of `isApproved` in plans of earlier versions. */
   isReleased: z.boolean().optional(),
   markers: z.array(z.object({ from: setSchema.nullable(), to: setSchema.nullable() })),
 })
@@ -97,17 +102,17 @@ function changeEntry(plan: Plan, change: Change): PlanFile['changes'][number] {
     source,
     ttlEffect,
     group,
-    ...(change.isReleased === true ? { isReleased: true } : {}),
+    ...(change.isApproved === true && { isApproved: true }),
     markers: change.markers.map(({ from, to }) => ({ from: setEntry(from), to: setEntry(to) })),
   }
 }
 
-function setEntry(set: RecordSet | undefined): z.infer<typeof setSchema> | null {
+function setEntry(set: RRset | undefined): z.infer<typeof setSchema> | null {
   return set === undefined ? null : { name: set.name, type: set.type, ttl: set.ttl, values: [...set.values] }
 }
 
 function refusalEntry(plan: Plan, refusal: Refusal): Record<string, unknown> {
-  const { op, name, type, from, to, code, why, reason, owner, source, risk, until } = refusal
+  const { op, name, type, from, to, code, why, reason, owner, source, risk, until, since, set } = refusal
   return {
     provider: plan.provider,
     zone: plan.zone,
@@ -123,7 +128,9 @@ function refusalEntry(plan: Plan, refusal: Refusal): Record<string, unknown> {
     source,
     code,
     why,
-    ...(until === undefined ? {} : { until: new Date(until).toISOString() }),
+    ...(until !== undefined && { until: new Date(until).toISOString() }),
+    ...(since !== undefined && { since: new Date(since).toISOString() }),
+    ...(set !== undefined && { set, approve: approveCommand(set) }),
   }
 }
 
@@ -156,7 +163,7 @@ export function parsePlanFile(text: string): Plan[] {
 
 function changeOf(entry: PlanFile['changes'][number]): Change {
   const { op, name, type, reason, message, owner, source, risk, ttlEffect, group } = entry
-  const set = (values: string[] | null, ttl: number): RecordSet | undefined =>
+  const set = (values: string[] | null, ttl: number): RRset | undefined =>
     values === null ? undefined : { name, type, ttl, values }
   return {
     op,
@@ -172,13 +179,13 @@ function changeOf(entry: PlanFile['changes'][number]): Change {
     risk,
     ttlEffect,
     group,
-    ...(entry.isReleased === true ? { isReleased: true } : {}),
+    ...((entry.isApproved === true || entry.isReleased === true) && { isApproved: true }),
   }
 }
 
 const SIGN = { create: '+', update: '~', delete: '-' } as const
 
-function values(set: RecordSet | undefined): string {
+function values(set: RRset | undefined): string {
   return set === undefined ? '(none)' : set.values.map(shown).join(', ')
 }
 
@@ -193,23 +200,32 @@ function effect(change: Change | Refusal): string {
 export function printPlanText(plans: readonly Plan[]): string {
   const lines: string[] = []
   for (const plan of plans) {
-    lines.push(`zone ${plan.zone} (${plan.provider}), owner ${plan.owner}`)
+    lines.push(`zone ${shown(plan.zone)} (${shown(plan.provider)}), owner ${shown(plan.owner)}`)
     for (const change of plan.changes) {
       const wait = change.ttlEffect > 0 ? `, old answer for up to ${change.ttlEffect} s` : ''
-      lines.push(`  ${SIGN[change.op]} ${change.name} ${change.type}  ${effect(change)}`)
+      lines.push(`  ${SIGN[change.op]} ${printable(change.name)} ${printable(change.type)}  ${effect(change)}`)
       lines.push(`      ${change.reason}: ${shown(change.message)}; risk ${change.risk}${wait}`)
     }
     for (const refusal of plan.refused) {
       const until = refusal.until === undefined ? '' : ` until ${new Date(refusal.until).toISOString()}`
       lines.push(
-        `  ! ${refusal.name} ${refusal.type}  ${refusal.op} held: ${refusal.code}${until}: ${shown(refusal.why)}`,
+        `  ! ${printable(refusal.name)} ${printable(refusal.type)}  ${refusal.op} held: ${refusal.code}${until}: ${shown(refusal.why)}`,
       )
     }
+    for (const { set, count } of heldSets(plan))
+      lines.push(`  ${count} held together; to let them pass: ${approveCommand(set)}`)
     if (plan.changes.length === 0 && plan.refused.length === 0) lines.push('  no changes')
   }
   const { changes, refused } = totals(plans)
   lines.push(`${changes} changes, ${refused} held`)
   return `${lines.join('\n')}\n`
+}
+
+/** Sets that one approval lets pass. */
+function heldSets({ refused }: Plan): { set: string; count: number }[] {
+  const counts = new Map<string, number>()
+  for (const { set } of refused) if (set !== undefined) counts.set(set, (counts.get(set) ?? 0) + 1)
+  return Array.from(counts, ([set, count]) => ({ set, count }))
 }
 
 function totals(plans: readonly Plan[]): { changes: number; refused: number } {
@@ -251,6 +267,8 @@ export function printPlanMarkdown(plans: readonly Plan[]): string {
         lines.push(`| ${[refusal.op, refusal.name, refusal.type, refusal.code, refusal.why].map(cell).join(' | ')} |`)
       }
       lines.push('')
+      for (const { set, count } of heldSets(plan))
+        lines.push(`${count} held together; to let them pass: \`${approveCommand(set)}\``, '')
     }
     if (plan.changes.length === 0 && plan.refused.length === 0) lines.push('No changes.', '')
   }

@@ -20,12 +20,12 @@ import {
   worlds,
   ZONE,
 } from '../../../testing/plan-fixture.ts'
-import { compareSets, type ObservedSet, printSet, sameSet, setKey } from '../../rrset/rrset.ts'
+import { compareSets, type ObservedRRset, printSet, sameSet, setKey } from '../../rrset/rrset.ts'
 
-const print = (sets: readonly ObservedSet[]) => sets.toSorted(compareSets).map(printSet)
+const print = (sets: readonly ObservedRRset[]) => sets.toSorted(compareSets).map(printSet)
 
 const worldOf = (generated: {
-  observed: readonly ObservedSet[]
+  observed: readonly ObservedRRset[]
   desired: World['desired'] & object
   gone: ReadonlySet<string>
 }): World => ({
@@ -217,6 +217,18 @@ describe('a plan', () => {
       plan({ desired: [want({ name: `t.${ZONE}`, type: 'TXT', ttl: 5, values: ['"a|b <img> `x`"'] })] }),
     ])
     expect(text).toContain('"a\\|b &lt;img> \'x\'"')
+  })
+
+  it('from a file is printed without the control characters that the file has in names and values', () => {
+    const escape = '\u001b]0;owned\u0007'
+    const text = printPlanJson([plan({ desired: [want(record('www', 'A', ['192.0.2.1']))] })])
+    const file = JSON.parse(text) as { base: object[]; changes: object[] }
+    const base = file.base.map((each) => ({ ...each, owner: escape }))
+    const changes = file.changes.map((each) => ({ ...each, name: escape, type: escape, to: [escape], message: escape }))
+    expect(changes).toHaveLength(1)
+    const printed = printPlanText(parsePlanFile(JSON.stringify({ ...file, base, changes })))
+    expect(printed).toContain('\\u{1b}]0;owned\\u{7}')
+    expect(printed.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f]/)
   })
 
   it('that is no plan is refused with the field that is wrong', () => {

@@ -9,13 +9,16 @@
 import type { Reason } from '../../reasons.ts'
 import { type Candidate, collectCandidates } from './candidates.ts'
 import { judge } from '../guards/list.ts'
+import { approveHeld } from '../state/approval.ts'
 import type { GuardState } from '../state/guard-state.ts'
+import { heldAfter } from './held-set.ts'
 import type { Limits } from './limits.ts'
 import type { Owner } from './ownership.ts'
-import { compareText, digestOf, type RecordSet } from '../../rrset/rrset.ts'
+import { compareText, digestOf, type RRset, setKey } from '../../rrset/rrset.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 import type { ZoneView } from './zone-view.ts'
 
-export interface Source {
+export interface RecordSource {
   readonly uid: string
   /** For people: `DNSEndpoint web/shop`. */
   readonly label: string
@@ -45,8 +48,8 @@ export interface Policy {
 
 export interface Desired {
   /** Canonical; an empty list of values: wanted, but no target is known. */
-  readonly set: RecordSet
-  readonly source: Source
+  readonly set: RRset
+  readonly source: RecordSource
   readonly policy?: Policy
 }
 
@@ -54,7 +57,7 @@ export interface Desired {
 export interface Unusable {
   readonly name: string
   readonly type: string
-  readonly source: Source
+  readonly source: RecordSource
   readonly code: Reason
   readonly message: string
 }
@@ -67,6 +70,8 @@ export interface SourceView {
   readonly present: Sources
   /** Sources whose absence was confirmed by a live read. Being in neither set means: not known, nothing is deleted. */
   readonly gone: Sources
+  /** Sources that ask for any record at all. @default those of the desired records, when the plan is about the whole zone */
+  readonly wanting?: Sources
 }
 
 export interface ZoneId {
@@ -91,8 +96,8 @@ export interface PlanInput extends ZoneId {
   readonly types: readonly string[]
   readonly mode: 'enforce' | 'observe'
   readonly isPaused: boolean
-  /** Names, or the zone's name, whose held changes somebody let go (`seamark.io/release`). */
-  readonly released: ReadonlySet<string>
+  /** Ids of held sets that are approved for this plan alone, beside the approvals in the state. */
+  readonly approved?: ReadonlySet<string>
   readonly number: number
   /** ms since the epoch. */
   readonly now: number
@@ -100,11 +105,6 @@ export interface PlanInput extends ZoneId {
 
 export type Op = 'create' | 'update' | 'delete'
 export type Risk = 'low' | 'medium' | 'high'
-
-export interface SetChange {
-  readonly from: RecordSet | undefined
-  readonly to: RecordSet | undefined
-}
 
 export interface Change extends SetChange {
   readonly op: Op
@@ -121,8 +121,8 @@ export interface Change extends SetChange {
   readonly ttlEffect: number
   /** Changes of one group are sent together or not at all. */
   readonly group: string
-  /** Somebody let it go: it is not measured against the delete budget. */
-  readonly isReleased?: boolean
+  /** Somebody approved it, or nothing is lost by it: it is not measured against the delete budget. */
+  readonly isApproved?: boolean
 }
 
 export interface Refusal extends Omit<Change, 'markers' | 'group'> {
@@ -131,6 +131,12 @@ export interface Refusal extends Omit<Change, 'markers' | 'group'> {
   readonly why: string
   /** ms since the epoch, when it will be done by itself. */
   readonly until?: number
+  /** An approval lets it pass. */
+  readonly isApprovable?: boolean
+  /** Id of the held set it is approved with. */
+  readonly set?: string
+  /** ms since the epoch, when it was first held for this code. */
+  readonly since?: number
 }
 
 export interface Plan extends ZoneId {
@@ -147,10 +153,18 @@ export interface Plan extends ZoneId {
 
 const RANK: Record<Candidate['effect'], number> = { create: 0, marker: 1, retarget: 2, shrink: 3, delete: 4 }
 
-export function planZone(input: PlanInput): Plan {
-  const candidates = collectCandidates(input)
-  const verdict = judge(candidates, input)
-  const passed = verdict.passed.toSorted(
+export function planZone(given: PlanInput): Plan {
+  const candidates = collectCandidates(given)
+  // A set that is approved for this plan is first found as it is held without the approval.
+  const input = given.approved === undefined ? given : approveFor(candidates, given, given.approved)
+  const judged = judge(candidates, input)
+  const held = heldAfter(judged.refused, input)
+  const heldByKey = new Map(held.map((item) => [`${setKey(item)} ${item.source}`, item]))
+  const refused = judged.refused.map((refusal): Refusal => {
+    const { set, since } = heldByKey.get(`${setKey(refusal)} ${refusal.source}`) ?? {}
+    return { ...refusal, ...(set !== undefined && { set }), ...(since !== undefined && { since }) }
+  })
+  const passed = judged.passed.toSorted(
     (a, b) =>
       RANK[a.effect] - RANK[b.effect] ||
       compareText(a.change.name, b.change.name) ||
@@ -165,9 +179,16 @@ export function planZone(input: PlanInput): Plan {
     base: baseOf(changes, input.view),
     scope: input.scope === 'all' ? 'all' : [...input.scope].sort(compareText),
     changes,
-    refused: verdict.refused.toSorted((a, b) => compareText(a.name, b.name) || compareText(a.type, b.type)),
-    state: verdict.state,
+    refused: refused.toSorted((a, b) => compareText(a.name, b.name) || compareText(a.type, b.type)),
+    state: { ...judged.state, held },
   }
+}
+
+function approveFor(candidates: readonly Candidate[], input: PlanInput, ids: ReadonlySet<string>): PlanInput {
+  const held = heldAfter(judge(candidates, input).refused, input)
+  let state: GuardState = { ...input.state, held }
+  for (const id of ids) ({ state } = approveHeld(state, id, input.now, { mayRepeat: true }))
+  return { ...input, state: { ...input.state, approvals: state.approvals } }
 }
 
 /**

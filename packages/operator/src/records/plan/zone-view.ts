@@ -12,32 +12,32 @@ import {
   type RegistryEntry,
   type RegistryOptions,
 } from '../../rrset/external-dns-registry.ts'
-import { type MarkedSet, NewPlace, NOWHERE, type Place } from './name-view.ts'
-import { isWithin, type ObservedSet, type RecordSet } from '../../rrset/rrset.ts'
+import { type MarkedSet, NameViewBuilder, EMPTY_NAME_VIEW, type NameView } from './name-view.ts'
+import { isWithin, type ObservedRRset, type RRset } from '../../rrset/rrset.ts'
 
 export interface ForeignEntry {
-  readonly set: RecordSet
+  readonly set: RRset
   readonly entry: RegistryEntry | 'unknown'
 }
 
 export interface ZoneView {
   readonly origin: string
   /** Every name of which something is known: for whoever goes through a zone without looking each name up. */
-  readonly places: readonly Place[]
-  at(name: string): Place
+  readonly nameViews: readonly NameView[]
+  at(name: string): NameView
   /** The set at (name, type); a marker's own set too. */
-  find(name: string, type: string): ObservedSet | undefined
+  find(name: string, type: string): ObservedRRset | undefined
   /** More than one set, or one that is no plain set: the provider keeps routing policies there. */
   isOpaque(name: string, type: string): boolean
   /** All plain types present at a name. */
-  typesAt(name: string): readonly ObservedSet[]
+  typesAt(name: string): readonly ObservedRRset[]
   marked(name: string, type: string): MarkedSet | undefined
   /** Every readable marker in sight, ours and others', with the name it speaks of; those of one name in a row. */
   eachMarker(visit: (marker: Marker, name: string) => void): void
   /** The largest plan number of any marker in sight. */
   readonly newestPlan: number
   entries(name: string, type: string): readonly ForeignEntry[]
-  readonly sets: readonly ObservedSet[]
+  readonly sets: readonly ObservedRRset[]
 }
 
 export interface ViewOptions {
@@ -46,20 +46,20 @@ export interface ViewOptions {
   readonly registry?: RegistryOptions
 }
 
-export function createZoneView(sets: readonly ObservedSet[], options: ViewOptions): ZoneView {
+export function createZoneView(sets: readonly ObservedRRset[], options: ViewOptions): ZoneView {
   const { registry, origin } = options
-  const byName = new Map<string, NewPlace>()
-  const places: NewPlace[] = []
+  const byName = new Map<string, NameViewBuilder>()
+  const nameViews: NameViewBuilder[] = []
   const entries = new Map<string, ForeignEntry[]>()
   const read = createMarkerReader(options.markerKey)
-  const placeOf = (name: string): NewPlace => byName.get(name) ?? addPlace(name, byName, places)
-  const markers: RecordSet[] = []
+  const nameViewOf = (name: string): NameViewBuilder => byName.get(name) ?? addNameView(name, byName, nameViews)
+  const markers: RRset[] = []
   for (const set of sets) {
     if (set.type === 'TXT' && isMarkerName(set.name)) {
       markers.push(set)
       continue
     }
-    placeOf(set.name).add(set)
+    nameViewOf(set.name).add(set)
     if (registry === undefined || set.type !== 'TXT') continue
     // ExternalDNS reads the first value only; a mixed set is looked at value by value, to be sure.
     for (const value of set.values) {
@@ -73,10 +73,10 @@ export function createZoneView(sets: readonly ObservedSet[], options: ViewOption
   // After the records: the place of a name is made with the name's own text, and found by what a marker says.
   for (const set of markers) {
     const subject = markedSet(set.name)
-    if (subject === undefined || !isWithin(subject.name, origin)) placeOf(set.name).add(set)
-    else newestPlan = Math.max(newestPlan, placeOf(subject.name).mark(subject.type, set, read))
+    if (subject === undefined || !isWithin(subject.name, origin)) nameViewOf(set.name).add(set)
+    else newestPlan = Math.max(newestPlan, nameViewOf(subject.name).mark(subject.type, set, read))
   }
-  const at = (name: string): Place => byName.get(name) ?? NOWHERE
+  const at = (name: string): NameView => byName.get(name) ?? EMPTY_NAME_VIEW
   const markerAt = (name: string): MarkedSet | undefined => {
     const subject = markedSet(name)
     return subject === undefined ? undefined : at(subject.name).marked(subject.type)
@@ -84,7 +84,7 @@ export function createZoneView(sets: readonly ObservedSet[], options: ViewOption
   return {
     origin,
     sets,
-    places,
+    nameViews,
     newestPlan,
     at,
     find: (name, type) => (type === 'TXT' ? markerAt(name)?.set : undefined) ?? at(name).find(type),
@@ -96,9 +96,9 @@ export function createZoneView(sets: readonly ObservedSet[], options: ViewOption
     },
     marked: (name, type) => at(name).marked(type),
     eachMarker(visit) {
-      for (const place of places) {
-        for (let marked = place.firstMarked; marked !== undefined; marked = marked.next)
-          for (const reading of marked.readings) if (reading.kind === 'marker') visit(reading.marker, place.name)
+      for (const nameView of nameViews) {
+        for (let marked = nameView.firstMarked; marked !== undefined; marked = marked.next)
+          for (const reading of marked.readings) if (reading.kind === 'marker') visit(reading.marker, nameView.name)
       }
     },
     entries(name, type) {
@@ -110,11 +110,15 @@ export function createZoneView(sets: readonly ObservedSet[], options: ViewOption
 
 const NO_ENTRIES: readonly ForeignEntry[] = []
 
-function addPlace(name: string, byName: Map<string, NewPlace>, places: NewPlace[]): NewPlace {
-  const place = new NewPlace(name, places.length)
-  byName.set(name, place)
-  places.push(place)
-  return place
+function addNameView(
+  name: string,
+  byName: Map<string, NameViewBuilder>,
+  nameViews: NameViewBuilder[],
+): NameViewBuilder {
+  const nameView = new NameViewBuilder(name, nameViews.length)
+  byName.set(name, nameView)
+  nameViews.push(nameView)
+  return nameView
 }
 
 /** Every name that must be read before one name may be changed: the name, its markers, the registry's entries. */

@@ -23,6 +23,16 @@ export function configMapGuardStore(client: Client, name: string): GuardStore {
     return text === undefined ? EMPTY_STATE : parseState(text, `in ConfigMap ${name}, key ${keyOf(zone)}`)
   }
   return {
+    async list() {
+      const found = await client.find(ConfigMap, name)
+      const states = Object.entries(found?.data ?? {}).map(([key, text]) =>
+        parseState(text, `in ConfigMap ${name}, key ${key}`),
+      )
+      // The key of a zone is not readable back; the state says which zone it is of, once a manager decided about it.
+      return new Map(
+        states.flatMap((state) => (state.decided === undefined ? [] : [[state.decided.key, state] as const])),
+      )
+    },
     async load(zone) {
       const found = await client.find(ConfigMap, name)
       return stateIn(found?.data, zone)

@@ -6,15 +6,50 @@
  * Guarantees: one state per provider account and zone; `update` is atomic between processes that share the store.
  * Caveats: times are wall-clock, because they outlive processes; a stamp from the future counts as now.
  */
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { makePrivateFolder, writePrivateFile } from '@seamark/kube/private-file'
+import { type Reason, REASONS } from '../../reasons.ts'
 import { RecordsError } from '../../rrset/error.ts'
 import { compareText } from '../../rrset/rrset.ts'
+import type { Approval } from './approval.ts'
 
 export interface Stamp {
   /** ms since the epoch. */
   readonly at: number
   readonly key: string
+}
+
+/** One change that is not made, with the decision about it as every reader shows it. */
+export interface HeldChange {
+  readonly name: string
+  readonly type: string
+  readonly op: 'create' | 'update' | 'delete'
+  readonly code: Reason
+  readonly why: string
+  /** UID of the source. */
+  readonly source: string
+  /** Hash of what the change would write. */
+  readonly key: string
+  /** ms since the epoch, when it was first held for this code. */
+  readonly since: number
+  /** ms since the epoch, when it will be made without anybody's approval. */
+  readonly until?: number
+  readonly isApprovable?: boolean
+  /** Id of the set that it is approved with. */
+  readonly set?: string
+}
+
+/** Where and how the decisions in a state were made. */
+export interface Decided {
+  /** Key of the state in its store. */
+  readonly key: string
+  readonly provider: string
+  readonly zone: string
+  /** Number of the plan (ms since the epoch) that changed the decisions last. */
+  readonly plan: number
+  readonly mode: 'enforce' | 'observe'
 }
 
 export interface GuardState {
@@ -30,6 +65,12 @@ export interface GuardState {
   readonly retargeted: readonly Stamp[]
   /** Since when a set waits: in quarantine, or to change hands between two sources. */
   readonly waiting: ReadonlyMap<string, number>
+  /** What the manager decided not to write, by name, type and source. */
+  readonly held: readonly HeldChange[]
+  /** Newest first; used and expired ones too. */
+  readonly approvals: readonly Approval[]
+  /** Absent until a manager decided about the zone. */
+  readonly decided?: Decided
 }
 
 export const EMPTY_STATE: GuardState = {
@@ -41,9 +82,13 @@ export const EMPTY_STATE: GuardState = {
   gone: [],
   retargeted: [],
   waiting: new Map(),
+  held: [],
+  approvals: [],
 }
 
 export interface GuardStore {
+  /** All states, by zone key. */
+  list(): Promise<ReadonlyMap<string, GuardState>>
   load(zone: string): Promise<GuardState>
   /** Read, change, write, as one step; what `change` returns is saved. */
   update(zone: string, change: (state: GuardState) => GuardState): Promise<GuardState>
@@ -65,13 +110,45 @@ export function addStamps(stamps: readonly Stamp[], keys: Iterable<string>, now:
 }
 
 export function printState(state: GuardState): string {
-  return JSON.stringify({ ...state, waiting: [...state.waiting] })
+  const { waiting, held, ...rest } = state
+  const packed = held.length > PLAIN_HELD ? { heldGzip: gzipSync(JSON.stringify(held)).toString('base64') } : { held }
+  return JSON.stringify({ ...rest, waiting: [...waiting], ...packed })
+}
+
+/** More than this are compressed: thousands of held changes have a few different texts. */
+const PLAIN_HELD = 20
+const MAX_HELD_BYTES = 16 * 1024 * 1024
+
+function readHeld(plain: unknown, packed: unknown): HeldChange[] {
+  const list: unknown =
+    typeof packed === 'string'
+      ? JSON.parse(gunzipSync(Buffer.from(packed, 'base64'), { maxOutputLength: MAX_HELD_BYTES }).toString('utf8'))
+      : (plain ?? [])
+  if (!Array.isArray(list)) throw new TypeError('not a list')
+  return list.map((item: Partial<HeldChange>) => {
+    const texts = [item.name, item.type, item.op, item.code, item.why, item.source, item.key]
+    if (texts.some((text) => typeof text !== 'string') || typeof item.since !== 'number')
+      throw new TypeError('not a held change')
+    // A code of another version is still a decision that somebody has to see.
+    const code: Reason = Object.hasOwn(REASONS, item.code ?? '') ? (item.code as Reason) : 'Quarantined'
+    return { ...(item as HeldChange), code }
+  })
+}
+
+function readApprovals(list: unknown): Approval[] {
+  if (!Array.isArray(list)) throw new TypeError('not a list')
+  return list.map((item: Partial<Approval>) => {
+    const { id, at, until, keys } = item
+    if (typeof id !== 'string' || typeof at !== 'number' || typeof until !== 'number' || !Array.isArray(keys))
+      throw new TypeError('not an approval')
+    return { id, at, until, keys }
+  })
 }
 
 /** Rejects what is not a state: a guard that forgot is worse than a guard that stops. */
 export function parseState(text: string, where: string): GuardState {
   try {
-    const value = JSON.parse(text) as Partial<Record<keyof GuardState, unknown>>
+    const value = JSON.parse(text) as Partial<Record<keyof GuardState | 'heldGzip', unknown>>
     const stamps = (list: unknown): Stamp[] => {
       if (!Array.isArray(list)) throw new TypeError('not a list')
       return list.map((item: Partial<Stamp>) => {
@@ -93,6 +170,9 @@ export function parseState(text: string, where: string): GuardState {
       gone: stamps(value.gone),
       retargeted: stamps(value.retargeted),
       waiting: new Map((value.waiting as [string, number][]).map(([key, at]) => [key, number(at)])),
+      held: readHeld(value.held, value.heldGzip),
+      approvals: readApprovals(value.approvals ?? []),
+      ...(value.decided !== undefined && { decided: value.decided as Decided }),
     }
   } catch (cause) {
     throw new RecordsError('STATE_UNREADABLE', `guard state ${where} cannot be read; repair or remove it by hand`, {
@@ -104,6 +184,7 @@ export function parseState(text: string, where: string): GuardState {
 export function memoryGuardStore(): GuardStore {
   const states = new Map<string, GuardState>()
   return {
+    list: async () => new Map(states),
     load: async (zone) => states.get(zone) ?? EMPTY_STATE,
     update: async (zone, change) => {
       const next = change(states.get(zone) ?? EMPTY_STATE)
@@ -129,14 +210,20 @@ export function fileGuardStore(folder: string): GuardStore {
   }
   return {
     load,
+    async list() {
+      const files = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return []
+        throw new RecordsError('STATE_UNREADABLE', `state folder ${folder} cannot be read`, { cause: error })
+      })
+      const zones = files.filter((file) => file.endsWith('.json')).map((file) => decodeURIComponent(file.slice(0, -5)))
+      return new Map(await Promise.all(zones.map(async (zone) => [zone, await load(zone)] as const)))
+    },
     async update(zone, change) {
-      await mkdir(folder, { recursive: true })
+      await makePrivateFolder(folder)
       const unlock = await lock(`${fileOf(zone)}.lock`)
       try {
         const next = change(await load(zone))
-        const temporary = `${fileOf(zone)}.${process.pid}.tmp`
-        await writeFile(temporary, printState(next), 'utf8')
-        await rename(temporary, fileOf(zone))
+        await writePrivateFile(fileOf(zone), printState(next))
         return next
       } finally {
         await unlock()
@@ -148,7 +235,7 @@ export function fileGuardStore(folder: string): GuardStore {
 async function lock(file: string): Promise<() => Promise<void>> {
   for (;;) {
     try {
-      const handle = await open(file, 'wx')
+      const handle = await open(file, 'wx', 0o600)
       await handle.close()
       return async () => rm(file, { force: true })
     } catch (error) {

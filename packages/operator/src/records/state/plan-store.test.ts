@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -6,7 +6,7 @@ import { memoryCluster } from '@seamark/kube/testing'
 import { memoryProvider } from '../../providers/memory.ts'
 import { configMapPlanStore } from './config-map-plan-store.ts'
 import { createEngine } from '../engine.ts'
-import { memoryGuardStore } from './guard-state.ts'
+import { EMPTY_STATE, fileGuardStore, memoryGuardStore } from './guard-state.ts'
 import { inverseOf } from '../plan/inverse.ts'
 import { createKillSwitch } from '../../process/kill-switch.ts'
 import { NOW, OWNER, owned, plan, record, want, ZONE } from '../../../testing/plan-fixture.ts'
@@ -24,6 +24,21 @@ const numbered = (number: number, changes = 1): Plan => ({
     number,
   }),
   provider: 'bind@Z_1',
+})
+
+it('state in a folder is for the user of the manager alone', async () => {
+  const parent = await mkdtemp(join(tmpdir(), 'seamark-state-'))
+  folders.push(parent)
+  const folder = join(parent, 'state')
+  await fileGuardStore(folder).update('p/z.', () => EMPTY_STATE)
+  await filePlanStore(join(folder, 'plans')).save(numbered(1))
+  const modes = await Promise.all(
+    ['', ...(await readdir(folder, { recursive: true }))].map(async (name) => {
+      const info = await stat(join(folder, name))
+      return `${info.isDirectory() ? 'folder' : 'file'} ${(info.mode & 0o777).toString(8)}`
+    }),
+  )
+  expect(modes.toSorted()).toEqual(['file 600', 'file 600', 'folder 700', 'folder 700'])
 })
 
 const stores: [string, (kept: number) => Promise<PlanStore>][] = [

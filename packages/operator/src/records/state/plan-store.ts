@@ -4,8 +4,9 @@
  * A plan is saved before its first batch is sent, so there is none that cannot be taken back; one that wrote nothing is
  * removed again. The number of plans kept is bounded.
  */
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makePrivateFolder, writePrivateFile } from '@seamark/kube/private-file'
 import { RecordsError } from '../../rrset/error.ts'
 import { parsePlanFile, printPlanJson } from '../plan/plan-file.ts'
 import type { Plan } from '../plan/plan.ts'
@@ -63,10 +64,8 @@ export function filePlanStore(folder: string, kept = KEPT_PLANS): PlanStore {
   }
   return {
     async save(plan) {
-      await mkdir(folder, { recursive: true })
-      const temporary = join(folder, `.${process.pid}.tmp`)
-      await writeFile(temporary, printPlanJson([plan]), 'utf8')
-      await rename(temporary, join(folder, nameOf(plan)))
+      await makePrivateFolder(folder)
+      await writePrivateFile(join(folder, nameOf(plan)), printPlanJson([plan]))
       for (const { file } of (await listFiles()).slice(kept)) await rm(join(folder, file), { force: true })
     },
     remove: async (plan) => rm(join(folder, nameOf(plan)), { force: true }),

@@ -1,21 +1,21 @@
 /**
  * What the authoritative servers say, for a plan without credentials: questions instead of reads.
  *
- * Questions see answers, not the zone: a wildcard answers like a record, and a marker tells the owner. So the verdict per
+ * Questions see answers, not the zone: a wildcard answers like a record, and a marker tells the owner. So the answer per
  * wish is `equal`, `differs`, `foreign` (somebody else's marker, or none beside a record) or `unread`.
  */
 import type { DnsClient, ServerAddress } from '@seamark/dns'
 import { DnsError, groupRecords, RCODE } from '@seamark/dns'
 import { markerName, readMarker } from '../../rrset/marker.ts'
 import type { Desired } from '../plan/plan.ts'
-import { fromDns, type RecordSet, sameValues } from '../../rrset/rrset.ts'
+import { fromDns, type RRset, sameValues } from '../../rrset/rrset.ts'
 
-export type Verdict = 'equal' | 'differs' | 'foreign' | 'absent' | 'unread'
+export type ServerAnswer = 'equal' | 'differs' | 'foreign' | 'absent' | 'unread'
 
 export interface Comparison {
   readonly desired: Desired
-  readonly verdict: Verdict
-  readonly present?: RecordSet
+  readonly answer: ServerAnswer
+  readonly present?: RRset
   readonly why?: string
 }
 
@@ -41,23 +41,23 @@ async function compareOne(
   const { set } = desired
   try {
     const [server] = await servers(set.name)
-    if (server === undefined) return { desired, verdict: 'unread', why: 'no authoritative server is known' }
+    if (server === undefined) return { desired, answer: 'unread', why: 'no authoritative server is known' }
     const present = await ask(client, server, set.name, set.type, signal)
-    if (present === undefined) return { desired, verdict: 'absent' }
+    if (present === undefined) return { desired, answer: 'absent' }
     const marker = await ask(client, server, markerName(set.name, set.type), 'TXT', signal)
     const isOurs = (marker?.values ?? []).some((value) => {
       const reading = readMarker(set, value)
       return reading.kind === 'marker' && reading.marker.owner === owner
     })
-    if (!isOurs) return { desired, verdict: 'foreign', present }
+    if (!isOurs) return { desired, answer: 'foreign', present }
     return {
       desired,
-      verdict: sameValues(present.values, set.values) && present.ttl === set.ttl ? 'equal' : 'differs',
+      answer: sameValues(present.values, set.values) && present.ttl === set.ttl ? 'equal' : 'differs',
       present,
     }
   } catch (error) {
     if (!(error instanceof DnsError)) throw error
-    return { desired, verdict: 'unread', why: error.message }
+    return { desired, answer: 'unread', why: error.message }
   }
 }
 
@@ -67,7 +67,7 @@ async function ask(
   name: string,
   type: string,
   signal: AbortSignal,
-): Promise<RecordSet | undefined> {
+): Promise<RRset | undefined> {
   const { message } = await client.query({ server, name, type, signal })
   if (message.rcode === RCODE.NXDOMAIN) return undefined
   if (message.rcode !== RCODE.NOERROR)

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { wishesOf } from './dns-endpoint-source.ts'
+import { desiredOf } from './dns-endpoint-source.ts'
 import { isInvalid } from '../../rrset/rrset.ts'
-import { parseSelector } from './selector.ts'
 
 const metadata = {
   name: 'shop',
@@ -12,7 +11,7 @@ const metadata = {
   creationTimestamp: '2030-01-01T00:00:00Z',
 }
 const wishes = (endpoint: Record<string, unknown>, annotations: Record<string, string> = {}) =>
-  wishesOf([{ metadata: { ...metadata, annotations }, spec: { endpoints: [endpoint] } }], 300)
+  desiredOf([{ metadata: { ...metadata, annotations }, spec: { endpoints: [endpoint] } }], 300)
 
 describe('a DNSEndpoint', () => {
   it('becomes a wish with its source, revision and age', () => {
@@ -37,7 +36,7 @@ describe('a DNSEndpoint', () => {
   it('remembers which of its revisions was in place', () => {
     const endpoint = { dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'] }
     const placed = (observedGeneration: unknown) =>
-      wishesOf([{ metadata, spec: { endpoints: [endpoint] }, status: { observedGeneration } }], 300).desired[0]?.source
+      desiredOf([{ metadata, spec: { endpoints: [endpoint] }, status: { observedGeneration } }], 300).desired[0]?.source
     expect(placed(3)?.placedRevision).toBe('3')
     expect(placed('3')?.placedRevision).toBeUndefined()
   })
@@ -86,27 +85,5 @@ describe('a DNSEndpoint', () => {
       ),
       { numRuns: 1000 },
     )
-  })
-})
-
-describe('a selector', () => {
-  const cases: [string, boolean][] = [
-    ['a=1', true],
-    ['a==1', true],
-    ['a=2', false],
-    ['a!=2,b=x', true],
-    ['a in (1, 2)', true],
-    ['a notin (1,2)', false],
-    ['a,!c', true],
-    ['c', false],
-    ['', true],
-    ['__proto__', false],
-  ]
-  it.each(cases)('%s is %s', (text, expected) => {
-    const test = parseSelector(text)
-    expect(!isInvalid(test) && test({ a: '1', b: 'x' })).toBe(expected)
-  })
-  it('that is none is said to be none', () => {
-    expect(isInvalid(parseSelector('a in 1,2'))).toBe(true)
   })
 })

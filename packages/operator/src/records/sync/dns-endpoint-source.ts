@@ -5,7 +5,7 @@
  * published under its name stays. Annotations of ours: `seamark.io/adopt` (exact old values, or external-dns/OWNER),
  * `seamark.io/approve` (apex, wildcard, delegation), `seamark.io/share` (several clusters, one name).
  */
-import type { Desired, Policy, Source, Unusable } from '../plan/plan.ts'
+import type { Desired, Policy, RecordSource, Unusable } from '../plan/plan.ts'
 import { canonicalName, canonicalSet, isInvalid, shown } from '../../rrset/rrset.ts'
 
 const ADOPT_ANNOTATION = 'seamark.io/adopt'
@@ -15,7 +15,7 @@ const SHARE_ANNOTATION = 'seamark.io/share'
 /** Tells the UIDs of this kind from those of other kinds: only who can list a kind can say that one of it is gone. */
 export const SOURCE_PREFIX = 'dnsendpoint/'
 
-export interface Wishes {
+export interface DesiredRecords {
   readonly desired: readonly Desired[]
   readonly unusable: readonly Unusable[]
 }
@@ -29,12 +29,12 @@ interface Readable {
     readonly creationTimestamp?: string
     readonly annotations?: Readonly<Record<string, string>>
   }
-  /** Somebody else's schema: `wishOf` looks at every field. */
+  /** Somebody else's schema: `desiredRRset` looks at every field. */
   readonly spec?: { readonly endpoints?: readonly unknown[] }
   readonly status?: { readonly observedGeneration?: unknown }
 }
 
-export function sourceOf(object: Readable): Source {
+export function sourceOf(object: Readable): RecordSource {
   const { name = '', namespace = '', uid, generation, creationTimestamp } = object.metadata
   const createdAt = Date.parse(creationTimestamp ?? '')
   const placed = object.status?.observedGeneration
@@ -48,7 +48,7 @@ export function sourceOf(object: Readable): Source {
   }
 }
 
-export function wishesOf(objects: Iterable<Readable>, defaultTtl: number): Wishes {
+export function desiredOf(objects: Iterable<Readable>, defaultTtl: number): DesiredRecords {
   const desired: Desired[] = []
   const unusable: Unusable[] = []
   for (const object of objects) {
@@ -57,7 +57,7 @@ export function wishesOf(objects: Iterable<Readable>, defaultTtl: number): Wishe
     const endpoints = Array.isArray(object.spec?.endpoints) ? object.spec.endpoints : []
     for (const endpoint of endpoints) {
       const fields = typeof endpoint === 'object' && endpoint !== null ? endpoint : {}
-      const wish = wishOf(fields as Partial<Record<string, unknown>>, source, defaultTtl)
+      const wish = desiredRRset(fields as Partial<Record<string, unknown>>, source, defaultTtl)
       if ('code' in wish) unusable.push(wish)
       else desired.push({ set: wish.set, source, ...(policy === undefined ? {} : { policy }) })
     }
@@ -66,9 +66,9 @@ export function wishesOf(objects: Iterable<Readable>, defaultTtl: number): Wishe
 }
 
 /** Fields come from a cluster whose schema somebody else wrote: nothing is believed. */
-function wishOf(
+function desiredRRset(
   endpoint: Partial<Record<string, unknown>>,
-  source: Source,
+  source: RecordSource,
   defaultTtl: number,
 ): { set: Desired['set'] } | Unusable {
   const { dnsName, recordType, targets, recordTTL, setIdentifier } = endpoint

@@ -17,6 +17,8 @@ export interface Held {
   readonly source: string
   /** ms since the epoch, when it will be done by itself. */
   readonly until?: number
+  /** Id of the held set it is approved with. */
+  readonly set?: string
 }
 
 interface Entry {
@@ -27,7 +29,7 @@ interface Entry {
 /** Nothing tells when a budget is whole again or a stranger's record is gone. */
 const LOOK_AGAIN_MS = 600_000
 
-export class HeldBook {
+export class HeldChanges {
   readonly #entries = new Map<string, Entry>()
   readonly #bySource = new Map<string, Set<string>>()
   readonly #byName = new Map<string, Set<string>>()
@@ -49,6 +51,10 @@ export class HeldBook {
     const before = this.#entries.get(keyOf(held))
     this.#put(held, now)
     return before?.held.code !== held.code
+  }
+
+  isHeld(name: string): boolean {
+    return this.#byName.has(name)
   }
 
   /** What is held of one source. */

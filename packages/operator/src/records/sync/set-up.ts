@@ -11,11 +11,15 @@ import {
   messageOf,
   type Recorder,
   sleep,
+  untilAborted,
 } from '@seamark/kube'
+import { type LabelPredicate, parseLabelSelector } from '@seamark/kube/object'
 import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import type { RecordsMetrics } from '../../metrics.ts'
 import type { Provider } from '../../providers/provider.ts'
-import { REASONS } from '../../reasons.ts'
+import { type Reason, REASONS } from '../../reasons.ts'
+import { heldMessage } from '../plan/held-set.ts'
+import type { ApprovalReport } from '../state/approve.ts'
 import type { RecordsConfig } from '../config.ts'
 import type { Engine, Unread } from '../engine.ts'
 import { RecordsError } from '../../rrset/error.ts'
@@ -23,8 +27,7 @@ import type { Held } from './held-changes.ts'
 import { type KillSwitch, pausedUnless } from '../../process/kill-switch.ts'
 import { openEngine } from '../open-engine.ts'
 import { isInvalid } from '../../rrset/rrset.ts'
-import { openRecordsStores } from '../state/stores.ts'
-import { parseSelector } from './selector.ts'
+import { openRecordsStores, type RecordsStores } from '../state/stores.ts'
 import type { Endpoint } from './source-index.ts'
 import { CONFIGURATION_OBJECT, type Switches } from '../../process/switches.ts'
 import { runSyncLoop } from './sync-loop.ts'
@@ -50,14 +53,15 @@ const OPEN_RETRY_MS = 15_000
 export function setUpRecords(manager: Manager, setUp: RecordsSetUp): void {
   // A lease is lost by arithmetic: a process that was stalled finds itself shut before any timer of it has run.
   const killSwitch = pausedUnless(setUp.killSwitch, () => manager.isLeading)
-  manager.add('records', async (signal, client) => run(manager, { ...setUp, killSwitch }, client, signal), {
+  manager.add('records', async ({ client, signal }) => run(manager, { ...setUp, killSwitch }, client, signal), {
     leader: true,
   })
 }
 
 async function run(manager: Manager, setUp: RecordsSetUp, client: Client, signal: AbortSignal): Promise<void> {
   const { config, mode, killSwitch, clock, endpoints, metrics, namespace } = setUp
-  const engine = await openWhenPossible(manager, setUp, client, signal)
+  const stores = openRecordsStores(client, namespace, config.stateFolder)
+  const engine = await openWhenPossible(manager, setUp, client, stores, signal)
   if (engine === undefined) return
   try {
     if (endpoints === undefined) {
@@ -88,6 +92,9 @@ async function run(manager: Manager, setUp: RecordsSetUp, client: Client, signal
         observer: metrics,
         isWriting: mode === 'enforce',
         onHeld: (held, object) => isTold() && tellHeld(recorder, held, object),
+        store: stores.store,
+        onApproval: (report, isDeprecatedForm) =>
+          isTold() && tellApproval(recorder, namespace, report, isDeprecatedForm),
         onUnread: (unread) => isTold() && tellUnread(recorder, namespace, unread),
         ...(scope === '' ? {} : { namespace: scope }),
       },
@@ -102,8 +109,9 @@ async function run(manager: Manager, setUp: RecordsSetUp, client: Client, signal
 /** A Secret that is not there yet is waited for: no fault of one capability ends the others. */
 async function openWhenPossible(
   { log }: Manager,
-  { config, mode, env, killSwitch, clock, metrics, namespace, providers }: RecordsSetUp,
+  { config, mode, env, killSwitch, clock, metrics, providers }: RecordsSetUp,
   client: Client,
+  stores: RecordsStores,
   signal: AbortSignal,
 ): Promise<Engine | undefined> {
   while (!signal.aborted) {
@@ -115,8 +123,8 @@ async function openWhenPossible(
         client,
         killSwitch,
         clock,
-        ...openRecordsStores(client, namespace, config.stateFolder),
-        isPatient: true,
+        ...stores,
+        retriesUnavailable: true,
         observer: metrics,
         ...(providers === undefined ? {} : { providers }),
       })
@@ -132,18 +140,21 @@ async function openWhenPossible(
 
 /** The filters of ExternalDNS: labels, annotations, one namespace. */
 export function servedBy({ dnsEndpoints }: RecordsConfig): (object: Endpoint) => boolean {
-  const [labels, annotations] = [dnsEndpoints.labelFilter, dnsEndpoints.annotationFilter].map((text) => {
-    const selector = parseSelector(text)
+  const read = (text: string, hasFreeValues: boolean): LabelPredicate => {
+    const selector = parseLabelSelector(text, { hasFreeValues })
     // The configuration was checked when it was loaded.
     return isInvalid(selector) ? () => false : selector
-  })
+  }
+  const labels = read(dnsEndpoints.labelFilter, false)
+  const annotations = read(dnsEndpoints.annotationFilter, true)
   return ({ metadata }) =>
     (dnsEndpoints.namespace === '' || metadata.namespace === dnsEndpoints.namespace) &&
-    labels?.(metadata.labels ?? {}) === true &&
-    annotations?.(metadata.annotations ?? {}) === true
+    labels(metadata.labels ?? {}) &&
+    annotations(metadata.annotations ?? {})
 }
 
-function tellHeld(recorder: Recorder, { name, type, code, why }: Held, object: Endpoint | undefined): void {
+function tellHeld(recorder: Recorder, held: Held, object: Endpoint | undefined): void {
+  const { name, type, code } = held
   if (object === undefined) return
   const { name: objectName = '', namespace = '', uid = '' } = object.metadata
   recorder.record({
@@ -151,9 +162,38 @@ function tellHeld(recorder: Recorder, { name, type, code, why }: Held, object: E
     type: 'Warning',
     reason: code,
     action: 'PlanRecords',
-    note: `${name} ${type}: ${REASONS[code]}: ${why}`,
+    note: `${name} ${type}: ${REASONS[code]}: ${heldMessage(held)}`,
   })
 }
+
+function tellApproval(
+  recorder: Recorder,
+  namespace: string,
+  { id, result, covered }: ApprovalReport,
+  isDeprecatedForm: boolean,
+): void {
+  if (result === 'active') return
+  const approved = `${covered.length} held changes are approved for one hour`
+  const note = isDeprecatedForm
+    ? `seamark.io/release: ${id}: ${approved}; later ones are not. The annotation is deprecated: use seamark approve ID, or seamark.io/approve-held: ID`
+    : result === 'approved'
+      ? `seamark.io/approve-held: ${id}: ${approved}`
+      : `seamark.io/approve-held: ${id}: ${REASONS[APPROVAL_CODES[result]]}; \`seamark approve\` lists what is held`
+  recorder.record({
+    regarding: { apiVersion: 'v1', kind: 'ConfigMap', name: CONFIGURATION_OBJECT, namespace },
+    type: result === 'approved' && !isDeprecatedForm ? 'Normal' : 'Warning',
+    reason: isDeprecatedForm ? 'ReleaseDeprecated' : APPROVAL_CODES[result],
+    action: 'ApproveHeldChanges',
+    note,
+  })
+}
+
+const APPROVAL_CODES = {
+  approved: 'HeldChangesApproved',
+  used: 'ApprovalUsed',
+  expired: 'ApprovalExpired',
+  unknown: 'ApprovalUnknown',
+} as const satisfies Record<Exclude<ApprovalReport['result'], 'active'>, Reason>
 
 /** On the manager's configuration object: a zone is nobody else's. */
 function tellUnread(recorder: Recorder, namespace: string, { provider, zone, code, why }: Unread): void {
@@ -164,9 +204,4 @@ function tellUnread(recorder: Recorder, namespace: string, { provider, zone, cod
     action: 'ReadZone',
     note: `zone ${zone} of ${provider}: ${REASONS[code]}: ${why}`,
   })
-}
-
-async function untilAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return
-  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }

@@ -3,13 +3,13 @@ import type { Client } from '@seamark/kube'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { applied, NOW, owned, plan, record, source, want } from '../../../testing/plan-fixture.ts'
-import type { RecordSet } from '../../rrset/rrset.ts'
+import type { RRset } from '../../rrset/rrset.ts'
 import { checkSources } from './source-check.ts'
 
 const PAGE = 500
 const signal = new AbortController().signal
 const uidOf = (index: number) => `dnsendpoint/uid-${index}`
-const setOf = (index: number): RecordSet => record(`n${index}`, 'A', ['192.0.2.1'])
+const setOf = (index: number): RRset => record(`n${index}`, 'A', ['192.0.2.1'])
 const zoneOf = (count: number) =>
   Array.from({ length: count }, (_, index) => owned(setOf(index), { source: uidOf(index), plan: NOW })).flat()
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Endpoint, SourceBook } from './source-index.ts'
+import { type Endpoint, SourceIndex } from './source-index.ts'
 
 const endpoint = (name: string, dnsName: string): Endpoint => ({
   apiVersion: 'externaldns.k8s.io/v1alpha1',
@@ -10,7 +10,7 @@ const endpoint = (name: string, dnsName: string): Endpoint => ({
 
 describe('a book of sources', () => {
   it('keeps apart who was in sight at a moment and who came later, or came back', () => {
-    const book = new SourceBook(() => true, 60)
+    const book = new SourceIndex(() => true, 60)
     book.note(endpoint('a', 'a.test'), false)
     const before = book.present
     book.note(endpoint('b', 'b.test'), false)
@@ -22,7 +22,7 @@ describe('a book of sources', () => {
   })
 
   it('knows the names an object asked for before', () => {
-    const book = new SourceBook(() => true, 60)
+    const book = new SourceIndex(() => true, 60)
     book.note(endpoint('a', 'old.test'), false)
     expect([...book.note(endpoint('a', 'new.test'), false)].toSorted()).toEqual(['new.test.', 'old.test.'])
     expect([...book.names()]).toEqual(['new.test.'])

@@ -4,7 +4,7 @@
  */
 import type { Immutable } from '@seamark/kube/object'
 import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
-import { sourceOf, type Wishes, wishesOf } from './dns-endpoint-source.ts'
+import { sourceOf, type DesiredRecords, desiredOf } from './dns-endpoint-source.ts'
 import type { Sources } from '../plan/plan.ts'
 import { canonicalName, isInvalid, shown } from '../../rrset/rrset.ts'
 
@@ -12,7 +12,7 @@ export type Endpoint = Immutable<DNSEndpoint>
 
 export type Names = ReadonlySet<string> | 'all'
 
-export class SourceBook {
+export class SourceIndex {
   readonly #isServed: (object: Endpoint) => boolean
   readonly #defaultTtl: number
   /** By source UID, as markers have it. */
@@ -67,6 +67,11 @@ export class SourceBook {
     return { has: (uid) => (this.#arrivals.get(uid) ?? Infinity) <= last }
   }
 
+  /** Sources that ask for at least one name. */
+  get wanting(): Sources {
+    return { has: (uid) => namesOf(this.#objects.get(uid)).size > 0 }
+  }
+
   /** Sources that this process ever had in sight. */
   get known(): ReadonlySet<string> {
     return this.#known
@@ -82,8 +87,8 @@ export class SourceBook {
     return [...uids].flatMap((uid) => this.#objects.get(uid) ?? [])
   }
 
-  wishes(names: Names): Wishes {
-    const { desired, unusable } = wishesOf(this.objects(names), this.#defaultTtl)
+  wishes(names: Names): DesiredRecords {
+    const { desired, unusable } = desiredOf(this.objects(names), this.#defaultTtl)
     if (names === 'all') return { desired, unusable }
     return {
       desired: desired.filter(({ set }) => names.has(set.name)),

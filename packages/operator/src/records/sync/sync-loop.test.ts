@@ -214,3 +214,17 @@ it('the kill switch holds everything, and what waited follows when it is lifted'
   await clock.advance(1_000)
   expect(values('n0')).toEqual(['192.0.2.9'])
 })
+
+describe('a name of two sources', () => {
+  it('goes to the younger one a minute after the older was deleted, also when nothing else changes', async () => {
+    const { clock, cluster, values } = await settled(1)
+    cluster.put(DNSEndpoint, endpoint('younger', ['192.0.2.9'], `n0.${ZONE}`))
+    await clock.advance(2_000)
+    expect(values('n0')).toEqual(['192.0.2.1'])
+    cluster.remove(DNSEndpoint, 'web/n0')
+    await clock.advance(30_000)
+    expect(values('n0')).toEqual(['192.0.2.1'])
+    await clock.advance(3 * 60_000)
+    expect(values('n0')).toEqual(['192.0.2.9'])
+  })
+})

@@ -15,22 +15,26 @@ import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import type { Reason } from '../../reasons.ts'
 import { createDriftSweep } from './drift-sweep.ts'
 import { sourceOf } from './dns-endpoint-source.ts'
-import { findConditionRoom, statusChange } from './endpoint-status.ts'
+import { hasConditionRoom } from '../../api/condition-room.ts'
+import { statusChange } from './endpoint-status.ts'
 import type { Engine, Planned, Unread } from '../engine.ts'
 import { ProviderError } from '../../rrset/error.ts'
-import { type Held, HeldBook } from './held-changes.ts'
+import { type Held, HeldChanges } from './held-changes.ts'
+import { type ApprovalReport, approveInStore, approveReleasesInStore } from '../state/approve.ts'
+import type { GuardStore } from '../state/guard-state.ts'
 import type { KillSwitch } from '../../process/kill-switch.ts'
-import { failuresOf, type Outcome } from '../execute/result.ts'
+import { namesToReview } from '../plan/held-set.ts'
+import { failuresOf, type PlanOutcome } from '../execute/result.ts'
 import type { Plan } from '../plan/plan.ts'
 import { isWithin } from '../../rrset/rrset.ts'
-import { type Endpoint, type Names, SourceBook } from './source-index.ts'
+import { type Endpoint, type Names, SourceIndex } from './source-index.ts'
 import { checkSources } from './source-check.ts'
 import type { Switches } from '../../process/switches.ts'
 
 /** Told about each pass; for metrics. */
 export interface SyncObserver {
   planned(plan: Plan): void
-  applied(outcome: Outcome): void
+  applied(outcome: PlanOutcome): void
   /** A zone was read, and every change is in place or held by a guard; or it was not. */
   synced(zone: Pick<Held, 'provider' | 'zone'>, isStale: boolean): void
   held(all: () => Iterable<Held>): void
@@ -46,7 +50,11 @@ export interface SyncLoopOptions {
   readonly isServed: (object: Endpoint) => boolean
   /** The only namespace that may be listed. @default all */
   readonly namespace?: string
-  readonly switches?: Pick<Switches, 'released' | 'subscribe'>
+  readonly switches?: Pick<Switches, 'approvedIds' | 'releasedNames' | 'subscribe'>
+  /** Where held changes are approved; without it annotations approve nothing. */
+  readonly store?: GuardStore
+  /** What became of an approval by annotation. */
+  readonly onApproval?: (report: ApprovalReport, isDeprecatedForm: boolean) => void
   readonly log: Logger
   readonly clock?: Clock
   /** One per set and code that changed; `object` is undefined when the source is gone. */
@@ -71,18 +79,20 @@ export async function runSyncLoop(options: SyncLoopOptions, signal: AbortSignal)
 class SyncLoop {
   readonly #options: SyncLoopOptions
   readonly #clock: Clock
-  readonly #book: SourceBook
-  readonly #held = new HeldBook()
+  readonly #book: SourceIndex
+  readonly #held = new HeldChanges()
   readonly #sweep = createDriftSweep()
   readonly #unread = new Map<string, Reason>()
   #dirty: Set<string> | 'all' = 'all'
   #wake: () => void = () => undefined
   #hasConditions = false
+  /** An annotation may be there from before the start. */
+  #mayHaveApprovals = true
 
   constructor(options: SyncLoopOptions) {
     this.#options = options
     this.#clock = options.clock ?? systemClock
-    this.#book = new SourceBook(options.isServed, options.defaultTtl)
+    this.#book = new SourceIndex(options.isServed, options.defaultTtl)
     options.observer?.held(() => this.#held.all())
   }
 
@@ -90,14 +100,17 @@ class SyncLoop {
     const { informer, killSwitch, switches, client } = this.#options
     await informer.synced(signal).catch(() => undefined)
     if (signal.aborted) return
-    this.#hasConditions = await findConditionRoom(client, signal).catch(() => false)
+    this.#hasConditions = await hasConditionRoom(client, DNSEndpoint, signal).catch(() => false)
     const stops = [
       informer.subscribe((change) => {
         const names = this.#book.note(change.object, change.type === 'deleted')
         if (change.type !== 'updated' || isNews(change.old, change.object)) this.#mark(names)
       }),
       killSwitch.subscribe(() => this.#mark('all')),
-      switches?.subscribe(() => this.#mark('all')),
+      switches?.subscribe(() => {
+        this.#mayHaveApprovals = true
+        this.#mark('all')
+      }),
     ]
     try {
       let sweepAt = this.#clock.monotonic() + SWEEP_MS
@@ -133,7 +146,9 @@ class SyncLoop {
       () => this.#book.names(),
       (name) => engine.isReadByName(name),
     )
-    return new Set([...part, ...this.#held.takeDue(this.#clock.now())])
+    // Planned alone, a deletion that a breaker holds as one of many would look like a single one, and pass.
+    const unheld = [...part].filter((name) => !this.#held.isHeld(name))
+    return new Set([...unheld, ...this.#held.takeDue(this.#clock.now())])
   }
 
   #mark(names: Names): void {
@@ -157,16 +172,43 @@ class SyncLoop {
     this.#dirty = new Set()
     try {
       const planned = await this.#plan(names, signal)
+      const before = [...this.#held.all()]
       this.#notePlanned(planned, names)
+      this.#mark(namesToReview(before, this.#held.all()))
       const outcomes = await Promise.all(planned.plans.map(async (plan) => this.#apply(plan, signal)))
       this.#noteStanding(planned, outcomes)
       if (this.#options.isWriting && !this.#options.killSwitch.isPaused) await this.#tellStatus(names, signal)
       const isOpen = outcomes.some((outcome) => outcome === undefined || failuresOf(outcome).length > 0)
       if (planned.unread.length > 0 || isOpen) this.#retry(names)
+      await this.#takeApprovals()
     } catch (error) {
       this.#options.log.warn({ err: error }, 'records pass failed')
       this.#retry(names)
     }
+  }
+
+  /** After the pass, so that an approval of what is held now finds it persisted. */
+  async #takeApprovals(): Promise<void> {
+    const { store, switches, killSwitch, isWriting, onApproval, log } = this.#options
+    if (!this.#mayHaveApprovals || store === undefined || switches === undefined) return
+    if (!isWriting || killSwitch.isPaused) return
+    this.#mayHaveApprovals = false
+    const now = this.#clock.now()
+    const release = await approveReleasesInStore(store, switches.releasedNames, now)
+    const reports = [...(release === undefined ? [] : [release])]
+    for (const id of switches.approvedIds) reports.push(await approveInStore(store, id, now, { mayRepeat: false }))
+    for (const report of reports) {
+      const { id, result, covered } = report
+      if (result === 'approved') log.info({ id, changes: covered.length }, 'held changes approved')
+      else if (result !== 'active') log.warn({ id, result, held: await this.#heldIds(store) }, 'approval has no effect')
+      if (result !== 'active') onApproval?.(report, report === release)
+      if (result === 'approved' && covered.length > 0) this.#mark(new Set(covered.map(({ name }) => name)))
+    }
+  }
+
+  async #heldIds(store: GuardStore): Promise<string[]> {
+    const states = [...(await store.list()).values()]
+    return [...new Set(states.flatMap(({ held }) => held.flatMap(({ set }) => set ?? [])))]
   }
 
   #retry(names: Names): void {
@@ -174,9 +216,9 @@ class SyncLoop {
   }
 
   async #plan(names: Names, signal: AbortSignal): Promise<Planned> {
-    const { client, engine, informer, switches, namespace, isServed } = this.#options
+    const { client, engine, informer, namespace, isServed } = this.#options
     // Both of one moment: what is in sight without its wishes would look as if it wanted nothing.
-    const { present, known } = this.#book
+    const { present, known, wanting } = this.#book
     const wishes = this.#book.wishes(names)
     return engine.plan(
       {
@@ -185,31 +227,33 @@ class SyncLoop {
         sources: async (owned) =>
           informer.state !== 'live' || known.size === 0
             ? { present, gone: new Set() }
-            : checkSources(
-                client,
-                {
-                  owned,
-                  present,
-                  known,
-                  isServed,
-                  now: this.#clock.now(),
-                  ...(namespace === undefined ? {} : { namespace }),
-                },
-                signal,
-              ),
-        ...(switches === undefined ? {} : { released: switches.released }),
+            : {
+                wanting,
+                ...(await checkSources(
+                  client,
+                  {
+                    owned,
+                    present,
+                    known,
+                    isServed,
+                    now: this.#clock.now(),
+                    ...(namespace !== undefined && { namespace }),
+                  },
+                  signal,
+                )),
+              },
       },
       names,
       signal,
     )
   }
 
-  async #apply(plan: Plan, signal: AbortSignal): Promise<Outcome | undefined> {
+  async #apply(plan: Plan, signal: AbortSignal): Promise<PlanOutcome | undefined> {
     const { engine, log, observer } = this.#options
     const { provider, zone } = plan
     try {
       if (this.#options.isWriting && !this.#options.killSwitch.isPaused && plan.changes.length === 0)
-        await engine.remember(plan)
+        await engine.record(plan)
       const outcome = await engine.apply(plan, signal)
       observer?.applied(outcome)
       for (const { change, result, code, why = '' } of outcome.results) {
@@ -228,12 +272,12 @@ class SyncLoop {
     }
   }
 
-  #notePlanned({ plans, unread, homeless }: Planned, names: Names): void {
+  #notePlanned({ plans, unread, withoutZone }: Planned, names: Names): void {
     const now = this.#clock.now()
     for (const plan of plans) {
       const { provider, zone } = plan
       this.#options.observer?.planned(plan)
-      const held = plan.refused.map(({ name, type, code, why, source, until }) => ({
+      const held = plan.refused.map(({ name, type, code, why, source, until, set }) => ({
         provider,
         zone,
         name,
@@ -242,12 +286,13 @@ class SyncLoop {
         why,
         source,
         ...(until !== undefined && { until }),
+        ...(set !== undefined && { set }),
       }))
       for (const item of this.#held.replace({ provider, zone }, names, held, now)) this.#tell(item)
       // Its zones are known again.
       this.#held.replace({ provider: accountOf(provider), zone: '*' }, names, [], now)
     }
-    const nowhere = homeless.map(({ name, type, code, message, source }) => ({
+    const nowhere = withoutZone.map(({ name, type, code, message, source }) => ({
       provider: '',
       zone: '',
       name,
@@ -279,7 +324,7 @@ class SyncLoop {
     }
   }
 
-  #noteStanding({ plans, unread }: Planned, outcomes: readonly (Outcome | undefined)[]): void {
+  #noteStanding({ plans, unread }: Planned, outcomes: readonly (PlanOutcome | undefined)[]): void {
     const { observer } = this.#options
     for (const { provider, zone } of unread) observer?.synced({ provider, zone }, true)
     for (const [index, { provider, zone }] of plans.entries()) {

@@ -1,12 +1,12 @@
 /** T16: two tenants want one host, in both orders, with both orders of deletion, in every spelling; a wildcard beside it. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { wishesOf } from './dns-endpoint-source.ts'
+import { desiredOf } from './dns-endpoint-source.ts'
 import { EMPTY_STATE, type GuardState } from '../state/guard-state.ts'
 import { DEFAULT_LIMITS } from '../plan/limits.ts'
 import { applied, NOW, plan } from '../../../testing/plan-fixture.ts'
 import type { Plan } from '../plan/plan.ts'
-import type { ObservedSet } from '../../rrset/rrset.ts'
+import type { ObservedRRset } from '../../rrset/rrset.ts'
 
 interface Tenant {
   readonly namespace: string
@@ -34,13 +34,13 @@ const objectOf = (tenant: Tenant) => ({
 
 /** A zone that lives through plans, one after the other. */
 class Zone {
-  sets: ObservedSet[] = []
+  sets: ObservedRRset[] = []
   state: GuardState = EMPTY_STATE
   now = NOW
   #number = NOW
 
   sync(tenants: readonly Tenant[], gone: readonly Tenant[] = []): Plan {
-    const { desired } = wishesOf(tenants.map(objectOf), 300)
+    const { desired } = desiredOf(tenants.map(objectOf), 300)
     const sources = { present: new Set(tenants.map(uidOf)), gone: new Set(gone.map(uidOf)) }
     const number = ++this.#number
     const next = plan({ observed: this.sets, desired, sources, state: this.state, now: this.now, number })

@@ -1,0 +1,74 @@
+/**
+ * Several informers of one kind, one per namespace, seen as one: for processes that may read some namespaces only.
+ *
+ * Guarantee: synced when all parts are; `live` only while all parts are, so that a namespace that cannot be read is never
+ * taken for an empty one.
+ */
+import type { Kind, Obj } from '../object/object.ts'
+import type { Change, Informer, InformerState, SubscribeOptions, WatchFailure } from './informer.ts'
+
+/** The state of the whole is that of the part that is furthest from live. */
+const WORST_FIRST: readonly InformerState[] = ['starting', 'backoff', 'syncing', 'absent', 'live']
+
+export class JoinedInformer<T extends Obj> implements Informer<T> {
+  readonly kind: Kind<T>
+  readonly #parts: readonly Informer<T>[]
+
+  constructor(kind: Kind<T>, parts: readonly Informer<T>[]) {
+    this.kind = kind
+    this.#parts = parts
+  }
+
+  get hasSynced(): boolean {
+    return this.#parts.every(({ hasSynced }) => hasSynced)
+  }
+
+  get size(): number {
+    return this.#parts.reduce((sum, { size }) => sum + size, 0)
+  }
+
+  get state(): InformerState {
+    const states = new Set(this.#parts.map(({ state }) => state))
+    return WORST_FIRST.find((state) => states.has(state)) ?? 'live'
+  }
+
+  get failure(): WatchFailure | undefined {
+    return this.#parts.find(({ failure }) => failure !== undefined)?.failure
+  }
+
+  get heardAt(): number | undefined {
+    const heard = this.#parts.map(({ heardAt }) => heardAt)
+    return heard.includes(undefined) ? undefined : Math.min(...(heard as number[]))
+  }
+
+  estimateBytes(): number {
+    return this.#parts.reduce((sum, part) => sum + part.estimateBytes(), 0)
+  }
+
+  subscribe(handler: (change: Change<T>) => void, { onError, onReplayed }: SubscribeOptions = {}): () => void {
+    let replaying = this.#parts.length
+    const unsubscribes: (() => void)[] = []
+    const unsubscribeAll = (): void => {
+      for (const unsubscribe of unsubscribes) unsubscribe()
+    }
+    const options: SubscribeOptions = {
+      onReplayed: () => {
+        replaying--
+        if (replaying === 0) onReplayed?.()
+      },
+      // A handler that threw is dropped from every part.
+      ...(onError !== undefined && {
+        onError: (error: unknown) => {
+          unsubscribeAll()
+          onError(error)
+        },
+      }),
+    }
+    for (const part of this.#parts) unsubscribes.push(part.subscribe(handler, options))
+    return unsubscribeAll
+  }
+
+  async synced(signal?: AbortSignal): Promise<void> {
+    await Promise.all(this.#parts.map(async (part) => part.synced(signal)))
+  }
+}

@@ -1,0 +1,117 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { connect } from '../client/cluster.ts'
+import { staticCredentials } from '../config/credentials.ts'
+import type { Informer } from '../cache/informer.ts'
+import { ConfigMap } from '../object/kinds.ts'
+import { startPeer, type PeerOptions } from '../testing/index.ts'
+
+const cleanups: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
+})
+
+const limits = { maxObjects: 20, maxObjectBytes: 10_000, maxBytes: 50_000 }
+
+const configMap = (name: string, bytes = 1) => ({
+  metadata: { name, namespace: 'ns', uid: `uid-${name}`, resourceVersion: '1' },
+  data: { text: 'x'.repeat(bytes) },
+})
+const END = { metadata: { resourceVersion: '9', annotations: { 'k8s.io/initial-events-end': 'true' } } }
+const WITHOUT_STREAM = { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 422, reason: 'Invalid' }
+
+/** The informer of ConfigMaps on a server that answers as the script says. */
+async function informerOn(script: PeerOptions['script']): Promise<Informer<ConfigMap>> {
+  const peer = await startPeer({ script })
+  const credentials = staticCredentials({}, { ca: peer.caPem })
+  const cluster = connect({ name: 'member', server: peer.url, namespace: 'default', credentials }, { random: () => 0 })
+  const informer = cluster.informers.informer(ConfigMap, { limits })
+  const stop = new AbortController()
+  const running = cluster.informers.start(stop.signal)
+  cleanups.push(peer.close, async () => {
+    stop.abort()
+    await running
+    await cluster.close()
+  })
+  return informer
+}
+
+async function expectCutOff(informer: Informer<ConfigMap>, message: RegExp): Promise<void> {
+  await expect.poll(() => informer.failure?.reason, { timeout: 10_000 }).toBe('over-limit')
+  expect(informer.failure?.message).toMatch(message)
+  expect(informer.state).toBe('backoff')
+}
+
+describe('limits of a cache', () => {
+  it('are not felt by a set within them', async () => {
+    const informer = await informerOn((exchange) => {
+      exchange.start()
+      for (let index = 0; index < 20; index++) exchange.frame('ADDED', configMap(`c${index}`))
+      exchange.frame('BOOKMARK', END)
+      exchange.frame('DELETED', configMap('c0'))
+      exchange.frame('ADDED', configMap('c20'))
+    })
+    await expect.poll(() => informer.size).toBe(20)
+    await expect.poll(() => informer.hasSynced).toBe(true)
+    expect([informer.state, informer.failure]).toEqual(['live', undefined])
+  })
+
+  it('end an initial stream without end', async () => {
+    const informer = await informerOn((exchange) => {
+      exchange.start()
+      for (let index = 0; index < 21; index++) exchange.frame('ADDED', configMap(`c${index}`))
+    })
+    await expectCutOff(informer, /more than 20 objects/)
+    expect([informer.size, informer.hasSynced]).toEqual([0, false])
+  })
+
+  it('end pages without end, with objects and without', async () => {
+    for (const items of [[configMap('a'), configMap('b')], []]) {
+      let page = 0
+      const informer = await informerOn((exchange) => {
+        if (exchange.url.searchParams.get('watch') === 'true') return exchange.reply(422, WITHOUT_STREAM)
+        return exchange.reply(200, { metadata: { resourceVersion: '5', continue: `page-${page++}` }, items })
+      })
+      await expectCutOff(informer, items.length === 0 ? /more than 20 pages/ : /more than 20 objects/)
+    }
+  })
+
+  it('hold for added objects after the sync: what is cached is no longer taken for the whole set', async () => {
+    const informer = await informerOn((exchange) => {
+      if (exchange.url.searchParams.get('sendInitialEvents') !== 'true') return exchange.reply(503, {})
+      exchange.start()
+      exchange.frame('ADDED', configMap('a'))
+      exchange.frame('BOOKMARK', END)
+      for (let index = 0; index < 30; index++) exchange.frame('ADDED', configMap(`c${index}`))
+      return undefined
+    })
+    await expectCutOff(informer, /more than 20 objects/)
+    expect(informer.size).toBeLessThanOrEqual(20)
+  })
+
+  it('refuse one object above its size, in a watch and in a list', async () => {
+    const watched = await informerOn((exchange) => {
+      exchange.start()
+      exchange.frame('ADDED', configMap('big', 11_000))
+    })
+    await expectCutOff(watched, /an object of \d+ bytes; the limit is 10000/)
+    const listed = await informerOn((exchange) => {
+      if (exchange.url.searchParams.get('watch') === 'true') return exchange.reply(422, WITHOUT_STREAM)
+      return exchange.reply(200, { metadata: { resourceVersion: '5' }, items: [configMap('big', 11_000)] })
+    })
+    await expectCutOff(listed, /an object of \d+ bytes/)
+  })
+
+  it('refuse all objects above their size together, and a page that is longer', async () => {
+    const watched = await informerOn((exchange) => {
+      exchange.start()
+      for (let index = 0; index < 10; index++) exchange.frame('ADDED', configMap(`c${index}`, 9_000))
+    })
+    await expectCutOff(watched, /more than 50000 bytes of objects/)
+    const listed = await informerOn((exchange) => {
+      if (exchange.url.searchParams.get('watch') === 'true') return exchange.reply(422, WITHOUT_STREAM)
+      const items = Array.from({ length: 10 }, (_, index) => configMap(`c${index}`, 9_000))
+      return exchange.reply(200, { metadata: { resourceVersion: '5' }, items })
+    })
+    await expectCutOff(listed, /longer than 50000 bytes/)
+  })
+})

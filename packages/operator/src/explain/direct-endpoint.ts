@@ -1,0 +1,47 @@
+/** DNSEndpoints that no source of publish stands behind: written by the wildcard capability, by another program or by hand. */
+import { type Cluster, NotFound } from '@seamark/kube'
+import { keyOf } from '@seamark/kube/object'
+import { DNSEndpoint } from '../api/dns-endpoint.ts'
+import { normalizeHost } from '../host-name.ts'
+import { OWNED_BY } from '../publish/annotation-keys.ts'
+import type { EndpointFact } from './chain.ts'
+
+interface DirectEndpoint extends EndpointFact {
+  /** The name in the DNSEndpoint: the host, or the wildcard that covers it. */
+  readonly dnsName: string
+  readonly origin: string
+}
+
+/** A DNSEndpoint that no source of publish stands behind. */
+export async function findDirectEndpoint(
+  host: string,
+  { client }: Cluster,
+  signal: AbortSignal,
+): Promise<DirectEndpoint | undefined> {
+  const { items } = await client.list(DNSEndpoint, { signal }).catch((error: unknown) => {
+    if (error instanceof NotFound) return { items: [] }
+    throw error
+  })
+  // The closest name wins, as in DNS: the host itself, then the wildcards above it (RFC 4592).
+  const labels = host.split('.')
+  const names = [host, ...labels.slice(1).map((_, index) => `*.${labels.slice(index + 1).join('.')}`)]
+  for (const dnsName of names) {
+    const found = items.find((object) => endpointsOf(object, dnsName).length > 0)
+    if (found === undefined) continue
+    const owner = found.metadata.annotations?.[OWNED_BY]
+    return {
+      name: keyOf(found),
+      dnsName,
+      origin: `${owner === undefined ? '' : ` of ${owner}`}${dnsName === host ? '' : `, which has ${dnsName}`}`,
+      targets: endpointsOf(found, dnsName).flatMap(({ targets }) => targets ?? []),
+      generation: found.metadata.generation ?? 0,
+      observedGeneration: found.status?.observedGeneration,
+    }
+  }
+  return undefined
+}
+
+function endpointsOf(object: DNSEndpoint, name: string): readonly Partial<DNSEndpoint['spec']['endpoints'][number]>[] {
+  const endpoints: readonly Partial<DNSEndpoint['spec']['endpoints'][number]>[] = object.spec.endpoints ?? []
+  return endpoints.filter(({ dnsName }) => typeof dnsName === 'string' && normalizeHost(dnsName) === name)
+}

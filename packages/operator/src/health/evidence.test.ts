@@ -1,0 +1,69 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { AT_ONCE_MS, type SiteResult, weighEvidence } from './evidence.ts'
+import { PROFILES } from './policy.ts'
+import { initialState, nextState, type TargetState, type Verdict } from './verdict.ts'
+
+const NOW_MS = 1_000_000
+
+function stateOf(verdict: Verdict, last: 'pass' | 'fail', atMs: number): TargetState {
+  return { ...initialState(0, verdict), last, streak: 1, streakSinceMs: atMs, lastResultMs: atMs }
+}
+const failing = (site: string, atMs = NOW_MS): SiteResult => ({ site, state: stateOf('healthy', 'fail', atMs) })
+const passing = (site: string, atMs = NOW_MS): SiteResult => ({ site, state: stateOf('healthy', 'pass', atMs) })
+
+describe('the evidence for a fall', () => {
+  const self = failing('a')
+
+  it.each<[name: string, others: SiteResult[], expected: string]>([
+    ['there is no other site', [], 'clear'],
+    ['only targets of its own site fail', [failing('a'), failing('a')], 'clear'],
+    ['the only other site answers', [passing('b')], 'clear'],
+    ['the only other site fails', [failing('b')], 'partitioned'],
+    ['one of two other sites fails', [failing('b'), passing('c')], 'panic'],
+    ['one of three other sites fails', [failing('b'), passing('c'), passing('d')], 'clear'],
+    ['its own site answers elsewhere', [passing('a'), failing('b'), failing('c')], 'clear'],
+    ['a site has one answering and one failing target', [failing('b'), passing('b')], 'clear'],
+    ['the other site was last tested before the failure', [failing('b', NOW_MS - 1)], 'clear'],
+  ])('when %s', (_, others, expected) => {
+    expect(weighEvidence(self, others)).toBe(expected)
+  })
+
+  it('ignores sites that were down long before', () => {
+    const downSinceMs = NOW_MS - AT_ONCE_MS - 1
+    const down: SiteResult = { site: 'b', state: { ...stateOf('unhealthy', 'fail', NOW_MS), lostMs: downSinceMs } }
+    expect(weighEvidence(self, [down])).toBe('clear')
+    const justDown: SiteResult = { site: 'b', state: { ...stateOf('unhealthy', 'fail', NOW_MS), lostMs: NOW_MS - 1 } }
+    expect(weighEvidence(self, [justDown])).toBe('partitioned')
+  })
+
+  it('ignores targets that never passed', () => {
+    const state = nextState(initialState(0), 'fail', PROFILES.default, 'clear', NOW_MS)
+    expect(weighEvidence(self, [{ site: 'b', state }])).toBe('clear')
+    const failed = [1, 2].reduce((last) => nextState(last, 'fail', PROFILES.default, 'clear', NOW_MS), state)
+    expect(failed.verdict).toBe('unhealthy')
+    expect(weighEvidence(self, [{ site: 'b', state: failed }])).toBe('clear')
+  })
+
+  it('does not depend on the order of the other targets', () => {
+    const result = fc.record({
+      site: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+      state: fc
+        .tuple(
+          fc.constantFrom<Verdict>('unknown', 'healthy', 'unhealthy'),
+          fc.constantFrom<'pass' | 'fail'>('pass', 'fail'),
+          fc.integer({ min: NOW_MS - 5, max: NOW_MS + 5 }),
+        )
+        .map((parts) => stateOf(...parts)),
+    })
+    fc.assert(
+      fc.property(fc.array(result), fc.array(fc.nat()), (others, keys) => {
+        const shuffled = others
+          .map((other, index) => ({ other, key: keys[index] ?? 0 }))
+          .sort((a, b) => a.key - b.key)
+          .map(({ other }) => other)
+        expect(weighEvidence(self, shuffled)).toBe(weighEvidence(self, others))
+      }),
+    )
+  })
+})

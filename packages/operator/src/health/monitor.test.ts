@@ -1,0 +1,186 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { systemClock } from '@seamark/kube'
+import { fakeClock } from '@seamark/kube/testing'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createHealthMonitor, type ProberThread, startWorker, type ThreadEvents } from './monitor.ts'
+import { PROFILES, probeTarget, targetKey } from './policy.ts'
+import type { ToWorker, WorkerSettings } from './worker-messages.ts'
+
+const log = { warn: () => undefined }
+
+/** A monitor on threads that only record what they are sent. */
+function recorded() {
+  const clock = fakeClock()
+  const threads: { settings: WorkerSettings; events: ThreadEvents; sent: ToWorker[]; terminated: boolean }[] = []
+  const changed: string[][] = []
+  const monitor = createHealthMonitor({
+    clock,
+    log,
+    guard: {},
+    onChange: (ids) => changed.push([...ids]),
+    startThread(settings, events): ProberThread {
+      const thread = { settings, events, sent: [] as ToWorker[], terminated: false }
+      threads.push(thread)
+      return {
+        send: (message) => thread.sent.push(message),
+        terminate: async () => {
+          thread.terminated = true
+        },
+      }
+    },
+  })
+  return { clock, threads, changed, monitor }
+}
+
+const shop = probeTarget({ host: '192.0.2.1' })
+const blog = probeTarget({ host: '192.0.2.2' })
+const report = (target: typeof shop, verdict: 'healthy' | 'unhealthy') => ({
+  key: targetKey(target),
+  verdict,
+  sinceMs: 1,
+  code: 'Passed' as const,
+  detail: 'status 200',
+})
+
+describe('the health monitor', () => {
+  it('probes equal targets once and reports to each that refers to them', () => {
+    const { threads, changed, monitor } = recorded()
+    monitor.setTargets(
+      new Map([
+        ['a', { target: shop }],
+        ['b', { target: shop }],
+        ['c', { target: blog }],
+      ]),
+    )
+    expect(threads[0]?.sent.map(({ upsert }) => upsert.map(({ key }) => key))).toEqual([
+      [targetKey(shop), targetKey(blog)],
+    ])
+    threads[0]?.events.onReports([report(shop, 'healthy')])
+    expect(changed).toEqual([['a', 'b']])
+    expect(monitor.healthOf('b')).toMatchObject({ verdict: 'healthy', detail: 'status 200' })
+    expect(monitor.healthOf('c')).toEqual({ verdict: 'unknown', detail: 'not probed yet' })
+  })
+
+  it('sends nothing when the targets are the same, and removes a target with its last reference', () => {
+    const { threads, monitor } = recorded()
+    const both = new Map([
+      ['a', { target: shop }],
+      ['b', { target: shop }],
+    ])
+    monitor.setTargets(both)
+    monitor.setTargets(new Map(both))
+    monitor.setTargets(new Map([['b', { target: shop }]]))
+    expect(threads[0]?.sent).toHaveLength(1)
+    monitor.setTargets(new Map([['b', { target: blog }]]))
+    expect(threads[0]?.sent[1]).toMatchObject({ upsert: [{ key: targetKey(blog) }], remove: [targetKey(shop)] })
+  })
+
+  it('reports unknown when the worker ends, and starts another with the last verdicts', async () => {
+    const { clock, threads, changed, monitor } = recorded()
+    monitor.setTargets(new Map([['a', { target: shop }]]))
+    threads[0]?.events.onReports([report(shop, 'unhealthy')])
+    threads[0]?.events.onExit('out of memory')
+    expect(monitor.healthOf('a').verdict).toBe('unknown')
+    expect(changed.at(-1)).toEqual(['a'])
+    await clock.advance(1_000)
+    expect(threads[1]?.sent[0]?.upsert).toEqual([{ key: targetKey(shop), target: shop, seed: 'unhealthy' }])
+    threads[0]?.events.onReports([report(shop, 'healthy')])
+    expect(monitor.healthOf('a').verdict).toBe('unknown')
+  })
+
+  it('replaces a worker whose heartbeat stands still, and not one that the main thread was too busy to look at', async () => {
+    const { clock, threads, monitor } = recorded()
+    const beats = new Int32Array(threads[0]!.settings.heartbeat)
+    clock.stall(3_600_000)
+    Atomics.add(beats, 0, 1)
+    await clock.advance(5_000)
+    expect(threads).toHaveLength(1)
+    await clock.advance(15_000)
+    expect(threads).toHaveLength(2)
+    expect(threads[0]?.terminated).toBe(true)
+    await monitor.stop()
+    expect(threads[1]?.terminated).toBe(true)
+    await clock.advance(60_000)
+    expect(threads).toHaveLength(2)
+  })
+})
+
+/** An HTTP server in a thread of its own that counts what it served and wakes who waits for the count. */
+const SERVER = `
+const { parentPort, workerData } = require('node:worker_threads')
+const server = require('node:http').createServer((request, response) => {
+  Atomics.add(workerData, 0, 1)
+  Atomics.notify(workerData, 0)
+  response.end('ok')
+})
+server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))
+`
+
+describe('the prober in its worker thread', () => {
+  let folder = ''
+  let file = new URL('file:///')
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'seamark-health-'))
+    const outfile = join(folder, 'health-worker.mjs')
+    await build({
+      entryPoints: [join(import.meta.dirname, 'worker.ts')],
+      outfile,
+      bundle: true,
+      format: 'esm',
+      platform: 'node',
+      target: 'node20',
+      conditions: ['source', 'node'],
+      banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+      logLevel: 'error',
+    })
+    file = pathToFileURL(outfile)
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('goes on probing a real server while the main thread is blocked, and follows its health', async () => {
+    const served = new Int32Array(new SharedArrayBuffer(4))
+    const server = new Worker(SERVER, { eval: true, workerData: served })
+    const [port] = (await once(server, 'message')) as [number]
+    const waiting: (() => void)[] = []
+    const monitor = createHealthMonitor({
+      clock: systemClock,
+      log,
+      guard: { allowLoopback: true },
+      onChange: () => waiting.splice(0).forEach((wake) => wake()),
+      startThread: (settings, events) => startWorker(settings, events, file),
+    })
+    const until = async (id: string, verdict: string) => {
+      while (monitor.healthOf(id).verdict !== verdict) await new Promise<void>((resolve) => waiting.push(resolve))
+    }
+    try {
+      const policy = { ...PROFILES.default, intervalMs: 20, edgeIntervalMs: 10 }
+      const target = probeTarget({ host: '127.0.0.1', scheme: 'http', port }, policy)
+      const denied = probeTarget({ host: '169.254.169.254' }, policy)
+      monitor.setTargets(
+        new Map([
+          ['a', { target }],
+          ['denied', { target: denied }],
+        ]),
+      )
+      await until('a', 'healthy')
+      const enough = Atomics.load(served, 0) + 10
+      for (let count = 0; count < enough; count = Atomics.load(served, 0)) Atomics.wait(served, 0, count)
+      expect(monitor.healthOf('a')).toMatchObject({ verdict: 'healthy', code: 'Passed' })
+      await server.terminate()
+      await until('a', 'unhealthy')
+      await until('denied', 'unhealthy')
+      expect(monitor.healthOf('a')).toMatchObject({ code: 'Refused' })
+      expect(monitor.healthOf('denied')).toMatchObject({ code: 'AddressDenied' })
+    } finally {
+      await server.terminate()
+      await monitor.stop()
+    }
+  })
+})

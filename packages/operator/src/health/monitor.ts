@@ -1,0 +1,204 @@
+/**
+ * The health of all targets as the main thread sees it: starts the prober's worker, sends it the targets, keeps its reports.
+ *
+ * Flow: `setTargets` (whole set, keyed by the caller's ids) → deltas of distinct targets to the worker → reports →
+ * `onChange(ids)`; `healthOf(id)` reads the current snapshot.
+ *
+ * Guarantees:
+ * - Targets that ask the same are probed once (`targetKey`).
+ * - A worker that ends or stops counting its heartbeat is replaced and gets all targets again with their last verdicts;
+ *   until it reports, each of them is `unknown`: no news is not bad news.
+ * - `stop` resolves when the worker has ended.
+ */
+import { existsSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import type { Clock, GuardOptions, Logger } from '@seamark/kube'
+import { type ProbeTarget, targetKey } from './policy.ts'
+import type { HealthReport } from './prober.ts'
+import type { Verdict } from './verdict.ts'
+import { type FromWorker, HEARTBEAT_MS, type ToWorker, type WorkerSettings } from './worker-messages.ts'
+
+export interface TargetHealth {
+  readonly verdict: Verdict
+  /** Wall clock; undefined before the first report. */
+  readonly sinceMs?: number
+  readonly code?: HealthReport['code']
+  readonly detail: string
+  readonly held?: HealthReport['held']
+}
+
+export interface MonitoredTarget {
+  readonly target: ProbeTarget
+  readonly seed?: Verdict
+}
+
+export interface HealthMonitor {
+  setTargets(targets: ReadonlyMap<string, MonitoredTarget>): void
+  healthOf(id: string): TargetHealth
+  stop(): Promise<void>
+}
+
+/** The part of a worker thread that the monitor uses. */
+export interface ProberThread {
+  readonly send: (message: ToWorker) => void
+  readonly terminate: () => Promise<unknown>
+}
+
+export interface ThreadEvents {
+  readonly onReports: (reports: FromWorker) => void
+  /** The thread ended by itself. */
+  readonly onExit: (cause: string) => void
+}
+
+export interface HealthMonitorDeps {
+  readonly clock: Clock
+  readonly log: Pick<Logger, 'warn'>
+  readonly guard: GuardOptions
+  /** Ids whose health changed. */
+  readonly onChange: (ids: readonly string[]) => void
+  readonly startThread?: (settings: WorkerSettings, events: ThreadEvents) => ProberThread
+}
+
+/** Without a heartbeat for so many checks in a row, the worker is replaced. */
+const MISSED_CHECKS = 10
+const CHECK_MS = 2 * HEARTBEAT_MS
+const RESTART_DELAY_MS = 1_000
+
+const UNREPORTED: TargetHealth = { verdict: 'unknown', detail: 'not probed yet' }
+const UNRESPONSIVE = 'the prober does not respond and is being restarted'
+
+export function createHealthMonitor(deps: HealthMonitorDeps): HealthMonitor {
+  const { clock, onChange } = deps
+  const startThread = deps.startThread ?? startWorker
+  const targets = new Map<string, { target: ProbeTarget; ids: Set<string>; seed: Verdict | undefined }>()
+  const keyOfId = new Map<string, string>()
+  const health = new Map<string, TargetHealth>()
+  let beats = new Int32Array(new SharedArrayBuffer(4))
+  let thread: ProberThread | undefined
+  let lastBeat = 0
+  let missed = 0
+  let isStopped = false
+  let cancelTimer: () => void = () => undefined
+
+  function start(): void {
+    beats = new Int32Array(new SharedArrayBuffer(4))
+    lastBeat = 0
+    missed = 0
+    const current: ProberThread = startThread(
+      { guard: deps.guard, heartbeat: beats.buffer },
+      {
+        onReports: (reports) => thread === current && take(reports),
+        onExit: (cause) => thread === current && replace(cause),
+      },
+    )
+    thread = current
+    const upsert = [...targets].map(([key, { target, seed }]) => ({
+      key,
+      target,
+      ...(seed !== undefined && { seed }),
+    }))
+    if (upsert.length > 0) current.send({ upsert, remove: [] })
+    cancelTimer = clock.after(CHECK_MS, check)
+  }
+
+  function check(): void {
+    const beat = Atomics.load(beats, 0)
+    missed = beat === lastBeat ? missed + 1 : 0
+    lastBeat = beat
+    if (missed >= MISSED_CHECKS) replace(`no heartbeat for ${MISSED_CHECKS * CHECK_MS} ms`)
+    else cancelTimer = clock.after(CHECK_MS, check)
+  }
+
+  function replace(cause: string): void {
+    deps.log.warn({ cause }, 'health prober is restarted')
+    cancelTimer()
+    void thread?.terminate()
+    thread = undefined
+    const changed: string[] = []
+    for (const [key, entry] of targets) {
+      entry.seed = health.get(key)?.verdict ?? entry.seed
+      health.set(key, { verdict: 'unknown', detail: UNRESPONSIVE })
+      changed.push(...entry.ids)
+    }
+    if (!isStopped) cancelTimer = clock.after(RESTART_DELAY_MS, start)
+    if (changed.length > 0) onChange(changed)
+  }
+
+  function take(reports: FromWorker): void {
+    const changed: string[] = []
+    for (const { key, ...report } of reports) {
+      const entry = targets.get(key)
+      if (entry === undefined) continue
+      health.set(key, report)
+      changed.push(...entry.ids)
+    }
+    if (changed.length > 0) onChange(changed)
+  }
+
+  start()
+
+  return {
+    setTargets(next) {
+      const upsert: { key: string; target: ProbeTarget; seed?: Verdict }[] = []
+      for (const [id, { target, seed }] of next) {
+        const key = targetKey(target)
+        const before = keyOfId.get(id)
+        if (before === key) continue
+        if (before !== undefined) targets.get(before)?.ids.delete(id)
+        keyOfId.set(id, key)
+        const known = targets.get(key)
+        if (known === undefined) {
+          targets.set(key, { target, ids: new Set([id]), seed })
+          upsert.push({ key, target, ...(seed !== undefined && { seed }) })
+        } else known.ids.add(id)
+      }
+      for (const [id, key] of keyOfId) {
+        if (next.has(id)) continue
+        keyOfId.delete(id)
+        targets.get(key)?.ids.delete(id)
+      }
+      const remove = [...targets].filter(([, { ids }]) => ids.size === 0).map(([key]) => key)
+      for (const key of remove) {
+        targets.delete(key)
+        health.delete(key)
+      }
+      if (upsert.length > 0 || remove.length > 0) thread?.send({ upsert, remove })
+    },
+    healthOf(id) {
+      const key = keyOfId.get(id)
+      return (key === undefined ? undefined : health.get(key)) ?? UNREPORTED
+    },
+    async stop() {
+      isStopped = true
+      cancelTimer()
+      const last = thread
+      thread = undefined
+      await last?.terminate()
+    },
+  }
+}
+
+/** The bundle's own file: beside the entry, or one folder up from a chunk. */
+function findWorkerFile(): URL {
+  const candidates = ['./health-worker.mjs', '../health-worker.mjs', './worker.js'].map(
+    (path) => new URL(path, import.meta.url),
+  )
+  const found = candidates.find((url) => existsSync(url))
+  if (found === undefined) throw new Error('the health prober is not beside the program: health-worker.mjs is missing')
+  return found
+}
+
+export function startWorker(
+  settings: WorkerSettings,
+  events: ThreadEvents,
+  file: URL = findWorkerFile(),
+): ProberThread {
+  const worker = new Worker(file, { workerData: settings, name: 'health-prober' })
+  let cause = 'the worker ended'
+  worker.on('message', events.onReports)
+  worker.on('error', (error) => {
+    cause = error instanceof Error ? error.message : String(error)
+  })
+  worker.on('exit', () => events.onExit(cause))
+  return { send: (message) => worker.postMessage(message), terminate: () => worker.terminate() }
+}

@@ -1,0 +1,75 @@
+/**
+ * Configuration of DNS providers: one schema for each type, discriminated by `type`. Part of the records section.
+ * Secrets are referenced (environment variable, file, or key of a Secret), never written into the configuration.
+ */
+import { z } from 'zod'
+
+/** Exactly one of them. */
+export const SecretRef = z.union([
+  z.strictObject({ env: z.string() }),
+  z.strictObject({ file: z.string() }),
+  z.strictObject({ secret: z.string().regex(/^[^/]+\/[^/]+$/, 'is namespace/name'), key: z.string() }),
+])
+export type SecretRef = z.output<typeof SecretRef>
+
+const common = {
+  name: z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'is lower-case letters, digits and hyphens'),
+  /** Zones by name; for aws also by id. Absent: all that the service has, where it can be asked. */
+  zones: z.array(z.string()).optional(),
+  requestsPerSecond: z.number().positive().max(1000).optional(),
+}
+const tsigKey = z.strictObject({
+  name: z.string(),
+  algorithm: z.string().default('hmac-sha256'),
+  secretFrom: SecretRef,
+})
+
+export const ProviderConfig = z.discriminatedUnion('type', [
+  z.strictObject({ ...common, type: z.literal('memory'), zones: z.array(z.string()).min(1) }),
+  z.strictObject({
+    ...common,
+    type: z.literal('rfc2136'),
+    zones: z.array(z.string()).min(1),
+    /** `192.0.2.1:53` */
+    server: z.string(),
+    key: tsigKey.optional(),
+    transfer: z.strictObject({ server: z.string().optional(), key: tsigKey.optional() }).optional(),
+  }),
+  z.strictObject({
+    ...common,
+    type: z.literal('powerdns'),
+    url: z.url(),
+    apiKeyFrom: SecretRef,
+    serverId: z.string().default('localhost'),
+  }),
+  z.strictObject({
+    ...common,
+    type: z.literal('aws'),
+    /** Absent: the SDK's chain. */
+    credentials: z
+      .strictObject({
+        accessKeyIdFrom: SecretRef,
+        secretAccessKeyFrom: SecretRef,
+        sessionTokenFrom: SecretRef.optional(),
+      })
+      .optional(),
+    /** Providers with one account share one rate limit. */
+    account: z.string().optional(),
+    region: z.string().optional(),
+    endpoint: z.url().optional(),
+    visibility: z.enum(['public', 'private']).optional(),
+  }),
+  z.strictObject({
+    ...common,
+    type: z.literal('webhook'),
+    url: z.url(),
+    defaultTtl: z.number().int().positive().default(300),
+  }),
+  z.strictObject({
+    ...common,
+    type: z.literal('dnsendpoint'),
+    zones: z.array(z.string()).min(1),
+    namespace: z.string(),
+  }),
+])
+export type ProviderConfig = z.output<typeof ProviderConfig>

@@ -1,0 +1,84 @@
+import { once } from 'node:events'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createGzip } from 'node:zlib'
+import { afterEach, describe, expect, it } from 'vitest'
+import { MAX_REQUESTED_WAIT_MS } from '@seamark/kube'
+import { callHttp } from './http-call.ts'
+
+let server: Server | undefined
+
+afterEach(async () => {
+  const closing = server
+  server = undefined
+  closing?.closeAllConnections()
+  if (closing !== undefined) await new Promise<void>((resolve) => closing.close(() => resolve()))
+})
+
+async function call(answer: (response: ServerResponse) => void, maxBytes = 1 << 20) {
+  server = createServer((_, response) => answer(response))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/records`)
+  return callHttp({ method: 'GET', url, signal: new AbortController().signal, fetch: globalThis.fetch, maxBytes })
+}
+
+/** Writes for as long as the client reads. */
+function writeForEver(out: NodeJS.WritableStream): void {
+  const chunk = Buffer.alloc(65_536, ' ')
+  const write = () => {
+    while (out.write(chunk));
+  }
+  out.on('drain', write)
+  out.on('error', () => undefined)
+  write()
+}
+
+describe('an answer of a provider', () => {
+  it('without an end is broken off', async () => {
+    await expect(call(writeForEver)).rejects.toMatchObject({
+      code: 'ProviderUnavailable',
+      message: expect.stringContaining('larger than 1048576 bytes'),
+    })
+  })
+
+  it('that is small on the wire and huge when decompressed is broken off', async () => {
+    const answer = (response: ServerResponse) => {
+      response.setHeader('content-encoding', 'gzip')
+      const gzip = createGzip()
+      gzip.pipe(response)
+      response.on('close', () => gzip.destroy())
+      writeForEver(gzip)
+    }
+    await expect(call(answer)).rejects.toMatchObject({ message: expect.stringContaining('larger than 1048576 bytes') })
+  })
+
+  it('that reports a failure is read only as far as it is shown', async () => {
+    const { status, text } = await call((response) => {
+      response.statusCode = 500
+      writeForEver(response)
+    })
+    expect(status).toBe(500)
+    expect(text.length).toBeLessThanOrEqual(65_536)
+  })
+
+  it('that fits is read whole', async () => {
+    const { text } = await call((response) => response.end('é'.repeat(500_000)))
+    expect(text).toBe('é'.repeat(500_000))
+  })
+
+  it.each([
+    ['3', 3000],
+    ['3000000', MAX_REQUESTED_WAIT_MS],
+    ['1e300', undefined],
+    ['-5', undefined],
+    ['x', undefined],
+  ])('may ask to wait with Retry-After %s: %s ms', async (value, retryAfterMs) => {
+    const answer = await call((response) => {
+      response.statusCode = 429
+      response.setHeader('retry-after', value)
+      response.end()
+    })
+    expect(answer.retryAfterMs).toBe(retryAfterMs)
+  })
+})

@@ -1,0 +1,100 @@
+/**
+ * Approvals of held changes, as part of the guard state. Pure.
+ *
+ * A guard that holds changes gives their set an id, which is a hash of its content (plan/held-set.ts). An approval names
+ * that id and covers exactly the changes of the set: each of them once, within an hour. A set with other content has
+ * another id and needs another approval.
+ *
+ * Guarantees: what an approval covers is fixed when it is recorded; a change that was written is removed from it; an
+ * annotation that stays on an object approves nothing a second time.
+ */
+import type { GuardState, HeldChange } from './guard-state.ts'
+
+export interface Approval {
+  readonly id: string
+  /** ms since the epoch. */
+  readonly at: number
+  readonly until: number
+  /** Keys of the changes that are covered and not written yet. */
+  readonly keys: readonly string[]
+}
+
+const APPROVAL_MS = 3_600_000
+/** Approvals are kept after their use, so that an id can be told from one that never existed. */
+const KEPT_APPROVALS = 100
+
+export type ApprovalResult = 'approved' | 'active' | 'used' | 'expired' | 'unknown'
+
+export interface ApprovalAnswer {
+  readonly result: ApprovalResult
+  /** Unchanged unless the result is `approved`. */
+  readonly state: GuardState
+  /** What the approval covers now. */
+  readonly covered: readonly HeldChange[]
+}
+
+/** Keys of all changes that may pass at this time. */
+export function approvedKeys(state: Pick<GuardState, 'approvals'>, now: number): Set<string> {
+  return new Set(state.approvals.filter(({ until }) => now < until).flatMap(({ keys }) => keys))
+}
+
+/**
+ * `mayRepeat`: a person asks now, so a set with the content of an earlier one is approved again. An annotation does not
+ * say when it was written, and counts once.
+ */
+export function approveHeld(
+  state: GuardState,
+  id: string,
+  now: number,
+  { mayRepeat }: { readonly mayRepeat: boolean },
+): ApprovalAnswer {
+  const covered = state.held.filter(({ set }) => set === id)
+  const known = state.approvals.find((approval) => approval.id === id)
+  if (known !== undefined && now < known.until && known.keys.length > 0) return { result: 'active', state, covered }
+  if (covered.length > 0 && (known === undefined || mayRepeat))
+    return { result: 'approved', covered, state: withApproval(state, id, covered, now) }
+  if (known === undefined) return { result: 'unknown', state, covered: [] }
+  return { result: known.keys.length === 0 ? 'used' : 'expired', state, covered: [] }
+}
+
+/** The deprecated `seamark.io/release`: approves what is held at this moment for the given names or zones. */
+export function approveHeldNames(
+  state: GuardState,
+  zone: string,
+  names: ReadonlySet<string>,
+  now: number,
+): ApprovalAnswer {
+  const covered = state.held.filter(({ set, name }) => set !== undefined && (names.has(zone) || names.has(name)))
+  const id = releaseId(names)
+  if (state.approvals.some((approval) => approval.id === id)) return { result: 'used', state, covered: [] }
+  return { result: 'approved', covered, state: withApproval(state, id, covered, now) }
+}
+
+/** The deprecated annotation was removed or changed: the same value counts again when it is set anew. */
+export function forgetReleases(state: GuardState, names: ReadonlySet<string>): GuardState {
+  const current = releaseId(names)
+  const approvals = state.approvals.filter(({ id }) => !id.startsWith(RELEASE_PREFIX) || id === current)
+  return approvals.length === state.approvals.length ? state : { ...state, approvals }
+}
+
+/** The changes with these keys were written. */
+export function consumeApprovals(state: GuardState, keys: ReadonlySet<string>): GuardState {
+  if (!state.approvals.some((approval) => approval.keys.some((key) => keys.has(key)))) return state
+  const approvals = state.approvals.map((approval) => ({
+    ...approval,
+    keys: approval.keys.filter((key) => !keys.has(key)),
+  }))
+  return { ...state, approvals }
+}
+
+const RELEASE_PREFIX = 'release:'
+
+function releaseId(names: ReadonlySet<string>): string {
+  return `${RELEASE_PREFIX}${[...names].toSorted().join(',')}`
+}
+
+function withApproval(state: GuardState, id: string, covered: readonly HeldChange[], now: number): GuardState {
+  const approval: Approval = { id, at: now, until: now + APPROVAL_MS, keys: covered.map(({ key }) => key) }
+  const others = state.approvals.filter((other) => other.id !== id)
+  return { ...state, approvals: [approval, ...others].slice(0, KEPT_APPROVALS) }
+}

@@ -1,0 +1,130 @@
+/**
+ * Adopt, undo, release and transfer with ExternalDNS' registry: how much is owned is right after each of them, because the
+ * limits of the guards are shares of it. On our own DNS server, with the guard state in a folder.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createDnsServer, createZone, type DnsServer, fqdn, createRRset, TsigKey } from '@seamark/dns'
+import { fileGuardStore } from '@seamark/operator'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { runCommand } from './run-command.ts'
+
+const secret = Buffer.from('canary-tsig-secret-of-32-octets!').toString('base64')
+const env = { TSIG_SECRET: secret }
+const key = new TsigKey('seamark', 'hmac-sha256', secret)
+const origin = fqdn('example.com.')
+const NAMES = Array.from({ length: 58 }, (_, index) => `n${index}`)
+
+const manifest = (names: readonly string[]) =>
+  names
+    .map(
+      (name) => `apiVersion: externaldns.k8s.io/v1alpha1
+kind: DNSEndpoint
+metadata: { name: ${name}, namespace: web, uid: uid-${name} }
+spec: { endpoints: [{ dnsName: ${name}.example.com, recordType: A, recordTTL: 60, targets: [192.0.2.1] }] }
+`,
+    )
+    .join('---\n')
+
+describe('how much is owned, after', () => {
+  let dns: DnsServer
+  let folder: string
+  let config: string
+  const run = async (...argv: string[]) => {
+    const result = await runCommand([...argv, '--config', config], env)
+    expect([result.code, result.stderr.replaceAll(/^note: .*\n/gm, '')]).toEqual([0, ''])
+    return result.stdout
+  }
+  const owned = async () => {
+    const { ownedNames, ownedSources, deleted } = await fileGuardStore(join(folder, 'state')).load('own/example.com.')
+    return { ownedNames, ownedSources, deleted: deleted.length }
+  }
+  const adopt = async () => run('adopt', '--from', 'external-dns/prod', '--apply')
+
+  beforeEach(async () => {
+    const sets = NAMES.flatMap((name) => [
+      createRRset(`${name}.${origin}`, 'A', 60, ['192.0.2.1']),
+      createRRset(`a-${name}.${origin}`, 'TXT', 60, [
+        `"heritage=external-dns,external-dns/owner=prod,external-dns/resource=ingress/web/${name}"`,
+      ]),
+    ])
+    const zone = createZone(origin, [
+      createRRset(origin, 'SOA', 60, [`ns.${origin} admin.${origin} 1 3600 600 86400 30`]),
+      createRRset(origin, 'NS', 60, [`ns.${origin}`]),
+      ...sets,
+    ])
+    const defaultPolicy = { updateKeys: [key.name], transferKeys: [key.name] }
+    dns = await createDnsServer({
+      zones: [zone],
+      listen: [{ address: '127.0.0.1', port: 0 }],
+      keys: [key],
+      defaultPolicy,
+    })
+    folder = await mkdtemp(join(tmpdir(), 'seamark-baselines-'))
+    config = join(folder, 'seamark.yaml')
+    await writeFile(
+      config,
+      `apiVersion: config.seamark.io/v1alpha1
+kind: ManagerConfiguration
+records:
+  owner: mine
+  cluster: c-1
+  stateFolder: ${join(folder, 'state')}
+  providers:
+    - name: own
+      type: rfc2136
+      server: 127.0.0.1:${dns.addresses[0]?.port}
+      zones: [example.com]
+      key: { name: seamark, secretFrom: { env: TSIG_SECRET } }
+`,
+    )
+  })
+  afterEach(async () => {
+    await dns.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  it('adopt: every name, each with a source of its own', async () => {
+    await adopt()
+    expect(await owned()).toEqual({ ownedNames: 58, ownedSources: 58, deleted: 0 })
+  })
+
+  it('adopt and undo: nothing', async () => {
+    await adopt()
+    const [number = ''] = (await run('undo')).split('\t')
+    await run('undo', number)
+    expect(await owned()).toEqual({ ownedNames: 0, ownedSources: 0, deleted: 0 })
+  })
+
+  it('adopt and release: nothing, and no name counts as deleted', async () => {
+    await adopt()
+    await run('release', '--apply')
+    expect(await owned()).toEqual({ ownedNames: 0, ownedSources: 0, deleted: 0 })
+    await adopt()
+    expect(await owned()).toEqual({ ownedNames: 58, ownedSources: 58, deleted: 0 })
+  })
+
+  it('adopt and transfer: nothing when it goes to another owner, everything when ExternalDNS gives it up', async () => {
+    await adopt()
+    await run('transfer', '--from', 'external-dns/prod', '--apply')
+    expect(await owned()).toEqual({ ownedNames: 58, ownedSources: 58, deleted: 0 })
+    await run('transfer', '--to', 'other', '--to-cluster', 'c-2', '--apply')
+    expect(await owned()).toEqual({ ownedNames: 0, ownedSources: 0, deleted: 0 })
+  })
+
+  it('adopt and the first plan of the sources: what no source asks for stays, with its own code and a way out', async () => {
+    await adopt()
+    const file = join(folder, 'web.yaml')
+    await writeFile(file, manifest(NAMES.slice(0, 52)))
+    const plan = join(folder, 'plan.json')
+    await run('plan', '-f', file, '--out', plan)
+    await run('apply', plan)
+    expect(await owned()).toMatchObject({ ownedNames: 58, deleted: 0 })
+    const text = await run('plan', '-f', file)
+    expect(text.match(/AdoptedWithoutSource/g)).toHaveLength(6)
+    expect(text).toContain('0 changes, 6 held')
+    const [, id = ''] = /seamark approve ([0-9a-f]+)/.exec(text) ?? []
+    expect(await run('plan', '-f', file, '--approve', id)).toContain('6 changes, 0 held')
+  })
+})

@@ -1,0 +1,43 @@
+/** The records scenarios under T1 (crashes), T2 (stale reads), T3 (lost events), T5 (410), T6 (short and empty lists). */
+import type { Obj } from '@seamark/kube/object'
+import { playgroundCrds } from '@seamark/operator'
+import { describe, expect, it, vi } from 'vitest'
+import { expectConvergence } from './expect-convergence.ts'
+import { FOREIGN, RecordsBench } from './records-bench.ts'
+import { recordsInvariants } from './records-invariants.ts'
+import { budgetScenarios, manyRecordsScenarios, type RecordsScenario, recordsScenarios } from './records-scenarios.ts'
+import type { Scenario } from './scenario.ts'
+import { exploration, type Limits } from './seeds.ts'
+
+// Applied plans are compressed on the thread pool, whose time a virtual clock does not see: synchronous here.
+vi.mock('node:zlib', async (importOriginal) => {
+  const zlib = await importOriginal<typeof import('node:zlib')>()
+  type Done = (error: Error | null, result: Buffer) => void
+  return {
+    ...zlib,
+    gzip: (data: Buffer, done: Done) => done(null, zlib.gzipSync(data)),
+    gunzip: (data: Buffer, options: object, done: Done) => done(null, zlib.gunzipSync(data, options)),
+  }
+})
+
+function simulated({ title, run }: RecordsScenario): Scenario {
+  return {
+    name: title,
+    given: playgroundCrds() as Obj[],
+    prepare: async (stage) => RecordsBench.prepare(stage),
+    play: async (stage) => run(new RecordsBench(stage)),
+    invariants: ({ clock }) => recordsInvariants(() => clock.monotonic(), FOREIGN),
+  }
+}
+
+function describeDisturbed(part: string, scenarios: readonly RecordsScenario[], limits?: Limits): void {
+  describe(`records, ${part}, disturbed`, () => {
+    it.each(scenarios)('$title', async (scenario) => {
+      expect(await expectConvergence(simulated(scenario), exploration(limits))).toBeGreaterThan(0)
+    })
+  })
+}
+
+describeDisturbed('one source', recordsScenarios)
+describeDisturbed('many sources', manyRecordsScenarios, { crashes: 9, hasEmptyLists: true })
+describeDisturbed('delete budget', budgetScenarios, { crashes: 9 })
