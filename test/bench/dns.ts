@@ -56,7 +56,6 @@ async function compareLatency(port: number, baseline: number, rate: number): Pro
   return median(first) / median(second)
 }
 
-
 const perCpuSecond = (load: Load): number => load.answers / load.cpuSeconds
 
 const throughput = shared(async () => {
