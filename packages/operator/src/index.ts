@@ -51,6 +51,7 @@ export {
 export { refOf, type Source as EndpointSource } from './balance/source.ts'
 export { type EndpointFate, judgeEndpoint } from './balance/endpoints.ts'
 export { BALANCE_DEFAULTS, type BalanceDefaults, probeOf } from './balance/load-balancer.ts'
+export { type LoadBalancerControllerOptions, setUpLoadBalancers } from './balance/load-balancer-controller.ts'
 export {
   createHealthMonitor,
   type HealthMonitor,

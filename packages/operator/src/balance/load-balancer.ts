@@ -89,7 +89,8 @@ function invalid(message: string) {
 export function probeOf(object: Immutable<DNSLoadBalancer>, dnsName: string, host: string, site: string): ProbeTarget {
   const { healthPath, statusCode = 0, healthCheck = {} } = object.spec
   const path = healthPath === undefined || healthPath.startsWith('/') ? healthPath : `/${healthPath}`
-  const name = dnsName.replace(/\.$/, '')
+  // A wildcard is probed as one of the names it covers.
+  const name = dnsName.replace(/\.$/, '').replace(/^\*\./, 'wildcard.')
   return probeTarget(
     {
       host,
