@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { wishesOf } from './dns-endpoint-source.ts'
-import { isInvalid } from '../../rrset/rrset.ts'
 
 const metadata = {
   name: 'shop',
