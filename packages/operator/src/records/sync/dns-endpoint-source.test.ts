@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { OPEN_RULES } from '../../../testing/sync-fixture.ts'
 import { desiredOf } from './dns-endpoint-source.ts'
-import { isInvalid } from '../../rrset/rrset.ts'
 
 const metadata = {
   name: 'shop',
