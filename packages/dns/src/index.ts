@@ -64,7 +64,8 @@ export {
 } from './server/server.ts'
 export { isNewer } from './zone/soa.ts'
 export { TSIG_ALGORITHMS, type TsigAlgorithm, TsigKey } from './wire/tsig.ts'
-export { applyUpdate, type Prerequisite, type Update, type UpdateOperation } from './zone/update.ts'
+export type { Prerequisite, Update, UpdateOperation } from './wire/update-message.ts'
+export { applyUpdate } from './zone/update.ts'
 export {
   isZoneFileError,
   loadZoneFile,

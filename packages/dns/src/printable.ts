@@ -4,7 +4,7 @@
  */
 
 /** C0, DEL and C1 controls; line and paragraph separators; bidirectional marks; the byte order mark. */
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
+const UNPRINTABLE = /[\p{Cc}\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu
 
 /** `text` with unprintable characters as `\u{1b}`, cut to `maxLength` characters of the original. */
 export function printable(text: string, maxLength = Infinity): string {

@@ -17,7 +17,7 @@ import { decodeMessage, encodeMessage, FLAG, type Message } from '../wire/messag
 import { type Fqdn, fqdn, nameToText, nameToWire } from '../wire/name.ts'
 import { groupRecords, type RRset, type Resource } from '../wire/record.ts'
 import { readTsig, signMessage, type TsigKey, tsigError, verifyMessage } from '../wire/tsig.ts'
-import { type Update, updateMessage } from '../zone/update.ts'
+import { type Update, updateMessage } from '../wire/update-message.ts'
 
 export interface DnsClientOptions {
   /** Milliseconds for one try. @default 2000 */

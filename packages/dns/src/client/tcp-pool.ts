@@ -5,7 +5,8 @@
  */
 import type { Socket } from 'node:net'
 import { DnsError } from '../error.ts'
-import { connectTcp, Deframer, frame } from './tcp-stream.ts'
+import { Deframer, frame } from '../wire/tcp-frame.ts'
+import { connectTcp } from './tcp-connect.ts'
 import { type ServerAddress, serverText } from './udp-exchange.ts'
 
 const IDLE_MS = 5000

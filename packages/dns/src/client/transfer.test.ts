@@ -8,7 +8,7 @@ import { fqdn } from '../wire/name.ts'
 import { rdataFromText } from '../wire/rdata/grammar.ts'
 import type { Resource } from '../wire/record.ts'
 import { createDnsClient } from './client.ts'
-import { Deframer, frame } from './tcp-stream.ts'
+import { Deframer, frame } from '../wire/tcp-frame.ts'
 
 const ZONE = fqdn('example.test')
 

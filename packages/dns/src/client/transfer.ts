@@ -10,7 +10,8 @@ import { decodeMessage, encodeMessage, FLAG, type Message } from '../wire/messag
 import { type Fqdn, fqdn, isSubdomain } from '../wire/name.ts'
 import type { Resource } from '../wire/record.ts'
 import { readTsig, signMessage, type TsigKey, tsigError, verifyMessage } from '../wire/tsig.ts'
-import { connectTcp, Deframer, frame } from './tcp-stream.ts'
+import { Deframer, frame } from '../wire/tcp-frame.ts'
+import { connectTcp } from './tcp-connect.ts'
 import { type ServerAddress, serverText } from './udp-exchange.ts'
 
 export interface TransferRequest {

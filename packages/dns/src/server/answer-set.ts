@@ -1,17 +1,17 @@
-/** Record sets on their way into a message that is encoded, not copied: names compressed, whole sets or none. */
+/** RRsets encoded into a message with names compressed, each whole or not at all. */
 import { TYPE } from '../wire/codes.ts'
 import { writeRdata } from '../wire/rdata/grammar.ts'
 import type { WireWriter } from '../wire/wire.ts'
 import { type PackedSet, RECORD_HEAD } from '../zone/zone-shard.ts'
 import type { Zone } from '../zone/zone-table.ts'
 
-/** A record set in an answer, under the name it is given out for. */
+/** An RRset in an answer, with the owner name to print: that of the query for a wildcard. */
 export interface AnswerSet {
   readonly owner: Uint8Array
   readonly set: PackedSet
 }
 
-/** The SOA as negative answers carry it: with the TTL of RFC 2308 §3. */
+/** The SOA RRset of negative answers: with the TTL of RFC 2308 §3. */
 export function negativeSoa(zone: Zone): AnswerSet {
   const { soa, originWire } = zone
   const set = zone.findPacked(originWire, TYPE.SOA)!
@@ -20,7 +20,7 @@ export function negativeSoa(zone: Zone): AnswerSet {
   return { owner: originWire, set: { ...set, body } }
 }
 
-/** Writes the records of a set with names compressed; those of equal length start at the `turn`th. */
+/** Writes the records of an RRset with names compressed; records of equal length are rotated by `turn`. */
 export function writeSet({ owner, set }: AnswerSet, out: WireWriter, turn = 0): void {
   const { body, type, records, recordLength } = set
   let at = records > 1 ? (turn % records) * recordLength : 0

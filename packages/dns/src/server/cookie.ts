@@ -1,12 +1,12 @@
 /**
- * Server cookies (RFC 7873, made as RFC 9018 §4 says): version 1, reserved, time, SipHash over client cookie, these and the
- * client's address. Servers with the same secret accept each other's. A valid one proves that the client can receive at the
- * address it claims, so such a client is not rate limited.
+ * Server cookies (RFC 7873, in the form of RFC 9018 §4): version 1, reserved, time, and SipHash over the client cookie, these
+ * fields and the client's address. Servers with the same secret accept each other's. A valid cookie proves that the client
+ * receives at its source address, so it is not rate limited.
  */
 import { randomBytes } from 'node:crypto'
 import { siphash } from './siphash.ts'
 
-/** Seconds that a cookie is accepted after it was made, before it is renewed, and that clocks may differ (RFC 9018 §4.3). */
+/** Seconds: maximum age of a cookie, age at which it is renewed, and accepted clock difference (RFC 9018 §4.3). */
 const LIFETIME = 3600
 const RENEW_AFTER = 1800
 const AHEAD = 300
@@ -28,7 +28,7 @@ export class CookieJar {
     return siphash(this.#secret, this.#input.subarray(0, 16 + address.length))
   }
 
-  /** Is this option data (client and server cookie) one of ours for that address? `now` in seconds. */
+  /** Did a server with our secret issue this option data (client and server cookie) to that address? `now` in seconds. */
   isValid(cookie: Uint8Array, address: Uint8Array, now: number): boolean {
     if (cookie.length !== 8 + SERVER_COOKIE || cookie[8] !== 1) return false
     const age = (now - timeOf(cookie)) | 0
@@ -39,7 +39,7 @@ export class CookieJar {
     return difference === 0
   }
 
-  /** The server cookie to give out: the one received while it is young, else a new one. */
+  /** The server cookie to send: the one received while it is recent, else a new one. */
   serverCookie(cookie: Uint8Array, isValid: boolean, address: Uint8Array, now: number): Uint8Array {
     if (isValid && ((now - timeOf(cookie)) | 0) < RENEW_AFTER) return cookie.subarray(8, 8 + SERVER_COOKIE)
     const made = new Uint8Array(SERVER_COOKIE)

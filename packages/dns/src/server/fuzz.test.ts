@@ -8,7 +8,7 @@ import { DnsError } from '../error.ts'
 import { decodeMessage, encodeMessage, type Message } from '../wire/message.ts'
 import { fqdn } from '../wire/name.ts'
 import { signMessage, TsigKey } from '../wire/tsig.ts'
-import { updateMessage } from '../zone/update.ts'
+import { updateMessage } from '../wire/update-message.ts'
 import { isZoneFileError, loadZoneFile } from '../zone/zone-file.ts'
 import { createDispatcher } from './server.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Tells secondaries that a zone changed (RFC 1996): after each swap one NOTIFY per secondary, repeated with growing pauses
- * until it is answered, `MAX_TRIES` times at most. A newer change replaces what is still being told.
+ * Sends NOTIFY (RFC 1996) to secondaries: after each swap one per secondary, repeated with exponential backoff until it is
+ * answered, at most `MAX_TRIES` times. A newer change replaces a NOTIFY that is still being repeated.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DnsClient } from '../client/client.ts'
@@ -11,7 +11,7 @@ import type { Secondary } from './policy.ts'
 import type { Keyring } from './signed.ts'
 
 const MAX_TRIES = 5
-const FIRST_PAUSE_MS = 1000
+const FIRST_RETRY_MS = 1000
 
 export class Notifier {
   readonly #client: DnsClient
@@ -31,14 +31,14 @@ export class Notifier {
       const id = `${zone} ${serverText(secondary)}`
       this.#running.get(id)?.controller.abort()
       const controller = new AbortController()
-      const done = this.#tell(zone, secondary, controller.signal).finally(() => {
+      const done = this.#send(zone, secondary, controller.signal).finally(() => {
         if (this.#running.get(id)?.controller === controller) this.#running.delete(id)
       })
       this.#running.set(id, { controller, done })
     }
   }
 
-  async #tell(zone: Fqdn, secondary: Secondary, signal: AbortSignal): Promise<void> {
+  async #send(zone: Fqdn, secondary: Secondary, signal: AbortSignal): Promise<void> {
     const key = secondary.key === undefined ? undefined : this.#keys.get(secondary.key)
     for (let attempt = 0; attempt < MAX_TRIES && !signal.aborted; attempt++) {
       try {
@@ -50,7 +50,7 @@ export class Notifier {
         this.#onError(error)
         if (error.code !== 'TIMEOUT' && error.code !== 'NETWORK') return
       }
-      await sleep(FIRST_PAUSE_MS * 2 ** attempt, undefined, { signal, ref: false }).catch(() => {})
+      await sleep(FIRST_RETRY_MS * 2 ** attempt, undefined, { signal, ref: false }).catch(() => {})
     }
   }
 

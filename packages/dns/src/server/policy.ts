@@ -1,4 +1,4 @@
-/** Who may do more than ask: per zone, the keys that may update and transfer it, and who is told when it changes. */
+/** Access policy of a zone: the keys that may update and transfer it, and the secondaries that get NOTIFY. */
 import type { Fqdn } from '../wire/name.ts'
 import type { Resource } from '../wire/record.ts'
 
@@ -11,12 +11,12 @@ export interface Secondary {
 }
 
 export interface ZonePolicy {
-  /** Names of keys whose updates are taken. */
+  /** Names of keys whose updates are accepted. */
   readonly updateKeys?: readonly Fqdn[]
-  /** Further objection to one record of an update by that key, for instance names it may not touch. */
+  /** Further restriction: may this key send this record of an update? For instance, limits a key to some names. */
   readonly mayUpdate?: (key: Fqdn, record: Resource) => boolean
-  /** Names of keys that may read the whole zone. */
+  /** Names of keys that may transfer the zone. None: nobody may. */
   readonly transferKeys?: readonly Fqdn[]
-  /** Told by NOTIFY (RFC 1996) after each change. */
+  /** Secondaries that get NOTIFY (RFC 1996) after each change. */
   readonly secondaries?: readonly Secondary[]
 }

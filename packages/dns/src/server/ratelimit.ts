@@ -1,12 +1,12 @@
 /**
- * Response rate limiting (the scheme of BIND and Knot): keeps the server from being a reflector. Sources are grouped by
- * prefix (/24, /56). Two limits: answers of one kind (same name and type, or one zone's "no such name") per second, and all
- * answers per second. Over a limit every `slip`th question gets a tiny truncated answer, which a real client follows by TCP,
- * and the others get none.
+ * Response rate limiting (RRL, as in BIND and Knot): prevents use of the server as a reflector. Sources are grouped by
+ * prefix (/24, /56). Two limits: responses of one kind (same name and type, or NXDOMAIN of one zone) per second, and all
+ * responses per second. Over a limit every `slip`th query gets a truncated response without records, after which a real
+ * client uses TCP, and the others get none.
  *
- * While a prefix is limited, what it is sent stays under `maxAmplification` times what it sent, counted in octets: an answer
- * that would break this is replaced by the truncated one. Clients with a valid cookie, TCP, and loopback (unless configured)
- * are never limited. Memory is bounded: two generations of prefixes, the older one forgotten each `windowMs`.
+ * While a prefix is limited, the octets sent to it stay below `maxAmplification` times the octets received from it: a response
+ * that would exceed this is replaced by the truncated one. Clients with a valid cookie, TCP, and loopback (unless configured)
+ * are never limited. Memory is bounded: two generations of prefixes; the older one is dropped every `WINDOW_MS`.
  */
 import { addressOctets, isLoopback } from '../wire/address.ts'
 
@@ -33,13 +33,13 @@ export interface RateLimitOptions {
   readonly maxPrefixes?: number
 }
 
-/** Answer in full, answer truncated, say nothing. */
+/** Answer in full, answer truncated, send nothing. */
 export type RateVerdict = 'answer' | 'slip' | 'drop'
 
 /** How long the two generations live, and for how long a prefix stays limited after its last excess. */
 const WINDOW_MS = 10_000
 const LIMITED_MS = 1000
-/** Kinds of answers told apart per prefix; collisions only make the limit a little stricter. */
+/** Kinds of responses counted separately per prefix; collisions only make the limit slightly stricter. */
 const KINDS = 64
 
 export interface Prefix {
@@ -100,7 +100,7 @@ export class RateLimiter {
     return (this.#last = this.#young.get(address) ?? this.#recall(address, now))
   }
 
-  /** Addresses of one prefix share one state; addresses are keys too, so that the common case is one look-up. */
+  /** Addresses of one prefix share one state; addresses are keys too, so that the common case is one lookup. */
   #recall(address: string, now: number): Prefix {
     const octets = addressOctets(address)
     const key = octets.length === 4 ? `${octets.subarray(0, 3).join('.')}/24` : `${octets.subarray(0, 7).join('.')}/56`
@@ -123,7 +123,7 @@ export class RateLimiter {
     }
   }
 
-  /** Before an answer is made: a prefix that has used up all its answers needs none. */
+  /** Called before an answer is built: none is needed for a prefix without tokens. */
   admit(prefix: Prefix, questionLength: number, now: number): RateVerdict {
     if (prefix.isExempt) return 'answer'
     prefix.tokens = Math.min(this.#all, prefix.tokens + ((now - prefix.filledAt) * this.#all) / 1000)
@@ -136,7 +136,7 @@ export class RateLimiter {
     return this.#limit(prefix, questionLength, now)
   }
 
-  /** When an answer is made: `kind` says which answers count as the same. */
+  /** Called when an answer is built: answers of equal `kind` share a limit. */
   confirm(prefix: Prefix, kind: number, questionLength: number, answerLength: number, now: number): RateVerdict {
     if (prefix.isExempt) return 'answer'
     const kinds = (prefix.kinds ??= new Float64Array(2 * KINDS).fill(-1))
@@ -166,7 +166,7 @@ export class RateLimiter {
     prefix.limitedUntil = now + LIMITED_MS
     prefix.limitedCount++
     this.limited++
-    // A truncated answer is header, question and OPT with a cookie: never over twice the question.
+    // A truncated answer has header, question and OPT with a cookie: never more than twice the question.
     if (this.#slip === 0 || prefix.limitedCount % this.#slip !== 0) return 'drop'
     prefix.sent += questionLength
     return 'slip'

@@ -1,16 +1,16 @@
 /**
- * A received question, parsed in place and without allocation into one reused object: the first step of every answer.
+ * A received query, parsed in place and without allocation into one reused object: the first step of every answer.
  *
- * Only what the answer path needs is read: header, the one question in lower case with its hashes, OPT, and whether TSIG is
- * there. Everything is bounds-checked; what is malformed gets FORMERR, what must not be answered (RFC 1035: too short, or an
- * answer itself) gets nothing. Other opcodes than QUERY are only recognised here and decoded by message.ts.
+ * Reads only what the answer path needs: the header, the question in lower case with its hashes, OPT, and whether TSIG is
+ * present. Every offset is bounds-checked. A malformed message gets FORMERR; one that must not be answered (too short, or a
+ * response itself) gets no answer. Opcodes other than QUERY are recognised here and decoded by message.ts.
  */
 import { RCODE, TYPE } from '../wire/codes.ts'
 import { OPTION } from '../wire/edns.ts'
 import { MAX_NAME } from '../wire/name.ts'
 import { createNameScan, scanName } from '../zone/name-hash.ts'
 
-/** Outcome of `parse` beside an rcode: no answer at all. */
+/** Result of `parse` instead of an rcode: send no answer. */
 export const SILENT = -1
 
 export class Request {
@@ -28,19 +28,19 @@ export class Request {
   hasEdns = false
   ednsVersion = 0
   isDo = false
-  /** UDP payload the sender takes. */
+  /** UDP payload size that the sender accepts. */
   size = 512
   /** Offset and length of the cookie option's data; length 0 when there is none. */
   cookieAt = 0
   cookieLength = 0
-  /** The message is well-formed but for its cookie: then the refusal still speaks EDNS (RFC 7873 §5.2.2). */
+  /** Only the cookie is malformed: then the error response still carries OPT (RFC 7873 §5.2.2). */
   isCookieBad = false
   subnetAt = 0
   subnetLength = 0
   /** Offset of the TSIG record, 0 when there is none. */
   tsigAt = 0
 
-  /** NOERROR when there is something to answer; else the rcode of the refusal, or SILENT. */
+  /** NOERROR for a query to answer; else the rcode of the error response, or SILENT. */
   parse(bytes: Uint8Array, length: number): number {
     this.bytes = bytes
     this.length = length
@@ -70,11 +70,11 @@ export class Request {
       if (at === 0) return this.#malformed()
     }
     if (at !== length) return this.#malformed()
-    // RFC 7873 §5.4: no question but a cookie asks for a cookie only.
+    // RFC 7873 §5.4: a message with a cookie and without a question requests a cookie only.
     return questions === 1 || this.cookieLength > 0 ? RCODE.NOERROR : RCODE.FORMERR
   }
 
-  /** An OPT in a message that makes no sense is not believed either: the refusal carries none, as BIND's and Knot's. */
+  /** The OPT of a malformed message is ignored: the error response carries none, as with BIND and Knot. */
   #malformed(): number {
     this.hasEdns &&= this.isCookieBad
     return RCODE.FORMERR
@@ -88,7 +88,7 @@ export class Request {
     for (;;) {
       if (at >= length) return 0
       const octet = bytes[at]!
-      // No pointers: nothing stands before the first name that it could point to.
+      // No compression: there is no earlier name to point to.
       if (octet > 63 || at + octet >= length || end + octet >= MAX_NAME) return 0
       name[end++] = octet
       at++
@@ -107,7 +107,7 @@ export class Request {
     return at + 4
   }
 
-  /** Moves over a record, noting OPT and TSIG. Returns the offset after it, or 0. */
+  /** Skips a record, noting OPT and TSIG. Returns the offset after it, or 0. */
   #record(start: number, isAdditional: boolean, isLast: boolean): number {
     const { bytes, length } = this
     let at = start
@@ -141,7 +141,7 @@ export class Request {
     this.size = Math.max(512, (bytes[at + 2]! << 8) | bytes[at + 3]!)
     this.ednsVersion = bytes[at + 5]!
     this.isDo = (bytes[at + 6]! & 0x80) !== 0
-    // The meaning of options belongs to the version: those of an unknown one are not looked at (RFC 6891 §6.1.3).
+    // Options are defined per version: those of an unknown version are not parsed (RFC 6891 §6.1.3).
     if (this.ednsVersion > 0) return true
     for (at += 10; at < end;) {
       if (at + 4 > end) return false

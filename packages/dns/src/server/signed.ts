@@ -1,6 +1,6 @@
 /**
- * Checks the signature of a received message and signs the answer to it; answers to bad signatures are as RFC 8945 §5.2
- * wants them: BADKEY and BADSIG unsigned, BADTIME and BADTRUNC signed.
+ * Verifies the TSIG of a received message and signs the answer. Answers to invalid signatures follow RFC 8945 §5.2: BADKEY
+ * and BADSIG unsigned, BADTIME and BADTRUNC signed.
  */
 import { RCODE } from '../wire/codes.ts'
 import { SAFE_UDP_SIZE, writeOpt } from '../wire/edns.ts'
@@ -27,7 +27,7 @@ export type Authentication =
   /** The answer to send instead. */
   | { readonly kind: 'refused'; readonly answer: Uint8Array }
 
-/** Header and question of a request, turned into an answer with nothing in it but OPT where the client speaks EDNS. */
+/** An answer with the header and question of the request and no records, except OPT when the request had one. */
 export function emptyAnswer(request: Request, rcode: number): Buffer {
   const { bytes, questionEnd, hasEdns, isDo } = request
   const out = new WireWriter(512)
@@ -66,7 +66,7 @@ export function authenticate(request: Request, keys: Keyring, now: number): Auth
   return { kind: 'refused', answer: bytes }
 }
 
-/** The message as it was before signing: for an answer path that knows no TSIG. */
+/** The message without its TSIG record, for the answer path, which does not handle TSIG. */
 export function withoutTsig(request: Request): Buffer {
   const copy = Buffer.from(request.bytes.subarray(0, request.tsigAt))
   copy.writeUInt16BE(copy.readUInt16BE(10) - 1, 10)

@@ -1,20 +1,20 @@
 /**
- * The TCP side of a server: pipelined questions, transfers, and limits against those who hold connections for nothing.
+ * The TCP listener of a server: pipelined queries, transfers, and limits on idle connections.
  *
- * A connection lives while whole messages come: `idleMs` after the last one it is closed, however many single octets drip in.
- * Over the limits (all, per source) the connection that has been quiet longest goes, so a newcomer is always let in. A peer
- * that does not read its answers is not read from, and then falls to the same clock.
+ * A connection is closed `idleMs` after its last whole message; single octets do not count as activity. Above a limit
+ * (connections in total, per source) the connection that has been idle longest is closed, so that a new one is always
+ * accepted. While a peer does not read its answers, nothing is read from it, and the idle timeout applies.
  */
 import { createServer, type Server, type Socket } from 'node:net'
 import { isIPv6 } from 'node:net'
-import { Deframer, frame } from '../client/tcp-stream.ts'
+import { Deframer, frame } from '../wire/tcp-frame.ts'
 import type { Answerer, Peer } from './answer.ts'
 
 export interface TcpOptions {
   readonly address: string
   readonly port: number
   readonly answerer: Answerer
-  /** The messages of a transfer when the question is one, else undefined. */
+  /** The messages of a transfer when the query asks for one, else undefined. */
   readonly transfer: (query: Buffer) => Iterable<Buffer> | undefined
   /** @default 10000 */
   readonly idleMs?: number
@@ -32,7 +32,7 @@ export interface TcpListener {
   close(): Promise<void>
 }
 
-/** Unsent octets at which a connection is no longer read from. */
+/** Unsent octets at which the server stops reading from a connection. */
 const HIGH_WATER = 262_144
 const SWEEP_MS = 1000
 
@@ -41,7 +41,7 @@ interface Connection {
   readonly source: string
   readonly deframer: Deframer
   activeAt: number
-  /** Deals with the messages received so far; new ones wait. */
+  /** The messages received so far are being answered; new ones wait. */
   isBusy: boolean
 }
 
@@ -49,7 +49,7 @@ class Listener {
   readonly #options: TcpOptions
   readonly #idleMs: number
   readonly #scratch = Buffer.allocUnsafeSlow(65_537)
-  /** In the order of last activity: the first is the one to go. */
+  /** In the order of last activity: the first is the next to be closed. */
   readonly #connections = new Set<Connection>()
   readonly #bySource = new Map<string, Set<Connection>>()
 
@@ -91,10 +91,10 @@ class Listener {
   }
 
   #evict(among: Set<Connection>): void {
-    const [quietest] = among
-    if (quietest === undefined) return
-    this.#forget(quietest)
-    quietest.socket.destroy()
+    const [idlest] = among
+    if (idlest === undefined) return
+    this.#forget(idlest)
+    idlest.socket.destroy()
   }
 
   #forget(connection: Connection): void {

@@ -2,7 +2,7 @@
 import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createDnsClient, type DnsClient } from '../client/client.ts'
-import { Deframer, frame } from '../client/tcp-stream.ts'
+import { Deframer, frame } from '../wire/tcp-frame.ts'
 import { DnsError } from '../error.ts'
 import { CLASS, OPCODE, TYPE } from '../wire/codes.ts'
 import { decodeMessage, encodeMessage } from '../wire/message.ts'

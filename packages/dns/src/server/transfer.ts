@@ -1,7 +1,7 @@
 /**
- * AXFR to secondaries (RFC 5936): TCP, signed, only for keys the zone's policy names. The zone is immutable, so a transfer is
- * consistent whatever is swapped meanwhile; messages are made one by one as the connection takes them. IXFR is answered in
- * the form of AXFR, or by the SOA alone when the client is up to date (RFC 1995 §4) or asks by UDP (§2).
+ * AXFR to secondaries (RFC 5936): over TCP, signed, only for keys that the zone's policy names. The zone is immutable, so a
+ * transfer is consistent although the zone may be swapped meanwhile; messages are encoded one by one as the connection accepts
+ * them. IXFR is answered with the whole zone, or with the SOA alone when the client is up to date (RFC 1995 §4) or uses UDP (§2).
  */
 import { CLASS, RCODE, TYPE } from '../wire/codes.ts'
 import { DnsError } from '../error.ts'
@@ -14,11 +14,11 @@ import type { PackedSet } from '../zone/zone-shard.ts'
 import type { Zone } from '../zone/zone-table.ts'
 import { writeSet } from './answer-set.ts'
 
-/** Octets of records after which a message is sent. One set may go beyond; with TSIG it still fits 65 535. */
+/** Octets after which a message is sent. One RRset may exceed it; with TSIG it still fits 65 535. */
 const FILL = 16_384
 const ROOM = 65_000
 
-/** What to transfer, or the rcode of the refusal. */
+/** What to transfer, or the rcode of the error response. */
 export function planTransfer(
   bytes: Uint8Array,
   zones: (message: Message) => Zone | undefined,
@@ -36,7 +36,7 @@ export function planTransfer(
   return { zone, isCurrent, message }
 }
 
-/** Sets in transfer order: SOA, the others, SOA. */
+/** RRsets in transfer order: SOA, the others, SOA. */
 function* ordered(zone: Zone, isCurrent: boolean): Generator<{ name: Uint8Array; set: PackedSet }> {
   const soa = { name: zone.originWire, set: zone.findPacked(zone.originWire, TYPE.SOA)! }
   yield soa
@@ -45,7 +45,7 @@ function* ordered(zone: Zone, isCurrent: boolean): Generator<{ name: Uint8Array;
   yield soa
 }
 
-/** The messages of a transfer, each signed with the chain of RFC 8945 §5.3.1. Dynamic sets have no data to give. */
+/** The messages of a transfer, each signed in the chain of RFC 8945 §5.3.1. Dynamic RRsets have no records and are left out. */
 export function* transferMessages(
   zone: Zone,
   request: Message,

@@ -1,6 +1,6 @@
 /**
- * The UDP side of a server: one socket, answers written into slabs that are never reused, since a send that the kernel cannot
- * take at once keeps a reference to its octets.
+ * The UDP listener of a server: one socket. Answers are written into buffers that are never reused, because Node keeps a
+ * reference to the octets of a send that the kernel does not accept at once.
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
@@ -26,9 +26,9 @@ export interface UdpOptions {
 /** One object for all packets: nothing is allocated per question. */
 type MutablePeer = { -readonly [Field in keyof Peer]: Peer[Field] }
 
-const SLAB = 65_536
-/** Asked of the kernel, which grants what its limit allows: room for a burst while JavaScript collects garbage. */
-const BUFFER = 4 << 20
+const SLAB_BYTES = 65_536
+/** Octets requested for the socket's buffers, up to the kernel's limit: they hold a burst that arrives during garbage collection. */
+const SOCKET_BUFFER_BYTES = 4 << 20
 
 export async function listenUdp(options: UdpOptions): Promise<UdpListener> {
   const { answerer, limiter, now } = options
@@ -36,18 +36,18 @@ export async function listenUdp(options: UdpOptions): Promise<UdpListener> {
   const socket = createSocket({
     type: `udp${family}`,
     ipv6Only: family === 6,
-    // Peers come as addresses: no resolver must be asked, which Node's default would do for each answer.
+    // The peer is an IP address: Node's default would call the resolver for each answer.
     lookup: (host, _options, done) => done(null, host, family),
-    recvBufferSize: BUFFER,
-    sendBufferSize: BUFFER,
+    recvBufferSize: SOCKET_BUFFER_BYTES,
+    sendBufferSize: SOCKET_BUFFER_BYTES,
   })
-  let slab = Buffer.allocUnsafeSlow(SLAB)
+  let slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
   let at = 0
   const peer: MutablePeer = { address: '', port: 0, transport: 'udp', maxAnswerRatio: Infinity }
   socket.on('message', (query, source) => {
     if (source.port === 0) return
-    if (at + MAX_UDP_SIZE > SLAB) {
-      slab = Buffer.allocUnsafeSlow(SLAB)
+    if (at + MAX_UDP_SIZE > SLAB_BYTES) {
+      slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
       at = 0
     }
     peer.address = source.address

@@ -1,10 +1,11 @@
-/** UPDATE on the server: permission (RFC 2136 §3.3), then update.ts on the zone, then the swap. */
+/** UPDATE on the server: permission (RFC 2136 §3.3), then zone/update.ts on the zone, then the swap. */
 import { CLASS, RCODE } from '../wire/codes.ts'
 import { DnsError } from '../error.ts'
 import { decodeMessage } from '../wire/message.ts'
 import { type Fqdn, fqdn } from '../wire/name.ts'
 import type { TsigKey } from '../wire/tsig.ts'
-import { applyUpdate, zoneSection } from '../zone/update.ts'
+import { zoneSection } from '../wire/update-message.ts'
+import { applyUpdate } from '../zone/update.ts'
 import type { Zone } from '../zone/zone-table.ts'
 import type { ZonePolicy } from './policy.ts'
 
@@ -33,7 +34,7 @@ export function handleUpdate(target: UpdateTarget, bytes: Uint8Array, key: TsigK
     if (result.zone !== zone) target.swap(result.zone)
     return result.rcode
   } catch (error) {
-    // Sets that cannot stand together or fit no message: the zone stays as it is.
+    // RRsets that conflict, or that fit no message: the zone is unchanged.
     if (error instanceof DnsError)
       return error.code === 'BAD_ZONE' || error.code === 'TOO_LARGE' ? RCODE.REFUSED : RCODE.FORMERR
     throw error

@@ -3,7 +3,8 @@ import { RCODE, rcodeName } from '../wire/codes.ts'
 import { decodeMessage, encodeMessage, type Message } from '../wire/message.ts'
 import { type Fqdn, fqdn } from '../wire/name.ts'
 import type { RRset } from '../wire/record.ts'
-import { applyUpdate, type Prerequisite, type UpdateOperation, updateMessage } from './update.ts'
+import { type Prerequisite, type UpdateOperation, updateMessage } from '../wire/update-message.ts'
+import { applyUpdate } from './update.ts'
 import { createZone } from './zone-table.ts'
 
 const ORIGIN = fqdn('example.test')

@@ -1,100 +1,16 @@
 /**
- * Dynamic updates (RFC 2136): the message a client sends, and what a server makes of it. `applyUpdate` is pure: a zone and a
- * message give an rcode and, when all prerequisites hold, the zone after it; one message is applied whole or not at all.
+ * What a dynamic update does to a zone (RFC 2136 §3). `applyUpdate` is pure: a zone and a message give an rcode and, when all
+ * prerequisites hold, the zone after it; one message is applied whole or not at all.
  */
-import { CLASS, OPCODE, RCODE, TYPE, typeCode } from '../wire/codes.ts'
-import type { Message, Question } from '../wire/message.ts'
-import { type Fqdn, lowerWire, nameToWire } from '../wire/name.ts'
-import { canonicalRdata, rdataFromText } from '../wire/rdata/grammar.ts'
-import type { RRset, Resource } from '../wire/record.ts'
+import { CLASS, RCODE, TYPE } from '../wire/codes.ts'
+import type { Message } from '../wire/message.ts'
+import { lowerWire, nameToWire } from '../wire/name.ts'
+import { canonicalRdata } from '../wire/rdata/grammar.ts'
+import type { Resource } from '../wire/record.ts'
 import { isNewer, serialOf } from './soa.ts'
 import { ZoneEdit } from './zone-edit.ts'
 import { datasOf, packSet, type PackedSet, ttlOf } from './zone-shard.ts'
 import { Zone } from './zone-table.ts'
-
-/** RFC 2136 §2.4. */
-export type Prerequisite =
-  | { readonly kind: 'name-in-use'; readonly name: Fqdn }
-  | { readonly kind: 'name-not-in-use'; readonly name: Fqdn }
-  | { readonly kind: 'set-exists'; readonly name: Fqdn; readonly type: string }
-  | { readonly kind: 'set-absent'; readonly name: Fqdn; readonly type: string }
-  /** The set has exactly these values; its TTL does not matter. */
-  | { readonly kind: 'set-equals'; readonly name: Fqdn; readonly type: string; readonly values: readonly string[] }
-
-/** RFC 2136 §2.5. */
-export type UpdateOperation =
-  | { readonly kind: 'add'; readonly set: RRset }
-  | { readonly kind: 'delete-set'; readonly name: Fqdn; readonly type: string }
-  | { readonly kind: 'delete-name'; readonly name: Fqdn }
-  | { readonly kind: 'delete-values'; readonly name: Fqdn; readonly type: string; readonly values: readonly string[] }
-
-export interface Update {
-  readonly zone: Fqdn
-  readonly prerequisites?: readonly Prerequisite[]
-  readonly operations: readonly UpdateOperation[]
-}
-
-const NOTHING = new Uint8Array(0)
-
-const bare = (name: Fqdn, type: number, rrClass: number): Resource => ({
-  name,
-  type,
-  class: rrClass,
-  ttl: 0,
-  data: NOTHING,
-})
-
-function records(name: Fqdn, type: string, rrClass: number, ttl: number, values: readonly string[]): Resource[] {
-  const code = typeCode(type)
-  return values.map((value) => ({ name, type: code, class: rrClass, ttl, data: rdataFromText(code, value) }))
-}
-
-function prerequisiteRecords(prerequisite: Prerequisite): Resource[] {
-  switch (prerequisite.kind) {
-    case 'name-in-use':
-      return [bare(prerequisite.name, TYPE.ANY, CLASS.ANY)]
-    case 'name-not-in-use':
-      return [bare(prerequisite.name, TYPE.ANY, CLASS.NONE)]
-    case 'set-exists':
-      return [bare(prerequisite.name, typeCode(prerequisite.type), CLASS.ANY)]
-    case 'set-absent':
-      return [bare(prerequisite.name, typeCode(prerequisite.type), CLASS.NONE)]
-    case 'set-equals':
-      return records(prerequisite.name, prerequisite.type, CLASS.IN, 0, prerequisite.values)
-  }
-}
-
-function operationRecords(operation: UpdateOperation): Resource[] {
-  switch (operation.kind) {
-    case 'add':
-      return records(operation.set.name, operation.set.type, CLASS.IN, operation.set.ttl, operation.set.values)
-    case 'delete-set':
-      return [bare(operation.name, typeCode(operation.type), CLASS.ANY)]
-    case 'delete-name':
-      return [bare(operation.name, TYPE.ANY, CLASS.ANY)]
-    case 'delete-values':
-      return records(operation.name, operation.type, CLASS.NONE, 0, operation.values)
-  }
-}
-
-/** The message without its id. Throws DnsError for bad values. */
-export function updateMessage(update: Update): Omit<Message, 'id'> {
-  return {
-    flags: 0,
-    opcode: OPCODE.UPDATE,
-    rcode: 0,
-    questions: [{ name: update.zone, type: TYPE.SOA, class: CLASS.IN }],
-    answers: (update.prerequisites ?? []).flatMap(prerequisiteRecords),
-    authorities: update.operations.flatMap(operationRecords),
-    additionals: [],
-  }
-}
-
-/** The zone section of a well-formed update, or undefined (RFC 2136 §3.1.1). */
-export function zoneSection(message: Message): Question | undefined {
-  const [zone] = message.questions
-  return message.questions.length === 1 && zone?.type === TYPE.SOA ? zone : undefined
-}
 
 export interface UpdateResult {
   readonly rcode: number

@@ -6,7 +6,7 @@
  * UTF-8: a label with other than ASCII letters becomes an A-label; odd octets are written \DDD.
  */
 import { CLASS, findClass, findType, TYPE, typeCode, typeName } from '../wire/codes.ts'
-import { MAX_TTL, parseDuration } from './ttl.ts'
+import { MAX_TTL, parseDuration } from '../wire/ttl.ts'
 import { DnsError } from '../error.ts'
 import { printable } from '../printable.ts'
 import { type Fqdn, fqdn, lowerWire, nameToText, nameToWire } from '../wire/name.ts'

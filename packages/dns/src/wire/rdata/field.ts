@@ -4,7 +4,7 @@
  */
 import { ipv4Octets, ipv4Text, ipv6Octets, ipv6Text } from '../address.ts'
 import { findType, typeName } from '../codes.ts'
-import { parseDuration } from '../../zone/ttl.ts'
+import { parseDuration } from '../ttl.ts'
 import { DnsError } from '../../error.ts'
 import { nameToText, nameToWire } from '../name.ts'
 import type { WireReader, WireWriter } from '../wire.ts'

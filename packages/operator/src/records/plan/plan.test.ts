@@ -228,7 +228,7 @@ describe('a plan', () => {
     expect(changes).toHaveLength(1)
     const printed = printPlanText(parsePlanFile(JSON.stringify({ ...file, base, changes })))
     expect(printed).toContain('\\u{1b}]0;owned\\u{7}')
-    expect(printed.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f]/)
+    expect(printed.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)
   })
 
   it('that is no plan is refused with the field that is wrong', () => {
