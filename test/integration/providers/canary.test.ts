@@ -4,7 +4,8 @@
  * kept plans, plan files, errors.
  */
 import { inspect } from 'node:util'
-import { ConfigMap, createLogger, Namespace } from '@seamark/kube'
+import { ConfigMap, createLogger, Event, Namespace } from '@seamark/kube'
+import { OWNER, record, want } from '@seamark/operator/testing'
 import {
   createEngine,
   createKillSwitch,
@@ -20,8 +21,6 @@ import {
   runApp,
 } from '@seamark/operator'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Event } from '../../../packages/kube/src/object/kinds.ts'
-import { OWNER, record, want } from '../../../packages/operator/testing/plan-fixture.ts'
 import { type FaultSubject, faultSubjects, ZONE } from './fault-subjects.ts'
 import { createNamespace, eventually, type World, worldKinds } from '../publish/world.ts'
 
