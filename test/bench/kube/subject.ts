@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createDecoder, createInformers, processBudget, type Rest, type Source } from '@seamark/kube/testing/parts'
+import { threadCpuMs } from '../thread-cpu.ts'
 import { type Obj, configFromText, connect, kind } from '@seamark/kube'
 import { residentBytes } from '../resident.ts'
 import { bookmark, partial, proxy } from './objects.ts'
@@ -147,6 +148,7 @@ async function watch(): Promise<Measured & { sliceMs: number }> {
   })
   let running: Promise<void> | undefined
   const result = await measure(async () => {
+    processBudget.meter = threadCpuMs
     processBudget.longestMs = 0
     running = cluster.informers.start(stop.signal)
     await finished
