@@ -1,5 +1,5 @@
 /** docs/reasons.md: one heading per reason code, so that a code seen in a condition can be looked up. */
-import { REASONS } from '../../packages/operator/src/reasons.ts'
+import { REASONS } from '@seamark/operator'
 
 export function reasonsPage(): string {
   const sections = Object.entries<string>(REASONS).map(([code, meaning]) => `## ${code}\n\n${meaning}\n`)

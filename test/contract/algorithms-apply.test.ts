@@ -2,11 +2,11 @@
  * Server-side apply and update tracking against a real kube-apiserver: random scripts of writes by several managers must
  * leave the same object, the same owners and the same conflicts on both. SEAMARK_DIFFERENTIAL_RUNS sets how many scripts.
  */
+import type { Obj } from '@seamark/kube/object'
+import { ControlPlane } from '@seamark/kube/testing'
+import { compileSchema } from '@seamark/apiserver/testing'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, it } from 'vitest'
-import type { Obj } from '../../packages/kube/src/object/object.ts'
-import { ControlPlane } from '../../packages/kube/src/testing/index.ts'
-import { compileSchema } from '../../packages/apiserver/src/schema/schema.ts'
 import { needs } from '../kit/index.ts'
 import { SUBJECTS, builtinScript } from './algorithms/builtin-kinds.ts'
 import { ModelServer } from './algorithms/model-server.ts'

@@ -2,16 +2,18 @@
  * JSON patch and strategic merge patch against a real kube-apiserver, on objects that exist there: same result, or the same
  * refusal. SEAMARK_DIFFERENTIAL_RUNS sets how many random patches.
  */
+import {
+  applyBuiltinDefaults,
+  applyJsonPatch,
+  applyStrategicMergePatch,
+  findBuiltinKind,
+  type JsonObject,
+  normalizeBuiltin,
+  PatchError,
+} from '@seamark/apiserver/testing'
+import { ControlPlane } from '@seamark/kube/testing'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findBuiltinKind } from '../../packages/apiserver/src/builtin/builtin.ts'
-import { applyBuiltinDefaults } from '../../packages/apiserver/src/builtin/defaults.ts'
-import { normalizeBuiltin } from '../../packages/apiserver/src/builtin/normalize.ts'
-import type { JsonObject } from '../../packages/apiserver/src/codec/json-object.ts'
-import { applyJsonPatch } from '../../packages/apiserver/src/patch/json-patch.ts'
-import { PatchError } from '../../packages/apiserver/src/patch/patch-error.ts'
-import { applyStrategicMergePatch } from '../../packages/apiserver/src/patch/strategic-merge.ts'
-import { ControlPlane } from '../../packages/kube/src/testing/index.ts'
 import { needs } from '../kit/index.ts'
 
 const runs = Number(process.env['SEAMARK_DIFFERENTIAL_RUNS'] ?? 20) * 3

@@ -2,11 +2,10 @@
  * Decoding and validation of custom resources against a real kube-apiserver: the same bodies must be pruned, defaulted and
  * refused alike, word for word. SEAMARK_DIFFERENTIAL_RUNS sets how many bodies (times ten).
  */
+import { ControlPlane } from '@seamark/kube/testing'
+import { type Cause, type CompiledSchema, prepareSchema } from '@seamark/apiserver/testing'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ControlPlane } from '../../packages/kube/src/testing/index.ts'
-import { prepareSchema } from '../../packages/apiserver/src/schema/schema.ts'
-import type { Cause, CompiledSchema } from '../../packages/apiserver/src/schema/model.ts'
 import { needs } from '../kit/index.ts'
 import { GADGET_CRD, GADGET_SCHEMA, gadgetSpec } from './algorithms/gadget.ts'
 

@@ -12,7 +12,7 @@ import { simulatedWorld } from './simulated-world.ts'
 import { type SimulatedZone, simulatedZone } from './simulated-zone.ts'
 import type { Stage } from './scenario.ts'
 
-export const ZONE = 'example.test.'
+const ZONE = 'example.test.'
 /** Names that are in the zone before us and belong to somebody else. */
 export const FOREIGN = new Set([`foreign.${ZONE}`])
 const KEPT = 'kept'

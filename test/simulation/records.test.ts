@@ -1,5 +1,4 @@
 /** The records scenarios under T1 (crashes), T2 (stale reads), T3 (lost events), T5 (410), T6 (short and empty lists). */
-import type { Obj } from '@seamark/kube/object'
 import { playgroundCrds } from '@seamark/operator'
 import { describe, expect, it, vi } from 'vitest'
 import { expectConvergence } from './expect-convergence.ts'
@@ -23,7 +22,7 @@ vi.mock('node:zlib', async (importOriginal) => {
 function simulated({ title, run }: RecordsScenario): Scenario {
   return {
     name: title,
-    given: playgroundCrds() as Obj[],
+    given: playgroundCrds(),
     prepare: async (stage) => RecordsBench.prepare(stage),
     play: async (stage) => run(new RecordsBench(stage)),
     invariants: ({ clock }) => recordsInvariants(() => clock.monotonic(), FOREIGN),

@@ -6,12 +6,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
+import { createDecoder, createInformers, processBudget, type Rest, type Source } from '@seamark/kube/testing/parts'
+import { threadCpuMs } from '../thread-cpu.ts'
 import { type Obj, configFromText, connect, kind } from '@seamark/kube'
-import { processBudget } from '../../../packages/kube/src/watch/decode-budget.ts'
-import { createInformers } from '../../../packages/kube/src/cache/informers.ts'
-import { createDecoder } from '../../../packages/kube/src/watch/decode.ts'
-import type { Source } from '../../../packages/kube/src/watch/reflector.ts'
-import type { Rest } from '../../../packages/kube/src/client/rest.ts'
 import { residentBytes } from '../resident.ts'
 import { bookmark, partial, proxy } from './objects.ts'
 
@@ -151,6 +148,7 @@ async function watch(): Promise<Measured & { sliceMs: number }> {
   })
   let running: Promise<void> | undefined
   const result = await measure(async () => {
+    processBudget.meter = threadCpuMs
     processBudget.longestMs = 0
     running = cluster.informers.start(stop.signal)
     await finished

@@ -4,7 +4,7 @@
  */
 import { isReal, moveTo, startCluster } from './cluster.ts'
 import { MOVED_ADDRESS } from './objects.ts'
-import { measureLatency, runRaw, Subject, type Usage } from './programs.ts'
+import { measureLatency, occupyCore, runRaw, startEcho, Subject, type Usage } from './programs.ts'
 
 export interface Measurement {
   readonly converge: number
@@ -50,9 +50,44 @@ async function measureOurs(type: 'real' | 'embedded', sources: number) {
     await second.until(({ writes }) => writes === sources)
     const moveSeconds = (performance.now() - movedAt) / 1_000
     await second.until(({ event, writes }) => event === 'idle' && writes >= sources)
-    const latency = await measureLatency(cluster.path, sources)
+    const seen = await measureLatency(cluster.path, sources)
     await second.stop()
+    // The same sources again would be updates: the bare client gets names of its own.
+    const echo = await startEcho(cluster.path)
+    const latency = seen / (await measureLatency(cluster.path, 2 * sources))
+    await echo.stop()
     return { converged, peakMb, stallMs, list, decided, moveSeconds, latency }
+  } finally {
+    await cluster.stop()
+  }
+}
+
+/** The ratio of `converge` while another process keeps one core busy. */
+export async function convergeBusy(sources: number): Promise<number> {
+  const type = isReal ? 'real' : 'embedded'
+  const busy = await occupyCore()
+  try {
+    const before = await convergeRaw(type, sources)
+    const cluster = await startCluster(type)
+    let ours: number
+    try {
+      await runRaw(cluster.path, sources, 'proxies')
+      const subject = await Subject.start(cluster.path, { step: sources })
+      ours = (await subject.until(({ writes }) => writes === 2 * sources)).wallSeconds
+      await subject.stop()
+    } finally {
+      await cluster.stop()
+    }
+    return ours / mean(before, await convergeRaw(type, sources))
+  } finally {
+    await busy.stop()
+  }
+}
+
+async function convergeRaw(type: 'real' | 'embedded', sources: number): Promise<number> {
+  const cluster = await startCluster(type)
+  try {
+    return (await runRaw(cluster.path, sources, 'children')).wallSeconds
   } finally {
     await cluster.stop()
   }

@@ -25,7 +25,7 @@ export interface Report extends Usage {
   readonly stallMs: number
 }
 
-const PROGRAMS = ['raw', 'subject', 'server', 'latency'] as const
+const PROGRAMS = ['raw', 'subject', 'server', 'latency', 'echo'] as const
 type Program = (typeof PROGRAMS)[number]
 
 let bundles: Promise<string> | undefined
@@ -77,6 +77,33 @@ async function run(program: Program, ...args: string[]): Promise<string> {
 /** The raw loop, to its end. */
 export async function runRaw(kubeconfigPath: string, count: number, task: string): Promise<Usage> {
   return JSON.parse(await run('raw', kubeconfigPath, String(count), task)) as Usage
+}
+
+/** The bare client of echo.ts, until it is stopped. */
+export async function startEcho(kubeconfigPath: string): Promise<{ stop(): Promise<void> }> {
+  const child = await start('echo', [], [kubeconfigPath])
+  if (child.stdout === null) throw new Error('the echo has no output')
+  await once(child.stdout, 'data')
+  return {
+    async stop() {
+      const exited = once(child, 'exit')
+      child.kill('SIGTERM')
+      await exited
+    },
+  }
+}
+
+/** Keeps one core busy until it is stopped. */
+export async function occupyCore(): Promise<{ stop(): Promise<void> }> {
+  const child = spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' })
+  await once(child, 'spawn')
+  return {
+    async stop() {
+      const exited = once(child, 'exit')
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
 }
 
 /** ms; see latency.ts. */

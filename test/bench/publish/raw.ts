@@ -2,10 +2,8 @@
  * The baseline: a bare `node:http2` client, one session, 32 requests in flight. Run as a child process with
  * `KUBECONFIG COUNT TASK`; prints one line of JSON with wall and CPU seconds.
  */
-import { readFileSync } from 'node:fs'
-import { type ClientHttp2Session, connect } from 'node:http2'
 import { performance } from 'node:perf_hooks'
-import { parse } from 'yaml'
+import { bareClient } from './bare-client.ts'
 import { ADDRESS, certificateWrite, dnsWrite, MOVED_ADDRESS, NAMESPACE, proxyBody } from './objects.ts'
 
 const [, , kubeconfigPath = '', countText = '0', task = ''] = process.argv
@@ -13,44 +11,8 @@ const count = Number(countText)
 const IN_FLIGHT = 32
 const PAGE = 500
 
-interface Kubeconfig {
-  clusters: { cluster: { server: string; 'certificate-authority-data': string } }[]
-  users: { user: { 'client-certificate-data'?: string; 'client-key-data'?: string; token?: string } }[]
-}
-
-const config = parse(readFileSync(kubeconfigPath, 'utf8')) as Kubeconfig
-const pem = (text: string | undefined): string => Buffer.from(text ?? '', 'base64').toString()
-const user = config.users[0]?.user
-const session: ClientHttp2Session = connect(config.clusters[0]?.cluster.server ?? '', {
-  ca: pem(config.clusters[0]?.cluster['certificate-authority-data']),
-  cert: pem(user?.['client-certificate-data']),
-  key: pem(user?.['client-key-data']),
-})
-const authorization = user?.token === undefined ? {} : { authorization: `Bearer ${user.token}` }
-
-async function send(method: string, path: string, body?: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const type = method === 'PATCH' ? 'application/apply-patch+yaml' : 'application/json'
-    const stream = session.request({
-      ':method': method,
-      ':path': path,
-      accept: 'application/json',
-      ...authorization,
-      ...(body === undefined ? {} : { 'content-type': type }),
-    })
-    let status = 0
-    const chunks: Buffer[] = []
-    stream.on('response', (headers) => (status = Number(headers[':status'])))
-    stream.on('data', (chunk: Buffer) => chunks.push(chunk))
-    stream.on('error', reject)
-    stream.on('end', () => {
-      const text = Buffer.concat(chunks).toString()
-      if (status >= 300) reject(new Error(`${method} ${path}: ${status} ${text.slice(0, 300)}`))
-      else resolve(text)
-    })
-    stream.end(body)
-  })
-}
+const client = bareClient(kubeconfigPath)
+const { send } = client
 
 async function inFlight(total: number, work: (index: number) => Promise<unknown>): Promise<void> {
   let next = 0
@@ -111,4 +73,4 @@ const cpu = process.cpuUsage(before)
 process.stdout.write(
   `${JSON.stringify({ wallSeconds: (performance.now() - started) / 1_000, cpuSeconds: (cpu.user + cpu.system) / 1e6 })}\n`,
 )
-session.close()
+client.close()

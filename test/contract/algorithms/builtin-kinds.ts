@@ -1,12 +1,14 @@
 /** Built-in kinds for the differential scripts: how our decoding treats them, and random bodies for them. */
+import {
+  type ApiObject,
+  applyBuiltinDefaults,
+  findBuiltinKind,
+  type JsonObject,
+  normalizeBuiltin,
+  validateKind,
+} from '@seamark/apiserver/testing'
+import type { Obj } from '@seamark/kube/object'
 import fc from 'fast-check'
-import { findBuiltinKind } from '../../../packages/apiserver/src/builtin/builtin.ts'
-import { applyBuiltinDefaults } from '../../../packages/apiserver/src/builtin/defaults.ts'
-import { normalizeBuiltin } from '../../../packages/apiserver/src/builtin/normalize.ts'
-import { validateKind } from '../../../packages/apiserver/src/validation/validation.ts'
-import type { JsonObject } from '../../../packages/apiserver/src/codec/json-object.ts'
-import type { ApiObject } from '../../../packages/apiserver/src/codec/object-shape.ts'
-import type { Obj } from '../../../packages/kube/src/object/object.ts'
 import type { Body, ModelKind, Step } from './model-server.ts'
 
 export interface BuiltinSubject {

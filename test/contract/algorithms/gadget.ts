@@ -1,6 +1,6 @@
 /** A custom kind with every sort of constraint, and bodies that violate them in every way. */
+import type { Schema } from '@seamark/apiserver/testing'
 import fc from 'fast-check'
-import type { Schema } from '../../../packages/apiserver/src/schema/model.ts'
 
 const STRING: Schema = { type: 'string' }
 

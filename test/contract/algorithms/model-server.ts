@@ -2,19 +2,20 @@
  * The smallest server around the algorithms: one object, created, updated, patched and applied by our pure functions in the
  * order of the real write path. The differential tests play one script against it and against a real kube-apiserver.
  */
-import type { ManagedFieldsEntry, Obj } from '../../../packages/kube/src/object/object.ts'
+import type { ManagedFieldsEntry, Obj } from '@seamark/kube/object'
 import {
   ApplyError,
+  applyJsonPatch,
+  applyMergePatch,
+  applyStrategicMergePatch,
+  type Cause,
   conflictCauses,
   conflictMessage,
+  PatchError,
+  type Schema,
   serverSideApply,
   trackUpdate,
-} from '../../../packages/apiserver/src/apply/apply.ts'
-import { applyJsonPatch } from '../../../packages/apiserver/src/patch/json-patch.ts'
-import { applyMergePatch } from '../../../packages/apiserver/src/patch/merge-patch.ts'
-import { PatchError } from '../../../packages/apiserver/src/patch/patch-error.ts'
-import { applyStrategicMergePatch } from '../../../packages/apiserver/src/patch/strategic-merge.ts'
-import type { Cause, Schema } from '../../../packages/apiserver/src/schema/model.ts'
+} from '@seamark/apiserver/testing'
 
 export type Body = Record<string, unknown>
 

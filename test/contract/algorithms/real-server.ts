@@ -1,6 +1,6 @@
 /** Plays the steps of a script against a real kube-apiserver and brings the answers into the model's form. */
-import type { Obj } from '../../../packages/kube/src/object/object.ts'
-import type { ControlPlane } from '../../../packages/kube/src/testing/index.ts'
+import type { Obj } from '@seamark/kube/object'
+import type { ControlPlane } from '@seamark/kube/testing'
 import type { Body, Outcome, Step } from './model-server.ts'
 
 const PATCH_TYPES = {

@@ -1,6 +1,6 @@
 /** A custom kind with every sort of list and map, and scripts of writes to it by several managers. */
+import type { Schema } from '@seamark/apiserver/testing'
 import fc from 'fast-check'
-import type { Schema } from '../../../packages/apiserver/src/schema/model.ts'
 import type { Body, Step } from './model-server.ts'
 
 const STRING: Schema = { type: 'string' }

@@ -63,7 +63,7 @@ async function ask(name: string): Promise<string> {
     .join(' ')
 }
 
-async function answers(name: string, wanted: string): Promise<void> {
+async function expectAnswer(name: string, wanted: string): Promise<void> {
   await eventually(
     `the answer of ${name}`,
     async () => ask(name),
@@ -74,17 +74,17 @@ async function answers(name: string, wanted: string): Promise<void> {
 it('U40: a proxy made before the start answers, and the answer follows the load balancer', async () => {
   await bench.proxy()
   await using _app = run()
-  await answers('test.example.com', '10.0.0.0')
+  await expectAnswer('test.example.com', '10.0.0.0')
   await setAddresses(world.client, SERVICE, [{ ip: '203.0.113.5' }])
-  await answers('test.example.com', '203.0.113.5')
+  await expectAnswer('test.example.com', '203.0.113.5')
 })
 
 it('U40: a restart writes only what is new, and a deleted proxy has no answer any more', async () => {
   await bench.proxy()
   await bench.proxy({ metadata: { name: 'other' }, spec: { virtualhost: { fqdn: 'other.example.com' } } })
   const first = run()
-  await answers('test.example.com', '10.0.0.0')
-  await answers('other.example.com', '10.0.0.0')
+  await expectAnswer('test.example.com', '10.0.0.0')
+  await expectAnswer('other.example.com', '10.0.0.0')
   await bench.eventually(
     'the status of both DNSEndpoints',
     async () => Promise.all([bench.dns('ns/foo'), bench.dns('ns/other')]),
@@ -95,17 +95,17 @@ it('U40: a restart writes only what is new, and a deleted proxy has no answer an
 
   await using _second = run()
   await bench.proxy({ metadata: { name: 'second' }, spec: { virtualhost: { fqdn: 'second.example.com' } } })
-  await answers('second.example.com', '10.0.0.0')
+  await expectAnswer('second.example.com', '10.0.0.0')
   expect(await bench.versions()).toEqual(expect.arrayContaining(before))
   await world.client.delete(HTTPProxy, 'ns/foo')
-  await answers('test.example.com', '')
+  await expectAnswer('test.example.com', '')
   expect(await ask('other.example.com')).toBe('10.0.0.0')
 })
 
 it.skipIf(!needs('dig'))('dig reads the same answer', async () => {
   await bench.proxy()
   await using _app = run()
-  await answers('test.example.com', '10.0.0.0')
+  await expectAnswer('test.example.com', '10.0.0.0')
   const argv = ['@127.0.0.1', '-p', String(address.port), '+short', 'test.example.com']
   const { stdout } = await promisify(execFile)(findProgram('dig') ?? 'dig', argv)
   expect(stdout.trim()).toBe('10.0.0.0')

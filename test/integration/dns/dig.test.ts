@@ -5,10 +5,10 @@
 import { execFile } from 'node:child_process'
 import { Writable } from 'node:stream'
 import { promisify } from 'node:util'
+import { buildDig as build } from '@seamark/cli/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDnsServer, type DnsServer, isZoneFileError, loadZoneFile } from '@seamark/dns'
 import { findProgram, needs } from '@seamark/kit'
-import { build } from '../../../packages/cli/src/commands/dig.ts'
 import { SeededRandom } from './random.ts'
 
 const run = promisify(execFile)

@@ -6,7 +6,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
-import { ConfigMap, createLogger, Namespace } from '@seamark/kube'
+import { ConfigMap, createLogger, Event, Namespace } from '@seamark/kube'
+import { OWNER, record, want } from '@seamark/operator/testing'
 import {
   createEngine,
   createKillSwitch,
@@ -22,8 +23,6 @@ import {
   runApp,
 } from '@seamark/operator'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Event } from '../../../packages/kube/src/object/kinds.ts'
-import { OWNER, record, want } from '../../../packages/operator/testing/plan-fixture.ts'
 import { type FaultSubject, faultSubjects, ZONE } from './fault-subjects.ts'
 import { createNamespace, eventually, type World, worldKinds } from '../publish/world.ts'
 

@@ -3,6 +3,20 @@
  *
  * Time runs thirty times as fast for the engine (its time-out of 30 s is one second here); servers and sockets are real.
  */
+import {
+  compareSets,
+  createZoneView,
+  type GeneratedWorld,
+  markedSet,
+  markerName,
+  type ObservedRRset,
+  OWNER,
+  ownershipOf,
+  printSet,
+  record,
+  want,
+  worlds,
+} from '@seamark/operator/testing'
 import { type Clock, systemClock } from '@seamark/kube'
 import {
   createEngine,
@@ -14,11 +28,6 @@ import {
 } from '@seamark/operator'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { markedSet, markerName } from '../../../packages/operator/src/rrset/marker.ts'
-import { ownershipOf } from '../../../packages/operator/src/records/plan/ownership.ts'
-import { OWNER, record, want, type GeneratedWorld, worlds } from '../../../packages/operator/testing/plan-fixture.ts'
-import { compareSets, type ObservedRRset, printSet } from '../../../packages/operator/src/rrset/rrset.ts'
-import { createZoneView } from '../../../packages/operator/src/records/plan/zone-view.ts'
 import { type Ability, type FaultSubject, faultSubjects, ZONE } from './fault-subjects.ts'
 
 const SPEED = 30

@@ -1,8 +1,7 @@
 /** Runs one verb of the command line in this process, with its own output, environment and exit code. */
 import { Writable } from 'node:stream'
+import { CommandError, type ExitCode, findVerb, type Io, VERBS } from '@seamark/cli/testing'
 import { CommanderError } from 'commander'
-import { CommandError, type ExitCode, type Io } from '../../../packages/cli/src/command.ts'
-import { findVerb, VERBS } from '../../../packages/cli/src/verbs.ts'
 
 export interface Ran {
   readonly code: number

@@ -1,4 +1,5 @@
 /** The wire side of packages/kube against a real kube-apiserver: GOAWAY, stream limits, paging, WatchList, 410, RBAC, CRDs. */
+import { createHttpSource, createRest, Reflector, type Source, Store } from '@seamark/kube/testing/parts'
 import { needs } from '@seamark/kit'
 import {
   AlreadyExists,
@@ -20,10 +21,6 @@ import {
 } from '@seamark/kube'
 import { ControlPlane, type User } from '@seamark/kube/testing'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { createHttpSource } from '../../../packages/kube/src/watch/http-source.ts'
-import { Reflector, type Source } from '../../../packages/kube/src/watch/reflector.ts'
-import { createRest } from '../../../packages/kube/src/client/rest.ts'
-import { Store } from '../../../packages/kube/src/cache/store.ts'
 
 let plane: ControlPlane
 const cleanups: (() => Promise<void>)[] = []

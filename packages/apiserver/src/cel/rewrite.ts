@@ -22,21 +22,26 @@ const NODES_PER_STEP = 10
 
 /** Functions that take constant time, or that charge themselves or their arguments. */
 const CHEAP: ReadonlySet<string> = new Set([
-  ...['has', 'dyn', 'type', 'bool', 'hasField', 'keysOf', 'mapOf', 'mergeOf'],
-  ...[
-    'hasValue',
-    'value',
-    'orValue',
-    'or',
-    'of',
-    'none',
-    'ofNonZeroValue',
-    'range',
-    'first',
-    'last',
-    'named',
-    'validate',
-  ],
+  'has',
+  'dyn',
+  'type',
+  'bool',
+  'hasField',
+  'keysOf',
+  'mapOf',
+  'mergeOf',
+  'hasValue',
+  'value',
+  'orValue',
+  'or',
+  'of',
+  'none',
+  'ofNonZeroValue',
+  'range',
+  'first',
+  'last',
+  'named',
+  'validate',
 ])
 
 /** Values that only carry functions. */

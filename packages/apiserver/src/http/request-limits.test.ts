@@ -147,5 +147,6 @@ describe('a connection that sends nothing', () => {
     socket.on('error', () => undefined)
     socket.resume()
     await once(socket, 'close')
+    expect(socket.destroyed).toBe(true)
   })
 })

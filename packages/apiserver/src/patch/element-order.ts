@@ -80,13 +80,13 @@ function findPredecessors(positions: readonly number[]): number[] {
     .map((_, at) => at)
     .filter((at) => (positions[at] as number) >= 0)
     .sort((a, b) => (positions[a] as number) - (positions[b] as number) || a - b)
-  const before = new Array<number>(positions.length).fill(-1)
-  const after = new Array<number>(positions.length).fill(-1)
+  const before = Array.from({ length: positions.length }, () => -1)
+  const after = Array.from({ length: positions.length }, () => -1)
   for (const [rank, at] of sorted.entries()) {
     before[at] = sorted[rank - 1] ?? -1
     after[at] = sorted[rank + 1] ?? -1
   }
-  const result = new Array<number>(positions.length).fill(-1)
+  const result = Array.from({ length: positions.length }, () => -1)
   for (let at = positions.length - 1; at >= 0; at -= 1) {
     if ((positions[at] as number) < 0) continue
     const [previous, next] = [before[at] as number, after[at] as number]

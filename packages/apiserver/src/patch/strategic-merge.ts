@@ -268,7 +268,7 @@ function removeInPlace(
     if (same === undefined) positions.set(text, [position])
     else same.push(position)
   }
-  const isDeleted = new Array<boolean>(document.length).fill(false)
+  const isDeleted = Array.from({ length: document.length }, () => false)
   const freed: unknown[] = []
   let last = document.length - 1
   for (const item of patch) {

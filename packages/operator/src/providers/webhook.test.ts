@@ -80,16 +80,16 @@ describe('the webhook protocol, both ends ours', () => {
       recordType: 'A',
       targets: ['192.0.2.1'],
     }))
-    let isApplied = false
+    const state = { isApplied: false }
     const applied = post('/records', JSON.stringify({ create })).then((status) => {
-      isApplied = true
+      state.isApplied = true
       return status
     })
     let answered = 0
-    while (!isApplied && answered < 20) {
+    while (!state.isApplied && answered < 20) {
       const { status } = await fetch(`${server.url}/healthz`)
       expect(status).toBe(200)
-      if (!isApplied) answered++
+      if (!state.isApplied) answered++
     }
     expect(answered).toBe(20)
     expect(await applied).toBe(204)

@@ -1,0 +1,6 @@
+/**
+ * Parts of the command line for tests that run a verb in their own process. Not a public surface.
+ */
+export { CommandError, type ExitCode, type Io } from '../src/command.ts'
+export { build as buildDig } from '../src/commands/dig.ts'
+export { findVerb, VERBS } from '../src/verbs.ts'

@@ -1,0 +1,8 @@
+/**
+ * Fixtures and parts of the product for tests in other folders. Not a public surface.
+ */
+export { ownershipOf } from '../src/records/plan/ownership.ts'
+export { createZoneView } from '../src/records/plan/zone-view.ts'
+export { markedSet, markerName } from '../src/rrset/marker.ts'
+export { compareSets, type ObservedRRset, printSet } from '../src/rrset/rrset.ts'
+export { type GeneratedWorld, OWNER, record, want, worlds } from './plan-fixture.ts'
