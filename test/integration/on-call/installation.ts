@@ -1,0 +1,221 @@
+/**
+ * An installation as docs/on-call.md assumes one: a cluster with the manager's namespace, a DNS server with TSIG, the manager,
+ * and a folder with `config.yaml` in which a person types. A second cluster is registered for its wildcard.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { createDnsServer, createRRset, createZone, type DnsServer, fqdn, TsigKey, type Zone } from '@seamark/dns'
+import { type Client, ConfigMap, createLogger, Secret } from '@seamark/kube'
+import { DNSEndpoint, loadConfig, runApp, wildcardOptions } from '@seamark/operator'
+import {
+  createNamespace,
+  eventually,
+  type RunningApp,
+  type UserCluster,
+  type World,
+  worldKinds,
+} from '../publish/world.ts'
+import { addNode } from '../wildcard/bench.ts'
+
+const seamark = join(import.meta.dirname, '../../../bin/seamark')
+const secret = Buffer.from('on-call-tsig-secret-of-32-octets').toString('base64')
+const key = new TsigKey('seamark', 'hmac-sha256', secret)
+const env = { TSIG_SECRET: secret }
+const ORIGIN = fqdn('example.com.')
+
+export interface Ran {
+  readonly code: number | null
+  /** stdout, then stderr. */
+  readonly text: string
+}
+
+export class Installation implements AsyncDisposable {
+  readonly world: World
+  readonly member: UserCluster
+  readonly #folder: string
+  #dns: DnsServer
+  #zones: readonly Zone[]
+  readonly #port: number
+  #app: RunningApp | undefined
+  #log = ''
+  #metrics: string | undefined
+
+  private constructor(world: World, member: UserCluster, folder: string, dns: DnsServer) {
+    this.world = world
+    this.member = member
+    this.#folder = folder
+    this.#dns = dns
+    this.#zones = [...dns.zones()]
+    this.#port = dns.addresses[0]?.port ?? 0
+  }
+
+  static async start(): Promise<Installation> {
+    const [embedded] = worldKinds
+    if (embedded === undefined) throw new Error('no embedded world')
+    const world = await embedded.start()
+    for (const name of ['seamark', 'web']) await createNamespace(world.client, name)
+    const zone = createZone(ORIGIN, [
+      createRRset(ORIGIN, 'SOA', 60, [`ns.${ORIGIN} admin.${ORIGIN} 1 3600 600 86400 30`]),
+      createRRset(ORIGIN, 'NS', 60, [`ns.${ORIGIN}`]),
+      createRRset(fqdn(`mail.${ORIGIN}`), 'A', 60, ['192.0.2.25']),
+      createRRset(fqdn(`shop.${ORIGIN}`), 'A', 60, ['192.0.2.50']),
+      createRRset(fqdn(`_seamark-a.shop.${ORIGIN}`), 'TXT', 60, [
+        '"v=seamark1,owner=other,cluster=other,source=dnsendpoint/other,plan=1"',
+      ]),
+    ])
+    const member = await world.userCluster('fra1')
+    await addNode(member.client, 'node-1', { external: ['203.0.113.11'] })
+    const metadata = { namespace: 'seamark', name: 'cluster-fra1', labels: { 'seamark.io/cluster': 'fra1' } }
+    await world.client.create(Secret, { metadata, stringData: { kubeconfig: member.kubeconfig } } as Secret)
+    const folder = await mkdtemp(join(tmpdir(), 'seamark-on-call-'))
+    const installation = new Installation(world, member, folder, await serve([zone], 0))
+    await writeFile(join(folder, 'kubeconfig'), world.kubeconfig, { mode: 0o600 })
+    await writeFile(join(folder, 'config.yaml'), installation.#config())
+    await installation.startManager()
+    return installation
+  }
+
+  get client(): Client {
+    return this.world.client
+  }
+
+  #config(): string {
+    return `apiVersion: config.seamark.io/v1alpha1
+kind: ManagerConfiguration
+mode: enforce
+publish: { enabled: false }
+wildcard: { enabled: true, zone: example.com }
+records:
+  enabled: true
+  owner: prod
+  dnsEndpoints: { enabled: true }
+  providers:
+    - name: bind
+      type: rfc2136
+      server: 127.0.0.1:${this.#port}
+      zones: [example.com]
+      key: { name: seamark, secretFrom: { env: TSIG_SECRET } }
+`
+  }
+
+  async startManager(): Promise<void> {
+    const loaded = loadConfig({ file: this.#config() })
+    if (!loaded.ok) throw new Error(loaded.faults.join('; '))
+    const { records, wildcard } = loaded.config
+    const destination = new Writable({
+      write: (chunk, _encoding, done) => {
+        this.#log += String(chunk)
+        done()
+      },
+    })
+    this.#metrics = undefined
+    this.#app = this.world.launch('contour-plus', async (cluster, { clock }, signal) =>
+      runApp(
+        {
+          cluster,
+          clock,
+          namespace: 'seamark',
+          mode: 'enforce',
+          records: { config: records, env },
+          wildcard: wildcardOptions(wildcard),
+          allowLoopback: true,
+          metrics: '127.0.0.1:0',
+          log: createLogger({ level: 'info', destination }),
+          onReady: ({ metrics }) => (this.#metrics = metrics),
+        },
+        signal,
+      ),
+    )
+    await eventually('the manager', async () => this.#metrics)
+  }
+
+  async stopManager(): Promise<void> {
+    await this.#app?.stop()
+    this.#app = undefined
+  }
+
+  log(): string {
+    return this.#log
+  }
+
+  async metrics(): Promise<string> {
+    return (await fetch(`http://${this.#metrics}/metrics`)).text()
+  }
+
+  /** The DNS server goes away, and comes back with what it served. */
+  async stopDns(): Promise<void> {
+    this.#zones = [...this.#dns.zones()]
+    await this.#dns.close()
+  }
+
+  async returnDns(): Promise<void> {
+    this.#dns = await serve(this.#zones, this.#port)
+  }
+
+  async publish(names: readonly string[], targets: readonly string[]): Promise<void> {
+    for (const name of names) {
+      const endpoints = [
+        { dnsName: `${name}.example.com`, recordType: 'A' as const, recordTTL: 60, targets: [...targets] },
+      ]
+      const manifest = { metadata: { namespace: 'web', name }, spec: { endpoints } }
+      await this.client.apply(DNSEndpoint, manifest)
+    }
+  }
+
+  /** Types a command of the page. `192.0.2.53` is the DNS server there. */
+  async type(command: string): Promise<Ran> {
+    const scale = /^kubectl -n seamark scale deployment seamark --replicas=(\d)$/.exec(command)
+    // No kubelet runs here, and kubectl may be absent: the effect of its commands is played.
+    if (scale !== null) {
+      await (scale[1] === '0' ? this.stopManager() : this.startManager())
+      return { code: 0, text: 'deployment.apps/seamark scaled\n' }
+    }
+    const annotation = /^kubectl -n seamark annotate (?:--overwrite )?configmap seamark (\S+)=(\S+)$/.exec(command)
+    if (annotation !== null) {
+      const [, name = '', value = ''] = annotation
+      const metadata = { namespace: 'seamark', name: 'seamark', annotations: { [name]: value } }
+      await this.client.apply(ConfigMap, { metadata }, { force: true })
+      return { code: 0, text: 'configmap/seamark annotated\n' }
+    }
+    const [program, ...words] = command.split(' ').flatMap((word) => {
+      if (word === '@192.0.2.53') return ['@127.0.0.1', '-p', String(this.#port)]
+      return [word === '192.0.2.53' ? `127.0.0.1:${this.#port}` : word]
+    })
+    if (program !== 'seamark') throw new Error(`the page types '${command}', which the test cannot play`)
+    const child = spawn(seamark, words, {
+      cwd: this.#folder,
+      env: {
+        ...env,
+        PATH: process.env['PATH'] ?? '',
+        HOME: this.#folder,
+        KUBECONFIG: join(this.#folder, 'kubeconfig'),
+      },
+    })
+    let [stdout, stderr] = ['', '']
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+    const [code] = (await once(child, 'close')) as [number | null]
+    return { code, text: (stdout + stderr).replaceAll(`127.0.0.1:${this.#port}`, '192.0.2.53:53') }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stopManager()
+    await this.#dns.close()
+    await this.member.stop()
+    await this.world[Symbol.asyncDispose]()
+    await rm(this.#folder, { recursive: true, force: true })
+  }
+}
+
+async function serve(zones: readonly Zone[], port: number): Promise<DnsServer> {
+  return createDnsServer({
+    zones: [...zones],
+    listen: [{ address: '127.0.0.1', port }],
+    keys: [key],
+    defaultPolicy: { updateKeys: [key.name], transferKeys: [key.name] },
+  })
+}
