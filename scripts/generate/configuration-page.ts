@@ -1,20 +1,6 @@
 /** docs/configuration.md: every setting of the manager, from the schema of its configuration. */
-import { z } from 'zod'
-import { listSettings, ManagerConfiguration, type Setting } from '../../packages/operator/src/config.ts'
-import { ProviderConfig } from '../../packages/operator/src/providers/config.ts'
+import { configurationSchema, type JsonSchema, listSettings, type Setting } from '../../packages/operator/src/config.ts'
 import { markdownTable } from './markdown-table.ts'
-
-interface JsonSchema {
-  type?: string
-  const?: unknown
-  enum?: unknown[]
-  properties?: Record<string, JsonSchema>
-  required?: string[]
-  items?: JsonSchema
-  anyOf?: JsonSchema[]
-  oneOf?: JsonSchema[]
-  default?: unknown
-}
 
 const SECTIONS: readonly (readonly [prefix: string, heading: string])[] = [
   ['publish', 'publish'],
@@ -68,7 +54,7 @@ function settingsTable(settings: readonly Setting[]): string {
 
 function shownDefault(value: unknown): string {
   if (value === undefined || value === '') return ''
-  return `\`${Array.isArray(value) ? value.map(String).join(', ') || '[]' : String(value as string | number | boolean)}\``
+  return `\`${Array.isArray(value) ? value.map(String).join(', ') || '[]' : String(value)}\``
 }
 
 /** Keys of the schema that no flag sets. */
@@ -80,13 +66,15 @@ function fileOnly(settings: readonly Setting[]): string[] {
       for (const [key, value] of Object.entries(schema.properties)) walk(value, [...path, key])
     else if (schema.const === undefined && !known.has(path.join('.'))) found.push(path.join('.'))
   }
-  walk(z.toJSONSchema(ManagerConfiguration, { io: 'input', unrepresentable: 'any' }) as JsonSchema, [])
+  walk(configurationSchema(), [])
   return found
 }
 
 function providerSections(): string[] {
-  const schema = z.toJSONSchema(ProviderConfig, { io: 'input', unrepresentable: 'any' }) as JsonSchema
-  return (schema.oneOf ?? schema.anyOf ?? []).map(({ properties = {}, required = [] }) => {
+  const schema = configurationSchema().properties?.['records']?.properties?.['providers']?.items
+  const types = schema?.oneOf ?? schema?.anyOf ?? []
+  if (types.length === 0) throw new Error('the schema of records.providers has no variants')
+  return types.map(({ properties = {}, required = [] }) => {
     const rows = Object.entries(properties)
       .filter(([key]) => key !== 'type')
       .map(([key, field]) => [
@@ -95,13 +83,13 @@ function providerSections(): string[] {
         shownDefault(field.default),
         describeType(field),
       ])
-    const type = String(properties['type']?.const as string)
+    const type = String(properties['type']?.const)
     return `### ${type}\n\n${markdownTable(['field', 'required', 'default', 'type'], rows)}`
   })
 }
 
 function describeType(field: JsonSchema): string {
-  if (field.enum !== undefined) return field.enum.map((value) => `\`${String(value as string)}\``).join(', ')
+  if (field.enum !== undefined) return field.enum.map((value) => `\`${String(value)}\``).join(', ')
   if (field.anyOf !== undefined) return 'reference to a secret'
   if (field.type === 'array') return `list of ${field.items?.type ?? 'objects'}`
   if (field.properties !== undefined)

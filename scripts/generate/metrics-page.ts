@@ -1,6 +1,5 @@
 /** docs/metrics.md: every series the manager serves, from the registrations themselves. */
-import { Registry } from 'prom-client'
-import { createMetrics } from '../../packages/kube/src/metrics.ts'
+import { createMetrics, type Metrics } from '../../packages/kube/src/metrics.ts'
 import { createProductMetrics, createRecordsMetrics, showPause } from '../../packages/operator/src/metrics.ts'
 import { createKillSwitch } from '../../packages/operator/src/process/kill-switch.ts'
 import { markdownTable } from './markdown-table.ts'
@@ -21,7 +20,7 @@ export function listMetrics(): MetricDescription[] {
   return describeRegistry(registry)
 }
 
-function describeRegistry(registry: Registry): MetricDescription[] {
+function describeRegistry(registry: Metrics['registry']): MetricDescription[] {
   return registry
     .getMetricsAsArray()
     .map((metric) => {
@@ -36,7 +35,7 @@ function describeRegistry(registry: Registry): MetricDescription[] {
         type: string
         labelNames?: string[]
       }
-      return { name, type: String(type), help, labels: labelNames }
+      return { name, type, help, labels: labelNames }
     })
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }

@@ -48,7 +48,7 @@ type ConfigComparison =
   | { readonly kind: 'invalid'; readonly faults: readonly string[] }
 
 /** Which settings a restart would change. */
-export function compareConfig(running: LoadedConfig['config'], found: ConfigResult): ConfigComparison {
+function compareConfig(running: LoadedConfig['config'], found: ConfigResult): ConfigComparison {
   if (!found.ok) return { kind: 'invalid', faults: found.faults }
   const settings = listSettings()
     .map(({ path }) => path)

@@ -63,7 +63,7 @@ export {
   type WriteFence,
 } from './manager/lease.ts'
 export { createRecorder, type EventRecord, type EventType, type Recorder } from './controller/events.ts'
-export type { Fleet } from './manager/fleet.ts'
+export type { EngageOptions, Fleet, FleetEvent, FleetMember, Reachability } from './manager/fleet.ts'
 export type { Metrics } from './metrics.ts'
 export type { Check } from './manager/probes.ts'
 export {

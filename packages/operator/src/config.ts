@@ -9,6 +9,7 @@
 import { isAddressRange } from '@seamark/kube'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { GrantsConfig } from './process/grants.ts'
 import { PublishConfig } from './publish/config.ts'
 import { RecordsConfig } from './records/config.ts'
 import { WildcardConfig } from './wildcard/config.ts'
@@ -53,6 +54,9 @@ export const ManagerConfiguration = z.strictObject({
     .enum(['silent', 'error', 'warn', 'info', 'debug', 'trace'])
     .default('info')
     .describe('least severe level that is logged'),
+  grants: GrantsConfig.describe(
+    'names that each namespace may use: {namespace, domains}; empty: every namespace may use every name',
+  ),
   publish: PublishConfig.prefault({}),
   records: RecordsConfig.prefault({}),
   wildcard: WildcardConfig.prefault({}),
@@ -85,12 +89,16 @@ export type ConfigResult =
   | ({ readonly ok: true } & LoadedConfig)
   | { readonly ok: false; readonly faults: readonly string[] }
 
-interface JsonSchema {
+/** The part of JSON Schema that zod makes of the configuration. */
+export interface JsonSchema {
   type?: string
   const?: unknown
   enum?: unknown[]
   properties?: Record<string, JsonSchema>
+  required?: string[]
   items?: JsonSchema
+  anyOf?: JsonSchema[]
+  oneOf?: JsonSchema[]
   default?: unknown
   description?: string
 }
@@ -106,9 +114,14 @@ const WORDS = {
 
 const SHAPES = { boolean: 'switch', number: 'number', integer: 'number', string: 'text' } as const
 
+/** Of a file, as it is written: keys with a default are optional. */
+export function configurationSchema(): JsonSchema {
+  return z.toJSONSchema(ManagerConfiguration, { io: 'input', unrepresentable: 'any' }) as JsonSchema
+}
+
 /** Every leaf that a flag or a variable may set. */
 export function listSettings(): Setting[] {
-  return [...walk(z.toJSONSchema(ManagerConfiguration, { io: 'input', unrepresentable: 'any' }) as JsonSchema, [])]
+  return [...walk(configurationSchema(), [])]
 }
 
 function* walk(schema: JsonSchema, path: readonly string[]): Generator<Setting> {

@@ -119,6 +119,7 @@ export { canonicalName, isInvalid, type ObservedRRset, type RRset, shown } from 
 export { dnsEndpointProvider } from './providers/dnsendpoint.ts'
 export { openRecordsStores, openStoreFolder, type RecordsStores } from './records/state/stores.ts'
 export { servedBy } from './records/sync/set-up.ts'
+export { type TenantRules, tenantRules } from './records/sync/tenant-rules.ts'
 export { checkSources } from './records/sync/source-check.ts'
 export { FIELD_MANAGER } from './process/field-manager.ts'
 export { CONFIGURATION_OBJECT, VERIFY_ANNOTATION, watchSwitches } from './process/switches.ts'

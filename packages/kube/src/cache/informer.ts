@@ -27,6 +27,16 @@ export type Change<T extends Obj> =
 /** `absent`: the server does not serve the kind (no CRD); the informer counts as synced and empty, and waits for it. */
 export type InformerState = 'starting' | 'absent' | 'syncing' | 'live' | 'backoff'
 
+/** A list or watch that failed and has not been answered since. */
+export interface WatchFailure {
+  /** `denied`: 401 or 403; `broken`: no answer; `busy`: 429, 503, 504; `internal`: 500; `over-limit`: see `limits`. */
+  readonly reason: 'denied' | 'broken' | 'busy' | 'internal' | 'over-limit'
+  /** With the server's own words where there are any. */
+  readonly message: string
+  /** Of the first failure in a row, ms since the epoch. */
+  readonly sinceMs: number
+}
+
 export interface Informer<T extends Obj> {
   readonly kind: Kind<T>
   /**
@@ -42,8 +52,8 @@ export interface Informer<T extends Obj> {
   readonly size: number
   /** About how much JSON is cached, judged by the first twenty objects; read it rarely. */
   estimateBytes(): number
-  /** Why the last operation failed; undefined once a watch is open again and its server was heard of. */
-  readonly failure: unknown
+  /** Why the server cannot be read now, as it said it; undefined once it has answered again. */
+  readonly failure: WatchFailure | undefined
   /** When the server was last heard of (event, bookmark or list), by the monotonic clock; undefined before. */
   readonly heardAt: number | undefined
 }
@@ -88,6 +98,11 @@ export interface Informers extends Reader {
   /** What `configure` set. */
   configured<T extends Obj>(kind: Kind<T>): CacheOptions<T> | undefined
   informer<T extends Obj>(kind: Kind<T>, options?: InformerOptions<T>): Informer<T>
+  /**
+   * Calls the listener when an informer's `failure` appears, changes or goes, and when the server answers it for the first
+   * time. Returns the unsubscribe function.
+   */
+  onHealthChange(listener: (informer: Informer<Obj>) => void): () => void
   /** Every informer made so far, for metrics. */
   all(): readonly Informer<Obj>[]
   /** `values` must be pure: it is called again on the old object when the object changes. Same name: same index. */

@@ -54,6 +54,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
   const projections = new Map<unknown, number>()
   const ids = new Map<string, SharedInformer<Obj>>()
   const joined = new Map<string, Informer<Obj>>()
+  const healthListeners = new Set<(informer: Informer<Obj>) => void>()
   const { freeze = process.env['NODE_ENV'] === 'test', manager } = options
   let hasDefinitions = false
   let running: { readonly signal: AbortSignal; readonly promises: Promise<void>[] } | undefined
@@ -108,6 +109,9 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       freeze,
       onFailure: (failure, error) => options.onFailure?.(kind, failure, error),
       onAbsent: () => watchDefinitions(kind),
+      onHealthChange: () => {
+        for (const listener of healthListeners) listener(informer as unknown as Informer<Obj>)
+      },
     })
     const entry = entryOf(kind)
     for (const [name, values] of entry.indexes) informer.store.addIndex(name, values)
@@ -162,6 +166,10 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
 
   const informers: Informers = {
     all: () => [...ids.values()],
+    onHealthChange(listener) {
+      healthListeners.add(listener)
+      return () => healthListeners.delete(listener)
+    },
     informer<T extends Obj>(kind: Kind<T>, asked: InformerOptions<T> = {}): Informer<T> {
       const { namespaces = [], ...configured } = informers.configured(kind) ?? {}
       const given: InformerOptions<T> = {

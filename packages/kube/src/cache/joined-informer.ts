@@ -5,7 +5,7 @@
  * taken for an empty one.
  */
 import type { Kind, Obj } from '../object/object.ts'
-import type { Change, Informer, InformerState, SubscribeOptions } from './informer.ts'
+import type { Change, Informer, InformerState, SubscribeOptions, WatchFailure } from './informer.ts'
 
 /** The state of the whole is that of the part that is furthest from live. */
 const WORST_FIRST: readonly InformerState[] = ['starting', 'backoff', 'syncing', 'absent', 'live']
@@ -32,8 +32,8 @@ export class JoinedInformer<T extends Obj> implements Informer<T> {
     return WORST_FIRST.find((state) => states.has(state)) ?? 'live'
   }
 
-  get failure(): unknown {
-    return this.#parts.map(({ failure }) => failure).find((failure) => failure !== undefined)
+  get failure(): WatchFailure | undefined {
+    return this.#parts.find(({ failure }) => failure !== undefined)?.failure
   }
 
   get heardAt(): number | undefined {

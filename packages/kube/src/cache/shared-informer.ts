@@ -1,7 +1,10 @@
 /**
  * One shared watch: store, reflector and subscribers of one (kind, selector, namespace, projection).
  */
-import type { InformerOptions, InformerState, Change, Informer, SubscribeOptions } from './informer.ts'
+import type { InformerOptions, InformerState, Change, Informer, SubscribeOptions, WatchFailure } from './informer.ts'
+import { systemClock } from '../clock.ts'
+import { messageOf } from '../errors.ts'
+import type { Failure } from '../watch/reflector-machine.ts'
 import { apiVersionOf, kindName, type Immutable, type Kind, type Obj } from '../object/object.ts'
 import { Reflector, type ReflectorOptions, type Source } from '../watch/reflector.ts'
 import { Store } from './store.ts'
@@ -15,6 +18,7 @@ export interface SharedInformerDeps<T extends Obj> extends ReflectorOptions {
   /** A handler or an index function of the product threw. */
   readonly onUserError?: (what: string, error: unknown) => void
   readonly onAbsent?: () => void
+  readonly onHealthChange?: () => void
 }
 
 /** For the estimate of a cache's size: enough to be of use, few enough to cost nothing. */
@@ -31,7 +35,8 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
   readonly #subscriptions = new Set<Subscription<Change<T>>>()
   readonly #waiting = new Set<() => void>()
   #isStarted = false
-  #failed: { readonly error: unknown; readonly heardAt: number | undefined } | undefined
+  #failure: WatchFailure | undefined
+  #hasHeard = false
 
   constructor(kind: Kind<T>, options: InformerOptions<T>, deps: SharedInformerDeps<T>) {
     this.kind = kind
@@ -46,8 +51,16 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
     this.reflector = new Reflector(deps.source, this.store, {
       ...deps,
       onFailure: (failure, error) => {
-        this.#failed = { error, heardAt: this.reflector.heardAt }
         deps.onFailure?.(failure, error)
+        this.#noteFailure(failure, error)
+      },
+      onHeard: () => {
+        if (this.#failure === undefined && this.#hasHeard) return
+        // Every try to read too much again begins with an answer: only a complete set ends that failure.
+        if (this.#failure?.reason === 'over-limit' && this.reflector.state.at !== 'watch') return
+        this.#failure = undefined
+        this.#hasHeard = true
+        deps.onHealthChange?.()
       },
       onState: (state) => {
         deps.onState?.(state)
@@ -75,15 +88,12 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
     return sampled === 0 ? 0 : Math.round((bytes / sampled) * this.store.size)
   }
 
-  get heardAt(): number | undefined {
-    return this.reflector.heardAt
+  get failure(): WatchFailure | undefined {
+    return this.#failure
   }
 
-  get failure(): unknown {
-    const failed = this.#failed
-    if (failed === undefined) return undefined
-    const isOver = this.reflector.state.at === 'watch' && this.reflector.heardAt !== failed.heardAt
-    return isOver ? undefined : failed.error
+  get heardAt(): number | undefined {
+    return this.reflector.heardAt
   }
 
   get state(): InformerState {
@@ -150,6 +160,17 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
     await this.reflector.run(signal)
   }
 
+  /** Only what keeps the server from being read: an old version or a missing WatchList is answered in another way. */
+  #noteFailure(reason: Failure, error: unknown): void {
+    if (!isReported(reason)) return
+    const message = messageOf(error)
+    const before = this.#failure
+    if (before?.reason === reason && before.message === message) return
+    const sinceMs = before?.sinceMs ?? (this.#deps.clock ?? systemClock).now()
+    this.#failure = { reason, message, sinceMs }
+    this.#deps.onHealthChange?.()
+  }
+
   #publish(changes: Iterable<Change<T>>, count: number): void {
     if (this.#subscriptions.size === 0) return
     const [only] = this.#subscriptions
@@ -171,4 +192,11 @@ function* initial<T extends Obj>(
 ): IterableIterator<Change<T>> {
   for (const object of objects) yield { type: 'added', object, initial: true }
   onReplayed?.()
+}
+
+/** The others belong to the protocol: the reflector goes on in another way at once. */
+function isReported(reason: Failure): reason is WatchFailure['reason'] {
+  return (
+    reason === 'denied' || reason === 'broken' || reason === 'busy' || reason === 'internal' || reason === 'over-limit'
+  )
 }

@@ -6,6 +6,7 @@ import { pino, type Logger } from 'pino'
 import { createClient, type Client, type RequestObserver } from './client.ts'
 import { systemClock, type Clock } from '../clock.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
+import { replaceableCredentials } from '../config/credentials.ts'
 import { messageOf } from '../errors.ts'
 import type { Informers } from '../cache/informer.ts'
 import { createInformers } from '../cache/informers.ts'
@@ -25,6 +26,11 @@ export interface Cluster {
    * nothing is sent and the call rejects with what was thrown. One check at a time: the last one counts.
    */
   guardWrites(check: WriteGuard): void
+  /**
+   * Goes on with the credentials of `config`, without interrupting watches. False when `config` names another server or
+   * proxy, so that a new connection is needed; nothing has changed then.
+   */
+  reconfigure(config: ClusterConfig): boolean
   /** Open connections and streams, for metrics. */
   readonly stats?: TransportStats
 }
@@ -52,13 +58,17 @@ export interface ConnectOptions {
 export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cluster {
   const { name = config.name, clock = systemClock, observer, fieldManager = 'seamark' } = options
   const log = options.log ?? pino({ level: 'silent' })
-  const rest = createRest(config, {
-    clock,
-    ...(options.random === undefined ? {} : { random: options.random }),
-    ...(observer === undefined ? {} : { observer }),
-    ...(options.userAgent === undefined ? {} : { userAgent: options.userAgent }),
-    ...(options.transport === undefined ? {} : { transport: options.transport }),
-  })
+  const credentials = replaceableCredentials(config.credentials)
+  const rest = createRest(
+    { ...config, credentials },
+    {
+      clock,
+      ...(options.random === undefined ? {} : { random: options.random }),
+      ...(observer === undefined ? {} : { observer }),
+      ...(options.userAgent === undefined ? {} : { userAgent: options.userAgent }),
+      ...(options.transport === undefined ? {} : { transport: options.transport }),
+    },
+  )
   const informers = createInformers(rest, {
     clock,
     manager: fieldManager,
@@ -80,6 +90,11 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
     log,
     close: async () => rest.close(),
     guardWrites: rest.guardWrites,
+    reconfigure(next) {
+      if (next.server !== config.server || next.proxyUrl !== config.proxyUrl) return false
+      credentials.replace(next.credentials)
+      return true
+    },
     get stats() {
       return rest.transport.stats
     },

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { impersonationHeaders, refreshingCredentials, type LoadedCredential } from './credentials.ts'
+import {
+  replaceableCredentials,
+  staticCredentials,
+  impersonationHeaders,
+  refreshingCredentials,
+  type LoadedCredential,
+} from './credentials.ts'
 import { fakeClock } from '../testing/clock.ts'
 
 function loader(more: Partial<LoadedCredential> = {}) {
@@ -138,5 +144,22 @@ describe('impersonation', () => {
       'impersonate-extra-example.com%2fscopes': ['a', 'b'],
     })
     expect(impersonationHeaders(undefined)).toEqual({})
+  })
+})
+
+describe('credentials that are replaced', () => {
+  it('are those of the next request, and keep the TLS version unless the material differs', () => {
+    const credentials = replaceableCredentials(staticCredentials({ authorization: 'one' }, { ca: 'ca' }))
+    const first = credentials.tls().version
+    credentials.replace(staticCredentials({ authorization: 'two' }, { ca: 'ca' }))
+    expect(credentials.headers()).toEqual({ authorization: 'two' })
+    expect(credentials.tls().version).toBe(first)
+    credentials.replace(staticCredentials({}, { ca: 'ca', cert: 'cert', key: 'key' }))
+    const second = credentials.tls()
+    expect(second).toMatchObject({ ca: 'ca', cert: 'cert', key: 'key' })
+    expect(second.version).toBeGreaterThan(first)
+    expect(credentials.tls()).toBe(second)
+    credentials.replace(staticCredentials({}, { ca: 'other' }))
+    expect(credentials.tls().version).toBeGreaterThan(second.version)
   })
 })

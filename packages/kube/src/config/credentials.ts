@@ -108,6 +108,37 @@ export function refreshingCredentials(load: () => Promise<LoadedCredential>, clo
   }
 }
 
+export interface ReplaceableCredentials extends Credentials {
+  /**
+   * Requests use `next` from now on. Connections made with other TLS material get no new requests; the watches on them go
+   * on until they end, so that nothing is interrupted.
+   */
+  replace(next: Credentials): void
+}
+
+export function replaceableCredentials(first: Credentials): ReplaceableCredentials {
+  let current = first
+  /** Versions count on from those of the credentials before. */
+  let base = 0
+  let numbered: { readonly from: TlsMaterial; readonly material: TlsMaterial } | undefined
+  return {
+    tls() {
+      const from = current.tls()
+      if (base === 0) return from
+      if (numbered?.from !== from) numbered = { from, material: { ...from, version: base + from.version } }
+      return numbered.material
+    },
+    headers: () => current.headers(),
+    invalidate: (used) => current.invalidate(used),
+    replace(next) {
+      const before = this.tls()
+      const isSame = isSameTls(before, next.tls())
+      current = next
+      base = before.version - (isSame ? next.tls().version : 0)
+    },
+  }
+}
+
 function isSameTls(a: TlsFields, b: TlsFields): boolean {
   return (
     a.ca === b.ca && a.cert === b.cert && a.key === b.key && a.serverName === b.serverName && a.insecure === b.insecure

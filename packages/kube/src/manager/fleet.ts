@@ -2,31 +2,86 @@
  * A fleet: several clusters under one manager, which come and go while it runs.
  *
  * Flow: `engage` starts a member's caches and, once this process leads, its controllers; `disengage` aborts its
- * reconciles, drops its keys, stops its caches and closes its connections.
+ * reconciles, drops its keys, stops its caches and closes its connections. A member caches only the kinds that its
+ * controllers and `watch` ask for.
  * Guarantees: every member has sessions, caches, queues and back-off of its own, and runs on its own: one that is dead,
  * slow or misconfigured never delays or stops another. A member that fails is started again with back-off, for ever.
  */
+import type { Change, InformerOptions, WatchFailure } from '../cache/informer.ts'
 import type { Clock } from '../clock.ts'
 import { sleep } from '../clock.ts'
 import type { Cluster } from '../client/cluster.ts'
+import type { ClusterConfig } from '../config/cluster-config.ts'
 import { KubeError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { kindName, type Kind, type Obj } from '../object/object.ts'
 import type { Signals } from '../controller/workers.ts'
 
+/**
+ * `connecting`: nothing is known yet. `unreachable`: no kind of it can be read now; `message` is what the server said, or
+ * why there was no answer. One kind that may not be read does not make a member unreachable.
+ */
+export type Reachability =
+  | { readonly type: 'connecting' }
+  | { readonly type: 'reachable' }
+  | {
+      readonly type: 'unreachable'
+      readonly reason: WatchFailure['reason']
+      readonly message: string
+      /** Of the first failure in a row, ms since the epoch. */
+      readonly sinceMs: number
+    }
+
+export interface FleetMember {
+  readonly name: string
+  readonly cluster: Cluster
+  readonly reachability: Reachability
+}
+
+export interface EngageOptions {
+  /** Names of the controllers that run on this member. @default all with `clusters: 'fleet'` or `'all'` */
+  readonly controllers?: readonly string[]
+}
+
+export interface FleetEvent {
+  readonly type: 'engaged' | 'disengaged' | 'reachability'
+  readonly member: FleetMember
+}
+
 export interface Fleet {
-  /** Members by name. */
+  /** Clusters of the members by name. */
   readonly clusters: ReadonlyMap<string, Cluster>
+  readonly members: ReadonlyMap<string, FleetMember>
   /** Takes the cluster over: it is closed when it leaves. Throws when one of that name is engaged. */
-  engage(cluster: Cluster): void
+  engage(cluster: Cluster, options?: EngageOptions): FleetMember
+  /** Connects with the manager's metrics, log and field manager, and engages. */
+  join(name: string, config: ClusterConfig, options?: EngageOptions): FleetMember
+  /**
+   * New credentials for a member; its watches go on. False when the configuration names another server: disengage the
+   * member and join it anew. Throws when there is none of that name.
+   */
+  reconfigure(name: string, config: ClusterConfig): boolean
   /** Resolves when the member's last reconcile has ended and it is closed; at once when there is none of that name. */
   disengage(name: string): Promise<void>
+  /**
+   * Watches a kind in every member, also in those that come later. The handler sees each member's own sequence of changes,
+   * first what its cache holds. Returns the function that ends it.
+   */
+  watch<T extends Obj>(
+    kind: Kind<T>,
+    handler: (change: Change<T>, member: FleetMember) => void,
+    options?: InformerOptions<T>,
+  ): () => void
+  /** Calls the listener for members that come, go, are lost or return. Returns the unsubscribe function. */
+  subscribe(listener: (event: FleetEvent) => void): () => void
 }
 
 export interface FleetDeps {
   /** Runs everything of one member until stopped. */
-  run: (cluster: Cluster, signals: Signals) => Promise<void>
+  run: (cluster: Cluster, signals: Signals, options: EngageOptions) => Promise<void>
   /** Before anything of a member is watched. */
   configure: (cluster: Cluster) => void
+  connect: (config: ClusterConfig, name: string) => Cluster
   clock: Clock
   log: Logger
 }
@@ -37,15 +92,16 @@ export interface RunningFleet extends Fleet {
   stop(signals: Signals): Promise<void>
 }
 
-interface Member {
-  readonly cluster: Cluster
-  readonly stop: AbortController
-  readonly kill: AbortController
-  running: Promise<void> | undefined
+interface Watch {
+  readonly kind: Kind
+  readonly handler: (change: Change<Obj>, member: FleetMember) => void
+  readonly options: InformerOptions<Obj>
+  /** By member. */
+  readonly unsubscribes: Map<string, () => void>
 }
 
-const retryBaseMs = 1_000
-const retryLimitMs = 60_000
+const RETRY_BASE_MS = 1_000
+const RETRY_LIMIT_MS = 60_000
 
 /** Runs until stopped; a failure, or an end that nobody asked for, is logged and followed by another try. Never rejects. */
 export async function keepTrying(
@@ -58,56 +114,158 @@ export async function keepTrying(
       if (stop.aborted) return
       throw new KubeError('MEMBER_ENDED', 'it ended by itself')
     } catch (error) {
-      const retryMs = Math.min(retryBaseMs * 2 ** failures, retryLimitMs)
+      const retryMs = Math.min(RETRY_BASE_MS * 2 ** failures, RETRY_LIMIT_MS)
       if (!stop.aborted) log.error({ err: error, retryMs }, 'part of a member cluster failed; it starts again')
       await sleep(clock, retryMs, stop)
     }
   }
 }
 
-export function createFleet({ run, configure, clock, log }: FleetDeps): RunningFleet {
+class Member implements FleetMember {
+  readonly cluster: Cluster
+  readonly options: EngageOptions
+  readonly stop = new AbortController()
+  readonly kill = new AbortController()
+  running: Promise<void> | undefined
+  /** Ends the subscription to the failures of its watches. */
+  forget: () => void = () => undefined
+
+  constructor(cluster: Cluster, options: EngageOptions) {
+    this.cluster = cluster
+    this.options = options
+  }
+
+  get name(): string {
+    return this.cluster.name
+  }
+
+  get reachability(): Reachability {
+    const informers = this.cluster.informers.all()
+    if (informers.some(({ failure, heardAt }) => failure === undefined && heardAt !== undefined))
+      return { type: 'reachable' }
+    const failing = informers.find(({ failure }) => failure !== undefined)
+    if (failing?.failure === undefined) return { type: 'connecting' }
+    const { reason, message, sinceMs } = failing.failure
+    return { type: 'unreachable', reason, message: `${kindName(failing.kind)}: ${message}`, sinceMs }
+  }
+}
+
+export function createFleet({ run, configure, connect, clock, log }: FleetDeps): RunningFleet {
   const members = new Map<string, Member>()
   const clusters = new Map<string, Cluster>()
+  const watches = new Set<Watch>()
+  const listeners = new Set<(event: FleetEvent) => void>()
   let isStarted = false
   let isStopped = false
 
-  async function keepRunning({ cluster, stop, kill }: Member): Promise<void> {
+  async function keepRunning(member: Member): Promise<void> {
+    const { cluster, stop, kill, options } = member
     const what = { log: log.child({ cluster: cluster.name }), clock, stop: stop.signal }
-    await keepTrying(what, async () => run(cluster, { stop: stop.signal, kill: kill.signal }))
+    await keepTrying(what, async () => run(cluster, { stop: stop.signal, kill: kill.signal }, options))
   }
 
-  async function end(member: Member, name: string): Promise<void> {
+  async function end(member: Member): Promise<void> {
     await member.running
     try {
       await member.cluster.close()
     } catch (error) {
-      log.warn({ cluster: name, error: messageOf(error) }, 'connections of a cluster did not close')
+      log.warn({ cluster: member.name, error: messageOf(error) }, 'connections of a cluster did not close')
     }
   }
 
-  return {
+  function notify(type: FleetEvent['type'], member: FleetMember): void {
+    for (const listener of listeners) {
+      try {
+        listener({ type, member })
+      } catch (error) {
+        log.error({ err: error, cluster: member.name }, 'fleet listener failed')
+      }
+    }
+  }
+
+  function startWatch({ kind, handler, options, unsubscribes }: Watch, member: Member): void {
+    const informer = member.cluster.informers.informer(kind, options)
+    const onError = (error: unknown) =>
+      log.error({ err: error, cluster: member.name, kind: kindName(kind) }, 'fleet watch handler failed and is dropped')
+    unsubscribes.set(
+      member.name,
+      informer.subscribe((change) => handler(change, member), { onError }),
+    )
+  }
+
+  function endWatches(name: string): void {
+    for (const { unsubscribes } of watches) {
+      unsubscribes.get(name)?.()
+      unsubscribes.delete(name)
+    }
+  }
+
+  /** Follows what is heard of the member; a change between two failures is told too. */
+  function followReachability(member: Member): void {
+    let told = JSON.stringify(member.reachability)
+    member.forget = member.cluster.informers.onHealthChange(() => {
+      const now = JSON.stringify(member.reachability)
+      if (now === told) return
+      told = now
+      notify('reachability', member)
+    })
+  }
+
+  const fleet: RunningFleet = {
     clusters,
-    engage(cluster) {
+    members,
+    engage(cluster, options = {}) {
       const { name } = cluster
       if (members.has(name)) throw new KubeError('ENGAGED', `cluster ${name} is engaged already; disengage it first`)
       if (isStopped) throw new KubeError('STOPPED', `cluster ${name} cannot be engaged: the manager is stopping`)
-      const member: Member = { cluster, stop: new AbortController(), kill: new AbortController(), running: undefined }
+      const member = new Member(cluster, options)
       configure(cluster)
       members.set(name, member)
       clusters.set(name, cluster)
+      followReachability(member)
+      for (const watch of watches) startWatch(watch, member)
       log.info({ cluster: name }, 'cluster engaged')
       if (isStarted) member.running = keepRunning(member)
+      notify('engaged', member)
+      return member
+    },
+    join: (name, config, options) => fleet.engage(connect(config, name), options),
+    reconfigure(name, config) {
+      const member = members.get(name)
+      if (member === undefined) throw new KubeError('NOT_ENGAGED', `cluster ${name} is not engaged`)
+      return member.cluster.reconfigure(config)
     },
     async disengage(name) {
       const member = members.get(name)
       if (member === undefined) return
       members.delete(name)
       clusters.delete(name)
+      endWatches(name)
+      member.forget()
       const reason = new KubeError('DISENGAGED', `cluster ${name} was disengaged`)
       member.stop.abort(reason)
       member.kill.abort(reason)
-      await end(member, name)
+      notify('disengaged', member)
+      await end(member)
       log.info({ cluster: name }, 'cluster disengaged')
+    },
+    watch(kind, handler, options = {}) {
+      const watch: Watch = {
+        kind,
+        handler: handler as unknown as Watch['handler'],
+        options: options as unknown as InformerOptions<Obj>,
+        unsubscribes: new Map(),
+      }
+      watches.add(watch)
+      for (const member of members.values()) startWatch(watch, member)
+      return () => {
+        watches.delete(watch)
+        for (const unsubscribe of watch.unsubscribes.values()) unsubscribe()
+      }
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
     },
     start() {
       isStarted = true
@@ -115,17 +273,21 @@ export function createFleet({ run, configure, clock, log }: FleetDeps): RunningF
     },
     async stop({ stop, kill }) {
       isStopped = true
-      const all = [...members]
+      const all = [...members.values()]
       const killAll = () => {
-        for (const [, member] of all) member.kill.abort(kill.reason)
+        for (const member of all) member.kill.abort(kill.reason)
       }
-      for (const [, member] of all) member.stop.abort(stop.reason)
+      for (const member of all) {
+        member.forget()
+        member.stop.abort(stop.reason)
+      }
       kill.addEventListener('abort', killAll)
       if (kill.aborted) killAll()
-      await Promise.all(all.map(async ([name, member]) => end(member, name)))
+      await Promise.all(all.map(async (member) => end(member)))
       kill.removeEventListener('abort', killAll)
       members.clear()
       clusters.clear()
     },
   }
+  return fleet
 }

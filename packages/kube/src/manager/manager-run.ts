@@ -10,7 +10,7 @@ import type { Cluster } from '../client/cluster.ts'
 import { createRunnableContext, type Environment } from '../controller/context.ts'
 import type { Controller } from '../controller/controller.ts'
 import { KubeError, messageOf } from '../errors.ts'
-import { keepTrying, type RunningFleet } from './fleet.ts'
+import { keepTrying, type EngageOptions, type RunningFleet } from './fleet.ts'
 import type { Informer } from '../cache/informer.ts'
 import { LeadershipLost, openFence, type Election } from './lease.ts'
 import { startListener, type Listener } from './listener.ts'
@@ -46,7 +46,7 @@ export interface ManagerParts {
   readonly addresses: { metrics?: string; probes?: string; webhooks?: string }
   readonly fleet: RunningFleet
   /** Set while running: what the fleet does with a member. */
-  runMember?: (cluster: Cluster, signals: Signals) => Promise<void>
+  runMember?: (cluster: Cluster, signals: Signals, options: EngageOptions) => Promise<void>
 }
 
 /** Part of the grace period that is left to reconciles after their signals aborted. */
@@ -95,9 +95,13 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     return parts.controllers.filter(({ clusters }) => clusters === 'all' || clusters === where)
   }
 
-  async function runMember(member: Cluster, { stop, kill: killMember }: Signals): Promise<void> {
+  async function runMember(
+    member: Cluster,
+    { stop, kill: killMember }: Signals,
+    { controllers: wanted }: EngageOptions,
+  ): Promise<void> {
     const own = parts.environmentOf(member)
-    const chosen = controllersOf('fleet')
+    const chosen = controllersOf('fleet').filter(({ name }) => wanted?.includes(name) ?? true)
     for (const index of parts.indexes) index(member)
     for (const controller of chosen) controller.prepare(own)
     const cacheStop = new AbortController()

@@ -461,6 +461,28 @@ describe('fleet', () => {
     )
   })
 
+  it('runs on a member only the controllers it was engaged for, with the caches that were declared', async () => {
+    const [east, west] = [memoryCluster('east'), memoryCluster('west')]
+    for (const member of [east, west]) {
+      member.put(Service, service('shop'))
+      member.put(ConfigMap, service('map'))
+    }
+    const seen: string[] = []
+    await start((made) => {
+      made.fleet.engage(east, { controllers: ['services'] })
+      made.cache(Service, { labelSelector: 'app' })
+      made.fleet.engage(west)
+      const options = { clusters: 'fleet' } as const
+      made
+        .controller('services', Service, options)
+        .reconcile(async (_, ctx) => void seen.push(`${ctx.cluster} service`))
+      made.controller('maps', ConfigMap, options).reconcile(async (_, ctx) => void seen.push(`${ctx.cluster} map`))
+    })
+    await expect.poll(() => seen.toSorted()).toEqual(['east service', 'west map', 'west service'])
+    for (const member of [east, west]) expect(member.informers.configured(Service)).toEqual({ labelSelector: 'app' })
+    expect(east.informers.all().map(({ kind }) => kind.kind)).toEqual(['Service'])
+  })
+
   it('aborts the reconciles of a member that leaves, drops its keys and closes it; the others go on', async () => {
     const [east, west] = [memoryCluster('east'), memoryCluster('west')]
     const running: { cluster: string; signal: AbortSignal }[] = []

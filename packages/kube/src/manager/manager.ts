@@ -188,7 +188,8 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
 
   const isLeading = () => hasRun && (election === undefined || election.isLeading)
   const fleet = createFleet({
-    run: async (member, signals) => parts.runMember?.(member, signals),
+    run: async (member, signals, engaged) => parts.runMember?.(member, signals, engaged),
+    connect: connectTo,
     configure: (member) => {
       for (const configure of caches) configure(member)
     },

@@ -6,7 +6,7 @@ import type { Index } from '../cache/cache.ts'
 import type { ApplyOptions, Client, PatchType, WriteOptions } from '../client/client.ts'
 import type { Cluster } from '../client/cluster.ts'
 import { apiError, NotSynced } from '../errors.ts'
-import type { CacheOptions, Change, Informer, Informers, InformerState } from '../cache/informer.ts'
+import type { CacheOptions, Change, Informer, Informers, InformerState, WatchFailure } from '../cache/informer.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { OwnWrites } from '../cache/own-writes.ts'
 import { keyOf, kindName, parseKey, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
@@ -31,6 +31,8 @@ export interface MemoryCluster extends Cluster {
   remove<T extends Obj>(kind: Kind<T>, key: Key): void
   /** @default live; `starting` does not sync */
   setState(kind: Kind, state: InformerState): void
+  /** The watch of the kind fails like this, or is answered again. */
+  setFailure(kind: Kind, failure: WatchFailure | undefined): void
   readonly log: Logger
   readonly lines: string[]
   isClosed: boolean
@@ -43,6 +45,7 @@ interface Store {
   waiters: Set<() => void>
   indexes: Map<string, (object: Immutable<Obj>) => readonly string[]>
   ownWrites: OwnWrites
+  failure: WatchFailure | undefined
 }
 
 /** `key` and `key=value`: what tests ask for. */
@@ -58,6 +61,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
   const stores = new Map<string, Store>()
   const made = new Map<string, Informer<Obj>>()
   const configured = new Map<string, CacheOptions<Obj>>()
+  const healthListeners = new Set<(informer: Informer<Obj>) => void>()
   const lines: string[] = []
   let version = 100
   let uid = 0
@@ -72,6 +76,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
         waiters: new Set(),
         indexes: new Map(),
         ownWrites: new OwnWrites(),
+        failure: undefined,
       }
       stores.set(kindName(kind), store)
     }
@@ -295,6 +300,10 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       return [...store.objects.values()].filter((object) => values?.(object).includes(value)) as never[]
     },
     all: () => [...made.values()],
+    onHealthChange(listener) {
+      healthListeners.add(listener)
+      return () => healthListeners.delete(listener)
+    },
     configure: (kind, options) => void configured.set(kindName(kind), options as unknown as CacheOptions<Obj>),
     configured: <T extends Obj>(kind: Kind<T>) =>
       configured.get(kindName(kind)) as unknown as CacheOptions<T> | undefined,
@@ -327,8 +336,12 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
           return store.objects.size
         },
         estimateBytes: () => 0,
-        failure: undefined,
-        heardAt: undefined,
+        get failure() {
+          return store.failure
+        },
+        get heardAt() {
+          return isSynced(store.state) ? 0 : undefined
+        },
       }
       made.set(kindName(kind), informer)
       return informer
@@ -366,6 +379,11 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       store.state = state
       if (isSynced(state)) for (const wake of store.waiters) wake()
     },
+    setFailure(kind, failure) {
+      storeOf(kind).failure = failure
+      for (const listener of healthListeners) listener(informers.informer(kind))
+    },
+    reconfigure: () => true,
     lines,
     log: createLogger({ level: 'debug', destination: { write: (line: string) => lines.push(line) } }),
     isClosed: false,

@@ -4,7 +4,6 @@ import { staticCredentials } from '../config/credentials.ts'
 import type { Informer } from '../cache/informer.ts'
 import { ConfigMap } from '../object/kinds.ts'
 import { startPeer, type PeerOptions } from '../testing/index.ts'
-import { CacheLimitExceeded } from './cache-limits.ts'
 
 const cleanups: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -37,8 +36,8 @@ async function informerOn(script: PeerOptions['script']): Promise<Informer<Confi
 }
 
 async function expectCutOff(informer: Informer<ConfigMap>, message: RegExp): Promise<void> {
-  await expect.poll(() => informer.failure, { timeout: 10_000 }).toBeInstanceOf(CacheLimitExceeded)
-  expect(String(informer.failure)).toMatch(message)
+  await expect.poll(() => informer.failure?.reason, { timeout: 10_000 }).toBe('over-limit')
+  expect(informer.failure?.message).toMatch(message)
   expect(informer.state).toBe('backoff')
 }
 

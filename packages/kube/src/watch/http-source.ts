@@ -79,6 +79,8 @@ export function createHttpSource<T extends Obj>(
         deadlineMs: OPEN_DEADLINE_MS,
         signal,
       })
+      // The server answers: the watch is open, also when nothing happens for a while.
+      onBytes()
       try {
         await readFrames(stream.body, {
           budget,

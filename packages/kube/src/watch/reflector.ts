@@ -44,6 +44,8 @@ export interface ReflectorOptions {
   readonly onState?: (state: Reflection['state']) => void
   /** Every failure, with what is done about it; for logs and metrics. */
   readonly onFailure?: (failure: Failure, error: unknown) => void
+  /** The server answered: bytes of a watch, or a page of a list. On the hot path. */
+  readonly onHeard?: () => void
 }
 
 const RELIST_MS = 60 * 60_000
@@ -199,6 +201,7 @@ export class Reflector<T extends Obj> {
         const page = await this.#source.list({ continueToken: effect.continueToken, limit }, each, signal)
         const { resourceVersion: version, continueToken } = page
         this.#heardAt = this.#clock.monotonic()
+        this.#options.onHeard?.()
         report({ type: 'page', version, continueToken, vanishing: this.#store.vanishing })
         break
       }
@@ -259,6 +262,7 @@ export class Reflector<T extends Obj> {
     const onBytes = () => {
       this.#lastBytesAt = this.#clock.monotonic()
       this.#heardAt = this.#lastBytesAt
+      this.#options.onHeard?.()
     }
     try {
       await this.#source.watch({ version, timeoutSeconds }, each, onBytes, stream.signal)

@@ -5,10 +5,8 @@
 import {
   type Clock,
   type Cluster,
-  connect,
+  type connect,
   createLogger,
-  type Informer,
-  type InformerOptions,
   type Logger,
   type Manager,
   manager,
@@ -23,16 +21,18 @@ import type { PublishOptions } from '../publish/options.ts'
 import { setUpPublish } from '../publish/set-up.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { RecordsConfig } from '../records/config.ts'
+import type { Grants } from './grants.ts'
 import { createKillSwitch } from './kill-switch.ts'
 import { setUpRecords } from '../records/sync/set-up.ts'
 import { type Switches, watchSwitches } from './switches.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
-import { setUpWildcard } from '../wildcard/set-up.ts'
+import { setUpWildcard } from '../wildcard/controller.ts'
 import { gateWrites, WriteRefused } from './write-gate.ts'
 
 interface RecordsOptions {
   readonly config: RecordsConfig
   readonly env: Readonly<Record<string, string | undefined>>
+  readonly grants?: Grants
   /** Beside those of the configuration: the embedded server of this process. */
   readonly providers?: readonly Provider[]
 }
@@ -104,19 +104,21 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     untilPauseIsKnown: (running: { readonly signal: AbortSignal }) =>
       mode === 'enforce' && !switches.isRead ? switches.ready(running.signal) : undefined,
   }
-  const endpointsIn = (wanted: string): Informer<DNSEndpoint> =>
-    mgr.cluster.informers.informer(DNSEndpoint, endpointScope(options, wanted))
+  mgr.cache(DNSEndpoint, { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER })
   if (publish !== undefined)
     setUpPublish(mgr, { ...common, options: publish, reportsInitialFindings: options.reportsInitialFindings ?? true })
   if (wildcard !== undefined) {
-    const allowLoopback = options.allowLoopback ?? false
+    const { allowLoopback = false, connectMember } = options
     setUpWildcard(mgr, {
       ...common,
       options: wildcard,
       allowLoopback,
       denyAddresses: options.denyAddresses ?? [],
-      endpoints: endpointsIn(namespace),
-      connect: options.connectMember ?? connect,
+      endpointScope: endpointScope(options, namespace),
+      connect:
+        connectMember === undefined
+          ? (config, name) => mgr.connect(config, name)
+          : (config, name) => connectMember(config, { name, clock, log }),
     })
   }
   if (records !== undefined) {
@@ -129,7 +131,9 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
       switches,
       clock,
       metrics: createRecordsMetrics(registry, () => clock.now()),
-      endpoints: dnsEndpoints.enabled ? endpointsIn(dnsEndpoints.namespace) : undefined,
+      endpoints: dnsEndpoints.enabled
+        ? mgr.cluster.informers.informer(DNSEndpoint, endpointScope(options, dnsEndpoints.namespace))
+        : undefined,
     })
   }
   if (options.onReady !== undefined) {
@@ -150,9 +154,9 @@ const NO_SWITCHES: Switches = {
   ready: async () => undefined,
 }
 
-/** One cache of DNSEndpoints for everybody: as wide as the widest, and narrow only where nobody needs more. */
-function endpointScope({ publish, records }: AppOptions, namespace: string): InformerOptions<DNSEndpoint> {
+/** One watch of DNSEndpoints for all capabilities: as wide as the widest needs it. */
+function endpointScope({ publish, records }: AppOptions, namespace: string): { namespace?: string } {
   const dnsEndpoints = records?.config.dnsEndpoints
   const isWide = publish !== undefined || (dnsEndpoints?.enabled === true && dnsEndpoints.namespace === '')
-  return { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER, ...(!isWide && { namespace }) }
+  return isWide ? {} : { namespace }
 }

@@ -230,7 +230,7 @@ function readSettings(reader: Reader): Partial<PublishOptions> {
     if (typeof setting !== 'string' || !Object.hasOwn(dropIn, setting)) continue
     settings[setting] = reader.value(name)
   }
-  return settings as Partial<PublishOptions>
+  return settings
 }
 
 function checkChildren(children: readonly string[]): string | undefined {

@@ -26,16 +26,16 @@ const published = ['192.0.2.1', '192.0.2.2', '192.0.2.3']
 
 describe('targets of a wildcard', () => {
   it('W01: three ready nodes are three sorted targets', () => {
-    expect(decide(three).outcome).toEqual({ state: 'publish', v4: published, v6: [] })
+    expect(decide(three).action).toEqual({ state: 'publish', v4: published, v6: [] })
   })
 
   it('W02, W03: a node that is not ready stays for the removal delay, then leaves', () => {
     const nodes = [node('a', '192.0.2.1', false), ...three.filter(({ name }) => name !== 'a')]
     const first = decide(nodes, { published, nowMs: 1_000 })
-    expect(first.outcome).toEqual({ state: 'publish', v4: published, v6: [] })
+    expect(first.action).toEqual({ state: 'publish', v4: published, v6: [] })
     expect(first.againAtMs).toBe(46_000)
     const second = decide(nodes, { published, nowMs: 46_000, lostSince: first.lostSince })
-    expect(second.outcome).toEqual({ state: 'publish', v4: ['192.0.2.2', '192.0.2.3'], v6: [] })
+    expect(second.action).toEqual({ state: 'publish', v4: ['192.0.2.2', '192.0.2.3'], v6: [] })
   })
 
   it('W02: ready again within the delay forgets the loss', () => {
@@ -57,7 +57,7 @@ describe('targets of a wildcard', () => {
   })
 
   it('a node that was never in the answer is not added while it is not ready', () => {
-    expect(decide([node('a', '192.0.2.1', false), node('b', '192.0.2.2')]).outcome).toEqual({
+    expect(decide([node('a', '192.0.2.1', false), node('b', '192.0.2.2')]).action).toEqual({
       state: 'publish',
       v4: ['192.0.2.2'],
       v6: [],
@@ -66,37 +66,37 @@ describe('targets of a wildcard', () => {
 
   it('W07: IPv4 and IPv6 apart', () => {
     const dual = { name: 'a', isReady: true, v4: ['192.0.2.1'], v6: ['2001:db8::1'] }
-    expect(decide([dual]).outcome).toEqual({ state: 'publish', v4: ['192.0.2.1'], v6: ['2001:db8::1'] })
+    expect(decide([dual]).action).toEqual({ state: 'publish', v4: ['192.0.2.1'], v6: ['2001:db8::1'] })
   })
 
   it('W08: the last ready node lost keeps the targets and warns', () => {
     const nodes = three.map((item) => ({ ...item, isReady: false }))
     const lostSince = new Map(nodes.map(({ name }) => [name, 0]))
     const decision = decide(nodes, { published, lostSince, nowMs: 60_000 })
-    expect(decision.outcome).toEqual({ state: 'keep' })
+    expect(decision.action).toEqual({ state: 'keep' })
     expect(decision.findings.map((finding) => finding.reason)).toEqual(['NoReadyNodes'])
-    expect(decide(nodes, { published, lostSince, nowMs: 60_000 }, { onEmpty: 'delete' }).outcome).toEqual({
+    expect(decide(nodes, { published, lostSince, nowMs: 60_000 }, { onEmpty: 'delete' }).action).toEqual({
       state: 'delete',
     })
   })
 
   it('an empty list of nodes keeps the targets; a cluster that never had one gets nothing', () => {
-    expect(decide([], { published }).outcome).toEqual({ state: 'keep' })
-    expect(decide([])).toMatchObject({ outcome: { state: 'keep' }, findings: [] })
+    expect(decide([], { published }).action).toEqual({ state: 'keep' })
+    expect(decide([])).toMatchObject({ action: { state: 'keep' }, findings: [] })
   })
 
   it('W09: a node that is gone leaves at once', () => {
-    expect(decide(three.slice(1), { published }).outcome).toMatchObject({ v4: ['192.0.2.1', '192.0.2.2'] })
+    expect(decide(three.slice(1), { published }).action).toMatchObject({ v4: ['192.0.2.1', '192.0.2.2'] })
   })
 
   it('W10: equal addresses collapse', () => {
-    expect(decide([node('a', '192.0.2.1'), node('b', '192.0.2.1')]).outcome).toMatchObject({ v4: ['192.0.2.1'] })
+    expect(decide([node('a', '192.0.2.1'), node('b', '192.0.2.1')]).action).toMatchObject({ v4: ['192.0.2.1'] })
   })
 
   it('coalesces: a change after a write waits for the end of the window', () => {
     const decision = decide(three, { published: published.slice(0, 2), lastWriteMs: 1_000, nowMs: 2_000 })
-    expect(decision).toMatchObject({ outcome: { state: 'keep' }, againAtMs: 6_000 })
-    expect(decide(three, { published: published.slice(0, 2), lastWriteMs: 1_000, nowMs: 6_000 }).outcome.state).toBe(
+    expect(decision).toMatchObject({ action: { state: 'keep' }, againAtMs: 6_000 })
+    expect(decide(three, { published: published.slice(0, 2), lastWriteMs: 1_000, nowMs: 6_000 }).action.state).toBe(
       'publish',
     )
   })
@@ -108,7 +108,7 @@ describe('targets of a wildcard', () => {
       ['b', 1_000],
     ])
     const decision = decide(nodes, { published, lostSince, nowMs: 100_000 }, { minTargets: 2 })
-    expect(decision.outcome).toMatchObject({ v4: ['192.0.2.2', '192.0.2.3'] })
+    expect(decision.action).toMatchObject({ v4: ['192.0.2.2', '192.0.2.3'] })
     expect(decision.findings.map((finding) => finding.reason)).toEqual(['BelowMinimumNodes'])
   })
 
@@ -117,7 +117,7 @@ describe('targets of a wildcard', () => {
     const all = many.flatMap((item) => item.v4)
     expect(decide(many.slice(0, 13), { published: all }).needsConfirmation).toBe(true)
     expect(decide(many.slice(0, 14), { published: all }).needsConfirmation).toBe(false)
-    expect(decide([], { published: all }).outcome.state).toBe('keep')
+    expect(decide([], { published: all }).action.state).toBe('keep')
   })
 
   it('whatever happens to the nodes, a published wildcard never becomes empty and settled input decides the same again', () => {
@@ -136,12 +136,12 @@ describe('targets of a wildcard', () => {
           ]
           const decision = decide(nodes, { published: targets, lostSince, nowMs })
           lostSince = decision.lostSince
-          expect(decision.outcome.state).not.toBe('delete')
-          if (decision.outcome.state !== 'publish') continue
-          const next = [...decision.outcome.v4, ...decision.outcome.v6]
+          expect(decision.action.state).not.toBe('delete')
+          if (decision.action.state !== 'publish') continue
+          const next = [...decision.action.v4, ...decision.action.v6]
           const again = decide(nodes, { published: next, lostSince, nowMs })
           expect(next).not.toEqual([])
-          expect(again.outcome).toEqual(decision.outcome)
+          expect(again.action).toEqual(decision.action)
           targets = next
         }
       }),

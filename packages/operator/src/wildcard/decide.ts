@@ -1,8 +1,8 @@
 /**
  * Which targets a cluster's wildcard has now: its ready nodes, with removal delayed and addition at once.
  *
- * Pure: nodes, what is published, what is remembered and the time in; targets, what to remember and when to look again out.
- * Nothing read here ever makes an empty answer: without a ready node the published targets stay (INV-1).
+ * Pure: nodes, published targets, the state of the last decision and the time in; targets, the new state and the time of the
+ * next decision out. No input makes the answer empty: without a ready node the published targets stay (INV-1).
  */
 import { type Finding, warning } from '../finding.ts'
 import type { NodeFact } from './node-fact.ts'
@@ -25,7 +25,7 @@ type WildcardAction =
   | { readonly state: 'delete' }
 
 export interface WildcardDecision {
-  readonly outcome: WildcardAction
+  readonly action: WildcardAction
   readonly lostSince: ReadonlyMap<string, number>
   /** Decide again at this time even if nothing changes. */
   readonly againAtMs?: number
@@ -60,15 +60,15 @@ export function decideWildcard(facts: WildcardFacts, options: Damping): Wildcard
   const findings: Finding[] = []
   const kept = keepFloor(serving, spare, lostSince, options.minTargets, findings)
   const next = leavingAt.length > 0 ? Math.min(...leavingAt) : undefined
-  const outcome = judge(kept, nodes, published, options, findings)
-  return settle(outcome, { facts, lostSince, next, findings, coalesceMs: options.coalesceMs })
+  const action = chooseAction(kept, nodes, published, options, findings)
+  return coalesce(action, { facts, lostSince, next, findings, coalesceMs: options.coalesceMs })
 }
 
 function isPublished(node: NodeFact, published: ReadonlySet<string>): boolean {
   return [...node.v4, ...node.v6].some((address) => published.has(address))
 }
 
-/** Below the floor the nodes lost last stay: they are the likeliest to come back. */
+/** Below the floor the nodes that became not ready last stay: they are the likeliest to become ready again. */
 function keepFloor(
   serving: readonly NodeFact[],
   spare: readonly NodeFact[],
@@ -84,7 +84,7 @@ function keepFloor(
   return [...serving, ...back]
 }
 
-function judge(
+function chooseAction(
   kept: readonly NodeFact[],
   nodes: readonly NodeFact[],
   published: ReadonlySet<string>,
@@ -101,7 +101,7 @@ function judge(
   return { state: options.onEmpty }
 }
 
-interface Settling {
+interface Coalescing {
   readonly facts: WildcardFacts
   readonly lostSince: ReadonlyMap<string, number>
   readonly next: number | undefined
@@ -110,17 +110,20 @@ interface Settling {
 }
 
 /** A change within the window after a write waits for its end. */
-function settle(outcome: WildcardAction, { facts, lostSince, next, findings, coalesceMs }: Settling): WildcardDecision {
+function coalesce(
+  action: WildcardAction,
+  { facts, lostSince, next, findings, coalesceMs }: Coalescing,
+): WildcardDecision {
   const base = { lostSince, findings, needsConfirmation: false }
   const again = (at: number | undefined): { againAtMs?: number } => (at === undefined ? {} : { againAtMs: at })
-  if (outcome.state !== 'publish') return { ...base, outcome, ...again(next) }
-  const targets = [...outcome.v4, ...outcome.v6]
-  const gone = facts.published.filter((target) => !targets.includes(target)).length
-  const isSame = gone === 0 && targets.length === facts.published.length
+  if (action.state !== 'publish') return { ...base, action, ...again(next) }
+  const targets = new Set([...action.v4, ...action.v6])
+  const gone = facts.published.filter((target) => !targets.has(target)).length
+  const isSame = gone === 0 && targets.size === facts.published.length
   const windowEnd = (facts.lastWriteMs ?? Number.NEGATIVE_INFINITY) + coalesceMs
   if (!isSame && facts.nowMs < windowEnd) {
-    return { ...base, outcome: { state: 'keep' }, ...again(Math.min(windowEnd, next ?? windowEnd)) }
+    return { ...base, action: { state: 'keep' }, ...again(Math.min(windowEnd, next ?? windowEnd)) }
   }
   const needsConfirmation = gone > 5 && gone > facts.published.length * 0.3
-  return { ...base, outcome, needsConfirmation, ...again(next) }
+  return { ...base, action, needsConfirmation, ...again(next) }
 }

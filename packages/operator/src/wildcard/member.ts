@@ -1,93 +1,103 @@
 /**
- * One registered cluster: the connection its kubeconfig gives and a watch of its nodes.
+ * The nodes of one cluster, as a reconcile reads them: through the cache, or past it.
  *
- * Guarantees: nothing but nodes is read; `stop` ends the watch and closes the connections. A cluster that cannot be reached
- * is `unreachable`, which is not the same as having no nodes: its targets stay.
+ * Place in the flow: the controller engages a registered cluster in the manager's fleet, which owns its connections, and
+ * watches its nodes here. How nodes are cached (projection, limits) is set once at the manager.
+ * Guarantees: nothing but nodes is read. A cluster that cannot be read is `unreadable`, and one that was not read yet is
+ * `syncing`; neither is the same as having no nodes.
  */
-import {
-  type connect,
-  type ConnectOptions,
-  type Immutable,
-  type Informer,
-  messageOf,
-  Node,
-  parseRemoteConfig,
-  type RemoteConfigOptions,
-} from '@seamark/kube'
-import type { Cluster } from '@seamark/kube'
+import { CacheLimitExceeded, type Clock, type Cluster, messageOf, Node, type WatchFailure } from '@seamark/kube'
+import type { Immutable } from '@seamark/kube/object'
+import type { Reason } from '../reasons.ts'
+import { FRESH_LIST, NODE_CACHE_LIMITS } from './limits.ts'
+import { trimNode } from './node-fact.ts'
+
+export type NodeReading =
+  | { readonly state: 'known'; readonly nodes: readonly Immutable<Node>[] }
+  | { readonly state: 'syncing' }
+  | Unreadable
+
+interface Unreadable {
+  readonly state: 'unreadable'
+  readonly reason: Extract<Reason, 'ClusterUnreachable' | 'ClusterOverLimit'>
+  /** As the server or the transport said it. */
+  readonly message: string
+}
 
 export interface Member {
-  /** Undefined while it has never been read, or cannot be read now. */
-  nodes(): readonly Immutable<Node>[] | undefined
-  /** A consistent list past the cache: what the server has right now. Rejects when it cannot be read. */
-  listAfresh(signal: AbortSignal): Promise<readonly Node[]>
-  stop(): Promise<void>
+  /** As the cache has them now. */
+  read(): NodeReading
+  /** A consistent list past the cache. Never rejects: a list that fails is `unreadable`. */
+  readAfresh(signal: AbortSignal): Promise<NodeReading>
+  /** Ends the subscription; the cluster stays open. */
+  close(): void
 }
 
-export type Joined = { readonly ok: true; readonly member: Member } | { readonly ok: false; readonly message: string }
+/** A watch that breaks is opened again within seconds; only a cluster that fails for longer is reported. */
+const UNREACHABLE_AFTER_MS = 10_000
 
-export interface JoinOptions extends RemoteConfigOptions, Pick<ConnectOptions, 'clock' | 'log'> {
-  readonly name: string
-  readonly onChange: () => void
-  readonly connect: typeof connect
-}
-
-/** `kubeconfig`: text out of a Secret, which anybody who may write Secrets can choose: only plain credentials are taken. */
-export function joinCluster(
-  kubeconfig: string,
-  { name, onChange, clock, log, connect: reach, ...remote }: JoinOptions,
-): Joined {
-  let cluster: Cluster
-  try {
-    const config = parseRemoteConfig(kubeconfig, remote)
-    cluster = reach(config, { name, ...(clock !== undefined && { clock }), ...(log !== undefined && { log }) })
-  } catch (error) {
-    return { ok: false, message: messageOf(error) }
-  }
-  return { ok: true, member: watchNodes(cluster, onChange, async () => cluster.close()) }
-}
-
-/** `close` releases what belongs to the member alone; the local cluster stays open. */
-export function watchNodes(
-  cluster: Cluster,
-  onChange: () => void,
-  close: () => Promise<void>,
-  isStarted = false,
-): Member {
-  const informer: Informer<Node> = cluster.informers.informer(Node, { projection: trimNode })
-  const unsubscribe = informer.subscribe(onChange)
+/** `onChange` is called for every change of a node, and once the nodes are read for the first time. */
+export function watchNodes(cluster: Cluster, clock: Clock, onChange: () => void): Member {
+  const informer = cluster.informers.informer(Node)
   const stop = new AbortController()
-  const running = isStarted ? Promise.resolve() : cluster.informers.start(stop.signal)
+  const unsubscribe = informer.subscribe(onChange)
   void informer.synced(stop.signal).then(onChange, () => undefined)
+  /** Until the cluster is live again: between two attempts it neither answers nor waits. */
+  let failing: { readonly sinceMs: number; readonly failure: WatchFailure | undefined } | undefined
   return {
-    nodes: () => (informer.state === 'live' ? cluster.informers.list(Node) : undefined),
-    listAfresh: async (signal) => (await cluster.client.list(Node, { signal })).items,
-    async stop() {
+    read() {
+      if (informer.state === 'live') {
+        failing = undefined
+        return { state: 'known', nodes: cluster.informers.list(Node) }
+      }
+      const nowMs = clock.monotonic()
+      if (informer.state === 'backoff')
+        failing = { sinceMs: failing?.sinceMs ?? nowMs, failure: informer.failure ?? failing?.failure }
+      if (failing === undefined) return { state: 'syncing' }
+      const { failure, sinceMs } = failing
+      if (failure?.reason === 'over-limit') return unreadable('ClusterOverLimit', failure.message)
+      if (nowMs - sinceMs < UNREACHABLE_AFTER_MS) return { state: 'syncing' }
+      return unreadable('ClusterUnreachable', failure?.message ?? 'its watch ends again and again')
+    },
+    async readAfresh(signal) {
+      try {
+        return { state: 'known', nodes: await listNodes(cluster, signal) }
+      } catch (error) {
+        signal.throwIfAborted()
+        const reason = error instanceof CacheLimitExceeded ? 'ClusterOverLimit' : 'ClusterUnreachable'
+        return unreadable(reason, messageOf(error))
+      }
+    },
+    close() {
       unsubscribe()
       stop.abort()
-      await running
-      await close()
     },
   }
 }
 
-/** Heartbeats change images and capacity all the time; only what a decision reads is kept, so only that wakes anybody. */
-function trimNode(node: Node): Node {
-  const { name, uid, resourceVersion, labels, deletionTimestamp } = node.metadata
-  return {
-    metadata: {
-      ...(name !== undefined && { name }),
-      ...(uid !== undefined && { uid }),
-      ...(resourceVersion !== undefined && { resourceVersion }),
-      ...(labels !== undefined && { labels }),
-      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-    },
-    ...(node.spec?.unschedulable === true && { spec: { unschedulable: true } }),
-    status: {
-      ...(node.status?.addresses !== undefined && { addresses: node.status.addresses }),
-      conditions: (node.status?.conditions ?? [])
-        .filter((condition) => condition.type === 'Ready')
-        .map(({ type, status }) => ({ type, status })),
-    },
+/** In pages: an answer is parsed in one piece, and a large one would block every other cluster meanwhile. */
+async function listNodes({ client, name }: Cluster, signal: AbortSignal): Promise<Node[]> {
+  const { pageSize, maxPageBytes, timeoutMs } = FRESH_LIST
+  const { maxObjects } = NODE_CACHE_LIMITS
+  const nodes: Node[] = []
+  let token: string | undefined
+  for (let pages = 1; ; pages++) {
+    const page = await client.list(Node, {
+      limit: pageSize,
+      maxBodyBytes: maxPageBytes,
+      deadlineMs: timeoutMs,
+      signal,
+      ...(token !== undefined && { continue: token }),
+    })
+    if (!Array.isArray(page.items)) throw new TypeError(`cluster ${name}: the list of nodes has no items`)
+    for (const item of page.items) nodes.push(trimNode(item))
+    token = page.metadata.continue === '' ? undefined : page.metadata.continue
+    if (token === undefined) return nodes
+    if (nodes.length > maxObjects || pages > maxObjects / pageSize)
+      throw new CacheLimitExceeded(`Node: a list of more than ${maxObjects} objects`)
   }
+}
+
+function unreadable(reason: Unreadable['reason'], message: string): NodeReading {
+  return { state: 'unreadable', reason, message }
 }

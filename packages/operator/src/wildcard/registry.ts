@@ -8,7 +8,8 @@ import { CLUSTER_LABEL, ZONE_ANNOTATION } from './wildcard-endpoint.ts'
 
 export interface Registration {
   readonly cluster: string
-  readonly secret: { readonly name: string; readonly uid: string }
+  /** Undefined for the local cluster, which needs no registration. */
+  readonly secret: { readonly name: string; readonly uid: string } | undefined
   readonly namespace: string
   /** '' uses the installation's. */
   readonly zone: string
@@ -30,6 +31,11 @@ function readRegistration(secret: Immutable<Secret>): Registration | undefined {
     zone,
     kubeconfig: data === undefined ? undefined : Buffer.from(data, 'base64').toString('utf8'),
   }
+}
+
+/** The cluster that the manager itself runs in. */
+export function localRegistration(cluster: string, namespace: string): Registration {
+  return { cluster, namespace, secret: undefined, zone: '', kubeconfig: undefined }
 }
 
 /** By cluster name; a second Secret of one name waits until the first is gone. */

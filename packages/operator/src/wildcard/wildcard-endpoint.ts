@@ -1,4 +1,4 @@
-/** The DNSEndpoint of a cluster's wildcard: name, targets, and whom it belongs to. */
+/** The DNSEndpoint of a cluster's wildcard: name, targets and owner. */
 import { isDeepStrictEqual } from 'node:util'
 import { apiVersionOf, type Immutable } from '@seamark/kube/object'
 import { DNSEndpoint, type Endpoint } from '../api/dns-endpoint.ts'
@@ -9,7 +9,7 @@ export const CLUSTER_LABEL = 'seamark.io/cluster'
 /** On a cluster's Secret: its own zone. */
 export const ZONE_ANNOTATION = 'seamark.io/zone'
 export const OWNED_BY = 'seamark.io/owned-by'
-/** Records of ours write a wildcard only when somebody approved it: here whoever configured the zone did. */
+/** `records` writes a wildcard only with an approval; whoever configured the zone gave it. */
 const APPROVE = 'seamark.io/approve'
 
 export interface WildcardOwner {
@@ -30,7 +30,7 @@ export function wildcardName(cluster: string, zone: string): { name: string } | 
 }
 
 export function wildcardEndpoint(
-  place: WildcardOwner,
+  owner: WildcardOwner,
   name: string,
   targets: { readonly v4: readonly string[]; readonly v6: readonly string[] },
   options: Pick<WildcardOptions, 'namePrefix' | 'ttlSeconds' | 'apex'>,
@@ -40,17 +40,17 @@ export function wildcardEndpoint(
     apiVersion: apiVersionOf(DNSEndpoint),
     kind: DNSEndpoint.kind,
     metadata: {
-      name: objectName(place, options),
-      namespace: place.namespace,
-      labels: { [CLUSTER_LABEL]: place.cluster },
-      annotations: { [OWNED_BY]: `Cluster/${place.namespace}/${place.cluster}`, [APPROVE]: 'true' },
-      ...(place.secret !== undefined && {
+      name: objectName(owner, options),
+      namespace: owner.namespace,
+      labels: { [CLUSTER_LABEL]: owner.cluster },
+      annotations: { [OWNED_BY]: `Cluster/${owner.namespace}/${owner.cluster}`, [APPROVE]: 'true' },
+      ...(owner.secret !== undefined && {
         ownerReferences: [
           {
             apiVersion: 'v1',
             kind: 'Secret',
-            name: place.secret.name,
-            uid: place.secret.uid,
+            name: owner.secret.name,
+            uid: owner.secret.uid,
             controller: true,
             blockOwnerDeletion: true,
           },
@@ -61,26 +61,26 @@ export function wildcardEndpoint(
   }
 }
 
-/** Would an apply change nothing? The object is ours alone, so what we want of it is all there is to compare. */
-export function isAsWanted(live: Immutable<DNSEndpoint> | undefined, want: DNSEndpoint): boolean {
-  if (live === undefined || !isDeepStrictEqual(live.spec, want.spec)) return false
+/** Would an apply change nothing? The object is ours alone, so the desired fields are all there is to compare. */
+export function isAsDesired(live: Immutable<DNSEndpoint> | undefined, desired: DNSEndpoint): boolean {
+  if (live === undefined || !isDeepStrictEqual(live.spec, desired.spec)) return false
   const { labels = {}, annotations = {}, ownerReferences = [] } = live.metadata
-  const holds = (map: Readonly<Record<string, string>>, wanted: Readonly<Record<string, string>> = {}): boolean =>
-    Object.entries(wanted).every(([key, value]) => map[key] === value)
+  const includes = (map: Readonly<Record<string, string>>, part: Readonly<Record<string, string>> = {}): boolean =>
+    Object.entries(part).every(([key, value]) => map[key] === value)
   return (
-    holds(labels, want.metadata.labels) &&
-    holds(annotations, want.metadata.annotations) &&
-    (want.metadata.ownerReferences ?? []).every((owner) =>
-      ownerReferences.some((item) => isDeepStrictEqual(item, owner)),
+    includes(labels, desired.metadata.labels) &&
+    includes(annotations, desired.metadata.annotations) &&
+    (desired.metadata.ownerReferences ?? []).every((reference) =>
+      ownerReferences.some((item) => isDeepStrictEqual(item, reference)),
     )
   )
 }
 
 export function objectName(
-  place: Pick<WildcardOwner, 'cluster'>,
+  owner: Pick<WildcardOwner, 'cluster'>,
   options: Pick<WildcardOptions, 'namePrefix'>,
 ): string {
-  return `${options.namePrefix}${normalizeHost(place.cluster)}-wildcard`
+  return `${options.namePrefix}${normalizeHost(owner.cluster)}-wildcard`
 }
 
 function endpointsFor(

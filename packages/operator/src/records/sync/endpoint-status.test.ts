@@ -1,8 +1,9 @@
 import { CustomResourceDefinition } from '@seamark/kube'
 import { describe, expect, it } from 'vitest'
-import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
+import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { memoryCluster } from '@seamark/kube/testing'
-import { findConditionRoom, statusChange } from './endpoint-status.ts'
+import { hasConditionRoom } from '../../api/condition-room.ts'
+import { statusChange } from './endpoint-status.ts'
 import type { Held } from './held-changes.ts'
 import { definition, endpoint } from '../../../testing/sync-fixture.ts'
 
@@ -49,7 +50,7 @@ describe('room for conditions', () => {
     if (version !== undefined && status !== undefined)
       version.schema = { openAPIV3Schema: { type: 'object', properties: { status } } }
     cluster.put(CustomResourceDefinition, found)
-    const answer = await findConditionRoom(cluster.client, AbortSignal.timeout(1_000))
+    const answer = await hasConditionRoom(cluster.client, DNSEndpoint, AbortSignal.timeout(1_000))
     expect(cluster.requests.every(({ verb }) => verb === 'get')).toBe(true)
     return answer
   }

@@ -2,9 +2,9 @@
  * What the status of a DNSEndpoint says about its records: `observedGeneration`, as ExternalDNS sets it, once everything
  * the object asks for is in place, and a condition where the kind's schema has room for one (ExternalDNS' own has not).
  */
-import { type Client, type Condition, CustomResourceDefinition, Forbidden, setCondition } from '@seamark/kube'
+import { type Condition, setCondition } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
-import { DNSEndpoint, SERVED_CONDITION } from '../../api/dns-endpoint.ts'
+import { SERVED_CONDITION } from '../../api/dns-endpoint.ts'
 import { heldMessage } from '../plan/held-set.ts'
 import { REASONS } from '../../reasons.ts'
 import type { Held } from './held-changes.ts'
@@ -42,23 +42,4 @@ function conditionOf(held: readonly Held[], generation: number | undefined): Omi
   const more = held.length > 1 ? ` (and ${held.length - 1} more)` : ''
   const message = `${first.name} ${first.type}: ${REASONS[first.code]}: ${heldMessage(first)}${more}`
   return { type: SERVED_CONDITION, status: 'False', reason: first.code, message, ...observed }
-}
-
-interface Schema {
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly 'x-kubernetes-preserve-unknown-fields'?: boolean
-}
-
-/** Would the API server keep conditions? Asked of the definition, so that nothing is written to find out. */
-export async function findConditionRoom(client: Client, signal: AbortSignal): Promise<boolean> {
-  const name = `${DNSEndpoint.plural}.${DNSEndpoint.group}`
-  const definition = await client.find(CustomResourceDefinition, name, { signal }).catch((error: unknown) => {
-    if (error instanceof Forbidden) return undefined
-    throw error
-  })
-  const version = definition?.spec.versions.find((item) => item.name === DNSEndpoint.version)
-  const schema: Schema | undefined = version?.schema?.openAPIV3Schema
-  const status = schema?.properties?.['status']
-  if (status === undefined) return false
-  return status['x-kubernetes-preserve-unknown-fields'] === true || status.properties?.['conditions'] !== undefined
 }

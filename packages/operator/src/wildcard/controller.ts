@@ -1,0 +1,251 @@
+/**
+ * Wildcard as controllers of the manager. One key follows the registration Secrets and engages member clusters in the
+ * manager's fleet; one key per cluster observes its nodes, decides (cluster-decision.ts) and acts.
+ *
+ * Guarantees: clusters are reconciled independently of each other, so a member that does not answer delays nobody else;
+ * an apply that would change nothing is not sent.
+ */
+import {
+  type Clock,
+  type Cluster,
+  type ClusterConfig,
+  type Context,
+  type Manager,
+  messageOf,
+  type Next,
+  Node,
+  parseRemoteConfig,
+  requeue,
+  Secret,
+} from '@seamark/kube'
+import { type Immutable, type LabelPredicate, parseLabelSelector } from '@seamark/kube/object'
+import { DNSEndpoint } from '../api/dns-endpoint.ts'
+import { type Finding, warning } from '../finding.ts'
+import type { ProductMetrics } from '../metrics.ts'
+import { WILDCARD_FIELD_MANAGER } from '../process/field-manager.ts'
+import { type ClusterDecision, type ClusterFacts, type DampingState, decideCluster } from './cluster-decision.ts'
+import { NODE_CACHE_LIMITS } from './limits.ts'
+import { type Member, watchNodes } from './member.ts'
+import { trimNode } from './node-fact.ts'
+import type { WildcardOptions } from './options.ts'
+import { localRegistration, readRegistry, type Registration } from './registry.ts'
+import { ClusterReports } from './report.ts'
+import { CLUSTER_LABEL, isAsDesired, objectName, type WildcardOwner } from './wildcard-endpoint.ts'
+
+export interface WildcardSetUp {
+  readonly options: WildcardOptions
+  readonly metrics: ProductMetrics
+  readonly namespace: string
+  /** False in observe mode and while writing is paused. */
+  readonly isWriting: () => boolean
+  /** Resolves once it is known whether writing is paused; undefined when it is known. */
+  readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
+  readonly clock: Clock
+  /** Registered clusters may be on this machine. */
+  readonly allowLoopback: boolean
+  /** Address ranges that no registered cluster may be in. */
+  readonly denyAddresses: readonly string[]
+  readonly connect: (config: ClusterConfig, name: string) => Cluster
+  /** Of the watch of DNSEndpoints that the capabilities share. */
+  readonly endpointScope: { readonly namespace?: string }
+}
+
+/** While nothing may be written each cluster is decided again this often, so that the end of a pause is noticed. */
+const IDLE_RETRY_MS = 10_000
+/** How soon a member that was lost, or returned, is reported when none of its nodes changes. */
+const REACHABILITY_CHECK = '5s'
+/** Of one reconcile; a list past the cache has a shorter time of its own. */
+const TIMEOUT = '1m'
+const CONCURRENCY = 8
+
+const REGISTRY_KEY = 'registry'
+const CLUSTER_PREFIX = 'cluster '
+
+export function setUpWildcard(manager: Manager, setUp: WildcardSetUp): void {
+  manager.cache(Node, { projection: trimNode, limits: NODE_CACHE_LIMITS })
+  const wildcard = new Wildcard(manager, setUp)
+  manager
+    .keyedController('wildcard', { concurrency: CONCURRENCY, timeout: TIMEOUT })
+    .watches(Secret, () => [REGISTRY_KEY], { namespace: setUp.namespace, labelSelector: CLUSTER_LABEL })
+    .watches(
+      DNSEndpoint,
+      ({ metadata: { labels } }) => {
+        const cluster = labels?.[CLUSTER_LABEL]
+        return cluster === undefined ? [] : [`${CLUSTER_PREFIX}${cluster}`]
+      },
+      { optional: true, ...setUp.endpointScope },
+    )
+    .triggers((mark) => {
+      wildcard.onNodes = (cluster) => mark([`${CLUSTER_PREFIX}${cluster}`])
+      mark([REGISTRY_KEY])
+      return () => {
+        wildcard.onNodes = () => undefined
+      }
+    })
+    .every(REACHABILITY_CHECK, () => wildcard.findReachabilityChanges().map((cluster) => `${CLUSTER_PREFIX}${cluster}`))
+    .reconcile((key, context) =>
+      key === REGISTRY_KEY
+        ? wildcard.followRegistry(context)
+        : wildcard.reconcile(key.slice(CLUSTER_PREFIX.length), context),
+    )
+}
+
+/** A cluster that is registered, or the local one. */
+interface Entry {
+  readonly registration: Registration
+  /** Undefined: its kubeconfig was refused. */
+  readonly member: Member | undefined
+  readonly refusal: Finding | undefined
+  damping: DampingState
+  /** State of the last reading that was acted on. */
+  readingState: string
+}
+
+const NO_DAMPING: DampingState = { lostSince: new Map(), lastWriteMs: undefined }
+
+class Wildcard {
+  onNodes: (cluster: string) => void = () => undefined
+  readonly #manager: Manager
+  readonly #setUp: WildcardSetUp
+  readonly #isSelected: LabelPredicate
+  readonly #reports: ClusterReports
+  readonly #entries = new Map<string, Entry>()
+
+  constructor(manager: Manager, setUp: WildcardSetUp) {
+    this.#manager = manager
+    this.#setUp = setUp
+    const selector = parseLabelSelector(setUp.options.nodeSelector)
+    this.#isSelected = typeof selector === 'function' ? selector : () => false
+    this.#reports = new ClusterReports(setUp.clock)
+  }
+
+  /** Clusters whose nodes became readable or unreadable since they were reconciled. */
+  findReachabilityChanges(): string[] {
+    const changed: string[] = []
+    for (const [cluster, { member, readingState }] of this.#entries)
+      if (member !== undefined && member.read().state !== readingState) changed.push(cluster)
+    return changed
+  }
+
+  /** Engages what is newly registered, disengages what is not any more. A changed registration is engaged anew. */
+  async followRegistry(context: Context): Promise<void> {
+    const { namespace, options } = this.#setUp
+    const desired = readRegistry(context.list(Secret, namespace))
+    if (options.localCluster !== '' && !desired.has(options.localCluster))
+      desired.set(options.localCluster, localRegistration(options.localCluster, namespace))
+    const kept = new Map<string, DampingState>()
+    for (const [cluster, { registration, member, damping }] of this.#entries) {
+      if (JSON.stringify(desired.get(cluster)) === JSON.stringify(registration)) continue
+      this.#entries.delete(cluster)
+      this.#setUp.metrics.wildcardTargets(cluster, undefined)
+      if (desired.has(cluster)) kept.set(cluster, damping)
+      else this.#reports.forget(cluster)
+      member?.close()
+      if (registration.secret !== undefined) await this.#manager.fleet.disengage(cluster)
+    }
+    for (const [cluster, registration] of desired) {
+      if (this.#entries.has(cluster)) continue
+      const joined = this.#join(registration)
+      this.#entries.set(cluster, {
+        registration,
+        ...joined,
+        damping: kept.get(cluster) ?? NO_DAMPING,
+        readingState: '',
+      })
+      this.onNodes(cluster)
+    }
+  }
+
+  #join(registration: Registration): Pick<Entry, 'member' | 'refusal'> {
+    const { cluster, kubeconfig, secret } = registration
+    const { clock, allowLoopback, denyAddresses, connect } = this.#setUp
+    const onChange = (): void => this.onNodes(cluster)
+    if (secret === undefined) return { member: watchNodes(this.#manager.cluster, clock, onChange), refusal: undefined }
+    const refuse = (why: string): Pick<Entry, 'member' | 'refusal'> => ({
+      member: undefined,
+      refusal: warning('KubeconfigRefused', `Secret ${registration.namespace}/${secret.name}: ${why}`),
+    })
+    if (kubeconfig === undefined) return refuse('it has no key kubeconfig')
+    try {
+      // Whoever may write Secrets chooses this text: only plain credentials are taken from it.
+      const config = parseRemoteConfig(kubeconfig, { allowLoopback, deny: denyAddresses })
+      const member = connect(config, cluster)
+      this.#manager.fleet.engage(member)
+      return { member: watchNodes(member, clock, onChange), refusal: undefined }
+    } catch (error) {
+      return refuse(messageOf(error))
+    }
+  }
+
+  async reconcile(cluster: string, context: Context): Promise<Next> {
+    await this.#setUp.untilPauseIsKnown(context)
+    const entry = this.#entries.get(cluster)
+    if (entry === undefined) return
+    const { clock, isWriting, options } = this.#setUp
+    const owner = ownerOf(entry.registration)
+    const live = context.get(DNSEndpoint, `${owner.namespace}/${objectName(owner, options)}`)
+    const reading = entry.member?.read() ?? ({ state: 'syncing' } as const)
+    entry.readingState = reading.state
+    let facts = this.#factsOf(entry, owner, live, reading)
+    let decision = decideCluster(facts, options, this.#isSelected)
+    if (decision.needsConfirmation && entry.member !== undefined) {
+      facts = this.#factsOf(entry, owner, live, await entry.member.readAfresh(context.signal))
+      decision = decideCluster(facts, options, this.#isSelected)
+    }
+    const hasWritten = isWriting() && (await this.#act(decision, live, context))
+    const lastWriteMs = hasWritten ? facts.nowMs : entry.damping.lastWriteMs
+    entry.damping = { lostSince: decision.lostSince, lastWriteMs }
+    this.#setUp.metrics.wildcardTargets(cluster, decision.targets.length)
+    if (isWriting()) await this.#reports.report(cluster, entry.registration, live, decision.findings, context)
+    const afterMs = decision.againAtMs === undefined ? undefined : Math.max(1, decision.againAtMs - clock.monotonic())
+    if (isWriting()) return afterMs === undefined ? undefined : requeue(afterMs)
+    return requeue(Math.min(afterMs ?? IDLE_RETRY_MS, IDLE_RETRY_MS))
+  }
+
+  #factsOf(
+    { registration, refusal, damping }: Entry,
+    owner: WildcardOwner,
+    live: Immutable<DNSEndpoint> | undefined,
+    reading: ClusterFacts['reading'],
+  ): ClusterFacts {
+    const zone = registration.zone === '' ? this.#setUp.options.zone : registration.zone
+    return { owner, zone, live, refusal, reading, damping, nowMs: this.#setUp.clock.monotonic() }
+  }
+
+  /** True when something was written. */
+  async #act(
+    { action }: ClusterDecision,
+    live: Immutable<DNSEndpoint> | undefined,
+    context: Context,
+  ): Promise<boolean> {
+    switch (action.state) {
+      case 'keep':
+        return false
+      case 'delete':
+        if (live === undefined) return false
+        await context.delete(DNSEndpoint, live)
+        return true
+      case 'apply': {
+        const { desired } = action
+        if (isAsDesired(live, desired)) return false
+        if (live === undefined && !(await isRegistered(desired, context))) return false
+        const { client, signal } = context
+        await client.apply(DNSEndpoint, desired, { fieldManager: WILDCARD_FIELD_MANAGER, force: true, signal })
+        return true
+      }
+    }
+  }
+}
+
+function ownerOf({ cluster, namespace, secret }: Registration): WildcardOwner {
+  return { cluster, namespace, ...(secret !== undefined && { secret }) }
+}
+
+/** A wildcard whose owner is gone would be collected, created and collected again until the watch reports the deletion. */
+async function isRegistered(desired: DNSEndpoint, { client, signal }: Context): Promise<boolean> {
+  const { namespace, ownerReferences } = desired.metadata
+  const owner = ownerReferences?.find((reference) => reference.controller === true)
+  if (owner === undefined) return true
+  const secret = await client.find(Secret, `${namespace}/${owner.name}`, { signal })
+  return secret !== undefined && secret.metadata.uid === owner.uid
+}

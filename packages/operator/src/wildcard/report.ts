@@ -1,0 +1,100 @@
+/**
+ * What people see of a wildcard: an Event and a log line when a finding is new or gone, on the Secret that registers the
+ * cluster (on the DNSEndpoint for the local one), and a condition on the DNSEndpoint where its schema has room for one.
+ *
+ * Guarantee: a cluster without findings writes nothing, neither at a start nor later; the condition is removed with the last
+ * finding.
+ */
+import { type Clock, type Condition, type Context, Forbidden, Secret, setCondition } from '@seamark/kube'
+import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
+import { hasConditionRoom } from '../api/condition-room.ts'
+import { DNSEndpoint } from '../api/dns-endpoint.ts'
+import { type Finding, note } from '../finding.ts'
+import { REASONS } from '../reasons.ts'
+import type { Registration } from './registry.ts'
+
+/** False while the wildcard does not follow the nodes of its cluster; absent otherwise. */
+export const WILDCARD_CONDITION = 'seamark.io/Wildcard'
+
+export class ClusterReports {
+  readonly #clock: Clock
+  readonly #last = new Map<string, readonly Finding[]>()
+  #hasRoom: Promise<boolean> | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  forget(cluster: string): void {
+    this.#last.delete(cluster)
+  }
+
+  async report(
+    cluster: string,
+    { namespace, secret }: Registration,
+    live: Immutable<DNSEndpoint> | undefined,
+    findings: readonly Finding[],
+    context: Context,
+  ): Promise<void> {
+    const about: Immutable<Obj> | undefined =
+      secret === undefined ? live : context.get(Secret, `${namespace}/${secret.name}`)
+    for (const finding of findNews(cluster, this.#last.get(cluster) ?? [], findings)) {
+      const { severity, reason, message } = finding
+      context.log[severity === 'Warning' ? 'warn' : 'info']({ cluster, reason }, message)
+      if (about !== undefined) context.event(about, severity, reason, message)
+    }
+    this.#last.set(cluster, findings)
+    if (live !== undefined) await this.#setCondition(live, findings, context)
+  }
+
+  async #setCondition(
+    live: Immutable<DNSEndpoint>,
+    findings: readonly Finding[],
+    { client, signal, log }: Context,
+  ): Promise<void> {
+    const conditions = nextConditions(live, findings, this.#clock.now())
+    if (conditions === undefined) return
+    this.#hasRoom ??= hasConditionRoom(client, DNSEndpoint, signal)
+    try {
+      if (!(await this.#hasRoom)) return
+      const { resourceVersion } = live.metadata
+      // Null removes the field: no condition leaves no trace.
+      const status = { conditions: conditions.length === 0 ? null : conditions }
+      const patch = { metadata: { resourceVersion }, status }
+      await client.patch(DNSEndpoint, keyOf(live), 'merge', patch, { subresource: 'status', signal })
+    } catch (error) {
+      this.#hasRoom = undefined
+      if (!(error instanceof Forbidden)) throw error
+      log.debug({ err: error }, 'condition not written: the role does not allow it')
+    }
+  }
+}
+
+/** Findings that were not there before; when none is left, one note that the cluster is followed again. */
+export function findNews(cluster: string, before: readonly Finding[], now: readonly Finding[]): readonly Finding[] {
+  if (before.length > 0 && now.length === 0)
+    return [note('Published', `the wildcard of cluster ${cluster} follows its nodes again`)]
+  // By reason: messages count nodes and repeat transport errors, which differ from one moment to the next.
+  return now.filter(({ reason }) => !before.some((known) => known.reason === reason))
+}
+
+/**
+ * Undefined when the status says so already. The condition is there only while something is held, with the text of its
+ * reason: counts and transport errors differ from one moment to the next, and each would write the status.
+ */
+export function nextConditions(
+  live: Immutable<DNSEndpoint>,
+  findings: readonly Finding[],
+  nowMs: number,
+): Immutable<Condition[]> | undefined {
+  const current = live.status?.conditions ?? []
+  const [first] = findings
+  if (first === undefined) {
+    const others = current.filter(({ type }) => type !== WILDCARD_CONDITION)
+    return others.length === current.length ? undefined : others
+  }
+  const { reason } = first
+  const condition = { type: WILDCARD_CONDITION, status: 'False' as const, reason, message: REASONS[reason] }
+  const next = setCondition(current, condition, nowMs)
+  return next === current ? undefined : next
+}

@@ -1,0 +1,179 @@
+/**
+ * What a broken or hostile member cluster may send: the manager holds what is published for it, says why, and goes on with
+ * the other clusters. The member is a scripted server, the hub an embedded one.
+ */
+import { Event, Secret } from '@seamark/kube'
+import { type PeerExchange, startPeer } from '@seamark/kube/testing'
+import { DNSEndpoint } from '@seamark/operator'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type UserCluster, type World, worldKinds } from '../publish/world.ts'
+import { addNode, WildcardBench } from './bench.ts'
+
+const [embedded] = worldKinds
+let world: World
+let bench: WildcardBench
+const peers: (() => Promise<void>)[] = []
+
+beforeAll(async () => {
+  if (embedded === undefined) throw new Error('no embedded world')
+  world = await embedded.start()
+  await WildcardBench.prepare(world)
+  bench = new WildcardBench(world)
+})
+afterEach(async () => {
+  await bench.wipe()
+  for (const close of peers.splice(0)) await close()
+})
+afterAll(async () => world[Symbol.asyncDispose]())
+
+async function hostile(script: (exchange: PeerExchange) => unknown): Promise<{ kubeconfig: string }> {
+  const peer = await startPeer({ script: (exchange) => void script(exchange) })
+  peers.push(peer.close)
+  const kubeconfig = JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'a',
+    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+    clusters: [
+      {
+        name: 'a',
+        cluster: { server: peer.url, 'certificate-authority-data': Buffer.from(peer.caPem).toString('base64') },
+      },
+    ],
+    users: [{ name: 'a', user: { token: 't' } }],
+  })
+  return { kubeconfig }
+}
+
+const isStream = ({ url }: PeerExchange): boolean => url.searchParams.get('sendInitialEvents') === 'true'
+const isWatch = ({ url }: PeerExchange): boolean => url.searchParams.get('watch') === 'true'
+const END = { metadata: { resourceVersion: '9', annotations: { 'k8s.io/initial-events-end': 'true' } } }
+
+function node(name: string, addresses: unknown): object {
+  const conditions = [{ type: 'Ready', status: 'True' }]
+  return { metadata: { name, uid: `uid-${name}`, resourceVersion: '2' }, status: { addresses, conditions } }
+}
+
+const address = (text: string): object => ({ type: 'ExternalIP', address: text })
+
+const GOOD = '*.good.clusters.example.com 60 A 192.0.2.1,192.0.2.2,192.0.2.3'
+
+async function publishGood(): Promise<UserCluster> {
+  const cluster = await bench.three('good')
+  await bench.register('good', cluster)
+  await bench.expectLines('good', GOOD)
+  return cluster
+}
+
+/** The other cluster is followed. */
+async function expectToFollow({ client }: UserCluster): Promise<void> {
+  await addNode(client, 'd', { external: ['192.0.2.4'] })
+  await bench.expectLines('good', `${GOOD},192.0.2.4`)
+}
+
+async function expectOthersToGoOn(): Promise<void> {
+  await expectToFollow(await publishGood())
+}
+
+async function expectEvent(cluster: string, reason: string): Promise<void> {
+  await bench.eventually(`Event ${reason} on Secret ${cluster}`, async () => {
+    const { items } = await world.client.list(Event, { namespace: 'manager' })
+    return items.find(({ regarding, reason: found }) => regarding?.name === cluster && found === reason)
+  })
+}
+
+describe('a hostile member cluster', () => {
+  it('that sends nodes without end is cut off with an Event, and the others go on', async () => {
+    const evil = await hostile((exchange) => {
+      if (!isStream(exchange)) return exchange.reply(503, {})
+      exchange.start()
+      let sent = 0
+      const more = (): void => {
+        for (let index = 0; index < 500; index++) exchange.frame('ADDED', node(`n${sent++}`, [address('192.0.2.66')]))
+        if (sent < 30_000) setImmediate(more)
+      }
+      return more()
+    })
+    await using _app = bench.run()
+    await bench.register('evil', evil)
+    await expectEvent('evil', 'ClusterOverLimit')
+    await expectOthersToGoOn()
+    expect(await bench.read('evil')).toBeUndefined()
+  })
+
+  it('that sends a node with 70 000 addresses keeps what is published', async () => {
+    const streams: PeerExchange[] = []
+    const evil = await hostile((exchange) => {
+      if (!isWatch(exchange)) return exchange.reply(503, {})
+      exchange.start()
+      streams.push(exchange)
+      if (!isStream(exchange)) return undefined
+      exchange.frame('ADDED', node('n', [address('198.51.100.1')]))
+      return exchange.frame('BOOKMARK', END)
+    })
+    await using _app = bench.run()
+    await bench.register('evil', evil)
+    await bench.expectLines('evil', '*.evil.clusters.example.com 60 A 198.51.100.1')
+    const addresses = Array.from({ length: 70_000 }, (_, index) =>
+      address(`192.${index >> 16}.${(index >> 8) & 255}.${index & 255}`),
+    )
+    const text = `${JSON.stringify({ type: 'MODIFIED', object: node('n', addresses.slice(0, 20_000)) })}\n`
+    streams.at(-1)?.write(text)
+    await expectEvent('evil', 'ClusterOverLimit')
+    streams.at(-1)?.write(`${JSON.stringify({ type: 'MODIFIED', object: node('n', addresses) })}\n`)
+    await expectOthersToGoOn()
+    const { spec } = await world.client.get(DNSEndpoint, 'manager/evil-wildcard')
+    expect(spec.endpoints).toMatchObject([{ targets: ['198.51.100.1'] }])
+  })
+
+  it('that sends nodes of wrong types is read as far as they make sense', async () => {
+    const evil = await hostile((exchange) => {
+      if (!isStream(exchange)) return exchange.reply(503, {})
+      exchange.start()
+      exchange.frame('ADDED', node('bad1', 'text'))
+      exchange.frame('ADDED', node('bad2', [null, { type: 'ExternalIP', address: 7 }]))
+      exchange.frame('ADDED', { metadata: { name: 'bad3', labels: 5 }, status: { conditions: 5, addresses: {} } })
+      exchange.frame('ADDED', node('good', [address('198.51.100.1')]))
+      return exchange.frame('BOOKMARK', END)
+    })
+    await using _app = bench.run()
+    await bench.register('evil', evil)
+    const { metadata } = await bench.expectLines('evil', '*.evil.clusters.example.com 60 A 198.51.100.1')
+    expect(metadata.generation).toBe(1)
+  })
+
+  it('that does not answer a list delays no other cluster', async () => {
+    const streams: PeerExchange[] = []
+    const lists: PeerExchange[] = []
+    const evil = await hostile((exchange) => {
+      // The list that confirms a large removal is never answered.
+      if (!isWatch(exchange)) return lists.push(exchange)
+      exchange.start()
+      streams.push(exchange)
+      if (!isStream(exchange)) return undefined
+      for (let index = 0; index < 10; index++)
+        exchange.frame('ADDED', node(`n${index}`, [address(`198.51.100.${index}`)]))
+      return exchange.frame('BOOKMARK', END)
+    })
+    await using _app = bench.run()
+    const good = await publishGood()
+    await bench.register('evil', evil)
+    await bench.eventually('the wildcard of evil', async () => bench.read('evil'))
+    for (let index = 1; index < 10; index++) streams.at(-1)?.frame('DELETED', node(`n${index}`, []))
+    const list = await bench.eventually('the confirming list', async () => lists[0])
+    let isGivenUp = false
+    void list.closed.then(() => (isGivenUp = true))
+    await expectToFollow(good)
+    expect(isGivenUp).toBe(false)
+    const { spec } = await world.client.get(DNSEndpoint, 'manager/evil-wildcard')
+    expect(spec.endpoints[0]?.targets).toHaveLength(10)
+  })
+
+  it('whose Secret has no kubeconfig gets an Event that says so', async () => {
+    await using _app = bench.run()
+    await world.client.create(Secret, {
+      metadata: { namespace: 'manager', name: 'empty', labels: { 'seamark.io/cluster': 'empty' } },
+    })
+    await expectEvent('empty', 'KubeconfigRefused')
+  })
+})
