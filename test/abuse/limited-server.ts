@@ -15,7 +15,7 @@ const HEAP_MIB = 512
 /** No request is answered later than that, on a machine that is busy with other tests. */
 const ANSWER_TIMEOUT_MS = 20_000
 
-export interface Sent {
+interface Sent {
   readonly body?: unknown
   /** Content type. @default application/json */
   readonly type?: string

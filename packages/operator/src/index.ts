@@ -49,6 +49,7 @@ export {
   type SourceFacts,
 } from './balance/decide-source.ts'
 export { refOf, type Source as EndpointSource } from './balance/source.ts'
+export { setUpEndpointSources } from './balance/endpoint-controller.ts'
 export { type EndpointFate, judgeEndpoint } from './balance/endpoints.ts'
 export { BALANCE_DEFAULTS, type BalanceDefaults, probeOf } from './balance/load-balancer.ts'
 export { type LoadBalancerControllerOptions, setUpLoadBalancers } from './balance/load-balancer-controller.ts'

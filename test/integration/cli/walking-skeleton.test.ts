@@ -77,6 +77,7 @@ it('U40: a proxy made before the start answers, and the answer follows the load 
   await expectAnswer('test.example.com', '10.0.0.0')
   await setAddresses(world.client, SERVICE, [{ ip: '203.0.113.5' }])
   await expectAnswer('test.example.com', '203.0.113.5')
+  expect(await ask('test.example.com')).toBe('203.0.113.5')
 })
 
 it('U40: a restart writes only what is new, and a deleted proxy has no answer any more', async () => {

@@ -1,7 +1,6 @@
 /** docs/on-call.md, played word for word: what it says you see, what it tells you to type, what then happens. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createDnsClient } from '@seamark/dns'
 import { DNSEndpoint } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import { Installation } from './installation.ts'
@@ -43,7 +42,7 @@ function writes(installation: Installation): number {
   return installation.log().split('"msg":"record written"').length - 1
 }
 
-async function play(step: Step, installation: Installation, known: Map<string, string>): Promise<void> {
+async function checkStep(step: Step, installation: Installation, known: Map<string, string>): Promise<void> {
   switch (step.kind) {
     case 'test': {
       const happening = HAPPENINGS[step.name]
@@ -95,6 +94,6 @@ describe('docs/on-call.md', () => {
   it.each(page)('$heading', { timeout: 300_000 }, async ({ steps }) => {
     await using installation = await Installation.start()
     const known = new Map<string, string>()
-    for (const step of steps) await play(step, installation, known)
+    for (const step of steps) await checkStep(step, installation, known)
   })
 })

@@ -49,6 +49,10 @@ export interface SourceDecision {
   readonly reason: Reason
   /** Complete: what exists and is not here is deleted. */
   readonly wanted: readonly DNSLoadBalancerEndpoint[]
+  /** Of `wanted`: those to create, or to change in metadata or spec. */
+  readonly writes: readonly DNSLoadBalancerEndpoint[]
+  /** Of `wanted`: those whose `status.validUntil` is to be written, or cleared. */
+  readonly renewals: readonly DNSLoadBalancerEndpoint[]
   readonly deletions: readonly { readonly key: string; readonly uid: string | undefined }[]
   /** `add` before anything is written, `remove` after everything is deleted. */
   readonly finalizer: 'add' | 'remove' | 'keep'
@@ -272,37 +276,53 @@ function finish(
     .filter((endpoint) => !kept.has(keyOf(endpoint)))
     .map((endpoint) => ({ key: keyOf(endpoint), uid: endpoint.metadata.uid }))
     .sort((a, b) => compareText(a.key, b.key))
+  const changes = changesOf(wanted, own)
   const hasFinalizer = source.object.metadata.finalizers?.includes(ENDPOINT_FINALIZER) === true
   const isDeleting = source.object.metadata.deletionTimestamp !== undefined
   const needed = wanted.length > 0
   return {
     reason,
     wanted,
+    writes: changes.map(({ endpoint }) => endpoint),
+    renewals: renewalsOf(wanted, own),
     deletions,
     finalizer: needed && !hasFinalizer && !isDeleting ? 'add' : !needed && hasFinalizer ? 'remove' : 'keep',
     events: [
       ...(event === undefined ? [] : [event]),
       ...(reason === 'NoLongerWanted' && own.length > 0 ? [normal('dns load balancer annotation removed')] : []),
-      ...changeEvents(wanted, own),
+      ...changes.map(({ verb, endpoint }) => normal(`dns load balancer endpoint ${keyOf(endpoint)} ${verb}`)),
       ...deletions.map(({ key }) => normal(`dns load balancer endpoint ${key} deleted`)),
     ],
     againAfterMs: nextLookMs(wanted, nowMs),
   }
 }
 
-/** A renewed validity is not told. */
-function changeEvents(
+interface EndpointChange {
+  readonly verb: 'created' | 'updated'
+  readonly endpoint: DNSLoadBalancerEndpoint
+}
+
+/** What differs from what exists; a validity that was renewed is not among it. */
+function changesOf(
   wanted: readonly DNSLoadBalancerEndpoint[],
   own: readonly Immutable<DNSLoadBalancerEndpoint>[],
-): BalanceEvent[] {
+): EndpointChange[] {
   const before = new Map(own.map((endpoint) => [keyOf(endpoint), bare(endpoint)]))
-  return wanted.flatMap((endpoint) => {
-    const key = keyOf(endpoint)
-    const existing = before.get(key)
-    if (existing === undefined) return [normal(`dns load balancer endpoint ${key} created`)]
+  return wanted.flatMap((endpoint): EndpointChange[] => {
+    const existing = before.get(keyOf(endpoint))
+    if (existing === undefined) return [{ verb: 'created', endpoint }]
     const isSame = isDeepStrictEqual([existing.spec, existing.metadata], [endpoint.spec, endpoint.metadata])
-    return isSame ? [] : [normal(`dns load balancer endpoint ${key} updated`)]
+    return isSame ? [] : [{ verb: 'updated', endpoint }]
   })
+}
+
+/** Endpoints whose validity is not as wanted. */
+function renewalsOf(
+  wanted: readonly DNSLoadBalancerEndpoint[],
+  own: readonly Immutable<DNSLoadBalancerEndpoint>[],
+): DNSLoadBalancerEndpoint[] {
+  const before = new Map(own.map((endpoint) => [keyOf(endpoint), endpoint.status?.validUntil]))
+  return wanted.filter((endpoint) => before.get(keyOf(endpoint)) !== endpoint.status?.validUntil)
 }
 
 /** Before the first lease has to be renewed, or the hold of missing targets ends. */
