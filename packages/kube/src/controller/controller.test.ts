@@ -148,10 +148,10 @@ describe('controller', () => {
     )
     await clock.advance(0)
     seen.length = 0
-    const child = cluster.put(ConfigMap, withController({ metadata: { name: 'child', namespace: 'web' } }, Route, a))
+    const child = cluster.put(ConfigMap, withController({ metadata: { name: 'child', namespace: 'web' } }, a))
     await clock.advance(0)
     expect(seen.splice(0)).toEqual(['web/a'])
-    cluster.put(ConfigMap, withController({ metadata: { ...child.metadata, ownerReferences: [] } }, Route, b))
+    cluster.put(ConfigMap, withController({ metadata: { ...child.metadata, ownerReferences: [] } }, b))
     await clock.advance(0)
     expect(seen.splice(0).toSorted()).toEqual(['web/a', 'web/b'])
     cluster.put(ConfigMap, { metadata: { name: 'nobody’s', namespace: 'web' } })

@@ -11,7 +11,7 @@ import type { Logger } from '../log.ts'
 /** Starts a subscription and returns what ends it. `mark` may be called at any time until then. */
 export type Trigger<K> = (mark: (keys: K) => void) => (() => void) | undefined
 
-export interface Timer<K> {
+interface Timer<K> {
   readonly everyMs: number
   /** Called each time; returns the keys to look at. */
   readonly keys: () => K
