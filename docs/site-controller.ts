@@ -34,7 +34,7 @@ mgr
     ctx.log.info({ host: site.spec.host }, 'site withdrawn')
   })
   .reconcile(async (site, ctx) => {
-    const { name = '', namespace = '', generation = 0 } = site.metadata
+    const { name, namespace = '', generation } = site.metadata
     const { host, greeting = 'hello' } = site.spec
     const isDomain = host.includes('.')
 
@@ -49,14 +49,14 @@ mgr
       },
       Date.now(),
     )
-    await ctx.status(Site, site, { conditions })
+    await ctx.status(site, { conditions })
     if (!isDomain) throw new Terminal(`host ${host} is not a domain`)
 
     const page = {
       metadata: { name: `${name}-page`, namespace },
       data: { 'index.html': `<h1>${greeting} from ${host}</h1>` },
     }
-    await ctx.apply(ConfigMap, withController(page, Site, site))
+    await ctx.apply(ConfigMap, withController(page, site))
     ctx.event(site, 'Normal', 'Rendered', `the page of ${host} is rendered`)
   })
 

@@ -12,7 +12,7 @@ const IN_FLIGHT = 32
 const PAGE = 500
 
 const client = bareClient(kubeconfigPath)
-const { send } = client
+const send: typeof client.send = (...request) => client.send(...request)
 
 async function inFlight(total: number, work: (index: number) => Promise<unknown>): Promise<void> {
   let next = 0

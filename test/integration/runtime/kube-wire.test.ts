@@ -95,7 +95,7 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))(
       const versions = () =>
         new Map(cluster.informers.list(ConfigMap).map(({ metadata }) => [metadata.name, metadata.resourceVersion]))
       await until('the cache equals the list', () =>
-        listed.items.every(({ metadata }) => versions().get(metadata.name) === metadata.resourceVersion),
+        listed.items.every(({ metadata }) => versions().get(metadata.name ?? '') === metadata.resourceVersion),
       )
     })
 

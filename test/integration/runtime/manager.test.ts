@@ -149,8 +149,8 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('runtime on a real kube-apiser
             metadata: { name, namespace, labels: {} },
             spec: { name: object.spec.host, values: (object.spec.targets ?? []).map(({ address }) => address) },
           }
-          await ctx.apply(Entry, withController(entry, Route, object))
-          await ctx.status(Route, object, { ready: true, observedGeneration: object.metadata.generation ?? 0 })
+          await ctx.apply(Entry, withController(entry, object))
+          await ctx.status(object, { ready: true, observedGeneration: object.metadata.generation })
           if (name === 'r0') ctx.event(object, 'Normal', 'Published', `${object.spec.host} is published`)
         })
     const first = await start(wire)

@@ -50,6 +50,17 @@ describe('a role or binding', () => {
     expect((await other.asEve('clusterrolebindings', binding('secrets'))).status).toBe(403)
   })
 
+  it('may not turn a right to named objects into one without names, or with other names', async () => {
+    const named = (...resourceNames: string[]) => ({ ...may(['get'], 'secrets'), resourceNames })
+    const { asEve } = await serverFor(maker, named('mine', 'ours'))
+    expect((await asEve('clusterroles', role('same', named('mine')))).status).toBe(201)
+    const { status, message } = await asEve('clusterroles', role('all', may(['get'], 'secrets')))
+    expect(status).toBe(403)
+    expect(message).toContain('{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}')
+    expect((await asEve('clusterroles', role('other', named('theirs')))).message).toContain('ResourceNames:["theirs"]')
+    expect((await asEve('clusterrolebindings', binding('secrets'))).status).toBe(403)
+  })
+
   it('may grant anything when its author may escalate, or bind', async () => {
     const { asEve } = await serverFor(maker, may(['escalate', 'bind'], 'clusterroles'))
     expect((await asEve('clusterroles', role('all', may(['*'], '*')))).status).toBe(201)

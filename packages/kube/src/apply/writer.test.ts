@@ -87,8 +87,8 @@ describe('writer', () => {
   it('writes a status once, to the very object it is about', async () => {
     const { cluster, writer } = setUp()
     const route = cluster.put(Route, { metadata, spec: { host: 'a.test' } })
-    await writer.status(Route, route, { ready: true })
-    await writer.status(Route, route, { ready: true })
+    await writer.status(route, { ready: true })
+    await writer.status(route, { ready: true })
     expect(cluster.requests).toEqual([
       expect.objectContaining({
         verb: 'apply',
@@ -96,8 +96,11 @@ describe('writer', () => {
         body: { metadata: { ...metadata, uid: route.metadata.uid }, status: { ready: true } },
       }),
     ])
-    await writer.status(Route, route, { ready: false })
+    await writer.status(route, { ready: false })
     expect(cluster.requests).toHaveLength(2)
+    await expect(writer.status({ metadata, kind: 'Route' }, { ready: true })).rejects.toThrow(
+      'the status of Route web/shop cannot be written',
+    )
   })
 
   it('deletes only what is still the same, and still to be deleted, on a live read', async () => {
@@ -136,7 +139,7 @@ describe('writer', () => {
       const message = how === 'fence' ? 'fence is shut' : 'stopped'
       const writes = [
         () => writer.apply(Route, object),
-        () => writer.status(Route, object, { ready: true }),
+        () => writer.status(object, { ready: true }),
         () => writer.delete(Route, object),
         () => client.create(Route, object),
         () => client.update(Route, object),

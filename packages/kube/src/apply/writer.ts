@@ -9,14 +9,14 @@ import { judgeApply, learnDefaults } from './apply.ts'
 import type { Client, DeleteOptions } from '../client/client.ts'
 import type { Cluster } from '../client/cluster.ts'
 import type { DefaultBook } from './learned-defaults.ts'
-import { NotFound, NotSynced } from '../errors.ts'
+import { KubeError, NotFound, NotSynced } from '../errors.ts'
 import type { Informers } from '../cache/informer.ts'
 import type { WriteFence } from '../manager/lease.ts'
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
 import type { StopSignal } from '../controller/stop-signal.ts'
 
 /** What `ctx.status` writes; kinds without a typed status take any. */
-export type StatusOf<T extends Obj> = T extends { status?: infer S } ? NonNullable<S> : Record<string, unknown>
+export type StatusOf<O> = O extends { readonly status?: infer S } ? NonNullable<S> : Readonly<Record<string, unknown>>
 
 export interface Writer {
   /**
@@ -24,12 +24,10 @@ export interface Writer {
    * @param options `force` takes fields over from other managers. @default true
    */
   apply<T extends Obj>(kind: Kind<T>, intent: T | Immutable<T>, options?: { force?: boolean }): Promise<Immutable<T>>
-  /** Server-side apply of the status of this very object. Rejects with `Conflict` when it was recreated. */
-  status<T extends Obj>(
-    kind: Kind<T>,
-    of: Immutable<T>,
-    status: StatusOf<T> | Immutable<StatusOf<T>>,
-  ): Promise<Immutable<T>>
+  /**
+   * Server-side apply of the status of this very object, one from a cache. Rejects with `Conflict` when it was recreated.
+   */
+  status<O extends Immutable<Obj>>(of: O, status: StatusOf<O>): Promise<O>
   /**
    * Deletes this very object: nothing happens when it is gone, recreated, or being deleted already.
    * @param options `when` judges the object as the server has it now. @default always
@@ -75,18 +73,25 @@ export class FencedWriter implements Writer {
     return this.#applyUnlessSame(kind, intent, force, undefined)
   }
 
-  async status<T extends Obj>(
-    kind: Kind<T>,
-    of: Immutable<T>,
-    status: StatusOf<T> | Immutable<StatusOf<T>>,
-  ): Promise<Immutable<T>> {
+  async status<O extends Immutable<Obj>>(of: O, status: StatusOf<O>): Promise<O> {
+    const kind = this.findKind(of)
+    if (kind === undefined)
+      throw new KubeError(
+        'KIND_UNKNOWN',
+        `the status of ${of.kind ?? 'an object'} ${keyOf(of)} cannot be written: nobody watches its kind, or the object does not name it`,
+      )
     const { name, namespace, uid } = of.metadata
     const metadata = {
       name,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(uid === undefined ? {} : { uid }),
+      ...(namespace !== undefined && { namespace }),
+      ...(uid !== undefined && { uid }),
     }
-    return this.#applyUnlessSame(kind, { metadata, status } as never, true, 'status')
+    return (await this.#applyUnlessSame(kind, { metadata, status } as never, true, 'status')) as unknown as O
+  }
+
+  /** The kind of an object from a cache. */
+  protected findKind(object: Immutable<Obj>): Kind | undefined {
+    return this.#deps.cluster.informers.findKind(object)
   }
 
   async delete<T extends Obj>(

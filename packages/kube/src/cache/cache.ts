@@ -1,7 +1,7 @@
 /**
  * Cached reads: synchronous, zero-copy, immutable. `Store` (store.ts) keeps one watched set; informer.ts joins them.
  */
-import type { Immutable, Key, Kind, Obj } from '../object/object.ts'
+import type { Immutable, Key, Kind, Obj, Stored } from '../object/object.ts'
 
 /** A named index of a kind, made by `Informers.index`. */
 export interface Index<T extends Obj> {
@@ -11,7 +11,7 @@ export interface Index<T extends Obj> {
 
 /** Throws `NotSynced` before the first sync of that kind. What it returns is shared: never change it. */
 export interface Reader {
-  get<T extends Obj>(kind: Kind<T>, key: Key): Immutable<T> | undefined
-  list<T extends Obj>(kind: Kind<T>, namespace?: string): readonly Immutable<T>[]
-  by<T extends Obj>(index: Index<T>, value: string): readonly Immutable<T>[]
+  get<T extends Obj>(kind: Kind<T>, key: Key): Immutable<Stored<T>> | undefined
+  list<T extends Obj>(kind: Kind<T>, namespace?: string): readonly Immutable<Stored<T>>[]
+  by<T extends Obj>(index: Index<T>, value: string): readonly Immutable<Stored<T>>[]
 }

@@ -112,6 +112,8 @@ export interface Informers extends Reader {
    * @param readOwnFields where `written` comes without its managedFields. @default read from those
    */
   offer<T extends Obj>(kind: Kind<T>, written: T, readOwnFields?: ReadOwnFields): void
+  /** The token of an object's kind, among the kinds that were ever used here; undefined also when the object names none. */
+  findKind(object: { readonly apiVersion?: string; readonly kind?: string }): Kind | undefined
   /** Which reports of the watch are our own writes; see own-writes.ts. The cluster's client reports its writes to it. */
   ownWrites(kind: Kind): OwnWrites
   /** The object is gone for certain: reads stop showing it before the watch says so. */

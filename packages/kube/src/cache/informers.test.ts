@@ -133,6 +133,33 @@ describe('informers', () => {
     ])
   })
 
+  it('report a watch that is denied with the words of the server, until it is answered', async () => {
+    let isDenied = true
+    const message = 'configmaps is forbidden: User "reader" cannot list resource "configmaps"'
+    const serve = serving([configMap('a', 1)], 5)
+    const restarts: unknown[] = []
+    const observer = { request: () => undefined, restart: (event: unknown) => restarts.push(event) }
+    const { cluster, start } = await clusterOn(
+      (exchange) => (isDenied ? exchange.reply(403, { ...refusal(403, 'Forbidden'), message }) : serve?.(exchange)),
+      { observer },
+    )
+    const informer = cluster.informers.informer(ConfigMap)
+    const health: unknown[] = []
+    cluster.informers.onHealthChange(({ kind: { plural }, failure }) => health.push([plural, failure?.reason]))
+    start()
+    await expect.poll(() => informer.failure).toBeDefined()
+    expect(informer.failure).toMatchObject({ reason: 'denied', message: expect.stringContaining(message) })
+    expect(informer.hasSynced).toBe(false)
+    expect(restarts).toContainEqual({ kind: 'ConfigMap', reason: 'denied' })
+    isDenied = false
+    await informer.synced()
+    expect(informer.failure).toBeUndefined()
+    expect(health).toEqual([
+      ['configmaps', 'denied'],
+      ['configmaps', undefined],
+    ])
+  })
+
   it('mark the report of an own write, whichever comes first, and no other change', async () => {
     const streams: PeerExchange[] = []
     let version = 10

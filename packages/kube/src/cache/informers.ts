@@ -12,7 +12,16 @@ import { createHttpSource } from '../watch/http-source.ts'
 import type { CacheOptions, Informer, InformerOptions, Informers } from './informer.ts'
 import { JoinedInformer } from './joined-informer.ts'
 import { CustomResourceDefinition } from '../object/kinds.ts'
-import { apiVersionOf, kindName, parseKey, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
+import {
+  apiVersionOf,
+  kindName,
+  parseKey,
+  type Immutable,
+  type Key,
+  type Kind,
+  type Obj,
+  type Stored,
+} from '../object/object.ts'
 import type { ReflectorOptions, Source } from '../watch/reflector.ts'
 import type { Failure } from '../watch/reflector-machine.ts'
 import type { Rest } from '../client/rest.ts'
@@ -52,6 +61,8 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
   const kinds = new Map<string, KindEntry>()
   /** The same entry without building the id again: tokens are long-lived. */
   const byToken = new WeakMap<Kind, KindEntry>()
+  /** Tokens by apiVersion and kind, as objects name them. */
+  const byName = new Map<string, Map<string, Kind>>()
   const projections = new Map<unknown, number>()
   const ids = new Map<string, SharedInformer<Obj>>()
   const joined = new Map<string, Informer<Obj>>()
@@ -71,6 +82,9 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
         ownWrites: new OwnWrites(),
       }
       kinds.set(id, entry)
+      let named = byName.get(apiVersionOf(kind))
+      if (named === undefined) byName.set(apiVersionOf(kind), (named = new Map()))
+      named.set(kind.kind, kind)
       byToken.set(kind, entry)
     }
     return entry
@@ -209,14 +223,14 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       return Object.freeze({ kind, name })
     },
     get<T extends Obj>(kind: Kind<T>, key: Key) {
-      for (const { store } of readable(kind)) {
+      for (const { store } of readable(kind as Kind<Stored<T>>)) {
         const object = store.get(key)
         if (object !== undefined) return object
       }
       return undefined
     },
     list<T extends Obj>(kind: Kind<T>, namespace?: string) {
-      const used = readable(kind)
+      const used = readable(kind as Kind<Stored<T>>)
       const [only] = used
       if (namespace === undefined)
         return used.length === 1 && only !== undefined
@@ -226,11 +240,12 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       return distinct(used.flatMap(({ store }) => store.by(BY_NAMESPACE, namespace)))
     },
     by<T extends Obj>(index: Index<T>, value: string) {
-      const used = readable(index.kind)
+      const used = readable(index.kind as Kind<Stored<T>>)
       const [only] = used
       if (used.length === 1 && only !== undefined) return only.store.by(index.name, value)
       return distinct(used.flatMap(({ store }) => store.by(index.name, value)))
     },
+    findKind: ({ apiVersion = '', kind = '' }) => byName.get(apiVersion)?.get(kind),
     ownWrites: (kind) => entryOf(kind).ownWrites,
     offer(kind, written, readOwnFields) {
       for (const informer of entryOf(kind).informers) {

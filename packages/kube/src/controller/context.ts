@@ -15,7 +15,7 @@ import type { EventType, Recorder } from './events.ts'
 import type { WriteFence } from '../manager/lease.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
-import { apiVersionOf, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
+import { apiVersionOf, type Immutable, type Key, type Kind, type Obj, type Stored } from '../object/object.ts'
 import type { Stop } from './stop-signal.ts'
 import { fencedClient, FencedWriter, type Writer } from '../apply/writer.ts'
 
@@ -118,15 +118,15 @@ class ClusterContext extends FencedWriter implements RunnableContext {
     return this.#client
   }
 
-  get<T extends Obj>(kind: Kind<T>, key: Key): Immutable<T> | undefined {
+  get<T extends Obj>(kind: Kind<T>, key: Key): Immutable<Stored<T>> | undefined {
     return this.#environment.cluster.informers.get(kind, key)
   }
 
-  list<T extends Obj>(kind: Kind<T>, namespace?: string): readonly Immutable<T>[] {
+  list<T extends Obj>(kind: Kind<T>, namespace?: string): readonly Immutable<Stored<T>>[] {
     return this.#environment.cluster.informers.list(kind, namespace)
   }
 
-  by<T extends Obj>(index: Index<T>, value: string): readonly Immutable<T>[] {
+  by<T extends Obj>(index: Index<T>, value: string): readonly Immutable<Stored<T>>[] {
     return this.#environment.cluster.informers.by(index, value)
   }
 
@@ -144,6 +144,11 @@ class ClusterContext extends FencedWriter implements RunnableContext {
       ...(action !== undefined && { action }),
       ...(reportingController !== undefined && { reportingController }),
     })
+  }
+
+  /** A reconciler's own kind, where an object does not name one. */
+  protected override findKind(object: Immutable<Obj>): Kind | undefined {
+    return super.findKind(object) ?? (object.kind === undefined ? this.#owner.kind : undefined)
   }
 
   protected logFields(): Record<string, unknown> {

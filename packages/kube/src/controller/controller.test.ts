@@ -148,10 +148,10 @@ describe('controller', () => {
     )
     await clock.advance(0)
     seen.length = 0
-    const child = cluster.put(ConfigMap, withController({ metadata: { name: 'child', namespace: 'web' } }, Route, a))
+    const child = cluster.put(ConfigMap, withController({ metadata: { name: 'child', namespace: 'web' } }, a))
     await clock.advance(0)
     expect(seen.splice(0)).toEqual(['web/a'])
-    cluster.put(ConfigMap, withController({ metadata: { ...child.metadata, ownerReferences: [] } }, Route, b))
+    cluster.put(ConfigMap, withController({ metadata: { ...child.metadata, ownerReferences: [] } }, b))
     await clock.advance(0)
     expect(seen.splice(0).toSorted()).toEqual(['web/a', 'web/b'])
     cluster.put(ConfigMap, { metadata: { name: 'nobody’s', namespace: 'web' } })
@@ -588,6 +588,32 @@ describe('controller with a finalizer', () => {
     environment.cluster.put(Route, { ...route('a'), metadata })
     await environment.clock.advance(0)
     expect([calls, environment.cluster.requests]).toEqual([0, []])
+  })
+
+  it('starts the back-off anew after a success and after a requeue', async () => {
+    for (const how of ['success', 'requeue']) {
+      const environment = memoryEnvironment()
+      const { cluster, clock } = environment
+      cluster.put(Route, route('a'))
+      const at: number[] = []
+      start(
+        (builder) =>
+          builder.reconcile(async () => {
+            at.push(clock.monotonic())
+            if (at.length !== 5) throw new Error('fails')
+            // The key is queued again while it runs: the queue keeps what it knows of it.
+            if (how === 'success') cluster.put(Route, route('a', 'changed.test'))
+            else return requeue('1m')
+            return undefined
+          }),
+        {},
+        environment,
+      )
+      await clock.advance(61_000)
+      const delays = at.map((each, index) => each - (at[index - 1] ?? each))
+      expect(delays.slice(0, 5)).toEqual([0, 5, 10, 20, 40])
+      expect(delays.slice(5, 8), how).toEqual([how === 'success' ? 0 : 60_000, 5, 10])
+    }
   })
 
   it('looks at keys that a trigger or a timer names, until it stops', async () => {

@@ -15,7 +15,7 @@ import { KubeError } from '../errors.ts'
 import { addFinalizer, nextFinalizerStep, removeFinalizer } from '../object/finalizer.ts'
 import type { Informer, InformerOptions } from '../cache/informer.ts'
 import { createMapper, type Watch } from './mapper.ts'
-import { keyOf, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
+import { keyOf, type Immutable, type Key, type Kind, type Obj, type Stored } from '../object/object.ts'
 import type { Next } from './outcome.ts'
 import { findControllerKey } from '../object/owner.ts'
 import type { Predicate } from './predicate.ts'
@@ -23,7 +23,7 @@ import { startTriggers, type Trigger, type TriggerSet } from './triggers.ts'
 import { requiredInformers, unlessOwnWrite, waitForPairs, watchPairs } from './watched-kinds.ts'
 import { createWorkers, type Signals } from './workers.ts'
 
-export type Reconciler<T extends Obj> = (object: Immutable<T>, context: Context) => Promise<Next>
+export type Reconciler<T extends Obj> = (object: Immutable<Stored<T>>, context: Context) => Promise<Next>
 
 export interface WatchOptions<T extends Obj> extends Omit<InformerOptions<T>, 'keepManagedFieldsOf'> {
   /** Only these changes count. @default all */
@@ -275,13 +275,13 @@ const NOTHING_TO_DO: Promise<Next> = Promise.resolve()
 async function reconcileUntilGone<T extends Obj>(
   { kind, reconcile }: Spec<T>,
   { name, cleanup }: NonNullable<Spec<T>['finalizer']>,
-  object: Immutable<T>,
+  object: Immutable<Stored<T>>,
   context: Context,
 ): Promise<Next> {
   switch (nextFinalizerStep(object, name)) {
     case 'add': {
       const marked = await addFinalizer(context.client, kind, object, name)
-      return reconcile?.(marked as Immutable<T>, context)
+      return reconcile?.(marked as Immutable<Stored<T>>, context)
     }
     case 'reconcile':
       return reconcile?.(object, context)

@@ -2,13 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { apiError } from '../errors.ts'
 import { createRecorder } from './events.ts'
 import { Event } from '../object/kinds.ts'
+import { LeadershipLost, openFence, type WriteFence } from '../manager/lease.ts'
 import { fakeClock } from '../testing/clock.ts'
 import { memoryCluster } from '../testing/memory-cluster.ts'
 
 const regarding = { apiVersion: 'v1', kind: 'Service', name: 'shop', namespace: 'web', uid: 'u1' }
 const published = { regarding, type: 'Normal' as const, reason: 'Published', note: 'a.test' }
 
-function setUp(cluster = memoryCluster()) {
+function setUp(cluster = memoryCluster(), fence: WriteFence = openFence) {
   const clock = fakeClock()
   const controller = new AbortController()
   const recorder = createRecorder({
@@ -17,6 +18,7 @@ function setUp(cluster = memoryCluster()) {
     reportingController: 'test/c',
     reportingInstance: 'pod',
     clock,
+    fence,
   })
   const stopped = recorder.run(controller.signal)
   const stored = () => cluster.informers.list(Event)
@@ -157,6 +159,36 @@ describe('events', () => {
     await clock.advance(1_000)
     await stopped
     expect(stored()).toHaveLength(0)
+  })
+
+  it('are not sent through a shut fence, also when it shuts while earlier Events are listed', async () => {
+    for (const shutsAt of ['first', 'list', 'series']) {
+      let isShut = shutsAt === 'first'
+      const check = () => {
+        if (isShut) throw new LeadershipLost('edge', 'the lease ran out')
+      }
+      const { cluster, clock, recorder, controller, stopped } = setUp(memoryCluster(), { check })
+      cluster.intercept = ({ verb }) => {
+        if (verb === 'list' && shutsAt === 'list') isShut = true
+      }
+      recorder.record(published)
+      await clock.advance(0)
+      if (shutsAt === 'series') {
+        expect(cluster.requests.filter(({ verb }) => verb === 'create')).toHaveLength(1)
+        isShut = true
+        recorder.record(published)
+        await clock.advance(10_000)
+      }
+      const writes = cluster.requests.filter(({ verb }) => verb !== 'list')
+      expect(writes, shutsAt).toHaveLength(shutsAt === 'series' ? 1 : 0)
+      isShut = false
+      recorder.record({ ...published, note: 'b.test' })
+      await clock.advance(0)
+      expect(cluster.requests.filter(({ verb }) => verb !== 'list')).toHaveLength(writes.length + 1)
+      controller.abort()
+      await clock.advance(1_000)
+      await stopped
+    }
   })
 
   it('that wait are sent before the recorder stops', async () => {

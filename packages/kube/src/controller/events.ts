@@ -162,9 +162,11 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     return clock.now() - lastAt < seriesWindowMs ? event : undefined
   }
 
+  /** The fence is checked right before each write: it may shut while earlier Events are listed. */
   async function send(entry: Series, signal: AbortSignal): Promise<void> {
     const lastObservedTime = microTimestamp(clock.now() - (clock.monotonic() - entry.lastAt))
     if (entry.stored !== undefined) {
+      fence.check()
       try {
         await client.patch(
           Event,
@@ -187,6 +189,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
       return
     }
     const event = toEvent(entry, { reportingController, reportingInstance, nowMs: clock.now() })
+    fence.check()
     await client.create(Event, event, { signal })
     entry.stored = keyOf(event)
   }
@@ -196,7 +199,6 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     if (entry === undefined) return
     entry.isDue = false
     try {
-      fence.check()
       await send(entry, signal)
     } catch (error) {
       if (error instanceof Forbidden && !isTerminating(error)) {

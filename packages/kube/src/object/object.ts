@@ -96,6 +96,21 @@ export type Immutable<T> = T extends (infer U)[]
     ? { readonly [K in keyof T]: Immutable<T[K]> }
     : T
 
+/** Metadata that every object on a server has. */
+export interface StoredMeta {
+  name: string
+  uid: string
+  resourceVersion: string
+}
+
+/**
+ * An object as a cache or a reconciler has it: read from a server, so it has a name, a uid and a version, and, where the
+ * kind has a spec, a generation.
+ */
+export type Stored<T extends Obj> = T & {
+  metadata: StoredMeta & (T extends { spec?: unknown } ? { generation: number } : unknown)
+}
+
 export interface Kind<T extends Obj = Obj> {
   /** API group; '' is the core group. */
   readonly group: string

@@ -3,12 +3,12 @@ import { ConfigMap, Namespace, Service } from './kinds.ts'
 import type { Obj } from './object.ts'
 import { findControllerKey, withController } from './owner.ts'
 
-const service = { metadata: { name: 'shop', namespace: 'web', uid: 'u1' } }
+const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'shop', namespace: 'web', uid: 'u1' } }
 const child: Obj = { metadata: { name: 'child', namespace: 'web' } }
 
 describe('owner', () => {
   it('makes a child whose controller is found again by kind, in any version of it', () => {
-    const owned = withController(child, Service, service)
+    const owned = withController(child, service)
     expect(owned.metadata.ownerReferences).toEqual([
       { apiVersion: 'v1', kind: 'Service', name: 'shop', uid: 'u1', controller: true, blockOwnerDeletion: true },
     ])
@@ -17,24 +17,25 @@ describe('owner', () => {
     expect(findControllerKey({ ...Service, version: 'v2' }, owned)).toBe('web/shop')
     expect(findControllerKey(ConfigMap, owned)).toBeUndefined()
     expect(findControllerKey({ ...Service, group: 'other.test' }, owned)).toBeUndefined()
-    expect(withController(owned, Service, service)).toEqual(owned)
+    expect(withController(owned, service)).toEqual(owned)
   })
 
   it('refuses an owner in another namespace, or a namespaced owner of a cluster-scoped child', () => {
     const elsewhere = { metadata: { name: 'child', namespace: 'other' } }
-    expect(() => withController(elsewhere, Service, service)).toThrow('must be in the same namespace')
-    expect(() => withController({ metadata: { name: 'child' } }, Service, service)).toThrow('no namespace')
+    expect(() => withController(elsewhere, service)).toThrow('must be in the same namespace')
+    expect(() => withController({ metadata: { name: 'child' } }, service)).toThrow('no namespace')
   })
 
   it('lets a cluster-scoped object own children anywhere', () => {
-    const namespace = { metadata: { name: 'web', uid: 'n1' } }
-    expect(findControllerKey(Namespace, withController(child, Namespace, namespace))).toBe('web')
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web', uid: 'n1' } }
+    expect(findControllerKey(Namespace, withController(child, namespace))).toBe('web')
   })
 
   it('refuses a second controller, and an owner that is not stored', () => {
-    const owned = withController(child, Service, service)
-    const rival = { metadata: { name: 'rival', namespace: 'web', uid: 'u2' } }
-    expect(() => withController(owned, Service, rival)).toThrow('controlled by Service shop already')
-    expect(() => withController(child, Service, child)).toThrow('has no uid yet')
+    const owned = withController(child, service)
+    const rival = { ...service, metadata: { name: 'rival', namespace: 'web', uid: 'u2' } }
+    expect(() => withController(owned, rival)).toThrow('controlled by Service shop already')
+    expect(() => withController(child, child)).toThrow('has no uid yet')
+    expect(() => withController(child, { metadata: service.metadata })).toThrow('has no apiVersion and kind')
   })
 })

@@ -5,37 +5,40 @@
  * cannot find, and it looks only there); a child has at most one controller.
  */
 import { KubeError } from '../errors.ts'
-import {
-  apiVersionOf,
-  keyOf,
-  kindName,
-  type Immutable,
-  type Key,
-  type Kind,
-  type Obj,
-  type OwnerReference,
-} from './object.ts'
+import { keyOf, type Immutable, type Key, type Kind, type Obj, type OwnerReference } from './object.ts'
 
-/** Marks `owner` as the controller of what carries the reference. Throws when the owner has no uid: it is not stored yet. */
-export function controllerReference<T extends Obj>(kind: Kind<T>, owner: Immutable<T>): OwnerReference {
+/**
+ * Marks `owner` as the controller of what carries the reference. Throws when the owner was not read from a server: it has no
+ * uid, or does not name its kind.
+ */
+export function controllerReference(owner: Immutable<Obj>): OwnerReference {
+  const { apiVersion, kind } = owner
   const { name, uid } = owner.metadata
   if (name === undefined || uid === undefined) {
-    throw new KubeError('OWNER_NOT_STORED', `${kindName(kind)} ${keyOf(owner)} has no uid yet and cannot own an object`)
+    throw new KubeError(
+      'OWNER_NOT_STORED',
+      `${kind ?? 'object'} ${keyOf(owner)} has no uid yet and cannot own an object`,
+    )
   }
-  return { apiVersion: apiVersionOf(kind), kind: kind.kind, name, uid, controller: true, blockOwnerDeletion: true }
+  if (apiVersion === undefined || kind === undefined)
+    throw new KubeError(
+      'OWNER_NOT_STORED',
+      `object ${keyOf(owner)} has no apiVersion and kind and cannot own an object`,
+    )
+  return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true }
 }
 
 /** A copy of `child` that `owner` controls. Throws on another namespace, and on another controller. */
-export function withController<C extends Obj, T extends Obj>(child: C, kind: Kind<T>, owner: Immutable<T>): C {
+export function withController<C extends Obj>(child: C, owner: Immutable<Obj>): C {
   const home = owner.metadata.namespace
-  if (kind.namespaced && child.metadata.namespace !== home) {
+  if (home !== undefined && child.metadata.namespace !== home) {
     const where = child.metadata.namespace ?? 'no namespace'
     throw new KubeError(
       'OWNER_ELSEWHERE',
-      `${kindName(kind)} ${keyOf(owner)} cannot own ${keyOf(child)} in ${where}: an owner must be in the same namespace or cluster-scoped`,
+      `${owner.kind} ${keyOf(owner)} cannot own ${keyOf(child)} in ${where}: an owner must be in the same namespace or cluster-scoped`,
     )
   }
-  const reference = controllerReference(kind, owner)
+  const reference = controllerReference(owner)
   const others = (child.metadata.ownerReferences ?? []).filter(({ uid }) => uid !== reference.uid)
   const rival = others.find(({ controller }) => controller === true)
   if (rival !== undefined) {

@@ -9,7 +9,16 @@ import { apiError, NotSynced } from '../errors.ts'
 import type { CacheOptions, Change, Informer, Informers, InformerState, WatchFailure } from '../cache/informer.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { OwnWrites } from '../cache/own-writes.ts'
-import { keyOf, kindName, parseKey, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
+import {
+  apiVersionOf,
+  keyOf,
+  kindName,
+  parseKey,
+  type Immutable,
+  type Key,
+  type Kind,
+  type Obj,
+} from '../object/object.ts'
 import { untilAborted, type StopSignal } from '../controller/stop-signal.ts'
 
 interface MemoryRequest {
@@ -59,6 +68,7 @@ const isSynced = (state: InformerState) => state !== 'starting' && state !== 'sy
 
 export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
   const stores = new Map<string, Store>()
+  const tokens = new Map<string, Kind>()
   const made = new Map<string, Informer<Obj>>()
   const configured = new Map<string, CacheOptions<Obj>>()
   const healthListeners = new Set<(informer: Informer<Obj>) => void>()
@@ -67,6 +77,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
   let uid = 0
 
   function storeOf(kind: Kind): Store {
+    tokens.set(`${apiVersionOf(kind)} ${kind.kind}`, kind)
     let store = stores.get(kindName(kind))
     if (store === undefined) {
       store = {
@@ -120,7 +131,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       generation: (old?.metadata.generation ?? 0) + (specMoved || old === undefined ? 1 : 0),
       resourceVersion: String(++version),
     }
-    const stored: T = { ...object, metadata }
+    const stored: T = { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind, metadata }
     store.objects.set(key, stored)
     notify(
       store,
@@ -354,6 +365,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       storeOf(kind).indexes.set(indexName, values as never)
       return { kind, name: indexName }
     },
+    findKind: ({ apiVersion = '', kind = '' }) => tokens.get(`${apiVersion} ${kind}`),
     ownWrites: (kind) => storeOf(kind).ownWrites,
     offer: () => undefined,
     offerDeleted: () => undefined,

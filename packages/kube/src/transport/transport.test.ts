@@ -274,6 +274,19 @@ describe('HTTP/2 sessions', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
   })
 
+  it('do not send a POST again that a GOAWAY covered and the peer then reset: it may have been carried out', async () => {
+    const peer = await peerWith((exchange) => {
+      if (exchange.method !== 'POST') return exchange.reply(200, 'ok')
+      exchange.goaway()
+      return exchange.reset(constants.NGHTTP2_INTERNAL_ERROR)
+    })
+    const transport = transportTo(peer)
+    await transport.send(get('/warm'))
+    await expect(transport.send(post({ deadlineMs: 5000 }))).rejects.toMatchObject({ unprocessed: false })
+    expect((await transport.send(get('/after'))).body.toString()).toBe('ok')
+    expect(peer.requests.filter((request) => request.startsWith('POST'))).toHaveLength(1)
+  })
+
   it('drop a peer that went silent within 45 seconds', async () => {
     const clock = fakeClock()
     const peer = await peerWith((exchange) => exchange.start())

@@ -173,7 +173,7 @@ class LoadBalancerShell {
     if (records.kind === 'hold' || !records.isChange) return decision.whenApplied
     try {
       if (records.kind === 'publish') {
-        await ctx.apply(DNSEndpoint, withController(recordsObject(object, records.sets), DNSLoadBalancer, object))
+        await ctx.apply(DNSEndpoint, withController(recordsObject(object, records.sets), object))
       } else {
         const existing = ctx.get(DNSEndpoint, recordsObjectName(object))
         if (existing !== undefined) await ctx.delete(DNSEndpoint, existing)
@@ -196,10 +196,10 @@ class LoadBalancerShell {
     { status, events, endpointStatuses }: BalanceReport,
     ctx: Context,
   ): Promise<void> {
-    await ctx.status(DNSLoadBalancer, object, status)
+    await ctx.status(object, status)
     for (const endpoint of endpoints) {
       const next = endpointStatuses.get(keyOf(endpoint))
-      if (next !== undefined) await ctx.status(DNSLoadBalancerEndpoint, endpoint, next)
+      if (next !== undefined) await ctx.status(endpoint, next)
     }
     for (const { type, message } of events) {
       const text = `${type} ${message}`

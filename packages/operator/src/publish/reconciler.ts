@@ -53,7 +53,7 @@ export async function reconcile(kind: SourceKind, token: Kind, context: Context,
   const reason =
     findings.find((finding) => finding.severity === 'Warning')?.reason ?? findings[0]?.reason ?? 'Published'
   shell.metrics.sourceDecided(kind, context.key, reason)
-  if (isWriting && !source.isDeleting) await tell(decided, findings, token, context, shell)
+  if (isWriting && !source.isDeleting) await tell(decided, findings, context, shell)
   if (result.errors.length > 0)
     throw result.errors.length === 1
       ? result.errors[0]
@@ -99,7 +99,6 @@ function actDeps(kind: Kind, context: Context, shell: PublishShell): ActDeps {
 async function tell(
   { source, object, owned }: SourceDecision,
   findings: SourceDecision['findings'],
-  token: Kind,
   context: Context,
   shell: PublishShell,
 ): Promise<void> {
@@ -110,6 +109,6 @@ async function tell(
   if (status === undefined) return
   // A condition is a courtesy: without the right to write it (contour-plus' role has none) everything else goes on.
   await context
-    .status(token, object, status as never)
+    .status(object, status as never)
     .catch((error: unknown) => context.log.debug({ err: error }, 'condition not written'))
 }
