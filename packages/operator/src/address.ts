@@ -11,7 +11,7 @@ export interface Addresses {
   readonly v4: readonly string[]
   readonly v6: readonly string[]
   readonly hostnames: readonly string[]
-  /** Entries that are no address at all; they are skipped and told. */
+  /** Entries that are no address at all; they are skipped and reported. */
   readonly invalid: readonly string[]
 }
 

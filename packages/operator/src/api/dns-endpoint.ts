@@ -1,4 +1,4 @@
-/** ExternalDNS' `DNSEndpoint`: the object in which publish, wildcard and records meet. */
+/** ExternalDNS' `DNSEndpoint`: written by publish and wildcard, read by records or by ExternalDNS. */
 import type { Condition } from '@seamark/kube'
 import { kind, type Obj } from '@seamark/kube/object'
 
@@ -29,7 +29,7 @@ export const DNSEndpoint = kind<DNSEndpoint>({
   namespaced: true,
 })
 
-/** What every capability caches of it: one projection, so that one watch serves them all. */
+/** What every capability caches of it: one projection, so that one watch serves all of them. */
 export function trimEndpoint(object: DNSEndpoint): DNSEndpoint {
   const { observedGeneration, conditions } = object.status ?? {}
   if (observedGeneration === undefined && conditions === undefined) delete object.status

@@ -4,7 +4,7 @@
  */
 export interface KillSwitch {
   readonly isPaused: boolean
-  /** Called on every turn; returns how to stop listening. */
+  /** Called whenever `isPaused` changes; returns the unsubscribe function. */
   subscribe(listener: (isPaused: boolean) => void): () => void
 }
 
@@ -36,7 +36,7 @@ export function createKillSwitch(...by: string[]): KillSwitchControl {
   }
 }
 
-/** What the annotation says. Anything but "false" and absence pauses: a typo must not go on writing. */
+/** Anything but "false" and absence pauses: a typo must not leave writing on. */
 export function isPausedBy(annotations: Readonly<Record<string, string>> | undefined): boolean {
   const value = annotations?.[PAUSE_ANNOTATION]
   return value !== undefined && value !== 'false'

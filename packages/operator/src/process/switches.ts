@@ -82,7 +82,7 @@ export function watchSwitches(
   })
   const readFirst = async (): Promise<void> => {
     await informer.synced()
-    // Handlers are told in a later turn; the first write may be earlier.
+    // Handlers run in a later turn; the first write may be earlier.
     const cached = informers.get(ConfigMap, key)
     if (cached === undefined) await askServer()
     else obey(cached.metadata.annotations)

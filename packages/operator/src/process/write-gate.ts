@@ -2,8 +2,8 @@
  * The one gate between this process and what it may change in Kubernetes: every write of every capability passes it.
  *
  * Place in the flow: at the wire, below controllers, Events, status and guard state, and asked again before a request that
- * the server told to come back later. Closed while the kill switch is pulled, and for a process that does not hold its
- * lease. The Lease itself passes: a paused manager stays the one that leads.
+ * the server asked to repeat later. Closed while writing is paused, in observe mode, and for a process that does not hold its
+ * lease. Writes of the Lease itself pass: a paused manager keeps leading.
  */
 import { type Cluster, KubeError, Lease } from '@seamark/kube'
 

@@ -1,6 +1,6 @@
 /**
- * `seamark cleanup`: what has to go before publish is uninstalled. A finalizer that nobody serves any more blocks the deletion
- * of its source for ever; children are deleted only on request, because removing them removes records.
+ * `seamark cleanup`: removes what would be left behind when publish is uninstalled. A finalizer without its controller blocks
+ * the deletion of its source for ever; children are deleted only on request, because removing them removes records.
  */
 import { type Client, Forbidden, NotFound, removeFinalizer } from '@seamark/kube'
 import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object'
@@ -14,7 +14,7 @@ import { sourceKindToken } from './sources/source-reader.ts'
 export interface CleanupOptions {
   /** Delete the children as well. */
   readonly children: boolean
-  /** Tell, and write nothing. */
+  /** Report, and write nothing. */
   readonly dryRun: boolean
   readonly signal: AbortSignal
   readonly onStep: (what: string) => void

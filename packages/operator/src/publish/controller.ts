@@ -1,19 +1,19 @@
 /**
  * The shell of publish: wires sources, children and load balancers to keys, and runs observe → decide → act for each.
  *
- * One controller per source kind; a kind whose CRD is absent waits for it and blocks nobody. Children are found by their
- * `owned-by`, so one in another namespace is repaired like one at home.
+ * One controller per source kind; a kind whose CRD is absent waits for it and blocks no other kind. Children are mapped to
+ * their source by `owned-by`, so one in another namespace is repaired like one in the namespace of the source.
  */
 import { type Context, labelsChanged, type Manager, Namespace, Service } from '@seamark/kube'
 import { type Immutable, keyOf, type Obj, parseKey } from '@seamark/kube/object'
+import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { Gateway, ReferenceGrant } from '../api/gateway.ts'
 import { findOwner } from './decide/child.ts'
 import { childKinds } from './child-kinds.ts'
 import type { SourceKind } from './options.ts'
 import { type PublishShell, reconcile } from './reconciler.ts'
 import { sourceKindToken } from './sources/source-reader.ts'
-import { isAddressChange, isChildChange, isSourceChange, keysOfOwner, rivalsOf } from './triggers.ts'
-import { informerOptions } from './watches.ts'
+import { isAddressChange, isChildChange, isHeldDnsChange, isSourceChange, keysOfOwner, rivalsOf } from './triggers.ts'
 
 /** Reconciles at once; each has one request in flight, and a server gains nothing from more than 32. */
 const CONCURRENCY = 32
@@ -25,11 +25,9 @@ export function addPublishControllers(manager: Manager, shell: PublishShell): vo
 function addController(manager: Manager, kind: SourceKind, shell: PublishShell): void {
   const { options, decider } = shell
   const token = sourceKindToken(kind)
-  const own = informerOptions(token, options)
   const builder = manager.controller(`publish-${kind.toLowerCase()}`, token, {
     concurrency: CONCURRENCY,
     when: isSourceChange(kind),
-    ...own,
   })
   for (const child of childKinds(options)) {
     const map = (object: Immutable<Obj>): string[] => keysOfOwner(object, kind)
@@ -42,8 +40,10 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
       },
       // Ten thousand updates of children would cause ten thousand reconciles that find nothing to do.
       ignoreOwnWrites: true,
-      ...informerOptions(child, options),
     })
+    // Of its own: `records` of this process writes that status, and own writes are ignored above.
+    if (child === DNSEndpoint && options.conditions)
+      builder.watches(child, map, { optional: true, when: isHeldDnsChange })
   }
   if (kind === 'HTTPProxy' || kind === 'IngressRoute') {
     for (const { service } of options.services) {
@@ -57,18 +57,15 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
   if (kind === 'HTTPRoute') {
     builder.watches(Gateway, (_, cache) => cache.list(token).map(keyOf), {
       optional: true,
-      ...informerOptions(Gateway, options),
     })
     // A listener may admit namespaces by their labels.
     builder.watches(Namespace, ({ metadata }, cache) => cache.list(token, metadata.name).map(keyOf), {
       when: labelsChanged,
-      projection: 'metadata',
     })
   }
   if (kind === 'Gateway')
     builder.watches(ReferenceGrant, (_, cache) => cache.list(token).map(keyOf), {
       optional: true,
-      ...informerOptions(ReferenceGrant, options),
     })
   if (options.arbitrateHosts) {
     for (const other of options.sources) {
@@ -76,7 +73,6 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
       builder.watches(sourceKindToken(other), map, {
         optional: true,
         when: isSourceChange(other),
-        ...informerOptions(sourceKindToken(other), options),
       })
     }
   }

@@ -1,6 +1,6 @@
 /**
- * One reconcile of publish: observe and decide (decider.ts), act, then tell the user, the metrics and the queue what became
- * of it. Place in the flow: the controller of each source kind calls it with a key.
+ * One reconcile of publish: observe and decide (decide/source-decision.ts), act (act/act.ts), then report to Events,
+ * condition and metrics. Place in the flow: the controller of each source kind calls it with a key.
  */
 import { type Clock, type Context, type Next, requeue } from '@seamark/kube'
 import type { Kind } from '@seamark/kube/object'
@@ -21,20 +21,20 @@ export interface PublishShell {
   readonly enqueue: (certificate: Certificate) => boolean
   readonly isServed: ActDeps['isServed']
   readonly onCertificateApplied: ActDeps['onCertificateApplied']
-  /** Owner keys of sources whose child was seen to go, until the next reconcile. */
+  /** Owner keys of sources whose child was deleted since their last reconcile. */
   readonly sourcesWithDeletedChild: Set<string>
   readonly metrics: ProductMetrics
   readonly clock: Clock
   readonly findingHistory: FindingHistory
   /** False in observe mode and while writing is paused: decide and count, write nothing. */
   readonly isWriting: () => boolean
-  /** Resolves once it is known whether writing is paused, undefined when it is: a start is not to wait like a pause. */
+  /** Resolves once it is known whether writing is paused; undefined when it is known, so that no reconcile waits a turn. */
   readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
 }
 
-/** While nothing may be written each source is looked at again, so that the end of a pause is noticed. */
+/** While nothing may be written each source is reconciled again, so that the end of a pause is noticed. */
 const IDLE_RETRY_MS = 10_000
-/** What stands in the way of a child is not ours and not watched for us: it may be gone by then. */
+/** The object that blocks a child is not ours and not mapped to this source: it may be gone by then. */
 const BLOCKED_RETRY_MS = 60_000
 
 export async function reconcile(kind: SourceKind, token: Kind, context: Context, shell: PublishShell): Promise<Next> {
@@ -53,7 +53,7 @@ export async function reconcile(kind: SourceKind, token: Kind, context: Context,
   const reason =
     findings.find((finding) => finding.severity === 'Warning')?.reason ?? findings[0]?.reason ?? 'Published'
   shell.metrics.sourceDecided(kind, context.key, reason)
-  if (isWriting && !source.isDeleting) await tell(decided, findings, context, shell)
+  if (isWriting && !source.isDeleting) await report(decided, findings, context, shell)
   if (result.errors.length > 0)
     throw result.errors.length === 1
       ? result.errors[0]
@@ -71,8 +71,9 @@ export async function reconcile(kind: SourceKind, token: Kind, context: Context,
 }
 
 /**
- * A child goes with its source, and the watch of the source may be behind that of the child: made again it would be collected
- * again, and so on until the watch tells. So the server is asked, which costs nothing where nothing was deleted.
+ * Garbage collection deletes a child with its source, and the watch of the source may be behind that of the child: a child
+ * created again would be collected again until the watch reports the deletion. A live read costs nothing where nothing was
+ * deleted.
  */
 async function isAlive({ object }: SourceDecision, token: Kind, { client, key, signal }: Context): Promise<boolean> {
   const live = await client.find(token, key, { signal })
@@ -96,7 +97,7 @@ function actDeps(kind: Kind, context: Context, shell: PublishShell): ActDeps {
   }
 }
 
-async function tell(
+async function report(
   { source, object, owned }: SourceDecision,
   findings: SourceDecision['findings'],
   context: Context,
@@ -107,7 +108,7 @@ async function tell(
   if (!shell.options.conditions || source.kind !== 'HTTPProxy') return
   const status = conditionStatus(object, findings, shell.clock.now(), findHeldDns(owned))
   if (status === undefined) return
-  // A condition is a courtesy: without the right to write it (contour-plus' role has none) everything else goes on.
+  // Without the right to write a condition (contour-plus' role has none) everything else goes on.
   await context
     .status(object, status as never)
     .catch((error: unknown) => context.log.debug({ err: error }, 'condition not written'))

@@ -3,7 +3,7 @@
  */
 import type { Clock, Manager } from '@seamark/kube'
 import type { ProductMetrics } from '../metrics.ts'
-import { keepBaseline } from './guard/baseline-store.ts'
+import { addBaselineController } from './guard/baseline-store.ts'
 import { addCertificateQueue, submitIfChanged } from './act/certificate-feed.ts'
 import { childKinds } from './child-kinds.ts'
 import { createSourceDecider } from './decide/source-decision.ts'
@@ -14,7 +14,7 @@ import type { PublishOptions } from './options.ts'
 import type { PublishShell } from './reconciler.ts'
 import { createFindingHistory } from './report/report.ts'
 import { sourceKindToken } from './sources/source-reader.ts'
-import { informerOptions, watchForPublish } from './watches.ts'
+import { watchForPublish } from './watches.ts'
 
 export interface PublishSetUp {
   readonly options: PublishOptions
@@ -35,9 +35,7 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
   const { informers } = manager.cluster
   watchForPublish(informers, options)
   const decider = createSourceDecider(informers, options)
-  const served = new Map(
-    childKinds(options).map((kind) => [kind, informers.informer(kind, informerOptions(kind, options))]),
-  )
+  const served = new Map(childKinds(options).map((kind) => [kind, informers.informer(kind)]))
   const guard = options.prune ? createMassGuard({ clock, countPublished: () => decider.countPublished() }) : undefined
   if (guard !== undefined) metrics.held(() => guard.held)
   const baseline = { isGuarded: options.prune }
@@ -62,18 +60,9 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
   if (options.arbitrateHosts) {
     for (const kind of options.sources) {
       const token = sourceKindToken(kind)
-      if (kind !== 'Gateway')
-        watchReleases(informers.informer(token, informerOptions(token, options)), kind, decider, clock)
+      if (kind !== 'Gateway') watchReleases(informers.informer(token), kind, decider, clock)
     }
   }
   addPublishControllers(manager, shell)
-  if (guard !== undefined) {
-    manager.add(
-      'publish-baseline',
-      async ({ signal, client }) => keepBaseline(manager, client, { decider, guard }, baseline, setUp, signal),
-      {
-        leader: true,
-      },
-    )
-  }
+  if (guard !== undefined) addBaselineController(manager, { decider, guard }, baseline, setUp)
 }

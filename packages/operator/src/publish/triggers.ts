@@ -1,6 +1,6 @@
 /**
- * What makes a source be looked at again: its own changes, those of its children, load balancers, Gateways and rivals for its
- * hosts. Predicates and mappings only; the controller wires them.
+ * Which changes cause a reconcile of a source: its own, those of its children, load balancers, Gateways and of other sources
+ * with the same hosts. Predicates and mappings only; the controller wires them.
  */
 import { annotationsChanged, anyOf, type Change, labelsChanged, type Service, specChanged } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
@@ -15,12 +15,15 @@ export function isSourceChange(kind: SourceKind): (change: Change<Obj>) => boole
   return readsStatus ? () => true : anyOf(specChanged, labelsChanged, annotationsChanged)
 }
 
-/** A child's creation and everybody's status and foreign metadata are no reason to look again; that its records are held is. */
+/** A child's creation, its status and foreign metadata cause no reconcile. */
 export function isChildChange(change: Change<Obj>): boolean {
   if (change.type === 'added') return false
-  if (change.type === 'deleted' || specChanged(change) || findOwner(change.old) !== findOwner(change.object))
-    return true
-  return findHeldDns([{ object: change.old }]) !== findHeldDns([{ object: change.object }])
+  return change.type === 'deleted' || specChanged(change) || findOwner(change.old) !== findOwner(change.object)
+}
+
+/** Records of a child began or ceased to be held: its source says so in its condition. */
+export function isHeldDnsChange(change: Change<Obj>): boolean {
+  return change.type === 'updated' && findHeldDns([{ object: change.old }]) !== findHeldDns([{ object: change.object }])
 }
 
 export function isAddressChange(change: Change<Service>): boolean {

@@ -2,7 +2,7 @@
  * The caches publish needs, each as narrow as it can be: of ten thousand proxies only what a decision reads, of Services only
  * the load balancers unless Services are sources themselves.
  */
-import { type Informer, type InformerOptions, type Informers, Namespace, Service } from '@seamark/kube'
+import { type CacheOptions, type Informer, type Informers, Namespace, Service } from '@seamark/kube'
 import { type Kind, type Obj, parseKey } from '@seamark/kube/object'
 import { Certificate } from '../api/certificate.ts'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
@@ -17,8 +17,8 @@ import { sourceKindToken } from './sources/source-reader.ts'
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 export const CONDITION_TYPE = 'seamark.io/Published'
 
-/** How a kind is cached: the same options wherever it is watched, so that it is watched once. */
-export function informerOptions(kind: Kind, options: PublishOptions): InformerOptions<Obj> {
+/** How a kind is cached; undefined: as it comes. */
+function cacheOptions(kind: Kind, options: PublishOptions): CacheOptions<Obj> | undefined {
   const keepManagedFieldsOf = FIELD_MANAGER
   // Wildcard and records read it too.
   if (isSameKind(kind, DNSEndpoint))
@@ -27,16 +27,28 @@ export function informerOptions(kind: Kind, options: PublishOptions): InformerOp
   if (isChild) return { projection: trimStatus, keepManagedFieldsOf }
   if (isSameKind(kind, HTTPProxy) || isSameKind(kind, IngressRoute))
     return { projection: trimProxy, keepManagedFieldsOf }
-  return options.sources.some((source) => sourceKindToken(source).plural === kind.plural) ? { keepManagedFieldsOf } : {}
+  if (isSameKind(kind, Namespace)) return { projection: 'metadata' }
+  return options.sources.some((source) => isSameKind(sourceKindToken(source), kind))
+    ? { keepManagedFieldsOf }
+    : undefined
 }
 
-export function watchForPublish(informers: Pick<Informers, 'informer'>, options: PublishOptions): Informer<Obj>[] {
+/** Sets how each kind is cached, once for every later watch of it, and starts the watches that decisions read. */
+export function watchForPublish(
+  informers: Pick<Informers, 'informer' | 'configure'>,
+  options: PublishOptions,
+): Informer<Obj>[] {
   const kinds: Kind[] = options.sources.map(sourceKindToken)
   if (options.sources.includes('HTTPRoute') || options.sources.includes('Gateway')) kinds.push(Gateway, ReferenceGrant)
+  if (options.sources.includes('HTTPRoute')) kinds.push(Namespace)
+  kinds.push(...childKinds(options))
   const watched = new Set(
-    [...kinds, ...childKinds(options)].map((kind) => informers.informer(kind, informerOptions(kind, options))),
+    kinds.map((kind) => {
+      const cache = cacheOptions(kind, options)
+      if (cache !== undefined) informers.configure(kind, cache)
+      return informers.informer(kind)
+    }),
   )
-  if (options.sources.includes('HTTPRoute')) watched.add(informers.informer(Namespace, { projection: 'metadata' }))
   return [...watched, ...(watchServices(informers, options) as unknown as Informer<Obj>[])]
 }
 

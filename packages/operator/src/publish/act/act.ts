@@ -1,9 +1,9 @@
 /**
- * The hands of publish: carries a plan out, step by step, and says what became of it.
+ * Executes the plan of one source, step by step, and returns findings, errors and when to try again.
  *
- * Children are independent of each other: a refused record does not cost a Certificate, and errors are collected. The
- * finalizer comes before the first child elsewhere and leaves after the last one.
- * Nothing is written that would change nothing: the writer judges each apply against the cache.
+ * Children are independent of each other: a refused DNSEndpoint does not prevent a Certificate, and errors are collected. The
+ * finalizer is added before the first child in another namespace and removed after the last one.
+ * An apply that would change nothing is not sent: the writer compares it with the cache.
  */
 import {
   addFinalizer,
@@ -35,7 +35,7 @@ export interface ActDeps {
   /** Does the server serve the kind? Else its objects wait for the CRD. */
   readonly isServed: (kind: Kind<Child>) => boolean
   readonly onCertificateApplied: (result: 'success' | 'error') => void
-  /** True when the Certificate was taken over by the rate queue. */
+  /** True when the certificate queue accepted the Certificate. */
   readonly enqueue: (certificate: Certificate) => boolean
 }
 
@@ -163,7 +163,7 @@ function guardKey(change: MassChange, object: Immutable<Obj>, kind: string): str
   return `${change} ${kind} ${keyOf(object)}`
 }
 
-/** With the resourceVersion: whoever changed the source meanwhile is asked again. */
+/** With the resourceVersion: a source that changed meanwhile is a conflict and is reconciled again. */
 async function setSecretName(
   client: Pick<Client, 'patch'>,
   kind: Kind,

@@ -30,7 +30,7 @@ export interface Decision {
   readonly secretName?: string
   /** The source is of a class that another instance may serve. */
   readonly isOtherClass?: boolean
-  /** About the source as a whole; those about one child are in its child. */
+  /** About the source as a whole; those about one child are in `children`. */
   readonly findings: readonly Finding[]
 }
 
@@ -78,8 +78,8 @@ function isOwn(host: string, facts: Facts, findings: Finding[]): boolean {
     return false
   }
   const { kind, namespace, name, createdAt } = claim.to
-  const tell = isAnotherTenants(host, facts) ? warning : note
-  findings.push(tell('ClaimHeldByOther', `host ${host} belongs to ${kind} ${namespace}/${name} since ${createdAt}`))
+  const finding = isAnotherTenants(host, facts) ? warning : note
+  findings.push(finding('ClaimHeldByOther', `host ${host} belongs to ${kind} ${namespace}/${name} since ${createdAt}`))
   return false
 }
 
@@ -126,7 +126,7 @@ function decideChildren(
   }
 }
 
-/** Why a whole group of children is not even decided. */
+/** Why a whole group of children is not decided one by one. */
 function findGate(
   group: 'dns' | 'tls',
   hosts: readonly string[],

@@ -1,9 +1,11 @@
 /**
- * Keeps the baseline (baseline.ts) while the manager leads: finds out whether this configuration is the one that published
- * last, notes it once everything points where it says, and honours releases of what the mass guard holds.
+ * The controller of the baseline (baseline.ts): finds out whether this configuration is the one that published last, stores
+ * it once every source points where it says, and obeys releases of what the mass guard holds.
+ *
+ * A failure leaves the guard on; the runtime retries with back-off.
  */
-import { type Client, type Manager, sleep } from '@seamark/kube'
-import { type BaselineState, fingerprint, readBaseline, writeBaseline } from './baseline.ts'
+import { type Manager, requeue } from '@seamark/kube'
+import { type BaselineState, fingerprint, readBaseline, STATE_NAME, writeBaseline } from './baseline.ts'
 import type { SourceDecider } from '../decide/source-decision.ts'
 import type { MassGuard } from './mass-guard.ts'
 import type { PublishSetUp } from '../set-up.ts'
@@ -27,48 +29,46 @@ function isSettled(decider: SourceDecider, nowMs: number): boolean {
 
 /**
  * Until the configuration is known to be the one that published last, retargets are counted; see baseline.ts. A release is
- * noted only when all it let go is done, so that a crash in the middle does not hold the rest for ever.
+ * stored only when everything that it released is done, so that a crash in between does not hold the rest for ever.
  */
-export async function keepBaseline(
-  { log }: Manager,
-  client: Client,
+export function addBaselineController(
+  manager: Manager,
   { decider, guard }: { decider: SourceDecider; guard: MassGuard },
   baseline: { isGuarded: boolean },
   { options, namespace, clock, isWriting }: Pick<PublishSetUp, 'options' | 'namespace' | 'clock' | 'isWriting'>,
-  signal: AbortSignal,
-): Promise<void> {
+): void {
   const current = fingerprint(options)
   let stored: BaselineState | undefined
   let isUnsaved = false
   let quiet = 0
-  while (!signal.aborted) {
-    try {
+  manager
+    .keyedController('publish-baseline', { concurrency: 1 })
+    .triggers((mark) => {
+      mark([STATE_NAME])
+      return undefined
+    })
+    .reconcile(async (_, { client, signal }) => {
       stored ??= await readBaseline(client, namespace, signal)
       if (stored.fingerprint === current) baseline.isGuarded = false
-      if (isWriting()) {
-        if (guard.held > 0) {
-          const { release } = await readBaseline(client, namespace, signal)
-          if (release !== '' && release !== stored.released) {
-            guard.release()
-            stored = { ...stored, released: release }
-            isUnsaved = true
-          }
-        }
-        quiet = guard.isIdle ? quiet + 1 : 0
-        if (baseline.isGuarded && quiet >= 2 && isSettled(decider, clock.monotonic())) {
-          stored = { ...stored, fingerprint: current }
+      if (!isWriting()) return requeue(POLL_MS)
+      if (guard.held > 0) {
+        const { release } = await readBaseline(client, namespace, signal)
+        if (release !== '' && release !== stored.released) {
+          guard.release()
+          stored = { ...stored, released: release }
           isUnsaved = true
         }
-        if (isUnsaved && quiet >= 2) {
-          const { released, fingerprint: known = '' } = stored
-          await writeBaseline(client, namespace, { fingerprint: known, released }, signal)
-          isUnsaved = false
-        }
       }
-    } catch (error) {
-      // Nothing is lost: the guard stays on, and the next poll tries again.
-      if (!signal.aborted) log.warn({ err: error }, 'the state of publish cannot be kept')
-    }
-    await sleep(clock, POLL_MS, signal)
-  }
+      quiet = guard.isIdle ? quiet + 1 : 0
+      if (baseline.isGuarded && quiet >= 2 && isSettled(decider, clock.monotonic())) {
+        stored = { ...stored, fingerprint: current }
+        isUnsaved = true
+      }
+      if (isUnsaved && quiet >= 2) {
+        const { released, fingerprint: known = '' } = stored
+        await writeBaseline(client, namespace, { fingerprint: known, released }, signal)
+        isUnsaved = false
+      }
+      return requeue(POLL_MS)
+    })
 }

@@ -9,7 +9,7 @@ import { type Client, ConfigMap, Forbidden, NotFound } from '@seamark/kube'
 import { PUBLISH_STATE_FIELD_MANAGER } from '../../process/field-manager.ts'
 import type { PublishOptions } from '../options.ts'
 
-const STATE_NAME = 'seamark-publish'
+export const STATE_NAME = 'seamark-publish'
 const RELEASE_ANNOTATION = 'seamark.io/release'
 
 /** What decides where names point and which sources are ours. */

@@ -1,6 +1,6 @@
 /**
- * The brake on mistakes that touch many objects at once: a wrong class, Service or annotation prefix shows as hundreds of
- * deletions or retargets within a moment, and none of them is made before it is known how many there are.
+ * The guard against mistakes that change many objects at once: a wrong class, Service or annotation prefix causes hundreds of
+ * deletions or retargets within a moment, and none of them is executed before it is known how many there are.
  *
  * Flow: a reconcile that would delete a child, or point published names elsewhere without their Service having changed, asks.
  * The first answer is `wait`; requests are collected until none came for `settleMs`; then all of them go, or, above
@@ -41,9 +41,9 @@ export interface MassGuard {
 
 type Entry = { readonly change: MassChange; state: 'collecting' | 'go' | 'held'; askedMs: number }
 
-/** Who still wants a change asks again within seconds; what was not asked for this long is not wanted any more. */
+/** A source that still needs a change asks again within seconds; a request that is older is dropped. */
 const FORGOTTEN_MS = 300_000
-/** What is held is judged again this often: others may have given up. */
+/** Held requests are evaluated again this often: others may have been withdrawn. */
 const REVIEW_MS = 60_000
 
 export function createMassGuard(options: MassGuardOptions): MassGuard {
@@ -64,7 +64,7 @@ export function createMassGuard(options: MassGuardOptions): MassGuard {
     return [...entries.values()].filter((entry) => entry.state !== 'go').length
   }
 
-  /** Once it is quiet, every collected request gets the same verdict. */
+  /** After `settleMs` without a request, every collected request gets the same answer. */
   function judge(): void {
     const asked = counted()
     // What is asked for is published too, or was a moment ago.

@@ -1,6 +1,6 @@
 /**
- * `--dry-run`: what the first pass would write, without writing. The same caches, decisions and plans as the controller; only
- * the hands are missing. Needs the rights to get, list and watch, and nothing else (INV-16).
+ * `--dry-run`: what the first pass would write, without writing. The same caches, decisions and plans as the controller,
+ * without its writes. Needs the rights to get, list and watch, and nothing else (INV-16).
  */
 import type { Cluster } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
@@ -25,7 +25,7 @@ export interface DryRunReport {
   /** Children that are wanted and exactly as wanted. */
   readonly equal: number
   readonly changes: readonly PlannedChange[]
-  /** What the user would be told, by source. */
+  /** What would be reported to the user, by source. */
   readonly findings: readonly { readonly source: string; readonly reason: string; readonly message: string }[]
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
-import { isChildChange } from '../triggers.ts'
+import { isHeldDnsChange } from '../triggers.ts'
 import { conditionStatus, findHeldDns } from './report.ts'
 
 const endpoint = (status: 'True' | 'False'): DNSEndpoint => ({
@@ -41,7 +41,7 @@ describe('the condition Published of a source', () => {
   })
 
   it('is written again when records begin or cease to be held', () => {
-    const change = (old: DNSEndpoint, object: DNSEndpoint) => isChildChange({ type: 'updated', old, object })
+    const change = (old: DNSEndpoint, object: DNSEndpoint) => isHeldDnsChange({ type: 'updated', old, object })
     expect(change(endpoint('True'), endpoint('False'))).toBe(true)
     expect(change(endpoint('False'), endpoint('True'))).toBe(true)
     expect(change(endpoint('False'), endpoint('False'))).toBe(false)

@@ -1,6 +1,6 @@
 /**
- * What the user sees on the source: an Event when something new happened to it, and a condition where the kind allows others
- * to add one (HTTPProxy does). Neither ever fails a reconcile.
+ * What the user sees on the source: an Event for a new finding, and a condition where the kind allows other controllers to
+ * add one (HTTPProxy does). Neither ever fails a reconcile.
  *
  * An Event is sent when a finding was not there at the last decision of this process. On the first decision after a start
  * nothing is sent unless `reportsInitialFindings`: a take-over or restart that changes nothing must not write.

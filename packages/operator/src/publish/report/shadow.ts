@@ -70,7 +70,7 @@ class Comparing {
   readonly #options: PublishOptions
   readonly #deps: ShadowOptions
   readonly #pending = new Map<string, Pending>()
-  /** Differences already told about a source, so that an unrelated change does not tell them again. */
+  /** Differences already reported for a source, so that an unrelated change does not report them again. */
   readonly #known = new Map<string, ReadonlySet<string>>()
   readonly #unsubscribes: (() => void)[] = []
   report: ShadowReport = { changes: 0, differences: 0, initial: 0 }
