@@ -28,6 +28,8 @@ export default defineConfig({
       tier('unit', ['packages/*/src/**/*.test.ts', 'scripts/*.test.ts', 'test/kit/*.test.ts'], 30_000),
       tier('contract', ['test/contract/**/*.test.ts'], 60_000),
       tier('integration', ['test/integration/**/*.test.ts'], 120_000),
+      // One file at a time: each starts a process of its own, with a limit of memory, and keeps it busy.
+      tier('abuse', ['test/abuse/**/*.test.ts'], 60_000, 1),
       tier('simulation', ['test/simulation/**/*.test.ts'], 120_000),
     ],
   },

@@ -4,6 +4,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { configurationPage } from './generate/configuration-page.ts'
+import { securityPage } from './generate/limits-table.ts'
 import { metricsPage } from './generate/metrics-page.ts'
 import { reasonsPage } from './generate/reasons-page.ts'
 
@@ -12,6 +13,7 @@ const GENERATED: readonly { file: string; content: () => string }[] = [
   { file: 'docs/configuration.md', content: configurationPage },
   { file: 'docs/metrics.md', content: metricsPage },
   { file: 'docs/reasons.md', content: reasonsPage },
+  { file: 'SECURITY.md', content: securityPage },
 ]
 
 const isCheck = process.argv.includes('--check')

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join, relative } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
-const TIERS = ['unit', 'contract', 'integration', 'simulation']
+const TIERS = ['unit', 'contract', 'integration', 'abuse', 'simulation']
 const SLOWEST_SHOWN = 10
 /** Programs that tiers use when they are there. */
 const PROGRAMS = [

@@ -8,8 +8,8 @@ export interface RecordsScenario {
   readonly run: (bench: RecordsBench) => Promise<void>
 }
 
-/** Enough that a third of them is more than the five that may always go. */
-const MANY = 18
+/** Six of them are more than the delete budget, and less than the share at which the breaker opens. */
+const MANY = 24
 const many = Array.from({ length: MANY }, (_, index) => `n${String(index).padStart(2, '0')}`)
 const QUARANTINE_MS = 30 * 60_000
 

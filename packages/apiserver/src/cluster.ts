@@ -75,7 +75,7 @@ export interface ClusterOptions {
   readonly clock: Clock
   readonly random: () => number
   /** Who may come in, beside ServiceAccounts. */
-  readonly users: Omit<AuthenticatorOptions, 'verifyToken'>
+  readonly users: Omit<AuthenticatorOptions, 'reviewToken'>
   readonly admission: readonly AdmissionHook[]
   readonly historyLimit?: number
   readonly historyBytes?: number
@@ -122,10 +122,10 @@ export class Cluster implements Backend {
       ...(options.historyBytes !== undefined && { historyBytes: options.historyBytes }),
     })
     this.registry = new Registry(this.store, builtinStrategy)
-    this.#tokens = new TokenIssuer(options.clock, this.store.collection('serviceaccounts'))
+    this.#tokens = new TokenIssuer(options.clock, this.store)
     this.#authenticator = createAuthenticator({
       ...options.users,
-      verifyToken: (token) => this.#tokens.findUser(token),
+      reviewToken: (token, audiences) => this.#tokens.review(token, audiences),
     })
     this.faults = new Faults(this.store, options.random)
     this.hub = new WatchHub(options.clock, this.faults)

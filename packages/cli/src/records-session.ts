@@ -27,6 +27,8 @@ import {
   type RecordsStores,
   shown,
   type Target,
+  type TenantRules,
+  tenantRules,
   watchSwitches,
 } from '@seamark/operator'
 import type { Command } from 'commander'
@@ -50,6 +52,7 @@ export interface Session extends OpenedEngine, RecordsStores {
   readonly cluster: Cluster | undefined
   /** Of the manager; commands write in any mode. */
   readonly mode: LoadedConfig['config']['mode']
+  readonly rules: TenantRules
 }
 
 export function addRecordsFlags(command: Command): Command {
@@ -91,7 +94,16 @@ export async function withSession(
       ...client,
     })
     engine = opened.engine
-    await body({ ...opened, ...stores, config: records, manager: config, namespace, cluster, mode: config.mode })
+    await body({
+      ...opened,
+      ...stores,
+      config: records,
+      manager: config,
+      namespace,
+      cluster,
+      mode: config.mode,
+      rules: tenantRules(records, config.grants, namespace),
+    })
   } catch (error) {
     if (error instanceof RecordsError)
       throw new CommandError(error.message, error.code === 'CONFIG_INVALID' ? EXIT.usage : EXIT.error)

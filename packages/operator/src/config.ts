@@ -9,6 +9,7 @@
 import { isAddressRange } from '@seamark/kube'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { GrantsConfig } from './process/grants.ts'
 import { PublishConfig } from './publish/config.ts'
 import { RecordsConfig } from './records/config.ts'
 import { WildcardConfig } from './wildcard/config.ts'
@@ -53,6 +54,9 @@ export const ManagerConfiguration = z.strictObject({
     .enum(['silent', 'error', 'warn', 'info', 'debug', 'trace'])
     .default('info')
     .describe('least severe level that is logged'),
+  grants: GrantsConfig.describe(
+    'names that each namespace may use: {namespace, domains}; empty: every namespace may use every name',
+  ),
   publish: PublishConfig.prefault({}),
   records: RecordsConfig.prefault({}),
   wildcard: WildcardConfig.prefault({}),

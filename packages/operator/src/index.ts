@@ -2,6 +2,9 @@
 export * from './api/certificate.ts'
 export * from './api/crds.ts'
 export * from './api/dns-endpoint.ts'
+export * from './api/dns-load-balancer.ts'
+export * from './api/dns-load-balancer-endpoint.ts'
+export * from './api/dns-provider.ts'
 export * from './api/gateway.ts'
 export * from './api/http-proxy.ts'
 export * from './api/route.ts'
@@ -31,6 +34,24 @@ export { cleanUp } from './publish/cleanup.ts'
 export { type Difference, shadow, type ShadowReport } from './publish/report/shadow.ts'
 export { dropIn, type PublishOptions, publishOptions, unified } from './publish/options.ts'
 export { wildcardDefaults, type WildcardOptions, wildcardOptions } from './wildcard/options.ts'
+export { claimNames } from './balance/claims.ts'
+export {
+  type BalanceDecision,
+  type BalanceFacts,
+  type BalanceReport,
+  decide as decideLoadBalancer,
+  type RecordsDecision,
+} from './balance/decide.ts'
+export {
+  decideSource as decideEndpoints,
+  isEndpointOf,
+  type SourceDecision,
+  type SourceFacts,
+} from './balance/decide-source.ts'
+export { refOf, type Source as EndpointSource } from './balance/source.ts'
+export { type EndpointFate, judgeEndpoint } from './balance/endpoints.ts'
+export { BALANCE_DEFAULTS, type BalanceDefaults, probeOf } from './balance/load-balancer.ts'
+export { type LoadBalancerControllerOptions, setUpLoadBalancers } from './balance/load-balancer-controller.ts'
 export {
   createHealthMonitor,
   type HealthMonitor,
@@ -97,6 +118,7 @@ export { canonicalName, isInvalid, type ObservedRRset, type RRset, shown } from 
 export { dnsEndpointProvider } from './providers/dnsendpoint.ts'
 export { openRecordsStores, openStoreFolder, type RecordsStores } from './records/state/stores.ts'
 export { servedBy } from './records/sync/set-up.ts'
+export { type TenantRules, tenantRules } from './records/sync/tenant-rules.ts'
 export { checkSources } from './records/sync/source-check.ts'
 export { FIELD_MANAGER } from './process/field-manager.ts'
 export { CONFIGURATION_OBJECT, VERIFY_ANNOTATION, watchSwitches } from './process/switches.ts'

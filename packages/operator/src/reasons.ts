@@ -28,6 +28,7 @@ export const REASONS = {
   HostnameTargetIgnored: 'the load balancer has a host name only, and host name targets are off',
   IssuerNotNamed: 'neither the source nor the configuration names an issuer',
   KubeconfigRefused: 'the kubeconfig of a registered cluster is not one that may be used',
+  NameNotGranted: 'the configuration does not grant the name to the namespace',
   NamespaceNotAllowed: 'the namespace asked for is outside the allow-list',
   NoLoadBalancerAddress: 'the load balancer has no address; what is published stays',
   NoReadyNodes: 'no node is ready; the last targets stay',
@@ -85,6 +86,21 @@ export const REASONS = {
   Undone: 'an earlier change was taken back',
   UnknownRegistry: 'ownership is recorded in a form that cannot be read; nothing is written',
   UnownedRecordExists: 'a record is there that nobody marked; it can be adopted',
+
+  // balance: what became of a load balancer and its endpoints
+  AllUnhealthy: 'no endpoint of the load balancer is healthy; onAllUnhealthy decides what is published',
+  ChangeRateLimited: 'the records of the name changed too often within a minute; the next change waits',
+  EndpointExpired: 'the endpoint was not renewed within its validity',
+  HealthUnknown: 'the health of the endpoints is not known; what is published stays',
+  HealthyEndpoints: 'the healthy endpoints of the best priority are published',
+  LoadBalancerInvalid: 'the load balancer has a field that cannot be used',
+  LoadBalancerMissing: 'the load balancer that is referred to does not exist',
+  NameClaimed: 'an older load balancer has the DNS name',
+  NoEndpoints: 'the load balancer has no valid endpoint',
+  PreferredEndpoint: 'the most preferred healthy endpoint is published',
+  ProviderOutOfScope: 'the DNS provider may not be used from the namespace of the load balancer',
+  StickyEndpoint: 'the published endpoint is healthy and stays, although another one is preferred',
+  TargetUnresolved: 'no address is known for the host name of an endpoint',
 
   // providers: what a DNS service said
   CredentialsInvalid: 'the DNS service does not accept the credentials',

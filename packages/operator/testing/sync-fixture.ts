@@ -9,7 +9,11 @@ import { type GuardStore, memoryGuardStore } from '../src/records/state/guard-st
 import type { Held } from '../src/records/sync/held-changes.ts'
 import { createKillSwitch } from '../src/process/kill-switch.ts'
 import { OWNER, ZONE } from './plan-fixture.ts'
+import type { TenantRules } from '../src/records/sync/tenant-rules.ts'
 import { runSyncLoop, type SyncLoopOptions } from '../src/records/sync/sync-loop.ts'
+
+/** Every namespace may use every name, and is trusted. */
+export const OPEN_RULES: TenantRules = { findNameFault: () => undefined, isTrusted: () => true }
 
 const DEFINITION = `${DNSEndpoint.plural}.${DNSEndpoint.group}`
 
@@ -62,6 +66,7 @@ export function startLoop(
       engine,
       killSwitch,
       defaultTtl: 300,
+      rules: OPEN_RULES,
       isServed: () => true,
       log: cluster.log,
       clock,

@@ -1,7 +1,7 @@
 /** What nobody may give away, and what decides whether a webhook or a rule has a say. */
 import { expect } from 'vitest'
-import { area, type Case, type CaseContext, merge, ok, until } from '../case.ts'
-import type { Options } from '../client.ts'
+import { area, type Case, type CaseContext, jsonPatch, merge, names, ok, until } from '../case.ts'
+import type { Json, Options } from '../client.ts'
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1'
 const apiGroup = 'rbac.authorization.k8s.io'
@@ -65,6 +65,33 @@ function definition(rule: string, name: string): object {
       group: 'rights.dev',
       scope: 'Namespaced',
       names: { plural: name, kind: `K${name}` },
+      versions: [{ name: 'v1', served: true, storage: true, schema }],
+    },
+  }
+}
+
+/** A token of the ServiceAccount `robot`, which is created when absent. */
+async function issueToken(t: CaseContext, spec: object): Promise<string> {
+  const path = `/api/v1/namespaces/${t.ns}/serviceaccounts`
+  const created = await t.client.request('POST', path, { body: { metadata: { name: 'robot' } } })
+  expect([201, 409]).toContain(created.status)
+  const { status } = await ok(t.client.request('POST', `${path}/robot/token`, { body: { spec } }), 201)
+  return String((status as Json)['token'])
+}
+
+async function reviewToken(t: CaseContext, spec: object): Promise<Json> {
+  const path = '/apis/authentication.k8s.io/v1/tokenreviews'
+  return (await ok(t.client.request('POST', path, { body: { spec } }), 201))['status'] as Json
+}
+
+function definitionOf(plural: string, definedGroup: string, annotations: object = {}): object {
+  const schema = { openAPIV3Schema: { type: 'object' } }
+  return {
+    metadata: { name: `${plural}.${definedGroup}`, annotations },
+    spec: {
+      group: definedGroup,
+      scope: 'Cluster',
+      names: { plural, kind: 'ClusterRole' },
       versions: [{ name: 'v1', served: true, storage: true, schema }],
     },
   }
@@ -140,6 +167,105 @@ export const rights: readonly Case[] = [
       ])
     },
   }),
+  ...area('B3.8 tokens', {
+    'a token is valid for its own audiences only': async (t) => {
+      const other = await issueToken(t, { audiences: ['vault', 'backup'] })
+      const own = await issueToken(t, {})
+      const wrong = (text: unknown) => String(text).replaceAll(/https:[^"]*/g, 'SERVER')
+      const asked = [{ token: other }, { token: other, audiences: ['x'] }, { token: own, audiences: ['vault'] }]
+      const errors: string[] = []
+      for (const spec of asked) {
+        const status = await reviewToken(t, spec)
+        expect(status['authenticated'] ?? false).toBe(false)
+        errors.push(wrong(status['error']))
+      }
+      expect(errors).toEqual([
+        '[invalid bearer token, token audiences ["vault" "backup"] is invalid for the target audiences ["SERVER"]]',
+        '[invalid bearer token, token audiences ["vault" "backup"] is invalid for the target audiences ["x"]]',
+        '[invalid bearer token, token audiences ["SERVER"] is invalid for the target audiences ["vault"]]',
+      ])
+      const accepted = await reviewToken(t, { token: other, audiences: ['x', 'backup'] })
+      expect([accepted['authenticated'], accepted['audiences']]).toEqual([true, ['backup']])
+      const plain = await reviewToken(t, { token: own })
+      expect([plain['authenticated'], wrong(plain['audiences'])]).toEqual([true, 'SERVER'])
+    },
+    'a token is bound to an object that exists': async (t) => {
+      const pods = `/api/v1/namespaces/${t.ns}/pods`
+      const pod = (name: string, serviceAccountName: string) => ({
+        body: { metadata: { name }, spec: { serviceAccountName, containers: [{ name: 'c', image: 'i' }] } },
+      })
+      await issueToken(t, {})
+      const path = `/api/v1/namespaces/${t.ns}/serviceaccounts`
+      await ok(t.client.request('POST', path, { body: { metadata: { name: 'other' } } }), 201)
+      const { uid } = (await ok(t.client.request('POST', pods, pod('mine', 'robot')), 201))['metadata'] as Json
+      await ok(t.client.request('POST', pods, pod('theirs', 'other')), 201)
+      const refusal = async (boundObjectRef: object): Promise<unknown[]> => {
+        const options = { body: { spec: { boundObjectRef: { apiVersion: 'v1', ...boundObjectRef } } } }
+        const { status, json } = await t.client.request('POST', `${path}/robot/token`, options)
+        return [status, json['message']]
+      }
+      expect(await refusal({ kind: 'Pod', name: 'absent' })).toEqual([404, 'pods "absent" not found'])
+      expect(await refusal({ kind: 'Secret', name: 'absent' })).toEqual([404, 'secrets "absent" not found'])
+      expect(await refusal({ kind: 'Node', name: 'absent' })).toEqual([404, 'nodes "absent" not found'])
+      expect(await refusal({ kind: 'ConfigMap', name: 'a' })).toEqual([
+        400,
+        'cannot bind token to object of type /v1, Kind=ConfigMap',
+      ])
+      expect(await refusal({ kind: 'Pod', name: 'theirs' })).toEqual([
+        400,
+        'cannot bind token for serviceaccount "robot" to pod running with different serviceaccount name.',
+      ])
+      expect(await refusal({ kind: 'Pod', name: 'mine', uid: 'wrong' })).toEqual([
+        409,
+        'Operation cannot be fulfilled on Pod "mine": the UID in the bound object reference (wrong) does not match the UID in record. The object might have been deleted and then recreated',
+      ])
+      const token = await issueToken(t, { boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'mine' } })
+      const review = await reviewToken(t, { token })
+      expect(review).toMatchObject({
+        authenticated: true,
+        user: {
+          extra: { 'authentication.kubernetes.io/pod-name': ['mine'], 'authentication.kubernetes.io/pod-uid': [uid] },
+        },
+      })
+      // A real server remembers a valid token for some seconds.
+      if (t.isReal) return
+      await ok(t.client.request('DELETE', `${pods}/mine?gracePeriodSeconds=0`))
+      expect((await reviewToken(t, { token }))['authenticated'] ?? false).toBe(false)
+    },
+  }),
+  ...area('B3.7 protected groups', {
+    'a definition needs an approval': async (t) => {
+      const body = definitionOf('clusterroles', 'rbac.authorization.k8s.io')
+      const { status, json } = await t.client.request('POST', definitions, { body })
+      expect([status, json['message']]).toEqual([
+        422,
+        'CustomResourceDefinition.apiextensions.k8s.io "clusterroles.rbac.authorization.k8s.io" is invalid: metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111',
+      ])
+      const annotations = { 'api-approved.kubernetes.io': 'yes' }
+      const vague = await t.client.request('POST', definitions, {
+        body: definitionOf('clusterroles', 'rbac.authorization.k8s.io', annotations),
+      })
+      expect([vague.status, vague.json['message']]).toEqual([
+        422,
+        'CustomResourceDefinition.apiextensions.k8s.io "clusterroles.rbac.authorization.k8s.io" is invalid: metadata.annotations[api-approved.kubernetes.io]: Invalid value: "yes": protected groups must have approval annotation "api-approved.kubernetes.io" with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111',
+      ])
+    },
+    'a definition with the name of a built-in resource takes nothing from it': async (t) => {
+      const annotations = { 'api-approved.kubernetes.io': 'unapproved, a test' }
+      const role = `${rbac}/clusterroles/admin`
+      const before = await ok(t.client.request('GET', role))
+      const body = definitionOf('clusterroles', 'rbac.authorization.k8s.io', annotations)
+      await ok(t.client.request('POST', definitions, { body }), 201)
+      const path = `${definitions}/clusterroles.rbac.authorization.k8s.io`
+      const isEstablished = async (): Promise<boolean> =>
+        JSON.stringify((await ok(t.client.request('GET', path)))['status'] ?? {}).includes('InitialNamesAccepted')
+      await until(isEstablished, 'the definition is established')
+      await ok(t.client.request('DELETE', path))
+      await until(async () => (await t.client.request('GET', path)).status === 404, 'the definition is gone')
+      expect(await ok(t.client.request('GET', role))).toEqual(before)
+      expect(names(await ok(t.client.request('GET', `${rbac}/clusterroles`)))).toContain('cluster-admin')
+    },
+  }),
   ...area('B3.8 RBAC escalation', {
     'who has a right may grant it': async (t) => {
       await letEve(t, reading)
@@ -176,6 +302,27 @@ export const rights: readonly Case[] = [
       const type = 'application/merge-patch+json'
       await ok(t.client.request('PATCH', `${path}/roles/eve`, { body: { rules }, type }))
       await until(async () => (await bind()).status === 201, 'eve may bind the role')
+    },
+  }),
+  ...area('B3.4 limits', {
+    'copies of a JSON patch are bounded': async (t) => {
+      const annotations = { a: 'x'.repeat(1000) }
+      await ok(t.client.request('POST', t.maps, { body: { metadata: { name: 'a', annotations } } }), 201)
+      const bomb = Array.from({ length: 40 }, (_, index) => ({
+        op: 'copy',
+        from: '/metadata',
+        path: `/metadata/c${index}`,
+      }))
+      const { status, json } = await t.client.request('PATCH', `${t.maps}/a`, { body: bomb, ...jsonPatch })
+      expect([status, json['message']]).toEqual([422, 'the server rejected our request due to an error in our request'])
+    },
+    'an object that etcd refuses is refused': async (t) => {
+      const free = t.widget('large', {
+        metadata: { name: 'large', annotations: {} },
+        spec: { size: 1, free: { note: 'x'.repeat(2e6) } },
+      })
+      const { status, json } = await t.client.request('POST', t.widgets, { body: free })
+      expect([status, json['message']]).toEqual([500, 'etcdserver: request is too large'])
     },
   }),
   ...area('B3.8 webhooks', {

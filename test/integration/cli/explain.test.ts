@@ -82,7 +82,7 @@ publish:
 records:
   enabled: true
   owner: explain
-  dnsEndpoints: { enabled: true }
+  dnsEndpoints: { enabled: true, trustedNamespaces: [ns] }
   providers:
     - name: own
       type: rfc2136

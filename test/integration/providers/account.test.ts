@@ -17,7 +17,11 @@ import { type Route53Fake, startRoute53Fake } from './route53-fake.ts'
 const PROCESSES = 40
 const SPEED = 10
 const PER_SECOND = 5 * SPEED
-const WINDOW_MS = 20_000
+/**
+ * Requests served while shares are measured, thirty for each process: 24 s where the account is the limit. Counted in
+ * requests and not in seconds, so that a machine too busy to use the account measures for longer, not less.
+ */
+const MEASURED = 30 * PROCESSES
 
 let folder: string
 let fake: Route53Fake
@@ -40,7 +44,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-it('forty processes on one account converge without starving each other', { timeout: 180_000, retry: 0 }, async () => {
+it('forty processes on one account converge without starving each other', { timeout: 400_000, retry: 0 }, async () => {
   const rounds = Array.from({ length: PROCESSES }, () => 0)
   for (let id = 0; id < PROCESSES; id++) {
     const child = spawn(process.execPath, [join(folder, 'worker.mjs'), fake.endpoint, String(id), String(SPEED)], {
@@ -56,9 +60,11 @@ it('forty processes on one account converge without starving each other', { time
   expect(fake.counts.throttled).toBeGreaterThan(0)
   const before = new Map(fake.counts.served)
   const startedAt = performance.now()
-  await expect.poll(() => performance.now() - startedAt > WINDOW_MS, { timeout: 60_000 }).toBe(true)
-  const served = [...fake.counts.served].map(([id, count]) => count - (before.get(id) ?? 0))
-  const total = served.reduce((sum, count) => sum + count, 0)
+  const servedSince = () => [...fake.counts.served].map(([id, count]) => count - (before.get(id) ?? 0))
+  const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
+  await expect.poll(() => sum(servedSince()), { timeout: 250_000 }).toBeGreaterThanOrEqual(MEASURED)
+  const served = servedSince()
+  const total = sum(served)
   const fair = total / PROCESSES
 
   // Most of the account is used, and shared: nobody has less than a tenth or more than four times an equal part.

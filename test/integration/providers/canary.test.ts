@@ -3,6 +3,8 @@
  * silence and refusal, and nothing that anybody could read afterwards holds it: log, Events, objects with their status,
  * kept plans, plan files, errors.
  */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import { ConfigMap, createLogger, Namespace } from '@seamark/kube'
 import {
@@ -51,6 +53,26 @@ it('a leak would be seen, in whatever form', () => {
   for (const form of formsOf(secret)) expect(form.length < 8 || leaks(`before ${form} after`, [secret])).toBe(true)
   expect(leaks(everything(new Error('failed', { cause: { headers: { 'x-api-key': secret } } })), [secret])).toBe(true)
   expect(leaks('nothing of the sort', [secret])).toBe(false)
+})
+
+it('an API that repeats its key in an error does not bring it to light', async () => {
+  const secret = 'canary-api-key-that-is-repeated'
+  const api = createServer((request, response) => {
+    response.writeHead(401, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ error: `the key ${request.headers['x-api-key'] as string} is not valid` }))
+  })
+  await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve))
+  try {
+    const { port } = api.address() as AddressInfo
+    const config = { name: 'own', type: 'powerdns', url: `http://127.0.0.1:${port}`, apiKeyFrom: { env: 'KEY' } }
+    const provider = await createProvider(ProviderConfig.parse(config), { env: { KEY: secret } })
+    const [result] = await Promise.allSettled([provider.zones(signal)])
+    expect(result.status).toBe('rejected')
+    expectClean(everything(result), [secret])
+    await provider.close?.()
+  } finally {
+    await new Promise((resolve) => api.close(resolve))
+  }
 })
 
 for (const kind of faultSubjects.filter(({ title }) =>

@@ -7,7 +7,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findProgram, needs } from '@seamark/kit'
-import { Lease, systemClock } from '@seamark/kube'
+import { Lease, type Clock, systemClock } from '@seamark/kube'
 import { Certificate, type Difference, DNSEndpoint, HTTPProxy, shadow, type ShadowReport } from '@seamark/operator'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Bench, SERVICE } from './bench.ts'
@@ -210,8 +210,23 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
     await world.client.create(Lease, { metadata: { namespace: 'manager', name: 'contour-plus-leader' }, spec: holder })
     await bench.proxy()
     {
-      await using app = bench.run({}, { leader: { lease: 'contour-plus-leader', namespace: 'manager' } })
-      await new Promise((resolve) => setTimeout(resolve, 1_500))
+      // Timers of a second or more that fired: it waited for its next attempt at the lease, and would have written by now.
+      let waits = 0
+      const clock: Clock = {
+        now: () => systemClock.now(),
+        monotonic: () => systemClock.monotonic(),
+        after: (ms, task) =>
+          systemClock.after(ms, () => {
+            if (ms >= 1_000) waits++
+            task()
+          }),
+      }
+      await using app = bench.run({}, { clock, leader: { lease: 'contour-plus-leader', namespace: 'manager' } })
+      await eventually(
+        'a further attempt at the lease',
+        async () => waits,
+        (count) => count >= 1,
+      )
       expect(app.writes.count).toBe(0)
       expect(await bench.children()).toEqual([])
       await world.client.patch(Lease, 'manager/contour-plus-leader', 'merge', { spec: { holderIdentity: '' } })
@@ -246,7 +261,8 @@ describe.each(worldKinds)(`beside contour-plus on $name, ${crdsInUse}`, ({ isMis
           options,
           {
             clock: systemClock,
-            settleMs: 300,
+            // Time for the app beside it to write, on a busy machine too: what is late is a difference.
+            settleMs: 3_000,
             onReady: () => (isReady = true),
             onCompared: (found, report) => {
               differences.push(...found)

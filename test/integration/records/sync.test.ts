@@ -3,17 +3,19 @@
  * switches work, applied plans can be taken back, and a kind that is removed takes no record with it.
  */
 import { readFile } from 'node:fs/promises'
-import { type Client, CustomResourceDefinition, Event, Namespace } from '@seamark/kube'
+import { type Client, ConfigMap, CustomResourceDefinition, Event, Namespace, NotFound } from '@seamark/kube'
+import type { Obj } from '@seamark/kube/object'
 import {
   DNSEndpoint,
   dnsEndpointProvider,
   HTTPProxy,
   inverseOf,
+  type MemoryProvider,
   memoryProvider,
   openRecordsStores,
   unified,
 } from '@seamark/operator'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createLoadBalancer, createNamespace, eventually, type World, worldKinds } from '../publish/world.ts'
 import { describeProvider } from '../providers/describe-provider.ts'
 import { annotate, type App, endpoint, setTargets, startApp } from './manager-app.ts'
@@ -57,7 +59,7 @@ async function untilHeldByPause(app: App): Promise<void> {
 for (const kind of worldKinds) {
   describe.skipIf(kind.isMissing)(`records on ${kind.name}`, () => {
     let world: World
-    const memory = memoryProvider({ zones: [ZONE] })
+    let memory: MemoryProvider
     const find = (name: string) => memory.dump(ZONE).find((set) => set.name === `${name}.${ZONE}` && set.type === 'A')
     beforeAll(async () => {
       world = await kind.start()
@@ -65,12 +67,18 @@ for (const kind of worldKinds) {
       for (const name of ['web', 'seamark', 'projectcontour']) await createNamespace(client, name)
       if ((await client.find(Namespace, 'kube-system')) === undefined) await createNamespace(client, 'kube-system')
       await createLoadBalancer(client, SERVICE, [{ ip: '192.0.2.80' }])
+    })
+    /** Each test has a zone of its own, and no object of the test before it. */
+    beforeEach(async () => {
+      const { client } = world
       // What is written in the second in which the kind was installed is not deleted at once.
       const { metadata } = await client.get(CustomResourceDefinition, `${DNSEndpoint.plural}.${DNSEndpoint.group}`)
       const installedAt = Date.parse(metadata.creationTimestamp ?? '')
       await eventually('the next second', async () => Date.now() > installedAt + 1_000 || undefined)
+      memory = memoryProvider({ zones: [ZONE] })
       memory.put(ZONE, { name: `foreign.${ZONE}`, type: 'A', ttl: 60, values: ['203.0.113.1'] })
     })
+    afterEach(async () => wipe(world.client))
     afterAll(async () => {
       await world[Symbol.asyncDispose]()
     })
@@ -187,7 +195,7 @@ for (const kind of worldKinds) {
       const { client } = world
       const app = await startApp(world, [memory], { isPaused: true })
       const writes = memory.counts.writes
-      await setTargets(client, 'paused', ['192.0.2.55'])
+      await client.apply(DNSEndpoint, endpoint('paused', ['192.0.2.55']))
       await untilHeldByPause(app)
       expect(memory.counts.writes).toBe(writes)
       expect(app.writes.count).toBe(0)
@@ -252,6 +260,22 @@ for (const kind of worldKinds) {
     const provider = dnsEndpointProvider({ name: 'xd', client: world.client, namespace: 'records', zones: [ZONE] })
     return { provider, zone, close: async () => world[Symbol.asyncDispose]() }
   })
+}
+
+/** Removes what the tests made, and what the manager keeps: guard state, plans, switches. */
+async function wipe(client: Client): Promise<void> {
+  for (const [kind, namespace] of [
+    [DNSEndpoint, 'web'],
+    [HTTPProxy, 'web'],
+    [DNSEndpoint, 'web'],
+    [ConfigMap, 'seamark'],
+  ] as const) {
+    const { items } = await client.list<Obj>(kind, { namespace })
+    for (const { metadata } of items)
+      await client.delete<Obj>(kind, `${namespace}/${metadata.name}`).catch((error: unknown) => {
+        if (!(error instanceof NotFound)) throw error
+      })
+  }
 }
 
 async function expectMetrics(app: App): Promise<void> {

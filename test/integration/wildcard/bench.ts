@@ -51,6 +51,7 @@ const lines = (object: DNSEndpoint): string =>
 export class WildcardBench {
   readonly world: World
   readonly #cleanups: (() => Promise<void>)[] = []
+  #probes = 0
 
   constructor(world: World) {
     this.world = world
@@ -111,6 +112,25 @@ export class WildcardBench {
   async expectLines(name: string, expected: string): Promise<DNSEndpoint> {
     const isRight = (object: DNSEndpoint) => lines(object) === expected
     return eventually(`wildcard of ${name}`, async () => this.read(name), isRight, undefined, this.world.patience)
+  }
+
+  /**
+   * The manager has decided about everything that changed before: where time costs nothing it has had the time to, else a
+   * cluster that is registered now has its wildcard.
+   */
+  async decided(): Promise<void> {
+    const { settle } = this.world.patience
+    if (settle !== undefined) return settle()
+    const name = `probe-${(this.#probes += 1)}`
+    const cluster = await this.userCluster(name)
+    await addNode(cluster.client, 'a', { external: ['198.51.100.200'] })
+    await this.register(name, cluster)
+    await this.eventually(`the wildcard of ${name}`, async () => this.read(name))
+  }
+
+  /** What `decided` costs an app in requests that write. */
+  get decidedWrites(): number {
+    return this.world.patience.settle === undefined ? 1 : 0
   }
 
   async eventually<T>(what: string, read: () => Promise<T | undefined>): Promise<T> {

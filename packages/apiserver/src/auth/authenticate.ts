@@ -3,11 +3,14 @@
  */
 import type { RequestHead, UserInfo } from '../http/exchange.ts'
 import { unauthorized } from '../http/status.ts'
+import { TOKEN_ISSUER, type TokenVerdict } from './service-account-tokens.ts'
 
 export const anonymous: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
 export const admin: UserInfo = { name: 'admin', groups: ['system:masters', 'system:authenticated'] }
 
 export interface Authenticator {
+  /** Who a bearer token stands for, if it is for one of these audiences; an empty list means the server itself. */
+  reviewToken(token: string, audiences: readonly string[]): TokenVerdict
   /** Throws 401 for credentials that are wrong; a request without any is anonymous, if that is allowed. */
   authenticate(request: RequestHead): UserInfo
 }
@@ -16,8 +19,8 @@ export interface AuthenticatorOptions {
   readonly tokens: ReadonlyMap<string, UserInfo>
   /** Who a request without credentials is; undefined refuses it. */
   readonly anonymous: UserInfo | undefined
-  /** Users behind ServiceAccount tokens. */
-  readonly verifyToken?: (token: string) => UserInfo | undefined
+  /** Checks ServiceAccount tokens. */
+  readonly reviewToken: (token: string, audiences: readonly string[]) => TokenVerdict
 }
 
 function withAuthenticated(user: UserInfo): UserInfo {
@@ -27,7 +30,17 @@ function withAuthenticated(user: UserInfo): UserInfo {
 }
 
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
+  const reviewToken = (token: string, asked: readonly string[]): TokenVerdict => {
+    const audiences = asked.length === 0 ? [TOKEN_ISSUER] : asked
+    const user = options.tokens.get(token)
+    if (user === undefined) return options.reviewToken(token, audiences)
+    // Configured tokens are for the server itself.
+    return audiences.includes(TOKEN_ISSUER)
+      ? { user: withAuthenticated(user), audiences: [TOKEN_ISSUER] }
+      : { problem: 'invalid bearer token' }
+  }
   return {
+    reviewToken,
     authenticate(request) {
       // As in a real server a certificate that is good wins over a token that is not.
       const { identity } = request
@@ -35,9 +48,9 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       const header = request.headers['authorization'] ?? ''
       if (header !== '') {
         const token = /^bearer (\S+)$/i.exec(header.trim())?.[1]
-        const user = token === undefined ? undefined : (options.tokens.get(token) ?? options.verifyToken?.(token))
-        if (user === undefined) throw unauthorized()
-        return withAuthenticated(user)
+        const verdict = token === undefined ? undefined : reviewToken(token, [])
+        if (verdict === undefined || 'problem' in verdict) throw unauthorized()
+        return withAuthenticated(verdict.user)
       }
       if (identity === 'unverified' || options.anonymous === undefined) throw unauthorized()
       return options.anonymous

@@ -1,7 +1,8 @@
 /**
  * ServiceAccount tokens: JWTs (RFC 7519, ES256) that the TokenRequest subresource hands out and the server itself verifies.
  *
- * A token is good while its signature, time and audience are, and while the very ServiceAccount it was made for exists.
+ * A token is valid while its signature, time and audience are, and while the ServiceAccount it was issued for and the
+ * object it is bound to exist with the same UIDs.
  */
 import { createPublicKey, generateKeyPairSync, type KeyObject, randomUUID, sign, verify } from 'node:crypto'
 import type { Call } from '../handlers/call.ts'
@@ -11,23 +12,52 @@ import { type ApiResponse, jsonResponse, type UserInfo } from '../http/exchange.
 import { invalidValue } from '../validation/metadata.ts'
 import { builtinMediaTypes } from '../http/negotiate.ts'
 import { asStrings, getPath, isRecord, type Json } from '../codec/object-shape.ts'
-import { badRequest, invalid, notFound } from '../http/status.ts'
-import type { Collection } from '../store/store.ts'
+import { badRequest, conflict, invalid, notFound } from '../http/status.ts'
+import type { Store } from '../store/store.ts'
 
-const issuer = 'https://kubernetes.default.svc'
-const shortestSeconds = 600
-const longestSeconds = 2 ** 32
+/** Issuer of the tokens, and the audience that the server itself accepts. */
+export const TOKEN_ISSUER = 'https://kubernetes.default.svc'
+const MIN_TOKEN_SECONDS = 600
+const MAX_TOKEN_SECONDS = 2 ** 32
+
+/** What a token may be bound to, by kind: the claim that names it and the collection it is in. */
+const BINDABLE: ReadonlyMap<string, { claim: 'pod' | 'secret' | 'node'; plural: string; isNamespaced: boolean }> =
+  new Map([
+    ['Pod', { claim: 'pod', plural: 'pods', isNamespaced: true }],
+    ['Secret', { claim: 'secret', plural: 'secrets', isNamespaced: true }],
+    ['Node', { claim: 'node', plural: 'nodes', isNamespaced: false }],
+  ])
+
+interface BoundObject {
+  readonly claim: 'pod' | 'secret' | 'node'
+  readonly name: string
+  readonly uid: string
+}
+
+interface TokenOrder {
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly audiences: readonly string[]
+  readonly seconds: number
+  readonly bound: BoundObject | undefined
+}
+
+/** A valid token, with those of the audiences asked for that it has; or why it is not valid. */
+export type TokenVerdict =
+  | { readonly user: UserInfo; readonly audiences: readonly string[] }
+  | { readonly problem: string }
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 export class TokenIssuer {
   readonly #clock: Clock
-  readonly #accounts: Collection
+  readonly #store: Store
   #keys: { privateKey: KeyObject; publicKey: KeyObject } | undefined
 
-  constructor(clock: Clock, accounts: Collection) {
+  constructor(clock: Clock, store: Store) {
     this.#clock = clock
-    this.#accounts = accounts
+    this.#store = store
   }
 
   /** Made when first needed: most clusters never hand out a token. */
@@ -39,16 +69,20 @@ export class TokenIssuer {
     return this.#keys
   }
 
-  issue(namespace: string, name: string, uid: string, audiences: readonly string[], seconds: number): string {
+  issue({ namespace, name, uid, audiences, seconds, bound }: TokenOrder): string {
     const now = Math.floor(this.#clock.now() / 1000)
     const head = encode({ alg: 'ES256', typ: 'JWT' })
     const claims = encode({
       aud: audiences,
       exp: now + seconds,
       iat: now,
-      iss: issuer,
+      iss: TOKEN_ISSUER,
       jti: randomUUID(),
-      'kubernetes.io': { namespace, serviceaccount: { name, uid } },
+      'kubernetes.io': {
+        namespace,
+        serviceaccount: { name, uid },
+        ...(bound !== undefined && { [bound.claim]: { name: bound.name, uid: bound.uid } }),
+      },
       nbf: now,
       sub: `system:serviceaccount:${namespace}:${name}`,
     })
@@ -59,22 +93,51 @@ export class TokenIssuer {
     return `${head}.${claims}.${signature.toString('base64url')}`
   }
 
-  /** The user behind a token; undefined when it is not good. */
-  findUser(token: string): UserInfo | undefined {
+  /** Who a token stands for, if it is for one of the audiences. */
+  review(token: string, audiences: readonly string[]): TokenVerdict {
     const claims = this.#verify(token)
-    if (claims === undefined) return undefined
+    if (claims === undefined) return { problem: 'invalid bearer token' }
     const now = this.#clock.now() / 1000
-    if (Number(claims['exp']) <= now || Number(claims['nbf']) > now + 60) return undefined
-    if (claims['iss'] !== issuer || !asStrings(claims['aud']).includes(issuer)) return undefined
+    if (Number(claims['exp']) <= now || Number(claims['nbf']) > now + 60)
+      return { problem: '[invalid bearer token, service account token has expired]' }
+    if (claims['iss'] !== TOKEN_ISSUER) return { problem: 'invalid bearer token' }
+    const own = asStrings(claims['aud'])
+    const shared = audiences.filter((audience) => own.includes(audience))
+    if (shared.length === 0) {
+      const [has, wanted] = [quoteList(own), quoteList(audiences)]
+      return {
+        problem: `[invalid bearer token, token audiences ${has} is invalid for the target audiences ${wanted}]`,
+      }
+    }
     const namespace = String(getPath(claims, 'kubernetes.io', 'namespace'))
     const name = String(getPath(claims, 'kubernetes.io', 'serviceaccount', 'name'))
-    const uid = getPath(claims, 'kubernetes.io', 'serviceaccount', 'uid')
-    if (this.#accounts.get(`${namespace}/${name}`)?.object.metadata.uid !== uid) return undefined
-    return {
-      name: `system:serviceaccount:${namespace}:${name}`,
-      uid: String(uid),
-      groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],
+    const uid = String(getPath(claims, 'kubernetes.io', 'serviceaccount', 'uid'))
+    if (this.#uidOf('serviceaccounts', `${namespace}/${name}`) !== uid)
+      return { problem: '[invalid bearer token, service account token has been invalidated]' }
+    const extra: Record<string, string[]> = {
+      'authentication.kubernetes.io/credential-id': [`JTI=${String(claims['jti'])}`],
     }
+    for (const { claim, plural, isNamespaced } of BINDABLE.values()) {
+      const bound = getPath(claims, 'kubernetes.io', claim)
+      if (!isRecord(bound)) continue
+      const [boundName, boundUid] = [String(bound['name']), String(bound['uid'])]
+      if (this.#uidOf(plural, isNamespaced ? `${namespace}/${boundName}` : boundName) !== boundUid)
+        return { problem: '[invalid bearer token, service account token has been invalidated]' }
+      if (claim === 'secret') continue
+      extra[`authentication.kubernetes.io/${claim}-name`] = [boundName]
+      extra[`authentication.kubernetes.io/${claim}-uid`] = [boundUid]
+    }
+    const user: UserInfo = {
+      name: `system:serviceaccount:${namespace}:${name}`,
+      uid,
+      groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],
+      extra,
+    }
+    return { user, audiences: shared }
+  }
+
+  #uidOf(collection: string, key: string): string | undefined {
+    return this.#store.collection(collection).get(key)?.object.metadata.uid
   }
 
   #verify(token: string): Json | undefined {
@@ -98,6 +161,38 @@ export class TokenIssuer {
   }
 }
 
+/** As Go's %q prints a list. */
+function quoteList(texts: readonly string[]): string {
+  return `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`
+}
+
+/** The object that a token is to be bound to; undefined when none is asked for. */
+function readBound({ info, backend }: Call, reference: unknown): BoundObject | undefined {
+  if (!isRecord(reference)) return undefined
+  const read = (key: string): string => (typeof reference[key] === 'string' ? reference[key] : '')
+  const [kind, apiVersion, name, wantedUid] = [read('kind'), read('apiVersion'), read('name'), read('uid')]
+  const bindable = apiVersion === 'v1' ? BINDABLE.get(kind) : undefined
+  if (bindable === undefined) {
+    const type = apiVersion.includes('/') ? apiVersion : `/${apiVersion}`
+    throw badRequest(`cannot bind token to object of type ${type}, Kind=${kind}`)
+  }
+  const { claim, plural, isNamespaced } = bindable
+  const stored = backend.store.collection(plural).get(isNamespaced ? `${info.namespace}/${name}` : name)
+  if (stored === undefined) throw notFound({ group: '', plural }, name)
+  const account = String(getPath(stored.object, 'spec', 'serviceAccountName') ?? '')
+  if (kind === 'Pod' && account !== info.name) {
+    throw badRequest(
+      `cannot bind token for serviceaccount ${JSON.stringify(info.name)} to pod running with different serviceaccount name.`,
+    )
+  }
+  const uid = stored.object.metadata.uid ?? ''
+  if (wantedUid !== '' && wantedUid !== uid) {
+    const why = `the UID in the bound object reference (${wantedUid}) does not match the UID in record. The object might have been deleted and then recreated`
+    throw conflict({ group: '', plural: kind }, name, why)
+  }
+  return { claim, name, uid }
+}
+
 /** POST serviceaccounts/<name>/token. */
 export async function serveTokenRequest(call: Call, tokens: TokenIssuer): Promise<ApiResponse> {
   const { resource, info, request, backend } = call
@@ -109,22 +204,31 @@ export async function serveTokenRequest(call: Call, tokens: TokenIssuer): Promis
   const stored = resource.collection.get(`${info.namespace}/${info.name}`)
   if (stored === undefined) throw notFound(resource, info.name)
   const asked = asStrings(getPath(decoded.value, 'spec', 'audiences'))
-  const audiences = asked.length === 0 ? [issuer] : asked
+  const audiences = asked.length === 0 ? [TOKEN_ISSUER] : asked
   const seconds = Number(getPath(decoded.value, 'spec', 'expirationSeconds') ?? 3600)
   const field = 'spec.expirationSeconds'
   const kind = { group: 'authentication.k8s.io', kind: 'TokenRequest' }
-  if (!(seconds >= shortestSeconds))
+  if (!(seconds >= MIN_TOKEN_SECONDS))
     throw invalid(kind, '', [invalidValue(field, seconds, 'may not specify a duration less than 10 minutes')])
-  if (seconds > longestSeconds)
+  if (seconds > MAX_TOKEN_SECONDS)
     throw invalid(kind, '', [invalidValue(field, seconds, 'may not specify a duration larger than 2^32 seconds')])
+  const reference = getPath(decoded.value, 'spec', 'boundObjectRef')
+  const bound = readBound(call, reference)
   const nowMs = backend.clock.now()
   return jsonResponse(201, {
     kind: 'TokenRequest',
     apiVersion: 'authentication.k8s.io/v1',
     metadata: { name: info.name, namespace: info.namespace, creationTimestamp: timestamp(nowMs) },
-    spec: { audiences, expirationSeconds: seconds, boundObjectRef: null },
+    spec: { audiences, expirationSeconds: seconds, boundObjectRef: reference ?? null },
     status: {
-      token: tokens.issue(info.namespace, info.name, stored.object.metadata.uid ?? '', audiences, seconds),
+      token: tokens.issue({
+        namespace: info.namespace,
+        name: info.name,
+        uid: stored.object.metadata.uid ?? '',
+        audiences,
+        seconds,
+        bound,
+      }),
       expirationTimestamp: timestamp(nowMs + seconds * 1000),
     },
   })

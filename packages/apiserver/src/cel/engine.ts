@@ -6,6 +6,7 @@ import type { ASTNode, Environment } from '@marcbachmann/cel-js'
 import type { Schema } from '../schema/model.ts'
 import { checkFields, type FieldCheck } from './field-check.ts'
 import { registerLibrary } from './library.ts'
+import { MAX_DURATION_LENGTH } from './cost.ts'
 import { OPTIONALS } from './library-kit.ts'
 import { rewriteRule, visit } from './rewrite.ts'
 
@@ -78,7 +79,7 @@ function compile(env: Environment, source: string): Expression {
 }
 
 function checked(env: Environment, source: string, ast: ASTNode): ReturnType<Environment['parse']> {
-  const program = env.parse(rewriteRule(source, ast))
+  const program = env.parse(rewriteRule(source, ast, { isCharged: true }))
   const { valid, error } = program.check()
   if (!valid) throw error ?? new Error(`rule ${source} does not type-check`)
   return program
@@ -120,7 +121,8 @@ function explainRule(env: Environment, source: string, self: Schema, type: 'bool
   }
   const { undefinedField: missing } = found
   if (missing !== undefined) return `${prefix}${placeText(source, missing.at, `undefined field '${missing.field}'`)}`
-  const program = env.parse(rewriteRule(source, env.parse(source).ast))
+  // Without charges: what is skipped when the budget is spent has no type.
+  const program = env.parse(rewriteRule(source, env.parse(source).ast, { isCharged: false }))
   const { type: dynamic } = program.check()
   const result = found.type ?? (dynamic === undefined || dynamic === 'dyn' ? undefined : dynamic)
   if (result === undefined || result === type || (result === 'bool' && type === 'boolean')) return undefined
@@ -145,6 +147,7 @@ function placeText(source: string, at: number, what: string): string {
 function durationReader(env: Environment): (text: string) => unknown {
   const program = env.parse('duration(self)')
   return (text) => {
+    if (text.length > MAX_DURATION_LENGTH) return undefined
     try {
       return program({ self: text }) as unknown
     } catch {

@@ -10,8 +10,12 @@ import {
   maskTrailingDash,
 } from '../validation/names.ts'
 import { findFormat } from '../schema/formats.ts'
+import { spend } from './budget.ts'
 import { Namespace, OPTIONALS } from './library-kit.ts'
 import { parseUrl } from './url.ts'
+
+/** Characters that checking a format reads in one step of the budget. */
+const CHARS_PER_STEP = 50
 
 class FormatNamespace extends Namespace {
   readonly kind = 'format'
@@ -71,6 +75,7 @@ export function registerFormats(env: Environment): void {
   })
   env.registerOperator(`${type} == ${type}`, (a: NamedFormat, b: NamedFormat) => a.name === b.name)
   env.registerFunction(`${type}.validate(string): optional`, (format: NamedFormat, text: string) => {
+    if (!spend(text.length / CHARS_PER_STEP)) return OPTIONALS.none()
     const complaints = format.check(text)
     return complaints.length === 0 ? OPTIONALS.none() : OPTIONALS.of(complaints)
   })

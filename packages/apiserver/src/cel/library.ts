@@ -6,7 +6,8 @@
 import type { Environment } from '@marcbachmann/cel-js'
 import type { Span } from '../regexp/finder.ts'
 import { Matcher, findMatcher } from '../regexp/matcher.ts'
-import { isExhausted, spend } from './budget.ts'
+import { spend } from './budget.ts'
+import { payCall, payOperator } from './cost.ts'
 import { registerFormats } from './format-library.ts'
 import { formatText } from './format-text.ts'
 import { fail, Namespace, OPTIONALS } from './library-kit.ts'
@@ -16,8 +17,12 @@ import { Quantity, parseQuantity } from './quantity.ts'
 import { Semver, parseSemver } from './semver.ts'
 import { GoUrl, parseUrl } from './url.ts'
 
-/** Steps that matching a text costs: one per this many characters. */
+/** Matching costs one step per this many characters that cached states pass, or places that are looked at. */
 const CHARS_PER_STEP = 50
+const PLACES_PER_STEP = 10
+/** A pattern that is longer costs one step per two further characters. */
+const USUAL_PATTERN_LENGTH = 1000
+const CHARS_PER_COMPILE_STEP = 2
 
 class StringsNamespace extends Namespace {
   readonly kind = 'strings'
@@ -27,7 +32,9 @@ class IpNamespace extends Namespace {
 }
 
 export function registerLibrary(env: Environment): void {
-  env.registerFunction('maySpend(): bool', () => spend(1))
+  env.registerFunction('maySpend(int): bool', (steps: bigint) => spend(Number(steps)))
+  env.registerFunction('payOperator(string, dyn, dyn): bool', payOperator)
+  env.registerFunction('payCall(string, list): bool', payCall)
   env.registerFunction('hasField(dyn, string): bool', hasField)
   env.registerFunction('keysOf(dyn): list', keysOf)
   env.registerFunction('mapOf(list, list): dyn', mapOf)
@@ -77,20 +84,27 @@ function isZero(value: unknown): boolean {
   return value === null || value === 0n || value === 0 || value === '' || value === false
 }
 
-function matchText(text: string, pattern: string): boolean {
-  spend(Math.ceil(text.length / CHARS_PER_STEP))
-  if (isExhausted()) return false
+/** Compiling takes time too, and a pattern may come from the object; patterns of usual length are compiled once. */
+function compilePattern(pattern: string): Matcher | undefined {
+  if (!spend(Math.max(1, (pattern.length - USUAL_PATTERN_LENGTH) / CHARS_PER_COMPILE_STEP))) return undefined
   const matcher = findMatcher(pattern)
-  return matcher instanceof Matcher ? matcher.test(text) : fail(matcher.message)
+  return matcher instanceof Matcher ? matcher : fail(matcher.message)
 }
 
-/** The first `limit` matches. Every search may run over the whole text, and is counted so. */
+const payPlaces = (places: number): boolean => spend(places / PLACES_PER_STEP)
+
+function matchText(text: string, pattern: string): boolean {
+  const matcher = compilePattern(pattern)
+  return matcher !== undefined && spend(text.length / CHARS_PER_STEP) && matcher.test(text, payPlaces)
+}
+
+/** The first `limit` matches. */
 function findTexts(text: string, pattern: string, limit: number): string[] {
-  const matcher = findMatcher(pattern)
-  if (!(matcher instanceof Matcher)) return fail(matcher.message)
+  const matcher = compilePattern(pattern)
   const found: string[] = []
-  const matches = matcher.find(text)
-  while (found.length < limit && spend(Math.ceil(text.length / CHARS_PER_STEP))) {
+  if (matcher === undefined) return found
+  const matches = matcher.find(text, payPlaces)
+  while (found.length < limit) {
     const { value: span } = matches.next() as IteratorResult<Span, undefined>
     if (span === undefined) break
     found.push(text.slice(span.start, span.end))
@@ -125,15 +139,15 @@ function registerStrings(env: Environment): void {
 
 function replaceSome(text: string, from: string, to: string, limit: bigint): string {
   if (limit < 0n) return text.replaceAll(from, () => to)
-  let result = text
+  const parts: string[] = []
   let at = 0
   for (let i = 0n; i < limit; i++) {
-    const found = result.indexOf(from, at)
-    if (found < 0) break
-    result = result.slice(0, found) + to + result.slice(found + from.length)
-    at = found + to.length
+    const found = text.indexOf(from, from === '' && i > 0n ? at + 1 : at)
+    if (found < 0 || (from === '' && found === at && i > 0n)) break
+    parts.push(text.slice(at, found), to)
+    at = found + from.length
   }
-  return result
+  return parts.join('') + text.slice(at)
 }
 
 function registerNetwork(env: Environment): void {

@@ -1,6 +1,6 @@
 /**
- * Prints a parsed rule as the engine shall run it: loop bodies ask for budget before they run, `matches` becomes our
- * linear-time matcher, `has` takes any expression before the last field, and the macros that the engine does not have
+ * Prints a parsed rule as the engine runs it: loop bodies, and operators and functions whose work depends on the size of
+ * their operands, are charged before they run (cost.ts), `matches` becomes our linear-time matcher, `has` takes any expression before the last field, and the macros that the engine does not have
  * (loops over two variables, `optMap`, `sortBy`) become those it has.
  *
  * Guarantees: literals are copied from the source; every operator gets its parentheses, so nothing binds otherwise than in
@@ -8,9 +8,39 @@
  */
 import type { ASTNode } from '@marcbachmann/cel-js'
 
-export function rewriteRule(source: string, ast: ASTNode): string {
-  return new Printer(source).print(ast)
+export interface RewriteOptions {
+  /** Whether what the rule does is paid from the budget. */
+  readonly isCharged: boolean
 }
+
+export function rewriteRule(source: string, ast: ASTNode, { isCharged }: RewriteOptions): string {
+  return new Printer(source, isCharged).print(ast)
+}
+
+/** AST nodes that cost one step when a loop runs them. */
+const NODES_PER_STEP = 10
+
+/** Functions that take constant time, or that charge themselves or their arguments. */
+const CHEAP: ReadonlySet<string> = new Set([
+  ...['has', 'dyn', 'type', 'bool', 'hasField', 'keysOf', 'mapOf', 'mergeOf'],
+  ...[
+    'hasValue',
+    'value',
+    'orValue',
+    'or',
+    'of',
+    'none',
+    'ofNonZeroValue',
+    'range',
+    'first',
+    'last',
+    'named',
+    'validate',
+  ],
+])
+
+/** Values that only carry functions. */
+const NAMESPACES: ReadonlySet<string> = new Set(['sets', 'lists', 'strings', 'ip', 'optional', 'format', 'math'])
 
 /** Macros whose second argument runs once per element. */
 const LOOPS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'existsOne', 'filter', 'map'])
@@ -28,10 +58,12 @@ const PAIR_LOOPS: ReadonlyMap<string, string> = new Map([
 
 class Printer {
   readonly #source: string
+  readonly #isCharged: boolean
   #holders = 0
 
-  constructor(source: string) {
+  constructor(source: string, isCharged: boolean) {
     this.#source = source
+    this.#isCharged = isCharged
   }
 
   print(node: ASTNode): string {
@@ -63,6 +95,7 @@ class Printer {
         return `(${node.op.charAt(0)}${this.print(node.args)})`
       case '||':
       case '&&':
+        return `(${this.print(node.args[0])} ${node.op} ${this.print(node.args[1])})`
       case '==':
       case '!=':
       case '<':
@@ -71,12 +104,45 @@ class Printer {
       case '>=':
       case 'in':
       case '+':
+        return this.#operator(node.op, node.args[0], node.args[1])
       case '-':
       case '*':
       case '/':
       case '%':
         return `(${this.print(node.args[0])} ${node.op} ${this.print(node.args[1])})`
     }
+  }
+
+  #operator(op: string, left: ASTNode, right: ASTNode): string {
+    const isBounded = op === 'in' ? right.op === 'value' : left.op === 'value' || right.op === 'value'
+    if (!this.#isCharged || (isBounded && (op !== '+' || isNumber(left) || isNumber(right))))
+      return `(${this.print(left)} ${op} ${this.print(right)})`
+    return this.#hold([left, right], ([a = '', b = '']) => {
+      const skipped = op === '+' ? 'dyn(null)' : 'false'
+      return `(payOperator(${JSON.stringify(op)}, ${a}, ${b}) ? (${a} ${op} ${b}) : ${skipped})`
+    })
+  }
+
+  /** A call whose operands are charged before it runs. */
+  #paidCall(name: string, operands: readonly ASTNode[], print: (names: readonly string[]) => string): string {
+    if (!this.#isCharged || CHEAP.has(name) || operands.length === 0)
+      return print(operands.map((node) => this.print(node)))
+    return this.#hold(
+      operands,
+      (names) => `(payCall(${JSON.stringify(name)}, [${names.join(', ')}]) ? ${print(names)} : dyn(null))`,
+    )
+  }
+
+  /** Evaluates each node once and hands on what to refer to its value by. */
+  #hold(nodes: readonly ASTNode[], body: (names: readonly string[]) => string): string {
+    const held: [name: string, value: string][] = []
+    const names = nodes.map((node) => {
+      if (node.op === 'value' || isChain(node)) return this.#inside(node)
+      const name = `held_${this.#holders++}`
+      held.push([name, this.print(node)])
+      return name
+    })
+    return held.reduceRight((text, [name, value]) => `cel.bind(${name}, ${value}, ${text})`, body(names))
   }
 
   #all(nodes: readonly ASTNode[]): string {
@@ -91,14 +157,16 @@ class Printer {
   #call(name: string, args: ASTNode[]): string {
     const [select] = args
     if (name !== 'has' || args.length !== 1 || select?.op !== '.' || isChain(select.args[0]))
-      return `${name}(${this.#all(args)})`
+      return name === 'has'
+        ? `${name}(${this.#all(args)})`
+        : this.#paidCall(name, args, (names) => `${name}(${names.join(', ')})`)
     return `hasField(${this.print(select.args[0])}, ${JSON.stringify(select.args[1])})`
   }
 
   #method(name: string, receiver: ASTNode, args: ASTNode[]): string {
     const on = this.#inside(receiver)
     const [first, second] = args
-    if (first?.op !== 'id') return `${on}.${name === 'matches' ? 'matchesPattern' : name}(${this.#all(args)})`
+    if (first?.op !== 'id') return this.#plainMethod(name, receiver, args)
     if (PAIR_LOOPS.has(name) && second?.op === 'id' && args.length > 2)
       return this.#pairs(name, on, first.args, second.args, args.slice(2))
     if (LOOPS.has(name) && args.length > 1) return this.#loop(name, on, first.args, args.slice(1))
@@ -107,17 +175,25 @@ class Printer {
       if (name === 'optMap') return this.#ifPresent(on, first.args, `optional.of(${body})`)
       if (name === 'optFlatMap') return this.#ifPresent(on, first.args, body)
       if (name === 'sortBy')
-        return this.#bind(on, (list) => `sortedBy(${list}, ${paid('map', list, first.args, body)})`)
+        return this.#bind(on, (list) => `sortedBy(${list}, ${paid('map', list, first.args, body, countNodes(second))})`)
     }
-    return `${on}.${name === 'matches' ? 'matchesPattern' : name}(${this.#all(args)})`
+    return this.#plainMethod(name, receiver, args)
+  }
+
+  #plainMethod(name: string, receiver: ASTNode, args: readonly ASTNode[]): string {
+    const called = name === 'matches' ? 'matchesPattern' : name
+    if (receiver.op === 'id' && NAMESPACES.has(receiver.args))
+      return this.#paidCall(name, args, (names) => `${receiver.args}.${called}(${names.join(', ')})`)
+    return this.#paidCall(name, [receiver, ...args], ([on = '', ...names]) => `${on}.${called}(${names.join(', ')})`)
   }
 
   /** `map` with three arguments filters first. */
   #loop(name: string, on: string, variable: string, args: readonly ASTNode[]): string {
     const bodies = args.map((arg) => this.print(arg))
     const [test = '', body] = bodies
-    if (body === undefined) return paid(name, on, variable, test)
-    return paid(name, paid('filter', on, variable, test), variable, body)
+    const nodes = args.map(countNodes)
+    if (body === undefined) return paid(name, on, variable, test, nodes[0] ?? 0)
+    return paid(name, paid('filter', on, variable, test, nodes[0] ?? 0), variable, body, nodes[1] ?? 0)
   }
 
   /** `e.all(k, v, body)` becomes `keysOf(e).all(k, cel.bind(v, e[k], body))`; a test before the body chooses the keys. */
@@ -127,8 +203,8 @@ class Printer {
     return this.#bind(on, (pairs) => {
       const withValue = (text: string): string => `cel.bind(${value}, ${pairs}[${key}], ${text})`
       const all = `keysOf(${pairs})`
-      const keys = test === undefined ? all : paid('filter', all, key, withValue(this.print(test)))
-      const results = paid(PAIR_LOOPS.get(name) ?? name, keys, key, withValue(printed))
+      const keys = test === undefined ? all : paid('filter', all, key, withValue(this.print(test)), countNodes(test))
+      const results = paid(PAIR_LOOPS.get(name) ?? name, keys, key, withValue(printed), countNodes(body))
       if (name === 'transformMap') return `mapOf(${keys}, ${results})`
       return name === 'transformMapEntry' ? `mergeOf(${results})` : results
     })
@@ -147,9 +223,20 @@ class Printer {
   }
 }
 
-/** A loop whose body runs only while there is budget. */
-function paid(loop: string, on: string, variable: string, body: string): string {
-  return `${on}.${loop}(${variable}, (maySpend() ? ${body} : ${loop === 'map' ? 'dyn(null)' : 'false'}))`
+/** A loop whose body runs only while there is budget; a run costs by the nodes of the body. */
+function paid(loop: string, on: string, variable: string, body: string, nodes: number): string {
+  const steps = 1 + Math.floor(nodes / NODES_PER_STEP)
+  return `${on}.${loop}(${variable}, (maySpend(${steps}) ? ${body} : ${loop === 'map' ? 'dyn(null)' : 'false'}))`
+}
+
+function countNodes(node: ASTNode | undefined): number {
+  let count = 0
+  if (node !== undefined) visit(node, () => (count += 1))
+  return count
+}
+
+function isNumber(node: ASTNode): boolean {
+  return node.op === 'value' && (typeof node.args === 'bigint' || typeof node.args === 'number')
 }
 
 function isChain(node: ASTNode): boolean {

@@ -40,7 +40,8 @@ export class GoUrl {
 
 /** scheme ':' opaque-or-rest, or an absolute path. */
 const FORM = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?$/s
-const HOST = /^(?:[^\s<>"[\]:%]|%25|[^\0-\x7f])*(?::\d*)?$|^\[[^\s[\]]*\](?::\d*)?$/
+// The alternatives exclude each other: otherwise a text that does not match would be tried in exponentially many ways.
+const HOST = /^(?:[^\s<>"[\]:%\x80-\uffff]|%25|[\x80-\uffff])*(?::\d*)?$|^\[[^\s[\]]*\](?::\d*)?$/
 
 /** Undefined when Go's `url.ParseRequestURI` would refuse the text. */
 export function parseUrl(text: string): GoUrl | undefined {

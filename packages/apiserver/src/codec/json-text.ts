@@ -215,7 +215,8 @@ export function findTooDeep(text: string, limit: number): string | undefined {
 
 /** A number literal that JSON.parse reads as infinite, or undefined. Only one with a large exponent, or very long, can be. */
 export function findHugeNumber(text: string): string | undefined {
-  if (!/\d[eE]\+?\d{3}|\d{309}/.test(text)) return undefined
+  // The lookbehind keeps a run of digits from being searched again from each of them.
+  if (!/\d[eE]\+?\d{3}|(?<!\d)\d{309}/.test(text)) return undefined
   for (let at = 0; at < text.length; at++) {
     if (text[at] === '"') {
       at = endOfString(text, at)

@@ -52,12 +52,17 @@ export class DefinitionController implements Controller {
   #serve({ type, key, current }: Change): void {
     const { registry, store, hub } = this.#context.backend
     if (type === 'delete') {
+      if (!this.#served.delete(key)) return
       registry.setCustom(key, [])
-      this.#served.delete(key)
       hub.end(store.collection(key))
       return
     }
     const definition = current.object
+    // A built-in resource of that name stays what is served, and its objects stay when the definition is deleted.
+    if (registry.isBuiltin(String(getPath(definition, 'spec', 'group')), readNames(definition).plural)) {
+      this.#queue.add(key, key)
+      return
+    }
     const known = this.#served.get(key)
     const conflict = this.#findConflict(key, definition)
     if (conflict === undefined && !isSameJson(known?.spec, definition['spec'])) {

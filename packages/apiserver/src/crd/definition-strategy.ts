@@ -243,6 +243,27 @@ function checkDefinition(object: ApiObject): Cause[] {
   return [...wrong, ...checkVersions(object), ...checkNames(object), ...checkConversion(object)]
 }
 
+const approvalAnnotation = 'api-approved.kubernetes.io'
+const approvalHelp = 'see https://github.com/kubernetes/enhancements/pull/1111'
+
+/** Groups of the Kubernetes project: a definition there says where its API was approved, or that it was not. */
+function checkApproval(object: ApiObject, old: ApiObject | undefined): Cause[] {
+  if (!/(?:^|\.)(?:k8s|kubernetes)\.io$/.test(text(getPath(object, 'spec', 'group')))) return []
+  const read = (definition: ApiObject): string => definition.metadata.annotations?.[approvalAnnotation] ?? ''
+  const value = read(object)
+  const field = `metadata.annotations[${approvalAnnotation}]`
+  if (value === '') {
+    if (old !== undefined && read(old) === '') return []
+    return [
+      requiredValue(field, `protected groups must have approval annotation "${approvalAnnotation}", ${approvalHelp}`),
+    ]
+  }
+  if (value.startsWith('unapproved') || /^[a-z][a-z0-9+.-]*:\/\/[^/]/i.test(value)) return []
+  if (old !== undefined && read(old) === value) return []
+  const why = `protected groups must have approval annotation "${approvalAnnotation}" with either a URL or a reason starting with "unapproved", ${approvalHelp}`
+  return [invalidValue(field, value, why)]
+}
+
 const immutable = ['group', 'scope', 'names.plural', 'names.kind'] as const
 
 function checkUpdate(object: ApiObject, old: ApiObject): Cause[] {
@@ -297,7 +318,11 @@ export function definitionStrategy(common: Strategy): Strategy {
     },
     validate(object, old, context) {
       for (const version of readVersions(object)) warnOfRules(version, (message) => context.warn(message))
-      return [...checkDefinition(object), ...(old === undefined ? [] : checkUpdate(object, old))]
+      return [
+        ...checkDefinition(object),
+        ...checkApproval(object, old),
+        ...(old === undefined ? [] : checkUpdate(object, old)),
+      ]
     },
     whenMarked: (object) => ({
       ...object,

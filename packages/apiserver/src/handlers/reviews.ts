@@ -10,7 +10,7 @@ import { type ApiObject, asStrings, getPath, isRecord, type Json } from '../code
 import type { Attributes, Rbac } from '../auth/rbac.ts'
 import { invalidValue } from '../validation/metadata.ts'
 import type { Cause } from '../schema/model.ts'
-import { ApiError, badRequest, invalid } from '../http/status.ts'
+import { badRequest, invalid } from '../http/status.ts'
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
@@ -139,18 +139,10 @@ function withDecision(review: ApiObject, rbac: Rbac, attributes: Attributes): Ap
 }
 
 function tokenStatus(token: string, audiences: readonly string[], authenticator: Authenticator): Json {
-  try {
-    const user = authenticator.authenticate({
-      method: 'GET',
-      path: '/',
-      query: new URLSearchParams(),
-      headers: { authorization: `Bearer ${token}` },
-    })
-    return { authenticated: true, user: describeUser(user), ...(audiences.length === 0 ? {} : { audiences }) }
-  } catch (error) {
-    if (error instanceof ApiError) return { user: {}, error: 'invalid bearer token' }
-    throw error
-  }
+  const verdict = authenticator.reviewToken(token, audiences)
+  return 'problem' in verdict
+    ? { user: {}, error: verdict.problem }
+    : { authenticated: true, user: describeUser(verdict.user), audiences: verdict.audiences }
 }
 
 /** True for kinds that are questions and are never stored. */

@@ -13,6 +13,9 @@ export interface Span {
   readonly end: number
 }
 
+/** Called with the number of places that are looked at next; false ends the search without a result. */
+export type Pay = (places: number) => boolean
+
 /** One way through the program: where it is, and where in the text it began. */
 interface Way {
   readonly place: number
@@ -20,11 +23,11 @@ interface Way {
 }
 
 /** The matches that do not overlap, each searched when it is asked for. As in Go, an empty one right behind another is none. */
-export function* findMatches(program: Program, text: string): Generator<Span> {
+export function* findMatches(program: Program, text: string, pay: Pay): Generator<Span> {
   let from = 0
   let lastEnd = -1
   while (from <= text.length) {
-    const span = findFirst(program, text, from)
+    const span = findFirst(program, text, from, pay)
     if (span === undefined) return
     const isEmpty = span.start === span.end
     if (!isEmpty || span.end !== lastEnd) yield span
@@ -33,13 +36,14 @@ export function* findMatches(program: Program, text: string): Generator<Span> {
   }
 }
 
-function findFirst(program: Program, text: string, from: number): Span | undefined {
+function findFirst(program: Program, text: string, from: number, pay: Pay): Span | undefined {
   let ways: Way[] = []
   let found: Span | undefined
   for (let at = from; ; at += widthAt(text, at)) {
     const code = at < text.length ? text.codePointAt(at)! : -1
     const before = at === 0 ? START_OF_TEXT : kindBefore(text.charCodeAt(at - 1))
     if (found === undefined) ways.push({ place: program.start, start: at })
+    if (!pay(1 + ways.length)) return undefined
     const next: Way[] = []
     for (const { place, start } of reach(program, ways, before, code)) {
       const instruction = program.instructions[place]!

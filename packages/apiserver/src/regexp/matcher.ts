@@ -7,7 +7,7 @@
  */
 import { inSet } from './char-class.ts'
 import { RegexpSyntaxError } from './escape.ts'
-import { findMatches, type Span } from './finder.ts'
+import { findMatches, type Pay, type Span } from './finder.ts'
 import { compileRegexp, holds, isWord, kindBefore, type Program, START_OF_TEXT } from './program.ts'
 
 const MAX_CACHED_STATES = 2_000
@@ -37,7 +37,8 @@ export class Matcher {
     this.program = compileRegexp(pattern)
   }
 
-  test(text: string): boolean {
+  /** `pay` is called for work that is not cached; when it returns false the result is false. */
+  test(text: string, pay?: Pay): boolean {
     let state = (this.first ??= this.stateOf([this.program.start], START_OF_TEXT))
     for (let i = 0; i < text.length;) {
       let code = text.charCodeAt(i)
@@ -47,7 +48,11 @@ export class Matcher {
         width = code > 0xffff ? 2 : 1
       }
       const cls = this.classOf(code)
-      const next = state.next[cls] ?? this.advance(state, cls)
+      let next = state.next[cls]
+      if (next === undefined) {
+        if (pay?.(1 + state.places.length) === false) return false
+        next = this.advance(state, cls)
+      }
       if (next === MATCHED) return true
       state = next
       i += width
@@ -56,8 +61,8 @@ export class Matcher {
   }
 
   /** Where the pattern matches: the places that do not overlap, leftmost first. */
-  find(text: string): Generator<Span> {
-    return findMatches(this.program, text)
+  find(text: string, pay: Pay = () => true): Generator<Span> {
+    return findMatches(this.program, text, pay)
   }
 
   /** Characters that no set tells apart share a class; class 0 is the end of the text. */

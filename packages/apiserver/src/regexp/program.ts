@@ -14,7 +14,7 @@ type Instruction =
   | { op: 'match' }
 
 /** Nested counted repetitions multiply; beyond this a pattern is refused as too large. */
-const MAX_PROGRAM = 20_000
+export const MAX_PROGRAM = 20_000
 
 class Compiler {
   readonly program: Instruction[] = [{ op: 'match' }]

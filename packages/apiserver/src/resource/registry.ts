@@ -153,6 +153,12 @@ export class Registry {
     return undefined
   }
 
+  isBuiltin(group: string, plural: string): boolean {
+    for (const [id, resources] of this.#builtin)
+      if (id.slice(0, id.indexOf('/')) === group && resources.has(plural)) return true
+    return false
+  }
+
   isBuiltinGroup(group: string): boolean {
     return [...this.#builtin.keys()].some((id) => id.slice(0, id.indexOf('/')) === group)
   }

@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { loadEngine } from '../cel/engine.ts'
 import type { Schema, ValidationRule } from './model.ts'
+import { findFormat } from './formats.ts'
 import { compileSchema, prepareSchema } from './schema.ts'
 
 const crds = join(import.meta.dirname, '../../../../../shared/crds')
@@ -29,6 +30,16 @@ function readCrds(): { name: string; schema: Schema }[] {
 
 function rule(schema: Schema, ...rules: ValidationRule[]): Schema {
   return { type: 'object', properties: { spec: { ...schema, 'x-kubernetes-validations': rules } } }
+}
+
+/** `a` and `b` in no order that an automaton with few states could follow. */
+function mixedText(length: number): string {
+  let [state, text] = [1, '']
+  while (text.length < length) {
+    state = (state * 48_271) % 2_147_483_647
+    text += state % 2 === 0 ? 'a' : 'b'
+  }
+  return text
 }
 
 function messages(schema: Schema, spec: unknown, old?: unknown): string[] {
@@ -162,5 +173,73 @@ describe('rules', () => {
 
   it('need the engine: prepareSchema loads it', async () => {
     expect((await prepareSchema(rule(object, { rule: 'true' }))).warnings).toEqual([])
+  })
+
+  describe('that would take long', () => {
+    const list = Array.from({ length: 20_000 }, (_, index) => `item-${index}`)
+    const spec = {
+      list,
+      other: list.map((item) => `${item}x`),
+      text: 'a'.repeat(1_000_000),
+      twin: `${'a'.repeat(999_999)}b`,
+      mixed: mixedText(100_000),
+      digits: '1'.repeat(200_000),
+      host: `http://${'é'.repeat(40)}<`,
+    }
+    const strings = { type: 'array', items: { type: 'string' } } as const
+    const text = { type: 'string' } as const
+    const schema: Schema = {
+      type: 'object',
+      properties: { list: strings, other: strings, text, twin: text, mixed: text, digits: text, host: text },
+    }
+
+    it.each([
+      'self.list.all(x, x in self.list)',
+      'self.list.exists(x, x in self.other)',
+      'sets.contains(self.list, self.list)',
+      'sets.intersects(self.list, self.other)',
+      'self.list.all(x, self.text < self.twin)',
+      'self.list.exists(x, self.text == self.twin)',
+      "duration(self.digits) > duration('1s')",
+      "self.text.replace('a', self.text) == 'x'",
+      "self.text.replace('', self.text) == 'x'",
+      "self.list.exists(a, self.list.exists(b, self.list.exists(c, a == 'z')))",
+      'self.list.map(x, self.text + x).size() == 1',
+      'self.list.map(x, self.list + self.list).size() == 1',
+      'self.list.all(x, self.text.contains(self.twin))',
+      'self.list.join(self.text).size() == 1',
+      'self.list.all(x, self.list.indexOf(x) >= 0)',
+      "self.text.find('(.*a){200}b') == ''",
+      "self.mixed.matches('(a|b)*a(a|b){40}c')",
+      'self.text.matches(self.text)',
+      'quantity(self.digits).isInteger()',
+      'int(self.digits) == 1',
+      "optional.of(self.text).optMap(a, a + a).optMap(b, b + b).optMap(c, c + c + c + c + c + c + c + c).hasValue() && self.list.all(x, self.text + self.text != '')",
+    ])('is ended by the budget: %s', (source) => {
+      expect(messages(rule(schema, { rule: source }), spec)).toEqual([
+        expect.stringContaining('call cost exceeds limit for rule'),
+      ])
+    })
+
+    it('a format of a long text is checked in linear time', () => {
+      expect(findFormat('duration')?.(spec.text)).toBe(false)
+      expect(findFormat('duration')?.('1'.repeat(1_000_000))).toBe(false)
+      expect(findFormat('duration')?.('1h1.5m.5s'.repeat(100_000))).toBe(true)
+    })
+
+    it.each([
+      'self.list.all(x, x.size() < 20)',
+      "self.list.all(x, x.startsWith('item-'))",
+      "self.list.map(x, x + '-').size() == 20000",
+      'self.list == self.list',
+      "self.text.matches('^a*$')",
+      'self.list.isSorted() || true',
+      '!isURL(self.host)',
+      "self.list.exists(x, x == 'item-19999')",
+      "self.text.lowerAscii().startsWith('aaa')",
+      'sets.contains(self.list.slice(0, 500), self.list.slice(0, 500))',
+    ])('is not, when its cost is that of a large object: %s', (source) => {
+      expect(messages(rule(schema, { rule: source }), spec)).toEqual([])
+    })
   })
 })

@@ -27,6 +27,7 @@ import {
   RecordsError,
   servedBy,
   sourceOf,
+  tenantRules,
 } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
@@ -63,7 +64,7 @@ export function build(io: Io): Command {
         host,
         {
           cluster,
-          options: publishOptions(config.publish),
+          options: publishOptions(config.publish, config.grants),
           ...(hasProviders && { plan }),
           ...(answer !== undefined && { answer }),
           manager: async (signal) => ({
@@ -109,7 +110,8 @@ function planReader(
         const present = new Set(endpoints.map((object) => sourceOf(object).uid))
         const confirmGone: PlanFactDeps['confirmGone'] = async (owned) =>
           checkSources(client, { owned, present, isServed: servedBy(records), now: Date.now() }, signal)
-        const deps = { engine, endpoints, defaultTtl: records.defaultTtl }
+        const rules = tenantRules(records, config.grants, namespace)
+        const deps = { engine, endpoints, defaultTtl: records.defaultTtl, rules }
         return await findPlanFact(host, targets, endpoints.length === 0 ? deps : { ...deps, confirmGone }, signal)
       } finally {
         await engine.close()

@@ -58,7 +58,7 @@ export function build(io: Io): Command {
   return command.action(async (flags: Flags & Record<string, unknown>) => {
     await withSession(io, flags, async (session) => {
       const { objects, isComplete } = await readWishes(io, flags, session)
-      const desired = desiredOf(objects, session.config.defaultTtl)
+      const desired = desiredOf(objects, session.config.defaultTtl, session.rules)
       if (session.config.providers.length === 0) {
         await askServers(io, flags, session, desired)
         return

@@ -46,8 +46,8 @@ export function build(io: Io): Command {
           namespace,
           isPaused: config.pause,
           denyAddresses: config.denyAddresses,
-          ...(publish.enabled && { publish: publishOptions(publish) }),
-          ...(config.records.enabled && { records: { config: config.records, env: io.env } }),
+          ...(publish.enabled && { publish: publishOptions(publish, config.grants) }),
+          ...(config.records.enabled && { records: { config: config.records, env: io.env, grants: config.grants } }),
           ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),
           ...(leaderElection.enabled && {
             leader: { lease: leaderElection.lease, namespace: leaderElection.namespace || namespace },

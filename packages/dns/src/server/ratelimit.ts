@@ -67,6 +67,9 @@ export class RateLimiter {
   #young = new Map<string, Prefix>()
   #old = new Map<string, Prefix>()
   #turnedAt = 0
+  /** The source seen last: under load most packets come from few resolvers, one after the other. */
+  #lastAddress = ''
+  #last: Prefix | undefined
   limited = 0
 
   constructor(options: RateLimitOptions = {}) {
@@ -90,10 +93,11 @@ export class RateLimiter {
       this.#old = this.#young
       this.#young = new Map()
       this.#turnedAt = now
+      this.#last = undefined
     }
-    const known = this.#young.get(address)
-    if (known !== undefined) return known
-    return this.#recall(address, now)
+    if (this.#last !== undefined && address === this.#lastAddress) return this.#last
+    this.#lastAddress = address
+    return (this.#last = this.#young.get(address) ?? this.#recall(address, now))
   }
 
   /** Addresses of one prefix share one state; addresses are keys too, so that the common case is one look-up. */

@@ -57,7 +57,7 @@ export class ZoneIndex {
       const bucket = this.#byHash.get(scan.hashes[label]!)
       if (bucket === undefined) continue
       const start = scan.offsets[label]!
-      for (const zone of bucket) if (isSuffix(zone.originWire, name, start, length)) return zone
+      for (let j = 0; j < bucket.length; j++) if (isSuffix(bucket[j]!.originWire, name, start, length)) return bucket[j]
     }
     return undefined
   }

@@ -141,7 +141,7 @@ describe('informers', () => {
     const { cluster, start } = await clusterOn((exchange) => {
       if (exchange.method !== 'PATCH') return serve?.(exchange)
       const written = configMap('a', ++version)
-      answer = () => void exchange.reply(200, written)
+      answer = () => exchange.reply(200, written)
       return undefined
     })
     const { informers, client } = cluster

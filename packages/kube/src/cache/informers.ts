@@ -5,6 +5,7 @@
  * of discovery every 30 s does so otherwise.
  */
 import { setMaxListeners } from 'node:events'
+import { isDeepStrictEqual } from 'node:util'
 import type { Index } from './cache.ts'
 import { KubeError, NotSynced } from '../errors.ts'
 import { createHttpSource } from '../watch/http-source.ts'
@@ -110,7 +111,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       onFailure: (failure, error) => options.onFailure?.(kind, failure, error),
       onAbsent: () => watchDefinitions(kind),
       onHealthChange: () => {
-        for (const listener of healthListeners) listener(informer as unknown as Informer<Obj>)
+        for (const listener of healthListeners) listener(informer)
       },
     })
     const entry = entryOf(kind)
@@ -185,7 +186,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       if (known !== undefined) return known as unknown as Informer<T>
       const parts = namespaces.map((namespace) => findOrAdd(kind, { ...given, namespace }))
       const informer = new JoinedInformer(kind, parts)
-      joined.set(id, informer as unknown as Informer<Obj>)
+      joined.set(id, informer)
       return informer
     },
     configure(kind, cache) {
@@ -271,9 +272,9 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
 }
 
 function isSameCache(a: CacheOptions<Obj>, b: CacheOptions<Obj>): boolean {
-  const textOf = ({ projection: _projection, ...rest }: CacheOptions<Obj>) =>
-    JSON.stringify(Object.entries(rest).toSorted())
-  return a.projection === b.projection && textOf(a) === textOf(b)
+  const { projection: projectionA, ...restA } = a
+  const { projection: projectionB, ...restB } = b
+  return projectionA === projectionB && isDeepStrictEqual(restA, restB)
 }
 
 function isNarrow({ namespace, labelSelector, fieldSelector }: Scope): boolean {

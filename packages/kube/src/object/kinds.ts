@@ -137,6 +137,8 @@ export interface CustomResourceDefinitionVersion {
   served: boolean
   storage: boolean
   schema?: { openAPIV3Schema?: Record<string, unknown> }
+  deprecated?: boolean
+  deprecationWarning?: string
   subresources?: { status?: Record<string, never> }
   additionalPrinterColumns?: { name: string; type: string; jsonPath: string; description?: string; priority?: number }[]
 }
@@ -152,7 +154,14 @@ export interface CustomResourceDefinition extends Obj {
   spec: {
     group: string
     scope: 'Namespaced' | 'Cluster'
-    names: { kind: string; plural: string; singular?: string; listKind?: string; shortNames?: string[] }
+    names: {
+      kind: string
+      plural: string
+      singular?: string
+      listKind?: string
+      shortNames?: string[]
+      categories?: string[]
+    }
     versions: CustomResourceDefinitionVersion[]
     conversion?: {
       strategy: 'None' | 'Webhook'

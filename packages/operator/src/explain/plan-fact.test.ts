@@ -7,6 +7,7 @@ import { ProviderError } from '../rrset/error.ts'
 import { memoryGuardStore } from '../records/state/guard-state.ts'
 import { createKillSwitch } from '../process/kill-switch.ts'
 import { sourceOf, desiredOf } from '../records/sync/dns-endpoint-source.ts'
+import { OPEN_RULES } from '../../testing/sync-fixture.ts'
 import { findPlanFact } from './plan-fact.ts'
 
 const HOST = 'www.example.test'
@@ -30,11 +31,11 @@ function engineOf(provider: Provider, killSwitch = createKillSwitch()): Engine {
 }
 
 const ask = async (engine: Engine, endpoints = [endpoint]) =>
-  findPlanFact(HOST, TARGETS, { engine, endpoints, defaultTtl: 300 }, signal)
+  findPlanFact(HOST, TARGETS, { engine, endpoints, defaultTtl: 300, rules: OPEN_RULES }, signal)
 
 async function publish(engine: Engine): Promise<void> {
   const sources = { present: new Set([sourceOf(endpoint).uid]), gone: new Set<string>() }
-  const { plans } = await engine.plan({ ...desiredOf([endpoint], 300), sources }, 'all', signal)
+  const { plans } = await engine.plan({ ...desiredOf([endpoint], 300, OPEN_RULES), sources }, 'all', signal)
   for (const plan of plans) await engine.apply(plan, signal)
 }
 

@@ -6,6 +6,7 @@
  */
 import type { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { desiredOf, sourceOf } from '../records/sync/dns-endpoint-source.ts'
+import type { TenantRules } from '../records/sync/tenant-rules.ts'
 import type { Engine, Target } from '../records/engine.ts'
 import { heldMessage } from '../records/plan/held-set.ts'
 import type { Change, Refusal, SourceView } from '../records/plan/plan.ts'
@@ -17,6 +18,7 @@ export interface PlanFactDeps {
   /** Every DNSEndpoint that the records capability serves: others may name the same host. */
   readonly endpoints: readonly DNSEndpoint[]
   readonly defaultTtl: number
+  readonly rules: TenantRules
   /** Confirms by live reads which sources are gone, as the manager does. @default nothing is confirmed */
   readonly confirmGone?: (owned: ReadonlyMap<string, number>) => Promise<SourceView>
 }
@@ -26,14 +28,14 @@ const ADDRESS_TYPES = ['A', 'AAAA', 'CNAME']
 export async function findPlanFact(
   host: string,
   wanted: readonly string[],
-  { engine, endpoints, defaultTtl, confirmGone }: PlanFactDeps,
+  { engine, endpoints, defaultTtl, rules, confirmGone }: PlanFactDeps,
   signal: AbortSignal,
 ): Promise<PlanFact> {
   const none = { zone: '', pending: [], refused: [], records: [] }
   const name = canonicalName(host)
   if (isInvalid(name)) return { ...none, refused: [{ reason: 'HostInvalid', message: `${host} ${name.invalid}` }] }
   const present = new Set(endpoints.map((object) => sourceOf(object).uid))
-  const desired = desiredOf(endpoints, defaultTtl)
+  const desired = desiredOf(endpoints, defaultTtl, rules)
   const wanting = new Set(desired.desired.map(({ source }) => source.uid))
   const sources = async (owned: ReadonlyMap<string, number>): Promise<SourceView> => ({
     ...((await confirmGone?.(owned)) ?? { present, gone: new Set() }),

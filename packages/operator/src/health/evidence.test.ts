@@ -29,6 +29,11 @@ describe('the evidence for a fall', () => {
     expect(weighEvidence(self, others)).toBe(expected)
   })
 
+  it('neither asks nor asks for targets that have no site', () => {
+    expect(weighEvidence(self, [failing('')])).toBe('clear')
+    expect(weighEvidence(failing(''), [failing('b'), failing('c')])).toBe('clear')
+  })
+
   it('ignores sites that were down long before', () => {
     const downSinceMs = NOW_MS - AT_ONCE_MS - 1
     const down: SiteResult = { site: 'b', state: { ...stateOf('unhealthy', 'fail', NOW_MS), lostMs: downSinceMs } }

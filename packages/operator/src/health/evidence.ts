@@ -5,6 +5,8 @@
  * failure. A site answers when one of its targets passed, and fails when all its tested targets failed and one of
  * them was healthy until `AT_ONCE_MS` before: sites that were down already say nothing about the prober's network.
  *
+ * A target without a site (`''`: the DNS name itself, which depends on all of its endpoints) is no witness and needs none.
+ *
  * - Its own site answers, or no other site fails: the target's own failure.
  * - All of at least two failing: the prober has probably lost its network (`partitioned`).
  * - More than half of them failing: `panic`; the fall is held.
@@ -20,11 +22,12 @@ export interface SiteResult {
 }
 
 export function weighEvidence(self: SiteResult, others: Iterable<SiteResult>): Evidence {
+  if (self.site === '') return 'clear'
   const sinceMs = self.state.streakSinceMs
   const answering = new Set<string>()
   const failing = new Set<string>([self.site])
   for (const { site, state } of others) {
-    if (state.lastResultMs === undefined || state.lastResultMs < sinceMs) continue
+    if (site === '' || state.lastResultMs === undefined || state.lastResultMs < sinceMs) continue
     if (state.last === 'pass') answering.add(site)
     else if (isNewlyFailing(state, sinceMs)) failing.add(site)
   }

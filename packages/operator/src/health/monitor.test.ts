@@ -49,22 +49,25 @@ const report = (target: typeof shop, verdict: 'healthy' | 'unhealthy') => ({
 })
 
 describe('the health monitor', () => {
-  it('probes equal targets once and reports to each that refers to them', () => {
+  it('probes equal targets once and reports to each owner that refers to them', () => {
     const { threads, changed, monitor } = recorded()
     monitor.setTargets(
+      'x',
       new Map([
         ['a', { target: shop }],
         ['b', { target: shop }],
         ['c', { target: blog }],
       ]),
     )
+    monitor.setTargets('y', new Map([['a', { target: shop }]]))
     expect(threads[0]?.sent.map(({ upsert }) => upsert.map(({ key }) => key))).toEqual([
       [targetKey(shop), targetKey(blog)],
     ])
     threads[0]?.events.onReports([report(shop, 'healthy')])
-    expect(changed).toEqual([['a', 'b']])
-    expect(monitor.healthOf('b')).toMatchObject({ verdict: 'healthy', detail: 'status 200' })
-    expect(monitor.healthOf('c')).toEqual({ verdict: 'unknown', detail: 'not probed yet' })
+    expect(changed).toEqual([['x', 'y']])
+    expect(monitor.healthOf('x', 'b')).toMatchObject({ verdict: 'healthy', detail: 'status 200' })
+    expect(monitor.healthOf('x', 'c')).toEqual({ verdict: 'unknown', detail: 'not probed yet' })
+    expect(monitor.healthOf('z', 'a').verdict).toBe('unknown')
   })
 
   it('sends nothing when the targets are the same, and removes a target with its last reference', () => {
@@ -73,25 +76,27 @@ describe('the health monitor', () => {
       ['a', { target: shop }],
       ['b', { target: shop }],
     ])
-    monitor.setTargets(both)
-    monitor.setTargets(new Map(both))
-    monitor.setTargets(new Map([['b', { target: shop }]]))
+    monitor.setTargets('x', both)
+    monitor.setTargets('x', new Map(both))
+    monitor.setTargets('y', both)
+    monitor.setTargets('x', new Map())
+    monitor.setTargets('y', new Map([['b', { target: shop }]]))
     expect(threads[0]?.sent).toHaveLength(1)
-    monitor.setTargets(new Map([['b', { target: blog }]]))
+    monitor.setTargets('y', new Map([['b', { target: blog }]]))
     expect(threads[0]?.sent[1]).toMatchObject({ upsert: [{ key: targetKey(blog) }], remove: [targetKey(shop)] })
   })
 
   it('reports unknown when the worker ends, and starts another with the last verdicts', async () => {
     const { clock, threads, changed, monitor } = recorded()
-    monitor.setTargets(new Map([['a', { target: shop }]]))
+    monitor.setTargets('x', new Map([['a', { target: shop }]]))
     threads[0]?.events.onReports([report(shop, 'unhealthy')])
     threads[0]?.events.onExit('out of memory')
-    expect(monitor.healthOf('a').verdict).toBe('unknown')
-    expect(changed.at(-1)).toEqual(['a'])
+    expect(monitor.healthOf('x', 'a').verdict).toBe('unknown')
+    expect(changed.at(-1)).toEqual(['x'])
     await clock.advance(1_000)
     expect(threads[1]?.sent[0]?.upsert).toEqual([{ key: targetKey(shop), target: shop, seed: 'unhealthy' }])
     threads[0]?.events.onReports([report(shop, 'healthy')])
-    expect(monitor.healthOf('a').verdict).toBe('unknown')
+    expect(monitor.healthOf('x', 'a').verdict).toBe('unknown')
   })
 
   it('replaces a worker whose heartbeat stands still, and not one that the main thread was too busy to look at', async () => {
@@ -157,13 +162,14 @@ describe('the prober in its worker thread', () => {
       startThread: (settings, events) => startWorker(settings, events, file),
     })
     const until = async (id: string, verdict: string) => {
-      while (monitor.healthOf(id).verdict !== verdict) await new Promise<void>((resolve) => waiting.push(resolve))
+      while (monitor.healthOf('x', id).verdict !== verdict) await new Promise<void>((resolve) => waiting.push(resolve))
     }
     try {
       const policy = { ...PROFILES.default, intervalMs: 20, edgeIntervalMs: 10 }
       const target = probeTarget({ host: '127.0.0.1', scheme: 'http', port }, policy)
       const denied = probeTarget({ host: '169.254.169.254' }, policy)
       monitor.setTargets(
+        'x',
         new Map([
           ['a', { target }],
           ['denied', { target: denied }],
@@ -172,12 +178,12 @@ describe('the prober in its worker thread', () => {
       await until('a', 'healthy')
       const enough = Atomics.load(served, 0) + 10
       for (let count = 0; count < enough; count = Atomics.load(served, 0)) Atomics.wait(served, 0, count)
-      expect(monitor.healthOf('a')).toMatchObject({ verdict: 'healthy', code: 'Passed' })
+      expect(monitor.healthOf('x', 'a')).toMatchObject({ verdict: 'healthy', code: 'Passed' })
       await server.terminate()
       await until('a', 'unhealthy')
       await until('denied', 'unhealthy')
-      expect(monitor.healthOf('a')).toMatchObject({ code: 'Refused' })
-      expect(monitor.healthOf('denied')).toMatchObject({ code: 'AddressDenied' })
+      expect(monitor.healthOf('x', 'a')).toMatchObject({ code: 'Refused' })
+      expect(monitor.healthOf('x', 'denied')).toMatchObject({ code: 'AddressDenied' })
     } finally {
       await server.terminate()
       await monitor.stop()

@@ -1,8 +1,8 @@
 /**
  * The health of all targets as the main thread sees it: starts the prober's worker, sends it the targets, keeps its reports.
  *
- * Flow: `setTargets` (whole set, keyed by the caller's ids) → deltas of distinct targets to the worker → reports →
- * `onChange(ids)`; `healthOf(id)` reads the current snapshot.
+ * Flow: `setTargets` (all targets of one owner, e.g. a load balancer) → deltas of distinct targets to the worker → reports →
+ * `onChange(owners)`; `healthOf(owner, id)` reads the current state.
  *
  * Guarantees:
  * - Targets that ask the same are probed once (`targetKey`).
@@ -33,8 +33,9 @@ export interface MonitoredTarget {
 }
 
 export interface HealthMonitor {
-  setTargets(targets: ReadonlyMap<string, MonitoredTarget>): void
-  healthOf(id: string): TargetHealth
+  /** Replaces the targets of the owner; an empty map removes it. Ids are the owner's own. */
+  setTargets(owner: string, targets: ReadonlyMap<string, MonitoredTarget>): void
+  healthOf(owner: string, id: string): TargetHealth
   stop(): Promise<void>
 }
 
@@ -54,8 +55,8 @@ export interface HealthMonitorDeps {
   readonly clock: Clock
   readonly log: Pick<Logger, 'warn'>
   readonly guard: GuardOptions
-  /** Ids whose health changed. */
-  readonly onChange: (ids: readonly string[]) => void
+  /** Owners of the targets whose health changed. */
+  readonly onChange: (owners: readonly string[]) => void
   readonly startThread?: (settings: WorkerSettings, events: ThreadEvents) => ProberThread
 }
 
@@ -70,8 +71,10 @@ const UNRESPONSIVE = 'the prober does not respond and is being restarted'
 export function createHealthMonitor(deps: HealthMonitorDeps): HealthMonitor {
   const { clock, onChange } = deps
   const startThread = deps.startThread ?? startWorker
-  const targets = new Map<string, { target: ProbeTarget; ids: Set<string>; seed: Verdict | undefined }>()
-  const keyOfId = new Map<string, string>()
+  /** By target key. `owners` counts the references of each owner. */
+  const targets = new Map<string, { target: ProbeTarget; owners: Map<string, number>; seed: Verdict | undefined }>()
+  /** Owner → id → target key. */
+  const keysOf = new Map<string, ReadonlyMap<string, string>>()
   const health = new Map<string, TargetHealth>()
   let beats = new Int32Array(new SharedArrayBuffer(4))
   let thread: ProberThread | undefined
@@ -114,58 +117,65 @@ export function createHealthMonitor(deps: HealthMonitorDeps): HealthMonitor {
     cancelTimer()
     void thread?.terminate()
     thread = undefined
-    const changed: string[] = []
     for (const [key, entry] of targets) {
       entry.seed = health.get(key)?.verdict ?? entry.seed
       health.set(key, { verdict: 'unknown', detail: UNRESPONSIVE })
-      changed.push(...entry.ids)
     }
     if (!isStopped) cancelTimer = clock.after(RESTART_DELAY_MS, start)
-    if (changed.length > 0) onChange(changed)
+    if (keysOf.size > 0) onChange([...keysOf.keys()])
   }
 
   function take(reports: FromWorker): void {
-    const changed: string[] = []
+    const changed = new Set<string>()
     for (const { key, ...report } of reports) {
       const entry = targets.get(key)
       if (entry === undefined) continue
       health.set(key, report)
-      changed.push(...entry.ids)
+      for (const owner of entry.owners.keys()) changed.add(owner)
     }
-    if (changed.length > 0) onChange(changed)
+    if (changed.size > 0) onChange([...changed])
+  }
+
+  /** Gives up one reference of the owner to each key; returns the keys that nobody refers to any more. */
+  function release(owner: string, keys: Iterable<string>): string[] {
+    const unused: string[] = []
+    for (const key of keys) {
+      const entry = targets.get(key)
+      if (entry === undefined) continue
+      const count = (entry.owners.get(owner) ?? 0) - 1
+      if (count > 0) entry.owners.set(owner, count)
+      else entry.owners.delete(owner)
+      if (entry.owners.size > 0) continue
+      targets.delete(key)
+      health.delete(key)
+      unused.push(key)
+    }
+    return unused
   }
 
   start()
 
   return {
-    setTargets(next) {
+    setTargets(owner, next) {
+      const before = keysOf.get(owner)
+      const after = new Map<string, string>()
       const upsert: { key: string; target: ProbeTarget; seed?: Verdict }[] = []
       for (const [id, { target, seed }] of next) {
         const key = targetKey(target)
-        const before = keyOfId.get(id)
-        if (before === key) continue
-        if (before !== undefined) targets.get(before)?.ids.delete(id)
-        keyOfId.set(id, key)
+        after.set(id, key)
         const known = targets.get(key)
         if (known === undefined) {
-          targets.set(key, { target, ids: new Set([id]), seed })
+          targets.set(key, { target, owners: new Map([[owner, 1]]), seed })
           upsert.push({ key, target, ...(seed !== undefined && { seed }) })
-        } else known.ids.add(id)
+        } else known.owners.set(owner, (known.owners.get(owner) ?? 0) + 1)
       }
-      for (const [id, key] of keyOfId) {
-        if (next.has(id)) continue
-        keyOfId.delete(id)
-        targets.get(key)?.ids.delete(id)
-      }
-      const remove = [...targets].filter(([, { ids }]) => ids.size === 0).map(([key]) => key)
-      for (const key of remove) {
-        targets.delete(key)
-        health.delete(key)
-      }
+      const remove = release(owner, before?.values() ?? [])
+      if (after.size > 0) keysOf.set(owner, after)
+      else keysOf.delete(owner)
       if (upsert.length > 0 || remove.length > 0) thread?.send({ upsert, remove })
     },
-    healthOf(id) {
-      const key = keyOfId.get(id)
+    healthOf(owner, id) {
+      const key = keysOf.get(owner)?.get(id)
       return (key === undefined ? undefined : health.get(key)) ?? UNREPORTED
     },
     async stop() {

@@ -55,7 +55,7 @@ export interface ProbeTarget {
   readonly policy: ProbePolicy
   /**
    * Targets of one site share their fate (one cluster, one network). Only other sites can tell whether the prober itself
-   * lost its network.
+   * lost its network. Empty: the target belongs to no site.
    */
   readonly site: string
 }

@@ -21,6 +21,7 @@ import type { PublishOptions } from '../publish/options.ts'
 import { setUpPublish } from '../publish/set-up.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { RecordsConfig } from '../records/config.ts'
+import type { Grants } from './grants.ts'
 import { createKillSwitch } from './kill-switch.ts'
 import { setUpRecords } from '../records/sync/set-up.ts'
 import { type Switches, watchSwitches } from './switches.ts'
@@ -31,6 +32,7 @@ import { gateWrites, WriteRefused } from './write-gate.ts'
 interface RecordsOptions {
   readonly config: RecordsConfig
   readonly env: Readonly<Record<string, string | undefined>>
+  readonly grants?: Grants
   /** Beside those of the configuration: the embedded server of this process. */
   readonly providers?: readonly Provider[]
 }

@@ -12,6 +12,12 @@ export const SecretRef = z.union([
 ])
 export type SecretRef = z.output<typeof SecretRef>
 
+/** A password in a URL would be in every message that names the URL. */
+const plainUrl = z.url().refine((text) => {
+  const { username, password } = URL.canParse(text) ? new URL(text) : { username: '', password: '' }
+  return username === '' && password === ''
+}, 'has a user name or password; name credentials with a Secret, a file or the environment')
+
 const common = {
   name: z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'is lower-case letters, digits and hyphens'),
   /** Zones by name; for aws also by id. Absent: all that the service has, where it can be asked. */
@@ -38,7 +44,7 @@ export const ProviderConfig = z.discriminatedUnion('type', [
   z.strictObject({
     ...common,
     type: z.literal('powerdns'),
-    url: z.url(),
+    url: plainUrl,
     apiKeyFrom: SecretRef,
     serverId: z.string().default('localhost'),
   }),
@@ -56,13 +62,13 @@ export const ProviderConfig = z.discriminatedUnion('type', [
     /** Providers with one account share one rate limit. */
     account: z.string().optional(),
     region: z.string().optional(),
-    endpoint: z.url().optional(),
+    endpoint: plainUrl.optional(),
     visibility: z.enum(['public', 'private']).optional(),
   }),
   z.strictObject({
     ...common,
     type: z.literal('webhook'),
-    url: z.url(),
+    url: plainUrl,
     defaultTtl: z.number().int().positive().default(300),
   }),
   z.strictObject({

@@ -1,4 +1,5 @@
 /** From configuration to providers. Each kind is imported when it is configured, so nobody loads what nobody uses. */
+import { redactingProvider } from './redaction.ts'
 import { readFile } from 'node:fs/promises'
 import { isIPv4, isIPv6 } from 'node:net'
 import type { Client } from '@seamark/kube'
@@ -30,7 +31,8 @@ export async function readSecret(ref: SecretRef, { env, client }: ProviderDeps):
   if (client === undefined) throw misconfigured(`Secret ${ref.secret} needs a cluster; use env or file`)
   const found = await client.find(SecretKind, ref.secret)
   const data = found?.data?.[ref.key]
-  if (data === undefined) throw misconfigured(`Secret ${ref.secret} has no key ${ref.key}`)
+  if (found === undefined) throw misconfigured(`Secret ${ref.secret} does not exist; create it with the key ${ref.key}`)
+  if (data === undefined) throw misconfigured(`Secret ${ref.secret} exists and has no key ${ref.key}`)
   return Buffer.from(data, 'base64').toString('utf8')
 }
 
@@ -57,7 +59,22 @@ export function canonicalZones(zones: readonly string[]): string[] {
   })
 }
 
+/** No error of the provider contains a secret that it was made with. */
 export async function createProvider(config: ProviderConfig, deps: ProviderDeps): Promise<Provider> {
+  const secrets: string[] = []
+  const provider = await openProvider(config, deps, async (ref) => {
+    const secret = await readSecret(ref, deps)
+    secrets.push(secret)
+    return secret
+  })
+  return redactingProvider(provider, secrets)
+}
+
+async function openProvider(
+  config: ProviderConfig,
+  deps: ProviderDeps,
+  readHidden: (ref: SecretRef) => Promise<string>,
+): Promise<Provider> {
   const rate = config.requestsPerSecond === undefined ? {} : { requestsPerSecond: config.requestsPerSecond }
   const { name } = config
   switch (config.type) {
@@ -68,7 +85,7 @@ export async function createProvider(config: ProviderConfig, deps: ProviderDeps)
     case 'rfc2136': {
       const [{ rfc2136Provider }, { TsigKey }] = await Promise.all([import('./rfc2136.ts'), import('@seamark/dns')])
       const keyOf = async (key: typeof config.key) =>
-        key === undefined ? {} : { key: new TsigKey(key.name, key.algorithm, await readSecret(key.secretFrom, deps)) }
+        key === undefined ? {} : { key: new TsigKey(key.name, key.algorithm, await readHidden(key.secretFrom)) }
       const transfer =
         config.transfer === undefined
           ? {}
@@ -94,7 +111,7 @@ export async function createProvider(config: ProviderConfig, deps: ProviderDeps)
         name,
         url: config.url,
         serverId: config.serverId,
-        apiKey: await readSecret(config.apiKeyFrom, deps),
+        apiKey: await readHidden(config.apiKeyFrom),
         ...zones,
         ...rate,
       })
@@ -108,10 +125,10 @@ export async function createProvider(config: ProviderConfig, deps: ProviderDeps)
           : {
               credentials: {
                 accessKeyId: await readSecret(given.accessKeyIdFrom, deps),
-                secretAccessKey: await readSecret(given.secretAccessKeyFrom, deps),
+                secretAccessKey: await readHidden(given.secretAccessKeyFrom),
                 ...(given.sessionTokenFrom === undefined
                   ? {}
-                  : { sessionToken: await readSecret(given.sessionTokenFrom, deps) }),
+                  : { sessionToken: await readHidden(given.sessionTokenFrom) }),
               },
             }
       return awsProvider({

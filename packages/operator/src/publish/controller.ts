@@ -38,8 +38,10 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
       when(change) {
         const owner = change.type === 'deleted' ? findOwner(change.object) : undefined
         if (owner?.startsWith(`${kind}/`) === true) shell.sourcesWithDeletedChild.add(owner)
-        return isChildChange(change) && !shell.ownWrites.isOurs(child, change.object)
+        return isChildChange(change)
       },
+      // Ten thousand updates of children would cause ten thousand reconciles that find nothing to do.
+      ignoreOwnWrites: true,
       ...informerOptions(child, options),
     })
   }

@@ -88,6 +88,7 @@ describe('the command line of contour-plus', () => {
       foreign: 'take',
       arbitrateHosts: false,
       ownedByInSecretTemplate: true,
+      grants: [],
       conditions: false,
     })
   })

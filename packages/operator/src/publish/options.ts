@@ -5,6 +5,7 @@
  * "Differences"). Flags, environment and the configuration file only ever override single fields of one of the two.
  */
 import { parseDurationMs } from '@seamark/kube'
+import type { Grants } from '../process/grants.ts'
 import { PublishConfig } from './config.ts'
 
 type Immutable<T> = T extends readonly (infer Item)[]
@@ -20,6 +21,8 @@ export type PublishOptions = Immutable<
     certificateApply: CertificateApplyOptions
     /** Copy `owned-by` into a secretTemplate that has other annotations, as contour-plus does. Not configurable. */
     ownedByInSecretTemplate: boolean
+    /** Which names a namespace may use; of the manager's configuration. */
+    grants: Grants
   }
 >
 
@@ -33,7 +36,7 @@ export interface CertificateApplyOptions {
   readonly retryMaxMs: number
 }
 
-export function publishOptions(config: PublishConfig): PublishOptions {
+export function publishOptions(config: PublishConfig, grants: Grants = []): PublishOptions {
   const {
     enabled: _,
     certificateApplyLimit,
@@ -43,6 +46,7 @@ export function publishOptions(config: PublishConfig): PublishOptions {
   } = config
   return {
     ...same,
+    grants,
     certificateApply: {
       perSecond: certificateApplyLimit,
       retryBaseMs: parseDurationMs(certificateApplyRetryBaseDelay) ?? 0,

@@ -11,7 +11,6 @@ import { ownerKey } from './decide/child.ts'
 import type { SourceDecision, SourceDecider } from './decide/source-decision.ts'
 import type { MassGuard } from './guard/mass-guard.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
-import type { OwnWrites } from './act/own-writes.ts'
 import { conditionStatus, findHeldDns, type FindingHistory } from './report/report.ts'
 
 export interface PublishShell {
@@ -22,7 +21,6 @@ export interface PublishShell {
   readonly enqueue: (certificate: Certificate) => boolean
   readonly isServed: ActDeps['isServed']
   readonly onCertificateApplied: ActDeps['onCertificateApplied']
-  readonly ownWrites: OwnWrites
   /** Owner keys of sources whose child was seen to go, until the next reconcile. */
   readonly sourcesWithDeletedChild: Set<string>
   readonly metrics: ProductMetrics
@@ -82,7 +80,7 @@ async function isAlive({ object }: SourceDecision, token: Kind, { client, key, s
 }
 
 function actDeps(kind: Kind, context: Context, shell: PublishShell): ActDeps {
-  const { guard, enqueue, isServed, onCertificateApplied, ownWrites } = shell
+  const { guard, enqueue, isServed, onCertificateApplied } = shell
   return {
     writer: context,
     // Made when first asked for, which most reconciles never do.
@@ -95,7 +93,6 @@ function actDeps(kind: Kind, context: Context, shell: PublishShell): ActDeps {
     enqueue,
     isServed,
     onCertificateApplied,
-    ownWrites,
   }
 }
 

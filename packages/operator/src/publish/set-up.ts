@@ -11,7 +11,6 @@ import { addPublishControllers } from './controller.ts'
 import { watchReleases } from './sources/host-release.ts'
 import { createMassGuard } from './guard/mass-guard.ts'
 import type { PublishOptions } from './options.ts'
-import { createOwnWrites } from './act/own-writes.ts'
 import type { PublishShell } from './reconciler.ts'
 import { createFindingHistory } from './report/report.ts'
 import { sourceKindToken } from './sources/source-reader.ts'
@@ -53,7 +52,6 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
     clock,
     findingHistory: createFindingHistory(setUp.reportsInitialFindings),
     sourcesWithDeletedChild: new Set(),
-    ownWrites: createOwnWrites((kind, key) => informers.get(kind, key)?.metadata.resourceVersion),
     isRetargetGuarded: () => baseline.isGuarded,
     isServed: (kind) => served.get(kind)?.state !== 'absent',
     enqueue: (certificate) => submitIfChanged(certificate, queue, manager),

@@ -42,6 +42,10 @@ export const RecordsConfig = z
           .default('')
           .describe('serve only DNSEndpoints whose annotations match this selector'),
         namespace: z.string().default('').describe('serve only DNSEndpoints of this namespace; empty: of all'),
+        trustedNamespaces: z
+          .array(z.string())
+          .default([])
+          .describe('namespaces whose annotations seamark.io/adopt and seamark.io/approve count; *: every namespace'),
       })
       .prefault({}),
     /** How ExternalDNS, if it is there, writes down what it owns. */

@@ -74,6 +74,7 @@ describe('the zones of an engine', () => {
     expect(await plan()).toEqual({
       plans: [],
       withoutZone: [],
+      withoutState: [],
       unread: [{ provider: 'memory', zone: '*', code: 'ProviderUnavailable', why: 'no answer' }],
     })
   })

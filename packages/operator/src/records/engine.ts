@@ -26,6 +26,7 @@ import {
   nextPlanNumber,
   type Plan,
   planZone,
+  type RecordSource,
   type SourceView,
   type Unusable,
   type ZoneId,
@@ -73,6 +74,8 @@ export interface Wanted {
   readonly unusable: readonly Unusable[]
   /** What is known of sources, or how to find out about those that own records in a zone. */
   readonly sources: SourceView | ((owned: ReadonlyMap<string, number>) => Promise<SourceView>)
+  /** The oldest source that asks for a name, also outside the names of a plan. @default of `desired` */
+  readonly claimant?: (name: string) => RecordSource | undefined
   /** Ids of held sets that are approved for this plan alone. */
   readonly approved?: ReadonlySet<string>
 }
@@ -220,6 +223,7 @@ export function createEngine(options: EngineOptions): Engine {
       types,
       mode: options.mode,
       isPaused: killSwitch.isPaused,
+      ...(wanted.claimant !== undefined && { claimant: wanted.claimant }),
       ...(wanted.approved !== undefined && { approved: wanted.approved }),
       number: nextPlanNumber(clock.now(), state.fence, seen),
       now: clock.now(),

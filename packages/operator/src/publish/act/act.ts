@@ -22,7 +22,6 @@ import { FINALIZER } from '../annotation-keys.ts'
 import type { Wanted } from '../decide/child.ts'
 import type { SourceDecision } from '../decide/source-decision.ts'
 import type { MassChange, MassGuard } from '../guard/mass-guard.ts'
-import type { OwnWrites } from './own-writes.ts'
 import { type Child, KIND_OF_ROLE, type OwnedChild, type Step } from '../decide/plan.ts'
 
 export interface ActDeps {
@@ -36,7 +35,6 @@ export interface ActDeps {
   /** Does the server serve the kind? Else its objects wait for the CRD. */
   readonly isServed: (kind: Kind<Child>) => boolean
   readonly onCertificateApplied: (result: 'success' | 'error') => void
-  readonly ownWrites: Pick<OwnWrites, 'during'>
   /** True when the Certificate was taken over by the rate queue. */
   readonly enqueue: (certificate: Certificate) => boolean
 }
@@ -53,8 +51,6 @@ export interface ActResult {
 const REFUSED_RETRY_MS = 600_000
 const ABSENT_RETRY_MS = 5_000
 const HELD_RETRY_MS = 10_000
-/** Somebody changed a child while we wrote it: at once, on what the cache then has. */
-const DISTURBED_RETRY_MS = 1
 
 export async function act(decided: SourceDecision, deps: ActDeps): Promise<ActResult> {
   const { plan, object } = decided
@@ -106,7 +102,7 @@ class Run {
   }
 
   async apply({ wanted, isRetarget }: Extract<Step, { type: 'apply' }>): Promise<void> {
-    const { guard, isRetargetGuarded, writer, ownWrites, enqueue, isServed, onCertificateApplied } = this.#deps
+    const { guard, isRetargetGuarded, writer, enqueue, isServed, onCertificateApplied } = this.#deps
     if (isRetarget && isRetargetGuarded && guard !== undefined) {
       if (!this.#isAllowed('retarget', guardKey('retarget', wanted.object, wanted.object.kind ?? ''))) return
     }
@@ -120,9 +116,7 @@ class Run {
     }
     if (wanted.role === 'certificate' && enqueue(wanted.object)) return
     try {
-      const write = (): Promise<Immutable<Child>> => writer.apply(kind, wanted.object)
-      const { isDisturbed } = await ownWrites.during(kind, keyOf(wanted.object), write)
-      if (isDisturbed) this.#waitAtMost(DISTURBED_RETRY_MS)
+      await writer.apply(kind, wanted.object)
       if (wanted.role === 'certificate') onCertificateApplied('success')
     } catch (error) {
       if (wanted.role === 'certificate') onCertificateApplied('error')

@@ -1,7 +1,8 @@
 /**
- * The certificate rate queue in a manager: what goes into it, who sends what is due, and what becomes of a refusal.
+ * The certificate queue in a manager: what is submitted to it, the controller that sends what is due, and what follows a
+ * refusal.
  */
-import type { Client, Clock, Manager, RunnableContext } from '@seamark/kube'
+import { type Clock, type Manager, requeue } from '@seamark/kube'
 import { Certificate } from '../../api/certificate.ts'
 import { FIELD_MANAGER } from '../../process/field-manager.ts'
 import { isSpecChanged } from './certificate-change.ts'
@@ -25,33 +26,40 @@ export function submitIfChanged(
   return true
 }
 
+/** One Certificate at a time: the limit is for all of them together. */
+const CONCURRENCY = 1
+
 export function addCertificateQueue(
   manager: Manager,
   decider: SourceDecider,
   { options, metrics, clock }: Pick<PublishSetUp, 'options' | 'metrics' | 'clock'>,
 ): CertificateQueue {
-  let send: Client['apply'] | undefined
   const queue = createCertificateQueue(options.certificateApply, {
     clock,
-    apply: async (certificate, signal) => {
-      if (send === undefined) throw new Error('the certificate queue sends only while its worker runs')
-      await send(Certificate, certificate, { fieldManager: FIELD_MANAGER, force: true, signal })
-    },
     count: (result) => metrics.certificateApplied(true, result),
     onFailure(failed, error) {
-      manager.log.warn(
-        { err: error, certificate: `${failed.metadata.namespace}/${failed.metadata.name}` },
-        'queued certificate was refused',
-      )
+      const { namespace, name } = failed.metadata
+      manager.log.warn({ err: error, certificate: `${namespace}/${name}` }, 'queued Certificate was refused')
       const wanted = findWanted(decider, failed, clock)
       if (wanted !== undefined) queue.submit(wanted)
     },
   })
-  const run = async ({ signal, client }: RunnableContext): Promise<void> => {
-    send = async (kind, intent, options) => client.apply(kind, intent, options)
-    await queue.run(signal)
-  }
-  manager.add('certificate-apply', run, { leader: true })
+  manager
+    .keyedController('certificate-apply', { concurrency: CONCURRENCY })
+    .triggers((mark) => {
+      queue.onSubmit = (key) => mark([key])
+      mark(queue.keys)
+      return () => {
+        queue.onSubmit = () => undefined
+      }
+    })
+    .reconcile(async (key, { client, signal }) => {
+      const send = async (certificate: Certificate): Promise<void> => {
+        await client.apply(Certificate, certificate, { fieldManager: FIELD_MANAGER, force: true, signal })
+      }
+      const afterMs = await queue.process(key, send)
+      return afterMs === undefined ? undefined : requeue(afterMs)
+    })
   return queue
 }
 

@@ -3,129 +3,104 @@
  * count (Let's Encrypt: 50 a week and domain).
  *
  * Flow: `submit` keeps the newest manifest of a name and gives it a delay that starts at `retryBaseMs`, doubles with each
- * submission until one succeeds, and ends at `retryMaxMs`; the worker sends what is due, one at a time, as a token bucket
- * allows (rate `perSecond`, burst its ceiling, at least 1).
- * Guarantees: at most one pending manifest per name, the newest; a failure is counted and told to the owner, whose next
+ * submission until one succeeds, and ends at `retryMaxMs`; when it is due, `process` reserves a token of a bucket (rate
+ * `perSecond`, burst its ceiling, at least 1) and sends at the time of the token. The controller of the queue
+ * (certificate-feed.ts) calls `process` for one key at a time, and again after the time it returns.
+ * Guarantees: at most one pending manifest per name, the newest; a failure is counted and reported, and the owner's next
  * reconcile submits again.
  * Caveats: in memory; a restart rebuilds it by reconciling everything, as contour-plus does.
  */
-import { type Clock, systemClock } from '@seamark/kube'
+import type { Clock } from '@seamark/kube'
 import type { Certificate } from '../../api/certificate.ts'
 import type { CertificateApplyOptions } from '../options.ts'
 
 type ApplyResult = 'success' | 'error'
 
 export interface CertificateQueueDeps {
-  readonly apply: (certificate: Certificate, signal: AbortSignal) => Promise<void>
   /** The owner's next reconcile submits again. */
   readonly onFailure: (certificate: Certificate, error: unknown) => void
   readonly count: (result: ApplyResult) => void
-  readonly clock?: Clock
+  readonly clock: Clock
 }
 
 export interface CertificateQueue {
   submit(certificate: Certificate): void
-  /** Names waiting for their time. */
-  readonly length: number
-  /** Sends what is due until the signal aborts; resolves when the request in flight has ended. */
-  run(signal: AbortSignal): Promise<void>
+  /** Called with the key of every submission. */
+  onSubmit: (key: string) => void
+  /** Keys that wait for their time. */
+  readonly keys: readonly string[]
+  /** Sends what waits under the key if its time has come. Returns after how many ms to call again; undefined: nothing waits. */
+  process(key: string, apply: (certificate: Certificate) => Promise<void>): Promise<number | undefined>
 }
 
 interface Pending {
-  manifest: Certificate
-  dueMs: number
+  readonly manifest: Certificate
+  readonly dueMs: number
+  /** Time of its token; undefined until it is due. */
+  readonly tokenMs: number | undefined
 }
 
 export function createCertificateQueue(limits: CertificateApplyOptions, deps: CertificateQueueDeps): CertificateQueue {
-  const { apply, onFailure, count, clock = systemClock } = deps
+  const { onFailure, count, clock } = deps
   const pending = new Map<string, Pending>()
   const submissions = new Map<string, number>()
-  const bucket = createTokenBucket(limits.perSecond, clock.monotonic())
-  let wake = (): void => undefined
+  const reserve = createTokenBucket(limits.perSecond, clock.monotonic())
 
-  async function send(key: string, { manifest }: Pending, signal: AbortSignal): Promise<void> {
-    pending.delete(key)
-    try {
-      await apply(manifest, signal)
-      // Submitted again meanwhile: its delay goes on from there.
-      if (!pending.has(key)) submissions.delete(key)
-      count('success')
-    } catch (error) {
-      count('error')
-      onFailure(manifest, error)
-    }
+  /** Until the key may be sent; 0 when it may be now. */
+  function waitOf(key: string, item: Pending): number {
+    const nowMs = clock.monotonic()
+    if (item.dueMs > nowMs) return item.dueMs - nowMs
+    const tokenMs = item.tokenMs ?? reserve(nowMs)
+    pending.set(key, { ...item, tokenMs })
+    return Math.max(0, Math.ceil(tokenMs - nowMs))
   }
 
-  return {
+  const queue: CertificateQueue = {
+    onSubmit: () => undefined,
+    get keys() {
+      return [...pending.keys()]
+    },
     submit(manifest) {
       const key = `${manifest.metadata.namespace}/${manifest.metadata.name}`
-      const nowMs = clock.monotonic()
       const times = submissions.get(key) ?? 0
       submissions.set(key, times + 1)
-      const ownMs = Math.min(limits.retryBaseMs * 2 ** times, limits.retryMaxMs)
-      const dueMs = nowMs + ownMs
+      const dueMs = clock.monotonic() + Math.min(limits.retryBaseMs * 2 ** times, limits.retryMaxMs)
       const waiting = pending.get(key)
       // The earlier time stands, the newer manifest wins.
-      pending.set(key, { manifest, dueMs: Math.min(dueMs, waiting?.dueMs ?? dueMs) })
-      wake()
+      pending.set(key, { manifest, dueMs: Math.min(dueMs, waiting?.dueMs ?? dueMs), tokenMs: waiting?.tokenMs })
+      queue.onSubmit(key)
     },
-    get length() {
-      return pending.size
-    },
-    async run(signal) {
-      while (!signal.aborted) {
-        const [next] = [...pending].toSorted(([, a], [, b]) => a.dueMs - b.dueMs)
-        const nowMs = clock.monotonic()
-        const waitMs = next === undefined ? undefined : Math.max(next[1].dueMs - nowMs, bucket.waitMs(nowMs))
-        if (next === undefined || waitMs === undefined || waitMs > 0) {
-          await idle(waitMs, signal)
-          continue
-        }
-        bucket.take(nowMs)
-        await send(next[0], next[1], signal)
+    async process(key, apply) {
+      const item = pending.get(key)
+      if (item === undefined) return undefined
+      const waitMs = waitOf(key, item)
+      if (waitMs > 0) return waitMs
+      pending.delete(key)
+      try {
+        await apply(item.manifest)
+        // Submitted again meanwhile: its delay goes on from there.
+        if (!pending.has(key)) submissions.delete(key)
+        count('success')
+      } catch (error) {
+        count('error')
+        onFailure(item.manifest, error)
       }
+      const next = pending.get(key)
+      return next === undefined ? undefined : Math.max(1, waitOf(key, next))
     },
   }
-
-  /** Until the time has come, something was submitted, or the signal aborts. */
-  async function idle(waitMs: number | undefined, signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return
-    await new Promise<void>((resolve) => {
-      const finish = (): void => {
-        cancel?.()
-        signal.removeEventListener('abort', finish)
-        resolve()
-      }
-      const cancel = waitMs === undefined ? undefined : clock.after(waitMs, finish)
-      signal.addEventListener('abort', finish, { once: true })
-      wake = finish
-    })
-  }
+  return queue
 }
 
-interface TokenBucket {
-  /** Until a token is there; 0 when one is. */
-  waitMs(nowMs: number): number
-  take(nowMs: number): void
-}
-
-function createTokenBucket(perSecond: number, startMs: number): TokenBucket {
+/** Returns the function that takes the next token: the time from which it may be used, by the monotonic clock. */
+function createTokenBucket(perSecond: number, startMs: number): (nowMs: number) => number {
   const burst = Math.max(Math.ceil(perSecond), 1)
   let tokens = burst
   let lastMs = startMs
-  function refill(nowMs: number): void {
+  return (nowMs) => {
     tokens = Math.min(burst, tokens + ((nowMs - lastMs) / 1_000) * perSecond)
     lastMs = nowMs
-  }
-  return {
-    waitMs(nowMs) {
-      refill(nowMs)
-      // Rounded up: a timer that fires early would only spin.
-      return tokens >= 1 ? 0 : Math.ceil(((1 - tokens) / perSecond) * 1_000)
-    },
-    take(nowMs) {
-      refill(nowMs)
-      tokens -= 1
-    },
+    tokens -= 1
+    return tokens >= 0 ? nowMs : nowMs + (-tokens / perSecond) * 1_000
   }
 }

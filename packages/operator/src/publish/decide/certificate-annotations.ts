@@ -164,6 +164,13 @@ function readBeyond(annotations: Annotations): Partial<CertificateSpec> {
   }
 }
 
+/** The names that annotations add to a certificate; what is no name is refused elsewhere. */
+export function readCertificateNames(annotations: Annotations): string[] {
+  const keys = ['cert-manager.io/common-name', 'cert-manager.io/alt-names']
+  const names = keys.flatMap((key) => (annotation(annotations, key) ?? '').split(','))
+  return names.map((name) => normalizeHost(name.trim())).filter((name) => name !== '')
+}
+
 function readList(annotations: Annotations, key: string): string[] {
   const items = (annotation(annotations, key) ?? '').split(',').map((item) => item.trim())
   const present = items.filter((item) => item !== '')

@@ -4,6 +4,7 @@
  * Whatever cert-manager's schema or webhook would reject is refused here, with a finding: an object that cannot be stored would
  * be sent again for ever.
  */
+import { type Claim, claimKey } from '../sources/host-claim.ts'
 import { apiVersionOf } from '@seamark/kube/object'
 import { Certificate, type CertificateSpec } from '../../api/certificate.ts'
 import { TLSCertificateDelegation } from '../../api/http-proxy.ts'
@@ -34,6 +35,7 @@ export function decideCertificate(
   source: Source,
   hosts: readonly string[],
   options: PublishOptions,
+  claims: ReadonlyMap<string, Claim>,
 ): CertificateDecisions {
   const none = (child: ChildDecision): CertificateDecisions => ({
     certificate: child,
@@ -49,6 +51,12 @@ export function decideCertificate(
   const settings = readCertificateSettings(source.annotations, options)
   findings.push(...settings.findings)
   if (settings.spec === undefined) return none(held(...findings))
+  const { commonName, dnsNames: alternatives = [] } = settings.spec
+  const extra = [...(commonName === undefined ? [] : [commonName]), ...alternatives].filter(
+    (name) => !hosts.includes(name),
+  )
+  const taken = extra.flatMap((name) => findClaimFault(name, claims.get(claimKey(name))) ?? [])
+  if (taken.length > 0) return none(held(...findings, ...taken))
   const wanted: Wanted[] = []
   for (const [index, block] of blocksOf(source, place).entries()) {
     const dnsNames = block.hosts.filter((host) => hosts.includes(host))
@@ -72,6 +80,17 @@ export function decideCertificate(
   }
   if (wanted.length === 0) return none(unwanted(...findings))
   return { certificate: { state: 'wanted', wanted, findings }, ...delegateSecret(source, place, options) }
+}
+
+/** Whoever gets a certificate for a name can pretend to be its owner. */
+function findClaimFault(name: string, claim: Claim | undefined): Finding | undefined {
+  if (claim?.state === 'denied') return warning('NameNotGranted', `the certificate would have ${name}: ${claim.why}`)
+  if (claim?.state !== 'lost') return undefined
+  const { kind, namespace, name: owner } = claim.to
+  return warning(
+    'ClaimHeldByOther',
+    `the certificate would have ${name}, which belongs to ${kind} ${namespace}/${owner}`,
+  )
 }
 
 /** A Certificate in another namespace fills a Secret of its own name; else each block of the source is one Certificate. */

@@ -69,6 +69,10 @@ function isValid(host: string, findings: Finding[]): boolean {
 function isOwn(host: string, facts: Facts, findings: Finding[]): boolean {
   const claim = facts.claims.get(claimKey(host))
   if (claim === undefined || claim.state === 'won') return true
+  if (claim.state === 'denied') {
+    findings.push(warning('NameNotGranted', claim.why))
+    return false
+  }
   if (claim.state === 'waiting') {
     findings.push(note('ClaimPending', `host ${host} was freed by another namespace a moment ago`))
     return false
@@ -86,7 +90,7 @@ function isOwn(host: string, facts: Facts, findings: Finding[]): boolean {
 function isAnotherTenants(host: string, { source, claims }: Facts): boolean {
   const claim = claims.get(claimKey(host))
   if (claim === undefined || claim.state === 'won') return false
-  if (claim.state === 'waiting') return true
+  if (claim.state === 'waiting' || claim.state === 'denied') return true
   return source.kind === 'HTTPProxy' || source.kind === 'IngressRoute' || claim.to.namespace !== source.namespace
 }
 
@@ -108,7 +112,7 @@ function decideChildren(
   const tlsGate = findGate('tls', hosts.tls, facts, excluded, options.children.includes('Certificate'))
   const tls =
     tlsGate === undefined
-      ? decideCertificate(source, hosts.tls, options)
+      ? decideCertificate(source, hosts.tls, options, facts.claims)
       : { certificate: tlsGate, tlsDelegation: { ...tlsGate, findings: [] } }
   return {
     children: {

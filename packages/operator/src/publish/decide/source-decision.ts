@@ -10,7 +10,9 @@ import { FIELD_MANAGER } from '../../process/field-manager.ts'
 import { findOwner, ownerKey } from './child.ts'
 import { childKinds } from '../child-kinds.ts'
 import { decide, type Decision, findingsOf } from './decide.ts'
-import { type Claim, claimHost, claimKey, type Released } from '../sources/host-claim.ts'
+import { findGrantFault } from '../../process/grants.ts'
+import { readCertificateNames } from './certificate-annotations.ts'
+import { type Claim, type Claimant, claimHost, claimKey, type Released } from '../sources/host-claim.ts'
 import type { PublishOptions, SourceKind } from '../options.ts'
 import { type Child, type Observed, type OwnedChild, type Plan, planCleanup, planWrites } from './plan.ts'
 import { targetOf } from '../sources/service-rule.ts'
@@ -90,12 +92,30 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
     return found
   }
 
+  /** Of a wildcard: everybody with a host that it covers. Such names are rare, so all sources are looked at. */
+  function claimantsOf(name: string): readonly Claimant[] {
+    if (!name.startsWith('*.')) return sources.claimants(name)
+    const isCovered = (host: string): boolean => claimKey(host).replace(/^[^.]+/, '*') === name
+    return sources.all().filter((source) => source.hosts.some(isCovered))
+  }
+
   function claimsOf(source: Source, nowMs: number): { claims: Map<string, Claim>; againAtMs: number | undefined } {
     const claims = new Map<string, Claim>()
     let againAtMs: number | undefined
+    const { namespace } = source
+    for (const host of [...source.hosts, ...certificateNames(source, options)]) {
+      const why = findGrantFault(options.grants, namespace, host)
+      if (why !== undefined) claims.set(claimKey(host), { state: 'denied', why })
+    }
     if (!options.arbitrateHosts || source.asks === 'tls') return { claims, againAtMs }
+    for (const name of certificateNames(source, options)) {
+      // A name in a certificate is no claim of its own: whoever else has the host keeps it, older or not.
+      const other = claimantsOf(name).find((claimant) => claimant.namespace !== namespace)
+      if (other !== undefined && !claims.has(claimKey(name))) claims.set(claimKey(name), { state: 'lost', to: other })
+    }
     for (const host of source.hosts) {
       const key = claimKey(host)
+      if (claims.get(key)?.state === 'denied') continue
       const claim = claimHost(source, sources.claimants(host), released.get(key), HANDOVER_GRACE_MS, nowMs)
       if (claim.state === 'waiting') againAtMs = Math.min(claim.untilMs, againAtMs ?? claim.untilMs)
       else if (claim.state === 'won') released.delete(key)
@@ -142,6 +162,13 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
         0,
       ),
   }
+}
+
+/** What annotations add to the names of a certificate, beside the hosts of the source. */
+function certificateNames(source: Source, options: PublishOptions): string[] {
+  if (!options.annotations) return []
+  const own = new Set(source.hosts.map(claimKey))
+  return readCertificateNames(source.annotations).filter((name) => !own.has(claimKey(name)))
 }
 
 function ownerOf(object: Immutable<Child>): readonly string[] {

@@ -15,6 +15,8 @@ export type Claim =
   | { readonly state: 'lost'; readonly to: Claimant }
   /** Free, but not yet for this namespace. */
   | { readonly state: 'waiting'; readonly untilMs: number }
+  /** The namespace may not use the name, whoever else does. */
+  | { readonly state: 'denied'; readonly why: string }
 
 export interface Released {
   readonly namespace: string

@@ -2,6 +2,9 @@
 import { isWildcard } from '../../rrset/rrset.ts'
 import { type Guard, isApproved } from './guard.ts'
 
+/** Appended where an annotation would have helped. */
+export const UNTRUSTED = '; the annotation counts only in namespaces that records.dnsEndpoints.trustedNamespaces names'
+
 export const typeAllowed: Guard = ({ change, isRemoval }, input) => {
   if (isRemoval === true || change.reason === 'Adopted' || input.types.includes(change.type)) return undefined
   return { code: 'TypeNotAllowed', why: `${change.type} is not among the managed types (${input.types.join(', ')})` }
@@ -46,7 +49,7 @@ export const protectedNames: Guard = (candidate, input) => {
   if (what === undefined) return undefined
   return {
     code: 'ApprovalMissing',
-    why: `${change.name} is ${what}, which changes only after approval`,
+    why: `${change.name} is ${what}, which changes only after approval${desired?.policy?.isUntrusted === true ? UNTRUSTED : ''}`,
     isApprovable: true,
   }
 }

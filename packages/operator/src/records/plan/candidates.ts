@@ -11,7 +11,7 @@ import { type Ownership, ownershipOf } from './ownership.ts'
 import type { Change, Desired, Op, PlanInput, Risk } from './plan.ts'
 import { type MarkedSet, EMPTY_NAME_VIEW, type NameView } from './name-view.ts'
 import { isWildcard, isWithin, type RRset, sameSet, sameValues, setKey, sortedUnique } from '../../rrset/rrset.ts'
-import { listOf, desiredFor, DesiredTable } from './desired-table.ts'
+import { claimantsIn, desiredFor, DesiredTable, findHolder, listOf } from './desired-table.ts'
 import type { SetChange } from '../../rrset/set-change.ts'
 
 export interface Objection {
@@ -40,21 +40,31 @@ export interface Candidate {
 
 export function collectCandidates(input: PlanInput): Candidate[] {
   const { view, scope } = input
-  const wishes = new DesiredTable(view, input.desired)
   const candidates: Candidate[] = []
+  const claimant = input.claimant ?? claimantsIn(input.desired)
+  const own = input.desired.filter((desired) => {
+    const holder = findHolder(desired, claimant)
+    if (holder === undefined) return true
+    const why = `${holder.label} is older and has the name ${holder.namespace === undefined ? '' : `for namespace ${holder.namespace}`}`
+    candidates.push(
+      refusedDesired(input, { ...desired.set, source: desired.source }, { code: 'ClaimHeldByOther', why }),
+    )
+    return false
+  })
+  const table = new DesiredTable(view, own)
   const kept = new Set<string>()
   for (const item of input.unusable ?? []) {
     kept.add(setKey(item))
     candidates.push(refusedDesired(input, item, { code: item.code, why: item.message }))
   }
-  for (const { desired, winner } of wishes.losers()) {
+  for (const { desired, winner } of table.losers()) {
     const why = `${winner.source.label} is older and has the name`
     candidates.push(
       refusedDesired(input, { ...desired.set, source: desired.source }, { code: 'ClaimHeldByOther', why }),
     )
   }
   for (const nameView of view.nameViews) {
-    const wanted = wishes.at(nameView)
+    const wanted = table.at(nameView)
     for (const desired of listOf(wanted)) addCandidate(candidates, candidateFor(desired, nameView, input))
     if (scope !== 'all' && !scope.has(nameView.name)) continue
     for (let marked = nameView.firstMarked; marked !== undefined; marked = marked.next) {
@@ -62,7 +72,7 @@ export function collectCandidates(input: PlanInput): Candidate[] {
       if (!isWanted && isMarkedBy(marked, input.owner.id)) candidates.push(removalOf(marked.name, marked.type, input))
     }
   }
-  for (const wanted of wishes.elsewhere())
+  for (const wanted of table.elsewhere())
     for (const desired of listOf(wanted)) addCandidate(candidates, candidateFor(desired, EMPTY_NAME_VIEW, input))
   return pairTypeSwitches(candidates)
 }

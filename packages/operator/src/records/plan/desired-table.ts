@@ -2,7 +2,7 @@
  * What is wanted, beside what the zone has: wishes are put at the nameViews of the view, so that each name of a large zone
  * is looked up once. Of several sources that want one set the oldest has it (INV-14).
  */
-import type { Desired } from './plan.ts'
+import type { Desired, RecordSource } from './plan.ts'
 import type { NameView } from './name-view.ts'
 import type { ZoneView } from './zone-view.ts'
 
@@ -66,8 +66,43 @@ export function listOf(atName: DesiredAtName | undefined): readonly Desired[] {
   return Array.isArray(atName) ? atName : [atName]
 }
 
-/** Then the smaller label: the same on every replica. */
 function isOlder(a: Desired, b: Desired): boolean {
-  const [x, y] = [a.source.createdAt ?? Number.POSITIVE_INFINITY, b.source.createdAt ?? Number.POSITIVE_INFINITY]
-  return x === y ? a.source.label < b.source.label : x < y
+  return isOlderSource(a.source, b.source)
+}
+
+/** Then the smaller label: the same on every replica. */
+function isOlderSource(a: RecordSource, b: RecordSource): boolean {
+  const [x, y] = [a.createdAt ?? Number.POSITIVE_INFINITY, b.createdAt ?? Number.POSITIVE_INFINITY]
+  return x === y ? a.label < b.label : x < y
+}
+
+export function oldestSource(all: readonly Desired[]): RecordSource | undefined {
+  let oldest: RecordSource | undefined
+  for (const { source } of all) if (oldest === undefined || isOlderSource(source, oldest)) oldest = source
+  return oldest
+}
+
+/** The oldest source per name, from the desired records of one plan. */
+export function claimantsIn(all: readonly Desired[]): (name: string) => RecordSource | undefined {
+  const oldest = new Map<string, RecordSource>()
+  for (const { set, source } of all) {
+    const before = oldest.get(set.name)
+    if (before === undefined || isOlderSource(source, before)) oldest.set(set.name, source)
+  }
+  return (name) => oldest.get(name)
+}
+
+/**
+ * The source of another namespace that holds the name: a claim covers the whole name with every type, and the names beneath
+ * it that begin with an underscore, which speak for it (`_acme-challenge` proves who controls it).
+ */
+export function findHolder(
+  { set: { name }, source }: Desired,
+  claimant: (name: string) => RecordSource | undefined,
+): RecordSource | undefined {
+  for (let subject = name; ; subject = subject.slice(subject.indexOf('.') + 1)) {
+    const holder = claimant(subject)
+    if (holder !== undefined && holder.namespace !== source.namespace) return holder
+    if (!subject.startsWith('_')) return undefined
+  }
 }

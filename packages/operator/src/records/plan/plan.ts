@@ -22,6 +22,8 @@ export interface RecordSource {
   readonly uid: string
   /** For people: `DNSEndpoint web/shop`. */
   readonly label: string
+  /** The tenant: of two namespaces only one may have a name. */
+  readonly namespace?: string
   /** Changes when the object's specification changes (its generation), not when a status does. */
   readonly revision?: string
   /**
@@ -44,6 +46,8 @@ export interface Policy {
   readonly isApproved?: boolean
   /** The values follow health verdicts: a change of target is no sign of a broken source. */
   readonly isHealthDriven?: boolean
+  /** The source asks for an adoption or approves itself, and its namespace may not. */
+  readonly isUntrusted?: boolean
 }
 
 export interface Desired {
@@ -88,6 +92,8 @@ export interface PlanInput extends ZoneId {
   readonly scope: 'all' | ReadonlySet<string>
   readonly desired: readonly Desired[]
   readonly unusable?: readonly Unusable[]
+  /** The oldest source that asks for a name, with any type. @default of the desired records of this plan */
+  readonly claimant?: (name: string) => RecordSource | undefined
   readonly sources: SourceView
   readonly state: GuardState
   readonly limits: Limits

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { OPEN_RULES } from '../../../testing/sync-fixture.ts'
 import { desiredOf } from './dns-endpoint-source.ts'
-import { isInvalid } from '../../rrset/rrset.ts'
 
 const metadata = {
   name: 'shop',
@@ -11,7 +11,7 @@ const metadata = {
   creationTimestamp: '2030-01-01T00:00:00Z',
 }
 const wishes = (endpoint: Record<string, unknown>, annotations: Record<string, string> = {}) =>
-  desiredOf([{ metadata: { ...metadata, annotations }, spec: { endpoints: [endpoint] } }], 300)
+  desiredOf([{ metadata: { ...metadata, annotations }, spec: { endpoints: [endpoint] } }], 300, OPEN_RULES)
 
 describe('a DNSEndpoint', () => {
   it('becomes a wish with its source, revision and age', () => {
@@ -25,6 +25,7 @@ describe('a DNSEndpoint', () => {
           source: {
             uid: 'dnsendpoint/u-1',
             label: 'DNSEndpoint web/shop',
+            namespace: 'web',
             revision: '4',
             createdAt: Date.UTC(2030, 0, 1),
           },
@@ -36,7 +37,8 @@ describe('a DNSEndpoint', () => {
   it('remembers which of its revisions was in place', () => {
     const endpoint = { dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'] }
     const placed = (observedGeneration: unknown) =>
-      desiredOf([{ metadata, spec: { endpoints: [endpoint] }, status: { observedGeneration } }], 300).desired[0]?.source
+      desiredOf([{ metadata, spec: { endpoints: [endpoint] }, status: { observedGeneration } }], 300, OPEN_RULES)
+        .desired[0]?.source
     expect(placed(3)?.placedRevision).toBe('3')
     expect(placed('3')?.placedRevision).toBeUndefined()
   })

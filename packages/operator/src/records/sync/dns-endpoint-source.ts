@@ -2,10 +2,12 @@
  * DNSEndpoints as wishes: what ExternalDNS' CRD source would take, with its label and annotation filters. Pure.
  *
  * A DNSEndpoint is the source of all its endpoints; what cannot be a record set is unusable with a reason, and what is
- * published under its name stays. Annotations of ours: `seamark.io/adopt` (exact old values, or external-dns/OWNER),
- * `seamark.io/approve` (apex, wildcard, delegation), `seamark.io/share` (several clusters, one name).
+ * published under its name stays. Annotations of ours: `seamark.io/adopt` (exact old values, or external-dns/OWNER) and
+ * `seamark.io/approve` (apex, wildcard, delegation), which count in trusted namespaces only, and `seamark.io/share` (several
+ * clusters, one name).
  */
 import type { Desired, Policy, RecordSource, Unusable } from '../plan/plan.ts'
+import type { TenantRules } from './tenant-rules.ts'
 import { canonicalName, canonicalSet, isInvalid, shown } from '../../rrset/rrset.ts'
 
 const ADOPT_ANNOTATION = 'seamark.io/adopt'
@@ -42,23 +44,30 @@ export function sourceOf(object: Readable): RecordSource {
     // A manifest that is not in a cluster yet has no UID.
     uid: `${SOURCE_PREFIX}${uid ?? `${namespace}/${name}`}`,
     label: `DNSEndpoint ${namespace}/${name}`,
+    namespace,
     ...(generation === undefined ? {} : { revision: String(generation) }),
     ...(typeof placed === 'number' ? { placedRevision: String(placed) } : {}),
     ...(Number.isNaN(createdAt) ? {} : { createdAt }),
   }
 }
 
-export function desiredOf(objects: Iterable<Readable>, defaultTtl: number): DesiredRecords {
+export function desiredOf(objects: Iterable<Readable>, defaultTtl: number, rules: TenantRules): DesiredRecords {
   const desired: Desired[] = []
   const unusable: Unusable[] = []
   for (const object of objects) {
     const source = sourceOf(object)
-    const policy = policyOf(object.metadata.annotations)
+    const { namespace = '', annotations } = object.metadata
+    const policy = policyOf(annotations, rules.isTrusted(namespace))
     const endpoints = Array.isArray(object.spec?.endpoints) ? object.spec.endpoints : []
     for (const endpoint of endpoints) {
       const fields = typeof endpoint === 'object' && endpoint !== null ? endpoint : {}
       const wish = desiredRRset(fields as Partial<Record<string, unknown>>, source, defaultTtl)
-      if ('code' in wish) unusable.push(wish)
+      if ('code' in wish) {
+        unusable.push(wish)
+        continue
+      }
+      const why = rules.findNameFault(namespace, wish.set.name)
+      if (why !== undefined) unusable.push({ ...wish.set, source, code: 'NameNotGranted', message: why })
       else desired.push({ set: wish.set, source, ...(policy === undefined ? {} : { policy }) })
     }
   }
@@ -98,15 +107,29 @@ function desiredRRset(
   // ExternalDNS: zero is "not set".
   const ttl = recordTTL === undefined || recordTTL === null || recordTTL === 0 ? defaultTtl : recordTTL
   const set = canonicalSet({ name, type, ttl, values: (targets ?? []) as string[] })
-  return isInvalid(set) ? refuse(set.invalid) : { set }
+  if (isInvalid(set)) return refuse(set.invalid)
+  // Whoever may write one could say that a record belongs to ExternalDNS, and so keep its owner from changing it.
+  if (type === 'TXT' && set.values.some(isRegistryShaped))
+    return refuse("TXT values that begin with heritage= are entries of ExternalDNS' registry")
+  return { set }
 }
 
-function policyOf(annotations: Readonly<Record<string, string>> | undefined): Policy | undefined {
+function isRegistryShaped(value: string): boolean {
+  return /^"?\s*heritage=/i.test(value)
+}
+
+function policyOf(annotations: Readonly<Record<string, string>> | undefined, isTrusted: boolean): Policy | undefined {
   const adopt = annotations?.[ADOPT_ANNOTATION]
+  const isShared = annotations?.[SHARE_ANNOTATION] === 'true'
+  if (!isTrusted) {
+    const isAsking = (adopt ?? '') !== '' || annotations?.[APPROVE_ANNOTATION] === 'true'
+    if (!isAsking && !isShared) return undefined
+    return { ...(isAsking && { isUntrusted: true }), ...(isShared && { isShared }) }
+  }
   const policy: Policy = {
     ...(adopt === undefined || adopt === '' ? {} : { adopt }),
     ...(annotations?.[APPROVE_ANNOTATION] === 'true' ? { isApproved: true } : {}),
-    ...(annotations?.[SHARE_ANNOTATION] === 'true' ? { isShared: true } : {}),
+    ...(isShared && { isShared }),
   }
   return Object.keys(policy).length === 0 ? undefined : policy
 }

@@ -28,6 +28,8 @@ import { type KillSwitch, pausedUnless } from '../../process/kill-switch.ts'
 import { openEngine } from '../open-engine.ts'
 import { isInvalid } from '../../rrset/rrset.ts'
 import { openRecordsStores, type RecordsStores } from '../state/stores.ts'
+import type { Grants } from '../../process/grants.ts'
+import { tenantRules } from './tenant-rules.ts'
 import type { Endpoint } from './source-index.ts'
 import { CONFIGURATION_OBJECT, type Switches } from '../../process/switches.ts'
 import { runSyncLoop } from './sync-loop.ts'
@@ -35,6 +37,8 @@ import { runSyncLoop } from './sync-loop.ts'
 export interface RecordsSetUp {
   readonly config: RecordsConfig
   readonly mode: 'observe' | 'enforce'
+  /** Which names a namespace may use. @default every one */
+  readonly grants?: Grants
   readonly namespace: string
   readonly killSwitch: KillSwitch
   readonly switches: Switches
@@ -87,6 +91,7 @@ async function run(manager: Manager, setUp: RecordsSetUp, client: Client, signal
         informer: endpoints,
         isServed: servedBy(config),
         defaultTtl: config.defaultTtl,
+        rules: tenantRules(config, setUp.grants ?? [], namespace),
         switches: setUp.switches,
         log: manager.log,
         observer: metrics,

@@ -1,3 +1,4 @@
+import { OPEN_RULES } from '../../../testing/sync-fixture.ts'
 import { describe, expect, it } from 'vitest'
 import { type Endpoint, SourceIndex } from './source-index.ts'
 
@@ -8,23 +9,23 @@ const endpoint = (name: string, dnsName: string): Endpoint => ({
   spec: { endpoints: [{ dnsName, recordType: 'A', targets: ['192.0.2.1'], recordTTL: 60 }] },
 })
 
-describe('a book of sources', () => {
+describe('the index of sources', () => {
   it('keeps apart who was in sight at a moment and who came later, or came back', () => {
-    const book = new SourceIndex(() => true, 60)
-    book.note(endpoint('a', 'a.test'), false)
-    const before = book.present
-    book.note(endpoint('b', 'b.test'), false)
+    const index = new SourceIndex(() => true, 60, OPEN_RULES)
+    index.note(endpoint('a', 'a.test'), false)
+    const before = index.present
+    index.note(endpoint('b', 'b.test'), false)
     expect(['a', 'b'].map((uid) => before.has(`dnsendpoint/${uid}`))).toEqual([true, false])
-    expect(['a', 'b'].map((uid) => book.present.has(`dnsendpoint/${uid}`))).toEqual([true, true])
-    book.note(endpoint('a', 'a.test'), true)
-    book.note(endpoint('a', 'a.test'), false)
+    expect(['a', 'b'].map((uid) => index.present.has(`dnsendpoint/${uid}`))).toEqual([true, true])
+    index.note(endpoint('a', 'a.test'), true)
+    index.note(endpoint('a', 'a.test'), false)
     expect(before.has('dnsendpoint/a')).toBe(false)
   })
 
   it('knows the names an object asked for before', () => {
-    const book = new SourceIndex(() => true, 60)
-    book.note(endpoint('a', 'old.test'), false)
-    expect([...book.note(endpoint('a', 'new.test'), false)].toSorted()).toEqual(['new.test.', 'old.test.'])
-    expect([...book.names()]).toEqual(['new.test.'])
+    const index = new SourceIndex(() => true, 60, OPEN_RULES)
+    index.note(endpoint('a', 'old.test'), false)
+    expect([...index.note(endpoint('a', 'new.test'), false)].toSorted()).toEqual(['new.test.', 'old.test.'])
+    expect([...index.names()]).toEqual(['new.test.'])
   })
 })

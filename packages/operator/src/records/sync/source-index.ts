@@ -5,7 +5,9 @@
 import type { Immutable } from '@seamark/kube/object'
 import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { sourceOf, type DesiredRecords, desiredOf } from './dns-endpoint-source.ts'
-import type { Sources } from '../plan/plan.ts'
+import { oldestSource } from '../plan/desired-table.ts'
+import type { RecordSource, Sources } from '../plan/plan.ts'
+import type { TenantRules } from './tenant-rules.ts'
 import { canonicalName, isInvalid, shown } from '../../rrset/rrset.ts'
 
 export type Endpoint = Immutable<DNSEndpoint>
@@ -15,6 +17,7 @@ export type Names = ReadonlySet<string> | 'all'
 export class SourceIndex {
   readonly #isServed: (object: Endpoint) => boolean
   readonly #defaultTtl: number
+  readonly #rules: TenantRules
   /** By source UID, as markers have it. */
   readonly #objects = new Map<string, Endpoint>()
   readonly #byName = new Map<string, Set<string>>()
@@ -23,7 +26,8 @@ export class SourceIndex {
   readonly #arrivals = new Map<string, number>()
   #lastArrival = 0
 
-  constructor(isServed: (object: Endpoint) => boolean, defaultTtl: number) {
+  constructor(isServed: (object: Endpoint) => boolean, defaultTtl: number, rules: TenantRules) {
+    this.#rules = rules
     this.#isServed = isServed
     this.#defaultTtl = defaultTtl
   }
@@ -87,8 +91,13 @@ export class SourceIndex {
     return [...uids].flatMap((uid) => this.#objects.get(uid) ?? [])
   }
 
-  wishes(names: Names): DesiredRecords {
-    const { desired, unusable } = desiredOf(this.objects(names), this.#defaultTtl)
+  /** The oldest source that asks for a name and may have it, with any type. */
+  claimant(name: string): RecordSource | undefined {
+    return oldestSource(this.desired(new Set([name])).desired)
+  }
+
+  desired(names: Names): DesiredRecords {
+    const { desired, unusable } = desiredOf(this.objects(names), this.#defaultTtl, this.#rules)
     if (names === 'all') return { desired, unusable }
     return {
       desired: desired.filter(({ set }) => names.has(set.name)),

@@ -28,6 +28,7 @@ import { failuresOf, type PlanOutcome } from '../execute/result.ts'
 import type { Plan } from '../plan/plan.ts'
 import { isWithin } from '../../rrset/rrset.ts'
 import { type Endpoint, type Names, SourceIndex } from './source-index.ts'
+import type { TenantRules } from './tenant-rules.ts'
 import { checkSources } from './source-check.ts'
 import type { Switches } from '../../process/switches.ts'
 
@@ -46,6 +47,8 @@ export interface SyncLoopOptions {
   readonly engine: Engine
   readonly killSwitch: KillSwitch
   readonly defaultTtl: number
+  /** What the namespace of a DNSEndpoint may ask for. */
+  readonly rules: TenantRules
   /** Which objects are ours to serve. */
   readonly isServed: (object: Endpoint) => boolean
   /** The only namespace that may be listed. @default all */
@@ -79,7 +82,7 @@ export async function runSyncLoop(options: SyncLoopOptions, signal: AbortSignal)
 class SyncLoop {
   readonly #options: SyncLoopOptions
   readonly #clock: Clock
-  readonly #book: SourceIndex
+  readonly #index: SourceIndex
   readonly #held = new HeldChanges()
   readonly #sweep = createDriftSweep()
   readonly #unread = new Map<string, Reason>()
@@ -92,7 +95,7 @@ class SyncLoop {
   constructor(options: SyncLoopOptions) {
     this.#options = options
     this.#clock = options.clock ?? systemClock
-    this.#book = new SourceIndex(options.isServed, options.defaultTtl)
+    this.#index = new SourceIndex(options.isServed, options.defaultTtl, options.rules)
     options.observer?.held(() => this.#held.all())
   }
 
@@ -103,7 +106,7 @@ class SyncLoop {
     this.#hasConditions = await hasConditionRoom(client, DNSEndpoint, signal).catch(() => false)
     const stops = [
       informer.subscribe((change) => {
-        const names = this.#book.note(change.object, change.type === 'deleted')
+        const names = this.#index.note(change.object, change.type === 'deleted')
         if (change.type !== 'updated' || isNews(change.old, change.object)) this.#mark(names)
       }),
       killSwitch.subscribe(() => this.#mark('all')),
@@ -143,7 +146,7 @@ class SyncLoop {
   #sweepNames(): Set<string> {
     const { engine } = this.#options
     const part = this.#sweep.next(
-      () => this.#book.names(),
+      () => this.#index.names(),
       (name) => engine.isReadByName(name),
     )
     // Planned alone, a deletion that a breaker holds as one of many would look like a single one, and pass.
@@ -217,12 +220,13 @@ class SyncLoop {
 
   async #plan(names: Names, signal: AbortSignal): Promise<Planned> {
     const { client, engine, informer, namespace, isServed } = this.#options
-    // Both of one moment: what is in sight without its wishes would look as if it wanted nothing.
-    const { present, known, wanting } = this.#book
-    const wishes = this.#book.wishes(names)
+    // Both of one moment: what is in sight without what it asks for would look as if it wanted nothing.
+    const { present, known, wanting } = this.#index
+    const wanted = this.#index.desired(names)
     return engine.plan(
       {
-        ...wishes,
+        ...wanted,
+        claimant: (name) => this.#index.claimant(name),
         // Without a live watch, or before the first source, nobody knows what is gone.
         sources: async (owned) =>
           informer.state !== 'live' || known.size === 0
@@ -314,10 +318,10 @@ class SyncLoop {
       this.#options.onUnread?.(unread)
     }
     this.#unread.set(key, code)
-    const wishes = this.#book.wishes(names)
-    for (const { set, source } of wishes.desired) {
+    const wanted = this.#index.desired(names)
+    for (const { set, source } of wanted.desired) {
       const isInZone = zone === '*' || isWithin(set.name, zone)
-      const object = this.#book.find(source.uid)
+      const object = this.#index.find(source.uid)
       const isWaiting = object?.status?.observedGeneration !== object?.metadata.generation
       if (isInZone && isWaiting)
         this.#say({ provider, zone, name: set.name, type: set.type, code, why, source: source.uid })
@@ -345,11 +349,11 @@ class SyncLoop {
 
   #tell(held: Held): void {
     this.#options.log.info(held, 'record held')
-    this.#options.onHeld?.(held, this.#book.find(held.source))
+    this.#options.onHeld?.(held, this.#index.find(held.source))
   }
 
   async #tellStatus(names: Names, signal: AbortSignal): Promise<void> {
-    const objects = this.#book.objects(names)
+    const objects = this.#index.objects(names)
     const write = async (): Promise<void> => {
       for (let object = objects.pop(); object !== undefined && !signal.aborted; object = objects.pop())
         await this.#writeStatus(object, signal)

@@ -1,6 +1,7 @@
 /** T16: two tenants want one host, in both orders, with both orders of deletion, in every spelling; a wildcard beside it. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { OPEN_RULES } from '../../../testing/sync-fixture.ts'
 import { desiredOf } from './dns-endpoint-source.ts'
 import { EMPTY_STATE, type GuardState } from '../state/guard-state.ts'
 import { DEFAULT_LIMITS } from '../plan/limits.ts'
@@ -40,7 +41,7 @@ class Zone {
   #number = NOW
 
   sync(tenants: readonly Tenant[], gone: readonly Tenant[] = []): Plan {
-    const { desired } = desiredOf(tenants.map(objectOf), 300)
+    const { desired } = desiredOf(tenants.map(objectOf), 300, OPEN_RULES)
     const sources = { present: new Set(tenants.map(uidOf)), gone: new Set(gone.map(uidOf)) }
     const number = ++this.#number
     const next = plan({ observed: this.sets, desired, sources, state: this.state, now: this.now, number })

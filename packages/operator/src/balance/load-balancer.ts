@@ -1,0 +1,129 @@
+/**
+ * Reads a DNSLoadBalancer: defaults, the older spellings, and what is wrong with it. Pure.
+ *
+ * Parsed here and not only by the API server: the CRD's schema or the webhook may be absent or older.
+ */
+import { type Immutable, parseDurationMs } from '@seamark/kube'
+import { keyOf } from '@seamark/kube/object'
+import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
+import { DNSLoadBalancerSpec } from '../api/dns-load-balancer.ts'
+import { canonicalName, isInvalid } from '../rrset/rrset.ts'
+import { PROFILES, type ProbePolicy, probeTarget, type ProbeTarget } from '../health/policy.ts'
+
+type OnAllUnhealthy = 'ServeLast' | 'ServeAll' | 'Remove'
+
+export interface BalancerSettings {
+  readonly key: string
+  readonly namespace: string
+  /** As written in the spec: messages and Events repeat it. */
+  readonly dnsName: string
+  /** Canonical, with a trailing dot. */
+  readonly recordName: string
+  readonly type: 'Balanced' | 'Exclusive'
+  readonly ttlSeconds: number
+  readonly onAllUnhealthy: OnAllUnhealthy
+  readonly failBack: 'Never' | 'Always'
+  /** 0: endpoints do not expire. */
+  readonly endpointValidityMs: number
+}
+
+export interface BalanceDefaults {
+  readonly ttlSeconds: number
+  readonly onAllUnhealthy: OnAllUnhealthy
+}
+
+/** TTL of INV-18. */
+export const BALANCE_DEFAULTS: BalanceDefaults = { ttlSeconds: 30, onAllUnhealthy: 'ServeLast' }
+
+export type ReadBalancer =
+  | { readonly settings: BalancerSettings }
+  | { readonly invalid: 'LoadBalancerInvalid'; readonly message: string }
+
+export function readLoadBalancer(object: Immutable<DNSLoadBalancer>, defaults: BalanceDefaults): ReadBalancer {
+  const parsed = DNSLoadBalancerSpec.safeParse(object.spec)
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    return invalid(`invalid field spec.${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`)
+  }
+  const spec = parsed.data
+  const type = readType(spec)
+  if (typeof type !== 'string') return type
+  const dnsName = spec.DNSName ?? spec.dnsname ?? ''
+  if (dnsName === '') return invalid('no dns name specified')
+  const recordName = canonicalName(dnsName)
+  if (isInvalid(recordName)) return invalid(`invalid dns name '${dnsName}': ${recordName.invalid}`)
+  return {
+    settings: {
+      key: keyOf(object),
+      namespace: object.metadata.namespace ?? '',
+      dnsName,
+      recordName,
+      type,
+      ttlSeconds: spec.ttl ?? defaults.ttlSeconds,
+      onAllUnhealthy: spec.onAllUnhealthy ?? defaults.onAllUnhealthy,
+      failBack: spec.failBack ?? 'Never',
+      endpointValidityMs: parseDurationMs(spec.endpointValidityInterval ?? '0') ?? 0,
+    },
+  }
+}
+
+function readType(spec: DNSLoadBalancerSpec): 'Balanced' | 'Exclusive' | ReturnType<typeof invalid> {
+  const type = spec.type ?? ''
+  if (spec.singleton !== undefined) {
+    // Spelled as the original does: scripts match on it.
+    if (type !== '') return invalid('invalid load balancer type: singleton and type specicied')
+    return spec.singleton ? 'Exclusive' : 'Balanced'
+  }
+  if (type === '' || type === 'Balanced') return 'Balanced'
+  return type === 'Exclusive' ? 'Exclusive' : invalid('invalid load balancer type')
+}
+
+function invalid(message: string) {
+  return { invalid: 'LoadBalancerInvalid', message } as const
+}
+
+/**
+ * How a host of this load balancer is probed: an endpoint's address or name, or the DNS name itself. Host header and TLS
+ * server name are the DNS name, so that a virtual host answers as it does for users.
+ */
+export function probeOf(object: Immutable<DNSLoadBalancer>, dnsName: string, host: string, site: string): ProbeTarget {
+  const { healthPath, statusCode = 0, healthCheck = {} } = object.spec
+  const path = healthPath === undefined || healthPath.startsWith('/') ? healthPath : `/${healthPath}`
+  // A wildcard is probed as one of the names it covers.
+  const name = dnsName.replace(/\.$/, '').replace(/^\*\./, 'wildcard.')
+  return probeTarget(
+    {
+      host,
+      hostHeader: healthCheck.host ?? name,
+      expectedCodes: healthCheck.statusCodes ?? [statusCode === 0 ? 200 : statusCode],
+      ...(path !== undefined && { path }),
+      ...(healthCheck.scheme !== undefined && { scheme: healthCheck.scheme }),
+      ...(healthCheck.method !== undefined && { method: healthCheck.method }),
+      ...(healthCheck.port !== undefined && { port: healthCheck.port }),
+      ...(healthCheck.sni !== undefined && { sni: healthCheck.sni }),
+      ...(healthCheck.bodyContains !== undefined && { bodyContains: healthCheck.bodyContains }),
+      ...(healthCheck.headers !== undefined && { headers: healthCheck.headers }),
+      ...(healthCheck.verifyTLS !== undefined && { verifyTls: healthCheck.verifyTLS }),
+      ...(healthCheck.maxRedirects !== undefined && { maxRedirects: healthCheck.maxRedirects }),
+    },
+    policyOf(healthCheck),
+    site,
+  )
+}
+
+/** Shorter settings would let one tenant occupy the prober. */
+const MIN_INTERVAL_MS = 100
+
+function policyOf(check: NonNullable<Immutable<DNSLoadBalancerSpec>['healthCheck']>): ProbePolicy {
+  const base = PROFILES[check.profile ?? 'default']
+  const ms = (text: string | undefined, otherwise: number) =>
+    Math.max(MIN_INTERVAL_MS, (text === undefined ? undefined : parseDurationMs(text)) ?? otherwise)
+  return {
+    ...base,
+    intervalMs: ms(check.interval, base.intervalMs),
+    timeoutMs: ms(check.timeout, base.timeoutMs),
+    edgeIntervalMs: ms(check.edgeInterval, base.edgeIntervalMs),
+    rise: check.rise ?? base.rise,
+    fall: check.fall ?? base.fall,
+  }
+}

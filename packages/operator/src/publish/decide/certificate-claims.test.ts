@@ -1,0 +1,47 @@
+/** Names that annotations add to a certificate are held to the claims and grants of hosts. */
+import { memoryCluster } from '@seamark/kube/testing'
+import { describe, expect, it } from 'vitest'
+import { HTTPProxy } from '../../api/http-proxy.ts'
+import { annotated, httpProxy, named, options, withHost } from '../../../testing/publish-fixture.ts'
+import { unified } from '../options.ts'
+import { createSourceDecider } from './source-decision.ts'
+
+const victim = httpProxy(named('a', 'shop'), withHost('shop.example.com'))
+const settings = {
+  ...options({ ...unified, services: [{ service: 'test-ns/test-svc' }], sources: ['HTTPProxy'] }),
+  defaultIssuerName: 'test-issuer',
+}
+
+/** What becomes of the certificate of a source of namespace b, which is older than the victim. */
+async function certificateOf(annotations: Record<string, string>, grants = settings.grants) {
+  const cluster = memoryCluster()
+  const attacker = httpProxy(named('b', 'web'), withHost('web.example.com'), annotated(annotations))
+  attacker.metadata.creationTimestamp = '2020-01-01T00:00:00Z'
+  const decider = createSourceDecider(cluster.informers, { ...settings, grants })
+  const informer = cluster.informers.informer(HTTPProxy)
+  for (const object of [victim, attacker]) cluster.put(HTTPProxy, object)
+  await informer.synced()
+  const child = decider.decide('HTTPProxy', 'b/web', 0)?.decision?.children.certificate
+  return [child?.state, ...(child?.findings ?? []).map(({ reason }) => reason)].join(' ')
+}
+
+describe('a certificate', () => {
+  it.each([
+    ['cert-manager.io/alt-names', 'shop.example.com'],
+    ['cert-manager.io/alt-names', 'x.example.com, Shop.example.com'],
+    ['cert-manager.io/alt-names', '*.example.com'],
+    ['cert-manager.io/common-name', 'shop.example.com'],
+  ])('is not written with the host of another namespace in %s: %s', async (key, value) => {
+    expect(await certificateOf({ [key]: value })).toBe('held ClaimHeldByOther')
+  })
+
+  it('may have names that nobody claims', async () => {
+    expect(await certificateOf({ 'cert-manager.io/alt-names': 'free.example.com, *.web.example.com' })).toBe('wanted')
+  })
+
+  it('has only names that the namespace is granted', async () => {
+    const grants = [{ namespace: 'b', domains: ['web.example.com'] }]
+    expect(await certificateOf({}, grants)).toBe('wanted')
+    expect(await certificateOf({ 'cert-manager.io/alt-names': 'free.example.com' }, grants)).toBe('held NameNotGranted')
+  })
+})
