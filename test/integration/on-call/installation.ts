@@ -70,7 +70,7 @@ export class Installation implements AsyncDisposable {
     const member = await world.userCluster('fra1')
     await addNode(member.client, 'node-1', { external: ['203.0.113.11'] })
     const metadata = { namespace: 'seamark', name: 'cluster-fra1', labels: { 'seamark.io/cluster': 'fra1' } }
-    await world.client.create(Secret, { metadata, stringData: { kubeconfig: member.kubeconfig } } as Secret)
+    await world.client.create(Secret, { metadata, stringData: { kubeconfig: member.kubeconfig } })
     const folder = await mkdtemp(join(tmpdir(), 'seamark-on-call-'))
     const installation = new Installation(world, member, folder, await serve([zone], 0))
     await writeFile(join(folder, 'kubeconfig'), world.kubeconfig, { mode: 0o600 })

@@ -1,7 +1,6 @@
 /** docs/on-call.md, played word for word: what it says you see, what it tells you to type, what then happens. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createDnsClient } from '@seamark/dns'
 import { DNSEndpoint } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import { Installation } from './installation.ts'
@@ -95,6 +94,11 @@ describe('docs/on-call.md', () => {
   it.each(page)('$heading', { timeout: 300_000 }, async ({ steps }) => {
     await using installation = await Installation.start()
     const known = new Map<string, string>()
-    for (const step of steps) await play(step, installation, known)
+    let played = 0
+    for (const step of steps) {
+      await play(step, installation, known)
+      played++
+    }
+    expect(played).toBe(steps.length)
   })
 })
