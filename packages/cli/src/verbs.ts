@@ -13,7 +13,7 @@ export interface Verb {
 export const VERBS: readonly Verb[] = [
   {
     name: 'adopt',
-    summary: 'take over records of ExternalDNS or of nobody, by markers alone',
+    summary: 'take ownership of records of ExternalDNS or of nobody; writes markers only',
     load: async () => import('./commands/adopt.ts'),
   },
   {
@@ -23,7 +23,7 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'apply',
-    summary: 'write a plan; refuses when its base moved',
+    summary: 'write a plan; refused when the zone changed since',
     load: async () => import('./commands/apply.ts'),
   },
   {
@@ -65,12 +65,12 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'export',
-    summary: 'our records as a zone file or as DNSEndpoints',
+    summary: 'print our records as a zone file or as DNSEndpoints',
     load: async () => import('./commands/export.ts'),
   },
   {
     name: 'plan',
-    summary: 'what would be written to DNS, and what not, and why',
+    summary: 'print what would be written to DNS, what is held, and why',
     load: async () => import('./commands/plan.ts'),
   },
   {
@@ -85,18 +85,18 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'release',
-    summary: 'give records up; removes our markers only',
+    summary: 'give up ownership of records; removes our markers only',
     load: async () => import('./commands/release.ts'),
   },
   { name: 'run', summary: 'run the manager', isLogged: true, load: async () => import('./commands/run.ts') },
   {
     name: 'transfer',
-    summary: 'hand records to another owner',
+    summary: 'pass ownership of records to another owner',
     load: async () => import('./commands/transfer.ts'),
   },
   {
     name: 'undo',
-    summary: 'take an applied plan back',
+    summary: 'take applied plans back, or list them',
     load: async () => import('./commands/undo.ts'),
   },
   { name: 'version', summary: 'print the version', load: async () => import('./commands/version.ts') },

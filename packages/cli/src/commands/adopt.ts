@@ -1,4 +1,4 @@
-/** `seamark adopt`: takes records over, by markers alone; their values stay. Without --apply it only shows the plan. */
+/** `seamark adopt`: takes ownership of records by writing markers; their values stay. Without --apply it only prints the plan. */
 import { planAdoption } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
@@ -19,7 +19,7 @@ export function build(io: Io): Command {
       throw new CommandError(`--from ${flags.from}: it is external-dns/OWNER or unmarked`, EXIT.usage)
     }
     if (flags.from === 'unmarked' && names.length === 0) {
-      throw new CommandError('name the records: everything that nobody marked is not yours by default', EXIT.usage)
+      throw new CommandError('name the records to adopt: with --from unmarked no name is chosen by default', EXIT.usage)
     }
     await handOver(io, flags, names, (world) => planAdoption(world, flags.from))
   })

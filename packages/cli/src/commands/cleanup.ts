@@ -1,4 +1,4 @@
-/** `seamark cleanup`: takes our finalizers away, and on request the objects we made, before publish is uninstalled. */
+/** `seamark cleanup`: removes our finalizers, and on request the generated objects, before publish is uninstalled. */
 import { cleanUp } from '@seamark/operator'
 import { Command } from 'commander'
 import type { Io } from '../command.ts'
@@ -12,7 +12,7 @@ interface Flags extends KubeFlags {
 export function build(io: Io): Command {
   return addKubeFlags(new Command().description('remove finalizers, and on request children, before uninstalling'))
     .option('--children', 'delete the DNSEndpoints, Certificates and delegations that were made as well')
-    .option('--dry-run', 'tell what would be removed')
+    .option('--dry-run', 'print what would be removed, and remove nothing')
     .action(async (flags: Flags) => {
       const cluster = await openCluster(io, flags)
       const dryRun = flags.dryRun === true

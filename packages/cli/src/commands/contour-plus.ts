@@ -40,8 +40,8 @@ export function build(io: Io): Command {
     if (!result.ok) throw new CommandError(result.message, EXIT.usage)
     const { settings } = result
     const options = withBeyond(settings.publish, flags)
-    if (flags.dryRun === true) await tellDryRun(io, flags, options)
-    else if (flags.shadow === true) await tellShadow(io, flags, options)
+    if (flags.dryRun === true) await printDryRun(io, flags, options)
+    else if (flags.shadow === true) await runShadow(io, flags, options)
     else await run(io, flags, options, settings.metricsAddress, settings.leaderElection)
   })
 }
@@ -76,7 +76,7 @@ async function run(io: Io, flags: Flags, publish: PublishOptions, metrics: strin
   }
 }
 
-async function tellDryRun(io: Io, flags: Flags, options: PublishOptions): Promise<void> {
+async function printDryRun(io: Io, flags: Flags, options: PublishOptions): Promise<void> {
   const cluster = await openCluster(io, flags)
   try {
     const report = await dryRun(cluster, options, io.signal)
@@ -103,7 +103,7 @@ async function findAbsentServices(
   return names.filter((_, index) => found[index] === undefined)
 }
 
-async function tellShadow(io: Io, flags: Flags, options: PublishOptions): Promise<void> {
+async function runShadow(io: Io, flags: Flags, options: PublishOptions): Promise<void> {
   const cluster = await openCluster(io, flags)
   const say = ({ changes, differences, initial }: { changes: number; differences: number; initial: number }): string =>
     `${changes} changes, ${differences} differences (${initial} before the start)\n`
