@@ -10,7 +10,7 @@ interface Kubeconfig {
 
 export interface BareClient {
   /** Resolves with the body; rejects for a status of 300 and more. */
-  send(method: string, path: string, body?: string): Promise<string>
+  readonly send: (method: string, path: string, body?: string) => Promise<string>
   /** Calls `onLine` with each line of the answer, until the client is closed. */
   watch(path: string, onLine: (line: string) => void): void
   close(): void
