@@ -52,7 +52,7 @@ export const VERBS: readonly Verb[] = [
     isLogged: true,
     load: async () => import('./commands/contour-plus.ts'),
   },
-  { name: 'dig', summary: 'ask DNS servers, in the syntax of dig', load: async () => import('./commands/dig.ts') },
+  { name: 'dig', summary: 'query DNS servers, in the syntax of dig', load: async () => import('./commands/dig.ts') },
   {
     name: 'dns serve',
     summary: 'serve zone files as an authoritative DNS server',

@@ -103,7 +103,7 @@ async function ask(client: DnsClient, wanted: DigArguments, host: string, words:
 
 async function run(words: string[], io: Io): Promise<void> {
   const wanted = parseArguments(words)
-  // The case that people typed is the case they see; forgers are no concern of a command that only shows.
+  // Random case (0x20) protects against forged answers; here the output must have the case that was typed.
   const client = createDnsClient({ timeoutMs: wanted.timeoutMs, tries: wanted.tries, isCaseRandom: false })
   try {
     if (wanted.server !== undefined) {
@@ -123,7 +123,7 @@ async function run(words: string[], io: Io): Promise<void> {
 }
 
 const HELP = `
-  @HOST             ask this server; without it the system's resolver and the zone's own servers are asked, side by side
+  @HOST             query this server; without it the system's resolver and the zone's own servers are queried, side by side
   -p PORT  -t TYPE  -c CLASS  -q NAME  -x ADDRESS (reverse)  -k KEYFILE  -y [ALGORITHM:]NAME:SECRET
   +short  +[no]tcp  +[no]recurse  +[no]edns  +[no]dnssec  +[no]cookie  +nsid  +ignore  +bufsize=N  +subnet=A/P  +time=S  +tries=N
   +[no]all +[no]cmd +[no]comments +[no]question +[no]answer +[no]authority +[no]additional +[no]stats
@@ -132,7 +132,7 @@ const HELP = `
 
 export function build(io: Io): Command {
   return new Command()
-    .description('ask DNS servers, in the syntax of dig')
+    .description('query DNS servers, in the syntax of dig')
     .usage('[@HOST] [-p PORT] NAME [TYPE] [+FLAG…]')
     .argument('[words...]', 'server, name, type and flags in any order')
     .addHelpText('after', HELP)

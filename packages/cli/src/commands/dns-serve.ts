@@ -1,6 +1,6 @@
 /**
- * `seamark dns serve --listen A ZONEFILE…`: an authoritative server from zone files. All files are read before anything is
- * served; SIGHUP reads them again and keeps what is served when one is bad.
+ * `seamark dns serve --listen A ZONEFILE…`: an authoritative server for zone files. All files are read before the server starts;
+ * SIGHUP reads them again, and the zones served stay as they are when one file is invalid.
  */
 import { readFileSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
@@ -40,7 +40,7 @@ function parseAddress(text: string, defaultPort: number): ListenAddress {
   return { address: address === '' ? '0.0.0.0' : address === 'localhost' ? '127.0.0.1' : address, port }
 }
 
-/** The origin a file's name stands for: `example.test.zone`, `db.example.test` and `example.test` are all example.test. */
+/** The origin that a file name implies: `example.test.zone`, `db.example.test` and `example.test` are all example.test. */
 function originOf(file: string): Fqdn | undefined {
   const name = basename(file)
     .replace(/\.(zone|db|txt)$/, '')
@@ -99,7 +99,7 @@ function reload(server: DnsServer, files: readonly string[], log: (line: string)
     log(`reloaded ${zones.map((zone) => `${zone.origin} serial ${zone.serial}`).join(', ')}`)
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
-    log(`error: ${error.message}; still serving what was loaded before`)
+    log(`error: ${error.message}; the zones loaded before are still served`)
   }
 }
 
@@ -148,13 +148,13 @@ export function build(io: Io): Command {
     .requiredOption('--listen <address>', 'HOST:PORT to answer on, repeatable; port 0 takes a free one', collect, [])
     .option(
       '--key <file>',
-      'TSIG keys as tsig-keygen writes them; their owners may update and transfer, repeatable',
+      'TSIG keys as tsig-keygen writes them, which may update and transfer every zone, repeatable',
       collect,
       [],
     )
-    .option('--notify <address>', 'secondary to tell about changes, repeatable', collect, [])
-    .option('--rate-limit <n>', 'equal answers a second to one /24 or /56 before they are limited', '20')
-    .option('--limit-loopback', 'limit loopback too', false)
+    .option('--notify <address>', 'secondary that gets NOTIFY after a change, repeatable', collect, [])
+    .option('--rate-limit <n>', 'responses of one kind a second to one /24 or /56 before they are limited', '20')
+    .option('--limit-loopback', 'limit the rate of loopback too', false)
     .action(async (files: string[], flags: Flags) => {
       if (flags.listen.length === 0) throw new CommandError('--listen is missing', EXIT.usage)
       await serve(io, files, flags)

@@ -1,10 +1,10 @@
 /**
- * Asking DNS servers: questions by UDP with retries and TCP when truncated, updates, transfers, notifications, and the same
- * question to every server of a zone. Used by providers, `explain`, drain and tests.
+ * The DNS client: queries over UDP with retries and over TCP when truncated, updates, transfers, NOTIFY, and the same query to
+ * several servers. Used by providers, `explain` and tests.
  *
- * Guarantees: ids are random, ports are the kernel's, the case of names is random (0x20) and must come back; an answer counts
- * only when id, question and (where a key is given) signature fit. An rcode is a value, not an error; silence, refusal to
- * connect, and bad signatures throw DnsError. Every call ends by its deadline.
+ * Guarantees: ids are random, source ports are the kernel's, the case of names is random (0x20) and must be returned; an
+ * answer is accepted only when id, question and, where a key is given, signature match. An rcode is a value, not an error;
+ * timeouts, refused connections and invalid signatures throw DnsError. Every call ends by its deadline.
  */
 import { randomInt } from 'node:crypto'
 import { TcpPool } from './tcp-pool.ts'
@@ -26,7 +26,7 @@ export interface DnsClientOptions {
   readonly tries?: number
   /** Random case of names. @default true */
   readonly isCaseRandom?: boolean
-  /** Uniform below `limit`; not for tests only: ids and case come from it. @default crypto.randomInt */
+  /** Uniform below `limit`; the source of ids and case. @default crypto.randomInt */
   readonly random?: (limit: number) => number
   /** Milliseconds since 1970. @default Date.now */
   readonly now?: () => number
@@ -47,15 +47,15 @@ export interface QueryOptions extends CallOptions {
   readonly type: string
   /** @default IN */
   readonly class?: number
-  /** Ask for recursion. @default false */
+  /** Set RD. @default false */
   readonly isRecursive?: boolean
-  /** False sends no OPT at all. @default true */
+  /** False sends no OPT. @default true */
   readonly hasEdns?: boolean
   readonly ednsSize?: number
   readonly isDo?: boolean
   readonly subnet?: ClientSubnet
   readonly options?: readonly EdnsOption[]
-  /** Keep a truncated answer instead of asking again by TCP. @default false */
+  /** Return a truncated answer instead of repeating the query over TCP. @default false */
   readonly isTruncationKept?: boolean
   /** Further header flags, for instance AD or CD. */
   readonly flags?: number
@@ -84,13 +84,13 @@ export interface Comparison {
 export interface DnsClient {
   query(options: QueryOptions): Promise<Reply>
   update(options: CallOptions & Update): Promise<Reply>
-  /** Tells a secondary that its zone changed (RFC 1996). */
+  /** Sends NOTIFY (RFC 1996). */
   notify(options: CallOptions & { readonly zone: Fqdn }): Promise<Reply>
-  /** Records as they come, the SOA first. */
+  /** Records as they arrive, the SOA first. */
   transfer(request: TransferRequest): AsyncGenerator<Resource>
-  /** The whole zone as record sets. */
+  /** The whole zone as RRsets. */
   transferRRsets(request: TransferRequest): Promise<RRset[]>
-  /** The same question to several servers at once. */
+  /** The same query to several servers at once. */
   compare(servers: readonly ServerAddress[], question: Omit<QueryOptions, 'server'>): Promise<Comparison>
   close(): Promise<void>
 }
@@ -138,7 +138,7 @@ export function createDnsClient(options: DnsClientOptions = {}): DnsClient {
 
   function verify(bytes: Buffer, message: Message, key: TsigKey, requestMac: Uint8Array, where: string): void {
     if (message.tsig === undefined) {
-      // RFC 8945 §5.4: an unsigned answer cannot be believed, but an error code in it tells what to look at.
+      // RFC 8945 §5.4: an unsigned answer is not trusted; its rcode is shown as a hint.
       throw new DnsError(
         'TSIG_MISSING',
         `${where} did not sign its answer with ${key.name} (rcode ${message.rcode}); does it know the key?`,
@@ -222,7 +222,7 @@ export function createDnsClient(options: DnsClientOptions = {}): DnsClient {
       ...(question.hasEdns === false ? {} : { edns }),
     }
     const reply = await exchange(draft, question, question.isTruncationKept)
-    // RFC 6891 §7: a server that does not know OPT says FORMERR without one; ask again as in 1987.
+    // RFC 6891 §7: a server without EDNS answers FORMERR without OPT; repeat the query without EDNS.
     if (reply.message.rcode === RCODE.FORMERR && reply.message.edns === undefined && draft.edns !== undefined) {
       const { edns: _, ...old } = draft
       return exchange(old, question, question.isTruncationKept)
@@ -272,7 +272,7 @@ export function createDnsClient(options: DnsClientOptions = {}): DnsClient {
   }
 }
 
-/** What two servers must have in common to agree: rcode and the answer section without TTLs and order. */
+/** Equal for servers that agree: rcode and the answer section without TTLs and order. */
 function answerKey(message: Message): string {
   const sets = groupRecords(message.answers).map(
     (set) => `${fqdn(set.name)} ${set.type} ${set.values.toSorted().join(' | ')}`,

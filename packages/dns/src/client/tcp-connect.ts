@@ -13,12 +13,12 @@ export async function connectTcp(server: ServerAddress, timeoutMs: number, signa
       socket.destroy()
       reject(error)
     }
-    const abort = () => fail(new DnsError('ABORTED', `the connection to ${where} was given up`))
+    const abort = () => fail(new DnsError('ABORTED', `the connection to ${where} was aborted`))
     const timer = setTimeout(
       () => fail(new DnsError('TIMEOUT', `no connection to ${where} in ${timeoutMs} ms`)),
       timeoutMs,
     )
-    // Stays for the life of the socket: a late reset must not go uncaught.
+    // Kept for the life of the socket: a later reset must not be an uncaught error.
     socket.on('error', (cause) =>
       fail(new DnsError('NETWORK', `cannot connect to ${where}: ${cause.message}`, { cause })),
     )

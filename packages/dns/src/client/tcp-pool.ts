@@ -1,7 +1,7 @@
 /**
- * Pipelined TCP (RFC 7766 §6.2.1.1): one connection per server carries many questions at a time, answers come in any order
- * and are matched by id. A connection that fails rejects what waits on it; the next question opens a new one. Idle connections
- * close themselves and never keep the process alive.
+ * Pipelined TCP (RFC 7766 §6.2.1.1): one connection per server carries many queries at a time; answers arrive in any order and
+ * are matched by id and question. When a connection fails, its pending queries reject and the next query opens a new one.
+ * Idle connections are closed and do not keep the process alive.
  */
 import type { Socket } from 'node:net'
 import { DnsError } from '../error.ts'
@@ -83,11 +83,11 @@ class Connection {
           reject(error)
         },
       }
-      const abort = () => waiting.reject(new DnsError('ABORTED', `the question to ${this.#where} was given up`))
+      const abort = () => waiting.reject(new DnsError('ABORTED', `the query to ${this.#where} was aborted`))
       const timer = setTimeout(() => {
-        // Perhaps half open: what still waits may be answered, the next question takes a new connection.
+        // The connection may be half open: pending queries may still be answered, the next query opens a new one.
         this.isOpen = false
-        waiting.reject(new DnsError('TIMEOUT', `no answer from ${this.#where} by TCP in ${timeoutMs} ms`))
+        waiting.reject(new DnsError('TIMEOUT', `no answer from ${this.#where} over TCP in ${timeoutMs} ms`))
       }, timeoutMs)
       signal?.addEventListener('abort', abort)
       this.#waiting.add(waiting)

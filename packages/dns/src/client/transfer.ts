@@ -1,7 +1,7 @@
 /**
- * Reading a whole zone by AXFR (RFC 5936 §2.2, §3): a stream of records that starts and ends with the SOA, over its own
- * connection. Every signed message is verified in the chain of RFC 8945 §5.3.1; the stream ends only when the last message
- * was signed, so a cut or forged tail is an error and never a shorter zone.
+ * AXFR client (RFC 5936 §2.2, §3): a stream of records that starts and ends with the SOA, over a connection of its own. Every
+ * signed message is verified in the chain of RFC 8945 §5.3.1, and the last message must be signed: a truncated or forged end
+ * is an error and never a shorter zone.
  */
 import { once } from 'node:events'
 import { CLASS, OPCODE, RCODE, rcodeName, TYPE } from '../wire/codes.ts'
@@ -18,7 +18,7 @@ export interface TransferRequest {
   readonly server: ServerAddress
   readonly zone: Fqdn
   readonly key?: TsigKey
-  /** Longest silence before the transfer is given up. @default 10000 */
+  /** Time without data after which the transfer fails. @default 10000 */
   readonly idleMs?: number
   readonly signal?: AbortSignal
 }
@@ -100,7 +100,7 @@ export async function* transferZone(request: TransferRequest, id: number, now: (
   const signed = key === undefined ? undefined : signMessage(plain, key, now())
   const verifier = key === undefined ? undefined : new Verifier(key, signed!.mac, now)
   const socket = await connectTcp(server, idleMs, signal)
-  const abort = () => socket.destroy(new DnsError('ABORTED', `the transfer from ${where} was given up`))
+  const abort = () => socket.destroy(new DnsError('ABORTED', `the transfer from ${where} was aborted`))
   signal?.addEventListener('abort', abort)
   socket.setTimeout(idleMs, () => socket.destroy(new DnsError('TIMEOUT', `${where} sent nothing for ${idleMs} ms`)))
   try {

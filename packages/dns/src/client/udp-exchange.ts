@@ -34,11 +34,11 @@ export async function exchangeUdp(
       signal?.removeEventListener('abort', abort)
       socket.close(settle)
     }
-    const abort = () => finish(() => reject(new DnsError('ABORTED', `the question to ${where} was given up`)))
+    const abort = () => finish(() => reject(new DnsError('ABORTED', `the query to ${where} was aborted`)))
     const fail = (cause: Error) =>
-      finish(() => reject(new DnsError('NETWORK', `cannot ask ${where} by UDP: ${cause.message}`, { cause })))
+      finish(() => reject(new DnsError('NETWORK', `cannot query ${where} over UDP: ${cause.message}`, { cause })))
     const timer = setTimeout(() => {
-      finish(() => reject(new DnsError('TIMEOUT', `no answer from ${where} by UDP in ${timeoutMs} ms`)))
+      finish(() => reject(new DnsError('TIMEOUT', `no answer from ${where} over UDP in ${timeoutMs} ms`)))
     }, timeoutMs)
     socket.on('error', fail)
     socket.on('message', (packet) => {

@@ -1,11 +1,11 @@
 /**
- * Question in, answer out: what a server does with one packet, whatever it came by.
+ * Builds the answer to one received packet, over UDP or TCP.
  *
- * Flow: parse in place (request.ts) → refuse what is malformed or not ours → plain questions from prebuilt octets (the fast
- * path: one table look-up and a few copies, nothing allocated) → everything else through resolve.ts and an encoder → other
- * opcodes and signed questions through `special`.
- * Guarantees: never throws; never answers an answer; the question comes back octet by octet, in the case it was asked in;
- * over UDP never more octets than the client takes nor than `maxUdpSize`.
+ * Flow: parse in place (request.ts) → refuse malformed queries and names of other zones → common queries from prebuilt octets
+ * (the fast path: one table lookup and a few copies, nothing allocated) → all others through resolve.ts and an encoder →
+ * other opcodes and signed queries through `special`.
+ * Guarantees: never throws; never answers a response; the question is returned octet by octet, in the case it was received in;
+ * over UDP never more octets than the client accepts, than `maxUdpSize`, nor than the peer's answer ratio allows.
  */
 import { addressOctets } from '../wire/address.ts'
 import { CLASS, OPCODE, RCODE, TYPE } from '../wire/codes.ts'
@@ -29,9 +29,9 @@ export interface Counters {
   /** By rcode, index 0–23. */
   readonly answers: Float64Array
   truncated: number
-  /** Packets that deserve no answer. */
+  /** Packets without an answer: too short, or responses. */
   ignored: number
-  /** Dynamic record sets that threw. */
+  /** Dynamic RRsets that threw. */
   failures: number
 }
 
@@ -59,18 +59,18 @@ export interface Peer {
   readonly maxAnswerRatio?: number
 }
 
-/** More than any path carries unfragmented; udp.ts keeps this much room. */
+/** The largest `maxUdpSize`; udp.ts keeps this much room for an answer. */
 export const MAX_UDP_SIZE = 4096
-/** Types that are no data and are asked for by nobody who means well: they have no records by definition. */
+/** Types that never have records in a zone: a query for them is malformed. */
 const isMeta = (type: number): boolean => type === TYPE.OPT || type === TYPE.TSIG || type === TYPE.TKEY
 
 const COMPRESSED = Uint8Array.from({ length: 65_536 }, (_, type) => (hasCompressedName(type) ? 1 : 0))
 
 export class Answerer {
   readonly request = new Request()
-  /** After an answer: which answers of the rate limiter count as the same. */
+  /** After an answer: answers of equal kind share a limit of the rate limiter. */
   kind = 0
-  /** After an answer: the client proved its address. */
+  /** After an answer: the query had a valid cookie, so its source address is the client's. */
   hasValidCookie = false
   readonly #zones: ZoneIndex
   readonly #counters: Counters
@@ -113,7 +113,7 @@ export class Answerer {
     this.kind = status
     if (request.cookieLength > 0) this.#checkCookie(peer)
     this.#response.limit = start + (peer.transport === 'tcp' ? MAX_MESSAGE : this.#udpLimit(peer))
-    // An opcode we do not know has a layout we do not know: its sections are not looked at (RFC 8906 §8.1.5).
+    // The layout of an unknown opcode is unknown: its sections are not parsed (RFC 8906 §8.1.5).
     if (request.opcode !== OPCODE.QUERY && request.opcode !== OPCODE.UPDATE && request.opcode !== OPCODE.NOTIFY)
       return this.#refuse(RCODE.NOTIMP)
     if (status !== RCODE.NOERROR) return this.#refuse(status)
@@ -121,7 +121,7 @@ export class Answerer {
     return this.#query(peer)
   }
 
-  /** A truncated answer without data to the question that `answer` saw last, or to an unseen one. */
+  /** A truncated answer without records, for a source over its limit. */
   truncated(query: Uint8Array, length: number, peer: Peer, out: Buffer, start: number): number {
     const { request } = this
     this.#response.begin(out, start)
@@ -131,7 +131,7 @@ export class Answerer {
     return this.#finish(RCODE.NOERROR, TRUNCATED, 0, 0, 0)
   }
 
-  /** Does the question carry a valid cookie? For a source that is over its limit; cheap when there is none. */
+  /** Does the query have a valid cookie? For a source over its limit; cheap when there is no cookie. */
   hasCookie(query: Uint8Array, length: number, peer: Peer): boolean {
     if (length < 12 + 5 + OPT_LENGTH + 4 + 8 + SERVER_COOKIE) return false
     if (this.request.parse(query, length) !== RCODE.NOERROR || this.request.cookieLength === 0) return false
@@ -189,7 +189,7 @@ export class Answerer {
       this.#response.extendedError = EXTENDED_ERROR.NOT_AUTHORITATIVE
       return this.#refuse(RCODE.REFUSED)
     }
-    // Transfers come signed and by TCP (transfer.ts); everybody else is refused.
+    // Transfers are accepted only signed and over TCP (transfer.ts).
     if (request.type === TYPE.AXFR || request.type === TYPE.IXFR) {
       return this.#refuse(zone.originWire.length === nameLength ? RCODE.REFUSED : RCODE.NOTAUTH)
     }
@@ -199,7 +199,7 @@ export class Answerer {
     return length > 0 ? length : this.#slow(zone, peer)
   }
 
-  /** Is there a delegation or a DNAME on the way from the apex to the name? */
+  /** Is there a delegation or a DNAME between the apex and the name? */
   #isBelowCut(zone: Zone): boolean {
     const { name, nameLength, scan } = this.request
     const apex = nameLength - zone.originWire.length
@@ -216,7 +216,7 @@ export class Answerer {
     return false
   }
 
-  /** 0 when the question is not a plain one. */
+  /** 0 when the query is not one of the common cases. */
   #fast(zone: Zone): number {
     const { name, nameLength, scan } = this.request
     const hash = scan.hashes[0]!
@@ -225,7 +225,7 @@ export class Answerer {
     return node === -1 ? this.#fastMissing(zone) : this.#fastNode(zone, shard, node)
   }
 
-  /** The node may be the wildcard that stands for the name: sets point to the question for their owner either way. */
+  /** The node may be the wildcard of the name: the owner of the RRset is a pointer to the question in both cases. */
   #fastNode(zone: Zone, shard: Shard, node: number): number {
     const { scan, type } = this.request
     const set = shard.findSet(node, type)
@@ -269,7 +269,7 @@ export class Answerer {
     response.question()
     if (!response.hasRoom(length)) return this.#finish(RCODE.NOERROR, AUTHORITATIVE | TRUNCATED, 0, 0, 0)
     const from = set + SET_HEAD
-    // Records of equal length go round by one from answer to answer, so that no address is always first.
+    // Records of equal length are rotated by one from answer to answer, so that no address is always first.
     const turn = records > 1 ? (this.#rotor++ % records) * u16(data, set + 6) : 0
     response.copy(data, from + turn, from + length)
     if (turn > 0) response.copy(data, from, from + turn)
@@ -279,7 +279,7 @@ export class Answerer {
   #negative(zone: Zone, rcode: number): number {
     const { negative, pointers } = zone.soa
     const apex = 12 + this.request.nameLength - zone.originWire.length
-    // The SOA's names point into the question: only where that is in the case of the zone.
+    // The SOA's names are pointers into the question: only when it has the case of the zone.
     if (!this.#isLowerFrom(apex)) return 0
     const response = this.#response
     response.question()

@@ -1,9 +1,9 @@
-/** Carries the query counters of a zone over to the one that replaces it, for sets that are in both. */
+/** Copies the query counters of a zone to the zone that replaces it, for RRsets in both. */
 import { type Shard, u16, u32 } from '../zone/zone-shard.ts'
 import type { Zone } from '../zone/zone-table.ts'
 
-/** Shared shards keep their counters by themselves; only replaced ones are looked at, and in them only sets with questions. */
-export function carryHits(from: Zone, to: Zone): void {
+/** Shared shards keep their counters; only replaced ones are read, and in them only RRsets with queries. */
+export function copyHits(from: Zone, to: Zone): void {
   const isSameSize = from.directory.length === to.directory.length
   const shared = isSameSize ? undefined : new Set<Shard>(to.directory)
   for (const [i, shard] of from.directory.entries()) {

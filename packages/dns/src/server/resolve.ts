@@ -1,7 +1,7 @@
 /**
- * What a zone answers: the algorithm of RFC 1034 §4.3.2 with wildcards (RFC 4592), DNAME (RFC 6672), delegations with glue,
- * CNAME chains inside the zone, dynamic sets, ANY as one set (RFC 8482 §4.1). Pure apart from hit counters and what dynamic
- * sets do. The fast path of answer.ts gives the same answers for the plain cases; a test compares the two.
+ * Resolves a query in a zone: the algorithm of RFC 1034 §4.3.2 with wildcards (RFC 4592), DNAME (RFC 6672), delegations with
+ * glue, CNAME chains inside the zone, dynamic RRsets, ANY as one RRset (RFC 8482 §4.1). Pure apart from hit counters and
+ * dynamic RRsets. The fast path of answer.ts gives the same answers for the common cases; a test compares the two.
  */
 import { RCODE, TYPE, typeName } from '../wire/codes.ts'
 import { lowerWire, MAX_NAME, nameToText, wireToFqdn } from '../wire/name.ts'
@@ -17,7 +17,7 @@ export interface Resolution {
   isAuthoritative: boolean
   readonly answers: AnswerSet[]
   readonly authorities: AnswerSet[]
-  /** Addresses of name servers below a cut: a referral is useless without them. */
+  /** Addresses of name servers below a zone cut, without which the referral cannot be followed. */
   readonly glue: AnswerSet[]
   /** The zone's SOA goes into the authority section. */
   isNegative: boolean
@@ -30,7 +30,7 @@ interface Place {
   readonly kind: 'node' | 'cut' | 'dname' | 'none'
   readonly shard?: Shard
   readonly node: number
-  /** Label of the name where a cut or DNAME stands. */
+  /** Index of the label where the cut or DNAME is. */
   readonly label: number
 }
 
@@ -90,7 +90,7 @@ class Resolver {
     return { kind: 'node', shard, node: shard.find(hash, name, this.#scan.offsets[label]!, name.length), label }
   }
 
-  /** Walks from the apex down: the first cut or DNAME on the way decides; the last existing name is the closest encloser. */
+  /** Walks from the apex down to the first cut or DNAME; the last existing name is the closest encloser. */
   #locate(name: Uint8Array): Place {
     const scan = this.#scan
     scanName(name, name.length, scan)
@@ -135,7 +135,7 @@ class Resolver {
     return this.#follow(datasOf(alias.set)[0]!)
   }
 
-  /** The target when it is in this zone and new to the chain: a loop is given out once around. */
+  /** The target when it is in this zone and not yet in the chain: a loop is answered once around. */
   #follow(data: Uint8Array): Uint8Array | undefined {
     const target = findTarget(TYPE.CNAME, data)!
     const lower = lowerWire(target)
@@ -145,14 +145,14 @@ class Resolver {
     return isKnown ? undefined : target
   }
 
-  /** RFC 8482 §4.1: one set stands for all, that of the lowest type, as Knot does; addresses are lowest. */
+  /** RFC 8482 §4.1: one RRset instead of all, that of the lowest type, as Knot does; A is lowest. */
   #anyType(shard: Shard, node: number): number {
     let lowest = 0
     shard.eachSet(node, (_, type) => (lowest = lowest === 0 ? type : Math.min(lowest, type)))
     return lowest
   }
 
-  /** The set for the answer, counted; a dynamic set is asked now, and is absent when it has no values. */
+  /** The RRset for the answer, counted. A dynamic RRset is computed now, and is absent when it has no values. */
   #take(owner: Uint8Array, shard: Shard, node: number, type: number): AnswerSet | undefined {
     const offset = shard.findSet(node, type)
     if (offset === -1) return undefined
@@ -165,7 +165,7 @@ class Resolver {
     return { owner, set: packSet(type, set.dynamic.ttl, datas) }
   }
 
-  /** RFC 6672 §3.2: the DNAME, and a CNAME made from it for this one name. */
+  /** RFC 6672 §3.2: the DNAME, and the CNAME synthesised from it for this name. */
   #substitute(owner: Uint8Array, place: Place): Uint8Array | undefined {
     const { result } = this
     const cut = this.#scan.offsets[place.label]!
@@ -213,7 +213,7 @@ function isInZone(name: Uint8Array, origin: Uint8Array): boolean {
   return true
 }
 
-/** Resolves `question` (wire, case as asked) in a zone that holds it. Throws what a dynamic set throws. */
+/** Resolves `question` (wire form, case as received) in the zone that contains it. Throws what a dynamic RRset throws. */
 export function resolve(zone: Zone, question: Uint8Array, type: number, source: QuerySource): Resolution {
   return new Resolver(zone, type, source).resolve(question)
 }

@@ -1,6 +1,6 @@
 /**
- * The answer under construction, in the caller's buffer: question copied from the request, records, OPT, and the header last,
- * when its counts are known. One object for all answers: nothing is allocated per answer.
+ * The answer being built in the caller's buffer: question copied from the request, records, OPT, and the header last, when
+ * its counts are known. One object for all answers: nothing is allocated per answer.
  */
 import { TYPE } from '../wire/codes.ts'
 import { OPTION } from '../wire/edns.ts'
@@ -19,7 +19,7 @@ export class Response {
   out: Buffer = Buffer.alloc(0)
   start = 0
   at = 0
-  /** First octet that must stay free. */
+  /** Offset of the first octet that must not be written. */
   limit = 0
   serverCookie: Uint8Array | undefined
   /** RFC 8914 code, or -1. */
@@ -40,7 +40,7 @@ export class Response {
     this.extendedError = -1
   }
 
-  /** The question, octet by octet as it was asked. */
+  /** The question, octet by octet as it was received. */
   question(): void {
     const { bytes, questionEnd } = this.#request
     const { out } = this
@@ -56,7 +56,7 @@ export class Response {
   copy(data: Uint8Array, from: number, to: number): void {
     const { out } = this
     let { at } = this
-    // By hand what is short: a call into the engine costs more.
+    // A loop is faster than `set` for a few octets.
     if (to - from > 128) {
       out.set(data.subarray(from, to), at)
       at += to - from
@@ -81,7 +81,7 @@ export class Response {
     if (hasEdns) this.#opt(rcode)
     out[start] = bytes[0]!
     out[start + 1] = bytes[1]!
-    // QR, the opcode and RD as asked (RFC 8906 §8.1.1 wants no unassigned bit back); RA stays clear: no recursion.
+    // QR, and opcode and RD as received (RFC 8906 §8.1.1: unassigned bits are not copied); RA is clear: no recursion.
     out[start + 2] = 0x80 | (bytes[2]! & 0x79) | bits
     out[start + 3] = rcode & 15
     out[start + 4] = 0

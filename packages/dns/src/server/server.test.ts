@@ -137,7 +137,7 @@ describe('the server', () => {
     expect((await ask()).rcode).toBe(RCODE.REFUSED)
   })
 
-  it('counts questions per record set, over changes of the zone', async () => {
+  it('counts questions per RRset, over changes of the zone', async () => {
     const { client, at, server } = await start()
     const ask = async (name: string, type = 'A') => client.query({ server: at, name, type })
     for (const name of ['www', 'www', 'alias', 'x.wild'])

@@ -1,9 +1,9 @@
 /**
- * The authoritative server: zones in, sockets out.
+ * The authoritative server: serves zones over UDP and TCP.
  *
- * Flow: listeners (udp.ts, tcp.ts) → answer.ts → zone tables. `swap` replaces a zone whole between two packets; questions
- * never wait and never see a mixture. Guarantees: no recursion; only zones it was given; UPDATE and transfers only signed and
- * as the zone's policy allows. Caveat: updates change the zone in memory; `onUpdate` is where the owner makes them durable.
+ * Flow: listeners (udp.ts, tcp.ts) → answer.ts → zone tables. `swap` replaces a whole zone between two packets; queries never
+ * wait and never see a part of each. Guarantees: no recursion; only the zones it was given; UPDATE and transfers only signed
+ * and as the zone's policy allows. Caveat: updates change the zone in memory; `onUpdate` is the place to make them durable.
  */
 import { createDnsClient } from '../client/client.ts'
 import { OPCODE, RCODE, rcodeName, TYPE, typeName } from '../wire/codes.ts'
@@ -16,7 +16,7 @@ import { u16 } from '../zone/zone-shard.ts'
 import type { Zone } from '../zone/zone-table.ts'
 import { Answerer, type Counters, type Peer } from './answer.ts'
 import { CookieJar } from './cookie.ts'
-import { carryHits } from './hits.ts'
+import { copyHits } from './hits.ts'
 import { Notifier } from './notify.ts'
 import type { ZonePolicy } from './policy.ts'
 import { type RateLimitOptions, RateLimiter } from './ratelimit.ts'
@@ -30,7 +30,7 @@ import { ZoneIndex } from './zone-index.ts'
 
 export interface ListenAddress {
   readonly address: string
-  /** 0: a free one, the same for UDP and TCP. */
+  /** 0 picks a free port, the same for UDP and TCP. */
   readonly port: number
 }
 
@@ -38,7 +38,7 @@ export interface DnsServerOptions {
   readonly zones?: Iterable<Zone>
   readonly listen: readonly ListenAddress[]
   readonly keys?: readonly TsigKey[]
-  /** By origin; a zone without one gives nobody more than answers. */
+  /** By origin. A zone without a policy cannot be updated or transferred. */
   readonly policies?: ReadonlyMap<Fqdn, ZonePolicy>
   /** For zones that `policies` does not name. */
   readonly defaultPolicy?: ZonePolicy
@@ -50,7 +50,7 @@ export interface DnsServerOptions {
   readonly maxUdpSize?: number
   /** After an UPDATE changed a zone, before it is answered. */
   readonly onUpdate?: (zone: Zone) => void
-  /** Failures that concern no single question: sockets, dynamic sets, notifications. */
+  /** Failures that belong to no single query: sockets, dynamic RRsets, NOTIFY. */
   readonly onError?: (error: unknown) => void
   /** Milliseconds since 1970. @default Date.now */
   readonly now?: () => number
@@ -82,7 +82,7 @@ export interface DnsServer {
   swap(zone: Zone): void
   remove(origin: Fqdn): void
   counters(): DnsServerCounters
-  /** Questions answered from each record set since the zone is served; sets nobody asked for are left out. */
+  /** Queries answered from each RRset since the zone is served; RRsets without queries are left out. */
   hits(origin: Fqdn): RRsetHits[]
   /** Settles when all sockets are closed. */
   close(): Promise<void>
@@ -90,7 +90,7 @@ export interface DnsServer {
 
 const NO_POLICY: ZonePolicy = {}
 
-/** The server without sockets: packets in, packets out. */
+/** The server without sockets: for tests of the answer path. */
 export interface Dispatcher {
   /** Writes the answer to the start of `out`, which has 65 537 octets; 0 for none. */
   answer(query: Buffer, peer: Peer, out: Buffer): number
@@ -160,15 +160,15 @@ class Server {
   swap(zone: Zone): void {
     const before = this.index.set(zone)
     if (before === zone) return
-    if (before !== undefined) carryHits(before, zone)
+    if (before !== undefined) copyHits(before, zone)
     if (before?.serial !== zone.serial) this.#notifier.notify(zone.origin, this.policyOf(zone.origin).secondaries ?? [])
   }
 
-  /** UPDATE, NOTIFY, and questions with a signature. */
+  /** UPDATE, NOTIFY, and signed queries. */
   #special(request: Request, peer: Peer, inner: Answerer): Uint8Array | undefined {
     const auth = authenticate(request, this.#keys, this.seconds())
     if (auth.kind === 'refused') return auth.answer
-    // By TCP a transfer never comes here; IXFR by UDP is told the serial, and comes back by TCP for more (RFC 1995 §2).
+    // Transfers over TCP take another path. IXFR over UDP gets the SOA; the client then uses TCP (RFC 1995 §2).
     if (auth.kind === 'signed' && request.opcode === OPCODE.QUERY && request.type === TYPE.IXFR) {
       const [soa] = this.transfer(request.bytes.subarray(0, request.length), true) ?? []
       return soa
@@ -190,7 +190,7 @@ class Server {
       case OPCODE.UPDATE:
         return emptyAnswer(request, this.#update(request.bytes.subarray(0, request.length), key))
       case OPCODE.NOTIFY:
-        return emptyAnswer(request, this.#notified(request))
+        return emptyAnswer(request, this.#notifyRcode(request))
       default: {
         const query = withoutTsig(request)
         const out = Buffer.allocUnsafe(65_535)
@@ -216,13 +216,13 @@ class Server {
     )
   }
 
-  /** We are primary for all we serve: nobody has to tell us (RFC 1996 §3.10). */
-  #notified(request: Request): number {
+  /** The server is primary for all its zones: NOTIFY is refused (RFC 1996 §3.10). */
+  #notifyRcode(request: Request): number {
     if (request.questionEnd === 0) return RCODE.FORMERR
     return this.index.get(wireToFqdn(request.name)) === undefined ? RCODE.NOTAUTH : RCODE.REFUSED
   }
 
-  /** The messages of a transfer, or of its refusal; undefined when the question is none. `isSoaOnly`: the SOA will do. */
+  /** The messages of a transfer, or its error response; undefined when the query asks for none. `isSoaOnly`: only the SOA. */
   transfer(query: Uint8Array, isSoaOnly = false): Iterable<Buffer> | undefined {
     const request = this.#request
     if (request.parse(query, query.length) !== RCODE.NOERROR || request.opcode !== OPCODE.QUERY) return undefined
@@ -270,7 +270,7 @@ interface Listeners {
   readonly tcp: TcpListener
 }
 
-/** Free ports for UDP need not be free for TCP: with port 0 another pair is tried. */
+/** A port that is free for UDP may be in use for TCP: with port 0 another pair is tried. */
 const PORT_TRIES = 20
 
 async function listenBoth(

@@ -1,4 +1,4 @@
-/** The zones a server serves, by origin: finds the zone with the longest origin that a question is in. */
+/** The zones of a server by origin: finds the zone with the longest origin that contains a name. */
 import { type Fqdn, labelsOf } from '../wire/name.ts'
 import { hashName, type NameScan } from '../zone/name-hash.ts'
 import type { Zone } from '../zone/zone-table.ts'
@@ -18,7 +18,7 @@ export class ZoneIndex {
     return this.#byOrigin.values()
   }
 
-  /** Returns the zone that stood there before. */
+  /** Returns the zone that it replaces. */
   set(zone: Zone): Zone | undefined {
     const before = this.delete(zone.origin)
     this.#byOrigin.set(zone.origin, zone)

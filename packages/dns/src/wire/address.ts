@@ -7,7 +7,7 @@ import { DnsError } from '../error.ts'
 
 const notIpv4 = (text: string) => new DnsError('BAD_ADDRESS', `'${text}' is not an IPv4 address`)
 
-/** By hand: a zone of a million names has a million of them, and `isIPv4` with a split takes five times as long. */
+/** A parser of its own: `isIPv4` with a split takes five times as long, which counts in a zone of a million addresses. */
 export function ipv4Octets(text: string): Uint8Array {
   const octets = new Uint8Array(4)
   let part = 0

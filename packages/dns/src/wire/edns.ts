@@ -1,6 +1,6 @@
 /**
  * EDNS(0) (RFC 6891) and its options: client subnet (RFC 7871), cookies (RFC 7873), NSID (RFC 5001), extended errors
- * (RFC 8914). Unknown options are kept as octets: a server ignores them, a client can look.
+ * (RFC 8914). Unknown options are kept as octets: a server ignores them, a client can read them.
  */
 import { addressOctets, addressText } from './address.ts'
 import { DnsError } from '../error.ts'
@@ -8,10 +8,10 @@ import { WireReader, type WireWriter } from './wire.ts'
 
 export const OPTION = { NSID: 3, CLIENT_SUBNET: 8, COOKIE: 10, PADDING: 12, EXTENDED_ERROR: 15 } as const
 
-/** RFC 8914 §5.2, those that we send. */
+/** RFC 8914 §5.2: those that the server sends. */
 export const EXTENDED_ERROR = { OTHER: 0, PROHIBITED: 18, NOT_AUTHORITATIVE: 20 } as const
 
-/** The flag-day size: an answer of this size never needs fragments. */
+/** DNS flag day 2020: a message of this size is not fragmented. */
 export const SAFE_UDP_SIZE = 1232
 
 export interface EdnsOption {
@@ -20,7 +20,7 @@ export interface EdnsOption {
 }
 
 export interface Edns {
-  /** UDP payload the sender can take. */
+  /** UDP payload size that the sender accepts. */
   readonly size: number
   readonly version: number
   /** DNSSEC OK. */
@@ -78,7 +78,7 @@ export function readOptions(data: Uint8Array): EdnsOption[] {
   return options
 }
 
-/** Writes the OPT record; `rcode` lends it its upper eight bits. */
+/** Writes the OPT record with the upper eight bits of `rcode`. */
 export function writeOpt(edns: Edns, rcode: number, out: WireWriter): void {
   out.u8(0)
   out.u16(41)

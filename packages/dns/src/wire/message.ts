@@ -1,6 +1,6 @@
 /**
  * DNS messages (RFC 1035 §4.1, RFC 6891, RFC 2136 §2): octets ↔ `Message`. Used by the client, UPDATE, transfers and every
- * question that the server's fast path does not answer.
+ * query that the server's fast path does not answer.
  *
  * `decodeMessage` never throws: hostile packets give a DnsError value. It decodes at most what the packet can hold, since
  * every counted record takes at least 11 octets of it. In UPDATE messages question is the zone section, answer the
@@ -25,7 +25,7 @@ export interface Question {
   readonly class: number
 }
 
-/** Where the TSIG record stands; tsig.ts verifies it on the raw octets. */
+/** Offset of the TSIG record; tsig.ts verifies it on the raw octets. */
 interface TsigPosition {
   readonly start: number
 }

@@ -1,7 +1,7 @@
 /**
- * Records in the two forms this package gives out: `Resource`, one record as it travels (wire data, case kept), and
- * `RRset`, the comparison form for planners: canonical name, type mnemonic, canonical texts. Two record sets are the
- * same data exactly when their fields are equal, whatever the order of values.
+ * Records in two forms: `Resource`, one record as on the wire (wire data, case kept), and `RRset`, the form to compare by:
+ * canonical name, type mnemonic, canonical presentation texts. Two RRsets are equal exactly when their fields are, in any
+ * order of values.
  */
 import { className, typeCode, typeName } from './codes.ts'
 import { type Fqdn, fqdn } from './name.ts'
@@ -31,7 +31,7 @@ export interface RRset {
 /** Data of one record as canonical text: names in lower case. */
 export const canonicalText = (type: number, data: Uint8Array): string => rdataToText(type, canonicalRdata(type, data))
 
-/** Normalises a record set somebody wrote; throws DnsError with the value that is wrong. */
+/** An RRset in canonical form; throws DnsError with the value that is wrong. */
 export function createRRset(name: string, type: string, ttl: number, values: readonly string[]): RRset {
   const code = typeCode(type)
   const canonical = values.map((value) => canonicalText(code, rdataFromText(code, value)))

@@ -98,7 +98,7 @@ export class WireReader {
   }
 }
 
-/** Slots of the compression table; a power of two. A 64 KB transfer message rarely has more distinct suffixes. */
+/** Slots of the compression table; a power of two. A 64 kB transfer message rarely has more distinct suffixes. */
 const SLOTS = 4096
 const PROBES = 8
 /** Label offsets of the name being written; 127 labels is the most that 255 octets can hold. */

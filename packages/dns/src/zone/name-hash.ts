@@ -1,8 +1,8 @@
 /**
- * Hash of lower-case wire names. It runs from the root towards the first label, so that one pass over a question yields the
+ * Hash of lower-case wire names. It runs from the root towards the first label, so that one pass over a name yields the
  * hash of the name and of all its ancestors: the answer path finds the zone, the node and the closest encloser from it.
  *
- * The seed is random per process: whoever chooses names in a zone cannot choose collisions.
+ * The seed is random per process: an attacker who chooses names cannot choose collisions.
  */
 import { randomBytes } from 'node:crypto'
 
@@ -16,7 +16,7 @@ export interface NameScan {
   readonly offsets: Uint8Array
   /** Hash of the name that starts at label i; [labels] is the root's. */
   readonly hashes: Uint32Array
-  /** The same before the last mixing: a hash to be continued with a label in front. */
+  /** The same before the final mixing: to continue the hash with a label in front. */
   readonly raw: Int32Array
 }
 

@@ -1,13 +1,13 @@
-/** What a dynamic record set may look at. */
+/** What a dynamic RRset knows about the query. */
 import type { ClientSubnet } from '../wire/edns.ts'
 
 export interface QueryContext {
-  /** The name asked for as it was written, absolute; for a wildcard the name below it. */
+  /** The queried name, absolute, case as received; for a wildcard the name below it. */
   readonly name: string
   readonly type: string
-  /** Address of the resolver that asks. */
+  /** Source address of the query: the resolver. */
   readonly source: string
-  /** What the resolver says about its client (RFC 7871). */
+  /** The client's subnet as the resolver gives it (RFC 7871). */
   readonly subnet?: ClientSubnet
   readonly transport: 'udp' | 'tcp'
 }

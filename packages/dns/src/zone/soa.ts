@@ -1,4 +1,4 @@
-/** The SOA of a zone: its numbers, and the negative answer it lends to "no such name" and "no such data" (RFC 2308 §3). */
+/** The SOA of a zone: its fields, and the prebuilt authority section of NXDOMAIN and NODATA answers (RFC 2308 §3). */
 import { type Fqdn, wireLength, wireToFqdn } from '../wire/name.ts'
 import { WireReader } from '../wire/wire.ts'
 
@@ -11,11 +11,11 @@ export interface Soa {
   readonly refresh: number
   readonly retry: number
   readonly expire: number
-  /** TTL of "no such name", also capped by the record's own TTL. */
+  /** TTL of negative answers: the minimum field, at most the record's own TTL. */
   readonly negativeTtl: number
   /**
-   * The SOA record as it stands in the authority section of a negative answer. Where `pointers` say, a pointer to the apex
-   * inside the question's name is to be filled in: its offset depends on the length of that name.
+   * The SOA record of the authority section of a negative answer. At each offset in `pointers` a compression pointer to the
+   * apex inside the question's name has to be filled in: its value depends on the length of that name.
    */
   readonly negative: Uint8Array
   readonly pointers: readonly number[]

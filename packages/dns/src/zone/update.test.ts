@@ -141,7 +141,7 @@ describe('updates (RFC 2136 §3.4)', () => {
     }
   })
 
-  it('ignore what cannot stand beside a CNAME, and a CNAME beside others', () => {
+  it('ignore records that conflict with a CNAME, and a CNAME that conflicts with others', () => {
     expect(apply([{ kind: 'add', set: set('alias', 'A', '192.0.2.4') }]).zone).toBe(ZONE)
     expect(apply([{ kind: 'add', set: set('www', 'CNAME', 'x.test.') }]).zone).toBe(ZONE)
     expect(values(apply([{ kind: 'add', set: set('alias', 'CNAME', 'x.test.') }]).zone, 'alias', 'CNAME')).toEqual([

@@ -111,7 +111,7 @@ function prescan(section: readonly Named[]): void {
 
 const SINGLE: ReadonlySet<number> = new Set([TYPE.CNAME, TYPE.DNAME, TYPE.SOA])
 
-/** RFC 2136 §3.4.2.2: what cannot stand there is silently ignored. */
+/** RFC 2136 §3.4.2.2: a record that conflicts with the zone is silently ignored. */
 function add(edit: ZoneEdit, zone: Zone, name: Uint8Array, record: Resource): void {
   const { type, ttl, data } = record
   const sets = edit.findNode(name)?.sets ?? new Map<number, PackedSet>()

@@ -1,5 +1,5 @@
 /**
- * Builds a zone from a log of records: distributes them over shards by hash, groups them into names and sets, then counts
+ * Builds a zone from a log of records: distributes them over shards by hash, groups them into names and RRsets, then counts
  * children and adds the empty non-terminals. Linear in the number of records; the log is the only large temporary.
  */
 import { TYPE } from '../wire/codes.ts'

@@ -31,7 +31,7 @@ const keyOf = (name: Uint8Array): string => Buffer.from(name.buffer, name.byteOf
 
 export class ZoneEdit {
   readonly #zone: ZoneParts
-  /** Touched names; a node without sets and children is gone. */
+  /** Changed names; a node without RRsets and children does not exist. */
   readonly #nodes = new Map<string, ZoneNode>()
   #isDirty = false
 
@@ -61,7 +61,7 @@ export class ZoneEdit {
     return name.length === this.#zone.originWire.length
   }
 
-  /** The node to be changed, with its ancestors made to exist. */
+  /** The node to change; missing ancestors are created. */
   #touch(name: Uint8Array): ZoneNode {
     const key = keyOf(name)
     const known = this.#nodes.get(key)
@@ -81,12 +81,15 @@ export class ZoneEdit {
       throw new DnsError('BAD_ZONE', `${wireToFqdn(name)} is not in zone ${origin}`)
   }
 
-  /** Replaces the set of this type. Throws BAD_ZONE when it cannot stand there. */
+  /** Replaces the RRset of this type. Throws BAD_ZONE when it conflicts with others of the name. */
   put(name: Uint8Array, set: PackedSet): void {
     this.#assertInside(name)
     const before = this.findNode(name)?.sets.get(set.type)
     if (set.records === 0 && set.dynamic === undefined) {
-      throw new DnsError('BAD_ZONE', `${wireToFqdn(name)} ${typeName(set.type)} has no values; delete the set instead`)
+      throw new DnsError(
+        'BAD_ZONE',
+        `${wireToFqdn(name)} ${typeName(set.type)} has no values; delete the RRset instead`,
+      )
     }
     if (before !== undefined && isSame(before, set)) return
     const node = this.#touch(name)
@@ -105,7 +108,7 @@ export class ZoneEdit {
     this.#prune(name)
   }
 
-  /** Takes away a name that holds nothing any more, and its ancestors that only led to it. */
+  /** Removes a name without RRsets and children, and ancestors that become empty non-terminals without children. */
   #prune(name: Uint8Array): void {
     for (let node = this.#nodes.get(keyOf(name))!; !this.#exists(node);) {
       const parent = this.#touch(node.name.subarray(node.name[0]! + 1))
@@ -114,12 +117,12 @@ export class ZoneEdit {
     }
   }
 
-  /** Makes an empty non-terminal with the children that a builder counted. */
+  /** Creates an empty non-terminal with the number of children that the builder counted. */
   addEmpty(name: Uint8Array, children: number): void {
     this.#touch(name).children += children
   }
 
-  /** The new zone, or the old one when nothing changed. The serial goes up by one unless the changes moved it. */
+  /** The new zone, or the old one when nothing changed. The serial is increased by one unless the changes set it. */
   finish(): ZoneParts {
     if (!this.#isDirty) return this.#zone
     const { originWire } = this.#zone
@@ -162,7 +165,7 @@ export class ZoneEdit {
     }
   }
 
-  /** What the shard holds after the changes: touched nodes that exist, and the offsets of the others. */
+  /** The content of the shard after the changes: changed nodes that exist, and the offsets of the others. */
   #merge(shard: Shard, touched: readonly ZoneNode[], counts: Mutable<ZoneCounts>): ShardContent {
     const gone = new Set<number>()
     const nodes: ZoneNode[] = []
@@ -195,7 +198,7 @@ export class ZoneEdit {
   }
 }
 
-/** RFC 1982: zero is skipped, since some secondaries take it as "unknown". */
+/** RFC 1982. Zero is skipped: some secondaries read it as "unknown". */
 const nextSerial = (serial: number): number => (serial + 1) >>> 0 || 1
 
 function isSame(a: PackedSet, b: PackedSet): boolean {
@@ -207,7 +210,7 @@ function isSame(a: PackedSet, b: PackedSet): boolean {
   return datasOf(b).every((data) => keys.has(keyOf(data)))
 }
 
-/** A directory under change: places of one shard are the run of indexes that share its leading hash bits. */
+/** A directory being changed: the entries of one shard are the indexes that share its leading hash bits. */
 class Directory {
   shards: Shard[]
 
@@ -215,7 +218,7 @@ class Directory {
     this.shards = shards.slice()
   }
 
-  /** Puts the content where the shard of `depth` and `hash` stood, split as often as the capacity asks. */
+  /** Replaces the shard of `depth` and `hash` by the content, split as often as the capacity requires. */
   replace(hash: number, depth: number, content: ShardContent): void {
     if (content.nodes.length + content.kept.length > CAPACITY && depth < MAX_DEPTH) {
       const bit = 1 << (31 - depth)

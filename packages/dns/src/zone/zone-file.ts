@@ -1,9 +1,9 @@
 /**
- * Zone files (RFC 1035 §5): reading them into record sets or straight into a zone, and printing record sets as one.
+ * Zone files (RFC 1035 §5): parsed into RRsets or directly into a zone, and printed from RRsets.
  *
- * Reading works on the octets, one entry at a time, and stops at the first thing it cannot understand, with file, line and
- * reason: a zone is served whole or not at all. $ORIGIN, $TTL and $INCLUDE are known; class IN only. Names and strings are
- * UTF-8: a label with other than ASCII letters becomes an A-label; odd octets are written \DDD.
+ * The parser works on octets, one entry at a time, and stops at the first error with file, line and reason: a zone is served
+ * whole or not at all. Directives $ORIGIN, $TTL and $INCLUDE; class IN only. Names and strings are UTF-8: a label with
+ * non-ASCII characters becomes an A-label; other octets are written \DDD.
  */
 import { CLASS, findClass, findType, TYPE, typeCode, typeName } from '../wire/codes.ts'
 import { MAX_TTL, parseDuration } from '../wire/ttl.ts'
@@ -54,7 +54,7 @@ const MAX_INCLUDES = 1000
 interface State {
   origin: Uint8Array | undefined
   owner: Uint8Array | undefined
-  /** How and under which origin the owner was written: it is parsed again only when that changes. */
+  /** Text and origin of the last owner: it is parsed again only when one of them changes. */
   ownerText: string
   ownerOrigin: Uint8Array | undefined
   /** From $TTL, else undefined. */
@@ -168,7 +168,7 @@ function readRecord(reader: ZoneReader, state: State, sink: Sink): void {
   const type = token.isQuoted ? undefined : findType(token.text)
   if (type === undefined) throw wrong(`'${token.text}' is not a record type`)
   if (type === 0 || type === TYPE.OPT || (type >= TYPE.TKEY && type <= TYPE.ANY))
-    throw wrong(`type ${typeName(type)} cannot stand in a zone`)
+    throw wrong(`type ${typeName(type)} is not allowed in a zone`)
   const data = parseRdata(type, tokens, at + 1, state.origin)
   // RFC 2308 §4: without $TTL the last explicit TTL counts; BIND takes the SOA's negative TTL when there is none yet.
   ttl ??= state.defaultTtl ?? state.lastTtl ?? (type === TYPE.SOA ? data.readUInt32BE(data.length - 4) : undefined)
@@ -197,7 +197,7 @@ const newState = (options: ZoneFileOptions): State => ({
   includes: { count: 0 },
 })
 
-/** Record sets of a zone file, in its order, or the error value. The records need not make a zone: fragments are fine. */
+/** RRsets of a zone file, in its order, or the error value. The records need not form a zone. */
 export function parseZoneFile(text: Buffer | string, options: ZoneFileOptions = {}): RRset[] | ZoneFileError {
   const records: Resource[] = []
   const error = read(text, options, newState(options), (name, type, ttl, data) =>
@@ -206,7 +206,7 @@ export function parseZoneFile(text: Buffer | string, options: ZoneFileOptions = 
   return error ?? groupRecords(records)
 }
 
-/** A zone straight from a zone file. Its origin is the owner of the SOA; every record must be in it. */
+/** A zone from a zone file. Its origin is the owner of the SOA; every record must be in it. */
 export function loadZoneFile(text: Buffer | string, options: ZoneFileOptions = {}): Zone | ZoneFileError {
   const file = printable(options.file ?? 'zone')
   let log: RecordLog | undefined

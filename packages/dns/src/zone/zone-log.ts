@@ -1,6 +1,6 @@
 /**
- * Records on their way into a zone, packed one after the other: a million of them cost no million objects. Holds the line
- * each came from, so that a conflict found later can still be named.
+ * Records of a zone that is being built, packed into one buffer: a million records need no million objects. Keeps the line of
+ * each record for error messages.
  */
 import { DnsError } from '../error.ts'
 import { wireToFqdn } from '../wire/name.ts'

@@ -1,4 +1,4 @@
-/** What a zone is made of, between building (zone-build.ts), changing (zone-edit.ts) and serving (zone-table.ts) it. */
+/** The fields of a zone, shared by building (zone-build.ts), changing (zone-edit.ts) and serving (zone-table.ts) it. */
 import { TYPE, typeName } from '../wire/codes.ts'
 import type { Fqdn } from '../wire/name.ts'
 import type { PackedSet, Shard } from './zone-shard.ts'
@@ -7,14 +7,14 @@ export interface ZoneParts {
   readonly origin: Fqdn
   /** Lower case. */
   readonly originWire: Uint8Array
-  /** 2^n entries, n ≥ 1; a shard of lower depth stands in several, side by side. */
+  /** 2^n entries, n ≥ 1; a shard of lower depth has several adjacent entries. */
   readonly directory: readonly Shard[]
-  /** `hash >>> shift` is the place in the directory. */
+  /** `hash >>> shift` is the index in the directory. */
   readonly shift: number
   /** Names that own records or have names below them. */
   readonly names: number
   readonly rrsets: number
-  /** Names below the apex that own NS, and names that own DNAME: without any, answers skip the walk down the tree. */
+  /** Names below the apex that own NS, and names that own DNAME. With none, answers skip the walk down the tree. */
   readonly cuts: number
   /** Names whose first label is `*`. */
   readonly wildcards: number
@@ -25,10 +25,10 @@ export type ZoneCounts = Pick<ZoneParts, 'names' | 'rrsets' | 'cuts' | 'wildcard
 export const isWildcardWire = (name: Uint8Array, at = 0): boolean => name[at] === 1 && name[at + 1] === 0x2a
 
 const SINGLE: ReadonlySet<number> = new Set([TYPE.CNAME, TYPE.DNAME, TYPE.SOA])
-/** Types that may stand beside CNAME (RFC 4034 §2.5). */
+/** Types that a name with CNAME may also own (RFC 4034 §2.5). */
 const BESIDE_CNAME: ReadonlySet<number> = new Set([TYPE.CNAME, TYPE.RRSIG, TYPE.NSEC])
 
-/** Why these sets cannot stand together at one name, or undefined. */
+/** Why one name cannot own these RRsets, or undefined. */
 export function findConflict(sets: ReadonlyMap<number, PackedSet>, isApex: boolean): string | undefined {
   for (const set of sets.values()) {
     if (set.records > 1 && SINGLE.has(set.type))

@@ -1,5 +1,5 @@
 /**
- * Cuts a zone file into entries: the tokens of one record or directive, over several lines where parentheses say so
+ * Splits a zone file into entries: the tokens of one record or directive, over several lines inside parentheses
  * (RFC 1035 §5.1). Works on the octets; only tokens become strings.
  */
 import { DnsError } from '../error.ts'

@@ -5,14 +5,14 @@
  * Node layout (little endian): hash u32, children u32, length u32, sets u16, flags u8, name length u8, name (lower case), sets.
  * Set layout: type u16, records u16, hit slot u16, record length u16 (0 when they differ), body length u32, body.
  * The body is the answer section as it goes out: each record starts with a pointer to the question's name (0xc00c) and
- * carries its data uncompressed, so an answer is one copy. `records` 0 marks a dynamic set: its body is a u16 index.
+ * has its data uncompressed, so an answer is one copy. `records` 0 marks a dynamic RRset: its body is a u16 index.
  */
 import { TYPE } from '../wire/codes.ts'
 import { DnsError } from '../error.ts'
 import type { QueryContext } from './query-context.ts'
 import type { RecordLog } from './zone-log.ts'
 
-/** A record set that is a function of the query. Returns presentation values; none means "no data". */
+/** A dynamic RRset: computes presentation values for a query; none means NODATA. */
 export type DynamicAnswer = (query: QueryContext) => readonly string[]
 
 export interface DynamicRecords {
@@ -22,7 +22,7 @@ export interface DynamicRecords {
 
 export interface PackedSet {
   readonly type: number
-  /** 0 for a dynamic set. */
+  /** 0 for a dynamic RRset. */
   readonly records: number
   /** Octets of each record in `body` when all are equal, else 0. */
   readonly recordLength: number
@@ -47,7 +47,7 @@ export const SET_HEAD = 12
 /** Octets before the data of a record in a body: pointer, type, class, TTL, length. */
 export const RECORD_HEAD = 12
 
-/** A set must fit one TCP message beside header, question and OPT. */
+/** An RRset must fit one TCP message with header, question and OPT. */
 const MAX_BODY = 65_000
 
 export const u16 = (bytes: Uint8Array, at: number): number => bytes[at]! | (bytes[at + 1]! << 8)
@@ -73,7 +73,7 @@ export class Shard {
   /** Leading hash bits that all names here share (extendible hashing). */
   readonly depth: number
   readonly dynamics: readonly DynamicRecords[]
-  /** Questions answered per set slot, made at the first one. The only mutable part: counters are no zone data. */
+  /** Queries answered per RRset, allocated at the first one. The only mutable field: counters are not zone data. */
   hits: Float64Array | undefined
 
   constructor(
@@ -160,7 +160,7 @@ function isName(data: Uint8Array, node: number, name: Uint8Array, from: number, 
   return true
 }
 
-/** What stands before the data of a record: pointer to the question, type, class IN, TTL, length; in network order. */
+/** The fields before the data of a record: pointer to the question, type, class IN, TTL, length; in network order. */
 function putHead(bytes: Uint8Array, at: number, type: number, ttl: number, length: number): void {
   bytes[at] = 0xc0
   bytes[at + 1] = 0x0c
@@ -176,7 +176,7 @@ function putHead(bytes: Uint8Array, at: number, type: number, ttl: number, lengt
   bytes[at + 11] = length
 }
 
-/** Packs the records of one set. Throws TOO_LARGE when no message could carry it. */
+/** Packs the records of one RRset. Throws TOO_LARGE when it fits no message. */
 export function packSet(type: number, ttl: number, datas: readonly Uint8Array[]): PackedSet {
   let length = 0
   let isEqual = true
@@ -185,7 +185,7 @@ export function packSet(type: number, ttl: number, datas: readonly Uint8Array[])
     isEqual &&= data.length === datas[0]!.length
   }
   if (length > MAX_BODY)
-    throw new DnsError('TOO_LARGE', `a record set of ${length} octets fits no message; the limit is ${MAX_BODY}`)
+    throw new DnsError('TOO_LARGE', `an RRset of ${length} octets fits no message; the limit is ${MAX_BODY}`)
   const body = new Uint8Array(length)
   let at = 0
   for (const data of datas) {
@@ -235,13 +235,13 @@ function flagsOf(node: ZoneNode): number {
   return flags
 }
 
-/** What goes into a shard: unpacked nodes, and nodes that are copied as they stand in another shard. */
+/** Content of a shard: unpacked nodes, and nodes to copy from another shard. */
 export interface ShardContent {
   readonly nodes: readonly ZoneNode[]
   readonly from?: Shard | undefined
   /** Offsets in `from`. */
   readonly kept: readonly number[]
-  /** Names with a single record, straight from a log: most of a large zone. */
+  /** Names with a single record, directly from a log: most of a large zone. */
   readonly log?: RecordLog
   readonly single?: readonly number[]
 }
@@ -337,7 +337,7 @@ class ShardPacker {
     this.at = at
   }
 
-  /** Octets as they are; only hit slots and indexes of dynamic sets are new. */
+  /** Copies the octets; only hit slots and indexes of dynamic RRsets change. */
   copy(from: Shard, offset: number): void {
     const { data, at: start } = this
     const length = u32(from.data, offset + 8)
@@ -362,14 +362,14 @@ export function packShard(content: ShardContent, depth: number): Shard {
   return new Shard(packer.data, packer.table, names, packer.sets, depth, packer.dynamics)
 }
 
-/** Slots for a load of at most two thirds, so that an absent name is found absent soon. */
+/** Slots for a load of at most two thirds, which keeps the search for an absent name short. */
 function tableSize(names: number): number {
   let size = 4
   while (size * 2 < names * 3) size *= 2
   return size
 }
 
-/** Adds `by` to a node's child count in place: only while a zone is being built and nobody else sees the shard. */
+/** Adds `by` to a node's child count in place: only while the zone is being built and the shard is not shared. */
 export function addChildren(shard: Shard, node: number, by: number): void {
   putU32(shard.data, node + 4, u32(shard.data, node + 4) + by)
 }

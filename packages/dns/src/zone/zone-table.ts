@@ -1,10 +1,10 @@
 /**
- * A zone as an immutable table: what the server answers from. `with(changes)` gives a new zone that shares every shard the
- * changes do not touch, so that one change costs the same in a zone of a hundred names and of a million.
+ * A zone as an immutable table, from which the server answers. `with(changes)` returns a new zone that shares all shards
+ * without changes, so that one change costs the same in a zone of a hundred names and of a million.
  *
- * Shards are found by the leading bits of the name's hash through a directory (extendible hashing): a shard that grows over
- * its capacity splits in two, and the directory doubles only when it must; nothing is ever rebuilt as a whole.
- * Empty non-terminals are nodes too (RFC 4592 §2.2.2); child counts say when one goes away.
+ * A directory maps the leading bits of a name's hash to a shard (extendible hashing): a shard above its capacity splits in
+ * two, and the directory doubles when a split needs it; the table is never rebuilt as a whole. Empty non-terminals are nodes
+ * too (RFC 4592 §2.2.2); a node is removed when it has neither RRsets nor children.
  */
 import { TYPE, typeCode, typeName } from '../wire/codes.ts'
 import { DnsError } from '../error.ts'
@@ -19,7 +19,7 @@ import { RecordLog } from './zone-log.ts'
 import type { ZoneParts } from './zone-parts.ts'
 import { datasOf, type DynamicAnswer, packDynamic, packSet, type PackedSet, type Shard, ttlOf } from './zone-shard.ts'
 
-/** A record set whose values are computed for each query. */
+/** An RRset whose values are computed for each query. */
 export interface DynamicSet {
   readonly name: Fqdn
   readonly type: string
@@ -86,7 +86,7 @@ export class Zone implements ZoneParts {
     return set === undefined || set.records === 0 ? undefined : toRRset(name, set)
   }
 
-  /** Every static record set, in no particular order; SOA is among them. */
+  /** Every static RRset, the SOA included, in no particular order. */
   *sets(): Generator<RRset> {
     for (const { name, set } of this.packedSets()) if (set.records > 0) yield toRRset(wireToFqdn(name), set)
   }
@@ -111,7 +111,7 @@ export class Zone implements ZoneParts {
   }
 
   /**
-   * The zone after `changes`, applied in order. The serial goes up by one unless a change sets another one. Returns `this` when
+   * The zone after `changes`, applied in order. The serial increases by one unless a change sets another. Returns `this` when
    * nothing would differ. Throws DnsError for a name outside the zone, a bad value, CNAME beside other data.
    */
   with(changes: readonly ZoneChange[]): Zone {
@@ -145,7 +145,7 @@ function toRRset(name: Fqdn, set: PackedSet): RRset {
   return { name, type: typeName(set.type), ttl: ttlOf(set.body), values }
 }
 
-/** A zone from record sets; one must be the SOA of `origin`. Throws DnsError BAD_ZONE and the errors of bad values. */
+/** A zone from RRsets; one must be the SOA of `origin`. Throws DnsError BAD_ZONE and the errors of bad values. */
 export function createZone(origin: Fqdn, sets: Iterable<RRset | DynamicSet>): Zone {
   const log = new RecordLog(lowerWire(nameToWire(origin)))
   const dynamics: DynamicSet[] = []
@@ -167,7 +167,7 @@ export function createZone(origin: Fqdn, sets: Iterable<RRset | DynamicSet>): Zo
   return new Zone(edit.finishKeepingSerial())
 }
 
-/** Record sets in canonical order, the SOA first: what a zone file lists. */
+/** RRsets in canonical order, the SOA first, as in a zone file. */
 export function sortSets(origin: Fqdn, sets: Iterable<RRset>): RRset[] {
   const rank = (set: RRset) => (set.name === origin && set.type === 'SOA' ? 0 : 1)
   return [...sets].sort(

@@ -1,6 +1,6 @@
 /**
  * The kinds of fields that record data is made of. A record type is a list of fields (grammar.ts); from one description
- * follow parsing, printing, checking, decompression and compression, so the four can never disagree.
+ * follow parsing, printing, checking, decompression and compression, so that they always agree.
  */
 import { ipv4Octets, ipv4Text, ipv6Octets, ipv6Text } from '../address.ts'
 import { findType, typeName } from '../codes.ts'
