@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { maskUids } from '@seamark/kube/testing/parts'
 import { needs } from '@seamark/kit'
-import { createDefaultBook, judgeApply, kind, learnDefaults, type Kind, type Obj } from '@seamark/kube'
+import { createLearnedDefaults, decideApply, kind, learnDefaults, type Kind, type Obj } from '@seamark/kube'
 import { ControlPlane } from '@seamark/kube/testing'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -279,7 +279,7 @@ describe.each(servers)('apply verdict on $name', ({ isThere, start }) => {
     'equals what the server does to a %s',
     async (_name, { kind, body }) => {
       const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`
-      const defaults = createDefaultBook()
+      const defaults = createLearnedDefaults()
       const seen = { noop: 0, sent: 0 }
       const step = fc.oneof(
         { weight: 3, arbitrary: fc.record({ by: fc.constant('us'), with: fc.nat(2) }) },
@@ -326,7 +326,7 @@ describe.each(servers)('apply verdict on $name', ({ isThere, start }) => {
               ({ manager, operation }) => manager === 'us' && operation === 'Apply',
             )
             const fields = entry === undefined ? undefined : JSON.stringify(entry.fieldsV1)
-            const verdict = judgeApply({ kind, fields, want: intent, live, defaults })
+            const verdict = decideApply({ kind, fields, want: intent, live, defaults })
             const { status, body: written } = await send('us', intent)
             // A value the server refuses in this combination (a finalizer with a deletion, two names of a port) moves nothing.
             if (status >= 300) continue
@@ -336,11 +336,12 @@ describe.each(servers)('apply verdict on $name', ({ isThere, start }) => {
             // An undecided one is sent; what the answer teaches must then decide it.
             const isUndecided = !verdict.noop && verdict.reason === 'Undecided'
             learnDefaults(defaults, kind, intent, after, 'us')
-            const decided = isUndecided && !moved ? judgeApply({ kind, fields, want: intent, live, defaults }) : verdict
+            const decided =
+              isUndecided && !moved ? decideApply({ kind, fields, want: intent, live, defaults }) : verdict
             const context = `${JSON.stringify(verdict)}\nfields ${fields}\nwant ${JSON.stringify(intent)}\nlive ${JSON.stringify(live)}\nafter ${JSON.stringify(after)}`
             expect(decided.noop, context).toBe(!moved)
             // What informers keep: the same text with its UIDs masked. It may ask for a write too many, never for one too few.
-            const masked = judgeApply({
+            const masked = decideApply({
               kind,
               fields: fields === undefined ? undefined : maskUids(fields),
               want: intent,

@@ -144,7 +144,7 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('runtime on a real kube-apiser
         .owns(Entry)
         .finalizer('edge.test/records', async ({ metadata }) => void cleaned.push(metadata.name ?? ''))
         .reconcile(async (object, ctx) => {
-          const { name = '', namespace = '' } = object.metadata
+          const { name, namespace = '' } = object.metadata
           const entry = {
             metadata: { name, namespace, labels: {} },
             spec: { name: object.spec.host, values: (object.spec.targets ?? []).map(({ address }) => address) },

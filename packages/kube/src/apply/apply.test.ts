@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { judgeApply, learnDefaults, type Verdict } from './apply.ts'
-import { createDefaultBook } from './learned-defaults.ts'
+import { decideApply, learnDefaults, type ApplyDecision } from './apply.ts'
+import { createLearnedDefaults } from './learned-defaults.ts'
 import { ConfigMap, Ingress, Service } from '../object/kinds.ts'
 import { maskUids } from '../watch/managed-fields.ts'
 import { kind, type Obj } from '../object/object.ts'
@@ -8,15 +8,15 @@ import { kind, type Obj } from '../object/object.ts'
 const Thing = kind({ group: 'test', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true })
 const identity = { metadata: { name: 'x', namespace: 'n' } }
 
-function judge(fields: object | undefined, want: object, live: object | undefined): Verdict {
-  return judgeApply({
+function judge(fields: object | undefined, want: object, live: object | undefined): ApplyDecision {
+  return decideApply({
     kind: Thing,
     fields: fields === undefined ? undefined : JSON.stringify(fields),
     want: { ...identity, ...want },
     live: live === undefined ? undefined : { ...identity, ...live },
   })
 }
-const reason = (verdict: Verdict) => (verdict.noop ? 'noop' : `${verdict.reason} ${verdict.path}`)
+const reason = (verdict: ApplyDecision) => (verdict.noop ? 'noop' : `${verdict.reason} ${verdict.path}`)
 
 const data = { 'f:data': { 'f:a': {}, 'f:b': {} } }
 
@@ -115,7 +115,7 @@ describe('apply verdict', () => {
     }
     expect(reason(judge(atomic, want, filled))).toBe('Undecided .rules[].weight')
 
-    const defaults = createDefaultBook()
+    const defaults = createLearnedDefaults()
     const written = {
       ...identity,
       ...filled,
@@ -124,7 +124,7 @@ describe('apply verdict', () => {
     learnDefaults(defaults, Thing, { ...identity, ...want }, written as Obj, 'us')
     const again = (live: object, wanted: object = want, token = Thing) =>
       reason(
-        judgeApply({
+        decideApply({
           kind: token,
           fields: JSON.stringify(atomic),
           want: { ...identity, ...wanted },
@@ -166,7 +166,7 @@ describe('apply verdict', () => {
       ({ metadata: { name: 'x', ownerReferences: uids.map((uid) => ({ uid })) } }) as Obj
     const [one, two] = ['5ea9a8b4-0000-4000-8000-000000000001', '5ea9a8b4-0000-4000-8000-000000000002']
     const verdict = (fields: string, want: Obj, live: Obj) =>
-      reason(judgeApply({ kind: Thing, fields: maskUids(fields), want, live }))
+      reason(decideApply({ kind: Thing, fields: maskUids(fields), want, live }))
     expect(verdict(owned(one), object(one), object(one))).toBe('noop')
     expect(verdict(owned(one, two), object(one, two), object(one, two))).toBe('noop')
     expect(verdict(owned(one, two), object(one), object(one, two))).toBe('Removes .metadata.ownerReferences')
@@ -178,7 +178,7 @@ describe('apply verdict', () => {
   it('is not fooled by text that another kind of object left behind', () => {
     expect(judge({ 'f:a': { 'f:b': {} } }, { a: [1] }, { a: [1] }).noop).toBe(false)
     expect(judge({ 'f:a': { 'v:1': {} } }, { a: { b: 1 } }, { a: { b: 1 } }).noop).toBe(false)
-    expect(() => judgeApply({ kind: Ingress, fields: '{', want: identity, live: identity })).toThrow(SyntaxError)
-    expect(judgeApply({ kind: Service, fields: '{}', want: identity, live: identity })).toEqual({ noop: true })
+    expect(() => decideApply({ kind: Ingress, fields: '{', want: identity, live: identity })).toThrow(SyntaxError)
+    expect(decideApply({ kind: Service, fields: '{}', want: identity, live: identity })).toEqual({ noop: true })
   })
 })

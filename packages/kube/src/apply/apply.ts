@@ -9,18 +9,18 @@
  * 2. every path in `want` is one we own (else it is new, or somebody took it over),
  * 3. at each leaf or atomic node `want` equals `live`, and lists of keyed items stand in the same order.
  * Inside an atomic node the server may have added defaults. They look like a field that we once sent and now drop, so
- * such a verdict is `Undecided`, unless the field is known as a default (`DefaultBook`, which learns from responses). So is
+ * such a verdict is `Undecided`, unless the field is known as a default (`LearnedDefaults`, which learns from responses). So is
  * one about owner references when somebody else has some too: interned texts do not say whose is which.
  *
  * In a FieldsV1 tree an empty node is a leaf or atomic; `f:` names a field, `k:` a list item by its keys, `v:` a member
  * of a set, `.` the node itself. apiVersion, kind, metadata.name and namespace are never in it.
  */
-import type { DefaultBook, DefaultPlace } from './learned-defaults.ts'
+import type { LearnedDefaults, DefaultPlace } from './learned-defaults.ts'
 import { isMasked, parseFields, type Fields, type FieldsItem } from './fields-v1.ts'
 import { ownFieldsOf } from '../watch/managed-fields.ts'
 import type { Immutable, Kind, Obj } from '../object/object.ts'
 
-export type Verdict =
+export type ApplyDecision =
   | { readonly noop: true }
   | {
       readonly noop: false
@@ -30,18 +30,18 @@ export type Verdict =
       readonly path: string
     }
 
-export interface ApplyQuestion {
+export interface ApplyInput {
   kind: Kind
   /** FieldsV1 text of our Apply entry; undefined when we own nothing. */
   fields: string | undefined
   want: Immutable<Obj>
   live: Immutable<Obj> | undefined
-  defaults?: DefaultBook
+  defaults?: LearnedDefaults
 }
 
-const noop: Verdict = { noop: true }
+const noop: ApplyDecision = { noop: true }
 
-export function judgeApply({ kind, fields, want, live, defaults }: ApplyQuestion): Verdict {
+export function decideApply({ kind, fields, want, live, defaults }: ApplyInput): ApplyDecision {
   if (live === undefined) return { noop: false, reason: 'Absent', path: '' }
   if (fields === undefined) return { noop: false, reason: 'NotOurs', path: '' }
   const { uid } = want.metadata
@@ -55,7 +55,7 @@ export function judgeApply({ kind, fields, want, live, defaults }: ApplyQuestion
  * @param fields FieldsV1 text of the manager's entry, where it is known already. @default taken from `written`
  */
 export function learnDefaults(
-  book: DefaultBook,
+  book: LearnedDefaults,
   kind: Kind,
   want: Immutable<Obj>,
   written: Immutable<Obj>,
@@ -73,14 +73,14 @@ export function learnDefaults(
 type IsDefault = (place: DefaultPlace) => boolean
 
 /** The first objection, or undefined. */
-type Found = Verdict | undefined
+type Found = ApplyDecision | undefined
 
 type Plain = Readonly<Record<string, unknown>>
 
 /** Where the walk is, from the root: joined only when there is something to say, which is rare. */
 type Trail = string[]
 
-function refuse(reason: 'Removes' | 'Adds' | 'Differs' | 'Undecided', trail: Trail, below = ''): Verdict {
+function refuse(reason: 'Removes' | 'Adds' | 'Differs' | 'Undecided', trail: Trail, below = ''): ApplyDecision {
   return { noop: false, reason, path: trail.join('') + below }
 }
 
@@ -224,7 +224,7 @@ function isItem(keys: Plain, want: Plain, live: Plain): boolean {
 }
 
 /** Says in the path which item it was. */
-function withKeys(verdict: Verdict, trail: Trail, keys: Plain): Verdict {
+function withKeys(verdict: ApplyDecision, trail: Trail, keys: Plain): ApplyDecision {
   if (verdict.noop) return verdict
   const path = trail.join('')
   return { ...verdict, path: `${path}[${JSON.stringify(keys)}]${verdict.path.slice(path.length + 2)}` }

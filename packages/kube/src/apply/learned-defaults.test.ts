@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { createDefaultBook } from './learned-defaults.ts'
+import { createLearnedDefaults } from './learned-defaults.ts'
 import { ConfigMap, Secret } from '../object/kinds.ts'
 
 it('a set of fields teaches by its first answers, each kind and set on its own', () => {
-  const book = createDefaultBook()
+  const book = createLearnedDefaults()
   let lessons = 0
   while (book.isOpen(ConfigMap, '{"f:data":{}}')) lessons++
   expect(lessons).toBe(32)

@@ -13,7 +13,7 @@ export interface DefaultPlace {
   readonly value: unknown
 }
 
-export interface DefaultBook {
+export interface LearnedDefaults {
   has(kind: Kind, place: DefaultPlace): boolean
   add(kind: Kind, place: DefaultPlace): void
   /**
@@ -28,7 +28,7 @@ const longestEntry = 1_000
 /** Answers by which the defaults of one set of fields are known. */
 const lessons = 32
 
-export function createDefaultBook(): DefaultBook {
+export function createLearnedDefaults(): LearnedDefaults {
   const known = new Set<string>()
   const seen = new WeakMap<Kind, Map<string, number>>()
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Cluster } from '../client/cluster.ts'
-import { createDefaultBook } from './learned-defaults.ts'
+import { createLearnedDefaults } from './learned-defaults.ts'
 import { Conflict } from '../errors.ts'
 import { addFinalizer, nextFinalizerStep, removeFinalizer } from '../object/finalizer.ts'
 import { ConfigMap } from '../object/kinds.ts'
@@ -25,7 +25,7 @@ function setUp() {
       if (isShut) throw new Error('fence is shut')
     },
   }
-  const deps = { cluster, fieldManager: 'test', fence, defaults: createDefaultBook(), signal: stop.signal }
+  const deps = { cluster, fieldManager: 'test', fence, defaults: createLearnedDefaults(), signal: stop.signal }
   return { cluster, stop, writer: createWriter(deps), shut: () => (isShut = true), fence }
 }
 
@@ -48,7 +48,7 @@ describe('writer', () => {
     }
     const Rules = kind<Rules>({ group: 'test', version: 'v1', kind: 'Rules', plural: 'rules', namespaced: true })
     const fields = '{"f:spec":{"f:rules":{}}}'
-    const defaults = createDefaultBook()
+    const defaults = createLearnedDefaults()
     while (defaults.isOpen(Rules, fields));
     let live: Rules | undefined
     let sent = 0

@@ -5,10 +5,10 @@
  * apply or status that would change nothing is not sent (apply.ts); a delete is decided on a live read and carries its
  * uid and resourceVersion, so a stale cache never deletes what was changed or recreated since.
  */
-import { judgeApply, learnDefaults } from './apply.ts'
+import { decideApply, learnDefaults } from './apply.ts'
 import type { Client, DeleteOptions } from '../client/client.ts'
 import type { Cluster } from '../client/cluster.ts'
-import type { DefaultBook } from './learned-defaults.ts'
+import type { LearnedDefaults } from './learned-defaults.ts'
 import { KubeError, NotFound, NotSynced } from '../errors.ts'
 import type { Informers } from '../cache/informer.ts'
 import type { WriteFence } from '../manager/lease.ts'
@@ -47,7 +47,7 @@ export interface WriterDeps {
   /** Of this process; the same in every version of it, or the new one removes nothing the old one wrote. */
   fieldManager: string
   fence: WriteFence
-  defaults: DefaultBook
+  defaults: LearnedDefaults
   signal: StopSignal
 }
 
@@ -135,7 +135,7 @@ export class FencedWriter implements Writer {
     const key = keyOf(want)
     const live = findCached(informers, kind, key)
     const fields = live === undefined ? undefined : informers.ownFields(kind, key, fieldManager, subresource)
-    const verdict = judgeApply({ kind, fields, want, live, defaults })
+    const verdict = decideApply({ kind, fields, want, live, defaults })
     if (verdict.noop && live !== undefined) return live
     const written = await cluster.client.apply(kind, want, {
       force,

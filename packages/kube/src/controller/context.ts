@@ -10,7 +10,7 @@ import type { Index, Reader } from '../cache/cache.ts'
 import type { Client } from '../client/client.ts'
 import type { Clock } from '../clock.ts'
 import type { Cluster } from '../client/cluster.ts'
-import type { DefaultBook } from '../apply/learned-defaults.ts'
+import type { LearnedDefaults } from '../apply/learned-defaults.ts'
 import type { EventType, Recorder } from './events.ts'
 import type { WriteFence } from '../manager/lease.ts'
 import type { Logger } from '../log.ts'
@@ -50,7 +50,7 @@ export interface Environment {
   readonly cluster: Cluster
   readonly fieldManager: string
   readonly fence: WriteFence
-  readonly defaults: DefaultBook
+  readonly defaults: LearnedDefaults
   readonly recorder: Recorder
   readonly metrics: Metrics
   readonly clock: Clock

@@ -30,7 +30,7 @@ export class ReconcileTimeout extends KubeError {
   }
 }
 
-export type Outcome =
+export type ReconcileResult =
   | { readonly type: 'done' }
   | { readonly type: 'later'; readonly afterMs: number }
   | { readonly type: 'failed'; readonly error: unknown }
@@ -39,25 +39,30 @@ export type Outcome =
   /** Stopped from outside: whoever leads next starts from the objects. */
   | { readonly type: 'stopped' }
 
-export function outcomeOf(next: Next): Outcome {
+export function resultOf(next: Next): ReconcileResult {
   return typeof next === 'object' ? { type: 'later', afterMs: next.after } : { type: 'done' }
 }
 
 /** @param reason of the reconcile's signal, when it has aborted. */
-export function outcomeOfError(error: unknown, reason: unknown): Outcome {
+export function resultOfError(error: unknown, reason: unknown): ReconcileResult {
   if (reason instanceof ReconcileTimeout) return { type: 'timeout', error: reason }
   if (reason !== undefined || error instanceof LeadershipLost) return { type: 'stopped' }
   return error instanceof Terminal ? { type: 'terminal', error } : { type: 'failed', error }
 }
 
-export interface OutcomeSinks {
+export interface ResultSinks {
   queue: Queue
   metrics: ControllerMetrics
   /** Made only when there is something to say. */
   log: () => Logger
 }
 
-export function settle(key: Key, outcome: Outcome, seconds: number, { queue, metrics, log }: OutcomeSinks): void {
+export function settle(
+  key: Key,
+  outcome: ReconcileResult,
+  seconds: number,
+  { queue, metrics, log }: ResultSinks,
+): void {
   switch (outcome.type) {
     case 'done':
       queue.forget(key)

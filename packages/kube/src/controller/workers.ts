@@ -11,7 +11,7 @@ import { createContext, type Context, type ContextOwner, type Environment } from
 import { KubeError, messageOf } from '../errors.ts'
 import type { ControllerMetrics } from '../metrics.ts'
 import type { Key } from '../object/object.ts'
-import { outcomeOf, outcomeOfError, ReconcileTimeout, settle, type Next, type Outcome } from './outcome.ts'
+import { resultOf, resultOfError, ReconcileTimeout, settle, type Next, type ReconcileResult } from './outcome.ts'
 import { createQueue, type Queue } from './queue.ts'
 import { Stop } from './stop-signal.ts'
 
@@ -95,11 +95,11 @@ export function createWorkers(work: Work, environment: Environment): Workers {
   }
 
   /** Settles once in any case: by itself, or some seconds after it was told to stop. */
-  function bounded(stop: Stop, context: Context, onEnd: (outcome: Outcome) => void): void {
+  function bounded(stop: Stop, context: Context, onEnd: (outcome: ReconcileResult) => void): void {
     let hasSettled = false
     let cancelAbandon: (() => void) | undefined
     const cancelTimeout = clock.after(work.timeoutMs, () => stop.abort(new ReconcileTimeout(work.timeoutMs)))
-    const end = (outcome: Outcome): void => {
+    const end = (outcome: ReconcileResult): void => {
       if (hasSettled) return
       hasSettled = true
       cancelTimeout()
@@ -111,18 +111,18 @@ export function createWorkers(work: Work, environment: Environment): Workers {
       if (hasSettled) return
       cancelAbandon = clock.after(abandonAfterMs, () => {
         context.log.error({ error: messageOf(stop.reason) }, 'reconciler ignores its signal and is given up')
-        end(outcomeOfError(stop.reason, stop.reason))
+        end(resultOfError(stop.reason, stop.reason))
       })
     })
     void ended(stop, context).then(end)
   }
 
-  async function ended(stop: Stop, context: Context): Promise<Outcome> {
+  async function ended(stop: Stop, context: Context): Promise<ReconcileResult> {
     try {
       const next = await traced(context)
-      return stop.aborted ? outcomeOfError(undefined, stop.reason) : outcomeOf(next)
+      return stop.aborted ? resultOfError(undefined, stop.reason) : resultOf(next)
     } catch (error) {
-      return outcomeOfError(error, stop.aborted ? stop.reason : undefined)
+      return resultOfError(error, stop.aborted ? stop.reason : undefined)
     }
   }
 

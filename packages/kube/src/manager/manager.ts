@@ -37,7 +37,7 @@ import {
   type KeyedAggregatorBuilder,
   type KeyedAggregatorOptions,
 } from '../controller/keyed-aggregator.ts'
-import { createDefaultBook } from '../apply/learned-defaults.ts'
+import { createLearnedDefaults } from '../apply/learned-defaults.ts'
 import { type Duration, durationMs } from '../duration.ts'
 import { KubeError } from '../errors.ts'
 import { createRecorder } from '../controller/events.ts'
@@ -166,7 +166,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
           clock,
           onChange: (isLeading) => metrics.leading(options.leader?.lease ?? '', isLeading),
         })
-  const defaults = createDefaultBook()
+  const defaults = createLearnedDefaults()
   const environmentOf = (of: Cluster): Environment => {
     const fence = election?.fence ?? openFence
     const by = { reportingController: fieldManager, reportingInstance: identity }

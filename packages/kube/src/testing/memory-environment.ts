@@ -1,6 +1,6 @@
 /** The environment of a controller over a cluster in memory and a fake clock; for tests of the runtime itself. */
 import type { Environment } from '../controller/context.ts'
-import { createDefaultBook } from '../apply/learned-defaults.ts'
+import { createLearnedDefaults } from '../apply/learned-defaults.ts'
 import { createRecorder, type EventRecord } from '../controller/events.ts'
 import { openFence } from '../manager/lease.ts'
 import { createMetrics } from '../metrics.ts'
@@ -25,7 +25,7 @@ export function memoryEnvironment(
     events,
     fieldManager: 'test',
     fence: openFence,
-    defaults: createDefaultBook(),
+    defaults: createLearnedDefaults(),
     recorder: { ...createRecorder(by), record: (event) => events.push(event) },
     metrics: createMetrics(),
     log: cluster.log,

@@ -1,5 +1,5 @@
 /** Would a step of a plan change anything on the server? One judgement for `--dry-run`, `--shadow` and `explain`. */
-import { createDefaultBook, type Informers, judgeApply, type Verdict } from '@seamark/kube'
+import { createLearnedDefaults, type Informers, decideApply, type ApplyDecision } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { FIELD_MANAGER } from '../../process/field-manager.ts'
 import type { Wanted } from '../decide/child.ts'
@@ -15,7 +15,7 @@ export function compareStep(wanted: Wanted, informers: Pick<Informers, 'get' | '
   const want = wanted.object
   const live = informers.get(kind, keyOf(want))
   const fields = informers.ownFields(kind, keyOf(want), FIELD_MANAGER)
-  const verdict = judgeApply({ kind, want, live, fields, defaults: createDefaultBook() })
+  const verdict = decideApply({ kind, want, live, fields, defaults: createLearnedDefaults() })
   if (verdict.noop) return { state: 'equal' }
   if (live === undefined) return { state: 'absent', lines: diffApply(want, live) }
   const lines = diffApply(want, live, removedBy(verdict))
@@ -27,6 +27,6 @@ export function compareStep(wanted: Wanted, informers: Pick<Informers, 'get' | '
   }
 }
 
-function removedBy(verdict: Extract<Verdict, { noop: false }>): string[] {
+function removedBy(verdict: Extract<ApplyDecision, { noop: false }>): string[] {
   return verdict.reason === 'Removes' ? [verdict.path.replace(/^\./, '')] : []
 }
