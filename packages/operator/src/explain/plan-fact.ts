@@ -67,7 +67,7 @@ export async function findPlanFact(
 /** With the times and the command that every message about a held change has. */
 function describeHeld(refusal: Refusal): string {
   const since = refusal.since === undefined ? '' : `; held since ${new Date(refusal.since).toISOString()}`
-  return `${heldMessage({ ...refusal, why: `${refusal.why}${since}` })}`
+  return heldMessage({ ...refusal, why: `${refusal.why}${since}` })
 }
 
 function describe({ op, type, to, from }: Change): string {

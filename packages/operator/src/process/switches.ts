@@ -14,7 +14,7 @@ import { canonicalName, isInvalid } from '../rrset/rrset.ts'
 /** The manager's configuration object. */
 export const CONFIGURATION_OBJECT = 'seamark'
 /** Comma-separated ids of held sets. */
-export const APPROVE_HELD_ANNOTATION = 'seamark.io/approve-held'
+const APPROVE_HELD_ANNOTATION = 'seamark.io/approve-held'
 const RELEASE_ANNOTATION = 'seamark.io/release'
 export const VERIFY_ANNOTATION = 'seamark.io/verify'
 const RETRY_MS = 1_000

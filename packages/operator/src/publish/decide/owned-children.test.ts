@@ -2,7 +2,7 @@ import { memoryCluster } from '@seamark/kube/testing'
 import { expect, it } from 'vitest'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { HTTPProxy } from '../../api/http-proxy.ts'
-import { httpProxy } from '../../../testing/publish-fixture.ts'
+import { annotated, httpProxy } from '../../../testing/publish-fixture.ts'
 import { FIELD_MANAGER } from '../../process/field-manager.ts'
 import { OWNED_BY } from '../annotation-keys.ts'
 import { unified } from '../options.ts'
@@ -28,7 +28,7 @@ it.each([
 ])('a child with our owner mark %s', async (_title, manager, expected) => {
   const cluster = memoryCluster()
   const decider = createSourceDecider(cluster.informers, { ...unified, sources: ['HTTPProxy'] })
-  cluster.put(HTTPProxy, httpProxy())
+  cluster.put(HTTPProxy, httpProxy(annotated({ 'seamark.io/exclude': 'dns' })))
   cluster.put(DNSEndpoint, child(manager))
   await cluster.informers.informer(HTTPProxy).synced()
   const steps = decider.decide('HTTPProxy', 'ns/foo', 0)?.plan.steps ?? []

@@ -3,7 +3,7 @@ import { isWildcard } from '../../rrset/rrset.ts'
 import { type Guard, isApproved } from './guard.ts'
 
 /** Appended where an annotation would have helped. */
-export const UNTRUSTED = '; the annotation counts only in namespaces that records.dnsEndpoints.trustedNamespaces names'
+const UNTRUSTED = '; the annotation counts only in namespaces that records.dnsEndpoints.trustedNamespaces names'
 
 export const typeAllowed: Guard = ({ change, isRemoval }, input) => {
   if (isRemoval === true || change.reason === 'Adopted' || input.types.includes(change.type)) return undefined

@@ -41,7 +41,7 @@ export interface HeldChange {
 }
 
 /** Where and how the decisions in a state were made. */
-export interface Decided {
+interface Decided {
   /** Key of the state in its store. */
   readonly key: string
   readonly provider: string

@@ -237,7 +237,7 @@ class SyncLoop {
     this.#mayHaveApprovals = false
     const now = this.#clock.now()
     const release = await approveReleasesInStore(store, switches.releasedNames, now)
-    const reports = [...(release === undefined ? [] : [release])]
+    const reports = release === undefined ? [] : [release]
     for (const id of switches.approvedIds) reports.push(await approveInStore(store, id, now, { mayRepeat: false }))
     for (const report of reports) {
       const { id, result, covered } = report
