@@ -114,6 +114,10 @@ describe('Route 53', () => {
     ])
     expect(await provider.read(zone, names, signal)).toEqual([sets[500]])
     expect(fake.counts.lists - before).toBeLessThanOrEqual(3)
+    // The first, the last of a page, the first of the next one and one of a later page.
+    const spread = [0, 299, 300, 700].flatMap((index) => sets[index] ?? [])
+    const found = await provider.read(zone, new Set(spread.map(({ name }) => name)), signal)
+    expect(found.toSorted((a, b) => (a.name < b.name ? -1 : 1))).toEqual(spread)
     fake.zones.get('Z1')?.sets.clear()
   })
 

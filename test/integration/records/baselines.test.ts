@@ -113,6 +113,35 @@ records:
     expect(await owned()).toEqual({ ownedNames: 0, ownedSources: 0, deleted: 0 })
   })
 
+  it('two commands: what one deleted is spent for the other', async () => {
+    const file = join(folder, 'one.yaml')
+    const wanting = async (count: number) => {
+      const endpoints = Array.from(
+        { length: count },
+        (_, index) => `    - { dnsName: w${index}.example.com, recordType: A, recordTTL: 60, targets: [192.0.2.1] }\n`,
+      )
+      await writeFile(
+        file,
+        `apiVersion: externaldns.k8s.io/v1alpha1\nkind: DNSEndpoint\nmetadata: { name: one, namespace: web, uid: one }\nspec:\n  endpoints:\n${endpoints.join('')}`,
+      )
+    }
+    const plan = join(folder, 'plan.json')
+    const planAndApply = async () => {
+      const text = await run('plan', '-f', file, '--out', plan)
+      await run('apply', plan)
+      return text.trim().split('\n').at(-1)
+    }
+    await wanting(30)
+    expect(await planAndApply()).toBe('30 changes, 0 held')
+    await wanting(25)
+    expect(await planAndApply()).toBe('5 changes, 0 held')
+    // Each command is a process of its own: only the folder tells the second one what is spent.
+    await wanting(22)
+    const text = await run('plan', '-f', file)
+    expect(text.trim().split('\n').at(-1)).toBe('0 changes, 3 held')
+    expect(text).toContain('Quarantined')
+  })
+
   it('adopt and the first plan of the sources: what no source asks for stays, with its own code and a way out', async () => {
     await adopt()
     const file = join(folder, 'web.yaml')

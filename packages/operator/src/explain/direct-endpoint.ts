@@ -3,7 +3,7 @@ import { type Cluster, NotFound } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { normalizeHost } from '../host-name.ts'
-import { OWNED_BY } from '../publish/annotation-keys.ts'
+import { findOwner } from '../publish/decide/child.ts'
 import type { EndpointFact } from './chain.ts'
 
 interface DirectEndpoint extends EndpointFact {
@@ -28,7 +28,7 @@ export async function findDirectEndpoint(
   for (const dnsName of names) {
     const found = items.find((object) => endpointsOf(object, dnsName).length > 0)
     if (found === undefined) continue
-    const owner = found.metadata.annotations?.[OWNED_BY]
+    const owner = findOwner(found)
     return {
       name: keyOf(found),
       dnsName,

@@ -396,6 +396,36 @@ describe('guard state over restarts', () => {
     expect(left).toBe(90)
   })
 
+  it('two processes that delete ten other names each stay within one budget', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'seamark-guard-'))
+    folders.push(folder)
+    const memory = memoryProvider({ zones: [ZONE] })
+    for (const set of zoneOf(100)) memory.put(ZONE, set)
+    const observed = memory.dump(ZONE)
+    // Both plans are made before either is applied, so neither knows of the other.
+    const losing = (from: number, to: number, number: number) => {
+      const lost = names(100).slice(from, to)
+      return plan({
+        observed,
+        scope: new Set(lost.map((name) => `${name}.${ZONE}`)),
+        sources: { present: new Set(), gone: new Set(lost.map((name) => `s-${name}.${ZONE}`)) },
+        state: { ...EMPTY_STATE, ownedNames: 100, ownedSources: 100 },
+        number,
+        now: Date.now(),
+      })
+    }
+    const plans = [losing(0, 10, NOW), losing(10, 20, NOW + 1)]
+    expect(plans.map(({ changes }) => changes.length)).toEqual([10, 10])
+    const outcomes: PlanOutcome[] = []
+    for (const each of plans)
+      outcomes.push(await rig([], { memory, store: fileGuardStore(folder) }).executor.submit(each, signal))
+    expect(outcomes.map(tally)).toMatchObject([
+      { applied: 10, refused: 0 },
+      { applied: 0, refused: 10 },
+    ])
+    expect(outcomes.map(codes)).toEqual([[], ['DeleteBudgetSpent']])
+  })
+
   it('reads back what it wrote, and stops at nonsense', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'seamark-guard-'))
     folders.push(folder)

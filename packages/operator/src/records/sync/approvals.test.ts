@@ -11,6 +11,7 @@ const names = (from: number, to: number) => Array.from({ length: to - from }, (_
 /** A loop with 60 names, and the annotations of the manager's object as a test sets them. */
 async function settled() {
   const reports: ApprovalReport[] = []
+  const breakers: string[] = []
   const listeners = new Set<() => void>()
   const annotated = { approvedIds: new Set<string>(), releasedNames: new Set<string>() }
   const loop = startLoop({
@@ -27,6 +28,7 @@ async function settled() {
       },
     },
     onApproval: (report) => reports.push(report),
+    onBreaker: ({ code, changes, isOpen }) => breakers.push(`${code} ${changes} ${isOpen ? 'opened' : 'closed'}`),
   })
   onTestFinished(async () => loop.stop())
   const { cluster, clock, memory, store } = loop
@@ -37,6 +39,7 @@ async function settled() {
   return {
     ...loop,
     reports,
+    breakers,
     published,
     async annotate(change: Partial<typeof annotated>) {
       Object.assign(annotated, change)
@@ -69,6 +72,7 @@ describe('an approval by annotation', () => {
     await world.annotate({ approvedIds: new Set([id]) })
     expect(world.published()).toBe(36)
     expect(world.reports).toMatchObject([{ id, result: 'approved' }])
+    expect(world.breakers).toEqual(['ShrinkBreakerOpen 24 opened', 'ShrinkBreakerOpen 24 closed'])
     // The annotation stays where it is; other deletions are held as before.
     await world.remove(24, 48)
     expect(world.published()).toBe(36)

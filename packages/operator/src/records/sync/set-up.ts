@@ -32,7 +32,7 @@ import type { Grants } from '../../process/grants.ts'
 import { tenantRules } from './tenant-rules.ts'
 import type { Endpoint } from './source-index.ts'
 import { CONFIGURATION_OBJECT, type Switches } from '../../process/switches.ts'
-import { runSyncLoop } from './sync-loop.ts'
+import { type BreakerReport, runSyncLoop } from './sync-loop.ts'
 
 export interface RecordsSetUp {
   readonly config: RecordsConfig
@@ -100,6 +100,7 @@ async function run(manager: Manager, setUp: RecordsSetUp, client: Client, signal
         store: stores.store,
         onApproval: (report, isDeprecatedForm) =>
           isTold() && tellApproval(recorder, namespace, report, isDeprecatedForm),
+        onBreaker: (report) => isTold() && tellBreaker(recorder, namespace, report),
         onUnread: (unread) => isTold() && tellUnread(recorder, namespace, unread),
         ...(scope === '' ? {} : { namespace: scope }),
       },
@@ -190,6 +191,22 @@ function tellApproval(
     reason: isDeprecatedForm ? 'ReleaseDeprecated' : APPROVAL_CODES[result],
     action: 'ApproveHeldChanges',
     note,
+  })
+}
+
+function tellBreaker(
+  recorder: Recorder,
+  namespace: string,
+  { provider, zone, code, why, changes, isOpen }: BreakerReport & { readonly isOpen: boolean },
+): void {
+  recorder.record({
+    regarding: { apiVersion: 'v1', kind: 'ConfigMap', name: CONFIGURATION_OBJECT, namespace },
+    type: isOpen ? 'Warning' : 'Normal',
+    reason: code,
+    action: isOpen ? 'OpenBreaker' : 'CloseBreaker',
+    note: isOpen
+      ? `zone ${zone} of ${provider}: ${changes} changes are held: ${why}`
+      : `zone ${zone} of ${provider}: the breaker is closed again; nothing is held by it`,
   })
 }
 

@@ -14,10 +14,10 @@ const zoneOf = (count: number) =>
   Array.from({ length: count }, (_, index) => owned(setOf(index), { source: uidOf(index), plan: NOW })).flat()
 
 /** What a list gives: so many of the objects, or a failure at this page. */
-type Answer = { readonly kept: number } | { readonly failsAtPage: number }
+type Answer = { readonly kept: number; readonly from?: number } | { readonly failsAtPage: number }
 
 /** An API server whose lists are answered one after the other as told, and then in full. */
-function clientOf(count: number, answers: readonly Answer[]): Client {
+function clientOf(count: number, answers: readonly Answer[], definition: object = {}): Client {
   const left = [...answers]
   let current: Answer = { kept: count }
   const fake = {
@@ -28,11 +28,11 @@ function clientOf(count: number, answers: readonly Answer[]): Client {
       const kept = 'kept' in current ? current.kept : count
       const end = Math.min(kept, begin + PAGE)
       const items = Array.from({ length: Math.max(0, end - begin) }, (_, index) => ({
-        metadata: { uid: `uid-${begin + index}` },
+        metadata: { uid: `uid-${begin + index + ('from' in current ? (current.from ?? 0) : 0)}` },
       }))
       return { items, metadata: { continue: end < kept ? String(end) : '' } }
     },
-    find: async () => ({ metadata: { creationTimestamp: new Date(NOW - 86_400_000).toISOString() } }),
+    find: async () => ({ metadata: { creationTimestamp: new Date(NOW - 86_400_000).toISOString(), ...definition } }),
   }
   return fake as unknown as Client
 }
@@ -92,6 +92,25 @@ describe('short lists of sources (T6)', () => {
       ),
       { numRuns: 50 },
     )
+  })
+
+  it('two short lists that miss different objects confirm only what both miss', async () => {
+    const owners = new Map(Array.from({ length: 30 }, (_, index) => [uidOf(index), NOW]))
+    // The first list lacks the last fifteen, the second one the first fourteen.
+    const client = clientOf(30, [{ kept: 15 }, { kept: 15, from: 14 }])
+    const { gone } = await checkSources(client, { owned: owners, present: new Set(), now: NOW }, signal)
+    expect([...owners.keys()].filter((uid) => gone.has(uid))).toEqual([uidOf(29)])
+  })
+
+  it('nothing is confirmed while the kind is being deleted', async () => {
+    const owners = new Map(Array.from({ length: 3 }, (_, index) => [uidOf(index), NOW]))
+    const confirmed = async (definition: object) => {
+      const client = clientOf(3, [{ kept: 0 }, { kept: 0 }], definition)
+      const { gone } = await checkSources(client, { owned: owners, present: new Set(), now: NOW }, signal)
+      return [...owners.keys()].filter((uid) => gone.has(uid)).length
+    }
+    expect(await confirmed({})).toBe(3)
+    expect(await confirmed({ deletionTimestamp: new Date(NOW).toISOString() })).toBe(0)
   })
 
   it('a list whose second or third page fails is no list: there is no plan at all', async () => {

@@ -23,7 +23,7 @@ import { type Held, HeldChanges } from './held-changes.ts'
 import { type ApprovalReport, approveInStore, approveReleasesInStore } from '../state/approve.ts'
 import type { GuardStore } from '../state/guard-state.ts'
 import type { KillSwitch } from '../../process/kill-switch.ts'
-import { namesToReview } from '../plan/held-set.ts'
+import { heldMessage, namesToReview } from '../plan/held-set.ts'
 import { failuresOf, type PlanOutcome } from '../execute/result.ts'
 import type { Plan } from '../plan/plan.ts'
 import { isWithin } from '../../rrset/rrset.ts'
@@ -64,8 +64,33 @@ export interface SyncLoopOptions {
   readonly onHeld?: (held: Held, object: Endpoint | undefined) => void
   /** A zone that cannot be read, once per code. */
   readonly onUnread?: (unread: Unread) => void
+  /** A breaker of a zone opened or closed. */
+  readonly onBreaker?: (report: BreakerReport & { readonly isOpen: boolean }) => void
   readonly observer?: SyncObserver
   readonly isWriting: boolean
+}
+
+export interface BreakerReport {
+  readonly provider: string
+  readonly zone: string
+  readonly code: Reason
+  readonly why: string
+  /** Changes that it holds. */
+  readonly changes: number
+}
+
+const BREAKERS: ReadonlySet<Reason> = new Set(['ShrinkBreakerOpen', 'RetargetBreakerOpen', 'OwnerInOtherCluster'])
+
+function openBreakers(all: Iterable<Held>): Map<string, BreakerReport> {
+  const open = new Map<string, BreakerReport>()
+  for (const held of all) {
+    const { provider, zone, code } = held
+    if (!BREAKERS.has(code)) continue
+    const key = `${provider} ${zone} ${code}`
+    const changes = (open.get(key)?.changes ?? 0) + 1
+    open.set(key, { provider, zone, code, why: heldMessage(held), changes })
+  }
+  return open
 }
 
 const DEBOUNCE_MS = 200
@@ -178,6 +203,7 @@ class SyncLoop {
       const before = [...this.#held.all()]
       this.#notePlanned(planned, names)
       this.#mark(namesToReview(before, this.#held.all()))
+      this.#reportBreakers(before)
       const outcomes = await Promise.all(planned.plans.map(async (plan) => this.#apply(plan, signal)))
       this.#noteStanding(planned, outcomes)
       if (this.#options.isWriting && !this.#options.killSwitch.isPaused) await this.#tellStatus(names, signal)
@@ -187,6 +213,22 @@ class SyncLoop {
     } catch (error) {
       this.#options.log.warn({ err: error }, 'records pass failed')
       this.#retry(names)
+    }
+  }
+
+  /** One line and one report per zone when a breaker opens or closes; each record held is reported on its own source. */
+  #reportBreakers(before: readonly Held[]): void {
+    const { log, onBreaker } = this.#options
+    const [old, now] = [openBreakers(before), openBreakers(this.#held.all())]
+    for (const [key, report] of now) {
+      if (old.has(key)) continue
+      log.warn({ ...report }, 'breaker opened')
+      onBreaker?.({ ...report, isOpen: true })
+    }
+    for (const [key, report] of old) {
+      if (now.has(key)) continue
+      log.warn({ ...report }, 'breaker closed')
+      onBreaker?.({ ...report, isOpen: false })
     }
   }
 
@@ -261,10 +303,23 @@ class SyncLoop {
       const outcome = await engine.apply(plan, signal)
       observer?.applied(outcome)
       for (const { change, result, code, why = '' } of outcome.results) {
-        const { name, type, source, op, reason } = change
+        const { name, type, source, op, reason, from, to } = change
         if (code !== undefined) this.#say({ provider, zone, name, type, code, why, source })
         else if (result === 'applied')
-          log.info({ zone, provider, host: name, type, op, reason, plan: plan.number }, 'record written')
+          log.info(
+            {
+              zone,
+              provider,
+              host: name,
+              type,
+              op,
+              reason,
+              plan: plan.number,
+              ...(from !== undefined && { from: from.values }),
+              ...(to !== undefined && { to: to.values }),
+            },
+            'record written',
+          )
       }
       return outcome
     } catch (error) {
@@ -348,7 +403,9 @@ class SyncLoop {
   }
 
   #tell(held: Held): void {
-    this.#options.log.info(held, 'record held')
+    const { until, ...rest } = held
+    const time = until === undefined ? {} : { until: new Date(until).toISOString() }
+    this.#options.log.info({ ...rest, ...time, why: heldMessage(held) }, 'record held')
     this.#options.onHeld?.(held, this.#index.find(held.source))
   }
 
