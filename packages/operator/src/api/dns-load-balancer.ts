@@ -5,24 +5,13 @@
  * dnslb-controller-manager; every field that it does not have is optional. There are no schema defaults: a default for
  * `type` would contradict an object that sets the older `singleton`.
  */
-import { kind, type Obj } from '@seamark/kube/object'
+import { conditionsSchema, defineKind, type ObjectOf } from '@seamark/kube/crd'
 import { z } from 'zod'
 
 /** As metav1.Duration is written: `45s`, `1h30m`. */
 const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/
 
-export const durationText = z.string().regex(DURATION, { error: 'is not a duration like 45s or 1h30m' })
-
-export const conditionList = z.array(
-  z.object({
-    type: z.string(),
-    status: z.enum(['True', 'False', 'Unknown']),
-    reason: z.string(),
-    message: z.string(),
-    lastTransitionTime: z.string(),
-    observedGeneration: z.int().exactOptional(),
-  }),
-)
+const durationText = z.string().regex(DURATION, { error: 'is not a duration like 45s or 1h30m' })
 
 const HealthCheck = z.object({
   scheme: z.enum(['https', 'http', 'tcp']).optional().describe('Default https.'),
@@ -63,34 +52,41 @@ export const DNSLoadBalancerSpec = z.object({
     .describe('Exclusive: whether to leave a healthy endpoint for one of better priority. Default Never.'),
 })
 
-export const ActiveEndpoint = z.object({
+const ActiveEndpoint = z.object({
   name: z.string(),
   ipaddress: z.string().optional(),
   cname: z.string().optional(),
 })
 
-export const DNSLoadBalancerStatus = z.object({
+const DNSLoadBalancerStatus = z.object({
   state: z.string().optional().describe('healthy, unreachable or Error.'),
   message: z.string().optional(),
   active: z.array(ActiveEndpoint).optional().describe('Endpoints in the records, sorted by name.'),
   observedGeneration: z.int().optional(),
-  conditions: conditionList.optional(),
+  conditions: conditionsSchema.optional(),
 })
 
 export type DNSLoadBalancerSpec = z.output<typeof DNSLoadBalancerSpec>
 export type DNSLoadBalancerStatus = z.output<typeof DNSLoadBalancerStatus>
 
-export interface DNSLoadBalancer extends Obj {
-  spec: DNSLoadBalancerSpec
-  status?: DNSLoadBalancerStatus
-}
-
 export const LOAD_BALANCER_GROUP = 'loadbalancer.gardener.cloud'
 
-export const DNSLoadBalancer = kind<DNSLoadBalancer>({
+export const DNSLoadBalancer = defineKind({
   group: LOAD_BALANCER_GROUP,
   version: 'v1beta1',
   kind: 'DNSLoadBalancer',
   plural: 'dnsloadbalancers',
+  shortNames: ['dnslb'],
   namespaced: true,
+  description: 'A DNS name whose records follow the health of its endpoints.',
+  spec: DNSLoadBalancerSpec,
+  status: DNSLoadBalancerStatus,
+  printerColumns: [
+    { name: 'DNSName', type: 'string', jsonPath: '.spec.DNSName' },
+    { name: 'Type', type: 'string', jsonPath: '.spec.type' },
+    { name: 'Status', type: 'string', jsonPath: '.status.state' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    { name: 'Message', type: 'string', jsonPath: '.status.message', priority: 1 },
+  ],
 })
+export type DNSLoadBalancer = ObjectOf<typeof DNSLoadBalancer>

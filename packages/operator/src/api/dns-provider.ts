@@ -2,11 +2,11 @@
  * `DNSProvider`, `loadbalancer.gardener.cloud/v1beta1`: credentials of a DNS service, and the namespaces that may use it.
  * An absent scope means `Cluster`; `namespaces` counts for `Selected` only.
  */
-import { kind, type Obj } from '@seamark/kube/object'
+import { conditionsSchema, defineKind, type ObjectOf } from '@seamark/kube/crd'
 import { z } from 'zod'
-import { conditionList, LOAD_BALANCER_GROUP } from './dns-load-balancer.ts'
+import { LOAD_BALANCER_GROUP } from './dns-load-balancer.ts'
 
-export const DNSProviderSpec = z.object({
+const DNSProviderSpec = z.object({
   type: z.string().optional().describe('Provider type, e.g. aws or rfc2136.'),
   scope: z
     .object({
@@ -22,25 +22,28 @@ export const DNSProviderSpec = z.object({
     .optional(),
 })
 
-export const DNSProviderStatus = z.object({
+const DNSProviderStatus = z.object({
   state: z.string().optional().describe('Active or Error.'),
   message: z.string().optional(),
   observedGeneration: z.int().optional(),
-  conditions: conditionList.optional(),
+  conditions: conditionsSchema.optional(),
 })
 
-export type DNSProviderSpec = z.output<typeof DNSProviderSpec>
-export type DNSProviderStatus = z.output<typeof DNSProviderStatus>
-
-export interface DNSProvider extends Obj {
-  spec: DNSProviderSpec
-  status?: DNSProviderStatus
-}
-
-export const DNSProvider = kind<DNSProvider>({
+export const DNSProvider = defineKind({
   group: LOAD_BALANCER_GROUP,
   version: 'v1beta1',
   kind: 'DNSProvider',
   plural: 'dnsproviders',
+  shortNames: ['dnsprov'],
   namespaced: true,
+  description: 'Credentials of a DNS service, and the namespaces that may use it.',
+  spec: DNSProviderSpec,
+  status: DNSProviderStatus,
+  printerColumns: [
+    { name: 'Type', type: 'string', jsonPath: '.spec.type' },
+    { name: 'Status', type: 'string', jsonPath: '.status.state' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    { name: 'Message', type: 'string', jsonPath: '.status.message', priority: 1 },
+  ],
 })
+export type DNSProvider = ObjectOf<typeof DNSProvider>

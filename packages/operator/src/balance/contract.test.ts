@@ -250,6 +250,11 @@ describe('the record sets of', () => {
     ['one IPv6 address: AAAA, in canonical form', [six], [set('AAAA', '2001:db8::6')]],
     ['one host name: CNAME', [one], [set('CNAME', 'one.example.net.')]],
     [
+      'one host name in two endpoints: CNAME',
+      [one, endpoint('x', { cname: 'One.example.net.' })],
+      [set('CNAME', 'one.example.net.')],
+    ],
+    [
       'both spec fields set: the host name wins',
       [endpoint('x', { ipaddress: '192.0.2.9', cname: 'one.example.net' })],
       [set('CNAME', 'one.example.net.')],

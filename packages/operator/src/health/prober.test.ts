@@ -90,6 +90,18 @@ describe('the prober', () => {
     expect(hosts.map(the.verdictOf)).toEqual(hosts.map(() => 'healthy'))
   })
 
+  it('asks other sites as soon as a target fails, also those whose next probe is far away', async () => {
+    const clock = fakeClock()
+    const the = world(clock)
+    const rare = probeTarget({ host: 'rare' }, { ...PROFILES.default, intervalMs: 600_000 }, 'rare')
+    the.prober.update([update('a'), { key: 'rare', target: rare }], [])
+    await clock.advance(20_000)
+    the.refuse('a', 'rare')
+    await clock.advance(10_000)
+    expect(the.verdictOf('a')).toBe('unknown')
+    expect(the.reports.map(({ verdict }) => verdict)).not.toContain('unhealthy')
+  })
+
   it('holds the verdicts when most sites fail at once, and believes them after the hold', async () => {
     const clock = fakeClock()
     const the = world(clock)
