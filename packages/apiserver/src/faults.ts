@@ -87,7 +87,7 @@ export class Faults implements WatchFaults {
     return add(this.#delays, { match, what: ms, left: Infinity })
   }
 
-  /** Updates and patches fail with 409 as if somebody had been faster. */
+  /** Updates and patches fail with 409 as if another client had written first. */
   conflict(match: RequestMatch, times = 1): Remove {
     return add(this.#conflicts, { match, what: true, left: times })
   }

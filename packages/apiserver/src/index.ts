@@ -57,7 +57,7 @@ export interface ApiServerOptions {
   readonly historyLimit?: number
   /** Most bytes of the changes kept for watches to resume from. @default 256 MiB */
   readonly historyBytes?: number
-  /** Hears of failures inside the server. @default silence */
+  /** Called with failures inside the server. @default they are ignored */
   readonly onError?: (error: unknown) => void
 }
 
@@ -91,8 +91,8 @@ export interface ApiServer {
 export function createApiServer(options: ApiServerOptions = {}): ApiServer {
   const clock = options.clock ?? systemClock
   const random = options.random ?? Math.random
-  const nobody = { admin, anonymous, refused: undefined }[options.anonymous ?? 'admin']
-  const users = { tokens: options.tokens ?? new Map<string, UserInfo>(), anonymous: nobody }
+  const anonymousUser = { admin, anonymous, refused: undefined }[options.anonymous ?? 'admin']
+  const users = { tokens: options.tokens ?? new Map<string, UserInfo>(), anonymous: anonymousUser }
   const clusters = new Map<string, Cluster>()
   const listeners: Listener[] = []
   let rootCa = ''

@@ -1,4 +1,4 @@
-/** What nobody may give away, and what decides whether a webhook or a rule has a say. */
+/** Authorization: paths, tokens, escalation; limits of requests; conditions of webhooks and rules. */
 import { expect } from 'vitest'
 import { area, type Case, type CaseContext, jsonPatch, merge, names, ok, until } from '../case.ts'
 import type { Json, Options } from '../client.ts'
@@ -38,7 +38,7 @@ async function withWebhook(t: CaseContext, changes: object, run: () => Promise<v
     name: 'refused.contract.dev',
     admissionReviewVersions: ['v1'],
     sideEffects: 'None',
-    // Nobody listens there: whoever is asked fails.
+    // Nothing listens there: a webhook that is called fails.
     clientConfig: { url: 'https://127.0.0.1:1/' },
     namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': t.ns } },
     rules: [{ operations: ['CREATE'], apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'] }],

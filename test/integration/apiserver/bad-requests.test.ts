@@ -1,5 +1,5 @@
 /**
- * Ten thousand requests that nobody should send: each gets the error of its class, the process stays up, its memory
+ * Ten thousand invalid requests: each gets the error of its class, the process stays up, its memory
  * flat, its prototypes clean. A few of every class go over HTTPS, to the embedded server and to a real one.
  */
 import { setFlagsFromString } from 'node:v8'
@@ -145,9 +145,9 @@ function sendInProcess(server: ApiServer): Send {
 
 function sendHttps(kubeconfig: string): Send {
   const admin = rawClient(kubeconfig)
-  const nobody = rawClient(kubeconfig, true)
+  const anonymous = rawClient(kubeconfig, true)
   return async ({ isAnonymous, ...request }) => {
-    const { status, headers, text } = await (isAnonymous === true ? nobody : admin).send(request)
+    const { status, headers, text } = await (isAnonymous === true ? anonymous : admin).send(request)
     return { status, type: headers['content-type'] ?? '', text }
   }
 }

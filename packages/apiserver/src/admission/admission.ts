@@ -3,7 +3,7 @@
  * after validation the validating ones.
  *
  * Hooks are functions of the process that made the server; webhooks are those that the cluster's webhook configurations
- * name. A request that nobody is interested in costs one check.
+ * name. A request that matches no hook and no webhook costs one check.
  */
 import type { Call } from '../handlers/call.ts'
 import type { UserInfo } from '../http/exchange.ts'

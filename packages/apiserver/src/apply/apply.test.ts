@@ -107,7 +107,7 @@ describe('server-side apply', () => {
     )
   })
 
-  it('keeps what nobody is known to own', () => {
+  it('keeps fields without a known owner', () => {
     const object = applied(thing({ a: 1 }), { b: 'x' }, 'one')
     expect(object.metadata.managedFields?.map(({ manager }) => manager)).toEqual(['one', 'before-first-apply'])
   })
@@ -202,7 +202,7 @@ describe('ownership', () => {
     )
   })
 
-  it('moves to whoever changes a value, and ends with the value', () => {
+  it('moves to the manager that changes a value, and ends with the value', () => {
     const { schema: service } = findBuiltinKind('', 'v1', 'ConfigMap')!
     const write = { schema: service, apiVersion: 'v1', now: 'T' }
     const create = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c' }, data: { a: '1', b: '1' } } as Obj

@@ -37,7 +37,7 @@ interface Write {
   schema: Schema | undefined
   apiVersion: string
   subresource?: string
-  /** Top-level fields this endpoint takes from the stored object: nobody comes to own them here. */
+  /** Top-level fields this endpoint takes from the stored object: no manager becomes their owner here. */
   resetFields?: readonly string[]
   /** RFC 3339 in UTC, whole seconds. */
   now: string
@@ -132,7 +132,7 @@ function applyOnce(
   return { object }
 }
 
-/** Without managedFields nobody is known: what is there belongs to a manager of its own, so that it stays. */
+/** Without managedFields no owner is known: existing fields get a manager of their own, so that they are kept. */
 function claimExisting(input: ApplyInput, type: FieldType, live: Fields, managers: Managers): void {
   const owner = ownedBy(input, 'before-first-apply', 'Update')
   const fields = fieldsOfCreator(type, emptyObject(input, input.intent.kind), live, input.resetFields ?? [])

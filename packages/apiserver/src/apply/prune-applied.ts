@@ -1,5 +1,5 @@
 /**
- * Removes what a manager applied before and applies no more, unless somebody else owns it or nobody ever did.
+ * Removes what a manager applied before and applies no more, unless another manager owns it or no manager ever did.
  *
  * Place in the flow: after the merge, before conflicts are looked for.
  */

@@ -1,5 +1,5 @@
 /**
- * Who is calling: bearer tokens, client certificates (already verified by the transport), or nobody; and whom they act as.
+ * Authentication: bearer tokens, client certificates (already verified by the transport) or anonymous; and impersonation.
  */
 import type { RequestHead, UserInfo } from '../http/exchange.ts'
 import { unauthorized } from '../http/status.ts'

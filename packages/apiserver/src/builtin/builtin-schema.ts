@@ -24,7 +24,7 @@ export function schemaOfType(name: string): Schema {
   return schema
 }
 
-/** Properties are read from the table when somebody looks: a kind reaches hundreds of types, a request a handful. */
+/** Properties are read from the table on first access: a kind reaches hundreds of types, a request a handful. */
 function withLazyProperties(schema: Schema, read: () => Record<string, Schema>): Schema {
   return Object.defineProperty(schema, 'properties', {
     configurable: true,

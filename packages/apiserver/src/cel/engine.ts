@@ -27,7 +27,7 @@ export interface Engine {
   compileCondition(source: string): Condition
   /** The same about a rule over values of `self`, whose result is to be of a type. What the engine lacks is no problem. */
   explainRule(source: string, self: Schema, type: 'boolean' | 'string'): string | undefined
-  /** The real server's complaint about a match condition; undefined when there is none. */
+  /** The real server's error about a match condition; undefined when it is valid. */
   explainCondition(source: string): string | undefined
   /** Undefined when the text is no duration. */
   readDuration(text: string): unknown

@@ -1,4 +1,4 @@
-/** `format.…()`: named syntaxes of texts, with the real server's complaints. */
+/** `format.…()`: named syntaxes of texts, with the real server's error messages. */
 import type { Environment } from '@marcbachmann/cel-js'
 import {
   type Check,
@@ -36,11 +36,11 @@ const prefixOf =
   (text) =>
     check(maskTrailingDash(text))
 
-/** A format of schemas, whose complaint is one sentence. */
+/** A format of schemas, whose error message is one sentence. */
 const schemaFormat =
-  (name: string, complaint: string): Check =>
+  (name: string, problem: string): Check =>
   (text) =>
-    findFormat(name)!(text) ? [] : [complaint]
+    findFormat(name)!(text) ? [] : [problem]
 
 const CHECKS: Readonly<Record<string, Check>> = {
   dns1123Label: checkLabel,
@@ -76,7 +76,7 @@ export function registerFormats(env: Environment): void {
   env.registerOperator(`${type} == ${type}`, (a: NamedFormat, b: NamedFormat) => a.name === b.name)
   env.registerFunction(`${type}.validate(string): optional`, (format: NamedFormat, text: string) => {
     if (!spend(text.length / CHARS_PER_STEP)) return OPTIONALS.none()
-    const complaints = format.check(text)
-    return complaints.length === 0 ? OPTIONALS.none() : OPTIONALS.of(complaints)
+    const problems = format.check(text)
+    return problems.length === 0 ? OPTIONALS.none() : OPTIONALS.of(problems)
   })
 }

@@ -189,11 +189,11 @@ export function checkObject(
     }
   }
   const twice = duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`)
-  const strange = unknown.map((path) => `unknown field ${JSON.stringify(path)}`)
+  const undeclared = unknown.map((path) => `unknown field ${JSON.stringify(path)}`)
   // Typed decoders see what comes twice while they read, the dynamic one before.
-  const complaints = resource.isCustom ? [...strange, ...twice] : [...twice, ...strange]
-  if (complaints.length > 0 && validation === 'Strict') throw handled(`strict decoding error: ${complaints.join(', ')}`)
-  if (validation === 'Warn') for (const complaint of complaints) warn(complaint)
+  const problems = resource.isCustom ? [...undeclared, ...twice] : [...twice, ...undeclared]
+  if (problems.length > 0 && validation === 'Strict') throw handled(`strict decoding error: ${problems.join(', ')}`)
+  if (validation === 'Warn') for (const problem of problems) warn(problem)
   return value as ApiObject
 }
 
@@ -257,7 +257,7 @@ export function pruneObject(value: Json, resource: Resource): string[] {
   return unknown
 }
 
-/** Go's complaint about the first value of a wrong type in the metadata. */
+/** Go's error about the first value of a wrong type in the metadata. */
 function explainMetadataTypes(value: Json, resource: Resource): string | undefined {
   const metadata = value['metadata']
   if (metadata === undefined || metadata === null) return undefined

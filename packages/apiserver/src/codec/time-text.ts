@@ -4,7 +4,7 @@
  */
 const pattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 
-/** Go's complaint; undefined when the text is a time. */
+/** Go's error; undefined when the text is a time. */
 export function explainTime(text: string, hasMicroseconds = false): string | undefined {
   const layout = hasMicroseconds ? '2006-01-02T15:04:05.000000Z07:00' : '2006-01-02T15:04:05Z07:00'
   const say = (rest: string, part: string): string =>

@@ -39,7 +39,7 @@ function storageName(object: ApiObject): string {
   return text(readVersions(object).find((version) => version['storage'] === true)?.['name'])
 }
 
-/** Every version that was ever the storage version stays listed until somebody migrates and removes it. */
+/** Every version that was ever the storage version stays listed until a client migrates the objects and removes it. */
 function storedVersions(object: ApiObject, old: ApiObject | undefined): string[] {
   const before = asStrings(getPath(old, 'status', 'storedVersions'))
   const now = storageName(object)

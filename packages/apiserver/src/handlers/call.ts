@@ -1,6 +1,5 @@
 /**
- * One request on its way through the handlers: what it asks, who asks, what it is about, and the warnings gathered for the
- * answer.
+ * One request as the handlers see it: the request, its user, its resource, and the warnings collected for the response.
  */
 import type { Admission } from '../admission/admission.ts'
 import type { Clock } from '../clock.ts'
@@ -52,7 +51,7 @@ export interface WriteOptions {
 
 const optionKinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions' } as const
 
-/** Checks the query of a write. `extra` are complaints particular to the verb. */
+/** Checks the query of a write. `extra` are errors particular to the verb. */
 export function readWriteOptions(
   call: Call,
   verb: keyof typeof optionKinds,

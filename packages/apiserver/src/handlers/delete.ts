@@ -57,7 +57,7 @@ async function readDeleteOptions(call: Call): Promise<DeleteOptions> {
   return checkDeleteOptions(value)
 }
 
-/** Go's complaint about a value of the wrong type. */
+/** Go's error about a value of the wrong type. */
 function checkOptionTypes(value: Json): void {
   const types = { gracePeriodSeconds: 'number', orphanDependents: 'boolean', propagationPolicy: 'string' } as const
   const goTypes = { number: 'int64', boolean: 'bool', string: 'v1.DeletionPropagation' } as const

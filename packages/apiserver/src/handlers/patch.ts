@@ -141,7 +141,7 @@ function decodePatched(call: Call, patched: Json, options: WriteOptions, strateg
     return object
   } catch (error) {
     if (!(error instanceof ApiError) || error.status.code !== 400 || call.resource.isCustom) throw error
-    // A patched document that no longer decodes is the patch's fault, and is shown whole.
+    // A patched document that no longer decodes is an error of the patch; the message contains all of it.
     const decoding = error.message.replace(/^.* cannot be handled as a \w+: /, '')
     const why =
       strategic === undefined
@@ -151,7 +151,7 @@ function decodePatched(call: Call, patched: Json, options: WriteOptions, strateg
   }
 }
 
-/** The complaint of the converter that strategic merge patches go through. */
+/** The error of the converter that strategic merge patches go through. */
 function restoreText(_whole: string, found: string, wanted: string): string {
   const from = { number: 'int64', object: 'map', array: 'slice' }[found] ?? found
   const to = wanted.startsWith('map') ? 'map' : wanted.startsWith('[]') ? 'slice' : wanted
@@ -265,7 +265,7 @@ async function applyObject(call: Call, options: WriteOptions): Promise<ApiRespon
           warningHeaders(call),
         )
       } catch (error) {
-        // Somebody created it meanwhile: apply to theirs.
+        // Another request created it in the meantime: apply to that object.
         if (error instanceof ApiError && error.status.reason === 'AlreadyExists') continue
         throw error
       }

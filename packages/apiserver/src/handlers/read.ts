@@ -175,7 +175,7 @@ function writeToken(token: ContinueToken): string {
 
 function readToken(text: string): ContinueToken {
   const bytes = Buffer.from(text, 'base64url')
-  // Go complains about single bytes.
+  // Go's error names single bytes.
   const problem = explainSyntaxError(bytes.toString('latin1'))
   if (problem !== undefined) throw badRequest(`invalid continue token: continue key is not valid: ${problem}`)
   const token = JSON.parse(bytes.toString()) as unknown

@@ -101,7 +101,7 @@ function hasStatus(call: Call): boolean {
   return call.resource.subresources.includes('status')
 }
 
-/** The status that a built-in kind is born with. */
+/** The initial status of a built-in kind. */
 function zeroStatus(schema: Schema | undefined): unknown {
   const status = schema?.properties?.['status']
   return status?.zero === undefined ? undefined : structuredClone(zeroValue(status))

@@ -1,4 +1,4 @@
-/** Requests that do not end, bodies that nobody may send, and more bodies than a connection may have. */
+/** Requests that do not end, bodies that the client may not send, and more bodies than a connection may have. */
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'

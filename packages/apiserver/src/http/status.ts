@@ -1,8 +1,8 @@
 /**
  * The failures of the API, each with the `Status` body a real server sends, word for word.
  *
- * Place in the flow: every layer throws `ApiError`; the front turns it into the HTTP answer. Nothing else is thrown on
- * purpose; anything else that arrives at the front is a 500 and logged.
+ * Place in the flow: every layer throws `ApiError`; the cluster turns it into the HTTP response. Nothing else is thrown on
+ * purpose; anything else that arrives there is a 500 and reported to `onError`.
  */
 import type { Status } from '@seamark/kube/object'
 import type { Cause } from '../schema/model.ts'
@@ -162,7 +162,7 @@ export function expired(message: string, token?: string): ApiError {
   return error
 }
 
-/** Who asks for exactly that version is not told to come back: waiting does not help. */
+/** A request for exactly that version gets no Retry-After: waiting does not help. */
 export function tooLargeResourceVersion(wanted: number, current: number, isExact = false): ApiError {
   const message = `Timeout: Too large resource version: ${wanted}, current: ${current}`
   const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }]

@@ -2,7 +2,7 @@
  * The store: one revision counter, one sorted collection per resource, and the history that exact lists, paging, watch
  * resumption and 410 all come from.
  *
- * Flow: a write path decides, then calls `put` or `remove`; the collection's subscribers hear of the change in the same
+ * Flow: a write path decides, then calls `put` or `remove`; the collection's subscribers are called in the same
  * turn, in revision order.
  * Guarantees: one turn of the event loop is one transaction; revisions increase by one and are never reused; `Change`s of a
  * collection are in revision order; a list at revision R shows exactly the state after R or fails with "compacted".
@@ -153,7 +153,7 @@ export class Collection {
   }
 
   /**
-   * Shows every object as `read` has it now, at the revision it has: no change, nobody is told. `read` starts from what was
+   * Shows every object as `read` has it now, at the revision it has: no change is recorded and no watch is notified. `read` starts from what was
    * written, so that what it leaves out is there again when it is read otherwise; undefined leaves the object as it is shown.
    */
   reread(read: (object: ApiObject) => ApiObject | undefined): void {

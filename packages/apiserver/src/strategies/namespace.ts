@@ -1,5 +1,5 @@
 /**
- * Namespaces: born with the finalizer `kubernetes` in their spec, which holds them until their content is gone; the phase
+ * Namespaces: created with the finalizer `kubernetes` in their spec, which holds them until their content is gone; the phase
  * in their status tells the two states. Three of them cannot be deleted.
  */
 import { checkLabel } from '../validation/names.ts'

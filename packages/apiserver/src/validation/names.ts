@@ -1,6 +1,6 @@
 /**
- * The syntax of names, label keys and label values, with the complaints of the real server. Each function returns the
- * complaints; none means valid.
+ * The syntax of names, label keys and label values, with the error messages of the real server. Each function returns
+ * the errors; an empty list means valid.
  */
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 const subdomain = `${label}(\\.${label})*`
@@ -102,7 +102,7 @@ export const checkQualifiedName: Check = (value) => {
   if (parts.length === 2) {
     const prefix = parts[0] as string
     if (prefix === '') wrong.push('prefix part must be non-empty')
-    else wrong.push(...subdomainProblems(prefix, 'bytes').map((complaint) => `prefix part ${complaint}`))
+    else wrong.push(...subdomainProblems(prefix, 'bytes').map((problem) => `prefix part ${problem}`))
   }
   const name = parts.at(-1) as string
   if (name === '') wrong.push('name part must be non-empty')
