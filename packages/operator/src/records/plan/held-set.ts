@@ -14,7 +14,7 @@ import type { SetChange } from '../../rrset/set-change.ts'
 import type { PlanInput, Refusal, ZoneId } from './plan.ts'
 
 /** A zone in which more is held persists the first ones by name; a ConfigMap has 1 MiB for all zones. */
-const MAX_HELD = 5_000
+export const MAX_HELD = 5_000
 
 /** Held by the mode or the switch of the whole process, not by a decision about one RRset. */
 const PROCESS_WIDE: ReadonlySet<Reason> = new Set(['ObserveMode', 'Paused'])
