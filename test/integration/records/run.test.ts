@@ -288,8 +288,9 @@ describe('seamark provider webhook', () => {
     const port = await freePort()
     const config = join(folder, 'webhook.yaml')
     const url = `http://127.0.0.1:${port}`
+    const headers = { 'content-type': 'application/external.dns.webhook+json;version=1' }
     const post = async (body: object) =>
-      (await fetch(`${url}/records`, { method: 'POST', body: JSON.stringify(body) })).status
+      (await fetch(`${url}/records`, { method: 'POST', headers, body: JSON.stringify(body) })).status
     const endpoint = { dnsName: 'www.example.test', recordType: 'A', recordTTL: 60, targets: ['192.0.2.1'] }
     for (const isPaused of [false, true]) {
       const stopping = new AbortController()
