@@ -120,8 +120,8 @@ describe('seamark apiserver', () => {
   it.each([
     [['--listen', 'nowhere'], '--listen "nowhere" is not HOST:PORT'],
     [['--listen', '127.0.0.1:70000'], '--listen "127.0.0.1:70000" is not HOST:PORT'],
-    [['--controllers', 'maybe'], '--controllers "maybe" is neither true nor false'],
-    [['--authorization', 'ABAC'], '--authorization "ABAC" is neither RBAC nor AlwaysAllow'],
+    [['--controllers', 'maybe'], "'maybe' is invalid. Allowed choices are true, false."],
+    [['--authorization', 'ABAC'], "'ABAC' is invalid. Allowed choices are RBAC, AlwaysAllow."],
     [['--cluster', 'Not_A_Label'], '--cluster "Not_A_Label" is not a DNS label'],
     [['--no-such-flag'], '--no-such-flag'],
   ])(

@@ -92,7 +92,7 @@ records:
 
   it('adopt and undo: nothing', async () => {
     await adopt()
-    const [number = ''] = (await run('undo')).split('\t')
+    const [number = ''] = /^\d+/m.exec(await run('undo')) ?? []
     await run('undo', number)
     expect(await owned()).toEqual({ ownedNames: 0, ownedSources: 0, deleted: 0 })
   })

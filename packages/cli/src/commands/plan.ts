@@ -158,9 +158,9 @@ function tellFewerFacts(
   { withoutState }: Planned,
   { isComplete, mode }: { isComplete: boolean; mode: 'enforce' | 'observe' },
 ): void {
-  for (const { provider, zone } of withoutState)
+  if (withoutState.length > 0)
     io.stderr.write(
-      `note: zone ${zone} (${provider}) has no guard state here; limits are judged from the zone alone, and the manager may hold more\n`,
+      `note: no guard state here for ${withoutState.map(({ provider, zone }) => `${zone} (${provider})`).join(', ')}; limits are judged from the zone alone, and the manager may hold more\n`,
     )
   if (!isComplete)
     io.stderr.write(
