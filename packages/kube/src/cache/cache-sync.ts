@@ -1,8 +1,8 @@
 /**
- * Waiting for caches: a controller reads only kinds that are synced.
+ * Waits for caches: a controller starts only when every kind it reads is synced.
  *
- * Guarantees: a kind that is served and does not sync within the limit is an error that says so; a required kind whose CRD
- * is not there is waited for as long as it takes, without failing anything else.
+ * Guarantees: a served kind that does not sync within the timeout is an error that names the kind; a required kind
+ * whose CRD is not installed is waited for without a timeout and without failing other controllers.
  */
 import { sleep } from '../clock.ts'
 import type { Environment } from '../controller/context.ts'
@@ -11,10 +11,10 @@ import type { Informer } from './informer.ts'
 import { kindName, type Obj } from '../object/object.ts'
 
 export interface SyncWait {
-  /** Who waits, for messages. */
+  /** Name of the waiting controller, for messages. */
   name: string
   informer: Informer<Obj>
-  /** Do not wait for a missing CRD. */
+  /** If true, a missing CRD is not waited for. */
   isOptional: boolean
   stop: AbortSignal
   /** @default 120_000 */
@@ -23,7 +23,7 @@ export interface SyncWait {
 
 const absentPollMs = 1_000
 
-/** Returns early when stopped: look at the signal afterwards. */
+/** Returns early when the signal aborts: callers check the signal afterwards. */
 export async function waitForSync({ clock, log, cluster }: Environment, wait: SyncWait): Promise<void> {
   const { name, informer, isOptional, stop, timeoutMs = 120_000 } = wait
   const kind = kindName(informer.kind)

@@ -4,9 +4,9 @@ import { PartedMap } from './partitioned-map.ts'
 
 type Step = readonly ['set', string, number] | readonly ['delete', string]
 
-describe('a parted map', () => {
-  it('does what a Map does, whatever the number of its parts', () => {
-    // Few enough keys that they meet again, many enough for several splits.
+describe('a partitioned map', () => {
+  it('behaves like a Map, for any number of partitions', () => {
+    // Few enough keys to cause repeated operations on one key, enough for several splits.
     const key = fc.integer({ min: 0, max: 4_000 }).map((n) => `team-${n % 7}/host-${n}`)
     const step = fc.oneof(
       { weight: 3, arbitrary: fc.tuple(fc.constant('set' as const), key, fc.nat()) },
@@ -40,7 +40,7 @@ describe('a parted map', () => {
     fc.assert(property, { numRuns: 40 })
   })
 
-  it('has parts of about the same size, however many entries come and however alike their names are', () => {
+  it('keeps partitions about the same size, for any number of entries and for similar keys', () => {
     for (const nameOf of [(i: number) => `web/app-${i}`, (i: number) => `ns-${i}/web`, (i: number) => `${i}.a.test`]) {
       const map = new PartedMap<number>()
       for (let i = 0; i < 30_000; i++) map.set(nameOf(i), i)

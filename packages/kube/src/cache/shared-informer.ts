@@ -15,18 +15,18 @@ export interface SharedInformerDeps<T extends Obj> extends ReflectorOptions {
   readonly source: Source<T>
   readonly budget?: TurnBudget
   readonly freeze?: boolean
-  /** A handler or an index function of the product threw. */
+  /** A subscribed handler or an index function threw. */
   readonly onUserError?: (what: string, error: unknown) => void
   readonly onAbsent?: () => void
   readonly onHealthChange?: () => void
 }
 
-/** For the estimate of a cache's size: enough to be of use, few enough to cost nothing. */
+/** Sample size for the estimate of a cache's size; bounds the cost of serialising. */
 const SAMPLED_OBJECTS = 20
 
 export class SharedInformer<T extends Obj> implements Informer<T> {
   readonly kind: Kind<T>
-  /** One text for all objects. */
+  /** One string shared by all objects. */
   readonly apiVersion: string
   readonly options: InformerOptions<T>
   readonly store: Store<T>
@@ -56,7 +56,8 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
       },
       onHeard: () => {
         if (this.#failure === undefined && this.#hasHeard) return
-        // Every try to read too much again begins with an answer: only a complete set ends that failure.
+        // Each attempt to read a set that exceeds a limit starts with a successful response: only a complete set clears
+        // this failure.
         if (this.#failure?.reason === 'over-limit' && this.reflector.state.at !== 'watch') return
         this.#failure = undefined
         this.#hasHeard = true
@@ -160,7 +161,10 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
     await this.reflector.run(signal)
   }
 
-  /** Only what keeps the server from being read: an old version or a missing WatchList is answered in another way. */
+  /**
+   * Records only failures that keep the server from being read; the reflector handles an expired version or missing
+   * WatchList itself.
+   */
   #noteFailure(reason: Failure, error: unknown): void {
     if (!isReported(reason)) return
     const message = messageOf(error)
@@ -194,7 +198,7 @@ function* initial<T extends Obj>(
   onReplayed?.()
 }
 
-/** The others belong to the protocol: the reflector goes on in another way at once. */
+/** The other failures are part of the protocol: the reflector immediately continues with another kind of request. */
 function isReported(reason: Failure): reason is WatchFailure['reason'] {
   return (
     reason === 'denied' || reason === 'broken' || reason === 'busy' || reason === 'internal' || reason === 'over-limit'

@@ -1,7 +1,8 @@
 /**
- * One index of a store: which keys have which values.
+ * One index of a store: keys by index value.
  *
- * Guarantee: an index function that throws is reported, and the object is in none of its values; nothing else suffers.
+ * Guarantee: an index function that throws is reported, and the object is indexed under no value; other objects are not
+ * affected.
  */
 import type { Immutable, Key, Obj } from '../object/object.ts'
 import { PartedMap } from './partitioned-map.ts'
@@ -13,7 +14,7 @@ const NONE: readonly string[] = []
 export class StoreIndex<T extends Obj> {
   readonly #values: IndexValues<T>
   readonly #onError: (error: unknown) => void
-  /** A key alone where only one object has the value: a Set for each would cost more than the object. */
+  /** A plain key where only one object has the value: one Set per value would take more memory than the object. */
   readonly #postings = new PartedMap<Key | Set<Key>>()
 
   constructor(values: IndexValues<T>, onError: (error: unknown) => void) {
@@ -21,7 +22,7 @@ export class StoreIndex<T extends Obj> {
     this.#onError = onError
   }
 
-  /** The same index of nothing. */
+  /** An empty index with the same function. */
   emptied(): StoreIndex<T> {
     return new StoreIndex(this.#values, this.#onError)
   }
