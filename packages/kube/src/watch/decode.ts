@@ -1,8 +1,8 @@
 /**
- * From bytes to objects: one watch frame, or one item of a list, with managedFields cut out before the parse.
+ * Decodes bytes to objects: one watch frame, or one item of a list, with managedFields removed before parsing.
  *
- * What it returns is laid out for a long life in the cache: apiVersion and kind are the kind token's own strings
- * (shared by all objects, and present where a list leaves them out), and a metadata-only object has nothing else.
+ * The results are optimised for long-lived caching: apiVersion and kind are the strings of the kind token (shared by
+ * all objects, and set where a list omits them), and a metadata-only object has no other members.
  */
 import { isAscii } from 'node:buffer'
 import { readEcho, type Echoes } from './own-write-frame.ts'
@@ -28,16 +28,18 @@ export interface DecoderOptions<T extends Obj> {
   readonly keepManagedFieldsOf?: string
   /** Leave managedFields in. @default false */
   readonly keepAll?: boolean
-  /** Frames about these are not parsed: what is cached stands for them. */
+  /** Frames of these objects are not parsed: the cached object is returned instead. */
   readonly echoes?: Echoes<T>
-  /** A projection that throws is reported here, and the object kept whole: one odd object must not stop a watch. */
+  /**
+   * Called when a projection throws; the complete object is kept, so that one unexpected object does not stop a watch.
+   */
   readonly onProjectionError?: (error: unknown) => void
 }
 
 export interface Decoder<T extends Obj> {
-  /** One watch frame without its newline. Throws DecodeError. The bytes may be changed. */
+  /** Decodes one watch frame without its newline. Throws DecodeError. May modify the bytes. */
   frame(bytes: Buffer, at: number, end: number): Frame<T>
-  /** One object of a list. Throws DecodeError. The bytes may be changed. */
+  /** Decodes one object of a list. Throws DecodeError. May modify the bytes. */
   item(bytes: Buffer, at: number, end: number): Decoded<T>
 }
 
@@ -49,10 +51,10 @@ export function createDecoder<T extends Obj>(kind: Kind<T>, options: DecoderOpti
   const apiVersion = apiVersionOf(kind)
   const manager = keepManagedFieldsOf === undefined ? undefined : Buffer.from(JSON.stringify(keepManagedFieldsOf))
   const member = newMember()
-  /** Filled by `parse`: a result object for every event would be thrown away at once. */
+  /** Set by `parse`; avoids allocating a result object per event. */
   let own: OwnFields | undefined
 
-  /** Parses `at` to `end`, in which the object begins at `objectAt`. */
+  /** Parses the bytes from `at` to `end`; the object begins at `objectAt`. */
   function parse(bytes: Buffer, at: number, end: number, objectAt: number): unknown {
     own = undefined
     const cut = keepAll || objectAt < 0 ? undefined : findManagedFields(bytes, objectAt, end)
@@ -63,7 +65,7 @@ export function createDecoder<T extends Obj>(kind: Kind<T>, options: DecoderOpti
       textEnd = end - (cut.to - cut.from)
     }
     const slice = bytes.subarray(at, textEnd)
-    // Nearly all objects are ASCII, for which latin1 is the same text at a third of the cost.
+    // Nearly all objects are ASCII, which latin1 decodes identically at a third of the cost.
     return JSON.parse(slice.toString(isAscii(slice) ? 'latin1' : 'utf8'))
   }
 
@@ -136,13 +138,13 @@ export function createDecoder<T extends Obj>(kind: Kind<T>, options: DecoderOpti
   }
 }
 
-/** V8's message quotes the text, which may be a Secret: only the class of the error is kept. */
+/** V8's message quotes the text, which may contain a Secret: only the class of the error is kept. */
 function malformed(kind: Kind, what: string, cause: unknown): DecodeError {
   const message = cause instanceof SyntaxError ? 'not JSON' : messageOf(cause)
   return new DecodeError(`${kind.plural}: a ${what} cannot be read: ${message}`)
 }
 
-/** Where a list's items are; the pages of a list are walked, never parsed whole. */
+/** List metadata; a list is parsed item by item, never as a whole. */
 export interface ListPage {
   readonly resourceVersion: string
   readonly continueToken: string | undefined
@@ -152,8 +154,9 @@ const ITEMS = Buffer.from('"items"')
 const METADATA = Buffer.from('"metadata"')
 
 /**
- * Walks a list response item by item: `next` hands over one, and is false at the end, when `page` is known. The members
- * come in any order: kube-apiserver writes the metadata of built-in kinds before the items, and of custom ones behind.
+ * Parses a list response item by item: `next` parses one item and returns false at the end, when `page` is set. The
+ * members may be in any order: kube-apiserver writes the metadata of built-in kinds before the items, and of custom
+ * resources after them.
  */
 export class ListWalker<T extends Obj> {
   readonly #bytes: Buffer
@@ -196,7 +199,7 @@ export class ListWalker<T extends Obj> {
     return true
   }
 
-  /** One member of the list itself; false behind the last. */
+  /** Reads one member of the list object; false after the last. */
   #readMember(): boolean {
     const bytes = this.#bytes
     const member = this.#member

@@ -1,5 +1,5 @@
 /**
- * The server's side of a reflector over HTTP: paged lists, WatchList and plain watches, discovery.
+ * The HTTP requests of a reflector: paged lists, WatchList, plain watches and discovery.
  */
 import { type CacheLimits, CacheLimitExceeded, SizeMeter } from './cache-limits.ts'
 import { createDecoder, type Decoder, type Frame, ListWalker, type DecoderOptions, type ListPage } from './decode.ts'
@@ -15,14 +15,14 @@ export interface HttpSourceOptions<T extends Obj> extends DecoderOptions<T> {
   readonly labelSelector?: string
   readonly fieldSelector?: string
   readonly budget?: TurnBudget
-  /** @default none: the server is trusted with the memory of this process */
+  /** @default none: the server is trusted */
   readonly limits?: CacheLimits
 }
 
 const LIST_DEADLINE_MS = 60_000
 const OPEN_DEADLINE_MS = 30_000
 
-/** A server that cannot reduce objects to metadata sends them whole; the decoder reduces them then. */
+/** A server that does not support PartialObjectMetadata sends complete objects; the decoder then reduces them. */
 const PARTIAL = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json'
 const PARTIAL_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json'
 
@@ -79,13 +79,14 @@ export function createHttpSource<T extends Obj>(
         deadlineMs: OPEN_DEADLINE_MS,
         signal,
       })
-      // The server answers: the watch is open, also when nothing happens for a while.
+      // The response has arrived: the watch is open even if no events follow for a while.
       onBytes()
       try {
         await readFrames(stream.body, {
           budget,
           onBytes,
-          // Twice, because the frame is a little longer than its object; the meter then judges the object.
+          // Twice the limit, because a frame is slightly longer than its object; the meter then checks the object
+          // itself.
           ...(options.limits !== undefined && { maxFrameBytes: 2 * options.limits.maxObjectBytes }),
           onLine: (bytes, at, end) => each(decoder.frame(bytes, at, end)),
         })
@@ -109,7 +110,7 @@ export function createHttpSource<T extends Obj>(
   }
 }
 
-/** Counts what is decoded; an object above the limit is not even parsed. */
+/** Counts what is decoded; an object above the limit is not parsed. */
 function meterDecoder<T extends Obj>(decoder: Decoder<T>, meter: SizeMeter | undefined): Decoder<T> {
   if (meter === undefined) return decoder
   return {
@@ -127,7 +128,7 @@ function meterDecoder<T extends Obj>(decoder: Decoder<T>, meter: SizeMeter | und
   }
 }
 
-/** Walks a page in slices of the turn's budget. */
+/** Parses a page in slices of the turn's budget. */
 async function walkWithin<T extends Obj>(
   budget: TurnBudget,
   walker: ListWalker<T>,

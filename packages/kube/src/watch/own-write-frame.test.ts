@@ -38,7 +38,7 @@ function setUp() {
 }
 
 describe('the echo of our own write', () => {
-  it('is the cached answer itself, with the fields we own', () => {
+  it('is the cached response itself, with the owned fields', () => {
     const { store, read } = setUp()
     store.offer(thing('110', 'ours'))
     const written = store.get('ns/a')
@@ -49,7 +49,7 @@ describe('the echo of our own write', () => {
     }
   })
 
-  it('leaves the cached answer in place, and the next event is read', () => {
+  it('leaves the cached response in place, and the next event is parsed', () => {
     const { store, read } = setUp()
     store.offer(thing('110', 'ours'))
     const written = store.get('ns/a')
