@@ -1,13 +1,14 @@
 /**
  * Events (events.k8s.io/v1): what happened to an object, for `kubectl describe`.
  *
- * Place in the flow: `ctx.event(…)` calls `record`, which only notes it; one sender per cluster writes in the background.
+ * Place in the flow: `ctx.event(…)` calls `record`, which only queues it; one sender per cluster writes in the
+ * background.
  *
  * Guarantees: recording never blocks, throws or fails a reconcile. The same event again within six minutes becomes a
- * series on the first one, patched at most every ten seconds. An object gets 25 events at once and then one every five
- * minutes; at most 1000 wait to be sent. No right to write Events (403): one warning, then silence. What a process
- * before this one reported within the six minutes is not sent again, where Events may be listed.
- * Caveats: events are hints and may be lost; state belongs into conditions.
+ * series on the first one, patched at most every ten seconds. An object gets a burst of 25 events and then one every
+ * five minutes; at most 1000 are pending. If RBAC denies Events (403), one warning is logged and no more are sent.
+ * Events that a previous process reported within the six minutes are not repeated, if Events may be listed.
+ * Caveats: events are best effort and may be lost; state belongs in conditions.
  */
 import { randomBytes } from 'node:crypto'
 import type { Client } from '../client/client.ts'
@@ -27,26 +28,26 @@ export interface EventRecord {
   type: EventType
   /** CamelCase. */
   reason: string
-  /** For people; cut at 1 KiB. */
+  /** Human-readable; truncated to 1 KiB. */
   note: string
-  /** What was done or tried. @default Reconcile */
+  /** The action taken or attempted. @default Reconcile */
   action?: string
-  /** Who reports it. @default the recorder's own */
+  /** @default that of the recorder */
   reportingController?: string
 }
 
 export interface Recorder {
   record(event: EventRecord): void
-  /** Sends until the signal aborts, then what still waits, for at most `flushMs`. Never rejects. */
+  /** Sends until the signal aborts, then the pending events for at most `flushMs`. Never rejects. */
   run(signal: AbortSignal, flushMs?: number): Promise<void>
 }
 
 export interface RecorderDeps {
   client: Client
   log: Logger
-  /** Who reports, e.g. `seamark.io/publish`. */
+  /** The reporting controller, e.g. `seamark.io/publish`. */
   reportingController: string
-  /** Which process. */
+  /** Identifies the process. */
   reportingInstance: string
   clock?: Clock
   fence?: WriteFence
@@ -67,9 +68,9 @@ interface Series {
   count: number
   firstAt: number
   lastAt: number
-  /** Key of the Event once it is stored. */
+  /** Key of the stored Event. */
   stored: Key | undefined
-  /** A send is queued, or will be. */
+  /** A send is queued or scheduled. */
   isDue: boolean
 }
 
@@ -83,7 +84,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   const series = new Map<string, Series>()
   const buckets = new Map<string, Bucket>()
   const pending: Series[] = []
-  /** By reporting controller. */
+  /** Events of previous processes by reporting controller. */
   const reported = new Map<string, Promise<ReadonlyMap<string, Event>>>()
   let isSilent = false
   let dropped = 0
@@ -132,7 +133,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     return true
   }
 
-  /** Old entries first; when all are young the maps start anew: a repeated event is better than memory without end. */
+  /** Removes old entries; if all are recent, clears the maps: a repeated event is better than unbounded memory. */
   function forgetOld(now: number): void {
     for (const [id, entry] of series) if (now - entry.lastAt >= seriesWindowMs) series.delete(id)
     for (const [id, bucket] of buckets) if (bucket.tokens + (now - bucket.at) / refillMs >= burst) buckets.delete(id)
@@ -140,7 +141,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     if (buckets.size >= seriesLimit) buckets.clear()
   }
 
-  /** Lists once, at the first Event: before that another process may be the one that reports. */
+  /** Lists once, at the first Event: until then another process may be the reporting one. */
   async function recall(reporter: string, signal: AbortSignal): Promise<ReadonlyMap<string, Event>> {
     const fieldSelector = `reportingController=${reporter}`
     try {
@@ -162,7 +163,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     return clock.now() - lastAt < seriesWindowMs ? event : undefined
   }
 
-  /** The fence is checked right before each write: it may shut while earlier Events are listed. */
+  /** The fence is checked immediately before each write: it may close while earlier Events are listed. */
   async function send(entry: Series, signal: AbortSignal): Promise<void> {
     const lastObservedTime = microTimestamp(clock.now() - (clock.monotonic() - entry.lastAt))
     if (entry.stored !== undefined) {
@@ -177,7 +178,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
         )
         return
       } catch (error) {
-        // Events expire; the series goes on in a new one.
+        // The Event has expired; create a new one for the series.
         if (!(error instanceof NotFound)) throw error
         entry.stored = undefined
       }
@@ -243,7 +244,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   }
 }
 
-/** A namespace on its way out refuses every new object; that says nothing about our rights. */
+/** A terminating namespace rejects every new object; that does not mean that RBAC denies Events. */
 function isTerminating(error: ApiError): boolean {
   return error.status.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true
 }
@@ -271,7 +272,7 @@ function toEvent(
   }
 }
 
-/** The same for what is recorded and for what is stored of it. */
+/** The same id for a recorded event and for its stored form. */
 function idOf(event: Partial<EventRecord> | Event): string {
   const { regarding, type, reason, note, action = 'Reconcile', reportingController } = event
   const about = regarding?.uid ?? [regarding?.kind, regarding?.namespace, regarding?.name]
@@ -279,7 +280,7 @@ function idOf(event: Partial<EventRecord> | Event): string {
   return JSON.stringify([reportingController, about, type, shortReason, cut(note ?? ''), shortAction])
 }
 
-/** The limit is in bytes; a character is never cut in two. */
+/** The limit is in bytes; a character is never split. */
 function cut(note: string): string {
   const bytes = Buffer.from(note)
   if (bytes.length <= longestNote) return note

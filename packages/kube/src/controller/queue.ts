@@ -1,23 +1,23 @@
 /**
- * The work queue: keys that want attention, each once, with delay, back-off and priority.
+ * The work queue: keys to reconcile, each at most once, with delay, back-off and priority.
  *
- * Place in the flow: informer events `add`, a controller `take`s and says `done`. Only keys are kept, never objects, so
- * memory is bounded by the number of objects however fast they change.
+ * Place in the flow: informer events `add`, a controller calls `take` and `done`. Only keys are kept, never objects, so
+ * memory is bounded by the number of objects, independent of the rate of changes.
  *
  * Guarantees
  * - Dedup: a key is queued once; a second add keeps the earlier ready time and the higher priority.
- * - Exclusive: a taken key is not handed out again before `done`.
- * - At least once: an add while the key is out runs it again afterwards.
- * - Order: higher priority first, first come first served within one.
- * - Back-off: 5 ms doubling to 1000 s per key, forgotten with `forget`; a key that is neither queued, out nor failing
- *   occupies nothing.
- * Caveats: delays are lower bounds; nothing is handed out once closed.
+ * - Exclusive: a taken key is not returned again before `done`.
+ * - At least once: a key added while it is being processed runs again afterwards.
+ * - Order: higher priority first, FIFO within one priority.
+ * - Back-off: 5 ms doubling to 1000 s per key, reset by `forget`; a key that is neither queued, taken nor failing uses
+ * no memory.
+ * Caveats: delays are lower bounds; nothing is returned once closed.
  */
 import { type Clock, systemClock } from '../clock.ts'
 import { createHeap, type HeapItem } from './heap.ts'
 import type { Key } from '../object/object.ts'
 
-/** What the first list and resyncs add with: they wait behind changes that happen now. */
+/** Priority of keys from the initial list and resyncs: new changes are processed first. */
 export const LOW_PRIORITY = -100
 
 export interface AddOptions {
@@ -27,7 +27,7 @@ export interface AddOptions {
   afterMs?: number
 }
 
-/** Called on the hot path: cheap, and it must not throw. */
+/** Called on the hot path: must be cheap and must not throw. */
 export interface QueueObserver {
   added(): void
   retried(): void
@@ -43,48 +43,48 @@ export interface QueueOptions {
   backoffBaseMs?: number
   /** @default 1_000_000 */
   backoffLimitMs?: number
-  /** Called when a key may be there to take; may be called in vain. */
+  /** Called when a key may be ready; spurious calls are possible. */
   onReady?: () => void
 }
 
 export interface Queue {
   add(key: Key, options?: AddOptions): void
-  /** The next key, now taken; undefined when none is ready. Call `done` for it exactly once. */
+  /** Takes the next key; undefined if none is ready. Call `done` for it exactly once. */
   take(): Key | undefined
   done(key: Key): void
   /** Queues again after the key's back-off, which grows with each call until `forget`. Returns the delay in ms. */
   retry(key: Key): number
-  /** Queues again after `afterMs` with the priority it ran with. */
+  /** Queues again after `afterMs` with the priority of the last run. */
   requeue(key: Key, afterMs: number): void
-  /** The next failure starts again at the shortest back-off. */
+  /** Resets the back-off of the key. */
   forget(key: Key): void
   /** Ready keys. */
   readonly size: number
-  /** Keys known: ready, waiting, out. */
+  /** Known keys: ready, delayed or taken. */
   readonly tracked: number
-  /** Ready keys by priority, and how long the keys that are out have been, in ms. */
+  /** Ready keys by priority, and for how long taken keys have been processed, in ms. */
   stats(): { depth: ReadonlyMap<number, number>; unfinishedMs: number; longestMs: number }
-  /** Drops everything that is not out; nothing is taken or kept from now on. */
+  /** Drops everything that is not taken; afterwards nothing is taken or added. */
   close(): void
 }
 
 interface Entry extends HeapItem {
   readonly key: Key
   priority: number
-  /** Priority of the run that is out: a retry or requeue keeps it, whatever was added meanwhile. */
+  /** Priority of the current run; a retry or requeue keeps it, independent of later adds. */
   runPriority: number
-  /** Monotonic ms from which it may be handed out; `never` when nobody asked for it. */
+  /** Monotonic ms from which it may be taken; `never` if it is not queued. */
   readyAt: number
   failures: number
-  /** Monotonic ms at which it was handed out; `never` when it is not out. */
+  /** Monotonic ms at which it was taken; `never` if it is not taken. */
   takenAt: number
-  /** The line it stands in; undefined when it is not ready. */
+  /** The FIFO it is in; undefined if it is not ready. */
   line: Line | undefined
   before: Entry | undefined
   after: Entry | undefined
 }
 
-/** Ready keys of one priority, first come first served. Those that are out keep their place, and are passed over. */
+/** Ready keys of one priority in FIFO order. Taken keys keep their position and are skipped. */
 interface Line {
   readonly priority: number
   first: Entry | undefined
@@ -94,7 +94,7 @@ interface Line {
 
 const never = Number.POSITIVE_INFINITY
 
-/** What a Node timer can hold at most; a longer wait takes several timers. */
+/** Maximum delay of a Node timer; a longer wait uses several timers. */
 const longestTimerMs = 2 ** 31 - 1
 
 export function createQueue(options: QueueOptions = {}): Queue {
@@ -137,7 +137,7 @@ export function createQueue(options: QueueOptions = {}): Queue {
     })
   }
 
-  /** Those whose time came join the end of the line of their priority. */
+  /** Appends due keys to the FIFO of their priority. */
   function promote(now: number): boolean {
     let hasReady = false
     for (let entry = waiting.peek(); entry !== undefined && entry.readyAt <= now; entry = waiting.peek()) {
@@ -163,7 +163,7 @@ export function createQueue(options: QueueOptions = {}): Queue {
       entry.priority = wanted
       observer?.added()
     } else if (readyAt < entry.readyAt || wanted > entry.priority) {
-      // Ready already and of no higher priority now: it keeps its place.
+      // Already ready, and not with a higher priority now: it keeps its position.
       if (entry.line !== undefined && wanted <= entry.priority) return
       displace(entry)
       entry.readyAt = Math.min(entry.readyAt, readyAt)
@@ -263,7 +263,7 @@ function newEntry(key: Key): Entry {
   }
 }
 
-/** Lines are few: one per priority in use. */
+/** A linear search: there is one line per priority in use, and those are few. */
 function lineOf(lines: Line[], priority: number): Line {
   let index = 0
   for (const line of lines) {

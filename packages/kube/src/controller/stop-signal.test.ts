@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { Stop } from './stop-signal.ts'
 
-describe('a word to stop', () => {
-  it('is heard once by those who listen then, and its first reason stays', () => {
+describe('a stop signal', () => {
+  it('calls each current listener once, and keeps its first reason', () => {
     const stop = new Stop()
     const heard: string[] = []
     const leaver = (): void => void heard.push('left')
@@ -19,7 +19,7 @@ describe('a word to stop', () => {
     expect(() => stop.throwIfAborted()).toThrow('one')
   })
 
-  it('leaves nobody out when a listener goes while it is heard', () => {
+  it('skips no listener when one is removed during the abort', () => {
     const stop = new Stop()
     const heard: string[] = []
     const first = (): void => {
@@ -32,7 +32,7 @@ describe('a word to stop', () => {
     expect(heard).toEqual(['first', 'second'])
   })
 
-  it('is a real AbortSignal for whoever asks, before and after', () => {
+  it('provides a real AbortSignal, before and after the abort', () => {
     const early = new Stop()
     const { signal } = early
     expect(signal.aborted).toBe(false)

@@ -1,9 +1,10 @@
 /**
- * Runs the reconciles of one controller in one cluster: takes keys, bounds each run in time, settles its outcome.
+ * Runs the reconciles of one controller in one cluster: takes keys, limits the time of each run, and processes its
+ * result.
  *
- * Guarantees: at most `concurrency` at once, never two for one key; nothing that a reconciler throws escapes; one that does
- * not return is stopped at its timeout and given up some seconds later, and its context no longer writes. After `stop` no
- * key is taken and running ones may end; `kill` aborts their signals.
+ * Guarantees: at most `concurrency` reconciles at once, never two for one key; exceptions of a reconciler do not
+ * propagate; one that does not return is aborted at its timeout and abandoned after `abandonAfterMs`, and its context
+ * no longer writes. After `stop` no key is taken and running reconciles may end; `kill` aborts their signals.
  */
 import { tracingChannel } from 'node:diagnostics_channel'
 import { untilAborted } from './stop-signal.ts'
@@ -22,9 +23,9 @@ export interface Work extends ContextOwner {
 }
 
 export interface Signals {
-  /** No further work; what runs may end. */
+  /** No new work is started; running reconciles may end. */
   stop: AbortSignal
-  /** What runs is aborted. */
+  /** Running reconciles are aborted. */
   kill: AbortSignal
 }
 
@@ -34,10 +35,10 @@ export interface Workers {
   run(signals: Signals): Promise<void>
 }
 
-/** How long a reconciler that was told to stop may take before it is given up. */
+/** Time between the abort of a reconciler and its abandonment. */
 const abandonAfterMs = 5_000
 
-/** One for all: an abort happens after every reconcile, and an error is dear. */
+/** Shared: every reconcile ends with an abort, and creating an error is expensive. */
 const hasEnded = new KubeError('RECONCILE_ENDED', 'the reconcile has ended; nothing it left behind may write')
 
 /** Subscribe with node:diagnostics_channel to trace reconciles; messages are `{ controller, cluster, key, reconcileId }`. */
@@ -47,8 +48,8 @@ export function createWorkers(work: Work, environment: Environment): Workers {
   const { clock, cluster } = environment
   const metrics: ControllerMetrics = environment.metrics.controller(work.name, work.concurrency)
   /**
-   * One place for each reconcile, not a Set: the tables of a Set that churns keep each other alive until a full collection,
-   * and with them every context that was ever in one.
+   * One slot per concurrent reconcile instead of a Set: the backing stores of a frequently changed Set keep each other
+   * alive until a full garbage collection, and with them every context they contained.
    */
   const running = Array.from<Stop | undefined>({ length: work.concurrency })
   let runningCount = 0
@@ -57,7 +58,7 @@ export function createWorkers(work: Work, environment: Environment): Workers {
   let isScheduled = false
   let onIdle: () => void = () => undefined
 
-  /** In a turn of its own: reconcilers never run inside the watch that woke them, and never starve it. */
+  /** Asynchronously: reconcilers never run inside the watch callback that queued them, and never starve it. */
   function schedule(): void {
     if (isScheduled || !isOpen) return
     isScheduled = true
@@ -94,7 +95,7 @@ export function createWorkers(work: Work, environment: Environment): Workers {
     })
   }
 
-  /** Settles once in any case: by itself, or some seconds after it was told to stop. */
+  /** Settles exactly once: when the reconciler returns, or `abandonAfterMs` after its abort. */
   function bounded(stop: Stop, context: Context, onEnd: (outcome: ReconcileResult) => void): void {
     let hasSettled = false
     let cancelAbandon: (() => void) | undefined
