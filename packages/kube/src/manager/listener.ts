@@ -1,8 +1,8 @@
 /**
- * HTTP(S) servers with bounds: what probes, metrics and webhooks listen with.
+ * HTTP(S) servers with limits, used for probes, metrics and webhooks.
  *
- * Guarantees: `close` stops accepting at once, lets requests under way finish for `graceMs` and then cuts them; a client
- * that sends slowly, or nothing, cannot hold a connection for ever.
+ * Guarantees: `close` stops accepting at once, lets requests in progress finish for `graceMs` and then closes them; a
+ * client that sends slowly, or nothing, cannot hold a connection indefinitely.
  */
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
@@ -11,17 +11,17 @@ import type { AddressInfo } from 'node:net'
 import { KubeError } from '../errors.ts'
 
 export interface ListenOptions {
-  /** `HOST:PORT`, `:PORT` (every interface) or `[::1]:PORT`; port 0 takes a free one. */
+  /** `HOST:PORT`, `:PORT` (every interface) or `[::1]:PORT`; port 0 selects a free one. */
   listen: string
   handler: RequestListener
-  /** Serves TLS with it; `Listener.secure` replaces it later. */
+  /** Serves TLS with this certificate; `Listener.secure` replaces it later. */
   tls?: { cert: string; key: string }
 }
 
 export interface Listener {
-  /** `127.0.0.1:8081`, with the port really taken. */
+  /** The bound address, e.g. `127.0.0.1:8081`. */
   readonly address: string
-  /** New connections use this certificate; open ones go on with theirs. */
+  /** New connections use this certificate; open ones keep theirs. */
   secure(tls: { cert: string; key: string }): void
   close(graceMs: number): Promise<void>
 }
@@ -42,7 +42,7 @@ export async function startListener({ listen, handler, tls }: ListenOptions): Pr
   } catch (error) {
     throw new KubeError('LISTEN', `cannot listen on ${listen}; is another process using the port?`, { cause: error })
   }
-  // A broken handshake or request is its sender's matter; without a listener it would end the process.
+  // Errors of a single handshake or request are ignored; without a listener they would end the process.
   server.on('error', () => undefined)
   server.on('clientError', (_error, socket) => socket.destroy())
   return {
