@@ -1,7 +1,7 @@
 /**
- * client-go's own metrics of every request: opt-in, as in controller-runtime, because they are many series per host.
+ * client-go's metrics of every request: opt-in, as in controller-runtime, because they add many series per host.
  *
- * Place in the flow: created by metrics.ts when `clientHistograms` is asked for; fed by the REST layer's observer.
+ * Place in the flow: created by metrics.ts if `clientHistograms` is set; updated by the REST layer's observer.
  */
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { ObservedRequest } from './client.ts'

@@ -1,6 +1,6 @@
 /**
- * One raw watch as an async generator, for callers who want the wire's own events. Informers do more: they resume,
- * relist and cache.
+ * One raw watch as an async generator, for callers that need the unprocessed events. Informers also resume, relist and
+ * cache.
  */
 import type { WatchEvent, WatchOptions } from './client.ts'
 import { createDecoder } from '../watch/decode.ts'
@@ -30,7 +30,7 @@ export async function* watchEvents<T extends Obj>(
       waiting.push(
         frame.type === 'BOOKMARK' ? bookmark(kind, frame.resourceVersion) : { type: frame.type, object: frame.object },
       )
-      // The consumer is slower than the server: let the server wait.
+      // The consumer is slower than the server: apply back-pressure.
       if (waiting.length >= MAX_WAITING) stream.body.pause()
       wake()
     },

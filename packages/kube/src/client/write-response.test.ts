@@ -20,7 +20,7 @@ it.each([
   ])
 })
 
-it('takes an answer without managedFields as it is, and refuses what is not JSON', () => {
+it('returns a response without managedFields unchanged, and rejects what is not JSON', () => {
   const { value, readOwnFields } = readWritten(Buffer.from('{"metadata":{"name":"a"}}'))
   expect([value, readOwnFields(quoted('me'))]).toEqual([{ metadata: { name: 'a' } }, undefined])
   expect(() => readWritten(Buffer.from('<html>'))).toThrow(SyntaxError)

@@ -1,6 +1,6 @@
 /**
- * Chooses the protocol for one server: HTTP/2 when TLS negotiates it, else HTTP/1.1. The first connection decides; to a
- * server without HTTP/2 it is the only one that is thrown away.
+ * Selects the protocol for one server: HTTP/2 if TLS negotiates it, otherwise HTTP/1.1. The first connection decides;
+ * for a server without HTTP/2 only that connection is discarded.
  */
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -13,7 +13,7 @@ import { Session } from './session.ts'
 import type { Exchange, Transport } from './transport.ts'
 import { TransportError } from '../errors.ts'
 
-/** Thrown by a dial that found an HTTP/1.1 server; the transport changes over. */
+/** Thrown by a dial that negotiated HTTP/1.1; the transport then switches. */
 class NoHttp2 extends TransportError {}
 
 export function createTransport(config: ClusterConfig, clock: Clock = systemClock): Transport {
@@ -43,7 +43,7 @@ export function createTransport(config: ClusterConfig, clock: Clock = systemCloc
   const http1 = createHttp1Transport({ clock, origin: server.origin, tlsVersion, target })
   const http2 = createHttp2Transport({ clock, tlsVersion, open })
   let chosen: Transport = server.protocol === 'https:' ? http2 : http1
-  /** One request has been answered: the protocol is known. */
+  /** The first response has arrived: the protocol is known. */
   let isSettled = chosen === http1
 
   async function choose<T>(use: (transport: Transport) => Promise<T>): Promise<T> {

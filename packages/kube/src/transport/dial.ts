@@ -1,8 +1,8 @@
 /**
- * Opens a connected, verified socket to an API server: directly, through an HTTP CONNECT proxy or through SOCKS5.
- * Names are resolved here, and with a guard the connection goes to an address that the guard has seen.
+ * Opens a connected, verified socket to an API server: directly, through an HTTP CONNECT proxy or through SOCKS5. Names
+ * are resolved here, and with a guard the connection is made to an address that the guard has checked.
  *
- * Guarantees: one deadline for lookup, connect, proxy and TLS together; a failed dial leaves no socket behind.
+ * Guarantees: one deadline for lookup, connect, proxy and TLS together; a failed dial leaves no socket open.
  */
 import { lookup as dnsLookup, type LookupAddress } from 'node:dns'
 import { once } from 'node:events'
@@ -73,7 +73,7 @@ async function openTcp(host: string, port: number, guard: AddressGuard | undefin
   return socket
 }
 
-/** Refuses the name when any of its addresses is refused: a mixed answer is what a rebinding attack looks like. */
+/** Rejects the name if any of its addresses is rejected: mixed results indicate a DNS rebinding attack. */
 function guardedLookup(guard: AddressGuard): LookupFunction {
   return (hostname, options, callback) => {
     dnsLookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
@@ -165,7 +165,7 @@ async function readBytes(socket: Socket, count: number): Promise<Buffer> {
   return readUntil(socket, (bytes) => (bytes.length < count ? undefined : count))
 }
 
-/** Reads exactly as far as `endOf` says; what follows belongs to the tunnel and is put back. */
+/** Reads exactly up to the position returned by `endOf`; the remaining bytes belong to the tunnel and are put back. */
 async function readUntil(socket: Socket, endOf: (bytes: Buffer) => number | undefined): Promise<Buffer> {
   let bytes = Buffer.alloc(0)
   for (;;) {
