@@ -20,7 +20,7 @@ const reason = (verdict: ApplyDecision) => (verdict.noop ? 'noop' : `${verdict.r
 
 const data = { 'f:data': { 'f:a': {}, 'f:b': {} } }
 
-describe('apply verdict', () => {
+describe('apply decision', () => {
   it.each([
     ['the same again', data, { data: { a: '1', b: '2' } }, { data: { a: '1', b: '2' } }, 'noop'],
     ['a foreign field beside ours', data, { data: { a: '1', b: '2' } }, { data: { a: '1', b: '2', c: '3' } }, 'noop'],
@@ -104,7 +104,7 @@ describe('apply verdict', () => {
     expect(reason(judge(ports, { ports: want }, { ports: live }))).toBe(expected)
   })
 
-  it('inside an atomic value tells a dropped field from a default only once the server showed it', () => {
+  it('distinguishes a dropped field in an atomic value from a default only after a response contained it', () => {
     const atomic = { 'f:rules': {} }
     const want = { rules: [{ host: 'a' }, { host: 'b' }] }
     const filled = {
@@ -156,7 +156,7 @@ describe('apply verdict', () => {
     ).toBe('Differs .rules[].host')
   })
 
-  it('counts owner references whose UIDs are masked', () => {
+  it('compares owner references whose UIDs are masked', () => {
     const reference = { '.': {}, 'f:uid': {} }
     const owned = (...uids: string[]) =>
       JSON.stringify({
@@ -175,7 +175,7 @@ describe('apply verdict', () => {
     expect(verdict(owned(one), object(two), object(one, two))).toBe('Undecided .metadata.ownerReferences')
   })
 
-  it('is not fooled by text that another kind of object left behind', () => {
+  it('does not use the FieldsV1 text of another kind', () => {
     expect(judge({ 'f:a': { 'f:b': {} } }, { a: [1] }, { a: [1] }).noop).toBe(false)
     expect(judge({ 'f:a': { 'v:1': {} } }, { a: { b: 1 } }, { a: { b: 1 } }).noop).toBe(false)
     expect(() => decideApply({ kind: Ingress, fields: '{', want: identity, live: identity })).toThrow(SyntaxError)

@@ -1,16 +1,17 @@
 /**
- * Would a server-side apply change anything? Judged before sending, from what the server itself remembers: the FieldsV1
- * tree of our own managedFields entry, beside the object we want and the object that is live.
+ * Decides before sending whether a server-side apply would change anything, from the FieldsV1 tree of the own
+ * managedFields entry, the desired object and the live object.
  *
- * Place in the flow: `ctx.apply` and `ctx.status` ask, and send nothing on a no-op. Pure: no memory but a parse cache.
+ * Place in the flow: `ctx.apply` and `ctx.status` call it, and send nothing for a no-op. Pure except for a parse cache.
  *
- * An apply is a no-op exactly when
- * 1. every path we own is in `want` (else the apply removes it),
- * 2. every path in `want` is one we own (else it is new, or somebody took it over),
- * 3. at each leaf or atomic node `want` equals `live`, and lists of keyed items stand in the same order.
- * Inside an atomic node the server may have added defaults. They look like a field that we once sent and now drop, so
- * such a verdict is `Undecided`, unless the field is known as a default (`LearnedDefaults`, which learns from responses). So is
- * one about owner references when somebody else has some too: interned texts do not say whose is which.
+ * An apply is a no-op exactly if
+ * 1. every owned path is in `want` (otherwise the apply removes it),
+ * 2. every path in `want` is owned (otherwise it is new, or another manager has taken it over),
+ * 3. at each leaf or atomic node `want` equals `live`, and lists of keyed items are in the same order.
+ * Inside an atomic node the server may have added defaults. They cannot be distinguished from a field that was sent
+ * before and is now dropped, so the decision is `Undecided`, unless the field is known as a default (`LearnedDefaults`,
+ * which records them from responses). The same applies to owner references if another manager also owns some: interned
+ * texts do not identify the owner.
  *
  * In a FieldsV1 tree an empty node is a leaf or atomic; `f:` names a field, `k:` a list item by its keys, `v:` a member
  * of a set, `.` the node itself. apiVersion, kind, metadata.name and namespace are never in it.
@@ -24,7 +25,7 @@ export type ApplyDecision =
   | { readonly noop: true }
   | {
       readonly noop: false
-      /** `Absent`: nothing live; `NotOurs`: we own nothing of it; `Undecided`: see above. */
+      /** `Absent`: no live object; `NotOurs`: no owned fields; `Undecided`: see above. */
       readonly reason: 'Absent' | 'NotOurs' | 'Removes' | 'Adds' | 'Differs' | 'Undecided'
       /** For logs: `.spec.ports[k:{"port":80}].name` */
       readonly path: string
@@ -32,7 +33,7 @@ export type ApplyDecision =
 
 export interface ApplyInput {
   kind: Kind
-  /** FieldsV1 text of our Apply entry; undefined when we own nothing. */
+  /** FieldsV1 text of the own Apply entry; undefined if no field is owned. */
   fields: string | undefined
   want: Immutable<Obj>
   live: Immutable<Obj> | undefined
@@ -51,8 +52,8 @@ export function decideApply({ kind, fields, want, live, defaults }: ApplyInput):
 }
 
 /**
- * Takes the defaults out of an answer: `want` was applied by `manager`, and `written` came back.
- * @param fields FieldsV1 text of the manager's entry, where it is known already. @default taken from `written`
+ * Records the defaults in a response: `want` was applied by `manager`, and `written` was returned.
+ * @param fields FieldsV1 text of the manager's entry, if already known. @default read from `written`
  */
 export function learnDefaults(
   book: LearnedDefaults,
@@ -72,19 +73,19 @@ export function learnDefaults(
 
 type IsDefault = (place: DefaultPlace) => boolean
 
-/** The first objection, or undefined. */
+/** The first difference, or undefined. */
 type Found = ApplyDecision | undefined
 
 type Plain = Readonly<Record<string, unknown>>
 
-/** Where the walk is, from the root: joined only when there is something to say, which is rare. */
+/** The path from the root; joined only if there is a difference, which is rare. */
 type Trail = string[]
 
 function refuse(reason: 'Removes' | 'Adds' | 'Differs' | 'Undecided', trail: Trail, below = ''): ApplyDecision {
   return { noop: false, reason, path: trail.join('') + below }
 }
 
-/** What FieldsV1 never lists. An intent with a resourceVersion is a question to the server, so it is sent. */
+/** Fields that FieldsV1 never lists. An intent with a resourceVersion is a precondition, so it is always sent. */
 const IDENTITY: ReadonlySet<string> = new Set([
   'name',
   'namespace',
@@ -96,7 +97,7 @@ const IDENTITY: ReadonlySet<string> = new Set([
 ])
 const NO_NAMES: ReadonlySet<string> = new Set()
 
-/** The object itself: apiVersion, kind and what identifies it are passed over, not copied away. */
+/** Compares the object itself; apiVersion, kind and identity are skipped. */
 function compareObject(node: Fields, want: Immutable<Obj>, live: Immutable<Obj>, isDefault: IsDefault): Found {
   const { metadata } = want
   const hasMetadata = Object.entries(metadata).some(([name, value]) => value !== undefined && !IDENTITY.has(name))
@@ -153,7 +154,7 @@ function compareFields(
   return undefined
 }
 
-/** A list whose members are owned one by one: a set of scalars, or items with keys. */
+/** A list whose items are owned individually: a set of scalars, or items with keys. */
 function compareList(node: Fields, want: readonly unknown[], live: unknown, trail: Trail, isDefault: IsDefault): Found {
   if (node.fields.size > 0 || !Array.isArray(live)) return refuse('Differs', trail)
   const current: readonly unknown[] = live
@@ -179,7 +180,7 @@ function compareList(node: Fields, want: readonly unknown[], live: unknown, trai
   const scalars = want.filter((value) => !isPlain(value))
   const isLeftOut = node.values.size > new Set(scalars).size || node.items.length > want.length - scalars.length
   if (isLeftOut) return refuse('Removes', trail)
-  // Somebody's items beside ours, and the text does not say which are whose.
+  // There are items of other managers, and the text does not identify the owner of each.
   const isAmbiguous =
     current.length > want.length && items.some((item) => Object.values(item?.keys ?? {}).some(isMasked))
   if (isAmbiguous) return refuse('Undecided', trail)
@@ -187,7 +188,7 @@ function compareList(node: Fields, want: readonly unknown[], live: unknown, trai
   return isInOrder ? undefined : refuse('Differs', trail)
 }
 
-/** The owned item of each wanted one. Those that name all their keys choose first: the others take what is left. */
+/** The owned item of each wanted one. Items with all keys are assigned first; the others get the remaining ones. */
 function assign(items: readonly FieldsItem[], want: readonly unknown[]): (FieldsItem | undefined)[] {
   const left = new Set(items)
   const chosen: (FieldsItem | undefined)[] = want.map(() => undefined)
@@ -205,7 +206,7 @@ function assign(items: readonly FieldsItem[], want: readonly unknown[]): (Fields
   return chosen
 }
 
-/** A key that the value leaves out was filled in by the server, and matches. */
+/** A key missing from the value was defaulted by the server, and matches. */
 function matchesKeys(keys: Plain, value: Plain): boolean {
   return Object.entries(keys).every(([name, key]) => {
     const own = value[name]
@@ -213,7 +214,7 @@ function matchesKeys(keys: Plain, value: Plain): boolean {
   })
 }
 
-/** Is `live` the item that `want` means: by the keys it says itself, and by the owned ones that it leaves out? */
+/** Whether `live` is the item described by `want`: by its own keys, and by the owned ones that it omits. */
 function isItem(keys: Plain, want: Plain, live: Plain): boolean {
   for (const name in keys) {
     const key = want[name] ?? keys[name]
@@ -223,7 +224,7 @@ function isItem(keys: Plain, want: Plain, live: Plain): boolean {
   return true
 }
 
-/** Says in the path which item it was. */
+/** Adds the keys of the item to the path. */
 function withKeys(verdict: ApplyDecision, trail: Trail, keys: Plain): ApplyDecision {
   if (verdict.noop) return verdict
   const path = trail.join('')

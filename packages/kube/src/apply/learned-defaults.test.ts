@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { createLearnedDefaults } from './learned-defaults.ts'
 import { ConfigMap, Secret } from '../object/kinds.ts'
 
-it('a set of fields teaches by its first answers, each kind and set on its own', () => {
+it('the defaults of a set of fields are recorded from its first responses, per kind and set', () => {
   const book = createLearnedDefaults()
   let lessons = 0
   while (book.isOpen(ConfigMap, '{"f:data":{}}')) lessons++
