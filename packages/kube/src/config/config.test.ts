@@ -54,7 +54,7 @@ describe('the user kubeconfig', () => {
     expect(config.credentials.tls()).toMatchObject({ ca: PEM, serverName: 'x' })
   })
 
-  it('is merged from a list of files: the first to say something wins, and paths belong to their file', async () => {
+  it('is merged from a list of files: the first definition wins, and paths are relative to their file', async () => {
     await mkdir(join(folder, 'a'))
     await mkdir(join(folder, 'b'))
     const one = join(folder, 'a', 'config')
@@ -82,7 +82,7 @@ describe('the user kubeconfig', () => {
     expect(await config.credentials.headers()).toEqual({ authorization: 'Bearer from-b' })
   })
 
-  it('comes from the home folder, by path, or by context', async () => {
+  it('is read from the home directory, by path, or by context', async () => {
     await mkdir(join(folder, '.kube'))
     const path = join(folder, '.kube', 'config')
     await writeFile(path, kubeconfig({}, { token: 'home' }))
@@ -113,7 +113,7 @@ describe('the user kubeconfig', () => {
     expect([credentials.tls().version, credentials.tls().cert]).toEqual([version + 1, 'cert-2'])
   })
 
-  it('knows basic auth and impersonation', async () => {
+  it('supports basic auth and impersonation', async () => {
     const basic = configFromText(kubeconfig({}, { username: 'jo', password: 'pw' }))
     expect(await basic.credentials.headers()).toEqual({ authorization: `Basic ${base64('jo:pw')}` })
     const as = configFromText(
@@ -167,7 +167,7 @@ describe('an exec plug-in', () => {
   const credential = (status: Fields) =>
     JSON.stringify({ kind: 'ExecCredential', apiVersion: 'client.authentication.k8s.io/v1', status })
 
-  it('runs once however many ask, gets KUBERNETES_EXEC_INFO, and is asked again before its token ends', async () => {
+  it('runs once for concurrent requests, gets KUBERNETES_EXEC_INFO, and runs again before its token expires', async () => {
     const clock = fakeClock(Date.parse('2030-01-01T00:00:00Z'))
     const status = credential({ token: 'TOKEN', expirationTimestamp: '2030-01-01T00:10:00Z' })
     const script = `echo run >> ${folder}/runs; echo "$KUBERNETES_EXEC_INFO" > ${folder}/info; echo "$EXTRA" > ${folder}/extra; printf '%s' '${status}'`
@@ -217,7 +217,7 @@ describe('an exec plug-in', () => {
     expect(String(error)).not.toContain('hunter2')
   })
 
-  it('that is not installed says how to install it', async () => {
+  it('that is not installed reports how to install it', async () => {
     const text = kubeconfig(
       {},
       {
@@ -233,7 +233,7 @@ describe('an exec plug-in', () => {
 })
 
 describe('a service account', () => {
-  it('is read from its files, again after a minute, and the last good token stays when that fails', async () => {
+  it('is read from its files, again after a minute, and the last valid token is kept when that fails', async () => {
     const clock = fakeClock()
     for (const [name, text] of Object.entries({ token: 'one\n', 'ca.crt': PEM, namespace: 'edge' }))
       await writeFile(join(folder, name), text)
@@ -251,7 +251,7 @@ describe('a service account', () => {
     expect(await config.credentials.headers()).toEqual({ authorization: 'Bearer two' })
   })
 
-  it('is missed with a clear message', async () => {
+  it('is reported clearly when missing', async () => {
     await expect(loadInCluster({ env: {} })).rejects.toMatchObject({ code: 'NOT_IN_CLUSTER' })
     const env = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' }
     await expect(loadInCluster({ env, folder: join(folder, 'absent') })).rejects.toMatchObject({
@@ -281,7 +281,7 @@ describe('proxies', () => {
     for (const proxy of proxies.splice(0)) await new Promise((resolve) => proxy.close(resolve))
   })
 
-  /** Enough of a proxy for one tunnel; keeps what it was asked. */
+  /** A proxy for a single tunnel that records its requests. */
   async function startProxy(kind: 'connect' | 'socks' | 'refusing', asked: string[]): Promise<number> {
     const proxy = createServer((near) => {
       near.on('error', () => undefined)
@@ -338,7 +338,7 @@ describe('proxies', () => {
     expect(asked.slice(-2)).toEqual(['jo', '127.0.0.1'])
   })
 
-  it('that refuse are named in the error', async () => {
+  it('that reject the tunnel are named in the error', async () => {
     const port = await startProxy('refusing', [])
     const rest = createRest(
       configFromText(kubeconfig({ 'proxy-url': `http://127.0.0.1:${port}` }, { token: 'hunter2' })),

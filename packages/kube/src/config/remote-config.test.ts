@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 type Mutable = Record<string, unknown>
 
-/** A good kubeconfig; each hostile one is a change to it. */
+/** A valid kubeconfig; each hostile one is a modification of it. */
 function good(cluster: Mutable = {}, user: Mutable = {}, top: Mutable = {}, context: Mutable = {}): Mutable {
   return {
     apiVersion: 'v1',
@@ -59,7 +59,7 @@ const exec = (more: Mutable = {}) => ({
   ...more,
 })
 
-/** name → document (an object is written as YAML). */
+/** name → document (an object is serialised as YAML). */
 const HOSTILE: Record<string, () => Mutable | string> = {
   // Programs
   exec: withUser({ exec: exec() }),
@@ -111,7 +111,7 @@ const HOSTILE: Record<string, () => Mutable | string> = {
   }),
   'client-key out of /proc': withUser({ 'client-key': '/proc/self/environ' }),
   'client-key as a URL': withUser({ 'client-key': 'file:///etc/shadow' }),
-  // Where the traffic goes
+  // Destinations
   'proxy-url http': () => good({ 'proxy-url': 'http://evil.test:3128' }),
   'proxy-url https': () => good({ 'proxy-url': 'https://evil.test' }),
   'proxy-url socks5': () => good({ 'proxy-url': 'socks5://evil.test:1080' }),
@@ -179,7 +179,7 @@ const HOSTILE: Record<string, () => Mutable | string> = {
   multicast: withServer('https://224.0.0.1'),
   'multicast, v6': withServer('https://[ff02::1]'),
   broadcast: withServer('https://255.255.255.255'),
-  // Not a usable document
+  // Invalid documents
   empty: () => '',
   'only a comment': () => '# nothing',
   'not YAML': () => 'clusters: [unclosed',
@@ -289,14 +289,14 @@ describe('a kubeconfig out of a Secret', () => {
     expect(await byCertificate.credentials.headers()).toEqual({})
   })
 
-  it('may name this machine only when that is allowed', () => {
+  it('may use a loopback address only when that is allowed', () => {
     const text = textOf(good({ server: 'https://127.0.0.1:6443' }))
     expect(() => parseRemoteConfig(text)).toThrow(ConfigError)
     expect(parseRemoteConfig(text, { allowLoopback: true }).server).toBe('https://127.0.0.1:6443')
     expect(() => parseRemoteConfig(textOf(good()), { deny: ['10.0.0.0/8'] })).toThrow('denied by configuration')
   })
 
-  it('carries a guard that judges the addresses its name leads to', () => {
+  it('has a guard that checks the addresses its name resolves to', () => {
     const { guard } = parseRemoteConfig(textOf(good({ server: 'https://metadata.test' })))
     expect([guard?.('169.254.169.254'), guard?.('127.0.0.1'), guard?.('::1')].every((why) => why !== undefined)).toBe(
       true,
@@ -308,7 +308,7 @@ describe('a kubeconfig out of a Secret', () => {
     ])
   })
 
-  it('has more than a hundred hostile relatives', () => {
+  it('is tested with more than a hundred hostile variants', () => {
     expect(Object.keys(HOSTILE).length).toBeGreaterThanOrEqual(100)
   })
 
@@ -331,7 +331,7 @@ describe('a kubeconfig out of a Secret', () => {
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
   })
 
-  it('cannot reach a process or a file through anything its loader imports', () => {
+  it('is loaded without importing modules for processes or files', () => {
     const seen = new Set<string>()
     const builtins = new Set<string>()
     const visit = (file: string) => {
@@ -380,13 +380,13 @@ describe('the address guard', () => {
     },
   )
 
-  it('knows what a range is', () => {
+  it('recognises address ranges', () => {
     for (const range of ['10.0.0.0/8', '192.0.2.1', '2001:db8::/32', '::1']) expect(isAddressRange(range)).toBe(true)
     for (const range of ['', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', 'host/8', '::/129', 'fe80::1%1/64', '10/8'])
       expect(isAddressRange(range), range).toBe(false)
   })
 
-  it('leaves public and private addresses open and takes further ranges', () => {
+  it('allows public and private addresses and rejects further configured ranges', () => {
     const guard = addressGuard({ deny: ['10.96.0.0/12', '2001:db8::/32'] })
     expect([guard('10.0.0.1'), guard('192.168.1.1'), guard('8.8.8.8'), guard('2606:4700::1')]).toEqual([
       undefined,

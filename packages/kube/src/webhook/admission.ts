@@ -1,9 +1,9 @@
 /**
- * Admission (admission.k8s.io/v1): defaulting and validating, as functions over objects.
+ * Admission (admission.k8s.io/v1): defaulting and validation, as functions over objects.
  *
- * Place in the flow: server.ts parses a review, asks `admitDefaults` or `admitValid`, and sends what they return.
- * Invariants: the patch is computed from the object as the server sent it, so that fields we do not type are never lost;
- * a validator sees objects it may not change; what a hook throws is no verdict (server.ts answers 500).
+ * Place in the flow: server.ts parses a review, calls `admitDefaults` or `admitValid`, and sends the result.
+ * Invariants: the patch is computed from the object as sent by the server, so that untyped fields are never lost; a
+ * validator gets read-only objects; an exception of a hook is not a decision (server.ts responds 500).
  */
 import type { Immutable, Obj } from '../object/object.ts'
 import { diff } from './json-patch.ts'
@@ -12,11 +12,11 @@ import type { AdmissionRequest } from './review.ts'
 export type AdmissionInfo = Omit<AdmissionRequest, 'object' | 'oldObject' | 'uid'>
 
 export interface AdmissionHooks<T extends Obj> {
-  /** Fills in fields of a new or changed object, in place. */
+  /** Sets fields of a new or changed object, in place. */
   default?: (object: T, info: AdmissionInfo) => void | Promise<void>
   /**
-   * What is wrong, one text each, `path.to.field: what`; none when all is well. `now` is undefined on a delete, `old` on a
-   * create. Texts beginning with `warning: ` are shown to the user and refuse nothing.
+   * Returns the problems, each as `path.to.field: what`; none if the object is valid. `now` is undefined on a delete,
+   * `old` on a create. Texts beginning with `warning: ` are shown to the user and do not reject the request.
    */
   validate?: (
     now: Immutable<T> | undefined,

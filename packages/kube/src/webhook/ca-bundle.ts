@@ -1,15 +1,15 @@
 /**
- * Puts the authorities of our webhooks where the API server looks for them: webhook configurations and CRDs.
+ * Writes the CA bundle of the webhooks to the objects where the API server reads it: webhook configurations and CRDs.
  *
- * Invariants: only `caBundle` fields change, each with a test of what it belongs to; an object that has the bundle already
- * is not written; one that does not exist is nobody who calls us.
+ * Invariants: only `caBundle` fields change, each with a `test` operation on its entry; an object that already has the
+ * bundle is not written; an object that does not exist is skipped.
  */
 import type { Client } from '../client/client.ts'
 import { CustomResourceDefinition, type WebhookClientConfig } from '../object/kinds.ts'
 import { kind, type Obj } from '../object/object.ts'
 
 export interface BundleTargets {
-  /** Names of CRDs whose conversion webhook is ours. */
+  /** Names of CRDs that use this conversion webhook. */
   crds?: readonly string[]
   /** Names of MutatingWebhookConfigurations. */
   mutating?: readonly string[]
@@ -39,7 +39,7 @@ interface Place {
   readonly bundle: string
 }
 
-/** Every bundle in the targets that exist, decoded, is searched for this certificate. */
+/** Whether every bundle of the existing targets contains this certificate. */
 export async function isInjected(
   client: Client,
   targets: BundleTargets,
@@ -52,7 +52,7 @@ export async function isInjected(
   return true
 }
 
-/** Returns how many objects were written. */
+/** Returns the number of objects written. */
 export async function injectBundle(
   client: Client,
   targets: BundleTargets,

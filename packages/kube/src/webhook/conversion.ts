@@ -1,13 +1,14 @@
 /**
- * Conversion between versions of a CRD, through one hub version that can say all the others can.
+ * Conversion between versions of a CRD, through one hub version that can express all fields of the others.
  *
- * Place in the flow: server.ts hands over a ConversionReview; a kind declares its spokes with `mgr.conversion`.
+ * Place in the flow: server.ts passes a ConversionReview; a kind declares its spokes with `mgr.conversion`.
  *
  * Guarantees
- * - Lossless: what a spoke version cannot say is kept in an annotation of the converted object and put back on the way to
- *   the hub, merged with what was edited meanwhile (three ways, as a JSON merge patch: lists as a whole).
- * - Of metadata only labels and annotations change; the API server refuses anything else.
- * - All objects of a review convert, or the answer is one failure that names the object.
+ * - Lossless: fields that a spoke version cannot express are kept in an annotation of the converted object and restored
+ * on
+ *   conversion to the hub, merged with edits made in between (three-way, as a JSON merge patch: lists as a whole).
+ * - Only labels and annotations of the metadata change; the API server rejects other changes.
+ * - Either all objects of a review are converted, or the response is one failure that names the object.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../errors.ts'
@@ -15,9 +16,9 @@ import { apiVersionOf, keyOf, type Kind, type Obj } from '../object/object.ts'
 import type { ConversionRequest } from './review.ts'
 
 export interface Spoke<H extends Obj, S extends Obj = Obj> {
-  /** Of the kind's group, e.g. `v1beta1`. */
+  /** Version of the kind's group, e.g. `v1beta1`. */
   version: string
-  /** Pure; apiVersion and kind are set afterwards, metadata may be passed through as it is. */
+  /** Pure; apiVersion and kind are set afterwards, metadata may be passed through unchanged. */
   toHub: (spoke: S) => H
   fromHub: (hub: H) => S
 }
@@ -44,7 +45,7 @@ export function defineConversion<H extends Obj, S extends Obj>(
   return { hub, spokes: new Map(byVersion) }
 }
 
-/** What a hook throws is a failure of the review, told to the user who sent the object. */
+/** An exception of a hook is a failure of the review, returned to the user who sent the object. */
 export function convertReview(conversions: readonly Conversion[], request: ConversionRequest): ConversionResponse {
   const { uid, desiredAPIVersion, objects } = request
   const convertedObjects: Obj[] = []
@@ -78,7 +79,7 @@ function spokeOf({ spokes }: Conversion, version: string): Spoke<Obj> {
   return spoke
 }
 
-/** Holds the hub object, without metadata, where a spoke cannot say all of it. */
+/** Annotation with the hub object, without metadata, if a spoke cannot express all of it. */
 const keepsake = 'conversion.seamark.io/hub'
 
 function fromHub(conversion: Conversion, hub: Obj, desired: string): Obj {
@@ -111,7 +112,7 @@ function toHub(conversion: Conversion, object: Obj, from: string, hubVersion: st
   return { ...edited, ...body, metadata: edited.metadata }
 }
 
-/** A keepsake that somebody broke is worth nothing; the object itself still converts. */
+/** An invalid annotation is ignored; the object itself is still converted. */
 function parseKeepsake(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text)
@@ -121,7 +122,7 @@ function parseKeepsake(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Of the metadata a hook returns only labels and annotations count. */
+/** Only labels and annotations of the metadata that a hook returns are used. */
 function finish(converted: Obj, from: Obj, apiVersion: string): Obj {
   const { labels: _labels, annotations: _annotations, ...rest } = from.metadata
   const { labels, annotations } = converted.metadata
@@ -148,7 +149,7 @@ function isPlain(value: unknown): value is Plain {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** RFC 7386: the patch that makes `to` of `from`. */
+/** RFC 7386: the merge patch from `from` to `to`. */
 function mergeDiff(from: Plain, to: Plain): Plain {
   const patch: Plain = {}
   for (const key of Object.keys(from)) if (!Object.hasOwn(to, key)) patch[key] = null

@@ -1,9 +1,9 @@
 /**
- * The HTTPS server of webhooks: reads a review, asks the hooks, answers.
+ * The HTTPS server of webhooks: reads a review, calls the hooks, responds.
  *
- * Guarantees: it serves as soon as it has a certificate, without caches or leadership; a body above 7 MiB, a wrong method
- * or a text that is no review is refused; a hook that throws is a 500 and a count, never the end of the process; a new
- * certificate serves new connections while open ones go on.
+ * Guarantees: it serves as soon as it has a certificate, without caches or leadership; a body above 7 MiB, a wrong
+ * method or a text that is not a review is rejected; a hook that throws is counted and results in a 500, never in the
+ * end of the process; new connections use a new certificate while open ones continue.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { KubeError, messageOf } from '../errors.ts'
@@ -14,12 +14,12 @@ import { admitDefaults, admitValid, type AdmissionHooks } from './admission.ts'
 import { convertReview, type Conversion } from './conversion.ts'
 import { BadReview, parseAdmission, parseConversion } from './review.ts'
 
-/** kube-apiserver sends at most 3 MiB of object, twice, and the envelope. */
+/** kube-apiserver sends two objects of at most 3 MiB each, and the envelope. */
 const bodyLimit = 7 * 1024 * 1024
 
 const conversionPath = '/convert'
 
-/** As controller-runtime names them, so that existing webhook configurations fit. */
+/** The paths of controller-runtime, so that existing webhook configurations work. */
 export function admissionPath(verb: 'mutate' | 'validate', kind: Kind): string {
   return `/${verb}-${kind.group.replaceAll('.', '-')}-${kind.version}-${kind.kind.toLowerCase()}`
 }
@@ -29,7 +29,7 @@ export interface WebhookRegistry {
   readonly conversions: Conversion[]
 }
 
-/** Returns the answer to a parsed body. */
+/** Returns the response to a parsed body. */
 type Answer = (body: unknown) => Promise<object>
 
 class TooLarge extends KubeError {
@@ -78,7 +78,9 @@ export function webhookHandler(
   }
 }
 
-/** Never rejects. The message of a broken hook stays in our log: it may show what the caller must not see. */
+/**
+ * Never rejects. The message of a hook's exception is only logged: it may contain data that the caller must not see.
+ */
 async function answerRequest(
   request: IncomingMessage,
   answer: Answer,
@@ -118,7 +120,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
 
 function send(response: ServerResponse, code: number, body: object): void {
   if (response.destroyed) return
-  // An unread rest of a body would be read as the next request.
+  // Otherwise the unread rest of the body would be parsed as the next request.
   const connection = code === 413 ? { connection: 'close' } : {}
   response.writeHead(code, { 'content-type': 'application/json', ...connection }).end(JSON.stringify(body))
 }
