@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { structuralSchema } from './structural-schema.ts'
 
 describe('a structural schema', () => {
-  it('says types, bounds, defaults, descriptions and extensions as a CRD does', () => {
+  it('expresses types, bounds, defaults, descriptions and extensions as in a CRD', () => {
     const schema = z.object({
       host: z
         .string()

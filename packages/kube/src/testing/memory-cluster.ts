@@ -1,6 +1,7 @@
 /**
- * A cluster in memory for tests of the runtime itself: enough API semantics to drive controllers, every request seen and
- * interceptable, no sockets. What needs a real server is tested on one; packages/apiserver is the full fake.
+ * An in-memory cluster for tests of the runtime itself: enough API semantics to run controllers, every request recorded
+ * and interceptable, no sockets. Behaviour of a real server is tested with one; packages/apiserver is a complete API
+ * server.
  */
 import type { Index } from '../cache/cache.ts'
 import type { ApplyOptions, Client, PatchType, WriteOptions } from '../client/client.ts'
@@ -31,16 +32,16 @@ interface MemoryRequest {
 }
 
 export interface MemoryCluster extends Cluster {
-  /** Everything sent so far. */
+  /** All requests sent so far. */
   readonly requests: MemoryRequest[]
-  /** Called before a request acts; throw or reject to fail it, wait to delay it. */
+  /** Called before a request is processed; throw or reject to fail it, wait to delay it. */
   intercept: ((request: MemoryRequest, signal?: StopSignal) => void | Promise<void>) | undefined
-  /** As somebody else, past the request log. */
+  /** A write by another client, not recorded in the request log. */
   put<T extends Obj>(kind: Kind<T>, object: T): T
   remove<T extends Obj>(kind: Kind<T>, key: Key): void
   /** @default live; `starting` does not sync */
   setState(kind: Kind, state: InformerState): void
-  /** The watch of the kind fails like this, or is answered again. */
+  /** Sets or clears the failure of the watch of the kind. */
   setFailure(kind: Kind, failure: WatchFailure | undefined): void
   readonly log: Logger
   readonly lines: string[]
@@ -57,7 +58,7 @@ interface Store {
   failure: WatchFailure | undefined
 }
 
-/** `key` and `key=value`: what tests ask for. */
+/** Supports `key` and `key=value`, which tests use. */
 function labelled(selector = ''): (object: Obj) => boolean {
   const [label = '', value] = selector.split('=')
   return ({ metadata: { labels = {} } }) =>
@@ -161,7 +162,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
     return read(kind, key) ?? fail(verb, kind, key, 404, 'NotFound')
   }
 
-  /** As the real client does. The watch of this cluster reports a write before it is answered. */
+  /** As the real client. The watch of this cluster reports a write before the response. */
   async function tracked<T extends Obj>(kind: Kind<T>, key: Key, send: () => Promise<T>): Promise<T> {
     const { ownWrites } = storeOf(kind)
     let made: string | undefined
@@ -424,7 +425,7 @@ function merge(target: unknown, patch: unknown): unknown {
   return result
 }
 
-/** As for a schema in which every list is atomic. */
+/** For a schema in which every list is atomic. */
 function fieldsOf(value: Plain): Plain {
   const entries = Object.entries(value).filter(
     ([, below]) => below !== undefined && (!isPlain(below) || Object.values(below).some((each) => each !== undefined)),
@@ -438,7 +439,7 @@ interface JsonOperation {
   value?: unknown
 }
 
-/** RFC 6902, the part the runtime uses: finalizers. */
+/** The subset of RFC 6902 used by the runtime: finalizers. */
 function jsonPatch(object: Obj, operations: readonly JsonOperation[], refuse: () => never): Obj {
   for (const { op, path, value } of operations) {
     const segments = path.split('/').slice(1)

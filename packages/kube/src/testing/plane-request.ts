@@ -1,6 +1,5 @@
 /**
- * Requests of the test harness itself, over plain node:https: what a test asserts must not come through the client that
- * it tests.
+ * Requests of the test harness itself, over plain node:https: assertions must not depend on the client under test.
  */
 import type { Agent } from 'node:https'
 import { request as httpsRequest } from 'node:https'
@@ -18,7 +17,7 @@ export interface Reach {
   agent: Agent
 }
 
-/** Who asks: a client certificate, headers, or both. */
+/** Credentials of a request: a client certificate, headers, or both. */
 export interface Access {
   name: string
   certPem?: string
