@@ -1,10 +1,10 @@
 /**
- * Metrics of controllers, queues, webhooks, the client and the lease, under controller-runtime's exact names and labels,
- * so that the dashboards and alerts people have keep working; ours stand beside them with the prefix `seamark_`.
+ * Metrics of controllers, queues, webhooks, the client and the lease, with controller-runtime's exact names and labels,
+ * so that existing dashboards and alerts work; additional ones have the prefix `seamark_`.
  *
- * Place in the flow: one `Metrics` per manager, on a registry of its own; the probes server prints it.
- * Guarantees: label values are bounded (names of controllers, results, codes; priorities beyond 25 share one value), and
- * everything that counts starts at 0, so that the first failure is visible as an increase.
+ * Place in the flow: one `Metrics` per manager, on its own registry; the probes server exposes it.
+ * Guarantees: label values are bounded (names of controllers, results, codes; priorities beyond 25 share one value),
+ * and every counter starts at 0, so that the first failure is visible as an increase.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
@@ -12,7 +12,7 @@ import type { RequestObserver } from './client/client.ts'
 import type { Queue, QueueObserver } from './controller/queue.ts'
 import { createRequestMetrics } from './client/request-metrics.ts'
 
-/** How one reconcile ended; controller-runtime's label values. `requeue` exists there, and stays 0 here. */
+/** Result of a reconcile, in controller-runtime's label values. `requeue` exists there, and is always 0 here. */
 type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after'
 
 const reconcileResults: readonly ReconcileResult[] = ['success', 'error', 'requeue', 'requeue_after']
@@ -25,12 +25,12 @@ const reconcileBuckets = [
 /** Seconds: 10 ns to 1000 s. */
 const queueBuckets = Array.from({ length: 12 }, (_, power) => 1e-8 * 10 ** power)
 
-/** Distinct priorities shown as labels; those who set priorities per object would otherwise break the scraper. */
+/** Distinct priorities used as label values; limits the number of series if priorities are set per object. */
 const priorityLimit = 25
 
 export interface ControllerMetrics {
   readonly queue: QueueObserver
-  /** Counts a queue in the gauges until the returned function is called. Several clusters: several queues. */
+  /** Includes a queue in the gauges until the returned function is called. Each cluster has its own queue. */
   watchQueue(queue: Queue): () => void
   reconciled(result: ReconcileResult, seconds: number): void
   terminalError(): void
@@ -45,10 +45,10 @@ export interface WebhookMetrics {
   panicked(): void
 }
 
-/** What a cluster says about its caches and connections, at the moment of a scrape. */
+/** State of a cluster's caches and connections at the time of a scrape. */
 export interface ClusterStats {
   readonly cluster: string
-  /** One per watch: a kind may have several. `silentMs`: since the server was last heard of. */
+  /** One per watch: a kind may have several. `silentMs`: time since the last data from the server. */
   readonly caches: readonly { kind: string; objects: number; bytes: number; silentMs?: number | undefined }[]
   readonly sessions: number
   readonly streams: number
@@ -61,7 +61,7 @@ export interface Metrics {
   readonly client: RequestObserver
   leading(lease: string, isLeader: boolean): void
   certificateRead(ok: boolean): void
-  /** Asked at every scrape, until the returned function is called. */
+  /** Called at every scrape, until the returned function is called. */
   watchCluster(stats: () => ClusterStats): () => void
   /** Starts sampling the event loop; the returned function stops it. */
   watchEventLoop(): () => void
@@ -71,7 +71,8 @@ export interface MetricsOptions {
   registry?: Registry
   /**
    * client-go's histograms of every request (`rest_client_request_duration_seconds`, sizes, retries): many series, so
-   * off as in controller-runtime. There is no client-side rate limiter, hence no metric of one. @default false
+   * disabled by default as in controller-runtime. There is no client-side rate limiter, hence no metric of one.
+   * @default false
    */
   clientHistograms?: boolean
 }
@@ -86,8 +87,8 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
     new Gauge({ name, help, labelNames, registers, ...(collect === undefined ? {} : { collect }) })
 
   /**
-   * A counter that hears at a scrape what was counted since: to find a series by its labels takes longer than most of what
-   * is counted here. Gives a function to count with for each set of labels.
+   * A counter that is updated at a scrape: finding a series by its labels takes longer than most operations counted
+   * here. Returns an increment function for each set of labels.
    */
   const tallied = <L extends string>(name: string, help: string, labelNames: readonly L[]) => {
     const tallies: { readonly labels: Record<L, string>; count: number }[] = []
