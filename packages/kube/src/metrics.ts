@@ -84,7 +84,7 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
   const histogram = <L extends string>(name: string, help: string, labelNames: readonly L[], buckets: number[]) =>
     new Histogram({ name, help, labelNames, buckets, registers })
   const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[], collect?: () => void) =>
-    new Gauge({ name, help, labelNames, registers, ...(collect === undefined ? {} : { collect }) })
+    new Gauge({ name, help, labelNames, registers, ...(collect !== undefined && { collect }) })
 
   /**
    * A counter that is updated at a scrape: finding a series by its labels takes longer than most operations counted

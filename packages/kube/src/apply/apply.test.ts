@@ -8,7 +8,7 @@ import { kind, type Obj } from '../object/object.ts'
 const Thing = kind({ group: 'test', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true })
 const identity = { metadata: { name: 'x', namespace: 'n' } }
 
-function judge(fields: object | undefined, want: object, live: object | undefined): ApplyDecision {
+function decide(fields: object | undefined, want: object, live: object | undefined): ApplyDecision {
   return decideApply({
     kind: Thing,
     fields: fields === undefined ? undefined : JSON.stringify(fields),
@@ -16,7 +16,7 @@ function judge(fields: object | undefined, want: object, live: object | undefine
     live: live === undefined ? undefined : { ...identity, ...live },
   })
 }
-const reason = (verdict: ApplyDecision) => (verdict.noop ? 'noop' : `${verdict.reason} ${verdict.path}`)
+const reason = (decision: ApplyDecision) => (decision.noop ? 'noop' : `${decision.reason} ${decision.path}`)
 
 const data = { 'f:data': { 'f:a': {}, 'f:b': {} } }
 
@@ -62,7 +62,7 @@ describe('apply decision', () => {
       'Differs .data.__proto__',
     ],
   ])('sees %s', (_name, fields, want, live, expected) => {
-    expect(reason(judge(fields, want as object, live as object))).toBe(expected)
+    expect(reason(decide(fields, want as object, live as object))).toBe(expected)
   })
 
   const set = { 'f:names': { 'v:"a"': {}, 'v:"b"': {} } }
@@ -74,7 +74,7 @@ describe('apply decision', () => {
     ['a member that is not ours', ['a', 'b', 'x'], ['a', 'b', 'x'], 'Adds .names'],
     ['a member that somebody removed', ['a', 'b'], ['a'], 'Differs .names'],
   ])('in a set sees %s', (_name, want, live, expected) => {
-    expect(reason(judge(set, { names: want }, { names: live }))).toBe(expected)
+    expect(reason(decide(set, { names: want }, { names: live }))).toBe(expected)
   })
 
   const ports = {
@@ -101,7 +101,7 @@ describe('apply decision', () => {
       'Adds .ports[{"port":53,"protocol":"TCP"}].name',
     ],
   ])('in a list with keys sees %s', (_name, want, expected) => {
-    expect(reason(judge(ports, { ports: want }, { ports: live }))).toBe(expected)
+    expect(reason(decide(ports, { ports: want }, { ports: live }))).toBe(expected)
   })
 
   it('distinguishes a dropped field in an atomic value from a default only after a response contained it', () => {
@@ -113,7 +113,7 @@ describe('apply decision', () => {
         { host: 'b', weight: 1 },
       ],
     }
-    expect(reason(judge(atomic, want, filled))).toBe('Undecided .rules[].weight')
+    expect(reason(decide(atomic, want, filled))).toBe('Undecided .rules[].weight')
 
     const defaults = createLearnedDefaults()
     const written = {
@@ -165,19 +165,19 @@ describe('apply decision', () => {
     const object = (...uids: string[]) =>
       ({ metadata: { name: 'x', ownerReferences: uids.map((uid) => ({ uid })) } }) as Obj
     const [one, two] = ['5ea9a8b4-0000-4000-8000-000000000001', '5ea9a8b4-0000-4000-8000-000000000002']
-    const verdict = (fields: string, want: Obj, live: Obj) =>
+    const decision = (fields: string, want: Obj, live: Obj) =>
       reason(decideApply({ kind: Thing, fields: maskUids(fields), want, live }))
-    expect(verdict(owned(one), object(one), object(one))).toBe('noop')
-    expect(verdict(owned(one, two), object(one, two), object(one, two))).toBe('noop')
-    expect(verdict(owned(one, two), object(one), object(one, two))).toBe('Removes .metadata.ownerReferences')
-    expect(verdict(owned(one), object(two), object(one))).toMatch(/^Differs/)
-    expect(verdict(owned(one), object(one, two), object(one, two))).toBe('Adds .metadata.ownerReferences')
-    expect(verdict(owned(one), object(two), object(one, two))).toBe('Undecided .metadata.ownerReferences')
+    expect(decision(owned(one), object(one), object(one))).toBe('noop')
+    expect(decision(owned(one, two), object(one, two), object(one, two))).toBe('noop')
+    expect(decision(owned(one, two), object(one), object(one, two))).toBe('Removes .metadata.ownerReferences')
+    expect(decision(owned(one), object(two), object(one))).toMatch(/^Differs/)
+    expect(decision(owned(one), object(one, two), object(one, two))).toBe('Adds .metadata.ownerReferences')
+    expect(decision(owned(one), object(two), object(one, two))).toBe('Undecided .metadata.ownerReferences')
   })
 
-  it('does not use the FieldsV1 text of another kind', () => {
-    expect(judge({ 'f:a': { 'f:b': {} } }, { a: [1] }, { a: [1] }).noop).toBe(false)
-    expect(judge({ 'f:a': { 'v:1': {} } }, { a: { b: 1 } }, { a: { b: 1 } }).noop).toBe(false)
+  it('handles FieldsV1 text that does not match the shape of the object', () => {
+    expect(decide({ 'f:a': { 'f:b': {} } }, { a: [1] }, { a: [1] }).noop).toBe(false)
+    expect(decide({ 'f:a': { 'v:1': {} } }, { a: { b: 1 } }, { a: { b: 1 } }).noop).toBe(false)
     expect(() => decideApply({ kind: Ingress, fields: '{', want: identity, live: identity })).toThrow(SyntaxError)
     expect(decideApply({ kind: Service, fields: '{}', want: identity, live: identity })).toEqual({ noop: true })
   })

@@ -112,11 +112,11 @@ function compareObject(node: Fields, want: Immutable<Obj>, live: Immutable<Obj>,
     const child = node.fields.get(name)
     if (child === undefined) return refuse('Adds', trail, `.${name}`)
     trail.push('.', name)
-    const verdict =
+    const decision =
       name === 'metadata'
         ? compareFields(child, metadata, live.metadata, trail, isDefault, IDENTITY)
         : compare(child, value, (live as unknown as Plain)[name], trail, isDefault)
-    if (verdict !== undefined) return verdict
+    if (decision !== undefined) return decision
     trail.length -= 2
   }
   return undefined
@@ -147,8 +147,8 @@ function compareFields(
     const child = node.fields.get(name)
     if (child === undefined) return refuse('Adds', trail, `.${name}`)
     trail.push('.', name)
-    const verdict = compare(child, value, current[name], trail, isDefault)
-    if (verdict !== undefined) return verdict
+    const decision = compare(child, value, current[name], trail, isDefault)
+    if (decision !== undefined) return decision
     trail.length -= 2
   }
   return undefined
@@ -170,9 +170,9 @@ function compareList(node: Fields, want: readonly unknown[], live: unknown, trai
     if (item === undefined) return refuse('Adds', trail)
     const place = current.findIndex((each) => isPlain(each) && isItem(item.keys, value, each))
     const depth = trail.push('[]')
-    const verdict = compare(item.node, value, current[place], trail, isDefault)
-    if (verdict !== undefined) {
-      return withKeys(verdict, trail.slice(0, depth - 1), { ...item.keys, ...pick(value, item.keys) })
+    const decision = compare(item.node, value, current[place], trail, isDefault)
+    if (decision !== undefined) {
+      return withKeys(decision, trail.slice(0, depth - 1), { ...item.keys, ...pick(value, item.keys) })
     }
     trail.pop()
     places.push(place)
@@ -225,10 +225,10 @@ function isItem(keys: Plain, want: Plain, live: Plain): boolean {
 }
 
 /** Adds the keys of the item to the path. */
-function withKeys(verdict: ApplyDecision, trail: Trail, keys: Plain): ApplyDecision {
-  if (verdict.noop) return verdict
+function withKeys(decision: ApplyDecision, trail: Trail, keys: Plain): ApplyDecision {
+  if (decision.noop) return decision
   const path = trail.join('')
-  return { ...verdict, path: `${path}[${JSON.stringify(keys)}]${verdict.path.slice(path.length + 2)}` }
+  return { ...decision, path: `${path}[${JSON.stringify(keys)}]${decision.path.slice(path.length + 2)}` }
 }
 
 function pick(value: Plain, keys: Plain): Plain {
@@ -242,8 +242,8 @@ function compareAtomic(want: unknown, live: unknown, trail: Trail, isDefault: Is
     if (!Array.isArray(live) || live.length !== want.length) return refuse('Differs', trail)
     trail.push('[]')
     for (let index = 0; index < want.length; index++) {
-      const verdict = compareAtomic(want[index], live[index], trail, isDefault)
-      if (verdict !== undefined) return verdict
+      const decision = compareAtomic(want[index], live[index], trail, isDefault)
+      if (decision !== undefined) return decision
     }
     trail.pop()
     return undefined
@@ -253,8 +253,8 @@ function compareAtomic(want: unknown, live: unknown, trail: Trail, isDefault: Is
   for (const name of Object.keys(want)) {
     if (want[name] === undefined) continue
     trail.push('.', name)
-    const verdict = compareAtomic(want[name], live[name], trail, isDefault)
-    if (verdict !== undefined) return verdict
+    const decision = compareAtomic(want[name], live[name], trail, isDefault)
+    if (decision !== undefined) return decision
     trail.length -= 2
   }
   for (const name of Object.keys(live)) {

@@ -23,10 +23,10 @@ export interface LearnedDefaults {
   isOpen(kind: Kind, fields: string): boolean
 }
 
-const bookLimit = 2_000
-const longestEntry = 1_000
+const MAX_ENTRIES = 2_000
+const MAX_ENTRY_LENGTH = 1_000
 /** Responses evaluated per set of fields. */
-const lessons = 32
+const MAX_RESPONSES = 32
 
 export function createLearnedDefaults(): LearnedDefaults {
   const known = new Set<string>()
@@ -36,14 +36,14 @@ export function createLearnedDefaults(): LearnedDefaults {
       let counts = seen.get(kind)
       if (counts === undefined) seen.set(kind, (counts = new Map()))
       const count = counts.get(fields) ?? 0
-      if (count >= lessons) return false
-      if (count > 0 || counts.size < bookLimit) counts.set(fields, count + 1)
+      if (count >= MAX_RESPONSES) return false
+      if (count > 0 || counts.size < MAX_ENTRIES) counts.set(fields, count + 1)
       return true
     },
     has: (kind, place) => known.has(entryOf(kind, place)),
     add(kind, place) {
       const entry = entryOf(kind, place)
-      if (known.size < bookLimit && entry.length <= longestEntry) known.add(entry)
+      if (known.size < MAX_ENTRIES && entry.length <= MAX_ENTRY_LENGTH) known.add(entry)
     },
   }
 }

@@ -112,13 +112,13 @@ export class FencedWriter implements Writer {
     if (live.metadata.deletionTimestamp !== undefined || !when(live)) return
     const { uid, resourceVersion } = live.metadata
     const precondition = {
-      ...(uid === undefined ? {} : { uid }),
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
     }
     try {
       await client.delete(kind, key, {
         precondition,
-        ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+        ...(propagationPolicy !== undefined && { propagationPolicy }),
       })
     } catch (error) {
       if (!(error instanceof NotFound)) throw error
@@ -139,8 +139,8 @@ export class FencedWriter implements Writer {
     const key = keyOf(want)
     const live = findCached(informers, kind, key)
     const fields = live === undefined ? undefined : informers.ownFields(kind, key, fieldManager, subresource)
-    const verdict = decideApply({ kind, fields, want, live, defaults })
-    if (verdict.noop && live !== undefined) return live
+    const decision = decideApply({ kind, fields, want, live, defaults })
+    if (decision.noop && live !== undefined) return live
     const written = await cluster.client.apply(kind, want, {
       force,
       fieldManager,

@@ -66,7 +66,7 @@ export interface Informer<T extends Obj> {
   /**
    * Time of the last data from the server (event, bookmark or list) on the monotonic clock; undefined before the first.
    */
-  readonly heardAt: number | undefined
+  readonly lastReceivedAt: number | undefined
 }
 
 export interface SubscribeOptions {

@@ -98,7 +98,7 @@ describe('informers', () => {
     expect(() => cluster.informers.list(ConfigMap)).toThrow(NotSynced)
     const informer = cluster.informers.informer(ConfigMap)
     expect(informer.state).toBe('starting')
-    expect([informer.size, informer.estimateBytes(), informer.heardAt]).toEqual([0, 0, undefined])
+    expect([informer.size, informer.estimateBytes(), informer.lastReceivedAt]).toEqual([0, 0, undefined])
     expect(() => cluster.informers.get(ConfigMap, 'ns/a')).toThrow(NotSynced)
     start()
     await informer.synced()
@@ -107,7 +107,7 @@ describe('informers', () => {
     expect(informer.state).toBe('live')
     expect(informer.size).toBe(1)
     expect(informer.estimateBytes()).toBe(JSON.stringify(cluster.informers.get(ConfigMap, 'ns/a')).length)
-    expect(performance.now() - (informer.heardAt ?? -Infinity)).toBeLessThan(5_000)
+    expect(performance.now() - (informer.lastReceivedAt ?? -Infinity)).toBeLessThan(5_000)
   })
 
   it('replay the cache to a late subscriber and keep the order of each key', async () => {
@@ -180,7 +180,7 @@ describe('informers', () => {
       const { resourceVersion = '' } = change.object.metadata
       if (change.type === 'deleted' || change.isOwnWrite === true) return void changes.push(`own ${resourceVersion}`)
       const resume = () => changes.push(`foreign ${resourceVersion}`)
-      if (!ownWrites.setAside('ns/a', resourceVersion, resume)) resume()
+      if (!ownWrites.defer('ns/a', resourceVersion, resume)) resume()
       return undefined
     })
     start()

@@ -109,12 +109,12 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       options.sourceOf?.(kind, given) ??
       createHttpSource(rest, kind, {
         ...given,
-        ...(options.budget === undefined ? {} : { budget: options.budget }),
-        echoes: {
-          get isAwaited() {
-            return informer.store.isAwaitingEchoes
+        ...(options.budget !== undefined && { budget: options.budget }),
+        pendingWrites: {
+          get hasPending() {
+            return informer.store.hasPendingWrites
           },
-          find: (key, version) => informer.store.findEcho(key, version),
+          find: (key, version) => informer.store.findPendingWrite(key, version),
         },
         onProjectionError: (error) => options.onUserError?.(`projection of ${kindName(kind)}`, error),
       })

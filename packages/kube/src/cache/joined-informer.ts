@@ -37,8 +37,8 @@ export class JoinedInformer<T extends Obj> implements Informer<T> {
     return this.#parts.find(({ failure }) => failure !== undefined)?.failure
   }
 
-  get heardAt(): number | undefined {
-    const heard = this.#parts.map(({ heardAt }) => heardAt)
+  get lastReceivedAt(): number | undefined {
+    const heard = this.#parts.map(({ lastReceivedAt }) => lastReceivedAt)
     return heard.includes(undefined) ? undefined : Math.min(...(heard as number[]))
   }
 

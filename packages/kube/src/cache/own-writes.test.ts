@@ -5,7 +5,7 @@ function tracking() {
   const ownWrites = new OwnWrites()
   ownWrites.track()
   const resumed: string[] = []
-  const report = (version: string) => ownWrites.setAside('ns/a', version, () => resumed.push(version))
+  const report = (version: string) => ownWrites.defer('ns/a', version, () => resumed.push(version))
   return { ownWrites, resumed, report }
 }
 
@@ -52,6 +52,6 @@ describe('own writes', () => {
   it('are not tracked before track() is called', () => {
     const ownWrites = new OwnWrites()
     ownWrites.begin('ns/a')
-    expect(ownWrites.setAside('ns/a', '5', () => undefined)).toBe(false)
+    expect(ownWrites.defer('ns/a', '5', () => undefined)).toBe(false)
   })
 })

@@ -11,46 +11,46 @@
  */
 import type { Key } from '../object/object.ts'
 
-interface UnderWay {
+interface InFlightWrites {
   count: number
   /** resourceVersions that own writes produced. */
-  readonly made: string[]
-  readonly aside: { readonly resourceVersion: string; readonly resume: () => void }[]
+  readonly versions: string[]
+  readonly deferred: { readonly resourceVersion: string; readonly resume: () => void }[]
 }
 
 /** Own writes of one kind. */
 export class OwnWrites {
-  readonly #underWay = new Map<Key, UnderWay>()
+  readonly #inFlight = new Map<Key, InFlightWrites>()
   /** Writes are tracked only after a controller that ignores own writes of the kind calls `track`. */
-  #isWanted = false
+  #isTracking = false
 
   begin(key: Key): void {
-    if (!this.#isWanted) return
-    const known = this.#underWay.get(key)
-    if (known === undefined) this.#underWay.set(key, { count: 1, made: [], aside: [] })
+    if (!this.#isTracking) return
+    const known = this.#inFlight.get(key)
+    if (known === undefined) this.#inFlight.set(key, { count: 1, versions: [], deferred: [] })
     else known.count++
   }
 
   /** @param resourceVersion the version that the write produced; undefined if it failed or the version is unknown */
   end(key: Key, resourceVersion: string | undefined): void {
-    const known = this.#underWay.get(key)
+    const known = this.#inFlight.get(key)
     if (known === undefined) return
-    if (resourceVersion !== undefined) known.made.push(resourceVersion)
+    if (resourceVersion !== undefined) known.versions.push(resourceVersion)
     known.count--
     if (known.count > 0) return
-    this.#underWay.delete(key)
-    for (const { resourceVersion: reported, resume } of known.aside) if (!known.made.includes(reported)) resume()
+    this.#inFlight.delete(key)
+    for (const { resourceVersion: reported, resume } of known.deferred) if (!known.versions.includes(reported)) resume()
   }
 
   /** True if the event was deferred; `resume` is called if it is not an own write. */
-  setAside(key: Key, resourceVersion: string, resume: () => void): boolean {
-    const known = this.#underWay.get(key)
-    known?.aside.push({ resourceVersion, resume })
+  defer(key: Key, resourceVersion: string, resume: () => void): boolean {
+    const known = this.#inFlight.get(key)
+    known?.deferred.push({ resourceVersion, resume })
     return known !== undefined
   }
 
   /** Starts tracking writes. */
   track(): void {
-    this.#isWanted = true
+    this.#isTracking = true
   }
 }

@@ -8,7 +8,7 @@
  */
 const PART_ENTRIES = 512
 
-export class PartedMap<V> {
+export class PartitionedMap<V> {
   #parts: Map<string, V>[] = [new Map()]
   /** Number of parts before the current round of splits, minus one; a power of two minus one. */
   #mask = 0
@@ -41,13 +41,13 @@ export class PartedMap<V> {
   }
 
   delete(key: string): boolean {
-    const wasThere = this.#partOf(key).delete(key)
-    if (wasThere) this.#size--
-    return wasThere
+    const wasPresent = this.#partOf(key).delete(key)
+    if (wasPresent) this.#size--
+    return wasPresent
   }
 
-  copy(): PartedMap<V> {
-    const copied = new PartedMap<V>()
+  copy(): PartitionedMap<V> {
+    const copied = new PartitionedMap<V>()
     copied.#parts = this.#parts.map((part) => new Map(part))
     copied.#mask = this.#mask
     copied.#size = this.#size
@@ -71,11 +71,11 @@ export class PartedMap<V> {
 
   #partOf(key: string): Map<string, V> {
     const parts = this.#parts
-    return (parts.length === 1 ? parts[0] : parts[this.#placeOf(key)]) as Map<string, V>
+    return (parts.length === 1 ? parts[0] : parts[this.#indexOf(key)]) as Map<string, V>
   }
 
   /** Parts already split in this round use one more bit of the hash. */
-  #placeOf(key: string): number {
+  #indexOf(key: string): number {
     const hash = hashOf(key)
     const place = hash & (2 * this.#mask + 1)
     return place < this.#parts.length ? place : hash & this.#mask

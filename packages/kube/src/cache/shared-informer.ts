@@ -36,7 +36,7 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
   readonly #waiting = new Set<() => void>()
   #isStarted = false
   #failure: WatchFailure | undefined
-  #hasHeard = false
+  #hasResponded = false
 
   constructor(kind: Kind<T>, options: InformerOptions<T>, deps: SharedInformerDeps<T>) {
     this.kind = kind
@@ -45,7 +45,7 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
     this.#deps = deps
     this.store = new Store<T>((changes, count) => this.#publish(changes, count), {
       freeze: deps.freeze ?? false,
-      ...(options.keepManagedFieldsOf === undefined ? {} : { manager: options.keepManagedFieldsOf }),
+      ...(options.keepManagedFieldsOf !== undefined && { manager: options.keepManagedFieldsOf }),
       onIndexError: (index, error) => deps.onUserError?.(`index ${index} of ${kindName(kind)}`, error),
     })
     this.reflector = new Reflector(deps.source, this.store, {
@@ -54,13 +54,13 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
         deps.onFailure?.(failure, error)
         this.#noteFailure(failure, error)
       },
-      onHeard: () => {
-        if (this.#failure === undefined && this.#hasHeard) return
+      onResponse: () => {
+        if (this.#failure === undefined && this.#hasResponded) return
         // Each attempt to read a set that exceeds a limit starts with a successful response: only a complete set clears
         // this failure.
         if (this.#failure?.reason === 'over-limit' && this.reflector.state.at !== 'watch') return
         this.#failure = undefined
-        this.#hasHeard = true
+        this.#hasResponded = true
         deps.onHealthChange?.()
       },
       onState: (state) => {
@@ -93,8 +93,8 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
     return this.#failure
   }
 
-  get heardAt(): number | undefined {
-    return this.reflector.heardAt
+  get lastReceivedAt(): number | undefined {
+    return this.reflector.lastReceivedAt
   }
 
   get state(): InformerState {

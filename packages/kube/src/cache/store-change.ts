@@ -2,7 +2,7 @@
  * The changes that a store reports to its subscribers, and how a new list is converted to changes.
  */
 import { keyOf, type Immutable, type Key, type Obj } from '../object/object.ts'
-import type { PartedMap } from './partitioned-map.ts'
+import type { PartitionedMap } from './partitioned-map.ts'
 
 export type StoreChange<T extends Obj> =
   | {
@@ -25,7 +25,7 @@ export type StoreChange<T extends Obj> =
  * (undefined: none).
  */
 export interface View<T extends Obj> {
-  readonly visible: PartedMap<Immutable<T>>
+  readonly visible: PartitionedMap<Immutable<T>>
   readonly shadow: ReadonlyMap<Key, Immutable<T> | undefined>
 }
 
@@ -41,7 +41,7 @@ export function* initialChanges<T extends Obj>(objects: Iterable<Immutable<T>>):
 }
 
 /** Objects created by own writes that the watch has not reported. */
-function* untold<T extends Obj>({ visible, shadow }: View<T>): IterableIterator<Immutable<T>> {
+function* unreported<T extends Obj>({ visible, shadow }: View<T>): IterableIterator<Immutable<T>> {
   for (const [key, told] of shadow) {
     const shown = told === undefined ? visible.get(key) : undefined
     if (shown !== undefined) yield shown
@@ -55,8 +55,8 @@ export function* watched<T extends Obj>({ visible, shadow }: View<T>): IterableI
 }
 
 /** A deletion of every object, including those visible only because of own writes. */
-export function goneOf<T extends Obj>(view: View<T>): StoreChange<T>[] {
-  return [...watched(view), ...untold(view)].map((object) => ({ type: 'deleted', object }))
+export function deletionsOf<T extends Obj>(view: View<T>): StoreChange<T>[] {
+  return [...watched(view), ...unreported(view)].map((object) => ({ type: 'deleted', object }))
 }
 
 /**
@@ -66,14 +66,14 @@ export function goneOf<T extends Obj>(view: View<T>): StoreChange<T>[] {
  */
 export function differences<T extends Obj>(
   before: View<T>,
-  wanted: PartedMap<Immutable<T>>,
+  wanted: PartitionedMap<Immutable<T>>,
   isShown: (key: Key) => boolean,
 ): StoreChange<T>[] {
   const { visible, shadow } = before
   const changes: StoreChange<T>[] = []
-  const toldOf = (key: Key) => (shadow.has(key) ? shadow.get(key) : visible.get(key))
+  const watchedObject = (key: Key) => (shadow.has(key) ? shadow.get(key) : visible.get(key))
   const reportGone = (key: Key) => {
-    const old = toldOf(key)
+    const old = watchedObject(key)
     if (old === undefined) return
     const now = wanted.get(key)
     // Deleted and recreated under the same name: two changes, as in the watch.
@@ -82,13 +82,13 @@ export function differences<T extends Obj>(
   for (const key of visible.keys()) reportGone(key)
   for (const key of shadow.keys()) if (!visible.has(key)) reportGone(key)
   for (const [key, object] of wanted) {
-    const old = toldOf(key)
+    const old = watchedObject(key)
     const written = shadow.has(key) ? visible.get(key) : undefined
     const isOwnWrite = written !== undefined && isSameVersion(written, object)
     if (old === undefined || old.metadata.uid !== object.metadata.uid)
       changes.push({ type: 'added', object, initial: false, isOwnWrite })
     else if (!isSameVersion(old, object)) changes.push({ type: 'updated', old, object, isOwnWrite })
   }
-  for (const object of untold(before)) if (!isShown(keyOf(object))) changes.push({ type: 'deleted', object })
+  for (const object of unreported(before)) if (!isShown(keyOf(object))) changes.push({ type: 'deleted', object })
   return changes
 }

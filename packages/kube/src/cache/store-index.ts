@@ -5,7 +5,7 @@
  * affected.
  */
 import type { Immutable, Key, Obj } from '../object/object.ts'
-import { PartedMap } from './partitioned-map.ts'
+import { PartitionedMap } from './partitioned-map.ts'
 
 export type IndexValues<T extends Obj> = (object: Immutable<T>) => readonly string[]
 
@@ -15,7 +15,7 @@ export class StoreIndex<T extends Obj> {
   readonly #values: IndexValues<T>
   readonly #onError: (error: unknown) => void
   /** A plain key where only one object has the value: one Set per value would take more memory than the object. */
-  readonly #postings = new PartedMap<Key | Set<Key>>()
+  readonly #postings = new PartitionedMap<Key | Set<Key>>()
 
   constructor(values: IndexValues<T>, onError: (error: unknown) => void) {
     this.#values = values
@@ -23,7 +23,7 @@ export class StoreIndex<T extends Obj> {
   }
 
   /** An empty index with the same function. */
-  emptied(): StoreIndex<T> {
+  createEmpty(): StoreIndex<T> {
     return new StoreIndex(this.#values, this.#onError)
   }
 
@@ -33,18 +33,18 @@ export class StoreIndex<T extends Obj> {
   }
 
   add(key: Key, object: Immutable<T>): void {
-    for (const value of this.#valuesOf(object)) this.#post(value, key)
+    for (const value of this.#valuesOf(object)) this.#addPosting(value, key)
   }
 
   remove(key: Key, object: Immutable<T>): void {
-    for (const value of this.#valuesOf(object)) this.#unpost(value, key)
+    for (const value of this.#valuesOf(object)) this.#removePosting(value, key)
   }
 
   change(key: Key, old: Immutable<T>, object: Immutable<T>): void {
     const before = this.#valuesOf(old)
     const now = this.#valuesOf(object)
-    for (const value of before) if (!now.includes(value)) this.#unpost(value, key)
-    for (const value of now) if (!before.includes(value)) this.#post(value, key)
+    for (const value of before) if (!now.includes(value)) this.#removePosting(value, key)
+    for (const value of now) if (!before.includes(value)) this.#addPosting(value, key)
   }
 
   #valuesOf(object: Immutable<T>): readonly string[] {
@@ -56,14 +56,14 @@ export class StoreIndex<T extends Obj> {
     }
   }
 
-  #post(value: string, key: Key): void {
+  #addPosting(value: string, key: Key): void {
     const found = this.#postings.get(value)
     if (found === undefined) this.#postings.set(value, key)
     else if (typeof found !== 'string') found.add(key)
     else if (found !== key) this.#postings.set(value, new Set([found, key]))
   }
 
-  #unpost(value: string, key: Key): void {
+  #removePosting(value: string, key: Key): void {
     const found = this.#postings.get(value)
     if (found === key) this.#postings.delete(value)
     else if (found instanceof Set) {

@@ -133,7 +133,7 @@ describe('a store', () => {
     const { store } = storeWith(thing('a', 1), thing('b', 2), thing('c', 3))
     store.stage(decoded(thing('a', 1)))
     store.stage(decoded(thing('d', 4)))
-    expect(store.vanishing).toEqual({ known: 3, vanished: 2 })
+    expect(store.removals).toEqual({ known: 3, removed: 2 })
   })
 
   it('is known to be empty once cleared, and reports every deletion', () => {

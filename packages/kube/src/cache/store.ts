@@ -10,10 +10,10 @@
  */
 import type { Decoded } from '../watch/decode.ts'
 import { ownFieldsOf, type OwnFields } from '../watch/managed-fields.ts'
-import { PartedMap } from './partitioned-map.ts'
+import { PartitionedMap } from './partitioned-map.ts'
 import { keyOf, type Immutable, type Key, type Obj } from '../object/object.ts'
 import { isNewer, isNumericVersion } from '../watch/resource-version.ts'
-import { differences, goneOf, initialChanges, isSameVersion, type StoreChange, watched } from './store-change.ts'
+import { differences, deletionsOf, initialChanges, isSameVersion, type StoreChange, watched } from './store-change.ts'
 import { StoreIndex, type IndexValues } from './store-index.ts'
 import type { ReadOwnFields } from '../client/write-response.ts'
 
@@ -30,8 +30,8 @@ export interface StoreOptions {
 }
 
 interface Staged<T extends Obj> {
-  readonly objects: PartedMap<Immutable<T>>
-  readonly own: PartedMap<OwnFields>
+  readonly objects: PartitionedMap<Immutable<T>>
+  readonly own: PartitionedMap<OwnFields>
   readonly indexes: Map<string, StoreIndex<T>>
   /** Number of previously cached keys that are also in the staged set. */
   kept: number
@@ -49,8 +49,8 @@ export class Store<T extends Obj> {
   readonly #onChange: (changes: Iterable<StoreChange<T>>, count: number) => void
   /** The manager's name as JSON text. */
   readonly #quotedManager: Buffer
-  #visible = new PartedMap<Immutable<T>>()
-  #own = new PartedMap<OwnFields>()
+  #visible = new PartitionedMap<Immutable<T>>()
+  #own = new PartitionedMap<OwnFields>()
   readonly #shadow = new Map<Key, Immutable<T> | undefined>()
   /** UIDs of objects that this process deleted and the watch has not yet reported. */
   readonly #deleted = new Map<Key, string>()
@@ -118,7 +118,7 @@ export class Store<T extends Obj> {
     this.#indexes.set(name, index)
     for (const [key, object] of this.#visible) index.add(key, object)
     if (this.#staged === undefined) return
-    const staged = index.emptied()
+    const staged = index.createEmpty()
     for (const [key, object] of this.#staged.objects) staged.add(key, object)
     this.#staged.indexes.set(name, staged)
   }
@@ -156,9 +156,9 @@ export class Store<T extends Obj> {
   }
 
   /** Number of cached objects, and how many of them the staged set would remove. */
-  get vanishing(): { known: number; vanished: number } {
+  get removals(): { known: number; removed: number } {
     const known = this.#visible.size + this.#deleted.size
-    return { known, vanished: Math.max(0, known - (this.#staged?.kept ?? 0)) }
+    return { known, removed: Math.max(0, known - (this.#staged?.kept ?? 0)) }
   }
 
   /** Makes the staged set visible and reports the differences; unchanged objects are not reported. */
@@ -168,8 +168,8 @@ export class Store<T extends Obj> {
     const before = { visible: this.#visible, shadow: new Map(this.#shadow) }
     const isFirst = !this.#hasSynced
     // A server restored from a backup continues from an older version: own writes after the backup are lost.
-    const hasGoneBack = isNewer(this.#resourceVersion, resourceVersion)
-    const overlays = hasGoneBack ? [] : this.#takeOverlays()
+    const isRestored = isNewer(this.#resourceVersion, resourceVersion)
+    const overlays = isRestored ? [] : this.#takeOverlays()
     this.#shadow.clear()
     this.#deleted.clear()
     this.#visible = staged.objects
@@ -193,12 +193,12 @@ export class Store<T extends Obj> {
   /** The kind is no longer served: the set is known to be empty. */
   clear(): void {
     this.discard()
-    const changes = goneOf({ visible: this.#visible, shadow: this.#shadow })
+    const changes = deletionsOf({ visible: this.#visible, shadow: this.#shadow })
     this.#shadow.clear()
     this.#deleted.clear()
-    this.#visible = new PartedMap()
+    this.#visible = new PartitionedMap()
     this.#listed = undefined
-    this.#own = new PartedMap()
+    this.#own = new PartitionedMap()
     this.#indexes = this.#emptyIndexes()
     this.#resourceVersion = undefined
     this.#hasSynced = true
@@ -286,12 +286,12 @@ export class Store<T extends Obj> {
     return { object: { ...written, metadata }, own }
   }
 
-  get isAwaitingEchoes(): boolean {
+  get hasPendingWrites(): boolean {
     return this.#shadow.size > 0
   }
 
   /** The object of an own write with exactly this version: the watch event contains nothing new. */
-  findEcho(key: Key, resourceVersion: string): Decoded<T> | undefined {
+  findPendingWrite(key: Key, resourceVersion: string): Decoded<T> | undefined {
     if (!this.#shadow.has(key)) return undefined
     const visible = this.#visible.get(key)
     if (visible === undefined || visible.metadata.resourceVersion !== resourceVersion) return undefined
@@ -362,11 +362,11 @@ export class Store<T extends Obj> {
   }
 
   #newStage(): Staged<T> {
-    return { objects: new PartedMap(), own: new PartedMap(), indexes: this.#emptyIndexes(), kept: 0 }
+    return { objects: new PartitionedMap(), own: new PartitionedMap(), indexes: this.#emptyIndexes(), kept: 0 }
   }
 
   #emptyIndexes(): Map<string, StoreIndex<T>> {
-    return new Map([...this.#indexes].map(([name, index]) => [name, index.emptied()]))
+    return new Map([...this.#indexes].map(([name, index]) => [name, index.createEmpty()]))
   }
 
   #frozen(object: T): Immutable<T> {

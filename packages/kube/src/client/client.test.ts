@@ -47,8 +47,8 @@ async function clientOn(script: PeerOptions['script'], given: Given = {}) {
   }
   const rest = createRest(config, {
     random: () => 0,
-    ...(clock === undefined ? {} : { clock }),
-    ...(observer === undefined ? {} : { observer }),
+    ...(clock !== undefined && { clock }),
+    ...(observer !== undefined && { observer }),
   })
   cleanups.push(peer.close, rest.close)
   return { peer, rest, client: createClient(rest, { fieldManager: 'me', ...options }) }

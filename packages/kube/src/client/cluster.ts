@@ -63,19 +63,19 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
     { ...config, credentials },
     {
       clock,
-      ...(options.random === undefined ? {} : { random: options.random }),
-      ...(observer === undefined ? {} : { observer }),
-      ...(options.userAgent === undefined ? {} : { userAgent: options.userAgent }),
-      ...(options.transport === undefined ? {} : { transport: options.transport }),
+      ...(options.random !== undefined && { random: options.random }),
+      ...(observer !== undefined && { observer }),
+      ...(options.userAgent !== undefined && { userAgent: options.userAgent }),
+      ...(options.transport !== undefined && { transport: options.transport }),
     },
   )
   const informers = createInformers(rest, {
     clock,
     manager: fieldManager,
-    ...(options.random === undefined ? {} : { random: options.random }),
-    ...(options.relistMs === undefined ? {} : { relistMs: options.relistMs }),
-    ...(options.pageSize === undefined ? {} : { pageSize: options.pageSize }),
-    ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
+    ...(options.random !== undefined && { random: options.random }),
+    ...(options.relistMs !== undefined && { relistMs: options.relistMs }),
+    ...(options.pageSize !== undefined && { pageSize: options.pageSize }),
+    ...(options.freeze !== undefined && { freeze: options.freeze }),
     onFailure(kind, failure, error) {
       observer?.restart?.({ kind: kindName(kind), reason: failure })
       log.warn({ kind: kindName(kind), failure, error: messageOf(error) }, 'watch restarts')

@@ -17,7 +17,7 @@ export async function* watchEvents<T extends Obj>(
   const { namespace, labelSelector, fieldSelector, resourceVersion = '0', signal } = options
   const path = collectionPath(kind, namespace)
   const query = { watch: 'true', allowWatchBookmarks: 'true', labelSelector, fieldSelector, resourceVersion }
-  const stream = await rest.stream({ method: 'GET', path, query, ...(signal === undefined ? {} : { signal }) })
+  const stream = await rest.stream({ method: 'GET', path, query, ...(signal !== undefined && { signal }) })
   const decoder = createDecoder(kind, { keepAll: true })
   const waiting: WatchEvent<T>[] = []
   let wake: () => void = () => undefined

@@ -133,7 +133,7 @@ function configOf(config: Kubeconfig, options: ConfigOptions): ClusterConfig {
     server,
     namespace: textField(context, 'namespace', `context ${quote(name)}`) ?? 'default',
     credentials: credentialsOf(cluster, user, name, options, clock),
-    ...(proxyUrl === undefined ? {} : { proxyUrl }),
+    ...(proxyUrl !== undefined && { proxyUrl }),
   }
 }
 
@@ -179,7 +179,7 @@ function credentialsOf(cluster: Fields, user: Fields, name: string, options: Con
   }
   const insecure = booleanField(cluster, 'insecure-skip-tls-verify', where)
   const serverName = textField(cluster, 'tls-server-name', where)
-  const fixed: TlsFields = { ...(insecure ? { insecure } : {}), ...(serverName === undefined ? {} : { serverName }) }
+  const fixed: TlsFields = { ...(insecure ? { insecure } : {}), ...(serverName !== undefined && { serverName }) }
   const as = impersonationHeaders(options.impersonate ?? readImpersonation(user, who))
   const exec = readExec(user, cluster, who)
   const token = textField(user, 'token', who)
@@ -190,8 +190,8 @@ function credentialsOf(cluster: Fields, user: Fields, name: string, options: Con
     const [caText, certText, keyText] = await Promise.all([resolvePem(ca), resolvePem(cert), resolvePem(key)])
     return {
       ...fixed,
-      ...(caText === undefined ? {} : { ca: caText }),
-      ...(certText === undefined || keyText === undefined ? {} : { cert: certText, key: keyText }),
+      ...(caText !== undefined && { ca: caText }),
+      ...(certText !== undefined && keyText !== undefined && { cert: certText, key: keyText }),
     }
   }
   if (exec !== undefined) {
@@ -208,8 +208,8 @@ function credentialsOf(cluster: Fields, user: Fields, name: string, options: Con
       { ...authorization(token, basic), ...as },
       {
         ...fixed,
-        ...(caText === undefined ? {} : { ca: caText }),
-        ...(certText === undefined || keyText === undefined ? {} : { cert: certText, key: keyText }),
+        ...(caText !== undefined && { ca: caText }),
+        ...(certText !== undefined && keyText !== undefined && { cert: certText, key: keyText }),
       },
     )
   }
@@ -254,9 +254,9 @@ function readImpersonation(user: Fields, who: string): Impersonation | undefined
   )
   return {
     user: name,
-    ...(groups === undefined ? {} : { groups }),
-    ...(uid === undefined ? {} : { uid }),
-    ...(read.size === 0 ? {} : { extra: read }),
+    ...(groups !== undefined && { groups }),
+    ...(uid !== undefined && { uid }),
+    ...(read.size > 0 && { extra: read }),
   }
 }
 
@@ -283,7 +283,7 @@ function readExec(user: Fields, cluster: Fields, who: string): ExecPlugin | unde
     args: textListField(exec, 'args', `exec of ${who}`) ?? [],
     env: readEnv(exec, who),
     interactiveMode: mode,
-    ...(installHint === undefined ? {} : { installHint }),
+    ...(installHint !== undefined && { installHint }),
     ...(booleanField(exec, 'provideClusterInfo', who) ? { cluster: clusterInfo(cluster) } : {}),
   }
 }

@@ -59,7 +59,7 @@ export async function runExecPlugin(
   return {
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     tls: cert === undefined || key === undefined ? tls : { ...tls, cert, key },
-    ...(leftMs === undefined ? {} : { validForMs: Math.max(0, leftMs), refreshInMs: Math.max(0, leftMs - EARLY_MS) }),
+    ...(leftMs !== undefined && { validForMs: Math.max(0, leftMs), refreshInMs: Math.max(0, leftMs - EARLY_MS) }),
   }
 }
 
@@ -69,7 +69,7 @@ async function run(plugin: ExecPlugin, timeoutMs: number): Promise<string> {
     apiVersion: plugin.apiVersion,
     spec: {
       interactive: plugin.interactiveMode !== 'Never' && process.stdin.isTTY,
-      ...(plugin.cluster === undefined ? {} : { cluster: plugin.cluster }),
+      ...(plugin.cluster !== undefined && { cluster: plugin.cluster }),
     },
   })
   const added = Object.fromEntries(plugin.env.map(({ name, value }) => [name, value]))

@@ -71,7 +71,7 @@ export function parseRemoteConfig(text: string, options: RemoteConfigOptions = {
     server,
     namespace: textField(context, 'namespace', `context ${quote(name)}`) ?? 'default',
     credentials: staticCredentials(identity.token === undefined ? {} : { authorization: `Bearer ${identity.token}` }, {
-      ...(ca === undefined ? {} : { ca }),
+      ...(ca !== undefined && { ca }),
       ...identity.pair,
     }),
     guard,
@@ -158,7 +158,7 @@ function readIdentity(user: Fields, who: string, now: number): Identity {
   }
   if (!isPair(cert, key))
     throw new ConfigError('BAD_DATA', `kubeconfig: certificate and key of ${who} do not belong together`)
-  return { pair: { cert, key }, ...(token === undefined ? {} : { token }) }
+  return { pair: { cert, key }, ...(token !== undefined && { token }) }
 }
 
 function isPair(cert: string, key: string): boolean {

@@ -48,7 +48,7 @@ export interface Aggregator {
 }
 
 /** The only key of its queue. */
-const everything = 'all'
+const ONLY_KEY = 'all'
 
 export function defineAggregator<A>(
   name: string,
@@ -77,12 +77,12 @@ export function defineAggregator<A>(
       const unsubscribes = pairs.map(({ watch, informer }) => {
         return informer.subscribe((change) => {
           unlessOwnWrite(environment, watch, change, (others) => {
-            if (isWanted(watch, others)) workers.queue.add(everything, { afterMs: debounceMs })
+            if (isAccepted(watch, others)) workers.queue.add(ONLY_KEY, { afterMs: debounceMs })
           })
         })
       })
       // Build once even if there are no objects: the empty state must be delivered too.
-      workers.queue.add(everything)
+      workers.queue.add(ONLY_KEY)
       log.info('aggregator started')
       await workers.run({ stop, kill })
       for (const unsubscribe of unsubscribes) unsubscribe()
@@ -92,7 +92,7 @@ export function defineAggregator<A>(
 }
 
 /** A predicate that throws accepts the change: an additional build is harmless. */
-function isWanted({ options }: WatchedKind, change: Parameters<NonNullable<WatchOptions<Obj>['when']>>[0]): boolean {
+function isAccepted({ options }: WatchedKind, change: Parameters<NonNullable<WatchOptions<Obj>['when']>>[0]): boolean {
   try {
     return options.when?.(change) ?? true
   } catch {

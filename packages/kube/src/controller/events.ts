@@ -100,7 +100,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     wake()
   }
 
-  function note(event: EventRecord): void {
+  function addRecord(event: EventRecord): void {
     const now = clock.monotonic()
     const { regarding } = event
     const id = idOf({ reportingController, ...event })
@@ -142,7 +142,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   }
 
   /** Lists once, at the first Event: until then another process may be the reporting one. */
-  async function recall(reporter: string, signal: AbortSignal): Promise<ReadonlyMap<string, Event>> {
+  async function listReported(reporter: string, signal: AbortSignal): Promise<ReadonlyMap<string, Event>> {
     const fieldSelector = `reportingController=${reporter}`
     try {
       const { items } = await client.list(Event, { fieldSelector, limit: pendingLimit, signal })
@@ -156,7 +156,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 
   async function findReported({ id, record }: Series, signal: AbortSignal): Promise<Event | undefined> {
     const reporter = record.reportingController ?? reportingController
-    const known = reported.get(reporter) ?? recall(reporter, signal)
+    const known = reported.get(reporter) ?? listReported(reporter, signal)
     reported.set(reporter, known)
     const event = (await known).get(id)
     const lastAt = Date.parse(event?.series?.lastObservedTime ?? event?.eventTime ?? '')
@@ -220,7 +220,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     record(event) {
       if (isSilent) return
       try {
-        note(event)
+        addRecord(event)
       } catch (error) {
         log.debug({ error: messageOf(error) }, 'event not recorded')
       }

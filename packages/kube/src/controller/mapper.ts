@@ -66,7 +66,7 @@ export function createMapper(queue: Queue, environment: Environment, controller:
     }
   }
 
-  function isWanted(watch: Watch, change: Change<Obj>): boolean {
+  function isAccepted(watch: Watch, change: Change<Obj>): boolean {
     try {
       return watch.options.when?.(change) ?? true
     } catch (error) {
@@ -77,7 +77,7 @@ export function createMapper(queue: Queue, environment: Environment, controller:
 
   return {
     handle(watch, change) {
-      if (!isWanted(watch, change)) return
+      if (!isAccepted(watch, change)) return
       const priority = change.type === 'added' && change.initial ? LOW_PRIORITY : 0
       // If the owner of an object changed, both owners are affected.
       if (change.type === 'updated') enqueue(watch, change.old, priority)

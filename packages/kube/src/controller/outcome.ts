@@ -60,27 +60,22 @@ export interface ResultSinks {
   log: () => Logger
 }
 
-export function settle(
-  key: Key,
-  outcome: ReconcileResult,
-  seconds: number,
-  { queue, metrics, log }: ResultSinks,
-): void {
-  switch (outcome.type) {
+export function settle(key: Key, result: ReconcileResult, seconds: number, { queue, metrics, log }: ResultSinks): void {
+  switch (result.type) {
     case 'done':
       queue.forget(key)
       metrics.reconciled('success', seconds)
       break
     case 'later':
       queue.forget(key)
-      queue.requeue(key, outcome.afterMs)
+      queue.requeue(key, result.afterMs)
       metrics.reconciled('requeue_after', seconds)
       break
     case 'failed': {
-      const { error } = outcome
+      const { error } = result
       const retryMs = queue.retry(key)
       metrics.reconciled('error', seconds)
-      if (isMistake(error)) {
+      if (isProgrammingError(error)) {
         metrics.panicked()
         log().error({ err: error, retryMs }, 'reconciler is broken')
       } else if (error instanceof Conflict || error instanceof NotSynced) {
@@ -94,13 +89,13 @@ export function settle(
       queue.forget(key)
       metrics.reconciled('error', seconds)
       metrics.terminalError()
-      log().error({ err: outcome.error }, 'reconcile failed for good')
+      log().error({ err: result.error }, 'reconcile failed for good')
       break
     case 'timeout': {
       const retryMs = queue.retry(key)
       metrics.reconciled('error', seconds)
       metrics.timedOut()
-      log().error({ error: outcome.error.message, retryMs }, 'reconcile timed out')
+      log().error({ error: result.error.message, retryMs }, 'reconcile timed out')
       break
     }
     case 'stopped':
@@ -113,7 +108,7 @@ export function settle(
 /**
  * An error thrown by the language itself, not by the API, the network or the reconciler; the equivalent of a Go panic.
  */
-function isMistake(error: unknown): boolean {
+function isProgrammingError(error: unknown): boolean {
   if (error instanceof ApiError || error instanceof TransportError || error instanceof KubeError) return false
   return (
     !(error instanceof Error) ||

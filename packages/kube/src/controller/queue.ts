@@ -95,12 +95,12 @@ interface Line {
 const never = Number.POSITIVE_INFINITY
 
 /** Maximum delay of a Node timer; a longer wait uses several timers. */
-const longestTimerMs = 2 ** 31 - 1
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 export function createQueue(options: QueueOptions = {}): Queue {
   const { clock = systemClock, observer, backoffBaseMs = 5, backoffLimitMs = 1_000_000, onReady } = options
   const entries = new Map<Key, Entry>()
-  const out = new Set<Entry>()
+  const taken = new Set<Entry>()
   /** Highest priority first. */
   const lines: Line[] = []
   const waiting = createHeap<Entry>((a, b) => a.readyAt < b.readyAt)
@@ -128,7 +128,7 @@ export function createQueue(options: QueueOptions = {}): Queue {
     if (earliest >= timerAt) return
     cancelTimer?.()
     timerAt = earliest
-    cancelTimer = clock.after(Math.min(earliest - now, longestTimerMs), () => {
+    cancelTimer = clock.after(Math.min(earliest - now, MAX_TIMER_MS), () => {
       timerAt = never
       const later = clock.monotonic()
       const hasReady = promote(later)
@@ -148,7 +148,7 @@ export function createQueue(options: QueueOptions = {}): Queue {
     return hasReady
   }
 
-  function ask(key: Key, afterMs: number, priority: number | undefined): void {
+  function schedule(key: Key, afterMs: number, priority: number | undefined): void {
     if (isClosed) return
     const now = clock.monotonic()
     const readyAt = afterMs > 0 ? now + afterMs : now
@@ -157,17 +157,17 @@ export function createQueue(options: QueueOptions = {}): Queue {
       entry = newEntry(key)
       entries.set(key, entry)
     }
-    const wanted = priority ?? entry.runPriority
+    const requested = priority ?? entry.runPriority
     if (entry.readyAt === never) {
       entry.readyAt = readyAt
-      entry.priority = wanted
+      entry.priority = requested
       observer?.added()
-    } else if (readyAt < entry.readyAt || wanted > entry.priority) {
+    } else if (readyAt < entry.readyAt || requested > entry.priority) {
       // Already ready, and not with a higher priority now: it keeps its position.
-      if (entry.line !== undefined && wanted <= entry.priority) return
+      if (entry.line !== undefined && requested <= entry.priority) return
       displace(entry)
       entry.readyAt = Math.min(entry.readyAt, readyAt)
-      entry.priority = Math.max(entry.priority, wanted)
+      entry.priority = Math.max(entry.priority, requested)
     } else {
       return
     }
@@ -184,7 +184,7 @@ export function createQueue(options: QueueOptions = {}): Queue {
   }
 
   return {
-    add: (key, { priority = 0, afterMs = 0 } = {}) => ask(key, afterMs, priority),
+    add: (key, { priority = 0, afterMs = 0 } = {}) => schedule(key, afterMs, priority),
     take() {
       if (isClosed) return undefined
       const now = clock.monotonic()
@@ -196,7 +196,7 @@ export function createQueue(options: QueueOptions = {}): Queue {
       entry.readyAt = never
       entry.takenAt = now
       entry.runPriority = entry.priority
-      out.add(entry)
+      taken.add(entry)
       return entry.key
     },
     done(key) {
@@ -204,21 +204,21 @@ export function createQueue(options: QueueOptions = {}): Queue {
       if (entry === undefined || entry.takenAt === never) return
       observer?.finished(clock.monotonic() - entry.takenAt)
       entry.takenAt = never
-      out.delete(entry)
+      taken.delete(entry)
       if (entry.readyAt === never) entries.delete(key)
       else if (entry.line !== undefined) onReady?.()
     },
     retry(key) {
       const failures = entries.get(key)?.failures ?? 0
       const delayMs = Math.min(backoffBaseMs * 2 ** failures, backoffLimitMs)
-      ask(key, delayMs, undefined)
+      schedule(key, delayMs, undefined)
       const entry = entries.get(key)
       if (entry !== undefined) entry.failures = failures + 1
       observer?.retried()
       return delayMs
     },
     requeue(key, afterMs) {
-      ask(key, afterMs, undefined)
+      schedule(key, afterMs, undefined)
     },
     forget(key) {
       const entry = entries.get(key)
@@ -233,7 +233,7 @@ export function createQueue(options: QueueOptions = {}): Queue {
     stats() {
       const now = clock.monotonic()
       const depth = new Map(lines.map(({ priority, size }) => [priority, size]))
-      const ages = [...out].map((entry) => now - entry.takenAt)
+      const ages = [...taken].map((entry) => now - entry.takenAt)
       return { depth, unfinishedMs: ages.reduce((sum, age) => sum + age, 0), longestMs: Math.max(0, ...ages) }
     },
     close() {

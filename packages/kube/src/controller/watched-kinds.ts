@@ -46,7 +46,7 @@ export function unlessOwnWrite(
     if (change.isOwnWrite === true) return
     const { resourceVersion = '' } = change.object.metadata
     const key = keyOf(change.object)
-    if (cluster.informers.ownWrites(kind).setAside(key, resourceVersion, () => handle(change))) return
+    if (cluster.informers.ownWrites(kind).defer(key, resourceVersion, () => handle(change))) return
   }
   handle(change)
 }

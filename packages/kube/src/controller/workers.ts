@@ -3,7 +3,7 @@
  * result.
  *
  * Guarantees: at most `concurrency` reconciles at once, never two for one key; exceptions of a reconciler do not
- * propagate; one that does not return is aborted at its timeout and abandoned after `abandonAfterMs`, and its context
+ * propagate; one that does not return is aborted at its timeout and abandoned after `ABANDON_AFTER_MS`, and its context
  * no longer writes. After `stop` no key is taken and running reconciles may end; `kill` aborts their signals.
  */
 import { tracingChannel } from 'node:diagnostics_channel'
@@ -36,7 +36,7 @@ export interface Workers {
 }
 
 /** Time between the abort of a reconciler and its abandonment. */
-const abandonAfterMs = 5_000
+const ABANDON_AFTER_MS = 5_000
 
 /** Shared: every reconcile ends with an abort, and creating an error is expensive. */
 const hasEnded = new KubeError('RECONCILE_ENDED', 'the reconcile has ended; nothing it left behind may write')
@@ -78,39 +78,39 @@ export function createWorkers(work: Work, environment: Environment): Workers {
 
   function reconcile(key: Key): void {
     const stop = new Stop()
-    const place = running.indexOf(undefined)
-    running[place] = stop
+    const slot = running.indexOf(undefined)
+    running[slot] = stop
     runningCount++
     metrics.workers(1)
     const startedAt = clock.monotonic()
     const context = createContext(environment, work, key, stop)
-    bounded(stop, context, (outcome) => {
+    bounded(stop, context, (result) => {
       const seconds = (clock.monotonic() - startedAt) / 1_000
-      settle(key, outcome, seconds, { queue, metrics, log: () => context.log })
+      settle(key, result, seconds, { queue, metrics, log: () => context.log })
       metrics.workers(-1)
-      running[place] = undefined
+      running[slot] = undefined
       runningCount--
       if (runningCount === 0) onIdle()
       schedule()
     })
   }
 
-  /** Settles exactly once: when the reconciler returns, or `abandonAfterMs` after its abort. */
-  function bounded(stop: Stop, context: Context, onEnd: (outcome: ReconcileResult) => void): void {
+  /** Settles exactly once: when the reconciler returns, or `ABANDON_AFTER_MS` after its abort. */
+  function bounded(stop: Stop, context: Context, onEnd: (result: ReconcileResult) => void): void {
     let hasSettled = false
     let cancelAbandon: (() => void) | undefined
     const cancelTimeout = clock.after(work.timeoutMs, () => stop.abort(new ReconcileTimeout(work.timeoutMs)))
-    const end = (outcome: ReconcileResult): void => {
+    const end = (result: ReconcileResult): void => {
       if (hasSettled) return
       hasSettled = true
       cancelTimeout()
       cancelAbandon?.()
       stop.abort(hasEnded)
-      onEnd(outcome)
+      onEnd(result)
     }
     stop.addEventListener('abort', () => {
       if (hasSettled) return
-      cancelAbandon = clock.after(abandonAfterMs, () => {
+      cancelAbandon = clock.after(ABANDON_AFTER_MS, () => {
         context.log.error({ error: messageOf(stop.reason) }, 'reconciler ignores its signal and is given up')
         end(resultOfError(stop.reason, stop.reason))
       })
@@ -136,7 +136,7 @@ export function createWorkers(work: Work, environment: Environment): Workers {
 
   return {
     queue,
-    async run({ stop: noMore, kill }) {
+    async run({ stop: drain, kill }) {
       const forgetQueue = metrics.watchQueue(queue)
       const stopAll = () => {
         for (const stop of running) stop?.abort(kill.reason)
@@ -144,7 +144,7 @@ export function createWorkers(work: Work, environment: Environment): Workers {
       kill.addEventListener('abort', stopAll)
       isOpen = true
       schedule()
-      await untilAborted(noMore)
+      await untilAborted(drain)
       isOpen = false
       queue.close()
       if (kill.aborted) stopAll()

@@ -111,7 +111,7 @@ const RETRY_BASE_MS = 1_000
 const RETRY_LIMIT_MS = 60_000
 
 /** Runs until stopped; a failure or unexpected end is logged and followed by another attempt. Never rejects. */
-export async function keepTrying(
+export async function restartOnFailure(
   { log, clock, stop }: { log: Logger; clock: Clock; stop: AbortSignal },
   run: () => Promise<void>,
 ): Promise<void> {
@@ -148,7 +148,7 @@ class Member implements FleetMember {
 
   get reachability(): Reachability {
     const informers = this.cluster.informers.all()
-    if (informers.some(({ failure, heardAt }) => failure === undefined && heardAt !== undefined))
+    if (informers.some(({ failure, lastReceivedAt }) => failure === undefined && lastReceivedAt !== undefined))
       return { type: 'reachable' }
     const failing = informers.find(({ failure }) => failure !== undefined)
     if (failing?.failure === undefined) return { type: 'connecting' }
@@ -168,7 +168,7 @@ export function createFleet({ run, configure, connect, clock, log }: FleetDeps):
   async function keepRunning(member: Member): Promise<void> {
     const { cluster, stop, kill, options } = member
     const what = { log: log.child({ cluster: cluster.name }), clock, stop: stop.signal }
-    await keepTrying(what, async () => run(cluster, { stop: stop.signal, kill: kill.signal }, options))
+    await restartOnFailure(what, async () => run(cluster, { stop: stop.signal, kill: kill.signal }, options))
   }
 
   async function end(member: Member): Promise<void> {

@@ -10,7 +10,7 @@ import type { Cluster } from '../client/cluster.ts'
 import { createRunnableContext, type Environment } from '../controller/context.ts'
 import type { Controller } from '../controller/controller.ts'
 import { KubeError, messageOf } from '../errors.ts'
-import { keepTrying, type EngageOptions, type RunningFleet } from './fleet.ts'
+import { restartOnFailure, type EngageOptions, type RunningFleet } from './fleet.ts'
 import type { Informer } from '../cache/informer.ts'
 import { LeadershipLost, openFence, type Election } from './lease.ts'
 import { startListener, type Listener } from './listener.ts'
@@ -113,7 +113,7 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
       // Separately: a kind that cannot be listed in a member must not delay its other controllers.
       const each = chosen.map(async (controller) => {
         const about = log.child({ controller: controller.name, cluster: member.name })
-        await keepTrying({ log: about, clock: own.clock, stop }, async () => controller.run(own, signals))
+        await restartOnFailure({ log: about, clock: own.clock, stop }, async () => controller.run(own, signals))
       })
       await Promise.all(each)
       await untilAborted(stop)
@@ -256,7 +256,7 @@ function statsOf({ cluster, clock }: Environment): ClusterStats {
     kind: kindName(informer.kind),
     objects: informer.size,
     bytes: informer.estimateBytes(),
-    silentMs: informer.heardAt === undefined ? undefined : now - informer.heardAt,
+    silentMs: informer.lastReceivedAt === undefined ? undefined : now - informer.lastReceivedAt,
   }))
   return { cluster: cluster.name, caches, sessions: cluster.stats?.sessions ?? 0, streams: cluster.stats?.streams ?? 0 }
 }

@@ -151,7 +151,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
       log,
       clock,
       observer: metrics.client,
-      ...(name === undefined ? {} : { name }),
+      ...(name !== undefined && { name }),
     })
   }
   const cluster = options.cluster ?? connectTo(options.config ?? (await loadConfig()))

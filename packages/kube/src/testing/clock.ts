@@ -1,5 +1,5 @@
 /**
- * A clock that advances only when told. `advance` runs due timers in order and lets promises settle in between, so code
+ * A clock that advances only on request. `advance` runs due timers in order and lets promises settle in between, so code
  * under test observes time as with a real clock.
  */
 import type { Clock } from '../clock.ts'

@@ -97,11 +97,11 @@ export const ControlPlane = {
     }
     const agent = new Agent({ keepAlive: true, maxSockets: 8 })
     const plane = controlPlane({
-      reach: { server: config.server, agent, ...(ca === undefined ? {} : { caPem: ca }) },
+      reach: { server: config.server, agent, ...(ca !== undefined && { caPem: ca }) },
       access: {
         name: config.name,
         headers,
-        ...(cert === undefined || key === undefined ? {} : { certPem: cert, keyPem: key }),
+        ...(cert !== undefined && key !== undefined && { certPem: cert, keyPem: key }),
       },
       own: undefined,
       stop: once(async () => agent.destroy()),

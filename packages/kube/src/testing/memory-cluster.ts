@@ -222,7 +222,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       manager: by,
       operation: 'Apply' as const,
       fieldsV1,
-      ...(subresource === undefined ? {} : { subresource }),
+      ...(subresource !== undefined && { subresource }),
     }
     merged.metadata.managedFields = [...others, entry]
     const isSame = live !== undefined && JSON.stringify(live) === JSON.stringify(merged)
@@ -351,7 +351,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
         get failure() {
           return store.failure
         },
-        get heardAt() {
+        get lastReceivedAt() {
           return isSynced(store.state) ? 0 : undefined
         },
       }

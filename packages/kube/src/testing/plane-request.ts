@@ -37,7 +37,7 @@ export async function sendRequest(
     const headers = {
       accept: 'application/json',
       ...(access.headers as NodeJS.Dict<string | string[]>),
-      ...(body === undefined ? {} : { 'content-type': type }),
+      ...(body !== undefined && { 'content-type': type }),
     }
     const tls = { ca: caPem, cert: access.certPem, key: access.keyPem }
     const outgoing = httpsRequest(new URL(server + path), { method, headers, agent, ...tls }, (incoming) => {

@@ -26,8 +26,8 @@ export function createTransport(config: ClusterConfig, clock: Clock = systemCloc
     tls: config.credentials.tls(),
     protocols: ['h2', 'http/1.1'],
     signal: closing.signal,
-    ...(config.proxyUrl === undefined ? {} : { proxyUrl: config.proxyUrl }),
-    ...(config.guard === undefined ? {} : { guard: config.guard }),
+    ...(config.proxyUrl !== undefined && { proxyUrl: config.proxyUrl }),
+    ...(config.guard !== undefined && { guard: config.guard }),
   })
 
   async function open(onChange: () => void): Promise<Session> {

@@ -66,7 +66,7 @@ async function openTcp(host: string, port: number, guard: AddressGuard | undefin
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
-    ...(guard === undefined ? {} : { lookup: guardedLookup(guard) }),
+    ...(guard !== undefined && { lookup: guardedLookup(guard) }),
   })
   keep(socket)
   await once(socket, 'connect')
@@ -101,10 +101,10 @@ async function startTls(
     host,
     ALPNProtocols: [...protocols],
     rejectUnauthorized: tls.insecure !== true,
-    ...(serverName === undefined ? {} : { servername: serverName }),
-    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-    ...(tls.cert === undefined ? {} : { cert: tls.cert }),
-    ...(tls.key === undefined ? {} : { key: tls.key }),
+    ...(serverName !== undefined && { servername: serverName }),
+    ...(tls.ca !== undefined && { ca: tls.ca }),
+    ...(tls.cert !== undefined && { cert: tls.cert }),
+    ...(tls.key !== undefined && { key: tls.key }),
   })
   keep(secure)
   await once(secure, 'secureConnect')
@@ -147,8 +147,8 @@ async function socksConnect(socket: Socket, proxy: URL, server: URL): Promise<vo
     const name = Buffer.from(decodeURIComponent(proxy.username))
     const password = Buffer.from(decodeURIComponent(proxy.password))
     socket.write(Buffer.concat([Buffer.from([1, name.length]), name, Buffer.from([password.length]), password]))
-    const [, verdict] = await readBytes(socket, 2)
-    if (verdict !== 0) throw new Error(`the proxy ${proxy.host} refused the login`)
+    const [, status] = await readBytes(socket, 2)
+    if (status !== 0) throw new Error(`the proxy ${proxy.host} refused the login`)
   } else if (method !== 0) throw new Error(`the proxy ${proxy.host} offers no login method that we have`)
   const host = Buffer.from(hostOf(server))
   const port = portOf(server)

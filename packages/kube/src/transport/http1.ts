@@ -99,7 +99,7 @@ export function createHttp1Transport(options: Http1Options): Transport {
       method: exchange.method,
       headers: exchange.headers as Record<string, string | string[]>,
       signal,
-      ...(exchange.body === undefined ? {} : { body: exchange.body }),
+      ...(exchange.body !== undefined && { body: exchange.body }),
     })
   }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createDecoder, ListWalker, type Decoded } from './decode.ts'
+import { createDecoder, ListParser, type Decoded } from './decode.ts'
 import { DecodeError } from '../errors.ts'
 import { UID_MARK } from './managed-fields.ts'
 import { kind, type Obj } from '../object/object.ts'
@@ -156,9 +156,9 @@ describe('decoding', () => {
 describe('parsing a list', () => {
   const walk = (bytes: Buffer) => {
     const items: Decoded<Thing>[] = []
-    const walker = new ListWalker(Thing, bytes, createDecoder(Thing), (decoded) => items.push(decoded))
-    while (walker.next());
-    return { items: items.map(({ object }) => object), page: walker.page }
+    const parser = new ListParser(Thing, bytes, createDecoder(Thing), (decoded) => items.push(decoded))
+    while (parser.next());
+    return { items: items.map(({ object }) => object), page: parser.page }
   }
 
   it('reads the same items whether the metadata precedes or follows them', () => {

@@ -5,7 +5,7 @@
  * all objects, and set where a list omits them), and a metadata-only object has no other members.
  */
 import { isAscii } from 'node:buffer'
-import { readEcho, type Echoes } from './own-write-frame.ts'
+import { readOwnWrite, type PendingWrites } from './own-write-frame.ts'
 import { DecodeError, messageOf } from '../errors.ts'
 import { findMember, isKey, newMember, nextMember, skipBlanks, skipValue } from './json-bytes.ts'
 import { findManagedFields, readOwnFields, type OwnFields } from './managed-fields.ts'
@@ -29,7 +29,7 @@ export interface DecoderOptions<T extends Obj> {
   /** Leave managedFields in. @default false */
   readonly keepAll?: boolean
   /** Frames of these objects are not parsed: the cached object is returned instead. */
-  readonly echoes?: Echoes<T>
+  readonly pendingWrites?: PendingWrites<T>
   /**
    * Called when a projection throws; the complete object is kept, so that one unexpected object does not stop a watch.
    */
@@ -47,7 +47,7 @@ const OBJECT = Buffer.from('"object"')
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
 
 export function createDecoder<T extends Obj>(kind: Kind<T>, options: DecoderOptions<T> = {}): Decoder<T> {
-  const { projection = 'full', keepManagedFieldsOf, keepAll = false, echoes, onProjectionError } = options
+  const { projection = 'full', keepManagedFieldsOf, keepAll = false, pendingWrites, onProjectionError } = options
   const apiVersion = apiVersionOf(kind)
   const manager = keepManagedFieldsOf === undefined ? undefined : Buffer.from(JSON.stringify(keepManagedFieldsOf))
   const member = newMember()
@@ -95,8 +95,8 @@ export function createDecoder<T extends Obj>(kind: Kind<T>, options: DecoderOpti
     frame(bytes, at, end) {
       let value: { type?: unknown; object?: unknown }
       const objectAt = findMember(bytes, at, end, OBJECT, member)
-      const echo = echoes === undefined ? undefined : readEcho(bytes, at, end, objectAt, echoes)
-      if (echo !== undefined) return echo
+      const ownWrite = pendingWrites === undefined ? undefined : readOwnWrite(bytes, at, end, objectAt, pendingWrites)
+      if (ownWrite !== undefined) return ownWrite
       try {
         value = parse(bytes, at, end, objectAt) as {
           type?: unknown
@@ -158,7 +158,7 @@ const METADATA = Buffer.from('"metadata"')
  * members may be in any order: kube-apiserver writes the metadata of built-in kinds before the items, and of custom
  * resources after them.
  */
-export class ListWalker<T extends Obj> {
+export class ListParser<T extends Obj> {
   readonly #bytes: Buffer
   readonly #decoder: Decoder<T>
   readonly #each: (decoded: Decoded<T>) => void

@@ -15,7 +15,7 @@ async function read(
   const lines: string[] = []
   const done = readFrames(body, {
     onLine: (bytes, at, end) => lines.push(bytes.toString('utf8', at, end)),
-    ...(options.budget === undefined ? {} : { budget: options.budget }),
+    ...(options.budget !== undefined && { budget: options.budget }),
   })
   for (const chunk of chunks) body.write(Buffer.from(chunk))
   if (options.end !== false) body.end()

@@ -2,7 +2,7 @@
  * The HTTP requests of a reflector: paged lists, WatchList, plain watches and discovery.
  */
 import { type CacheLimits, CacheLimitExceeded, SizeMeter } from './cache-limits.ts'
-import { createDecoder, type Decoder, type Frame, ListWalker, type DecoderOptions, type ListPage } from './decode.ts'
+import { createDecoder, type Decoder, type Frame, ListParser, type DecoderOptions, type ListPage } from './decode.ts'
 import { DecodeError, TransportError } from '../errors.ts'
 import { readFrames } from './frames.ts'
 import { collectionPath, type Kind, kindName, type Obj } from '../object/object.ts'
@@ -57,8 +57,8 @@ export function createHttpSource<T extends Obj>(
         throw error
       })
       if (response.status !== 200) throw errorOf(request, response)
-      const walker = new ListWalker(kind, response.body, decoder, each)
-      return walkWithin(budget, walker, signal)
+      const parser = new ListParser(kind, response.body, decoder, each)
+      return parseWithin(budget, parser, signal)
     },
     async watch({ version, timeoutSeconds }, each, onBytes, signal) {
       if (version === undefined) meter?.reset()
@@ -129,16 +129,16 @@ function meterDecoder<T extends Obj>(decoder: Decoder<T>, meter: SizeMeter | und
 }
 
 /** Parses a page in slices of the turn's budget. */
-async function walkWithin<T extends Obj>(
+async function parseWithin<T extends Obj>(
   budget: TurnBudget,
-  walker: ListWalker<T>,
+  parser: ListParser<T>,
   signal: AbortSignal,
 ): Promise<ListPage> {
   await new Promise<void>((resolve, reject) => {
     budget.run({
       step() {
         try {
-          if (!signal.aborted && walker.next()) return true
+          if (!signal.aborted && parser.next()) return true
           resolve()
         } catch (error) {
           reject(error)
@@ -147,5 +147,5 @@ async function walkWithin<T extends Obj>(
       },
     })
   })
-  return walker.page
+  return parser.page
 }

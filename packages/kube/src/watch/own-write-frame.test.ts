@@ -23,13 +23,13 @@ const thing = (version: string, host: string, resourceVersionElsewhere?: string)
 function setUp() {
   const store = new Store<Thing>(() => undefined, { manager: 'me' })
   store.commit('100')
-  const echoes = {
-    get isAwaited() {
-      return store.isAwaitingEchoes
+  const pendingWrites = {
+    get hasPending() {
+      return store.hasPendingWrites
     },
-    find: (key: string, version: string) => store.findEcho(key, version),
+    find: (key: string, version: string) => store.findPendingWrite(key, version),
   }
-  const decoder = createDecoder(Thing, { echoes, keepManagedFieldsOf: 'me' })
+  const decoder = createDecoder(Thing, { pendingWrites, keepManagedFieldsOf: 'me' })
   const read = (type: string, object: Thing) => {
     const bytes = Buffer.from(JSON.stringify({ type, object }))
     return decoder.frame(bytes, 0, bytes.length)
@@ -37,7 +37,7 @@ function setUp() {
   return { store, read }
 }
 
-describe('the echo of our own write', () => {
+describe('the watch event of an own write', () => {
   it('is the cached response itself, with the owned fields', () => {
     const { store, read } = setUp()
     store.offer(thing('110', 'ours'))

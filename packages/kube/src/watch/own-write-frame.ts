@@ -7,12 +7,12 @@ import type { Key, Obj } from '../object/object.ts'
 import type { Decoded } from './decode.ts'
 
 /** Responses to own writes that the watch has not yet reported. */
-export interface Echoes<T extends Obj> {
-  readonly isAwaited: boolean
+export interface PendingWrites<T extends Obj> {
+  readonly hasPending: boolean
   find(key: Key, resourceVersion: string): Decoded<T> | undefined
 }
 
-export interface Echo<T extends Obj> extends Decoded<T> {
+export interface OwnWriteFrame<T extends Obj> extends Decoded<T> {
   readonly type: 'ADDED' | 'MODIFIED'
 }
 
@@ -25,14 +25,14 @@ const RESOURCE_VERSION = Buffer.from('"resourceVersion"')
 const member = newMember()
 
 /** Undefined if the frame is not the event of an own write, or cannot be read without parsing; it is then parsed. */
-export function readEcho<T extends Obj>(
+export function readOwnWrite<T extends Obj>(
   bytes: Buffer,
   at: number,
   end: number,
   objectAt: number,
-  echoes: Echoes<T>,
-): Echo<T> | undefined {
-  if (!echoes.isAwaited || objectAt < 0) return undefined
+  pendingWrites: PendingWrites<T>,
+): OwnWriteFrame<T> | undefined {
+  if (!pendingWrites.hasPending || objectAt < 0) return undefined
   const typeAt = findMember(bytes, at, end, TYPE, member)
   const type = typeAt < 0 ? '' : textOf(bytes, typeAt, end)
   if (type !== 'ADDED' && type !== 'MODIFIED') return undefined
@@ -47,7 +47,7 @@ export function readEcho<T extends Obj>(
     if (index < 0) return undefined
   }
   if (name === '' || version === '') return undefined
-  const known = echoes.find(namespace === '' ? name : `${namespace}/${name}`, version)
+  const known = pendingWrites.find(namespace === '' ? name : `${namespace}/${name}`, version)
   return known === undefined ? undefined : { type, object: known.object, own: known.own }
 }
 

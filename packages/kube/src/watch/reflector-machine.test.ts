@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { initialReflection, step, type Effect, type Input, type Reflection } from './reflector-machine.ts'
 
 const context = { now: 1_000_000, random: 0, relistMs: 3_600_000 }
-const nothing = { known: 0, vanished: 0 }
+const nothing = { known: 0, removed: 0 }
 
 /** Applies inputs and returns the state and a short form of the effects after each. */
 function play(inputs: readonly Input[], from: Reflection = initialReflection, now = context.now) {
@@ -27,7 +27,7 @@ function short(effect: Effect): string {
     case 'wait':
       return `wait ${effect.ms}`
     case 'stage':
-    case 'hand-over':
+    case 'apply':
     case 'discard':
     case 'clear':
     case 'open-stream':
@@ -38,18 +38,18 @@ function short(effect: Effect): string {
 
 const start: Input = { type: 'start' }
 const object = (version: string): Input => ({ type: 'object', version })
-const endMark = (version: string, vanishing = nothing): Input => ({
+const endMark = (version: string, removals = nothing): Input => ({
   type: 'bookmark',
   version,
   isInitialEnd: true,
-  vanishing,
+  removals,
 })
-const mark = (version: string): Input => ({ type: 'bookmark', version, isInitialEnd: false, vanishing: nothing })
-const page = (version: string, continueToken?: string, vanishing = nothing): Input => ({
+const mark = (version: string): Input => ({ type: 'bookmark', version, isInitialEnd: false, removals: nothing })
+const page = (version: string, continueToken?: string, removals = nothing): Input => ({
   type: 'page',
   version,
   continueToken,
-  vanishing,
+  removals,
 })
 const failed = (failure: Extract<Input, { type: 'failed' }>['failure'], retryAfterMs?: number): Input => ({
   type: 'failed',
@@ -62,7 +62,7 @@ const live = () => play([start, endMark('100')]).reflection
 describe('the initial sync', () => {
   it('streams, and continues to watch the same stream after the end bookmark', () => {
     const { reflection, log } = play([start, object('7'), object('3'), mark('50'), endMark('60'), object('61')])
-    expect(log).toEqual(['open-stream', 'stage', 'stage', 'commit 60', 'hand-over'])
+    expect(log).toEqual(['open-stream', 'stage', 'stage', 'commit 60', 'apply'])
     expect([reflection.state.at, reflection.version]).toEqual(['watch', '61'])
   })
 
@@ -116,13 +116,13 @@ describe('the initial sync', () => {
 
 describe('a set that would remove many objects', () => {
   it('is read a second time before anything is removed', () => {
-    const { reflection, log } = play([endMark('200', { known: 100, vanished: 40 })], {
+    const { reflection, log } = play([endMark('200', { known: 100, removed: 40 })], {
       ...live(),
       state: { at: 'stream' },
     })
     expect(log.slice(-2)).toEqual(['discard', 'read-page'])
     expect(
-      play([page('201', undefined, { known: 100, vanished: 40 })], {
+      play([page('201', undefined, { known: 100, removed: 40 })], {
         ...reflection,
         state: { at: 'list', isUnpaged: false },
       }).log,
@@ -131,8 +131,8 @@ describe('a set that would remove many objects', () => {
 
   it('is committed at once when it removes few', () => {
     const stream: Reflection = { ...live(), state: { at: 'stream' } }
-    expect(play([endMark('200', { known: 100, vanished: 30 })], stream).log).toEqual(['commit 200'])
-    expect(play([endMark('200', { known: 4, vanished: 4 })], stream).log).toEqual(['commit 200'])
+    expect(play([endMark('200', { known: 100, removed: 30 })], stream).log).toEqual(['commit 200'])
+    expect(play([endMark('200', { known: 4, removed: 4 })], stream).log).toEqual(['commit 200'])
   })
 })
 
@@ -233,7 +233,7 @@ describe('waiting', () => {
 })
 
 describe('a kind that is not served', () => {
-  it('is empty only when discovery says so', () => {
+  it('is empty only when discovery confirms it', () => {
     expect(play([failed('absent'), { type: 'probed', isServed: false }], live()).log).toEqual([
       'probe',
       'clear',

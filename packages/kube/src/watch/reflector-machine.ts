@@ -55,13 +55,13 @@ export type Input =
       readonly type: 'bookmark'
       readonly version: string
       readonly isInitialEnd: boolean
-      readonly vanishing: Vanishing
+      readonly removals: Removals
     }
   | {
       readonly type: 'page'
       readonly version: string
       readonly continueToken: string | undefined
-      readonly vanishing: Vanishing
+      readonly removals: Removals
     }
   /** The end of the initial events did not arrive in time. */
   | { readonly type: 'stalled' }
@@ -72,14 +72,14 @@ export type Input =
   /** A hint, such as a new CRD, that an absent kind may now be served. */
   | { readonly type: 'kicked' }
 
-interface Vanishing {
+interface Removals {
   readonly known: number
-  readonly vanished: number
+  readonly removed: number
 }
 
 export type Effect =
   | { readonly do: 'stage' } // stage the current object
-  | { readonly do: 'hand-over' } // apply the current object to the cache
+  | { readonly do: 'apply' } // apply the current object to the cache
   | { readonly do: 'advance'; readonly version: string }
   | { readonly do: 'commit'; readonly version: string }
   | { readonly do: 'discard' }
@@ -147,7 +147,7 @@ function stepStream(now: Reflection, input: Input, context: StepContext): Step {
       return { next: now, effects: [{ do: 'stage' }] }
     case 'bookmark':
       if (!input.isInitialEnd) return { next: now, effects: [] }
-      return settle(now, input.version, input.vanishing, context, [])
+      return settle(now, input.version, input.removals, context, [])
     case 'stalled':
       // The server ignores sendInitialEvents; this does not change while it runs.
       return list({ ...now, canStream: false }, [{ do: 'discard' }])
@@ -179,7 +179,7 @@ function stepList(now: Reflection, state: { isUnpaged: boolean }, input: Input, 
       if (input.continueToken !== undefined) {
         return { next: now, effects: [{ do: 'read-page', continueToken: input.continueToken, isUnpaged: false }] }
       }
-      return settle(now, input.version, input.vanishing, context, [{ do: 'open-watch', version: input.version }])
+      return settle(now, input.version, input.removals, context, [{ do: 'open-watch', version: input.version }])
     case 'failed':
       if (input.failure === 'absent') return probe(now, [{ do: 'discard' }])
       // The continue token is older than the server's history: list without paging.
@@ -220,13 +220,13 @@ function stepWatch(
         version: input.version,
         state: { at: 'watch' as const, since: state.since, events: state.events + 1 },
       }
-      return { next, effects: HAND_OVER }
+      return { next, effects: APPLY }
     }
     case 'bookmark':
       return { next: { ...now, version: input.version }, effects: [{ do: 'advance', version: input.version }] }
     case 'ended':
     case 'failed':
-      return watchOver(now, state, input, context)
+      return stepWatchEnded(now, state, input, context)
     case 'start':
     case 'page':
     case 'stalled':
@@ -238,9 +238,9 @@ function stepWatch(
 }
 
 /** Shared, to avoid an allocation per event. */
-const HAND_OVER: readonly Effect[] = [{ do: 'hand-over' }]
+const APPLY: readonly Effect[] = [{ do: 'apply' }]
 
-function watchOver(
+function stepWatchEnded(
   before: Reflection,
   state: { since: number; events: number },
   input: Extract<Input, { type: 'ended' | 'failed' }>,
@@ -344,11 +344,11 @@ function stepWait(
 function settle(
   now: Reflection,
   version: string,
-  { known, vanished }: Vanishing,
+  { known, removed }: Removals,
   context: StepContext,
   then: readonly Effect[],
 ): Step {
-  const isSuspicious = vanished > 5 && vanished > known * 0.3
+  const isSuspicious = removed > 5 && removed > known * 0.3
   if (isSuspicious && !now.isConfirming) return list({ ...now, isConfirming: true }, [{ do: 'discard' }])
   const next: Reflection = {
     ...now,

@@ -45,7 +45,7 @@ export interface ReflectorOptions {
   /** Called on every failure; for logs and metrics. */
   readonly onFailure?: (failure: Failure, error: unknown) => void
   /** Called when the server responds: bytes of a watch, or a page of a list. On the hot path. */
-  readonly onHeard?: () => void
+  readonly onResponse?: () => void
 }
 
 const RELIST_MS = 60 * 60_000
@@ -69,7 +69,7 @@ export class Reflector<T extends Obj> {
   #operation: AbortController | undefined
   readonly #running = new Set<Promise<void>>()
   #lastBytesAt = 0
-  #heardAt: number | undefined
+  #lastReceivedAt: number | undefined
 
   constructor(source: Source<T>, store: Store<T>, options: ReflectorOptions = {}) {
     const { clock = systemClock, random = Math.random, relistMs = RELIST_MS } = options
@@ -94,8 +94,8 @@ export class Reflector<T extends Obj> {
   }
 
   /** Time of the last data of this set (event, bookmark or page) on the monotonic clock. */
-  get heardAt(): number | undefined {
-    return this.#heardAt
+  get lastReceivedAt(): number | undefined {
+    return this.#lastReceivedAt
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -127,7 +127,7 @@ export class Reflector<T extends Obj> {
   /** False if the effect is an operation to start. */
   #applyToStore(effect: Effect, subject: Frame<T> | Decoded<T> | undefined): boolean {
     switch (effect.do) {
-      case 'hand-over':
+      case 'apply':
         if (subject !== undefined && 'object' in subject) {
           if ('type' in subject && subject.type === 'DELETED') this.#store.delete(subject.object)
           else this.#store.upsert(subject)
@@ -200,9 +200,9 @@ export class Reflector<T extends Obj> {
         }
         const page = await this.#source.list({ continueToken: effect.continueToken, limit }, each, signal)
         const { resourceVersion: version, continueToken } = page
-        this.#heardAt = this.#clock.monotonic()
-        this.#options.onHeard?.()
-        report({ type: 'page', version, continueToken, vanishing: this.#store.vanishing })
+        this.#lastReceivedAt = this.#clock.monotonic()
+        this.#options.onResponse?.()
+        report({ type: 'page', version, continueToken, removals: this.#store.removals })
         break
       }
       case 'probe':
@@ -213,7 +213,7 @@ export class Reflector<T extends Obj> {
         if (!signal.aborted) report({ type: 'waited' })
         break
       case 'stage':
-      case 'hand-over':
+      case 'apply':
       case 'advance':
       case 'commit':
       case 'discard':
@@ -246,8 +246,8 @@ export class Reflector<T extends Obj> {
       switch (frame.type) {
         case 'BOOKMARK': {
           const { resourceVersion, isInitialEnd } = frame
-          const vanishing = isInitialEnd ? this.#store.vanishing : NOTHING_VANISHES
-          report({ type: 'bookmark', version: resourceVersion, isInitialEnd, vanishing })
+          const removals = isInitialEnd ? this.#store.removals : NO_REMOVALS
+          report({ type: 'bookmark', version: resourceVersion, isInitialEnd, removals })
           break
         }
         case 'ERROR':
@@ -261,8 +261,8 @@ export class Reflector<T extends Obj> {
     }
     const onBytes = () => {
       this.#lastBytesAt = this.#clock.monotonic()
-      this.#heardAt = this.#lastBytesAt
-      this.#options.onHeard?.()
+      this.#lastReceivedAt = this.#lastBytesAt
+      this.#options.onResponse?.()
     }
     try {
       await this.#source.watch({ version, timeoutSeconds }, each, onBytes, stream.signal)
@@ -280,7 +280,7 @@ export class Reflector<T extends Obj> {
   }
 }
 
-const NOTHING_VANISHES = { known: 0, vanished: 0 }
+const NO_REMOVALS = { known: 0, removed: 0 }
 
 /** Maps an error to the failures of the machine. */
 export function classify(error: unknown): { failure: Failure; retryAfterMs: number | undefined } {

@@ -15,7 +15,7 @@ export interface CertificateFiles {
   keyFile: string
 }
 
-const lookEveryMs = 10_000
+const POLL_INTERVAL_MS = 10_000
 
 export function createFileKeeper(
   { certFile, keyFile }: CertificateFiles,
@@ -45,7 +45,7 @@ export function createFileKeeper(
     },
     async run(signal, onLeaf) {
       while (!signal.aborted) {
-        await sleep(clock, lookEveryMs, signal)
+        await sleep(clock, POLL_INTERVAL_MS, signal)
         if (signal.aborted) return
         try {
           const pair = await read()

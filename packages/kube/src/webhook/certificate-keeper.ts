@@ -52,7 +52,7 @@ export interface CertificateKeeper {
   run(signal: AbortSignal, onLeaf: (leaf: CertificatePair) => void): Promise<void>
 }
 
-const lookEveryMs = 30_000
+const POLL_INTERVAL_MS = 30_000
 const firstRetryMs = 1_000
 
 export function createCertificateKeeper(options: SelfIssuedOptions, deps: KeeperDeps): CertificateKeeper {
@@ -106,7 +106,7 @@ export function createCertificateKeeper(options: SelfIssuedOptions, deps: Keeper
 
   return {
     async start(signal) {
-      for (let retryMs = firstRetryMs; ; retryMs = Math.min(retryMs * 2, lookEveryMs)) {
+      for (let retryMs = firstRetryMs; ; retryMs = Math.min(retryMs * 2, POLL_INTERVAL_MS)) {
         signal.throwIfAborted()
         try {
           const { state } = await read(signal)
@@ -126,7 +126,7 @@ export function createCertificateKeeper(options: SelfIssuedOptions, deps: Keeper
     },
     async run(signal, onLeaf) {
       while (!signal.aborted) {
-        await sleep(clock, lookEveryMs, signal)
+        await sleep(clock, POLL_INTERVAL_MS, signal)
         if (signal.aborted) return
         try {
           const state = isLeading() ? await rotate(signal) : (await read(signal)).state

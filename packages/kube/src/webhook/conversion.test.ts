@@ -22,11 +22,11 @@ const conversions = [
       toHub: (object) => {
         const { spec, ...rest } = object as Old
         const targets = spec.addresses?.map((address) => ({ address }))
-        return { ...rest, spec: { host: spec.fqdn, ...(targets === undefined ? {} : { targets }) } }
+        return { ...rest, spec: { host: spec.fqdn, ...(targets !== undefined && { targets }) } }
       },
       fromHub: ({ spec, ...rest }) => {
         const addresses = spec.targets?.map(({ address }) => address)
-        return { ...rest, spec: { fqdn: spec.host, ...(addresses === undefined ? {} : { addresses }) } }
+        return { ...rest, spec: { fqdn: spec.host, ...(addresses !== undefined && { addresses }) } }
       },
     },
     {

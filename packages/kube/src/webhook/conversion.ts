@@ -80,32 +80,32 @@ function spokeOf({ spokes }: Conversion, version: string): Spoke<Obj> {
 }
 
 /** Annotation with the hub object, without metadata, if a spoke cannot express all of it. */
-const keepsake = 'conversion.seamark.io/hub'
+const HUB_ANNOTATION = 'conversion.seamark.io/hub'
 
 function fromHub(conversion: Conversion, hub: Obj, desired: string): Obj {
   const spoke = spokeOf(conversion, desired)
   const plain = finish(spoke.fromHub(structuredClone(hub)), hub, desired)
   const back = finish(spoke.toHub(structuredClone(plain)), plain, hub.apiVersion ?? '')
   if (isDeepStrictEqual(bodyOf(back), bodyOf(hub))) return plain
-  const annotations = { ...plain.metadata.annotations, [keepsake]: JSON.stringify(bodyOf(hub)) }
+  const annotations = { ...plain.metadata.annotations, [HUB_ANNOTATION]: JSON.stringify(bodyOf(hub)) }
   return { ...plain, metadata: { ...plain.metadata, annotations } }
 }
 
 function toHub(conversion: Conversion, object: Obj, from: string, hubVersion: string): Obj {
   const spoke = spokeOf(conversion, from)
-  const { [keepsake]: kept, ...annotations } = object.metadata.annotations ?? {}
+  const { [HUB_ANNOTATION]: kept, ...annotations } = object.metadata.annotations ?? {}
   if (kept === undefined) return finish(spoke.toHub(structuredClone(object)), object, hubVersion)
   const { annotations: _annotations, ...rest } = object.metadata
   const metadata = Object.keys(annotations).length === 0 ? rest : { ...rest, annotations }
   const bare = { ...object, metadata }
   const edited = finish(spoke.toHub(structuredClone(bare)), bare, hubVersion)
-  const original = parseKeepsake(kept)
+  const original = parseHubAnnotation(kept)
   if (original === undefined) return edited
   const before = {
     ...original,
     metadata,
     apiVersion: hubVersion,
-    ...(object.kind === undefined ? {} : { kind: object.kind }),
+    ...(object.kind !== undefined && { kind: object.kind }),
   }
   const shown = finish(spoke.toHub(spoke.fromHub(structuredClone(before))), bare, hubVersion)
   const body = mergePatch(bodyOf(before), mergeDiff(bodyOf(shown), bodyOf(edited))) as object
@@ -113,7 +113,7 @@ function toHub(conversion: Conversion, object: Obj, from: string, hubVersion: st
 }
 
 /** An invalid annotation is ignored; the object itself is still converted. */
-function parseKeepsake(text: string): Record<string, unknown> | undefined {
+function parseHubAnnotation(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text)
     return isPlain(value) ? value : undefined
@@ -128,13 +128,13 @@ function finish(converted: Obj, from: Obj, apiVersion: string): Obj {
   const { labels, annotations } = converted.metadata
   const metadata = {
     ...rest,
-    ...(labels === undefined ? {} : { labels }),
-    ...(annotations === undefined ? {} : { annotations }),
+    ...(labels !== undefined && { labels }),
+    ...(annotations !== undefined && { annotations }),
   }
   return {
     ...(JSON.parse(JSON.stringify(converted)) as Obj),
     apiVersion,
-    ...(from.kind === undefined ? {} : { kind: from.kind }),
+    ...(from.kind !== undefined && { kind: from.kind }),
     metadata,
   }
 }
