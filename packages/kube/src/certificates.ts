@@ -45,8 +45,8 @@ export interface AuthorityRequest {
   now?: () => number
 }
 
-const dayMs = 86_400_000
-const skewMs = 5 * 60_000
+const DAY_MS = 86_400_000
+const CLOCK_SKEW_MS = 5 * 60_000
 const keyAlgorithm = { name: 'ECDSA', namedCurve: 'P-256' }
 const signingAlgorithm = { name: 'ECDSA', hash: 'SHA-256' }
 
@@ -69,8 +69,8 @@ export async function createAuthority(request: AuthorityRequest): Promise<Author
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: randomSerial(),
     name: subject(request.commonName),
-    notBefore: new Date(now() - skewMs),
-    notAfter: new Date(now() + (request.validForMs ?? 3650 * dayMs)),
+    notBefore: new Date(now() - CLOCK_SKEW_MS),
+    notAfter: new Date(now() + (request.validForMs ?? 3650 * DAY_MS)),
     keys,
     signingAlgorithm,
     extensions: [
@@ -137,12 +137,12 @@ function authority(
         ...(usages === 'client' ? [] : [x509.ExtendedKeyUsage.serverAuth]),
         ...(usages === 'server' ? [] : [x509.ExtendedKeyUsage.clientAuth]),
       ]
-      const end = Math.min(now() + (request.validForMs ?? 365 * dayMs), certificate.notAfter.getTime())
+      const end = Math.min(now() + (request.validForMs ?? 365 * DAY_MS), certificate.notAfter.getTime())
       const leaf = await x509.X509CertificateGenerator.create({
         serialNumber: randomSerial(),
         subject: subject(request.commonName, organizations),
         issuer: certificate.subjectName,
-        notBefore: new Date(now() - skewMs),
+        notBefore: new Date(now() - CLOCK_SKEW_MS),
         notAfter: new Date(end),
         publicKey: keys.publicKey,
         signingKey,

@@ -30,7 +30,7 @@ export function createLogger({ level = 'info', destination }: LogOptions = {}): 
   )
 }
 
-const redacted = '[redacted]'
+const REDACTED = '[redacted]'
 
 /** A value that does not appear in log lines, errors, JSON text or debugger output. */
 export class Secret {
@@ -46,14 +46,14 @@ export class Secret {
   }
 
   toString(): string {
-    return redacted
+    return REDACTED
   }
 
   toJSON(): string {
-    return redacted
+    return REDACTED
   }
 
   [inspect.custom](): string {
-    return redacted
+    return REDACTED
   }
 }

@@ -15,18 +15,18 @@ import { createRequestMetrics } from './client/request-metrics.ts'
 /** Result of a reconcile, in controller-runtime's label values. `requeue` exists there, and is always 0 here. */
 type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after'
 
-const reconcileResults: readonly ReconcileResult[] = ['success', 'error', 'requeue', 'requeue_after']
+const RECONCILE_RESULTS: readonly ReconcileResult[] = ['success', 'error', 'requeue', 'requeue_after']
 
 /** Seconds. */
-const reconcileBuckets = [
+const RECONCILE_BUCKETS = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
   2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
 ]
 /** Seconds: 10 ns to 1000 s. */
-const queueBuckets = Array.from({ length: 12 }, (_, power) => 1e-8 * 10 ** power)
+const QUEUE_BUCKETS = Array.from({ length: 12 }, (_, power) => 1e-8 * 10 ** power)
 
 /** Distinct priorities used as label values; limits the number of series if priorities are set per object. */
-const priorityLimit = 25
+const MAX_PRIORITY_LABELS = 25
 
 export interface ControllerMetrics {
   readonly queue: QueueObserver
@@ -128,7 +128,7 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
     'controller_runtime_reconcile_time_seconds',
     'Length of reconciles',
     ['controller'],
-    reconcileBuckets,
+    RECONCILE_BUCKETS,
   )
   const concurrencyLimit = gauge(
     'controller_runtime_max_concurrent_reconciles',
@@ -144,8 +144,8 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
   const queueLabels = ['name', 'controller'] as const
   const adds = tallied('workqueue_adds_total', 'Keys added to the work queue', queueLabels)
   const retries = counter('workqueue_retries_total', 'Keys queued again after a failure', queueLabels)
-  const waited = histogram('workqueue_queue_duration_seconds', 'Time from ready to taken', queueLabels, queueBuckets)
-  const worked = histogram('workqueue_work_duration_seconds', 'Time from taken to done', queueLabels, queueBuckets)
+  const waited = histogram('workqueue_queue_duration_seconds', 'Time from ready to taken', queueLabels, QUEUE_BUCKETS)
+  const worked = histogram('workqueue_work_duration_seconds', 'Time from taken to done', queueLabels, QUEUE_BUCKETS)
   gauge('workqueue_depth', 'Keys that are ready', ['name', 'controller', 'priority'], function collect(this: Gauge) {
     this.reset()
     for (const [name, set] of queues) {
@@ -255,7 +255,7 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
     registry,
     controller(name, concurrency) {
       const labels = { name, controller: name }
-      const results = new Map(reconcileResults.map((result) => [result, total({ controller: name, result })]))
+      const results = new Map(RECONCILE_RESULTS.map((result) => [result, total({ controller: name, result })]))
       for (const metric of [errors, terminal, panics, timeouts]) metric.inc({ controller: name }, 0)
       retries.inc(labels, 0)
       concurrencyLimit.set({ controller: name }, concurrency)
@@ -328,7 +328,7 @@ function boundedDepths(queues: ReadonlySet<Queue>): Map<string, number> {
   const depths = new Map<string, number>([['0', 0]])
   for (const queue of queues) {
     for (const [priority, depth] of queue.stats().depth) {
-      const isKnown = depths.has(String(priority)) || depths.size < priorityLimit
+      const isKnown = depths.has(String(priority)) || depths.size < MAX_PRIORITY_LABELS
       const label = isKnown ? String(priority) : 'exceeded_cardinality_limit'
       depths.set(label, (depths.get(label) ?? 0) + depth)
     }

@@ -21,14 +21,14 @@ export interface Fields {
 }
 
 /** As escaped inside a JSON string. */
-const maskedUid = `\\"uid\\":\\"${UID_MARK}\\"`
+const MASKED_UID = `\\"uid\\":\\"${UID_MARK}\\"`
 
 /** Whether a key value is the placeholder for any UID. */
 export function isMasked(value: unknown): boolean {
   return typeof value === 'string' && value.startsWith(UID_MARK)
 }
 
-const cacheLimit = 2_000
+const MAX_CACHED_TEXTS = 2_000
 const cache = new Map<string, Fields>()
 
 /** Throws SyntaxError on text that is not JSON. */
@@ -37,8 +37,8 @@ export function parseFields(text: string): Fields {
   if (parsed === undefined) {
     let count = 0
     // Two masked UIDs would be the same JSON key; numbering keeps both.
-    parsed = toFields(JSON.parse(text.replaceAll(maskedUid, () => `\\"uid\\":\\"${UID_MARK}${count++}\\"`)))
-    if (cache.size >= cacheLimit) cache.clear()
+    parsed = toFields(JSON.parse(text.replaceAll(MASKED_UID, () => `\\"uid\\":\\"${UID_MARK}${count++}\\"`)))
+    if (cache.size >= MAX_CACHED_TEXTS) cache.clear()
     cache.set(text, parsed)
   }
   return parsed

@@ -21,16 +21,16 @@ export interface SyncWait {
   timeoutMs?: number | undefined
 }
 
-const absentPollMs = 1_000
+const ABSENT_POLL_MS = 1_000
 
 /** Returns early when the signal aborts: callers check the signal afterwards. */
 export async function waitForSync({ clock, log, cluster }: Environment, wait: SyncWait): Promise<void> {
   const { name, informer, isOptional, stop, timeoutMs = 120_000 } = wait
   const kind = kindName(informer.kind)
   const controller = new AbortController()
-  const link = () => controller.abort(stop.reason)
-  stop.addEventListener('abort', link, { once: true })
-  if (stop.aborted) link()
+  const forwardAbort = () => controller.abort(stop.reason)
+  stop.addEventListener('abort', forwardAbort, { once: true })
+  if (stop.aborted) forwardAbort()
   const cancel = clock.after(timeoutMs, () => {
     const message = `${name}: ${kind} did not sync within ${timeoutMs} ms in cluster ${cluster.name}; check that the process may list and watch it`
     controller.abort(new KubeError('SYNC_TIMEOUT', message))
@@ -41,10 +41,10 @@ export async function waitForSync({ clock, log, cluster }: Environment, wait: Sy
     if (!stop.aborted) throw error
   } finally {
     cancel()
-    stop.removeEventListener('abort', link)
+    stop.removeEventListener('abort', forwardAbort)
   }
   if (stop.aborted || isOptional || informer.state !== 'absent') return
   log.warn({ controller: name, cluster: cluster.name, kind }, 'kind is not served; waiting for its CRD')
   const isLive = () => informer.state === 'live'
-  while (!stop.aborted && !isLive()) await sleep(clock, absentPollMs, stop)
+  while (!stop.aborted && !isLive()) await sleep(clock, ABSENT_POLL_MS, stop)
 }

@@ -68,7 +68,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
   const joined = new Map<string, Informer<Obj>>()
   const healthListeners = new Set<(informer: Informer<Obj>) => void>()
   const { freeze = process.env['NODE_ENV'] === 'test', manager } = options
-  let hasDefinitions = false
+  let isWatchingDefinitions = false
   let running: { readonly signal: AbortSignal; readonly promises: Promise<void>[] } | undefined
 
   function entryOf(kind: Kind): KindEntry {
@@ -132,7 +132,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
     for (const [name, values] of entry.indexes) informer.store.addIndex(name, values)
     const shared = informer as unknown as SharedInformer<Obj>
     // Reads prefer an unrestricted informer: one with a selector holds only part of a kind.
-    if (isNarrow(given)) entry.informers.push(shared)
+    if (isRestricted(given)) entry.informers.push(shared)
     else entry.informers.unshift(shared)
     if (running !== undefined) running.promises.push(informer.run(running.signal))
     return informer
@@ -150,8 +150,8 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
   /** Watches CRDs, to learn when an absent kind is served. */
   function watchDefinitions(kind: Kind): void {
     if (kind.group === '' || kind.group === CustomResourceDefinition.group) return
-    if (hasDefinitions) return
-    hasDefinitions = true
+    if (isWatchingDefinitions) return
+    isWatchingDefinitions = true
     informers.informer(CustomResourceDefinition, { projection: 'metadata' }).subscribe((change) => {
       const { name } = change.object.metadata
       for (const informer of ids.values()) {
@@ -160,13 +160,13 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
     })
   }
 
-  function readable<T extends Obj>(kind: Kind<T>): readonly SharedInformer<T>[] {
+  function readableInformers<T extends Obj>(kind: Kind<T>): readonly SharedInformer<T>[] {
     const found = entryOf(kind).informers as unknown as SharedInformer<T>[]
     if (found.length === 0)
       throw new NotSynced(`${kindName(kind)} is not watched: make an informer for it before reading`)
     // A single unrestricted informer holds all objects.
     const [first] = found
-    const used = first !== undefined && !isNarrow(first.options) ? [first] : found
+    const used = first !== undefined && !isRestricted(first.options) ? [first] : found
     for (const {
       hasSynced,
       options: { namespace },
@@ -185,12 +185,12 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       healthListeners.add(listener)
       return () => healthListeners.delete(listener)
     },
-    informer<T extends Obj>(kind: Kind<T>, asked: InformerOptions<T> = {}): Informer<T> {
+    informer<T extends Obj>(kind: Kind<T>, requested: InformerOptions<T> = {}): Informer<T> {
       const { namespaces = [], ...configured } = informers.configured(kind) ?? {}
       const given: InformerOptions<T> = {
         ...(manager !== undefined && { keepManagedFieldsOf: manager }),
         ...configured,
-        ...asked,
+        ...requested,
       }
       const [only] = namespaces
       if (given.namespace !== undefined || only === undefined) return findOrAdd(kind, given)
@@ -205,13 +205,13 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
     },
     configure(kind, cache) {
       const entry = entryOf(kind)
-      const wanted = cache as unknown as CacheOptions<Obj>
-      if (entry.configured !== undefined && isSameCache(entry.configured, wanted)) return
+      const requested = cache as unknown as CacheOptions<Obj>
+      if (entry.configured !== undefined && isSameCache(entry.configured, requested)) return
       if (entry.configured !== undefined)
         throw new KubeError('CACHE_OPTIONS', `the cache of ${kindName(kind)} is configured already, with other options`)
       if (entry.informers.length > 0)
         throw new KubeError('CACHE_OPTIONS', `${kindName(kind)} is watched already: configure its cache before`)
-      entry.configured = wanted
+      entry.configured = requested
     },
     configured: <T extends Obj>(kind: Kind<T>) => entryOf(kind).configured as CacheOptions<T> | undefined,
     index<T extends Obj>(kind: Kind<T>, name: string, values: IndexValues<T>): Index<T> {
@@ -223,14 +223,14 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       return Object.freeze({ kind, name })
     },
     get<T extends Obj>(kind: Kind<T>, key: Key) {
-      for (const { store } of readable(kind as Kind<Stored<T>>)) {
+      for (const { store } of readableInformers(kind as Kind<Stored<T>>)) {
         const object = store.get(key)
         if (object !== undefined) return object
       }
       return undefined
     },
     list<T extends Obj>(kind: Kind<T>, namespace?: string) {
-      const used = readable(kind as Kind<Stored<T>>)
+      const used = readableInformers(kind as Kind<Stored<T>>)
       const [only] = used
       if (namespace === undefined)
         return used.length === 1 && only !== undefined
@@ -240,7 +240,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       return distinct(used.flatMap(({ store }) => store.by(BY_NAMESPACE, namespace)))
     },
     by<T extends Obj>(index: Index<T>, value: string) {
-      const used = readable(index.kind as Kind<Stored<T>>)
+      const used = readableInformers(index.kind as Kind<Stored<T>>)
       const [only] = used
       if (used.length === 1 && only !== undefined) return only.store.by(index.name, value)
       return distinct(used.flatMap(({ store }) => store.by(index.name, value)))
@@ -292,7 +292,7 @@ function isSameCache(a: CacheOptions<Obj>, b: CacheOptions<Obj>): boolean {
   return projectionA === projectionB && isDeepStrictEqual(restA, restB)
 }
 
-function isNarrow({ namespace, labelSelector, fieldSelector }: Scope): boolean {
+function isRestricted({ namespace, labelSelector, fieldSelector }: Scope): boolean {
   return namespace !== undefined || labelSelector !== undefined || fieldSelector !== undefined
 }
 

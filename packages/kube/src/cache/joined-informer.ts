@@ -38,8 +38,8 @@ export class JoinedInformer<T extends Obj> implements Informer<T> {
   }
 
   get lastReceivedAt(): number | undefined {
-    const heard = this.#parts.map(({ lastReceivedAt }) => lastReceivedAt)
-    return heard.includes(undefined) ? undefined : Math.min(...(heard as number[]))
+    const times = this.#parts.map(({ lastReceivedAt }) => lastReceivedAt)
+    return times.includes(undefined) ? undefined : Math.min(...(times as number[]))
   }
 
   estimateBytes(): number {

@@ -42,8 +42,8 @@ export function* initialChanges<T extends Obj>(objects: Iterable<Immutable<T>>):
 
 /** Objects created by own writes that the watch has not reported. */
 function* unreported<T extends Obj>({ visible, shadow }: View<T>): IterableIterator<Immutable<T>> {
-  for (const [key, told] of shadow) {
-    const shown = told === undefined ? visible.get(key) : undefined
+  for (const [key, reported] of shadow) {
+    const shown = reported === undefined ? visible.get(key) : undefined
     if (shown !== undefined) yield shown
   }
 }
@@ -66,22 +66,22 @@ export function deletionsOf<T extends Obj>(view: View<T>): StoreChange<T>[] {
  */
 export function differences<T extends Obj>(
   before: View<T>,
-  wanted: PartitionedMap<Immutable<T>>,
+  listed: PartitionedMap<Immutable<T>>,
   isShown: (key: Key) => boolean,
 ): StoreChange<T>[] {
   const { visible, shadow } = before
   const changes: StoreChange<T>[] = []
   const watchedObject = (key: Key) => (shadow.has(key) ? shadow.get(key) : visible.get(key))
-  const reportGone = (key: Key) => {
+  const reportDeleted = (key: Key) => {
     const old = watchedObject(key)
     if (old === undefined) return
-    const now = wanted.get(key)
+    const now = listed.get(key)
     // Deleted and recreated under the same name: two changes, as in the watch.
     if (now === undefined || now.metadata.uid !== old.metadata.uid) changes.push({ type: 'deleted', object: old })
   }
-  for (const key of visible.keys()) reportGone(key)
-  for (const key of shadow.keys()) if (!visible.has(key)) reportGone(key)
-  for (const [key, object] of wanted) {
+  for (const key of visible.keys()) reportDeleted(key)
+  for (const key of shadow.keys()) if (!visible.has(key)) reportDeleted(key)
+  for (const [key, object] of listed) {
     const old = watchedObject(key)
     const written = shadow.has(key) ? visible.get(key) : undefined
     const isOwnWrite = written !== undefined && isSameVersion(written, object)

@@ -180,12 +180,12 @@ export class Store<T extends Obj> {
     this.#hasSynced = true
 
     // Overlays are applied to the staged map itself; copy the watch's view before.
-    const wanted = overlays.length === 0 ? staged.objects : staged.objects.copy()
+    const listed = overlays.length === 0 ? staged.objects : staged.objects.copy()
     for (const overlay of overlays) this.#restore(overlay, resourceVersion)
     // A copy of the references: changes may be delivered over several turns while the map changes.
-    if (isFirst) this.#onChange(initialChanges(wanted.values()), wanted.size)
+    if (isFirst) this.#onChange(initialChanges(listed.values()), listed.size)
     else {
-      const changes = differences(before, wanted, (key) => this.#visible.has(key))
+      const changes = differences(before, listed, (key) => this.#visible.has(key))
       if (changes.length > 0) this.#onChange(changes, changes.length)
     }
   }

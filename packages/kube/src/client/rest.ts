@@ -46,7 +46,7 @@ export interface RestOptions {
   transport?: Transport
 }
 
-type Answer = RawResponse | OpenStream
+type AnyResponse = RawResponse | OpenStream
 
 const DEADLINE_MS = 30_000
 /** An object is at most 1.5 MB in etcd; a page of 500 large ones still fits. */
@@ -85,22 +85,27 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
   }
 
   /** Every exchange is counted, including those without a response. */
-  function observe({ method, body }: Exchange, startedAt: number, retry: number, answer: Answer | undefined): void {
+  function observe(
+    { method, body }: Exchange,
+    startedAt: number,
+    retry: number,
+    response: AnyResponse | undefined,
+  ): void {
     observer?.request({
-      code: answer === undefined ? '<error>' : String(answer.status),
+      code: response === undefined ? '<error>' : String(response.status),
       method,
       host,
       durationMs: clock.monotonic() - startedAt,
       sentBytes: body === undefined ? 0 : Buffer.byteLength(body),
-      receivedBytes: Buffer.isBuffer(answer?.body) ? answer.body.length : 0,
+      receivedBytes: Buffer.isBuffer(response?.body) ? response.body.length : 0,
       retry,
     })
   }
 
-  async function attempts<T extends Answer>(
+  async function attempts<T extends AnyResponse>(
     request: RestRequest,
     run: (exchange: Exchange) => Promise<T>,
-    drop: (answer: T) => void,
+    discard: (response: T) => void,
   ): Promise<T> {
     const { method, deadlineMs = DEADLINE_MS, signal } = request
     // One signal may be used by any number of requests; Node warns from eleven listeners on.
@@ -116,9 +121,9 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
       if (method !== 'GET') writeGuard?.(request)
       const sentAt = clock.monotonic()
       const exchange = exchangeOf(request, auth, deadlineMs - (sentAt - startedAt))
-      let answer: T
+      let response: T
       try {
-        answer = await run(exchange)
+        response = await run(exchange)
       } catch (error) {
         observe(exchange, sentAt, sends++, undefined)
         // Retry a read once on another connection if its connection was lost. A second failure is returned.
@@ -126,22 +131,22 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
         hasRepeated = true
         continue
       }
-      observe(exchange, sentAt, sends++, answer)
-      if (answer.status === 401 && !hasRenewed) {
+      observe(exchange, sentAt, sends++, response)
+      if (response.status === 401 && !hasRenewed) {
         hasRenewed = true
         config.credentials.invalidate(auth)
-        drop(answer)
+        discard(response)
         continue
       }
-      const waitMs = retryAfterMs(answer)
+      const waitMs = retryAfterMs(response)
       const mayRepeat =
-        answer.status === 429 ||
-        (isIdempotent && (answer.status === 503 || answer.status === 500 || answer.status === 504))
-      if (waitMs === undefined || !mayRepeat || retries >= MAX_RETRIES) return answer
+        response.status === 429 ||
+        (isIdempotent && (response.status === 503 || response.status === 500 || response.status === 504))
+      if (waitMs === undefined || !mayRepeat || retries >= MAX_RETRIES) return response
       // Jitter: clients that were rejected together must not retry together.
       const jitteredMs = spreadWaitMs(waitMs, random())
-      if (clock.monotonic() - startedAt + jitteredMs >= deadlineMs) return answer
-      drop(answer)
+      if (clock.monotonic() - startedAt + jitteredMs >= deadlineMs) return response
+      discard(response)
       await sleep(clock, jitteredMs, request.signal)
     }
   }
@@ -149,32 +154,32 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
   // Not async functions: each async layer would cost three more microtask turns.
   const send = (exchange: Exchange) => transport.send(exchange)
   const open = (exchange: Exchange) => transport.open(exchange)
-  const nothingToDrop = () => undefined
+  const nothingToDiscard = () => undefined
 
   return {
     host,
     transport,
     guardWrites: (check) => (writeGuard = check),
-    call: (request) => attempts(request, send, nothingToDrop),
+    call: (request) => attempts(request, send, nothingToDiscard),
     async stream(request) {
-      const cancel = (answer: OpenStream) => {
-        answer.body.on('error', () => undefined)
-        answer.cancel()
+      const cancel = (response: OpenStream) => {
+        response.body.on('error', () => undefined)
+        response.cancel()
       }
-      const answer = await attempts({ lane: 'watch', ...request }, open, cancel)
-      if (answer.status === 200) return answer
-      const body = await readBody(answer, MAX_ERROR_BYTES)
-      throw errorOf(request, { status: answer.status, headers: answer.headers, body })
+      const response = await attempts({ lane: 'watch', ...request }, open, cancel)
+      if (response.status === 200) return response
+      const body = await readBody(response, MAX_ERROR_BYTES)
+      throw errorOf(request, { status: response.status, headers: response.headers, body })
     },
     close: async () => transport.close(),
   }
 }
 
-async function readBody(answer: OpenStream, maxBytes: number): Promise<Buffer> {
+async function readBody(response: OpenStream, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
   try {
-    for await (const chunk of answer.body) {
+    for await (const chunk of response.body) {
       chunks.push(chunk as Buffer)
       bytes += (chunk as Buffer).length
       if (bytes > maxBytes) break
@@ -182,7 +187,7 @@ async function readBody(answer: OpenStream, maxBytes: number): Promise<Buffer> {
   } catch {
     // The status code is sufficient.
   }
-  answer.cancel()
+  response.cancel()
   return Buffer.concat(chunks)
 }
 

@@ -118,7 +118,7 @@ export function defineController<T extends Obj>(
     options: options as WatchOptions<Obj>,
     map: (object) => [keyOf(object)],
   }
-  const wiring = newWiring(name, options, kind, [own])
+  const declaration = newDeclaration(name, options, kind, [own])
   const spec: Spec<T> = { kind }
   const builder: ControllerBuilder<T> = {
     owns(child, watch = {}) {
@@ -126,19 +126,19 @@ export function defineController<T extends Obj>(
         const key = findControllerKey(kind, object)
         return key === undefined ? [] : [key]
       }
-      wiring.watches.push({ kind: child, options: watch as WatchOptions<Obj>, map })
+      declaration.watches.push({ kind: child, options: watch as WatchOptions<Obj>, map })
       return builder
     },
     watches(other, map, watch = {}) {
-      addWatch(wiring, other, map, watch)
+      addWatch(declaration, other, map, watch)
       return builder
     },
     triggers(trigger) {
-      wiring.triggers.push(trigger)
+      declaration.triggers.push(trigger)
       return builder
     },
     every(interval, keys) {
-      addTimer(wiring, interval, keys)
+      addTimer(declaration, interval, keys)
       return builder
     },
     finalizer(finalizer, cleanup) {
@@ -151,38 +151,38 @@ export function defineController<T extends Obj>(
     },
     reconcile(reconciler) {
       spec.reconcile = reconciler
-      wiring.run = (context) => reconcileKey(spec, context)
+      declaration.run = (context) => reconcileKey(spec, context)
     },
   }
-  return { builder, controller: controllerOf(wiring) }
+  return { builder, controller: controllerOf(declaration) }
 }
 
 export function defineKeyedController(
   name: string,
   options: KeyedControllerOptions,
 ): { builder: KeyedControllerBuilder; controller: Controller } {
-  const wiring = newWiring(name, options, undefined, [])
+  const declaration = newDeclaration(name, options, undefined, [])
   const builder: KeyedControllerBuilder = {
     watches(kind, map, watch = {}) {
-      addWatch(wiring, kind, map, watch)
+      addWatch(declaration, kind, map, watch)
       return builder
     },
     triggers(trigger) {
-      wiring.triggers.push(trigger)
+      declaration.triggers.push(trigger)
       return builder
     },
     every(interval, keys) {
-      addTimer(wiring, interval, keys)
+      addTimer(declaration, interval, keys)
       return builder
     },
     reconcile(reconciler) {
-      wiring.run = (context) => reconciler(context.key, context)
+      declaration.run = (context) => reconciler(context.key, context)
     },
   }
-  return { builder, controller: controllerOf(wiring) }
+  return { builder, controller: controllerOf(declaration) }
 }
 
-interface Wiring {
+interface Declaration {
   readonly name: string
   readonly kind: Kind | undefined
   readonly timeoutMs: number
@@ -198,12 +198,12 @@ interface Wiring {
   run: ((context: Context) => Promise<Next>) | undefined
 }
 
-function newWiring(
+function newDeclaration(
   name: string,
   { concurrency = 8, timeout = '5m', clusters = 'local', reportingController }: KeyedControllerOptions,
   kind: Kind | undefined,
   watches: Watch[],
-): Wiring {
+): Declaration {
   if (!Number.isInteger(concurrency) || concurrency < 1) {
     throw new KubeError('CONTROLLER', `controller ${name}: concurrency ${concurrency} is not a positive integer`)
   }
@@ -213,7 +213,7 @@ function newWiring(
 }
 
 function addWatch<W extends Obj>(
-  { watches }: Wiring,
+  { watches }: Declaration,
   kind: Kind<W>,
   map: (object: Immutable<W>, cache: Reader) => readonly Key[],
   options: WatchOptions<W>,
@@ -221,7 +221,7 @@ function addWatch<W extends Obj>(
   watches.push({ kind, options: options as WatchOptions<Obj>, map: map as Watch['map'] })
 }
 
-function addTimer({ timers }: Wiring, interval: Duration, keys: (cache: Reader) => readonly Key[]): void {
+function addTimer({ timers }: Declaration, interval: Duration, keys: (cache: Reader) => readonly Key[]): void {
   timers.push({ everyMs: durationMs(interval), keys })
 }
 
@@ -232,19 +232,19 @@ interface Spec<T extends Obj> {
   reconcile?: Reconciler<T>
 }
 
-function controllerOf(wiring: Wiring): Controller {
-  const { name, kind, concurrency, clusters, reportingController, timeoutMs, watches } = wiring
+function controllerOf(declaration: Declaration): Controller {
+  const { name, kind, concurrency, clusters, reportingController, timeoutMs, watches } = declaration
   return {
     name,
     clusters,
     get incomplete() {
-      return wiring.run === undefined
+      return declaration.run === undefined
         ? `controller ${name} has no reconciler: end its declaration with .reconcile(…)`
         : undefined
     },
     prepare: (environment) => requiredInformers(watchPairs(environment, watches)),
     async run(environment, { stop, kill, syncTimeoutMs }) {
-      const { run } = wiring
+      const { run } = declaration
       if (run === undefined) throw new KubeError('INCOMPLETE', `controller ${name} has no reconciler`)
       const { clock, cluster } = environment
       const log = environment.log.child({ controller: name, cluster: cluster.name })
@@ -258,8 +258,8 @@ function controllerOf(wiring: Wiring): Controller {
           unlessOwnWrite(environment, watch, change, (others) => mapper.handle(watch, others)),
         )
       })
-      const timers = wiring.timers.map(({ everyMs, keys }) => ({ everyMs, keys: () => keys(cluster.informers) }))
-      const triggers: TriggerSet<readonly Key[]> = { triggers: wiring.triggers, timers }
+      const timers = declaration.timers.map(({ everyMs, keys }) => ({ everyMs, keys: () => keys(cluster.informers) }))
+      const triggers: TriggerSet<readonly Key[]> = { triggers: declaration.triggers, timers }
       const stopTriggers = startTriggers(triggers, { clock, log }, (keys) => {
         for (const key of keys) workers.queue.add(key)
       })
@@ -277,13 +277,13 @@ function reconcileKey<T extends Obj>(spec: Spec<T>, context: Context): Promise<N
   const { kind, finalizer, gone, reconcile } = spec
   const object = context.get(kind, context.key)
   if (object === undefined) return gone?.(context.key, context) ?? NOTHING_TO_DO
-  if (finalizer !== undefined) return reconcileUntilGone(spec, finalizer, object, context)
+  if (finalizer !== undefined) return reconcileWithFinalizer(spec, finalizer, object, context)
   return reconcile?.(object, context) ?? NOTHING_TO_DO
 }
 
 const NOTHING_TO_DO: Promise<Next> = Promise.resolve()
 
-async function reconcileUntilGone<T extends Obj>(
+async function reconcileWithFinalizer<T extends Obj>(
   { kind, reconcile }: Spec<T>,
   { name, cleanup }: NonNullable<Spec<T>['finalizer']>,
   object: Immutable<Stored<T>>,
@@ -291,8 +291,8 @@ async function reconcileUntilGone<T extends Obj>(
 ): Promise<Next> {
   switch (nextFinalizerStep(object, name)) {
     case 'add': {
-      const marked = await addFinalizer(context.client, kind, object, name)
-      return reconcile?.(marked as Immutable<Stored<T>>, context)
+      const updated = await addFinalizer(context.client, kind, object, name)
+      return reconcile?.(updated as Immutable<Stored<T>>, context)
     }
     case 'reconcile':
       return reconcile?.(object, context)

@@ -53,14 +53,14 @@ export interface RecorderDeps {
   fence?: WriteFence
 }
 
-const seriesWindowMs = 6 * 60_000
-const seriesFlushMs = 10_000
-const burst = 25
-const refillMs = 5 * 60_000
-const pendingLimit = 1_000
-const seriesLimit = 5_000
-const longestNote = 1_024
-const longestReason = 128
+const SERIES_WINDOW_MS = 6 * 60_000
+const SERIES_FLUSH_MS = 10_000
+const BURST = 25
+const REFILL_MS = 5 * 60_000
+const MAX_PENDING = 1_000
+const MAX_SERIES = 5_000
+const MAX_NOTE_BYTES = 1_024
+const MAX_REASON_LENGTH = 128
 
 interface Series {
   id: string
@@ -91,7 +91,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   let wake: () => void = () => undefined
 
   function enqueue(entry: Series): void {
-    if (pending.length >= pendingLimit) {
+    if (pending.length >= MAX_PENDING) {
       entry.isDue = false
       dropped++
       return
@@ -105,10 +105,10 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     const { regarding } = event
     const id = idOf({ reportingController, ...event })
     const known = series.get(id)
-    if (known !== undefined && now - known.lastAt < seriesWindowMs) {
+    if (known !== undefined && now - known.lastAt < SERIES_WINDOW_MS) {
       known.count++
       known.lastAt = now
-      if (!known.isDue) clock.after(seriesFlushMs, () => enqueue(known))
+      if (!known.isDue) clock.after(SERIES_FLUSH_MS, () => enqueue(known))
       known.isDue = true
       return
     }
@@ -117,15 +117,15 @@ export function createRecorder(deps: RecorderDeps): Recorder {
       return
     }
     const entry: Series = { id, record: event, count: 1, firstAt: now, lastAt: now, stored: undefined, isDue: true }
-    if (series.size >= seriesLimit) forgetOld(now)
+    if (series.size >= MAX_SERIES) forgetOld(now)
     series.set(id, entry)
     enqueue(entry)
   }
 
   function takeToken(regarding: ObjectReference, now: number): boolean {
     const id = regarding.uid ?? `${regarding.kind}/${regarding.namespace}/${regarding.name}`
-    const bucket = buckets.get(id) ?? { tokens: burst, at: now }
-    bucket.tokens = Math.min(burst, bucket.tokens + (now - bucket.at) / refillMs)
+    const bucket = buckets.get(id) ?? { tokens: BURST, at: now }
+    bucket.tokens = Math.min(BURST, bucket.tokens + (now - bucket.at) / REFILL_MS)
     bucket.at = now
     buckets.set(id, bucket)
     if (bucket.tokens < 1) return false
@@ -135,17 +135,17 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 
   /** Removes old entries; if all are recent, clears the maps: a repeated event is better than unbounded memory. */
   function forgetOld(now: number): void {
-    for (const [id, entry] of series) if (now - entry.lastAt >= seriesWindowMs) series.delete(id)
-    for (const [id, bucket] of buckets) if (bucket.tokens + (now - bucket.at) / refillMs >= burst) buckets.delete(id)
-    if (series.size >= seriesLimit) series.clear()
-    if (buckets.size >= seriesLimit) buckets.clear()
+    for (const [id, entry] of series) if (now - entry.lastAt >= SERIES_WINDOW_MS) series.delete(id)
+    for (const [id, bucket] of buckets) if (bucket.tokens + (now - bucket.at) / REFILL_MS >= BURST) buckets.delete(id)
+    if (series.size >= MAX_SERIES) series.clear()
+    if (buckets.size >= MAX_SERIES) buckets.clear()
   }
 
   /** Lists once, at the first Event: until then another process may be the reporting one. */
   async function listReported(reporter: string, signal: AbortSignal): Promise<ReadonlyMap<string, Event>> {
     const fieldSelector = `reportingController=${reporter}`
     try {
-      const { items } = await client.list(Event, { fieldSelector, limit: pendingLimit, signal })
+      const { items } = await client.list(Event, { fieldSelector, limit: MAX_PENDING, signal })
       const ours = items.filter((event) => event.reportingController === reporter)
       return new Map(ours.map((event) => [idOf(event), event]))
     } catch (error) {
@@ -160,7 +160,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     reported.set(reporter, known)
     const event = (await known).get(id)
     const lastAt = Date.parse(event?.series?.lastObservedTime ?? event?.eventTime ?? '')
-    return clock.now() - lastAt < seriesWindowMs ? event : undefined
+    return clock.now() - lastAt < SERIES_WINDOW_MS ? event : undefined
   }
 
   /** The fence is checked immediately before each write: it may close while earlier Events are listed. */
@@ -262,9 +262,9 @@ function toEvent(
     },
     eventTime: time,
     reportingController: record.reportingController ?? by.reportingController,
-    reportingInstance: by.reportingInstance.slice(0, longestReason),
-    action: action.slice(0, longestReason),
-    reason: reason.slice(0, longestReason),
+    reportingInstance: by.reportingInstance.slice(0, MAX_REASON_LENGTH),
+    action: action.slice(0, MAX_REASON_LENGTH),
+    reason: reason.slice(0, MAX_REASON_LENGTH),
     regarding,
     note: cut(note),
     type,
@@ -276,16 +276,16 @@ function toEvent(
 function idOf(event: Partial<EventRecord> | Event): string {
   const { regarding, type, reason, note, action = 'Reconcile', reportingController } = event
   const about = regarding?.uid ?? [regarding?.kind, regarding?.namespace, regarding?.name]
-  const [shortReason, shortAction] = [reason?.slice(0, longestReason), action.slice(0, longestReason)]
+  const [shortReason, shortAction] = [reason?.slice(0, MAX_REASON_LENGTH), action.slice(0, MAX_REASON_LENGTH)]
   return JSON.stringify([reportingController, about, type, shortReason, cut(note ?? ''), shortAction])
 }
 
 /** The limit is in bytes; a character is never split. */
 function cut(note: string): string {
   const bytes = Buffer.from(note)
-  if (bytes.length <= longestNote) return note
+  if (bytes.length <= MAX_NOTE_BYTES) return note
   return `${bytes
-    .subarray(0, longestNote - 3)
+    .subarray(0, MAX_NOTE_BYTES - 3)
     .toString('utf8')
     .replace(/\uFFFD+$/, '')}…`
 }

@@ -73,26 +73,26 @@ interface Entry extends HeapItem {
   priority: number
   /** Priority of the current run; a retry or requeue keeps it, independent of later adds. */
   runPriority: number
-  /** Monotonic ms from which it may be taken; `never` if it is not queued. */
+  /** Monotonic ms from which it may be taken; `NEVER` if it is not queued. */
   readyAt: number
   failures: number
-  /** Monotonic ms at which it was taken; `never` if it is not taken. */
+  /** Monotonic ms at which it was taken; `NEVER` if it is not taken. */
   takenAt: number
   /** The FIFO it is in; undefined if it is not ready. */
-  line: Line | undefined
+  fifo: Fifo | undefined
   before: Entry | undefined
   after: Entry | undefined
 }
 
 /** Ready keys of one priority in FIFO order. Taken keys keep their position and are skipped. */
-interface Line {
+interface Fifo {
   readonly priority: number
   first: Entry | undefined
   last: Entry | undefined
   size: number
 }
 
-const never = Number.POSITIVE_INFINITY
+const NEVER = Number.POSITIVE_INFINITY
 
 /** Maximum delay of a Node timer; a longer wait uses several timers. */
 const MAX_TIMER_MS = 2 ** 31 - 1
@@ -102,34 +102,34 @@ export function createQueue(options: QueueOptions = {}): Queue {
   const entries = new Map<Key, Entry>()
   const taken = new Set<Entry>()
   /** Highest priority first. */
-  const lines: Line[] = []
-  const waiting = createHeap<Entry>((a, b) => a.readyAt < b.readyAt)
-  let timerAt = never
+  const fifos: Fifo[] = []
+  const delayed = createHeap<Entry>((a, b) => a.readyAt < b.readyAt)
+  let timerAt = NEVER
   let cancelTimer: (() => void) | undefined
   let isClosed = false
 
   function place(entry: Entry, now: number): void {
     if (entry.readyAt <= now) {
-      append(lineOf(lines, entry.priority), entry)
-      if (entry.takenAt === never) onReady?.()
+      append(fifoOf(fifos, entry.priority), entry)
+      if (entry.takenAt === NEVER) onReady?.()
     } else {
-      waiting.push(entry)
+      delayed.push(entry)
       arm(now)
     }
   }
 
   function displace(entry: Entry): void {
-    if (entry.line === undefined) waiting.remove(entry)
-    else remove(lines, entry)
+    if (entry.fifo === undefined) delayed.remove(entry)
+    else remove(fifos, entry)
   }
 
   function arm(now: number): void {
-    const earliest = waiting.peek()?.readyAt ?? never
+    const earliest = delayed.peek()?.readyAt ?? NEVER
     if (earliest >= timerAt) return
     cancelTimer?.()
     timerAt = earliest
     cancelTimer = clock.after(Math.min(earliest - now, MAX_TIMER_MS), () => {
-      timerAt = never
+      timerAt = NEVER
       const later = clock.monotonic()
       const hasReady = promote(later)
       arm(later)
@@ -140,9 +140,9 @@ export function createQueue(options: QueueOptions = {}): Queue {
   /** Appends due keys to the FIFO of their priority. */
   function promote(now: number): boolean {
     let hasReady = false
-    for (let entry = waiting.peek(); entry !== undefined && entry.readyAt <= now; entry = waiting.peek()) {
-      waiting.pop()
-      append(lineOf(lines, entry.priority), entry)
+    for (let entry = delayed.peek(); entry !== undefined && entry.readyAt <= now; entry = delayed.peek()) {
+      delayed.pop()
+      append(fifoOf(fifos, entry.priority), entry)
       hasReady = true
     }
     return hasReady
@@ -158,13 +158,13 @@ export function createQueue(options: QueueOptions = {}): Queue {
       entries.set(key, entry)
     }
     const requested = priority ?? entry.runPriority
-    if (entry.readyAt === never) {
+    if (entry.readyAt === NEVER) {
       entry.readyAt = readyAt
       entry.priority = requested
       observer?.added()
     } else if (readyAt < entry.readyAt || requested > entry.priority) {
       // Already ready, and not with a higher priority now: it keeps its position.
-      if (entry.line !== undefined && requested <= entry.priority) return
+      if (entry.fifo !== undefined && requested <= entry.priority) return
       displace(entry)
       entry.readyAt = Math.min(entry.readyAt, readyAt)
       entry.priority = Math.max(entry.priority, requested)
@@ -175,9 +175,9 @@ export function createQueue(options: QueueOptions = {}): Queue {
   }
 
   function findFirst(): Entry | undefined {
-    for (const line of lines) {
-      let entry = line.first
-      while (entry !== undefined && entry.takenAt !== never) entry = entry.after
+    for (const fifo of fifos) {
+      let entry = fifo.first
+      while (entry !== undefined && entry.takenAt !== NEVER) entry = entry.after
       if (entry !== undefined) return entry
     }
     return undefined
@@ -191,9 +191,9 @@ export function createQueue(options: QueueOptions = {}): Queue {
       promote(now)
       const entry = findFirst()
       if (entry === undefined) return undefined
-      remove(lines, entry)
+      remove(fifos, entry)
       observer?.taken(now - entry.readyAt)
-      entry.readyAt = never
+      entry.readyAt = NEVER
       entry.takenAt = now
       entry.runPriority = entry.priority
       taken.add(entry)
@@ -201,12 +201,12 @@ export function createQueue(options: QueueOptions = {}): Queue {
     },
     done(key) {
       const entry = entries.get(key)
-      if (entry === undefined || entry.takenAt === never) return
+      if (entry === undefined || entry.takenAt === NEVER) return
       observer?.finished(clock.monotonic() - entry.takenAt)
-      entry.takenAt = never
+      entry.takenAt = NEVER
       taken.delete(entry)
-      if (entry.readyAt === never) entries.delete(key)
-      else if (entry.line !== undefined) onReady?.()
+      if (entry.readyAt === NEVER) entries.delete(key)
+      else if (entry.fifo !== undefined) onReady?.()
     },
     retry(key) {
       const failures = entries.get(key)?.failures ?? 0
@@ -225,14 +225,14 @@ export function createQueue(options: QueueOptions = {}): Queue {
       if (entry !== undefined) entry.failures = 0
     },
     get size() {
-      return lines.reduce((sum, { size }) => sum + size, 0)
+      return fifos.reduce((sum, { size }) => sum + size, 0)
     },
     get tracked() {
       return entries.size
     },
     stats() {
       const now = clock.monotonic()
-      const depth = new Map(lines.map(({ priority, size }) => [priority, size]))
+      const depth = new Map(fifos.map(({ priority, size }) => [priority, size]))
       const ages = [...taken].map((entry) => now - entry.takenAt)
       return { depth, unfinishedMs: ages.reduce((sum, age) => sum + age, 0), longestMs: Math.max(0, ...ages) }
     },
@@ -240,9 +240,9 @@ export function createQueue(options: QueueOptions = {}): Queue {
       isClosed = true
       cancelTimer?.()
       for (const entry of entries.values()) {
-        if (entry.readyAt !== never) displace(entry)
-        entry.readyAt = never
-        if (entry.takenAt === never) entries.delete(entry.key)
+        if (entry.readyAt !== NEVER) displace(entry)
+        entry.readyAt = NEVER
+        if (entry.takenAt === NEVER) entries.delete(entry.key)
       }
     },
   }
@@ -254,48 +254,48 @@ function newEntry(key: Key): Entry {
     place: -1,
     priority: 0,
     runPriority: 0,
-    readyAt: never,
+    readyAt: NEVER,
     failures: 0,
-    takenAt: never,
-    line: undefined,
+    takenAt: NEVER,
+    fifo: undefined,
     before: undefined,
     after: undefined,
   }
 }
 
-/** A linear search: there is one line per priority in use, and those are few. */
-function lineOf(lines: Line[], priority: number): Line {
+/** A linear search: there is one FIFO per priority in use, and those are few. */
+function fifoOf(fifos: Fifo[], priority: number): Fifo {
   let index = 0
-  for (const line of lines) {
-    if (line.priority === priority) return line
-    if (line.priority < priority) break
+  for (const fifo of fifos) {
+    if (fifo.priority === priority) return fifo
+    if (fifo.priority < priority) break
     index++
   }
-  const line: Line = { priority, first: undefined, last: undefined, size: 0 }
-  lines.splice(index, 0, line)
-  return line
+  const fifo: Fifo = { priority, first: undefined, last: undefined, size: 0 }
+  fifos.splice(index, 0, fifo)
+  return fifo
 }
 
-function append(line: Line, entry: Entry): void {
-  entry.line = line
-  entry.before = line.last
+function append(fifo: Fifo, entry: Entry): void {
+  entry.fifo = fifo
+  entry.before = fifo.last
   entry.after = undefined
-  if (line.last === undefined) line.first = entry
-  else line.last.after = entry
-  line.last = entry
-  line.size++
+  if (fifo.last === undefined) fifo.first = entry
+  else fifo.last.after = entry
+  fifo.last = entry
+  fifo.size++
 }
 
-function remove(lines: Line[], entry: Entry): void {
-  const { line, before, after } = entry
-  if (line === undefined) return
-  if (before === undefined) line.first = after
+function remove(fifos: Fifo[], entry: Entry): void {
+  const { fifo, before, after } = entry
+  if (fifo === undefined) return
+  if (before === undefined) fifo.first = after
   else before.after = after
-  if (after === undefined) line.last = before
+  if (after === undefined) fifo.last = before
   else after.before = before
-  entry.line = undefined
+  entry.fifo = undefined
   entry.before = undefined
   entry.after = undefined
-  line.size--
-  if (line.size === 0) lines.splice(lines.indexOf(line), 1)
+  fifo.size--
+  if (fifo.size === 0) fifos.splice(fifos.indexOf(fifo), 1)
 }

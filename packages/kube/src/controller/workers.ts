@@ -39,7 +39,10 @@ export interface Workers {
 const ABANDON_AFTER_MS = 5_000
 
 /** Shared: every reconcile ends with an abort, and creating an error is expensive. */
-const hasEnded = new KubeError('RECONCILE_ENDED', 'the reconcile has ended; nothing it left behind may write')
+const RECONCILE_ENDED_ERROR = new KubeError(
+  'RECONCILE_ENDED',
+  'the reconcile has ended; nothing it left behind may write',
+)
 
 /** Subscribe with node:diagnostics_channel to trace reconciles; messages are `{ controller, cluster, key, reconcileId }`. */
 const trace = tracingChannel('seamark:kube:reconcile')
@@ -84,7 +87,7 @@ export function createWorkers(work: Work, environment: Environment): Workers {
     metrics.workers(1)
     const startedAt = clock.monotonic()
     const context = createContext(environment, work, key, stop)
-    bounded(stop, context, (result) => {
+    runWithTimeout(stop, context, (result) => {
       const seconds = (clock.monotonic() - startedAt) / 1_000
       settle(key, result, seconds, { queue, metrics, log: () => context.log })
       metrics.workers(-1)
@@ -96,7 +99,7 @@ export function createWorkers(work: Work, environment: Environment): Workers {
   }
 
   /** Settles exactly once: when the reconciler returns, or `ABANDON_AFTER_MS` after its abort. */
-  function bounded(stop: Stop, context: Context, onEnd: (result: ReconcileResult) => void): void {
+  function runWithTimeout(stop: Stop, context: Context, onEnd: (result: ReconcileResult) => void): void {
     let hasSettled = false
     let cancelAbandon: (() => void) | undefined
     const cancelTimeout = clock.after(work.timeoutMs, () => stop.abort(new ReconcileTimeout(work.timeoutMs)))
@@ -105,7 +108,7 @@ export function createWorkers(work: Work, environment: Environment): Workers {
       hasSettled = true
       cancelTimeout()
       cancelAbandon?.()
-      stop.abort(hasEnded)
+      stop.abort(RECONCILE_ENDED_ERROR)
       onEnd(result)
     }
     stop.addEventListener('abort', () => {
@@ -115,10 +118,10 @@ export function createWorkers(work: Work, environment: Environment): Workers {
         end(resultOfError(stop.reason, stop.reason))
       })
     })
-    void ended(stop, context).then(end)
+    void runToResult(stop, context).then(end)
   }
 
-  async function ended(stop: Stop, context: Context): Promise<ReconcileResult> {
+  async function runToResult(stop: Stop, context: Context): Promise<ReconcileResult> {
     try {
       const next = await traced(context)
       return stop.aborted ? resultOfError(undefined, stop.reason) : resultOf(next)

@@ -135,7 +135,7 @@ class Member implements FleetMember {
   readonly kill = new AbortController()
   running: Promise<void> | undefined
   /** Ends the subscription to the failures of the member's watches. */
-  forget: () => void = () => undefined
+  unsubscribe: () => void = () => undefined
 
   constructor(cluster: Cluster, options: EngageOptions) {
     this.cluster = cluster
@@ -208,12 +208,12 @@ export function createFleet({ run, configure, connect, clock, log }: FleetDeps):
   }
 
   /** Tracks the reachability of a member; also reports a change from one failure to another. */
-  function followReachability(member: Member): void {
-    let told = JSON.stringify(member.reachability)
-    member.forget = member.cluster.informers.onHealthChange(() => {
+  function trackReachability(member: Member): void {
+    let lastReported = JSON.stringify(member.reachability)
+    member.unsubscribe = member.cluster.informers.onHealthChange(() => {
       const now = JSON.stringify(member.reachability)
-      if (now === told) return
-      told = now
+      if (now === lastReported) return
+      lastReported = now
       notify('reachability', member)
     })
   }
@@ -229,7 +229,7 @@ export function createFleet({ run, configure, connect, clock, log }: FleetDeps):
       configure(cluster)
       members.set(name, member)
       clusters.set(name, cluster)
-      followReachability(member)
+      trackReachability(member)
       for (const watch of watches) startWatch(watch, member)
       log.info({ cluster: name }, 'cluster engaged')
       if (isStarted) member.running = keepRunning(member)
@@ -248,7 +248,7 @@ export function createFleet({ run, configure, connect, clock, log }: FleetDeps):
       members.delete(name)
       clusters.delete(name)
       endWatches(name)
-      member.forget()
+      member.unsubscribe()
       const reason = new KubeError('DISENGAGED', `cluster ${name} was disengaged`)
       member.stop.abort(reason)
       member.kill.abort(reason)
@@ -285,7 +285,7 @@ export function createFleet({ run, configure, connect, clock, log }: FleetDeps):
         for (const member of all) member.kill.abort(kill.reason)
       }
       for (const member of all) {
-        member.forget()
+        member.unsubscribe()
         member.stop.abort(stop.reason)
       }
       kill.addEventListener('abort', killAll)

@@ -77,16 +77,16 @@ export interface ElectionDeps {
 }
 
 /** As in client-go: retries are spread over 1 to 2.2 periods. */
-const jitter = 1.2
+const JITTER = 1.2
 
 export function createElection(options: LeaseOptions, deps: ElectionDeps): Election {
   const { durationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options
   const { client, log, identity, clock = systemClock, random = Math.random, onChange } = deps
-  if (!(durationMs > renewDeadlineMs && renewDeadlineMs > retryPeriodMs * jitter && retryPeriodMs > 0)) {
+  if (!(durationMs > renewDeadlineMs && renewDeadlineMs > retryPeriodMs * JITTER && retryPeriodMs > 0)) {
     const given = `${durationMs} / ${renewDeadlineMs} / ${retryPeriodMs} ms`
     throw new KubeError(
       'LEASE_TIMES',
-      `lease times ${given}: need duration > renew deadline > ${jitter} × retry period`,
+      `lease times ${given}: need duration > renew deadline > ${JITTER} × retry period`,
     )
   }
   const key: Key = `${options.namespace}/${options.lease}`
@@ -187,7 +187,7 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
           onChange?.(true)
           return
         }
-        await sleep(clock, retryPeriodMs * (1 + random() * jitter), signal)
+        await sleep(clock, retryPeriodMs * (1 + random() * JITTER), signal)
       }
     },
     async hold(signal) {

@@ -27,7 +27,7 @@ export interface Listener {
 }
 
 const limits = { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 60_000, maxHeaderSize: 32_768 }
-const connectionLimit = 1_000
+const MAX_CONNECTIONS = 1_000
 
 export async function startListener({ listen, handler, tls }: ListenOptions): Promise<Listener> {
   const { host, port } = parseListen(listen)
@@ -35,7 +35,7 @@ export async function startListener({ listen, handler, tls }: ListenOptions): Pr
     tls === undefined
       ? createServer(limits, handler)
       : createTlsServer({ ...limits, ...tls, minVersion: 'TLSv1.2' }, handler)
-  server.maxConnections = connectionLimit
+  server.maxConnections = MAX_CONNECTIONS
   try {
     server.listen(port, host)
     await once(server, 'listening')

@@ -50,9 +50,9 @@ export interface ManagerParts {
 }
 
 /** Fraction of the grace period left to reconciles after their signals aborted. */
-const killFraction = 0.2
+const KILL_FRACTION = 0.2
 /** Grace period for open requests of the servers that are stopped last, ms. */
-const serverGraceMs = 1_000
+const SERVER_GRACE_MS = 1_000
 
 /** Parts that start and stop together. */
 interface Phase {
@@ -210,7 +210,7 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     const isLost = failure?.error instanceof LeadershipLost
     const graceMs = isLost ? 0 : parts.graceMs
     const reason = failure?.error ?? signal.reason
-    const killTimer = setTimeout(() => kill.abort(reason), graceMs * (1 - killFraction))
+    const killTimer = setTimeout(() => kill.abort(reason), graceMs * (1 - KILL_FRACTION))
     let graceTimer: NodeJS.Timeout | undefined
     const graceOver = new Promise<void>((resolve) => (graceTimer = setTimeout(resolve, graceMs)))
     // Parts still starting must be registered before they can be stopped.
@@ -225,7 +225,7 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     await Promise.race([fleetStopped, graceOver])
     await stopPhase(caches)
     await stopPhase(keeping)
-    await Promise.all([...webhooks, ...servers].map(async (server) => server.close(Math.min(serverGraceMs, graceMs))))
+    await Promise.all([...webhooks, ...servers].map(async (server) => server.close(Math.min(SERVER_GRACE_MS, graceMs))))
     // Released last: the next leader must find no active writer.
     await stopPhase(lease)
     if (!isLost) await election?.release()

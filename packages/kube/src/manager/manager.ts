@@ -215,7 +215,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
   }
 
   /** Reserves a name: controllers are identified by name in metrics and logs. */
-  function claim(name: string): void {
+  function reserveName(name: string): void {
     if (names.has(name)) throw new KubeError('NAME_TAKEN', `a controller called ${name} exists already`)
     if (hasRun) throw new KubeError('RUNNING', `${name} comes too late: the manager runs already`)
     names.add(name)
@@ -243,25 +243,25 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
       return cluster.informers.index(kind, name, values)
     },
     controller(name, kind, given = {}) {
-      claim(name)
+      reserveName(name)
       const { builder, controller } = defineController(name, kind, given)
       controllers.push(controller)
       return builder
     },
     keyedController(name, given = {}) {
-      claim(name)
+      reserveName(name)
       const { builder, controller } = defineKeyedController(name, given)
       controllers.push(controller)
       return builder
     },
     keyedAggregator(name, given = {}) {
-      claim(name)
+      reserveName(name)
       const { builder, aggregator } = defineKeyedAggregator(name, given)
       aggregators.push(aggregator)
       return builder
     },
     aggregator(name, given, build, act) {
-      claim(name)
+      reserveName(name)
       aggregators.push(defineAggregator(name, given, build, act))
     },
     webhook(kind, hooks) {

@@ -12,7 +12,7 @@ export type AssetName = 'etcd' | 'kube-apiserver'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-const defaultFolder = '/usr/local/kubebuilder/bin'
+const DEFAULT_FOLDER = '/usr/local/kubebuilder/bin'
 
 /** Full path of a binary, or undefined. */
 export function findAsset(name: AssetName, folder?: string, env: Environment = process.env): string | undefined {
@@ -23,7 +23,7 @@ export function findAsset(name: AssetName, folder?: string, env: Environment = p
   const folders = [
     ...(isAssetsSet ? [assets] : []),
     ...(folder !== undefined ? [folder] : []),
-    ...(isAssetsSet ? [] : [defaultFolder]),
+    ...(isAssetsSet ? [] : [DEFAULT_FOLDER]),
     ...(env['PATH'] ?? '').split(delimiter).filter((entry) => entry !== ''),
   ]
   return folders.map((entry) => join(entry, name)).find(isExecutable)
@@ -35,7 +35,7 @@ export function missingAssets(folder?: string, env: Environment = process.env): 
   if (missing.length === 0) return undefined
   return (
     `no ${missing.join(' and no ')}: looked in TEST_ASSET_${missing[0]?.toUpperCase().replaceAll('-', '_')}, ` +
-    `$KUBEBUILDER_ASSETS, ${folder === undefined ? '' : `${folder}, `}${defaultFolder} and PATH; ` +
+    `$KUBEBUILDER_ASSETS, ${folder === undefined ? '' : `${folder}, `}${DEFAULT_FOLDER} and PATH; ` +
     'run `setup-envtest use` and set KUBEBUILDER_ASSETS'
   )
 }

@@ -64,7 +64,7 @@ export interface ControlPlane extends AsyncDisposable {
   stop(): Promise<void>
 }
 
-const startAttempts = 5
+const START_ATTEMPTS = 5
 
 export const ControlPlane = {
   /** Why none can be started, or undefined. */
@@ -76,7 +76,7 @@ export const ControlPlane = {
     const missing = missingAssets(options.assets)
     if (missing !== undefined) throw new Error(`cannot start a control plane: ${missing}`)
     let lastError: unknown
-    for (let attempt = 0; attempt < startAttempts; attempt++) {
+    for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
       try {
         return await startOnce(options)
       } catch (error) {
@@ -84,7 +84,7 @@ export const ControlPlane = {
         if (!String(error).includes('address already in use')) throw error
       }
     }
-    throw new Error(`the control plane did not start in ${startAttempts} attempts`, { cause: lastError })
+    throw new Error(`the control plane did not start in ${START_ATTEMPTS} attempts`, { cause: lastError })
   },
 
   /** Uses a running server, with its current credentials. `stop` leaves the server and installed objects in place. */

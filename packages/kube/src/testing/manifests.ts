@@ -19,7 +19,7 @@ export interface LocalWebhook {
 }
 
 /** Built-in cluster-scoped kinds; a CRD declares its scope. */
-const clusterScoped = new Set([
+const CLUSTER_SCOPED = new Set([
   'Namespace',
   'Node',
   'CustomResourceDefinition',
@@ -58,7 +58,7 @@ async function readManifestFile(file: string): Promise<Manifest[]> {
 /** URL path of one object, for built-in kinds only: their plural is derived by the English rule. */
 export function apiPathOf({ apiVersion, kind, metadata }: Manifest): string {
   const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
-  const scope = clusterScoped.has(kind) ? '' : `/namespaces/${metadata.namespace ?? 'default'}`
+  const scope = CLUSTER_SCOPED.has(kind) ? '' : `/namespaces/${metadata.namespace ?? 'default'}`
   const lower = kind.toLowerCase()
   const plural = lower.endsWith('s') ? `${lower}es` : lower.endsWith('y') ? `${lower.slice(0, -1)}ies` : `${lower}s`
   return `${root}${scope}/${plural}/${metadata.name}`

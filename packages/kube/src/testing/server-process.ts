@@ -28,14 +28,14 @@ export interface ServerProcessOptions {
   attachOutput: boolean
 }
 
-const keptOutput = 8_000
+const MAX_OUTPUT_CHARACTERS = 8_000
 
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
   const { command, flags, attachOutput } = options
   const child = spawn(command, flags, { stdio: ['ignore', 'ignore', 'pipe'] })
   let output = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    output = (output + text).slice(-keptOutput)
+    output = (output + text).slice(-MAX_OUTPUT_CHARACTERS)
     if (attachOutput) process.stderr.write(text)
   })
   let failure: Error | undefined

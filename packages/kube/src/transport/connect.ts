@@ -48,9 +48,9 @@ export function createTransport(config: ClusterConfig, clock: Clock = systemCloc
 
   async function choose<T>(use: (transport: Transport) => Promise<T>): Promise<T> {
     try {
-      const answer = await use(chosen)
+      const response = await use(chosen)
       isSettled = true
-      return answer
+      return response
     } catch (error) {
       if (!(error instanceof NoHttp2)) throw error
       chosen = http1
@@ -59,13 +59,13 @@ export function createTransport(config: ClusterConfig, clock: Clock = systemCloc
     }
   }
 
-  const whole = (exchange: Exchange) => (prefix === '' ? exchange : { ...exchange, path: prefix + exchange.path })
+  const withPrefix = (exchange: Exchange) => (prefix === '' ? exchange : { ...exchange, path: prefix + exchange.path })
 
   return {
     send: (exchange) =>
-      isSettled ? chosen.send(whole(exchange)) : choose((transport) => transport.send(whole(exchange))),
+      isSettled ? chosen.send(withPrefix(exchange)) : choose((transport) => transport.send(withPrefix(exchange))),
     open: (exchange) =>
-      isSettled ? chosen.open(whole(exchange)) : choose((transport) => transport.open(whole(exchange))),
+      isSettled ? chosen.open(withPrefix(exchange)) : choose((transport) => transport.open(withPrefix(exchange))),
     async close() {
       closing.abort()
       await Promise.all([http1.close(), http2.close()])

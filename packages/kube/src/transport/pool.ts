@@ -46,7 +46,7 @@ export class SessionPool {
     let isOutdated = false
     for (const session of this.#sessions) {
       if (session.tlsVersion !== version) isOutdated = true
-      else if (session.hasRoom) return session
+      else if (session.hasFreeStream) return session
     }
     if (isOutdated) this.#retireOutdated(version)
     return undefined
@@ -87,7 +87,7 @@ export class SessionPool {
   }
 
   #serve(): void {
-    if (this.#sessions.some(isGone)) this.#sessions = this.#sessions.filter((session) => !isGone(session))
+    if (this.#sessions.some(isDestroyed)) this.#sessions = this.#sessions.filter((session) => !isDestroyed(session))
     while (this.#waiters.length > 0) {
       const session = this.find()
       if (session === undefined) break
@@ -128,6 +128,6 @@ export class SessionPool {
   }
 }
 
-function isGone(session: Session): boolean {
-  return session.isGone
+function isDestroyed(session: Session): boolean {
+  return session.isDestroyed
 }

@@ -2,7 +2,7 @@
  * One HTTP/2 connection that counts its streams.
  *
  * node:http2 queues requests above the peer's stream limit silently and without a timeout, so streams are counted here
- * and callers check `hasRoom` first. Guarantees: after GOAWAY the session accepts no new request while open streams
+ * and callers check `hasFreeStream` first. Guarantees: after GOAWAY the session accepts no new request while open streams
  * continue; a peer that sends nothing for 30 s is pinged and dropped after another 15 s; every failure states whether
  * the request was certainly not processed (refused stream, above GOAWAY's last stream, never sent).
  */
@@ -44,7 +44,7 @@ const STREAM_WINDOW_BYTES = 2 ** 20
  * Keeps streams in reserve, because a peer may count a closing stream longer than the client does and would then refuse
  * a new one.
  */
-function roomOf(peerMax: number): number {
+function usableStreams(peerMax: number): number {
   return Math.max(1, peerMax - Math.min(10, Math.max(1, Math.floor(peerMax / 10))))
 }
 
@@ -55,7 +55,7 @@ export class Session {
   readonly #clock: Clock
   readonly #onChange: () => void
   #streams = 0
-  #room = 1
+  #maxStreams = 1
   #isClosing = false
   #lastProcessedId = Number.POSITIVE_INFINITY
   #bytesRead = 0
@@ -70,7 +70,7 @@ export class Session {
     this.tlsVersion = options.tlsVersion
     this.#lastUsedAt = options.clock.monotonic()
     http2.on('remoteSettings', (settings) => {
-      this.#room = roomOf(settings.maxConcurrentStreams ?? Number.MAX_SAFE_INTEGER)
+      this.#maxStreams = usableStreams(settings.maxConcurrentStreams ?? Number.MAX_SAFE_INTEGER)
       this.#onChange()
     })
     http2.on('goaway', (_code, lastStreamId) => {
@@ -122,11 +122,11 @@ export class Session {
     return !this.#isClosing && !this.#http2.closed && !this.#http2.destroyed
   }
 
-  get hasRoom(): boolean {
-    return this.#streams < this.#room && this.isUsable
+  get hasFreeStream(): boolean {
+    return this.#streams < this.#maxStreams && this.isUsable
   }
 
-  get isGone(): boolean {
+  get isDestroyed(): boolean {
     return this.#http2.destroyed
   }
 
@@ -148,14 +148,14 @@ export class Session {
 
   send(exchange: Exchange): Promise<RawResponse> {
     return new Promise<RawResponse>((resolve, reject) => {
-      const stream: AnsweredStream = this.#start(exchange)
-      const answer = new Answer(stream, exchange, this.#clock, (failure, cause) => {
+      const stream: ResponseStream = this.#start(exchange)
+      const pending = new PendingResponse(stream, exchange, this.#clock, (failure, cause) => {
         this.#end()
         if (failure !== undefined) reject(failure)
-        else if (answer.isWhole) resolve(answer.response)
+        else if (pending.isComplete) resolve(pending.response)
         else reject(this.#lost(exchange, stream, cause))
       })
-      stream[ANSWER] = answer
+      stream[PENDING_RESPONSE] = pending
       stream.on('response', onResponse)
       stream.on('data', onData)
       stream.on('error', onError)
@@ -273,7 +273,7 @@ function guard(exchange: Exchange, clock: Clock, stop: (error: TransportError) =
  * the data of request and response would be retained with the stream, and fill the heap at thousands of requests a
  * second.
  */
-class Answer {
+class PendingResponse {
   readonly #stream: ClientHttp2Stream
   readonly #exchange: Exchange
   readonly #release: () => void
@@ -299,7 +299,7 @@ class Answer {
   }
 
   /** The server ended the stream without an error. */
-  get isWhole(): boolean {
+  get isComplete(): boolean {
     const { readableEnded, rstCode } = this.#stream
     return this.#status !== 0 && readableEnded && rstCode === 0 && this.#cause === undefined
   }
@@ -339,25 +339,25 @@ class Answer {
 const NO_HEADERS: RawResponse['headers'] = {}
 const NO_BYTES = Buffer.alloc(0)
 
-const ANSWER = Symbol('answer')
+const PENDING_RESPONSE = Symbol('answer')
 
-type AnsweredStream = ClientHttp2Stream & { [ANSWER]?: Answer | undefined }
+type ResponseStream = ClientHttp2Stream & { [PENDING_RESPONSE]?: PendingResponse | undefined }
 
-function onResponse(this: AnsweredStream, headers: IncomingHttpHeaders & IncomingHttpStatusHeader): void {
-  this[ANSWER]?.begin(headers)
+function onResponse(this: ResponseStream, headers: IncomingHttpHeaders & IncomingHttpStatusHeader): void {
+  this[PENDING_RESPONSE]?.begin(headers)
 }
 
-function onData(this: AnsweredStream, chunk: Buffer): void {
-  this[ANSWER]?.take(chunk)
+function onData(this: ResponseStream, chunk: Buffer): void {
+  this[PENDING_RESPONSE]?.take(chunk)
 }
 
 /** An error after `close` is ignored. */
-function onError(this: AnsweredStream, error: Error): void {
-  this[ANSWER]?.fail(error)
+function onError(this: ResponseStream, error: Error): void {
+  this[PENDING_RESPONSE]?.fail(error)
 }
 
-function onClose(this: AnsweredStream): void {
-  const answer = this[ANSWER]
-  this[ANSWER] = undefined
-  answer?.close()
+function onClose(this: ResponseStream): void {
+  const pending = this[PENDING_RESPONSE]
+  this[PENDING_RESPONSE] = undefined
+  pending?.close()
 }

@@ -48,7 +48,7 @@ export async function admitDefaults<T extends Obj>(
   return { uid, allowed: true, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') }
 }
 
-const warningMark = 'warning: '
+const WARNING_PREFIX = 'warning: '
 
 export async function admitValid<T extends Obj>(
   { validate }: AdmissionHooks<T>,
@@ -58,9 +58,10 @@ export async function admitValid<T extends Obj>(
   if (validate === undefined) return { uid, allowed: true }
   const now = operation === 'DELETE' ? undefined : (object as Immutable<T> | undefined)
   const findings = await validate(now, oldObject as Immutable<T> | undefined, infoOf(request))
-  const warnings = findings.filter((finding) => finding.startsWith(warningMark))
-  const wrong = findings.filter((finding) => !finding.startsWith(warningMark))
-  const shown = warnings.length === 0 ? {} : { warnings: warnings.map((warning) => warning.slice(warningMark.length)) }
+  const warnings = findings.filter((finding) => finding.startsWith(WARNING_PREFIX))
+  const wrong = findings.filter((finding) => !finding.startsWith(WARNING_PREFIX))
+  const shown =
+    warnings.length === 0 ? {} : { warnings: warnings.map((warning) => warning.slice(WARNING_PREFIX.length)) }
   if (wrong.length === 0) return { uid, allowed: true, ...shown }
   const causes = wrong.map(toCause)
   return {

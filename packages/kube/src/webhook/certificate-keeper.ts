@@ -53,7 +53,7 @@ export interface CertificateKeeper {
 }
 
 const POLL_INTERVAL_MS = 30_000
-const firstRetryMs = 1_000
+const FIRST_RETRY_MS = 1_000
 
 export function createCertificateKeeper(options: SelfIssuedOptions, deps: KeeperDeps): CertificateKeeper {
   const { client, clock, log, metrics, isLeading } = deps
@@ -106,7 +106,7 @@ export function createCertificateKeeper(options: SelfIssuedOptions, deps: Keeper
 
   return {
     async start(signal) {
-      for (let retryMs = firstRetryMs; ; retryMs = Math.min(retryMs * 2, POLL_INTERVAL_MS)) {
+      for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, POLL_INTERVAL_MS)) {
         signal.throwIfAborted()
         try {
           const { state } = await read(signal)

@@ -25,11 +25,11 @@ export interface RotationTimes {
   overlapMs: number
 }
 
-const dayMs = 86_400_000
-export const rotationTimes: RotationTimes = { authorityMs: 730 * dayMs, leafMs: 90 * dayMs, overlapMs: 3_600_000 }
+const DAY_MS = 86_400_000
+export const rotationTimes: RotationTimes = { authorityMs: 730 * DAY_MS, leafMs: 90 * DAY_MS, overlapMs: 3_600_000 }
 
 /** Renewed when a third of the validity is left. */
-const renewFraction = 1 / 3
+const RENEW_FRACTION = 1 / 3
 
 export type RotationStep = 'create' | 'addAuthority' | 'issueLeaf' | 'dropAuthorities' | 'keep'
 
@@ -46,10 +46,10 @@ export function nextRotationStep({ state, dnsNames, isTrusted, nowMs, times }: R
   const newest = state?.authorities[0]
   if (state === undefined || newest === undefined) return 'create'
   if (expiryOf(newest) <= nowMs) return 'create'
-  if (expiryOf(newest) - nowMs < times.authorityMs * renewFraction) return 'addAuthority'
+  if (expiryOf(newest) - nowMs < times.authorityMs * RENEW_FRACTION) return 'addAuthority'
   const leaf = new X509Certificate(state.leaf.certPem)
   const isCurrent = leaf.verify(new X509Certificate(newest).publicKey)
-  const isFresh = expiryOf(state.leaf.certPem) - nowMs >= times.leafMs * renewFraction
+  const isFresh = expiryOf(state.leaf.certPem) - nowMs >= times.leafMs * RENEW_FRACTION
   const hasNames = dnsNames.every((name) => leaf.checkHost(name) !== undefined)
   if (!isCurrent || !isFresh || !hasNames) return isTrusted ? 'issueLeaf' : 'keep'
   const isOld = nowMs - Date.parse(leaf.validFrom) >= times.overlapMs

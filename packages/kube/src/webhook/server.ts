@@ -15,9 +15,9 @@ import { convertReview, type Conversion } from './conversion.ts'
 import { BadReview, parseAdmission, parseConversion } from './review.ts'
 
 /** kube-apiserver sends two objects of at most 3 MiB each, and the envelope. */
-const bodyLimit = 7 * 1024 * 1024
+const MAX_BODY_BYTES = 7 * 1024 * 1024
 
-const conversionPath = '/convert'
+const CONVERSION_PATH = '/convert'
 
 /** The paths of controller-runtime, so that existing webhook configurations work. */
 export function admissionPath(verb: 'mutate' | 'validate', kind: Kind): string {
@@ -34,7 +34,7 @@ type Answer = (body: unknown) => Promise<object>
 
 class TooLarge extends KubeError {
   constructor() {
-    super('BODY_TOO_LARGE', `the body is larger than ${bodyLimit} bytes`)
+    super('BODY_TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`)
   }
 }
 
@@ -57,7 +57,7 @@ export function webhookHandler(
       const response = convertReview(conversions, parseConversion(body))
       return { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', response }
     }
-    routes.set(conversionPath, { answer, metrics: metrics.webhook(conversionPath, 'conversion') })
+    routes.set(CONVERSION_PATH, { answer, metrics: metrics.webhook(CONVERSION_PATH, 'conversion') })
   }
 
   return (request, response) => {
@@ -109,7 +109,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > bodyLimit) throw new TooLarge()
+      if (size > MAX_BODY_BYTES) throw new TooLarge()
       chunks.push(chunk)
     }
   } catch (error) {
