@@ -22,19 +22,25 @@ const data = { 'f:data': { 'f:a': {}, 'f:b': {} } }
 
 describe('apply decision', () => {
   it.each([
-    ['the same again', data, { data: { a: '1', b: '2' } }, { data: { a: '1', b: '2' } }, 'noop'],
-    ['a foreign field beside ours', data, { data: { a: '1', b: '2' } }, { data: { a: '1', b: '2', c: '3' } }, 'noop'],
-    ['another value wanted', data, { data: { a: '1', b: 'x' } }, { data: { a: '1', b: '2' } }, 'Differs .data.b'],
+    ['an unchanged object', data, { data: { a: '1', b: '2' } }, { data: { a: '1', b: '2' } }, 'noop'],
+    [
+      'a field of another manager beside the own ones',
+      data,
+      { data: { a: '1', b: '2' } },
+      { data: { a: '1', b: '2', c: '3' } },
+      'noop',
+    ],
+    ['a changed value', data, { data: { a: '1', b: 'x' } }, { data: { a: '1', b: '2' } }, 'Differs .data.b'],
     ['a field dropped', data, { data: { a: '1' } }, { data: { a: '1', b: '2' } }, 'Removes .data.b'],
     ['everything dropped', data, {}, { data: { a: '1', b: '2' } }, 'Removes .data'],
     [
-      'a field taken over by somebody',
+      'a field taken over by another manager',
       { 'f:data': { 'f:a': {} } },
       { data: { a: '1', b: '2' } },
       { data: { a: '1', b: '2' } },
       'Adds .data.b',
     ],
-    ['a field removed by somebody', data, { data: { a: '1', b: '2' } }, { data: { a: '1' } }, 'Differs .data.b'],
+    ['a field removed by another manager', data, { data: { a: '1', b: '2' } }, { data: { a: '1' } }, 'Differs .data.b'],
     [
       'undefined is not a field',
       data,
@@ -43,7 +49,7 @@ describe('apply decision', () => {
       'noop',
     ],
     ['no live object', data, { data: { a: '1' } }, undefined, 'Absent '],
-    ['no entry of ours', undefined, { data: { a: '1' } }, { data: { a: '1' } }, 'NotOurs '],
+    ['no own entry', undefined, { data: { a: '1' } }, { data: { a: '1' } }, 'NotOurs '],
     [
       'an empty map never sent before',
       { 'f:data': { 'f:a': {} } },
@@ -61,7 +67,7 @@ describe('apply decision', () => {
       JSON.parse('{"data":{"__proto__":"2"}}'),
       'Differs .data.__proto__',
     ],
-  ])('sees %s', (_name, fields, want, live, expected) => {
+  ])('decides on %s', (_name, fields, want, live, expected) => {
     expect(reason(decide(fields, want as object, live as object))).toBe(expected)
   })
 
@@ -73,7 +79,7 @@ describe('apply decision', () => {
     ['a member dropped', ['a'], ['a', 'b'], 'Removes .names'],
     ['a member that is not ours', ['a', 'b', 'x'], ['a', 'b', 'x'], 'Adds .names'],
     ['a member that somebody removed', ['a', 'b'], ['a'], 'Differs .names'],
-  ])('in a set sees %s', (_name, want, live, expected) => {
+  ])('in a set decides on %s', (_name, want, live, expected) => {
     expect(reason(decide(set, { names: want }, { names: live }))).toBe(expected)
   })
 
@@ -100,7 +106,7 @@ describe('apply decision', () => {
       ],
       'Adds .ports[{"port":53,"protocol":"TCP"}].name',
     ],
-  ])('in a list with keys sees %s', (_name, want, expected) => {
+  ])('in a list with keys decides on %s', (_name, want, expected) => {
     expect(reason(decide(ports, { ports: want }, { ports: live }))).toBe(expected)
   })
 

@@ -56,7 +56,7 @@ export function decideApply({ kind, fields, want, live, defaults }: ApplyInput):
  * @param fields FieldsV1 text of the manager's entry, if already known. @default read from `written`
  */
 export function learnDefaults(
-  book: LearnedDefaults,
+  defaults: LearnedDefaults,
   kind: Kind,
   want: Immutable<Obj>,
   written: Immutable<Obj>,
@@ -66,7 +66,7 @@ export function learnDefaults(
 ): void {
   if (fields === undefined) return
   compareObject(parseFields(fields), want, written, (place) => {
-    book.add(kind, place)
+    defaults.add(kind, place)
     return true
   })
 }
@@ -81,7 +81,7 @@ type Plain = Readonly<Record<string, unknown>>
 /** The path from the root; joined only if there is a difference, which is rare. */
 type Trail = string[]
 
-function refuse(reason: 'Removes' | 'Adds' | 'Differs' | 'Undecided', trail: Trail, below = ''): ApplyDecision {
+function difference(reason: 'Removes' | 'Adds' | 'Differs' | 'Undecided', trail: Trail, below = ''): ApplyDecision {
   return { noop: false, reason, path: trail.join('') + below }
 }
 
@@ -103,14 +103,14 @@ function compareObject(node: Fields, want: Immutable<Obj>, live: Immutable<Obj>,
   const hasMetadata = Object.entries(metadata).some(([name, value]) => value !== undefined && !IDENTITY.has(name))
   const trail: Trail = []
   for (const name of node.fields.keys()) {
-    const isWanted = name === 'metadata' ? hasMetadata : (want as unknown as Plain)[name] !== undefined
-    if (!isWanted) return refuse('Removes', trail, `.${name}`)
+    const isDesired = name === 'metadata' ? hasMetadata : (want as unknown as Plain)[name] !== undefined
+    if (!isDesired) return difference('Removes', trail, `.${name}`)
   }
   for (const [name, value] of Object.entries(want)) {
     if (value === undefined || name === 'apiVersion' || name === 'kind' || (name === 'metadata' && !hasMetadata))
       continue
     const child = node.fields.get(name)
-    if (child === undefined) return refuse('Adds', trail, `.${name}`)
+    if (child === undefined) return difference('Adds', trail, `.${name}`)
     trail.push('.', name)
     const decision =
       name === 'metadata'
@@ -125,7 +125,7 @@ function compareObject(node: Fields, want: Immutable<Obj>, live: Immutable<Obj>,
 function compare(node: Fields, want: unknown, live: unknown, trail: Trail, isDefault: IsDefault): Found {
   if (node.isLeaf) return compareAtomic(want, live, trail, isDefault)
   if (Array.isArray(want)) return compareList(node, want, live, trail, isDefault)
-  if (!isPlain(want) || node.items.length + node.values.size > 0) return refuse('Differs', trail)
+  if (!isPlain(want) || node.items.length + node.values.size > 0) return difference('Differs', trail)
   return compareFields(node, want, live, trail, isDefault)
 }
 
@@ -139,13 +139,13 @@ function compareFields(
 ): Found {
   const current: Plain = isPlain(live) ? live : {}
   for (const name of node.fields.keys()) {
-    if (want[name] === undefined) return refuse('Removes', trail, `.${name}`)
+    if (want[name] === undefined) return difference('Removes', trail, `.${name}`)
   }
   for (const name of Object.keys(want)) {
     const value = want[name]
     if (value === undefined || without.has(name)) continue
     const child = node.fields.get(name)
-    if (child === undefined) return refuse('Adds', trail, `.${name}`)
+    if (child === undefined) return difference('Adds', trail, `.${name}`)
     trail.push('.', name)
     const decision = compare(child, value, current[name], trail, isDefault)
     if (decision !== undefined) return decision
@@ -156,18 +156,18 @@ function compareFields(
 
 /** A list whose items are owned individually: a set of scalars, or items with keys. */
 function compareList(node: Fields, want: readonly unknown[], live: unknown, trail: Trail, isDefault: IsDefault): Found {
-  if (node.fields.size > 0 || !Array.isArray(live)) return refuse('Differs', trail)
+  if (node.fields.size > 0 || !Array.isArray(live)) return difference('Differs', trail)
   const current: readonly unknown[] = live
   const items = assign(node.items, want)
   const places: number[] = []
   for (const [index, value] of want.entries()) {
     if (!isPlain(value)) {
-      if (!node.values.has(JSON.stringify(value))) return refuse('Adds', trail)
+      if (!node.values.has(JSON.stringify(value))) return difference('Adds', trail)
       places.push(current.indexOf(value))
       continue
     }
     const item = items[index]
-    if (item === undefined) return refuse('Adds', trail)
+    if (item === undefined) return difference('Adds', trail)
     const place = current.findIndex((each) => isPlain(each) && isItem(item.keys, value, each))
     const depth = trail.push('[]')
     const decision = compare(item.node, value, current[place], trail, isDefault)
@@ -179,13 +179,13 @@ function compareList(node: Fields, want: readonly unknown[], live: unknown, trai
   }
   const scalars = want.filter((value) => !isPlain(value))
   const isLeftOut = node.values.size > new Set(scalars).size || node.items.length > want.length - scalars.length
-  if (isLeftOut) return refuse('Removes', trail)
+  if (isLeftOut) return difference('Removes', trail)
   // There are items of other managers, and the text does not identify the owner of each.
   const isAmbiguous =
     current.length > want.length && items.some((item) => Object.values(item?.keys ?? {}).some(isMasked))
-  if (isAmbiguous) return refuse('Undecided', trail)
+  if (isAmbiguous) return difference('Undecided', trail)
   const isInOrder = places.every((place, index) => place > (places[index - 1] ?? -1))
-  return isInOrder ? undefined : refuse('Differs', trail)
+  return isInOrder ? undefined : difference('Differs', trail)
 }
 
 /** The owned item of each wanted one. Items with all keys are assigned first; the others get the remaining ones. */
@@ -239,7 +239,7 @@ function pick(value: Plain, keys: Plain): Plain {
 
 function compareAtomic(want: unknown, live: unknown, trail: Trail, isDefault: IsDefault): Found {
   if (Array.isArray(want)) {
-    if (!Array.isArray(live) || live.length !== want.length) return refuse('Differs', trail)
+    if (!Array.isArray(live) || live.length !== want.length) return difference('Differs', trail)
     trail.push('[]')
     for (let index = 0; index < want.length; index++) {
       const decision = compareAtomic(want[index], live[index], trail, isDefault)
@@ -248,8 +248,8 @@ function compareAtomic(want: unknown, live: unknown, trail: Trail, isDefault: Is
     trail.pop()
     return undefined
   }
-  if (!isPlain(want)) return (want ?? null) === (live ?? null) ? undefined : refuse('Differs', trail)
-  if (!isPlain(live)) return refuse('Differs', trail)
+  if (!isPlain(want)) return (want ?? null) === (live ?? null) ? undefined : difference('Differs', trail)
+  if (!isPlain(live)) return difference('Differs', trail)
   for (const name of Object.keys(want)) {
     if (want[name] === undefined) continue
     trail.push('.', name)
@@ -261,7 +261,7 @@ function compareAtomic(want: unknown, live: unknown, trail: Trail, isDefault: Is
     if (want[name] !== undefined) continue
     const path = `${trail.join('')}.${name}`
     const siblings = Object.keys(want).toSorted().join(',')
-    if (!isDefault({ path, siblings, value: live[name] })) return refuse('Undecided', trail, `.${name}`)
+    if (!isDefault({ path, siblings, value: live[name] })) return difference('Undecided', trail, `.${name}`)
   }
   return undefined
 }

@@ -74,7 +74,7 @@ export class FencedWriter implements Writer {
     intent: T | Immutable<T>,
     { force = true }: { force?: boolean } = {},
   ): Promise<Immutable<T>> {
-    return this.#applyUnlessSame(kind, intent, force, undefined)
+    return this.#applyIfChanged(kind, intent, force, undefined)
   }
 
   async status<O extends Immutable<Obj>>(of: O, status: StatusOf<O>): Promise<O> {
@@ -90,7 +90,7 @@ export class FencedWriter implements Writer {
       ...(namespace !== undefined && { namespace }),
       ...(uid !== undefined && { uid }),
     }
-    return (await this.#applyUnlessSame(kind, { metadata, status } as never, true, 'status')) as unknown as O
+    return (await this.#applyIfChanged(kind, { metadata, status } as never, true, 'status')) as unknown as O
   }
 
   /** The kind of an object from a cache. */
@@ -104,7 +104,7 @@ export class FencedWriter implements Writer {
     { when = () => true, propagationPolicy }: NonNullable<Parameters<Writer['delete']>[2]> = {},
   ): Promise<void> {
     const { cluster, fence } = this.#deps
-    refuseWhenStopped(fence, this.#signal)
+    assertMayWrite(fence, this.#signal)
     const client = fencedClient(cluster.client, fence, this.#signal)
     const key = keyOf(of)
     const live = await client.find(kind, key)
@@ -125,14 +125,14 @@ export class FencedWriter implements Writer {
     }
   }
 
-  async #applyUnlessSame<T extends Obj>(
+  async #applyIfChanged<T extends Obj>(
     kind: Kind<T>,
     intent: T | Immutable<T>,
     force: boolean,
     subresource: string | undefined,
   ): Promise<Immutable<T>> {
     // No await between this check and the request.
-    refuseWhenStopped(this.#deps.fence, this.#signal)
+    assertMayWrite(this.#deps.fence, this.#signal)
     const { cluster, fieldManager, defaults } = this.#deps
     const { informers } = cluster
     const want = withoutEmptyMaps(intent)
@@ -166,7 +166,7 @@ function findCached<T extends Obj>(informers: Informers, kind: Kind<T>, key: Key
   }
 }
 
-function refuseWhenStopped(fence: WriteFence, signal: StopSignal): void {
+function assertMayWrite(fence: WriteFence, signal: StopSignal): void {
   signal.throwIfAborted()
   fence.check()
 }
@@ -174,7 +174,7 @@ function refuseWhenStopped(fence: WriteFence, signal: StopSignal): void {
 /** The client of a reconcile: every call is aborted with the reconcile, every write checks the fence first. */
 export function fencedClient(client: Client, fence: WriteFence, signal: StopSignal): Client {
   const guard = <O extends { signal?: StopSignal | undefined }>(options: O | undefined): O & { signal: StopSignal } => {
-    refuseWhenStopped(fence, signal)
+    assertMayWrite(fence, signal)
     return { ...(options as O), signal: options?.signal ?? signal }
   }
   const read = <O extends { signal?: StopSignal | undefined }>(options: O | undefined): O & { signal: StopSignal } => {

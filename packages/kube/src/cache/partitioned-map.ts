@@ -77,8 +77,8 @@ export class PartitionedMap<V> {
   /** Parts already split in this round use one more bit of the hash. */
   #indexOf(key: string): number {
     const hash = hashOf(key)
-    const place = hash & (2 * this.#mask + 1)
-    return place < this.#parts.length ? place : hash & this.#mask
+    const index = hash & (2 * this.#mask + 1)
+    return index < this.#parts.length ? index : hash & this.#mask
   }
 
   #splitOne(): void {

@@ -7,7 +7,7 @@ const quoted = (manager: string) => Buffer.from(JSON.stringify(manager))
 it.each([
   ['ASCII', 'plain'],
   ['other text', 'grün 🌊'],
-])('leaves managedFields out of an answer of %s, and reads the entry of whoever asks', (_, label) => {
+])('omits managedFields from a response of %s, and reads the entry of a given manager', (_, label) => {
   const object = {
     kind: 'Thing',
     metadata: { labels: { label }, managedFields: [entry('me'), entry('you')], name: 'a' },

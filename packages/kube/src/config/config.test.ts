@@ -134,15 +134,15 @@ describe('the user kubeconfig', () => {
     ['has no context', '{}', 'NO_CONTEXT'],
     ['has contexts of a wrong type', '{"contexts": 7, "current-context": "x"}', 'WRONG_TYPE'],
     ['has a current-context of a wrong type', '{"current-context": {}}', 'WRONG_TYPE'],
-    ['has an odd server', kubeconfig({ server: 'tcp://x' }), 'BAD_SERVER'],
+    ['has an invalid server', kubeconfig({ server: 'tcp://x' }), 'BAD_SERVER'],
     ['has no server', kubeconfig({ server: '' }), 'NO_SERVER'],
-    ['has an odd CA', kubeconfig({ 'certificate-authority-data': '%%' }), 'BAD_DATA'],
-    ['has a certificate alone', kubeconfig({}, { 'client-certificate-data': base64(PEM) }), 'BAD_DATA'],
+    ['has an invalid CA', kubeconfig({ 'certificate-authority-data': '%%' }), 'BAD_DATA'],
+    ['has a certificate without a key', kubeconfig({}, { 'client-certificate-data': base64(PEM) }), 'BAD_DATA'],
     ['uses an auth-provider', kubeconfig({}, { 'auth-provider': { name: 'gcp' } }), 'AUTH_PROVIDER'],
     ['has an exec of another version', kubeconfig({}, { exec: { command: 'x', apiVersion: 'v9' } }), 'EXEC'],
     ['has __proto__ for a context', '{"current-context": "__proto__", "contexts": []}', 'NO_CONTEXT'],
     ['has a boolean that is text', kubeconfig({ 'insecure-skip-tls-verify': 'true' }), 'WRONG_TYPE'],
-  ])('is refused with a code when it %s', (_what, text, code) => {
+  ])('is rejected with a code when it %s', (_what, text, code) => {
     let error: unknown
     try {
       configFromText(text)
@@ -209,7 +209,7 @@ describe('an exec plug-in', () => {
       `printf '%s' '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":["hunter2"]}}'`,
       'not a string',
     ],
-  ])('that %s is an error that repeats nothing of its output', async (_what, script, message) => {
+  ])('that %s is an error without its output', async (_what, script, message) => {
     const { credentials } = configFromText(await plugin(script))
     const error: unknown = await Promise.resolve(credentials.headers()).catch((caught: unknown) => caught)
     expect(error).toBeInstanceOf(ConfigError)

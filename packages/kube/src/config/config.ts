@@ -63,14 +63,14 @@ export async function loadConfig(options: ConfigOptions = {}): Promise<ClusterCo
         `no kubeconfig: KUBECONFIG is not set, ${home} is not there, and this is no pod`,
       )
     }
-    return configOf(anchored(parseKubeconfig(text), dirname(home)), options)
+    return configOf(withAbsolutePaths(parseKubeconfig(text), dirname(home)), options)
   }
   const paths = options.path === undefined ? listed.split(delimiter).filter((path) => path !== '') : [options.path]
   const documents: Kubeconfig[] = []
   let missing: unknown
   for (const path of paths) {
     try {
-      documents.push(anchored(parseKubeconfig(await readFile(path, 'utf8')), dirname(resolve(path))))
+      documents.push(withAbsolutePaths(parseKubeconfig(await readFile(path, 'utf8')), dirname(resolve(path))))
     } catch (error) {
       if (error instanceof ConfigError) throw new ConfigError(error.code, `${path}: ${error.message}`)
       missing ??= error
@@ -84,13 +84,13 @@ export async function loadConfig(options: ConfigOptions = {}): Promise<ClusterCo
 
 /** The same for kubeconfig text; relative paths in it are relative to the working directory. */
 export function configFromText(text: string, options: Omit<ConfigOptions, 'path'> = {}): ClusterConfig {
-  return configOf(anchored(parseKubeconfig(text), process.cwd()), options)
+  return configOf(withAbsolutePaths(parseKubeconfig(text), process.cwd()), options)
 }
 
 const PATH_FIELDS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile']
 
 /** Relative paths are relative to their file, so they are made absolute before files are merged. */
-function anchored(config: Kubeconfig, folder: string): Kubeconfig {
+function withAbsolutePaths(config: Kubeconfig, folder: string): Kubeconfig {
   const absolute = (path: unknown) =>
     typeof path === 'string' && path !== '' && !isAbsolute(path) ? join(folder, path) : path
   const rewrite = (entries: ReadonlyMap<string, Fields>) =>

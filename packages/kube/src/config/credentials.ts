@@ -51,7 +51,7 @@ export function staticCredentials(headers: AuthHeaders, tls: TlsFields): Credent
 }
 
 /** A fresh credential that is rejected again is not reloaded within this time, to limit runs of exec plug-ins. */
-const REFUSED_AGAIN_MS = 10_000
+const MIN_RELOAD_INTERVAL_MS = 10_000
 /** Delay of the next attempt after a failed renewal, while the last valid credential is still used. */
 const RETRY_MS = 10_000
 
@@ -62,20 +62,20 @@ export function refreshingCredentials(load: () => Promise<LoadedCredential>, clo
   let loading: Promise<void> | undefined
   let retryAt = 0
   let invalidatedAt: number | undefined
-  let isRefused = false
+  let isRejected = false
 
   async function refresh(): Promise<void> {
     loading ??= load()
       .then(
         (loaded) => {
           current = { loaded, at: clock.monotonic() }
-          isRefused = false
+          isRejected = false
           if (!isSameTls(loaded.tls, material)) material = { ...loaded.tls, version: material.version + 1 }
         },
         (error: unknown) => {
           retryAt = clock.monotonic() + RETRY_MS
           if (current === undefined || isExpired(current)) throw error
-          isRefused = false
+          isRejected = false
         },
       )
       .finally(() => (loading = undefined))
@@ -89,7 +89,7 @@ export function refreshingCredentials(load: () => Promise<LoadedCredential>, clo
   return {
     tls: () => material,
     headers() {
-      if (current === undefined || isRefused || isExpired(current))
+      if (current === undefined || isRejected || isExpired(current))
         return refresh().then(() => current?.loaded.headers ?? {})
       const { loaded, at } = current
       if (loaded.refreshInMs !== undefined) {
@@ -101,9 +101,9 @@ export function refreshingCredentials(load: () => Promise<LoadedCredential>, clo
     invalidate(used) {
       if (current === undefined || (used !== undefined && used !== current.loaded.headers)) return
       const now = clock.monotonic()
-      if (invalidatedAt !== undefined && now - invalidatedAt < REFUSED_AGAIN_MS) return
+      if (invalidatedAt !== undefined && now - invalidatedAt < MIN_RELOAD_INTERVAL_MS) return
       invalidatedAt = now
-      isRefused = true
+      isRejected = true
     },
   }
 }

@@ -74,7 +74,7 @@ describe('a structural schema', () => {
       'exclude',
     ],
     ['an unknown keyword', z.object({ a: z.string().meta({ examples: ['x'] }) }), "field a: 'examples'"],
-  ])('refuses %s', (_what, schema, message) => {
+  ])('rejects %s', (_what, schema, message) => {
     expect(() => structuralSchema(schema)).toThrow(message)
   })
 })

@@ -98,10 +98,10 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
   let isCurrent = false
   /** Monotonic time before the last successful renewal was sent; undefined before the first. */
   let renewedAt: number | undefined
-  let isOver = false
+  let isLost = false
 
   const isLeading = () => {
-    return !isOver && renewedAt !== undefined && clock.monotonic() - renewedAt < renewDeadlineMs
+    return !isLost && renewedAt !== undefined && clock.monotonic() - renewedAt < renewDeadlineMs
   }
 
   function observe(lease: Lease): void {
@@ -112,7 +112,7 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
   }
 
   /** Whether the Lease is free or its holder has not renewed it for its duration. */
-  function mayTake({ lease: { spec }, since }: { lease: Lease; since: number }): boolean {
+  function mayAcquire({ lease: { spec }, since }: { lease: Lease; since: number }): boolean {
     const holder = spec?.holderIdentity ?? ''
     if (holder === '' || holder === identity) return true
     return clock.monotonic() - since >= (spec?.leaseDurationSeconds ?? durationMs / 1_000) * 1_000
@@ -131,7 +131,7 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
       }
       observe(found)
     }
-    if (seen === undefined || !mayTake(seen)) {
+    if (seen === undefined || !mayAcquire(seen)) {
       isCurrent = false
       return false
     }
@@ -194,16 +194,16 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
       while (!signal.aborted) {
         await sleep(clock, retryPeriodMs, signal)
         if (signal.aborted || (isLeading() && (await tryOnce(signal)))) continue
-        const isTaken = !isCurrent && seen !== undefined && !mayTake(seen)
+        const isTaken = !isCurrent && seen !== undefined && !mayAcquire(seen)
         if (isLeading() && !isTaken) continue
-        isOver = true
+        isLost = true
         onChange?.(false)
         throw new LeadershipLost(key, isTaken ? 'another process has taken it' : 'it was not renewed in time')
       }
     },
     async release() {
       if (!isLeading() || seen === undefined) return
-      isOver = true
+      isLost = true
       onChange?.(false)
       const { lease } = seen
       const spec = { ...claim(lease.spec), holderIdentity: '', leaseDurationSeconds: 1 }

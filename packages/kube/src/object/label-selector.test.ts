@@ -54,7 +54,7 @@ describe('a label selector as text', () => {
     'a=-b',
     'a=b/c',
     '__proto__',
-  ])('%s is none', (text) => {
+  ])('%s is not a selector', (text) => {
     expect(parseLabelSelector(text)).toMatchObject({ invalid: expect.stringContaining('is not a label selector') })
   })
 

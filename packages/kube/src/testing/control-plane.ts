@@ -23,7 +23,7 @@ import { findAsset, missingAssets } from './assets.ts'
 import { installManifests, waitUntil } from './install.ts'
 import { knownFlags } from './known-flags.ts'
 import type { LocalWebhook } from './manifests.ts'
-import { kubeconfigOf, sendRequest, type Access, type Reach, type Reply } from './plane-request.ts'
+import { kubeconfigOf, sendRequest, type Access, type Endpoint, type Reply } from './plane-request.ts'
 import { freePorts, startServerProcess, type ServerProcess } from './server-process.ts'
 
 export interface ControlPlaneOptions {
@@ -97,7 +97,7 @@ export const ControlPlane = {
     }
     const agent = new Agent({ keepAlive: true, maxSockets: 8 })
     const plane = controlPlane({
-      reach: { server: config.server, agent, ...(ca !== undefined && { caPem: ca }) },
+      endpoint: { server: config.server, agent, ...(ca !== undefined && { caPem: ca }) },
       access: {
         name: config.name,
         headers,
@@ -139,10 +139,10 @@ async function startOnce(options: ControlPlaneOptions): Promise<ControlPlane> {
       startEtcd({ folder, etcdUrl, peerPort, options }).then((etcd) => servers.push(etcd)),
     ])
     const admin = { name: 'admin', ...(await issueUser(authority, 'admin', ['system:masters'])) }
-    const reach: Reach = { server, caPem: authority.certPem, agent }
-    servers.push(await startApiServer({ folder, etcdUrl, securePort, options, reach, admin }))
+    const endpoint: Endpoint = { server, caPem: authority.certPem, agent }
+    servers.push(await startApiServer({ folder, etcdUrl, securePort, options, endpoint, admin }))
     const plane = controlPlane({
-      reach,
+      endpoint,
       access: admin,
       own: { authority, admin, etcdUrl },
       stop,
@@ -160,7 +160,7 @@ async function startOnce(options: ControlPlaneOptions): Promise<ControlPlane> {
 }
 
 function controlPlane(parts: {
-  reach: Reach
+  endpoint: Endpoint
   /** Default access if no user is given. */
   access: Access
   /** Available only for servers started here. */
@@ -168,16 +168,16 @@ function controlPlane(parts: {
   stop: () => Promise<void>
   webhook: LocalWebhook | undefined
 }): ControlPlane {
-  const { reach, access, stop } = parts
+  const { endpoint, access, stop } = parts
   const own = (what: string) => {
     if (parts.own !== undefined) return parts.own
     throw new Error(
-      `${reach.server} was there before this test: it has no ${what}; unset USE_EXISTING_CLUSTER for that`,
+      `${endpoint.server} was there before this test: it has no ${what}; unset USE_EXISTING_CLUSTER for that`,
     )
   }
   const plane: ControlPlane = {
-    server: reach.server,
-    caPem: reach.caPem ?? '',
+    server: endpoint.server,
+    caPem: endpoint.caPem ?? '',
     get admin() {
       return own('admin with a certificate of ours').admin
     },
@@ -187,9 +187,9 @@ function controlPlane(parts: {
     addUser: async (name, groups = []) => {
       return { name, ...(await issueUser(own('authority that makes users').authority, name, groups)) }
     },
-    kubeconfig: (user) => kubeconfigOf(reach, user ?? access),
+    kubeconfig: (user) => kubeconfigOf(endpoint, user ?? access),
     request: async (method, path, body, { user, type } = {}) => {
-      return sendRequest(reach, user ?? access, method, path, body, type)
+      return sendRequest(endpoint, user ?? access, method, path, body, type)
     },
     install: async (manifests) => installManifests(async (...call) => plane.request(...call), manifests, parts.webhook),
     stop,
@@ -220,7 +220,7 @@ async function startEtcd(given: {
         `--initial-cluster=default=${peerUrl}`,
         // kube-apiserver does not request progress from etcd before 3.4.31; without it a WatchList at "" blocks and
         // fails.
-        ...(await whereKnown(command, [
+        ...(await supportedFlags(command, [
           '--experimental-watch-progress-notify-interval=200ms',
           '--unsafe-no-fsync=true',
           '--log-level=error',
@@ -238,10 +238,10 @@ async function startApiServer(given: {
   etcdUrl: string
   securePort: number
   options: ControlPlaneOptions
-  reach: Reach
+  endpoint: Endpoint
   admin: User
 }): Promise<ServerProcess> {
-  const { folder, etcdUrl, securePort, options, reach, admin } = given
+  const { folder, etcdUrl, securePort, options, endpoint, admin } = given
   const command = findAsset('kube-apiserver', options.assets) ?? 'kube-apiserver'
   return startServerProcess({
     ...processOptions(folder),
@@ -254,13 +254,13 @@ async function startApiServer(given: {
         `--secure-port=${securePort}`,
         `--cert-dir=${folder}`,
         `--client-ca-file=${join(folder, 'client-ca.crt')}`,
-        `--service-account-issuer=${reach.server}/`,
+        `--service-account-issuer=${endpoint.server}/`,
         `--service-account-key-file=${join(folder, 'sa-signer.crt')}`,
         `--service-account-signing-key-file=${join(folder, 'sa-signer.key')}`,
         '--service-cluster-ip-range=10.0.0.0/24',
         '--authorization-mode=RBAC',
         '--disable-admission-plugins=ServiceAccount',
-        ...(await whereKnown(command, [
+        ...(await supportedFlags(command, [
           '--allow-privileged=true',
           '--endpoint-reconciler-type=none',
           '--profiling=false',
@@ -268,7 +268,7 @@ async function startApiServer(given: {
       ],
       options.flags,
     ),
-    isReady: async () => (await sendRequest(reach, admin, 'GET', '/healthz')).status === 200,
+    isReady: async () => (await sendRequest(endpoint, admin, 'GET', '/healthz')).status === 200,
   })
 }
 
@@ -288,7 +288,7 @@ function secondsFromEnv(name: string, fallback: number): number {
 }
 
 /** For flags that a release may lack. Flags that tests rely on are passed unconditionally. */
-async function whereKnown(command: string, flags: readonly string[]): Promise<string[]> {
+async function supportedFlags(command: string, flags: readonly string[]): Promise<string[]> {
   const known = await knownFlags(command)
   return flags.filter((flag) => known.has(nameOfFlag(flag)))
 }

@@ -70,7 +70,7 @@ const isSynced = (state: InformerState) => state !== 'starting' && state !== 'sy
 export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
   const stores = new Map<string, Store>()
   const tokens = new Map<string, Kind>()
-  const made = new Map<string, Informer<Obj>>()
+  const created = new Map<string, Informer<Obj>>()
   const configured = new Map<string, CacheOptions<Obj>>()
   const healthListeners = new Set<(informer: Informer<Obj>) => void>()
   const lines: string[] = []
@@ -124,12 +124,12 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       drop(kind, key)
       return object
     }
-    const specMoved =
+    const isSpecChanged =
       JSON.stringify((old as { spec?: unknown })?.spec) !== JSON.stringify((object as { spec?: unknown }).spec)
     const metadata = {
       ...object.metadata,
       uid: old?.metadata.uid ?? object.metadata.uid ?? `uid-${++uid}`,
-      generation: (old?.metadata.generation ?? 0) + (specMoved || old === undefined ? 1 : 0),
+      generation: (old?.metadata.generation ?? 0) + (isSpecChanged || old === undefined ? 1 : 0),
       resourceVersion: String(++version),
     }
     const stored: T = { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind, metadata }
@@ -165,14 +165,14 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
   /** As the real client. The watch of this cluster reports a write before the response. */
   async function tracked<T extends Obj>(kind: Kind<T>, key: Key, send: () => Promise<T>): Promise<T> {
     const { ownWrites } = storeOf(kind)
-    let made: string | undefined
+    let resourceVersion: string | undefined
     ownWrites.begin(key)
     try {
       const written = await send()
-      made = written.metadata.resourceVersion
+      resourceVersion = written.metadata.resourceVersion
       return written
     } finally {
-      ownWrites.end(key, made)
+      ownWrites.end(key, resourceVersion)
     }
   }
 
@@ -311,7 +311,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       const values = store.indexes.get(index.name)
       return [...store.objects.values()].filter((object) => values?.(object).includes(value)) as never[]
     },
-    all: () => [...made.values()],
+    all: () => [...created.values()],
     onHealthChange(listener) {
       healthListeners.add(listener)
       return () => healthListeners.delete(listener)
@@ -355,7 +355,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
           return isSynced(store.state) ? 0 : undefined
         },
       }
-      made.set(kindName(kind), informer)
+      created.set(kindName(kind), informer)
       return informer
     },
     index<T extends Obj>(

@@ -10,7 +10,7 @@ export interface Reply {
   body: unknown
 }
 
-export interface Reach {
+export interface Endpoint {
   server: string
   /** @default the roots of the system */
   caPem?: string
@@ -26,7 +26,7 @@ export interface Access {
 }
 
 export async function sendRequest(
-  { server, caPem, agent }: Reach,
+  { server, caPem, agent }: Endpoint,
   access: Access,
   method: string,
   path: string,
@@ -55,7 +55,7 @@ export async function sendRequest(
 }
 
 /** A kubeconfig with inline credentials, as JSON (which is YAML). */
-export function kubeconfigOf({ server, caPem }: Reach, access: Access): string {
+export function kubeconfigOf({ server, caPem }: Endpoint, access: Access): string {
   const base64 = (text: string | undefined) => (text === undefined ? undefined : Buffer.from(text).toString('base64'))
   const authorization = access.headers?.['authorization']
   return JSON.stringify({

@@ -139,7 +139,7 @@ describe('decoding', () => {
     ['a bookmark without metadata', '{"type":"BOOKMARK","object":{}}'],
     ['a list', '[]'],
     ['null', 'null'],
-  ])('refuses a frame with %s, and quotes nothing of it', (_what, text) => {
+  ])('rejects a frame with %s, without quoting it', (_what, text) => {
     const bytes = Buffer.from(text)
     expect(() => createDecoder(Thing).frame(bytes, 0, bytes.length)).toThrow(DecodeError)
     const secret = Buffer.from('{"type":"ADDED","object":{"metadata":{"name":"s"},"data":{"password":"hunter2"')

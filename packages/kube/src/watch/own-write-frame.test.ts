@@ -62,7 +62,7 @@ describe('the watch event of an own write', () => {
   it.each([
     ['another version', 'MODIFIED', thing('111', 'read')],
     ['a deletion', 'DELETED', thing('110', 'read')],
-    ['a version that stands elsewhere', 'MODIFIED', thing('111', 'read', '110')],
+    ['the version in another field', 'MODIFIED', thing('111', 'read', '110')],
     ['another object', 'MODIFIED', { ...thing('110', 'read'), metadata: { name: 'b', resourceVersion: '110' } }],
   ])('is not %s', (_, type, object) => {
     const { store, read } = setUp()

@@ -118,9 +118,9 @@ export class Reflector<T extends Obj> {
     // The store changes before the state: the version is never ahead of what was applied.
     let operation: Effect | undefined
     for (const effect of effects) if (!this.#applyToStore(effect, subject)) operation = effect
-    const hasMoved = next.state.at !== this.#now.state.at
+    const hasChanged = next.state.at !== this.#now.state.at
     this.#now = next
-    if (hasMoved) this.#options.onState?.(next.state)
+    if (hasChanged) this.#options.onState?.(next.state)
     if (operation !== undefined) this.#begin(operation)
   }
 

@@ -146,7 +146,7 @@ describe('admission', () => {
     [{ ...reviewOf({}), apiVersion: 'admission.k8s.io/v1beta1' }],
     [reviewOf({ uid: '' })],
     [reviewOf({ operation: 'EXPLODE' })],
-  ])('refuses a body that is no review: %j', (body) => {
+  ])('rejects a body that is not a review: %j', (body) => {
     expect(() => parseAdmission(body)).toThrow(/AdmissionReview/)
   })
 })

@@ -30,7 +30,7 @@ export interface WebhookRegistry {
 }
 
 /** Returns the response to a parsed body. */
-type Answer = (body: unknown) => Promise<object>
+type Responder = (body: unknown) => Promise<object>
 
 class TooLarge extends KubeError {
   constructor() {
@@ -43,21 +43,21 @@ export function webhookHandler(
   metrics: Metrics,
   log: Logger,
 ): RequestListener {
-  const routes = new Map<string, { answer: Answer; metrics: WebhookMetrics }>()
+  const routes = new Map<string, { respond: Responder; metrics: WebhookMetrics }>()
   for (const [path, { hooks, verb }] of admissions) {
     const admit = verb === 'mutate' ? admitDefaults<Obj> : admitValid<Obj>
-    const answer: Answer = async (body) => {
+    const respond: Responder = async (body) => {
       const response = await admit(hooks, parseAdmission(body))
       return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response }
     }
-    routes.set(path, { answer, metrics: metrics.webhook(path, 'admission') })
+    routes.set(path, { respond, metrics: metrics.webhook(path, 'admission') })
   }
   if (conversions.length > 0) {
-    const answer: Answer = async (body) => {
+    const respond: Responder = async (body) => {
       const response = convertReview(conversions, parseConversion(body))
       return { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', response }
     }
-    routes.set(CONVERSION_PATH, { answer, metrics: metrics.webhook(CONVERSION_PATH, 'conversion') })
+    routes.set(CONVERSION_PATH, { respond, metrics: metrics.webhook(CONVERSION_PATH, 'conversion') })
   }
 
   return (request, response) => {
@@ -67,7 +67,7 @@ export function webhookHandler(
     if (request.method !== 'POST') return send(response, 405, { message: 'webhooks are called by POST' })
     const startedAt = performance.now()
     route.metrics.started()
-    void answerRequest(request, route.answer).then(([code, body, error]) => {
+    void handleRequest(request, route.respond).then(([code, body, error]) => {
       route.metrics.finished(code, (performance.now() - startedAt) / 1_000)
       if (code === 500) {
         route.metrics.panicked()
@@ -81,13 +81,13 @@ export function webhookHandler(
 /**
  * Never rejects. The message of a hook's exception is only logged: it may contain data that the caller must not see.
  */
-async function answerRequest(
+async function handleRequest(
   request: IncomingMessage,
-  answer: Answer,
+  respond: Responder,
 ): Promise<[code: number, body: object, error?: unknown]> {
   try {
     const body = parseJson(await readBody(request))
-    return [200, await answer(body)]
+    return [200, await respond(body)]
   } catch (error) {
     if (error instanceof TooLarge) return [413, { message: error.message }]
     if (error instanceof BadReview) return [400, { message: error.message }]
