@@ -74,11 +74,11 @@ describe('apply decision', () => {
   const set = { 'f:names': { 'v:"a"': {}, 'v:"b"': {} } }
   it.each([
     ['the same members', ['a', 'b'], ['a', 'b'], 'noop'],
-    ['foreign members around ours', ['a', 'b'], ['x', 'a', 'y', 'b'], 'noop'],
+    ['members of another manager around the own ones', ['a', 'b'], ['x', 'a', 'y', 'b'], 'noop'],
     ['another order', ['b', 'a'], ['a', 'b'], 'Differs .names'],
     ['a member dropped', ['a'], ['a', 'b'], 'Removes .names'],
-    ['a member that is not ours', ['a', 'b', 'x'], ['a', 'b', 'x'], 'Adds .names'],
-    ['a member that somebody removed', ['a', 'b'], ['a'], 'Differs .names'],
+    ['a member that is not owned', ['a', 'b', 'x'], ['a', 'b', 'x'], 'Adds .names'],
+    ['a member removed by another manager', ['a', 'b'], ['a'], 'Differs .names'],
   ])('in a set decides on %s', (_name, want, live, expected) => {
     expect(reason(decide(set, { names: want }, { names: live }))).toBe(expected)
   })

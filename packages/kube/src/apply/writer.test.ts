@@ -194,10 +194,12 @@ describe('finalizer', () => {
     cluster.put(ConfigMap, { metadata: { ...metadata, finalizers: ['other'] } })
     await expect(addFinalizer(cluster.client, ConfigMap, stale, finalizer)).rejects.toMatchObject({ code: 'Invalid' })
 
-    const ours = cluster.put(ConfigMap, { metadata: { ...metadata, finalizers: [finalizer, 'other'] } })
+    const stored = cluster.put(ConfigMap, { metadata: { ...metadata, finalizers: [finalizer, 'other'] } })
     cluster.put(ConfigMap, { metadata: { ...metadata, finalizers: ['other', finalizer] } })
-    await expect(removeFinalizer(cluster.client, ConfigMap, ours, finalizer)).rejects.toMatchObject({ code: 'Invalid' })
-    const recreated = { ...ours, metadata: { ...ours.metadata, uid: 'another', finalizers: ['other', finalizer] } }
+    await expect(removeFinalizer(cluster.client, ConfigMap, stored, finalizer)).rejects.toMatchObject({
+      code: 'Invalid',
+    })
+    const recreated = { ...stored, metadata: { ...stored.metadata, uid: 'another', finalizers: ['other', finalizer] } }
     await expect(removeFinalizer(cluster.client, ConfigMap, recreated, finalizer)).rejects.toMatchObject({
       code: 'Invalid',
     })

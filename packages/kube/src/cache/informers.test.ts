@@ -234,9 +234,9 @@ describe('informers', () => {
     start()
     await informers.informer(ConfigMap).synced()
     expect(informers.get(ConfigMap, 'ns/a')?.data).toBeUndefined()
-    const asked = paths.filter((path) => path.startsWith('/api/v1/configmaps'))
-    expect(asked.length).toBeGreaterThan(0)
-    expect(asked.filter((path) => !path.includes('labelSelector=app%3Dshop'))).toEqual([])
+    const requested = paths.filter((path) => path.startsWith('/api/v1/configmaps'))
+    expect(requested.length).toBeGreaterThan(0)
+    expect(requested.filter((path) => !path.includes('labelSelector=app%3Dshop'))).toEqual([])
   })
 
   it('watch a kind in several namespaces as one', async () => {

@@ -282,7 +282,7 @@ describe('proxies', () => {
   })
 
   /** A proxy for a single tunnel that records its requests. */
-  async function startProxy(kind: 'connect' | 'socks' | 'refusing', asked: string[]): Promise<number> {
+  async function startProxy(kind: 'connect' | 'socks' | 'refusing', received: string[]): Promise<number> {
     const proxy = createServer((near) => {
       near.on('error', () => undefined)
       const open = (port: number, greeting: Buffer) => {
@@ -294,7 +294,7 @@ describe('proxies', () => {
       }
       if (kind !== 'socks') {
         near.once('data', (head) => {
-          asked.push(head.toString('latin1'))
+          received.push(head.toString('latin1'))
           const port = Number(/:(\d+) HTTP/.exec(head.toString('latin1'))?.[1])
           if (kind === 'refusing') near.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
           else open(port, Buffer.from('HTTP/1.1 200 OK\r\n\r\n'))
@@ -304,11 +304,11 @@ describe('proxies', () => {
       near.once('data', () => {
         near.write(Buffer.from([5, 2]))
         near.once('data', (login) => {
-          asked.push(login.toString('latin1', 2, 4))
+          received.push(login.toString('latin1', 2, 4))
           near.write(Buffer.from([1, 0]))
           near.once('data', (request) => {
             const length = request[4] ?? 0
-            asked.push(request.toString('latin1', 5, 5 + length))
+            received.push(request.toString('latin1', 5, 5 + length))
             open(request.readUInt16BE(5 + length), Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]))
           })
         })
@@ -321,9 +321,9 @@ describe('proxies', () => {
   }
 
   it.each(['h2', 'h1'] as const)('carry %s through CONNECT and through SOCKS5', async (protocol) => {
-    const asked: string[] = []
+    const received: string[] = []
     await using peer = await startPeer({ protocol, script: (exchange) => exchange.reply(200, 'through') })
-    const ports = { http: await startProxy('connect', asked), socks5: await startProxy('socks', asked) }
+    const ports = { http: await startProxy('connect', received), socks5: await startProxy('socks', received) }
     for (const [scheme, port] of Object.entries(ports)) {
       const text = kubeconfig({
         server: peer.url,
@@ -334,8 +334,8 @@ describe('proxies', () => {
       expect((await rest.call({ method: 'GET', path: '/' })).body.toString()).toBe('through')
       await rest.close()
     }
-    expect(asked[0]).toContain(`Proxy-Authorization: Basic ${base64('jo:pw')}`)
-    expect(asked.slice(-2)).toEqual(['jo', '127.0.0.1'])
+    expect(received[0]).toContain(`Proxy-Authorization: Basic ${base64('jo:pw')}`)
+    expect(received.slice(-2)).toEqual(['jo', '127.0.0.1'])
   })
 
   it('that reject the tunnel are named in the error', async () => {

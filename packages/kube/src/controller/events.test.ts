@@ -25,7 +25,7 @@ function setUp(cluster = memoryCluster(), fence: WriteFence = openFence) {
   return { cluster, clock, recorder, stored, controller, stopped }
 }
 
-function refuse(code: number, reason: string, causes: { reason: string }[] = []): never {
+function fail(code: number, reason: string, causes: { reason: string }[] = []): never {
   throw apiError('POST events', code, { kind: 'Status', apiVersion: 'v1', reason, message: 'no', details: { causes } })
 }
 
@@ -120,7 +120,7 @@ describe('events', () => {
 
   it('stop after one warning when RBAC denies them', async () => {
     const { cluster, clock, recorder, controller } = setUp()
-    cluster.intercept = () => refuse(403, 'Forbidden')
+    cluster.intercept = () => fail(403, 'Forbidden')
     for (let index = 0; index < 10; index++) {
       recorder.record({ ...published, note: `note ${index}` })
       await clock.advance(1_000)
@@ -134,8 +134,8 @@ describe('events', () => {
   it('continue after an error for a terminating namespace, and after other errors', async () => {
     const { cluster, clock, recorder, stored, controller } = setUp()
     const faults = [
-      () => refuse(403, 'Forbidden', [{ reason: 'NamespaceTerminating' }]),
-      () => refuse(500, 'InternalError'),
+      () => fail(403, 'Forbidden', [{ reason: 'NamespaceTerminating' }]),
+      () => fail(500, 'InternalError'),
     ]
     cluster.intercept = ({ verb }) => (verb === 'create' ? faults.shift()?.() : undefined)
     for (const note of ['a', 'b', 'c']) recorder.record({ ...published, note })

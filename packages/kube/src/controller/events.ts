@@ -146,8 +146,8 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     const fieldSelector = `reportingController=${reporter}`
     try {
       const { items } = await client.list(Event, { fieldSelector, limit: MAX_PENDING, signal })
-      const ours = items.filter((event) => event.reportingController === reporter)
-      return new Map(ours.map((event) => [idOf(event), event]))
+      const own = items.filter((event) => event.reportingController === reporter)
+      return new Map(own.map((event) => [idOf(event), event]))
     } catch (error) {
       log.debug({ error: messageOf(error) }, 'earlier events are not known; some may be sent again')
       return new Map()

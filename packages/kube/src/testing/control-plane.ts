@@ -295,9 +295,9 @@ async function supportedFlags(command: string, flags: readonly string[]): Promis
 
 const nameOfFlag = (flag: string) => flag.split('=', 1)[0] ?? flag
 
-function mergeFlags(ours: readonly string[], theirs: readonly string[] = []): string[] {
-  const given = new Set(theirs.map(nameOfFlag))
-  return [...ours.filter((flag) => !given.has(nameOfFlag(flag))), ...theirs]
+function mergeFlags(defaults: readonly string[], overrides: readonly string[] = []): string[] {
+  const given = new Set(overrides.map(nameOfFlag))
+  return [...defaults.filter((flag) => !given.has(nameOfFlag(flag))), ...overrides]
 }
 
 /** Memory-backed if possible: etcd syncs every write, which dominates the duration of a test on a disk. */

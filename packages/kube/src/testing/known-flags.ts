@@ -9,12 +9,12 @@ const known = new Map<string, Promise<ReadonlySet<string>>>()
 
 /** Without `=value`, e.g. `--data-dir`. Rejects if the binary prints no flags. */
 export async function knownFlags(command: string): Promise<ReadonlySet<string>> {
-  const asked = known.get(command) ?? askFlags(command)
-  known.set(command, asked)
-  return asked
+  const flags = known.get(command) ?? readFlags(command)
+  known.set(command, flags)
+  return flags
 }
 
-async function askFlags(command: string): Promise<ReadonlySet<string>> {
+async function readFlags(command: string): Promise<ReadonlySet<string>> {
   const text = await new Promise<string>((resolve, reject) => {
     // The stream and exit code of help differ between programs and releases.
     execFile(command, ['--help'], { timeout: 20_000, maxBuffer: 2 ** 23 }, (error, stdout, stderr) => {

@@ -240,8 +240,8 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
     await admit({ verb: 'patch', kind: kindName(kind), key, body: patch, subresource }, signal)
     const live = structuredClone(getOrFail('patch', kind, key))
     if (type !== 'json') return write(kind, merge(live, patch) as never)
-    const refuse = () => fail('patch', kind, key, 422, 'Invalid')
-    return write(kind, jsonPatch(live, patch as JsonOperation[], refuse) as never)
+    const failPatch = () => fail('patch', kind, key, 422, 'Invalid')
+    return write(kind, jsonPatch(live, patch as JsonOperation[], failPatch) as never)
   }
 
   const client: Client = {
@@ -440,7 +440,7 @@ interface JsonOperation {
 }
 
 /** The subset of RFC 6902 used by the runtime: finalizers. */
-function jsonPatch(object: Obj, operations: readonly JsonOperation[], refuse: () => never): Obj {
+function jsonPatch(object: Obj, operations: readonly JsonOperation[], failPatch: () => never): Obj {
   for (const { op, path, value } of operations) {
     const segments = path.split('/').slice(1)
     const last = segments.pop() ?? ''
@@ -448,7 +448,7 @@ function jsonPatch(object: Obj, operations: readonly JsonOperation[], refuse: ()
       | Plain
       | unknown[]
     if (op === 'test') {
-      if (JSON.stringify((parent as Plain | undefined)?.[last]) !== JSON.stringify(value)) refuse()
+      if (JSON.stringify((parent as Plain | undefined)?.[last]) !== JSON.stringify(value)) failPatch()
     } else if (Array.isArray(parent)) {
       if (op === 'add') parent.splice(last === '-' ? parent.length : Number(last), 0, value)
       else if (op === 'remove') parent.splice(Number(last), 1)
