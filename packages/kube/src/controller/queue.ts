@@ -1,5 +1,5 @@
 /**
- * The work queue: keys to reconcile, each at most once, with delay, back-off and priority.
+ * The work queue: keys to reconcile, each queued once, with delay, back-off and priority.
  *
  * Place in the flow: informer events `add`, a controller calls `take` and `done`. Only keys are kept, never objects, so
  * memory is bounded by the number of objects, independent of the rate of changes.
@@ -10,7 +10,7 @@
  * - At least once: a key added while it is being processed runs again afterwards.
  * - Order: higher priority first, FIFO within one priority.
  * - Back-off: 5 ms doubling to 1000 s per key, reset by `forget`; a key that is neither queued, taken nor failing uses
- * no memory.
+ *   no memory.
  * Caveats: delays are lower bounds; nothing is returned once closed.
  */
 import { type Clock, systemClock } from '../clock.ts'

@@ -14,11 +14,11 @@ import { keyOf, type Immutable, type Kind, type Obj } from './object.ts'
 
 export type FinalizerStep = 'add' | 'reconcile' | 'cleanup' | 'leave'
 
-/** The next step for an object. `leave`: it is being deleted, and the cleanup is done. */
+/** The next step for an object. `leave`: it is being deleted and does not have the finalizer. */
 export function nextFinalizerStep(object: Immutable<Obj>, finalizer: string): FinalizerStep {
-  const isOurs = object.metadata.finalizers?.includes(finalizer) === true
-  if (object.metadata.deletionTimestamp === undefined) return isOurs ? 'reconcile' : 'add'
-  return isOurs ? 'cleanup' : 'leave'
+  const hasFinalizer = object.metadata.finalizers?.includes(finalizer) === true
+  if (object.metadata.deletionTimestamp === undefined) return hasFinalizer ? 'reconcile' : 'add'
+  return hasFinalizer ? 'cleanup' : 'leave'
 }
 
 export async function addFinalizer<T extends Obj>(

@@ -5,8 +5,7 @@
  *
  * Guarantees
  * - Lossless: fields that a spoke version cannot express are kept in an annotation of the converted object and restored
- * on
- *   conversion to the hub, merged with edits made in between (three-way, as a JSON merge patch: lists as a whole).
+ *   on conversion to the hub, merged with edits made in between (three-way, as a JSON merge patch: lists as a whole).
  * - Only labels and annotations of the metadata change; the API server rejects other changes.
  * - Either all objects of a review are converted, or the response is one failure that names the object.
  */
