@@ -58,7 +58,7 @@ describe('certificates', () => {
     expect(expiryOf(long.certPem)).toBe(now + hourMs)
   })
 
-  it('goes on with an authority that was stored, and refuses a key of another one', async () => {
+  it('loads a stored authority, and rejects a key of another one', async () => {
     const first = await createAuthority({ commonName: 'first' })
     const other = await createAuthority({ commonName: 'other' })
     const again = await loadAuthority({ certPem: first.certPem, keyPem: first.keyPem })
@@ -72,7 +72,7 @@ describe('certificates', () => {
     expect(isPair({ certPem: leaf.certPem, keyPem: '' })).toBe(false)
   })
 
-  it('rejects what is not an IP address instead of issuing a certificate nobody accepts', async () => {
+  it('rejects what is not an IP address instead of issuing an unusable certificate', async () => {
     const authority = await createAuthority({ commonName: 'test-ca' })
     const wrong = authority.issue({ commonName: 'x', ipAddresses: ['127.0.0.300'], usages: 'server' })
     await expect(wrong).rejects.toThrow('"127.0.0.300": not an IP address')

@@ -1,11 +1,11 @@
 /**
- * A small certificate authority: a CA of our own and leaves for servers and clients (ECDSA P-256, SHA-256).
+ * A small certificate authority: issues a CA and leaf certificates for servers and clients (ECDSA P-256, SHA-256).
  *
  * Place in the flow: webhook serving certificates, the embedded API server, and users of the test control plane.
  * `@peculiar/x509` is loaded by the first call that issues or loads, so importing this module costs nothing.
  *
- * Guarantees: serial numbers are 127 random bits; validity starts five minutes early, for clocks that differ; a leaf
- * never outlives its authority. Private keys leave only as the `keyPem` a caller asked for, and never in an error.
+ * Guarantees: serial numbers are 127 random bits; validity starts five minutes early, to tolerate clock skew; a leaf
+ * never outlives its authority. Private keys are only returned as `keyPem`, and never in an error.
  */
 import { createPrivateKey, webcrypto, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -28,7 +28,7 @@ export interface LeafRequest {
   dnsNames?: readonly string[]
   ipAddresses?: readonly string[]
   usages: CertificateUsage
-  /** Capped by the end of the authority. @default one year */
+  /** Limited by the expiry of the authority. @default one year */
   validForMs?: number
 }
 
@@ -45,8 +45,8 @@ export interface AuthorityRequest {
   now?: () => number
 }
 
-const dayMs = 86_400_000
-const skewMs = 5 * 60_000
+const DAY_MS = 86_400_000
+const CLOCK_SKEW_MS = 5 * 60_000
 const keyAlgorithm = { name: 'ECDSA', namedCurve: 'P-256' }
 const signingAlgorithm = { name: 'ECDSA', hash: 'SHA-256' }
 
@@ -61,7 +61,7 @@ async function loadX509(): Promise<typeof X509> {
   return loading
 }
 
-/** Makes a new self-signed authority. */
+/** Creates a self-signed authority. */
 export async function createAuthority(request: AuthorityRequest): Promise<Authority> {
   const now = request.now ?? Date.now
   const x509 = await loadX509()
@@ -69,8 +69,8 @@ export async function createAuthority(request: AuthorityRequest): Promise<Author
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: randomSerial(),
     name: subject(request.commonName),
-    notBefore: new Date(now() - skewMs),
-    notAfter: new Date(now() + (request.validForMs ?? 3650 * dayMs)),
+    notBefore: new Date(now() - CLOCK_SKEW_MS),
+    notAfter: new Date(now() + (request.validForMs ?? 3650 * DAY_MS)),
     keys,
     signingAlgorithm,
     extensions: [
@@ -82,7 +82,7 @@ export async function createAuthority(request: AuthorityRequest): Promise<Author
   return authority(x509, certificate, keys.privateKey, await exportKey(keys.privateKey), now)
 }
 
-/** Takes up an authority that was stored, for example in a Secret. Rejects when certificate and key do not belong together. */
+/** Loads a stored authority, for example from a Secret. Rejects if certificate and key do not match. */
 export async function loadAuthority(stored: CertificatePair, now: () => number = Date.now): Promise<Authority> {
   if (!isPair(stored))
     throw new KubeError('CERTIFICATE', 'the stored authority is unusable: certificate and private key do not match')
@@ -92,7 +92,7 @@ export async function loadAuthority(stored: CertificatePair, now: () => number =
   return authority(x509, new x509.X509Certificate(stored.certPem), privateKey, stored.keyPem, now)
 }
 
-/** True when the key is the certificate's own; false too when either is not readable. */
+/** True if the key belongs to the certificate; false also if either is not readable. */
 export function isPair(pair: CertificatePair): boolean {
   try {
     const key = createPrivateKey(pair.keyPem)
@@ -102,12 +102,12 @@ export function isPair(pair: CertificatePair): boolean {
   }
 }
 
-/** Moment in ms since the epoch at which a certificate ends. Throws on text that is not a certificate. */
+/** Expiry of a certificate in ms since the epoch. Throws on text that is not a certificate. */
 export function expiryOf(certPem: string): number {
   return Date.parse(new X509Certificate(certPem).validTo)
 }
 
-/** The certificates of a bundle, one PEM text each; text between them is dropped. */
+/** The certificates of a bundle, one PEM text each; other text is dropped. */
 export function splitBundle(bundle: string): string[] {
   return bundle.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g) ?? []
 }
@@ -137,12 +137,12 @@ function authority(
         ...(usages === 'client' ? [] : [x509.ExtendedKeyUsage.serverAuth]),
         ...(usages === 'server' ? [] : [x509.ExtendedKeyUsage.clientAuth]),
       ]
-      const end = Math.min(now() + (request.validForMs ?? 365 * dayMs), certificate.notAfter.getTime())
+      const end = Math.min(now() + (request.validForMs ?? 365 * DAY_MS), certificate.notAfter.getTime())
       const leaf = await x509.X509CertificateGenerator.create({
         serialNumber: randomSerial(),
         subject: subject(request.commonName, organizations),
         issuer: certificate.subjectName,
-        notBefore: new Date(now() - skewMs),
+        notBefore: new Date(now() - CLOCK_SKEW_MS),
         notAfter: new Date(end),
         publicKey: keys.publicKey,
         signingKey,
@@ -173,7 +173,7 @@ function pemOf(certificate: X509.X509Certificate): string {
   return `${certificate.toString('pem').trimEnd()}\n`
 }
 
-/** One relative name per organization: a list inside one would be read as a single multi-valued name. */
+/** One relative name per organization: a list inside one would be parsed as a single multi-valued name. */
 function subject(commonName: string, organizations: readonly string[] = []): X509.JsonName {
   return [{ CN: [commonName] }, ...organizations.map((organization) => ({ O: [organization] }))]
 }

@@ -3,7 +3,7 @@ import { systemClock } from './clock.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
-it('a timer that is longer than Node allows is the longest one, not 1 ms', () => {
+it('a timer longer than Node allows is limited to the maximum, not 1 ms', () => {
   const timers = vi.spyOn(globalThis, 'setTimeout')
   systemClock.after(3_000_000_000, () => undefined)()
   systemClock.after(Infinity, () => undefined)()

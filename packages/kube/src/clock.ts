@@ -1,6 +1,6 @@
 /**
- * Time as an argument: everything here that waits or measures takes a Clock, so tests pass the fake one
- * (`testing/clock.ts`) and a stalled process cannot be fooled by a wall clock that jumps.
+ * Time as an argument: code that waits or measures takes a Clock, so tests pass the fake one (`testing/clock.ts`), and
+ * durations do not depend on a wall clock that may jump.
  */
 import type { StopSignal } from './controller/stop-signal.ts'
 
@@ -13,7 +13,7 @@ export interface Clock {
   after(ms: number, run: () => void): () => void
 }
 
-/** The longest timer of Node, nearly 25 days. */
+/** The maximum of a Node timer, nearly 25 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 export const systemClock: Clock = {
@@ -21,14 +21,14 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
   after(ms, run) {
     if (Number.isNaN(ms)) throw new RangeError('a timer needs a number of milliseconds')
-    // Node turns a longer one into 1 ms.
+    // Node changes a longer delay to 1 ms.
     const timer = setTimeout(run, Math.min(ms, MAX_TIMER_MS))
     timer.unref()
     return () => clearTimeout(timer)
   },
 }
 
-/** Resolves after `ms`, or as soon as the signal aborts: look at `signal.aborted` afterwards. */
+/** Resolves after `ms`, or as soon as the signal aborts: callers check `signal.aborted` afterwards. */
 export async function sleep(clock: Clock, ms: number, signal?: StopSignal): Promise<void> {
   if (signal?.aborted === true) return
   await new Promise<void>((resolve) => {

@@ -13,6 +13,6 @@ it.each([
   expect(durationMs(text)).toBe(ms)
 })
 
-it.each(['', '5', 's', '-5s', '5 s', '5d', Number.NaN, -1, Infinity])('refuses %s', (wrong) => {
+it.each(['', '5', 's', '-5s', '5 s', '5d', Number.NaN, -1, Infinity])('rejects %s', (wrong) => {
   expect(() => durationMs(wrong as Duration)).toThrow('is not a duration')
 })

@@ -1,4 +1,6 @@
-/** Durations as people write them: `'15s'`, `'10m'`, `'1h30m'` (Go, Kubernetes), or a number of milliseconds. */
+/**
+ * Durations in Go's notation: `'15s'`, `'10m'`, `'1h30m'`, or a number of milliseconds.
+ */
 import { KubeError } from './errors.ts'
 
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const
@@ -15,7 +17,7 @@ export function parseDurationMs(text: string): number | undefined {
   return Number.isFinite(total) ? total : undefined
 }
 
-/** Milliseconds. Throws on what is not a duration, or less than nothing. */
+/** Milliseconds. Throws on an invalid or negative duration. */
 export function durationMs(duration: Duration): number {
   const ms = typeof duration === 'number' ? duration : parseDurationMs(duration)
   if (ms === undefined || !(ms >= 0 && Number.isFinite(ms))) {

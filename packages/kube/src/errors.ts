@@ -1,6 +1,6 @@
 /**
- * Every error of this package. One base class with a stable `code`; a refusal by the API server is an `ApiError`
- * subclass chosen by HTTP status and reason, with the server's own Status inside.
+ * All errors of this package. One base class with a stable `code`; an error response of the API server is an `ApiError`
+ * subclass selected by HTTP status and reason, with the server's Status.
  *
  * Invariant: no message or field ever holds a credential, a request body or a response body other than a Status.
  */
@@ -16,7 +16,7 @@ export class KubeError extends Error {
   }
 }
 
-/** The server answered, and the answer is a refusal. */
+/** The server responded with an error. */
 export class ApiError extends KubeError {
   readonly status: Status
   readonly httpStatus: number
@@ -31,18 +31,18 @@ export class ApiError extends KubeError {
   }
 }
 
-/** 400: the request itself is wrong. */
+/** 400: the request is invalid. */
 export class BadRequest extends ApiError {}
 /** 401, after one retry with fresh credentials. */
 export class Unauthorized extends ApiError {}
 /** 403: RBAC or an admission rule. */
 export class Forbidden extends ApiError {}
 export class NotFound extends ApiError {}
-/** 405: the resource does not know this verb. */
+/** 405: the resource does not support this verb. */
 export class MethodNotAllowed extends ApiError {}
 /** 409 on create. */
 export class AlreadyExists extends ApiError {}
-/** 409: somebody else changed the object, or a precondition or field owner stands against the write. */
+/** 409: the object was changed in the meantime, or a precondition or field owner conflicts with the write. */
 export class Conflict extends ApiError {}
 /** 410: the resourceVersion or continue token is too old; list again. */
 export class Gone extends ApiError {}
@@ -51,7 +51,7 @@ export class Invalid extends ApiError {}
 export class TooManyRequests extends ApiError {}
 export class InternalServerError extends ApiError {}
 export class ServiceUnavailable extends ApiError {}
-/** 504, and what carries the reason `Timeout` or `ServerTimeout`. */
+/** 504, and responses with the reason `Timeout` or `ServerTimeout`. */
 export class ServerTimeout extends ApiError {}
 
 type ApiErrorClass = new (
@@ -62,7 +62,7 @@ type ApiErrorClass = new (
   retryAfterMs?: number,
 ) => ApiError
 
-/** The reason is the finer key: 409 and 500 each carry several. */
+/** Takes precedence over the status: 409 and 500 each have several reasons. */
 const BY_REASON = new Map<string, ApiErrorClass>([
   ['AlreadyExists', AlreadyExists],
   ['Timeout', ServerTimeout],
@@ -85,7 +85,7 @@ const BY_STATUS = new Map<number, [code: string, type: ApiErrorClass]>([
   [504, ['Timeout', ServerTimeout]],
 ])
 
-/** `what` says what was asked, e.g. `GET /api/v1/nodes`. */
+/** `what` is the request, e.g. `GET /api/v1/nodes`. */
 export function apiError(what: string, httpStatus: number, status: Status, retryAfterMs?: number): ApiError {
   const { reason } = status
   const [fallbackCode, fallbackType] = BY_STATUS.get(httpStatus) ?? [`Http${httpStatus}`, ApiError]
@@ -105,10 +105,10 @@ export type TransportCode =
   | 'CLOSED'
   | 'BAD_RESPONSE'
 
-/** No usable answer came. */
+/** No usable response was received. */
 export class TransportError extends KubeError {
   declare readonly code: TransportCode
-  /** True only when the server certainly did not act on the request, so that even a create may be sent again. */
+  /** True only if the server certainly did not process the request, so that even a create may be sent again. */
   readonly unprocessed: boolean
 
   constructor(code: TransportCode, message: string, options: { cause?: unknown; unprocessed?: boolean } = {}) {
@@ -117,7 +117,7 @@ export class TransportError extends KubeError {
   }
 }
 
-/** A watch frame or list page that cannot be read. The stream is restarted from the last good resourceVersion. */
+/** A watch frame or list page that cannot be decoded. The stream is restarted from the last valid resourceVersion. */
 export class DecodeError extends KubeError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('DECODE', message, options)
@@ -127,7 +127,7 @@ export class DecodeError extends KubeError {
 /** A kubeconfig, in-cluster environment or credential that cannot be used. */
 export class ConfigError extends KubeError {}
 
-/** Nothing is known about this kind yet: unknown is not empty. */
+/** The state of this kind is not known yet: unknown is not empty. */
 export class NotSynced extends KubeError {
   constructor(message: string) {
     super('NOT_SYNCED', message)

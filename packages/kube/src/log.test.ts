@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createLogger, Secret } from './log.ts'
 
 describe('log', () => {
-  it('writes one JSON object a line, with level, time, message and fields', () => {
+  it('writes one JSON object per line, with level, time, message and fields', () => {
     const lines: string[] = []
     const log = createLogger({ level: 'debug', destination: { write: (line: string) => lines.push(line) } })
     log.child({ controller: 'shop' }).info({ host: 'a.test' }, 'published')
@@ -20,7 +20,7 @@ describe('log', () => {
     ])
   })
 
-  it('never shows a secret, in whatever form it is printed', () => {
+  it('never prints a secret, in any form', () => {
     const lines: string[] = []
     const log = createLogger({ destination: { write: (line: string) => lines.push(line) } })
     const token = new Secret('hunter2')

@@ -1,8 +1,8 @@
 /**
- * Logs: one JSON object a line on stderr, by pino. A constant message plus fields, never formatted text:
+ * Logs: one JSON object per line on stderr, by pino. A constant message plus fields, never formatted text:
  * `log.info({ host }, 'record published')`.
  *
- * Invariant: a credential travels as a `Secret`, which shows itself to nobody who did not ask by `reveal()`.
+ * Invariant: a credential is wrapped in a `Secret`, whose value is returned only by `reveal()`.
  */
 import { inspect } from 'node:util'
 import { pino, type DestinationStream, type Logger } from 'pino'
@@ -14,7 +14,7 @@ export type LogLevel = 'silent' | 'error' | 'warn' | 'info' | 'debug' | 'trace'
 export interface LogOptions {
   /** @default info */
   level?: LogLevel
-  /** @default stderr, written synchronously: the last lines before an exit are the ones somebody will need */
+  /** @default stderr, written synchronously, so that the last lines before an exit are not lost */
   destination?: DestinationStream
 }
 
@@ -30,9 +30,9 @@ export function createLogger({ level = 'info', destination }: LogOptions = {}): 
   )
 }
 
-const redacted = '[redacted]'
+const REDACTED = '[redacted]'
 
-/** A value that no log line, error, JSON text or debugger output shows. */
+/** A value that does not appear in log lines, errors, JSON text or debugger output. */
 export class Secret {
   readonly #value: string
 
@@ -40,20 +40,20 @@ export class Secret {
     this.#value = value
   }
 
-  /** The one way to the value; grep for it to see where secrets go. */
+  /** The only access to the value; search for it to find where secrets are used. */
   reveal(): string {
     return this.#value
   }
 
   toString(): string {
-    return redacted
+    return REDACTED
   }
 
   toJSON(): string {
-    return redacted
+    return REDACTED
   }
 
   [inspect.custom](): string {
-    return redacted
+    return REDACTED
   }
 }

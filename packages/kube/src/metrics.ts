@@ -1,10 +1,10 @@
 /**
- * Metrics of controllers, queues, webhooks, the client and the lease, under controller-runtime's exact names and labels,
- * so that the dashboards and alerts people have keep working; ours stand beside them with the prefix `seamark_`.
+ * Metrics of controllers, queues, webhooks, the client and the lease, with controller-runtime's exact names and labels,
+ * so that existing dashboards and alerts work; additional ones have the prefix `seamark_`.
  *
- * Place in the flow: one `Metrics` per manager, on a registry of its own; the probes server prints it.
- * Guarantees: label values are bounded (names of controllers, results, codes; priorities beyond 25 share one value), and
- * everything that counts starts at 0, so that the first failure is visible as an increase.
+ * Place in the flow: one `Metrics` per manager, on its own registry; the probes server exposes it.
+ * Guarantees: label values are bounded (names of controllers, results, codes; priorities beyond 25 share one value),
+ * and every counter starts at 0, so that the first failure is visible as an increase.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
@@ -12,25 +12,25 @@ import type { RequestObserver } from './client/client.ts'
 import type { Queue, QueueObserver } from './controller/queue.ts'
 import { createRequestMetrics } from './client/request-metrics.ts'
 
-/** How one reconcile ended; controller-runtime's label values. `requeue` exists there, and stays 0 here. */
+/** Result of a reconcile, in controller-runtime's label values. `requeue` exists there, and is always 0 here. */
 type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after'
 
-const reconcileResults: readonly ReconcileResult[] = ['success', 'error', 'requeue', 'requeue_after']
+const RECONCILE_RESULTS: readonly ReconcileResult[] = ['success', 'error', 'requeue', 'requeue_after']
 
 /** Seconds. */
-const reconcileBuckets = [
+const RECONCILE_BUCKETS = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
   2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
 ]
 /** Seconds: 10 ns to 1000 s. */
-const queueBuckets = Array.from({ length: 12 }, (_, power) => 1e-8 * 10 ** power)
+const QUEUE_BUCKETS = Array.from({ length: 12 }, (_, power) => 1e-8 * 10 ** power)
 
-/** Distinct priorities shown as labels; those who set priorities per object would otherwise break the scraper. */
-const priorityLimit = 25
+/** Distinct priorities used as label values; limits the number of series if priorities are set per object. */
+const MAX_PRIORITY_LABELS = 25
 
 export interface ControllerMetrics {
   readonly queue: QueueObserver
-  /** Counts a queue in the gauges until the returned function is called. Several clusters: several queues. */
+  /** Includes a queue in the gauges until the returned function is called. Each cluster has its own queue. */
   watchQueue(queue: Queue): () => void
   reconciled(result: ReconcileResult, seconds: number): void
   terminalError(): void
@@ -45,10 +45,10 @@ export interface WebhookMetrics {
   panicked(): void
 }
 
-/** What a cluster says about its caches and connections, at the moment of a scrape. */
+/** State of a cluster's caches and connections at the time of a scrape. */
 export interface ClusterStats {
   readonly cluster: string
-  /** One per watch: a kind may have several. `silentMs`: since the server was last heard of. */
+  /** One per watch: a kind may have several. `silentMs`: time since the last data from the server. */
   readonly caches: readonly { kind: string; objects: number; bytes: number; silentMs?: number | undefined }[]
   readonly sessions: number
   readonly streams: number
@@ -61,7 +61,7 @@ export interface Metrics {
   readonly client: RequestObserver
   leading(lease: string, isLeader: boolean): void
   certificateRead(ok: boolean): void
-  /** Asked at every scrape, until the returned function is called. */
+  /** Called at every scrape, until the returned function is called. */
   watchCluster(stats: () => ClusterStats): () => void
   /** Starts sampling the event loop; the returned function stops it. */
   watchEventLoop(): () => void
@@ -71,7 +71,8 @@ export interface MetricsOptions {
   registry?: Registry
   /**
    * client-go's histograms of every request (`rest_client_request_duration_seconds`, sizes, retries): many series, so
-   * off as in controller-runtime. There is no client-side rate limiter, hence no metric of one. @default false
+   * disabled by default as in controller-runtime. There is no client-side rate limiter, hence no metric of one.
+   * @default false
    */
   clientHistograms?: boolean
 }
@@ -83,11 +84,11 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
   const histogram = <L extends string>(name: string, help: string, labelNames: readonly L[], buckets: number[]) =>
     new Histogram({ name, help, labelNames, buckets, registers })
   const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[], collect?: () => void) =>
-    new Gauge({ name, help, labelNames, registers, ...(collect === undefined ? {} : { collect }) })
+    new Gauge({ name, help, labelNames, registers, ...(collect !== undefined && { collect }) })
 
   /**
-   * A counter that hears at a scrape what was counted since: to find a series by its labels takes longer than most of what
-   * is counted here. Gives a function to count with for each set of labels.
+   * A counter that is updated at a scrape: finding a series by its labels takes longer than most operations counted
+   * here. Returns an increment function for each set of labels.
    */
   const tallied = <L extends string>(name: string, help: string, labelNames: readonly L[]) => {
     const tallies: { readonly labels: Record<L, string>; count: number }[] = []
@@ -127,7 +128,7 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
     'controller_runtime_reconcile_time_seconds',
     'Length of reconciles',
     ['controller'],
-    reconcileBuckets,
+    RECONCILE_BUCKETS,
   )
   const concurrencyLimit = gauge(
     'controller_runtime_max_concurrent_reconciles',
@@ -143,8 +144,8 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
   const queueLabels = ['name', 'controller'] as const
   const adds = tallied('workqueue_adds_total', 'Keys added to the work queue', queueLabels)
   const retries = counter('workqueue_retries_total', 'Keys queued again after a failure', queueLabels)
-  const waited = histogram('workqueue_queue_duration_seconds', 'Time from ready to taken', queueLabels, queueBuckets)
-  const worked = histogram('workqueue_work_duration_seconds', 'Time from taken to done', queueLabels, queueBuckets)
+  const waited = histogram('workqueue_queue_duration_seconds', 'Time from ready to taken', queueLabels, QUEUE_BUCKETS)
+  const worked = histogram('workqueue_work_duration_seconds', 'Time from taken to done', queueLabels, QUEUE_BUCKETS)
   gauge('workqueue_depth', 'Keys that are ready', ['name', 'controller', 'priority'], function collect(this: Gauge) {
     this.reset()
     for (const [name, set] of queues) {
@@ -254,7 +255,7 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
     registry,
     controller(name, concurrency) {
       const labels = { name, controller: name }
-      const results = new Map(reconcileResults.map((result) => [result, total({ controller: name, result })]))
+      const results = new Map(RECONCILE_RESULTS.map((result) => [result, total({ controller: name, result })]))
       for (const metric of [errors, terminal, panics, timeouts]) metric.inc({ controller: name }, 0)
       retries.inc(labels, 0)
       concurrencyLimit.set({ controller: name }, concurrency)
@@ -327,7 +328,7 @@ function boundedDepths(queues: ReadonlySet<Queue>): Map<string, number> {
   const depths = new Map<string, number>([['0', 0]])
   for (const queue of queues) {
     for (const [priority, depth] of queue.stats().depth) {
-      const isKnown = depths.has(String(priority)) || depths.size < priorityLimit
+      const isKnown = depths.has(String(priority)) || depths.size < MAX_PRIORITY_LABELS
       const label = isKnown ? String(priority) : 'exceeded_cardinality_limit'
       depths.set(label, (depths.get(label) ?? 0) + depth)
     }

@@ -22,7 +22,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 const modeOf = (path: string): string => (lstatSync(path).mode & 0o777).toString(8)
 
 describe('a private file', () => {
-  it('is for its owner alone, also where a file that everybody may read was', async () => {
+  it('is readable only by its owner, also when it replaces a world-readable file', async () => {
     const path = join(folder, 'kubeconfig')
     writeFileSync(path, 'old')
     chmodSync(path, 0o644)
@@ -31,7 +31,7 @@ describe('a private file', () => {
     expect(readdirSync(folder)).toEqual(['kubeconfig'])
   })
 
-  it('replaces a symbolic link and leaves what it pointed to', async () => {
+  it('replaces a symbolic link and does not change its target', async () => {
     const target = join(folder, 'target')
     const path = join(folder, 'link')
     writeFileSync(target, 'theirs')
@@ -41,7 +41,7 @@ describe('a private file', () => {
     expect(lstatSync(path).isSymbolicLink()).toBe(false)
   })
 
-  it('does not take the place of a folder or a device, and leaves nothing behind when it cannot be written', async () => {
+  it('does not replace a folder or a device, and leaves no temporary file when it cannot be written', async () => {
     await expect(writePrivateFile(folder, 'x')).rejects.toThrow('is not a regular file')
     await expect(writePrivateFile('/dev/null', 'x')).rejects.toThrow('is not a regular file')
     await expect(writePrivateFile(join(folder, 'no', 'file'), 'x')).rejects.toThrow('ENOENT')
@@ -49,7 +49,7 @@ describe('a private file', () => {
   })
 })
 
-it('a private folder is made for its owner alone', async () => {
+it('a private folder is accessible only by its owner', async () => {
   await makePrivateFolder(join(folder, 'a', 'b'))
   expect([modeOf(join(folder, 'a')), modeOf(join(folder, 'a', 'b'))]).toEqual(['700', '700'])
 })

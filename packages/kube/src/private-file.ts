@@ -1,14 +1,14 @@
 /**
- * Files with credentials or state, for the user of this process alone. A file is written beside its place with mode 0600 and
- * renamed over it: an older file's wider mode is not kept, a symbolic link is replaced and never written through, and a
- * reader sees the old text or the new one, never a part.
+ * Files with credentials or state, readable only by the user of this process. A file is written to a temporary name
+ * with mode 0600 and renamed: the wider mode of an older file is not kept, a symbolic link is replaced and never
+ * followed, and a reader sees the old or the new text, never a part.
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { lstat, mkdir, open, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
-/** Rejects when `path` is there and neither a regular file nor a symbolic link, and with the error of the file system. */
+/** Rejects if `path` exists and is neither a regular file nor a symbolic link, and with errors of the file system. */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
   const present = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
@@ -30,7 +30,7 @@ export async function writePrivateFile(path: string, text: string): Promise<void
   }
 }
 
-/** Folders that are made get mode 0700; one that is there keeps the mode its owner gave it. */
+/** Created folders get mode 0700; an existing one keeps its mode. */
 export async function makePrivateFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
 }

@@ -4,7 +4,7 @@ import { MAX_REQUESTED_WAIT_MS, requestedWaitMs, spreadWaitMs } from './requeste
 
 const NOW = Date.parse('2030-01-01T00:00:00Z')
 
-describe('a wait that a server asks for', () => {
+describe('a wait requested by a server', () => {
   it.each([
     [1, 1000],
     ['7', 7000],
@@ -31,7 +31,7 @@ describe('a wait that a server asks for', () => {
     expect(requestedWaitMs(value, NOW)).toBe(ms)
   })
 
-  it('fits a timer, whatever was asked for', () => {
+  it('fits a timer, for any requested value', () => {
     fc.assert(
       fc.property(fc.anything(), fc.double({ min: 0, max: 0.999, noNaN: true }), (value, random) => {
         const ms = requestedWaitMs(value, NOW)

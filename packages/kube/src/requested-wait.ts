@@ -1,18 +1,18 @@
 /**
- * How long to wait when a server asks for it: `Retry-After` of HTTP, `retryAfterSeconds` of a Kubernetes Status. The value is
- * the server's and may be anything: text, negative, or so large that a timer overflows into a loop without pause. Every
- * reader of such a value goes through here.
+ * The wait requested by a server: `Retry-After` of HTTP, `retryAfterSeconds` of a Kubernetes Status. The value is not
+ * trusted and may be anything: text, negative, or so large that a timer overflows and a loop runs without pause. All
+ * such values are parsed here.
  *
  * Guarantees: the wait is a finite number of milliseconds from 0 to `MAX_REQUESTED_WAIT_MS`, or undefined; clients that
- * were asked to wait together do not come back together.
+ * got the same wait do not retry at the same time.
  */
 
-/** Five minutes: a server that asks for more is asked again, and says so again. */
+/** Five minutes: a longer wait is split into several requests. */
 export const MAX_REQUESTED_WAIT_MS = 300_000
 
 /**
  * Milliseconds from a number of seconds, as a number or in decimal digits, or from an HTTP date (RFC 9110 §10.2.3).
- * `now`: milliseconds since the epoch; without it dates are ignored. Undefined when nothing valid is asked for.
+ * `now`: milliseconds since the epoch; without it dates are ignored. Undefined if the value is invalid.
  */
 export function requestedWaitMs(value: unknown, now?: number): number | undefined {
   const ms =
@@ -28,7 +28,7 @@ function textMs(text: string, now: number | undefined): number | undefined {
   return Math.max(0, Date.parse(text) - now)
 }
 
-/** The wait and up to a fifth more, at least 50 ms; `random` in [0, 1). */
+/** The wait plus up to a fifth, at least 50 ms; `random` in [0, 1). */
 export function spreadWaitMs(waitMs: number, random: number): number {
   return waitMs + random * (waitMs * 0.2 + 50)
 }

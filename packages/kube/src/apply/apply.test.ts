@@ -8,7 +8,7 @@ import { kind, type Obj } from '../object/object.ts'
 const Thing = kind({ group: 'test', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true })
 const identity = { metadata: { name: 'x', namespace: 'n' } }
 
-function judge(fields: object | undefined, want: object, live: object | undefined): ApplyDecision {
+function decide(fields: object | undefined, want: object, live: object | undefined): ApplyDecision {
   return decideApply({
     kind: Thing,
     fields: fields === undefined ? undefined : JSON.stringify(fields),
@@ -16,25 +16,31 @@ function judge(fields: object | undefined, want: object, live: object | undefine
     live: live === undefined ? undefined : { ...identity, ...live },
   })
 }
-const reason = (verdict: ApplyDecision) => (verdict.noop ? 'noop' : `${verdict.reason} ${verdict.path}`)
+const reason = (decision: ApplyDecision) => (decision.noop ? 'noop' : `${decision.reason} ${decision.path}`)
 
 const data = { 'f:data': { 'f:a': {}, 'f:b': {} } }
 
-describe('apply verdict', () => {
+describe('apply decision', () => {
   it.each([
-    ['the same again', data, { data: { a: '1', b: '2' } }, { data: { a: '1', b: '2' } }, 'noop'],
-    ['a foreign field beside ours', data, { data: { a: '1', b: '2' } }, { data: { a: '1', b: '2', c: '3' } }, 'noop'],
-    ['another value wanted', data, { data: { a: '1', b: 'x' } }, { data: { a: '1', b: '2' } }, 'Differs .data.b'],
+    ['an unchanged object', data, { data: { a: '1', b: '2' } }, { data: { a: '1', b: '2' } }, 'noop'],
+    [
+      'a field of another manager beside the own ones',
+      data,
+      { data: { a: '1', b: '2' } },
+      { data: { a: '1', b: '2', c: '3' } },
+      'noop',
+    ],
+    ['a changed value', data, { data: { a: '1', b: 'x' } }, { data: { a: '1', b: '2' } }, 'Differs .data.b'],
     ['a field dropped', data, { data: { a: '1' } }, { data: { a: '1', b: '2' } }, 'Removes .data.b'],
     ['everything dropped', data, {}, { data: { a: '1', b: '2' } }, 'Removes .data'],
     [
-      'a field taken over by somebody',
+      'a field taken over by another manager',
       { 'f:data': { 'f:a': {} } },
       { data: { a: '1', b: '2' } },
       { data: { a: '1', b: '2' } },
       'Adds .data.b',
     ],
-    ['a field removed by somebody', data, { data: { a: '1', b: '2' } }, { data: { a: '1' } }, 'Differs .data.b'],
+    ['a field removed by another manager', data, { data: { a: '1', b: '2' } }, { data: { a: '1' } }, 'Differs .data.b'],
     [
       'undefined is not a field',
       data,
@@ -43,7 +49,7 @@ describe('apply verdict', () => {
       'noop',
     ],
     ['no live object', data, { data: { a: '1' } }, undefined, 'Absent '],
-    ['no entry of ours', undefined, { data: { a: '1' } }, { data: { a: '1' } }, 'NotOurs '],
+    ['no own entry', undefined, { data: { a: '1' } }, { data: { a: '1' } }, 'NotOurs '],
     [
       'an empty map never sent before',
       { 'f:data': { 'f:a': {} } },
@@ -61,20 +67,20 @@ describe('apply verdict', () => {
       JSON.parse('{"data":{"__proto__":"2"}}'),
       'Differs .data.__proto__',
     ],
-  ])('sees %s', (_name, fields, want, live, expected) => {
-    expect(reason(judge(fields, want as object, live as object))).toBe(expected)
+  ])('decides on %s', (_name, fields, want, live, expected) => {
+    expect(reason(decide(fields, want as object, live as object))).toBe(expected)
   })
 
   const set = { 'f:names': { 'v:"a"': {}, 'v:"b"': {} } }
   it.each([
     ['the same members', ['a', 'b'], ['a', 'b'], 'noop'],
-    ['foreign members around ours', ['a', 'b'], ['x', 'a', 'y', 'b'], 'noop'],
+    ['members of another manager around the own ones', ['a', 'b'], ['x', 'a', 'y', 'b'], 'noop'],
     ['another order', ['b', 'a'], ['a', 'b'], 'Differs .names'],
     ['a member dropped', ['a'], ['a', 'b'], 'Removes .names'],
-    ['a member that is not ours', ['a', 'b', 'x'], ['a', 'b', 'x'], 'Adds .names'],
-    ['a member that somebody removed', ['a', 'b'], ['a'], 'Differs .names'],
-  ])('in a set sees %s', (_name, want, live, expected) => {
-    expect(reason(judge(set, { names: want }, { names: live }))).toBe(expected)
+    ['a member that is not owned', ['a', 'b', 'x'], ['a', 'b', 'x'], 'Adds .names'],
+    ['a member removed by another manager', ['a', 'b'], ['a'], 'Differs .names'],
+  ])('in a set decides on %s', (_name, want, live, expected) => {
+    expect(reason(decide(set, { names: want }, { names: live }))).toBe(expected)
   })
 
   const ports = {
@@ -100,11 +106,11 @@ describe('apply verdict', () => {
       ],
       'Adds .ports[{"port":53,"protocol":"TCP"}].name',
     ],
-  ])('in a list with keys sees %s', (_name, want, expected) => {
-    expect(reason(judge(ports, { ports: want }, { ports: live }))).toBe(expected)
+  ])('in a list with keys decides on %s', (_name, want, expected) => {
+    expect(reason(decide(ports, { ports: want }, { ports: live }))).toBe(expected)
   })
 
-  it('inside an atomic value tells a dropped field from a default only once the server showed it', () => {
+  it('distinguishes a dropped field in an atomic value from a default only after a response contained it', () => {
     const atomic = { 'f:rules': {} }
     const want = { rules: [{ host: 'a' }, { host: 'b' }] }
     const filled = {
@@ -113,7 +119,7 @@ describe('apply verdict', () => {
         { host: 'b', weight: 1 },
       ],
     }
-    expect(reason(judge(atomic, want, filled))).toBe('Undecided .rules[].weight')
+    expect(reason(decide(atomic, want, filled))).toBe('Undecided .rules[].weight')
 
     const defaults = createLearnedDefaults()
     const written = {
@@ -156,7 +162,7 @@ describe('apply verdict', () => {
     ).toBe('Differs .rules[].host')
   })
 
-  it('counts owner references whose UIDs are masked', () => {
+  it('compares owner references whose UIDs are masked', () => {
     const reference = { '.': {}, 'f:uid': {} }
     const owned = (...uids: string[]) =>
       JSON.stringify({
@@ -165,19 +171,19 @@ describe('apply verdict', () => {
     const object = (...uids: string[]) =>
       ({ metadata: { name: 'x', ownerReferences: uids.map((uid) => ({ uid })) } }) as Obj
     const [one, two] = ['5ea9a8b4-0000-4000-8000-000000000001', '5ea9a8b4-0000-4000-8000-000000000002']
-    const verdict = (fields: string, want: Obj, live: Obj) =>
+    const decision = (fields: string, want: Obj, live: Obj) =>
       reason(decideApply({ kind: Thing, fields: maskUids(fields), want, live }))
-    expect(verdict(owned(one), object(one), object(one))).toBe('noop')
-    expect(verdict(owned(one, two), object(one, two), object(one, two))).toBe('noop')
-    expect(verdict(owned(one, two), object(one), object(one, two))).toBe('Removes .metadata.ownerReferences')
-    expect(verdict(owned(one), object(two), object(one))).toMatch(/^Differs/)
-    expect(verdict(owned(one), object(one, two), object(one, two))).toBe('Adds .metadata.ownerReferences')
-    expect(verdict(owned(one), object(two), object(one, two))).toBe('Undecided .metadata.ownerReferences')
+    expect(decision(owned(one), object(one), object(one))).toBe('noop')
+    expect(decision(owned(one, two), object(one, two), object(one, two))).toBe('noop')
+    expect(decision(owned(one, two), object(one), object(one, two))).toBe('Removes .metadata.ownerReferences')
+    expect(decision(owned(one), object(two), object(one))).toMatch(/^Differs/)
+    expect(decision(owned(one), object(one, two), object(one, two))).toBe('Adds .metadata.ownerReferences')
+    expect(decision(owned(one), object(two), object(one, two))).toBe('Undecided .metadata.ownerReferences')
   })
 
-  it('is not fooled by text that another kind of object left behind', () => {
-    expect(judge({ 'f:a': { 'f:b': {} } }, { a: [1] }, { a: [1] }).noop).toBe(false)
-    expect(judge({ 'f:a': { 'v:1': {} } }, { a: { b: 1 } }, { a: { b: 1 } }).noop).toBe(false)
+  it('handles FieldsV1 text that does not match the shape of the object', () => {
+    expect(decide({ 'f:a': { 'f:b': {} } }, { a: [1] }, { a: [1] }).noop).toBe(false)
+    expect(decide({ 'f:a': { 'v:1': {} } }, { a: { b: 1 } }, { a: { b: 1 } }).noop).toBe(false)
     expect(() => decideApply({ kind: Ingress, fields: '{', want: identity, live: identity })).toThrow(SyntaxError)
     expect(decideApply({ kind: Service, fields: '{}', want: identity, live: identity })).toEqual({ noop: true })
   })

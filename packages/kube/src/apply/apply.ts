@@ -1,16 +1,17 @@
 /**
- * Would a server-side apply change anything? Judged before sending, from what the server itself remembers: the FieldsV1
- * tree of our own managedFields entry, beside the object we want and the object that is live.
+ * Decides before sending whether a server-side apply would change anything, from the FieldsV1 tree of the own
+ * managedFields entry, the desired object and the live object.
  *
- * Place in the flow: `ctx.apply` and `ctx.status` ask, and send nothing on a no-op. Pure: no memory but a parse cache.
+ * Place in the flow: `ctx.apply` and `ctx.status` call it, and send nothing for a no-op. Pure except for a parse cache.
  *
- * An apply is a no-op exactly when
- * 1. every path we own is in `want` (else the apply removes it),
- * 2. every path in `want` is one we own (else it is new, or somebody took it over),
- * 3. at each leaf or atomic node `want` equals `live`, and lists of keyed items stand in the same order.
- * Inside an atomic node the server may have added defaults. They look like a field that we once sent and now drop, so
- * such a verdict is `Undecided`, unless the field is known as a default (`LearnedDefaults`, which learns from responses). So is
- * one about owner references when somebody else has some too: interned texts do not say whose is which.
+ * An apply is a no-op exactly if
+ * 1. every owned path is in `want` (otherwise the apply removes it),
+ * 2. every path in `want` is owned (otherwise it is new, or another manager has taken it over),
+ * 3. at each leaf or atomic node `want` equals `live`, and lists of keyed items are in the same order.
+ * Inside an atomic node the server may have added defaults. They cannot be distinguished from a field that was sent
+ * before and is now dropped, so the decision is `Undecided`, unless the field is known as a default (`LearnedDefaults`,
+ * which records them from responses). The same applies to owner references if another manager also owns some: interned
+ * texts do not identify the owner.
  *
  * In a FieldsV1 tree an empty node is a leaf or atomic; `f:` names a field, `k:` a list item by its keys, `v:` a member
  * of a set, `.` the node itself. apiVersion, kind, metadata.name and namespace are never in it.
@@ -24,7 +25,7 @@ export type ApplyDecision =
   | { readonly noop: true }
   | {
       readonly noop: false
-      /** `Absent`: nothing live; `NotOurs`: we own nothing of it; `Undecided`: see above. */
+      /** `Absent`: no live object; `NotOurs`: no owned fields; `Undecided`: see above. */
       readonly reason: 'Absent' | 'NotOurs' | 'Removes' | 'Adds' | 'Differs' | 'Undecided'
       /** For logs: `.spec.ports[k:{"port":80}].name` */
       readonly path: string
@@ -32,7 +33,7 @@ export type ApplyDecision =
 
 export interface ApplyInput {
   kind: Kind
-  /** FieldsV1 text of our Apply entry; undefined when we own nothing. */
+  /** FieldsV1 text of the own Apply entry; undefined if no field is owned. */
   fields: string | undefined
   want: Immutable<Obj>
   live: Immutable<Obj> | undefined
@@ -51,11 +52,11 @@ export function decideApply({ kind, fields, want, live, defaults }: ApplyInput):
 }
 
 /**
- * Takes the defaults out of an answer: `want` was applied by `manager`, and `written` came back.
- * @param fields FieldsV1 text of the manager's entry, where it is known already. @default taken from `written`
+ * Records the defaults in a response: `want` was applied by `manager`, and `written` was returned.
+ * @param fields FieldsV1 text of the manager's entry, if already known. @default read from `written`
  */
 export function learnDefaults(
-  book: LearnedDefaults,
+  defaults: LearnedDefaults,
   kind: Kind,
   want: Immutable<Obj>,
   written: Immutable<Obj>,
@@ -65,26 +66,26 @@ export function learnDefaults(
 ): void {
   if (fields === undefined) return
   compareObject(parseFields(fields), want, written, (place) => {
-    book.add(kind, place)
+    defaults.add(kind, place)
     return true
   })
 }
 
 type IsDefault = (place: DefaultPlace) => boolean
 
-/** The first objection, or undefined. */
+/** The first difference, or undefined. */
 type Found = ApplyDecision | undefined
 
 type Plain = Readonly<Record<string, unknown>>
 
-/** Where the walk is, from the root: joined only when there is something to say, which is rare. */
+/** The path from the root; joined only if there is a difference, which is rare. */
 type Trail = string[]
 
-function refuse(reason: 'Removes' | 'Adds' | 'Differs' | 'Undecided', trail: Trail, below = ''): ApplyDecision {
+function difference(reason: 'Removes' | 'Adds' | 'Differs' | 'Undecided', trail: Trail, below = ''): ApplyDecision {
   return { noop: false, reason, path: trail.join('') + below }
 }
 
-/** What FieldsV1 never lists. An intent with a resourceVersion is a question to the server, so it is sent. */
+/** Fields that FieldsV1 never lists. An intent with a resourceVersion is a precondition, so it is always sent. */
 const IDENTITY: ReadonlySet<string> = new Set([
   'name',
   'namespace',
@@ -96,26 +97,26 @@ const IDENTITY: ReadonlySet<string> = new Set([
 ])
 const NO_NAMES: ReadonlySet<string> = new Set()
 
-/** The object itself: apiVersion, kind and what identifies it are passed over, not copied away. */
+/** Compares the object itself; apiVersion, kind and identity are skipped. */
 function compareObject(node: Fields, want: Immutable<Obj>, live: Immutable<Obj>, isDefault: IsDefault): Found {
   const { metadata } = want
   const hasMetadata = Object.entries(metadata).some(([name, value]) => value !== undefined && !IDENTITY.has(name))
   const trail: Trail = []
   for (const name of node.fields.keys()) {
-    const isWanted = name === 'metadata' ? hasMetadata : (want as unknown as Plain)[name] !== undefined
-    if (!isWanted) return refuse('Removes', trail, `.${name}`)
+    const isDesired = name === 'metadata' ? hasMetadata : (want as unknown as Plain)[name] !== undefined
+    if (!isDesired) return difference('Removes', trail, `.${name}`)
   }
   for (const [name, value] of Object.entries(want)) {
     if (value === undefined || name === 'apiVersion' || name === 'kind' || (name === 'metadata' && !hasMetadata))
       continue
     const child = node.fields.get(name)
-    if (child === undefined) return refuse('Adds', trail, `.${name}`)
+    if (child === undefined) return difference('Adds', trail, `.${name}`)
     trail.push('.', name)
-    const verdict =
+    const decision =
       name === 'metadata'
         ? compareFields(child, metadata, live.metadata, trail, isDefault, IDENTITY)
         : compare(child, value, (live as unknown as Plain)[name], trail, isDefault)
-    if (verdict !== undefined) return verdict
+    if (decision !== undefined) return decision
     trail.length -= 2
   }
   return undefined
@@ -124,7 +125,7 @@ function compareObject(node: Fields, want: Immutable<Obj>, live: Immutable<Obj>,
 function compare(node: Fields, want: unknown, live: unknown, trail: Trail, isDefault: IsDefault): Found {
   if (node.isLeaf) return compareAtomic(want, live, trail, isDefault)
   if (Array.isArray(want)) return compareList(node, want, live, trail, isDefault)
-  if (!isPlain(want) || node.items.length + node.values.size > 0) return refuse('Differs', trail)
+  if (!isPlain(want) || node.items.length + node.values.size > 0) return difference('Differs', trail)
   return compareFields(node, want, live, trail, isDefault)
 }
 
@@ -138,56 +139,56 @@ function compareFields(
 ): Found {
   const current: Plain = isPlain(live) ? live : {}
   for (const name of node.fields.keys()) {
-    if (want[name] === undefined) return refuse('Removes', trail, `.${name}`)
+    if (want[name] === undefined) return difference('Removes', trail, `.${name}`)
   }
   for (const name of Object.keys(want)) {
     const value = want[name]
     if (value === undefined || without.has(name)) continue
     const child = node.fields.get(name)
-    if (child === undefined) return refuse('Adds', trail, `.${name}`)
+    if (child === undefined) return difference('Adds', trail, `.${name}`)
     trail.push('.', name)
-    const verdict = compare(child, value, current[name], trail, isDefault)
-    if (verdict !== undefined) return verdict
+    const decision = compare(child, value, current[name], trail, isDefault)
+    if (decision !== undefined) return decision
     trail.length -= 2
   }
   return undefined
 }
 
-/** A list whose members are owned one by one: a set of scalars, or items with keys. */
+/** A list whose items are owned individually: a set of scalars, or items with keys. */
 function compareList(node: Fields, want: readonly unknown[], live: unknown, trail: Trail, isDefault: IsDefault): Found {
-  if (node.fields.size > 0 || !Array.isArray(live)) return refuse('Differs', trail)
+  if (node.fields.size > 0 || !Array.isArray(live)) return difference('Differs', trail)
   const current: readonly unknown[] = live
   const items = assign(node.items, want)
   const places: number[] = []
   for (const [index, value] of want.entries()) {
     if (!isPlain(value)) {
-      if (!node.values.has(JSON.stringify(value))) return refuse('Adds', trail)
+      if (!node.values.has(JSON.stringify(value))) return difference('Adds', trail)
       places.push(current.indexOf(value))
       continue
     }
     const item = items[index]
-    if (item === undefined) return refuse('Adds', trail)
+    if (item === undefined) return difference('Adds', trail)
     const place = current.findIndex((each) => isPlain(each) && isItem(item.keys, value, each))
     const depth = trail.push('[]')
-    const verdict = compare(item.node, value, current[place], trail, isDefault)
-    if (verdict !== undefined) {
-      return withKeys(verdict, trail.slice(0, depth - 1), { ...item.keys, ...pick(value, item.keys) })
+    const decision = compare(item.node, value, current[place], trail, isDefault)
+    if (decision !== undefined) {
+      return withKeys(decision, trail.slice(0, depth - 1), { ...item.keys, ...pick(value, item.keys) })
     }
     trail.pop()
     places.push(place)
   }
   const scalars = want.filter((value) => !isPlain(value))
   const isLeftOut = node.values.size > new Set(scalars).size || node.items.length > want.length - scalars.length
-  if (isLeftOut) return refuse('Removes', trail)
-  // Somebody's items beside ours, and the text does not say which are whose.
+  if (isLeftOut) return difference('Removes', trail)
+  // There are items of other managers, and the text does not identify the owner of each.
   const isAmbiguous =
     current.length > want.length && items.some((item) => Object.values(item?.keys ?? {}).some(isMasked))
-  if (isAmbiguous) return refuse('Undecided', trail)
+  if (isAmbiguous) return difference('Undecided', trail)
   const isInOrder = places.every((place, index) => place > (places[index - 1] ?? -1))
-  return isInOrder ? undefined : refuse('Differs', trail)
+  return isInOrder ? undefined : difference('Differs', trail)
 }
 
-/** The owned item of each wanted one. Those that name all their keys choose first: the others take what is left. */
+/** The owned item of each wanted one. Items with all keys are assigned first; the others get the remaining ones. */
 function assign(items: readonly FieldsItem[], want: readonly unknown[]): (FieldsItem | undefined)[] {
   const left = new Set(items)
   const chosen: (FieldsItem | undefined)[] = want.map(() => undefined)
@@ -205,7 +206,7 @@ function assign(items: readonly FieldsItem[], want: readonly unknown[]): (Fields
   return chosen
 }
 
-/** A key that the value leaves out was filled in by the server, and matches. */
+/** A key missing from the value was defaulted by the server, and matches. */
 function matchesKeys(keys: Plain, value: Plain): boolean {
   return Object.entries(keys).every(([name, key]) => {
     const own = value[name]
@@ -213,7 +214,7 @@ function matchesKeys(keys: Plain, value: Plain): boolean {
   })
 }
 
-/** Is `live` the item that `want` means: by the keys it says itself, and by the owned ones that it leaves out? */
+/** Whether `live` is the item described by `want`: by its own keys, and by the owned ones that it omits. */
 function isItem(keys: Plain, want: Plain, live: Plain): boolean {
   for (const name in keys) {
     const key = want[name] ?? keys[name]
@@ -223,11 +224,11 @@ function isItem(keys: Plain, want: Plain, live: Plain): boolean {
   return true
 }
 
-/** Says in the path which item it was. */
-function withKeys(verdict: ApplyDecision, trail: Trail, keys: Plain): ApplyDecision {
-  if (verdict.noop) return verdict
+/** Adds the keys of the item to the path. */
+function withKeys(decision: ApplyDecision, trail: Trail, keys: Plain): ApplyDecision {
+  if (decision.noop) return decision
   const path = trail.join('')
-  return { ...verdict, path: `${path}[${JSON.stringify(keys)}]${verdict.path.slice(path.length + 2)}` }
+  return { ...decision, path: `${path}[${JSON.stringify(keys)}]${decision.path.slice(path.length + 2)}` }
 }
 
 function pick(value: Plain, keys: Plain): Plain {
@@ -238,29 +239,29 @@ function pick(value: Plain, keys: Plain): Plain {
 
 function compareAtomic(want: unknown, live: unknown, trail: Trail, isDefault: IsDefault): Found {
   if (Array.isArray(want)) {
-    if (!Array.isArray(live) || live.length !== want.length) return refuse('Differs', trail)
+    if (!Array.isArray(live) || live.length !== want.length) return difference('Differs', trail)
     trail.push('[]')
     for (let index = 0; index < want.length; index++) {
-      const verdict = compareAtomic(want[index], live[index], trail, isDefault)
-      if (verdict !== undefined) return verdict
+      const decision = compareAtomic(want[index], live[index], trail, isDefault)
+      if (decision !== undefined) return decision
     }
     trail.pop()
     return undefined
   }
-  if (!isPlain(want)) return (want ?? null) === (live ?? null) ? undefined : refuse('Differs', trail)
-  if (!isPlain(live)) return refuse('Differs', trail)
+  if (!isPlain(want)) return (want ?? null) === (live ?? null) ? undefined : difference('Differs', trail)
+  if (!isPlain(live)) return difference('Differs', trail)
   for (const name of Object.keys(want)) {
     if (want[name] === undefined) continue
     trail.push('.', name)
-    const verdict = compareAtomic(want[name], live[name], trail, isDefault)
-    if (verdict !== undefined) return verdict
+    const decision = compareAtomic(want[name], live[name], trail, isDefault)
+    if (decision !== undefined) return decision
     trail.length -= 2
   }
   for (const name of Object.keys(live)) {
     if (want[name] !== undefined) continue
     const path = `${trail.join('')}.${name}`
     const siblings = Object.keys(want).toSorted().join(',')
-    if (!isDefault({ path, siblings, value: live[name] })) return refuse('Undecided', trail, `.${name}`)
+    if (!isDefault({ path, siblings, value: live[name] })) return difference('Undecided', trail, `.${name}`)
   }
   return undefined
 }

@@ -1,6 +1,6 @@
 /**
- * FieldsV1: the tree of paths one field manager owns, as managedFields has it. Parsed once per text: thousands of
- * objects made by one controller share a handful of texts, because UIDs in them are replaced by a mark.
+ * FieldsV1: the tree of paths owned by one field manager, as in managedFields. Parsed once per text: thousands of
+ * objects of one controller share a few texts, because UIDs are replaced by a placeholder.
  */
 
 import { UID_MARK } from '../watch/managed-fields.ts'
@@ -11,7 +11,7 @@ export interface FieldsItem {
 }
 
 export interface Fields {
-  /** Nothing below: a leaf, or a value owned as a whole. */
+  /** No children: a leaf, or an atomic value. */
   readonly isLeaf: boolean
   readonly fields: ReadonlyMap<string, Fields>
   /** `k:` items of a list with keys. */
@@ -20,15 +20,15 @@ export interface Fields {
   readonly values: ReadonlySet<string>
 }
 
-/** As it stands in the text: inside a JSON string. */
-const maskedUid = `\\"uid\\":\\"${UID_MARK}\\"`
+/** As escaped inside a JSON string. */
+const MASKED_UID = `\\"uid\\":\\"${UID_MARK}\\"`
 
-/** Whether a key value stands for any UID. */
+/** Whether a key value is the placeholder for any UID. */
 export function isMasked(value: unknown): boolean {
   return typeof value === 'string' && value.startsWith(UID_MARK)
 }
 
-const cacheLimit = 2_000
+const MAX_CACHED_TEXTS = 2_000
 const cache = new Map<string, Fields>()
 
 /** Throws SyntaxError on text that is not JSON. */
@@ -36,9 +36,9 @@ export function parseFields(text: string): Fields {
   let parsed = cache.get(text)
   if (parsed === undefined) {
     let count = 0
-    // Two masked UIDs are the same JSON key: numbered, both survive the parse.
-    parsed = toFields(JSON.parse(text.replaceAll(maskedUid, () => `\\"uid\\":\\"${UID_MARK}${count++}\\"`)))
-    if (cache.size >= cacheLimit) cache.clear()
+    // Two masked UIDs would be the same JSON key; numbering keeps both.
+    parsed = toFields(JSON.parse(text.replaceAll(MASKED_UID, () => `\\"uid\\":\\"${UID_MARK}${count++}\\"`)))
+    if (cache.size >= MAX_CACHED_TEXTS) cache.clear()
     cache.set(text, parsed)
   }
   return parsed

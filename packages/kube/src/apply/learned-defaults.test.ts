@@ -2,11 +2,11 @@ import { expect, it } from 'vitest'
 import { createLearnedDefaults } from './learned-defaults.ts'
 import { ConfigMap, Secret } from '../object/kinds.ts'
 
-it('a set of fields teaches by its first answers, each kind and set on its own', () => {
-  const book = createLearnedDefaults()
-  let lessons = 0
-  while (book.isOpen(ConfigMap, '{"f:data":{}}')) lessons++
-  expect(lessons).toBe(32)
-  expect(book.isOpen(ConfigMap, '{"f:data":{"f:a":{}}}')).toBe(true)
-  expect(book.isOpen(Secret, '{"f:data":{}}')).toBe(true)
+it('the defaults of a set of fields are recorded from its first responses, per kind and set', () => {
+  const defaults = createLearnedDefaults()
+  let responses = 0
+  while (defaults.isOpen(ConfigMap, '{"f:data":{}}')) responses++
+  expect(responses).toBe(32)
+  expect(defaults.isOpen(ConfigMap, '{"f:data":{"f:a":{}}}')).toBe(true)
+  expect(defaults.isOpen(Secret, '{"f:data":{}}')).toBe(true)
 })

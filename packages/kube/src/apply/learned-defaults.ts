@@ -1,9 +1,9 @@
 /**
- * Fields that the server fills in by itself inside atomic values, learnt from its own answers: an apply replaces an
- * atomic value as a whole, so what the answer has there and the intent had not is a default for certain.
+ * Fields that the server sets inside atomic values, recorded from its responses: an apply replaces an atomic value as a
+ * whole, so a field in the response that is not in the intent is certainly a default.
  *
- * A default is remembered by kind, place (list positions left out), value, and the names of its siblings in the intent,
- * as some defaults depend on those. Bounded: a full book learns nothing more, and applies are sent instead.
+ * A default is identified by kind, path (without list positions), value, and the names of its siblings in the intent,
+ * because some defaults depend on those. Bounded: when full, nothing more is recorded, and applies are sent instead.
  */
 import { apiVersionOf, type Kind } from '../object/object.ts'
 
@@ -17,16 +17,16 @@ export interface LearnedDefaults {
   has(kind: Kind, place: DefaultPlace): boolean
   add(kind: Kind, place: DefaultPlace): void
   /**
-   * Whether the answer to one more write of these fields may teach something. The first ones show what there is to learn;
-   * what they did not show is learnt from the answer to an apply that changed nothing.
+   * Whether the response to another write of these fields should be evaluated. The first responses contain most
+   * defaults; others are recorded from the response to an apply that changed nothing.
    */
   isOpen(kind: Kind, fields: string): boolean
 }
 
-const bookLimit = 2_000
-const longestEntry = 1_000
-/** Answers by which the defaults of one set of fields are known. */
-const lessons = 32
+const MAX_ENTRIES = 2_000
+const MAX_ENTRY_LENGTH = 1_000
+/** Responses evaluated per set of fields. */
+const MAX_RESPONSES = 32
 
 export function createLearnedDefaults(): LearnedDefaults {
   const known = new Set<string>()
@@ -36,14 +36,14 @@ export function createLearnedDefaults(): LearnedDefaults {
       let counts = seen.get(kind)
       if (counts === undefined) seen.set(kind, (counts = new Map()))
       const count = counts.get(fields) ?? 0
-      if (count >= lessons) return false
-      if (count > 0 || counts.size < bookLimit) counts.set(fields, count + 1)
+      if (count >= MAX_RESPONSES) return false
+      if (count > 0 || counts.size < MAX_ENTRIES) counts.set(fields, count + 1)
       return true
     },
     has: (kind, place) => known.has(entryOf(kind, place)),
     add(kind, place) {
       const entry = entryOf(kind, place)
-      if (known.size < bookLimit && entry.length <= longestEntry) known.add(entry)
+      if (known.size < MAX_ENTRIES && entry.length <= MAX_ENTRY_LENGTH) known.add(entry)
     },
   }
 }

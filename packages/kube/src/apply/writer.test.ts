@@ -42,7 +42,7 @@ describe('writer', () => {
     expect(cluster.requests).toHaveLength(3)
   })
 
-  it('learns a default that no early answer showed from an apply that changed nothing', async () => {
+  it('records a default missing from early responses from an apply that changed nothing', async () => {
     interface Rules extends Obj {
       spec: { rules: object[] }
     }
@@ -76,7 +76,7 @@ describe('writer', () => {
     expect(cluster.requests.map(({ body }) => body)).toEqual([{ metadata, data: { a: '1' } }])
   })
 
-  it('lets the server decide about a kind that nobody watches', async () => {
+  it('lets the server decide about a kind that is not watched', async () => {
     const { cluster, writer } = setUp()
     cluster.setState(ConfigMap, 'starting')
     await writer.apply(ConfigMap, { metadata, data: { a: '1' } })
@@ -84,7 +84,7 @@ describe('writer', () => {
     expect(cluster.requests).toHaveLength(2)
   })
 
-  it('writes a status once, to the very object it is about', async () => {
+  it('writes a status once, only to the same object', async () => {
     const { cluster, writer } = setUp()
     const route = cluster.put(Route, { metadata, spec: { host: 'a.test' } })
     await writer.status(route, { ready: true })
@@ -103,7 +103,7 @@ describe('writer', () => {
     )
   })
 
-  it('deletes only what is still the same, and still to be deleted, on a live read', async () => {
+  it('deletes only an object that a live read shows unchanged and still to be deleted', async () => {
     const { cluster, writer } = setUp()
     const old = cluster.put(ConfigMap, { metadata, data: { a: '1' } })
     const deletes = () => cluster.requests.filter(({ verb }) => verb === 'delete')
@@ -129,7 +129,7 @@ describe('writer', () => {
     expect(cluster.informers.get(ConfigMap, 'web/shop')?.data).toEqual({ mine: 'now' })
   })
 
-  it('sends nothing once the fence is shut or the reconcile was stopped', async () => {
+  it('sends nothing once the fence is closed or the reconcile was stopped', async () => {
     for (const how of ['fence', 'signal'] as const) {
       const { cluster, writer, stop, shut, fence } = setUp()
       const object = cluster.put(Route, { metadata, spec: { host: 'a.test' } })
@@ -155,7 +155,7 @@ describe('writer', () => {
     }
   })
 
-  it('lets reads through a shut fence', async () => {
+  it('allows reads when the fence is closed', async () => {
     const { cluster, stop, shut, fence } = setUp()
     shut()
     cluster.put(ConfigMap, { metadata })
@@ -179,7 +179,7 @@ describe('finalizer', () => {
     expect(nextFinalizerStep({ metadata: { ...metadata, ...extra } }, finalizer)).toBe(step)
   })
 
-  it('is added to an absent list and to one that others are in', async () => {
+  it('is added to an absent list and to one with other finalizers', async () => {
     const cluster = memoryCluster()
     const client = fencedClient(cluster.client, openFence, signal)
     const first = await addFinalizer(client, ConfigMap, cluster.put(ConfigMap, { metadata }), finalizer)
@@ -188,23 +188,25 @@ describe('finalizer', () => {
     expect((await addFinalizer(client, ConfigMap, shared, finalizer)).metadata.finalizers).toEqual(['other', finalizer])
   })
 
-  it('is neither added to nor removed from an object by a stale view of it', async () => {
+  it('is neither added nor removed based on a stale object', async () => {
     const cluster = memoryCluster()
     const stale = cluster.put(ConfigMap, { metadata })
     cluster.put(ConfigMap, { metadata: { ...metadata, finalizers: ['other'] } })
     await expect(addFinalizer(cluster.client, ConfigMap, stale, finalizer)).rejects.toMatchObject({ code: 'Invalid' })
 
-    const ours = cluster.put(ConfigMap, { metadata: { ...metadata, finalizers: [finalizer, 'other'] } })
+    const stored = cluster.put(ConfigMap, { metadata: { ...metadata, finalizers: [finalizer, 'other'] } })
     cluster.put(ConfigMap, { metadata: { ...metadata, finalizers: ['other', finalizer] } })
-    await expect(removeFinalizer(cluster.client, ConfigMap, ours, finalizer)).rejects.toMatchObject({ code: 'Invalid' })
-    const recreated = { ...ours, metadata: { ...ours.metadata, uid: 'another', finalizers: ['other', finalizer] } }
+    await expect(removeFinalizer(cluster.client, ConfigMap, stored, finalizer)).rejects.toMatchObject({
+      code: 'Invalid',
+    })
+    const recreated = { ...stored, metadata: { ...stored.metadata, uid: 'another', finalizers: ['other', finalizer] } }
     await expect(removeFinalizer(cluster.client, ConfigMap, recreated, finalizer)).rejects.toMatchObject({
       code: 'Invalid',
     })
     expect(cluster.informers.get(ConfigMap, 'web/shop')?.metadata.finalizers).toEqual(['other', finalizer])
   })
 
-  it('of an object that is gone is removed already', async () => {
+  it('of a deleted object counts as removed', async () => {
     const cluster = memoryCluster()
     const object = { metadata: { ...metadata, uid: 'u', finalizers: [finalizer] } }
     await expect(removeFinalizer(cluster.client, ConfigMap, object, finalizer)).resolves.toBeUndefined()

@@ -1,9 +1,10 @@
 /**
- * The writes of a reconcile: server-side apply by default, behind the write fence, and only when something would change.
+ * The writes of a reconcile: server-side apply by default, checked against the write fence, and only if something would
+ * change.
  *
- * Guarantees: nothing is sent once leadership is lost or the reconcile was stopped, however late its code wakes up; an
+ * Guarantees: nothing is sent once leadership is lost or the reconcile was stopped, even if its code resumes later; an
  * apply or status that would change nothing is not sent (apply.ts); a delete is decided on a live read and carries its
- * uid and resourceVersion, so a stale cache never deletes what was changed or recreated since.
+ * uid and resourceVersion, so a stale cache never deletes an object that was changed or recreated.
  */
 import { decideApply, learnDefaults } from './apply.ts'
 import type { Client, DeleteOptions } from '../client/client.ts'
@@ -15,22 +16,22 @@ import type { WriteFence } from '../manager/lease.ts'
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
 import type { StopSignal } from '../controller/stop-signal.ts'
 
-/** What `ctx.status` writes; kinds without a typed status take any. */
+/** The argument of `ctx.status`; kinds without a typed status accept any. */
 export type StatusOf<O> = O extends { readonly status?: infer S } ? NonNullable<S> : Readonly<Record<string, unknown>>
 
 export interface Writer {
   /**
-   * Server-side apply of what we want to own, and nothing else. Returns the object as it then is.
+   * Server-side apply of the fields to own, and no others. Returns the resulting object.
    * @param options `force` takes fields over from other managers. @default true
    */
   apply<T extends Obj>(kind: Kind<T>, intent: T | Immutable<T>, options?: { force?: boolean }): Promise<Immutable<T>>
   /**
-   * Server-side apply of the status of this very object, one from a cache. Rejects with `Conflict` when it was recreated.
+   * Server-side apply of the status of this object, read from a cache. Rejects with `Conflict` if it was recreated.
    */
   status<O extends Immutable<Obj>>(of: O, status: StatusOf<O>): Promise<O>
   /**
-   * Deletes this very object: nothing happens when it is gone, recreated, or being deleted already.
-   * @param options `when` judges the object as the server has it now. @default always
+   * Deletes this object; no effect if it is already deleted, recreated, or being deleted.
+   * @param options `when` is called with the live object and decides. @default always
    */
   delete<T extends Obj>(
     kind: Kind<T>,
@@ -44,7 +45,10 @@ export interface Writer {
 
 export interface WriterDeps {
   cluster: Cluster
-  /** Of this process; the same in every version of it, or the new one removes nothing the old one wrote. */
+  /**
+   * Must be the same in every version of a program; otherwise a new version does not remove fields that an old one
+   * applied.
+   */
   fieldManager: string
   fence: WriteFence
   defaults: LearnedDefaults
@@ -55,7 +59,7 @@ export function createWriter(deps: WriterDeps): Writer {
   return new FencedWriter(deps, deps.signal)
 }
 
-/** A class, not closures: one is made for every reconcile. */
+/** A class instead of closures, because one is created per reconcile. */
 export class FencedWriter implements Writer {
   readonly #deps: Omit<WriterDeps, 'signal'>
   readonly #signal: StopSignal
@@ -70,7 +74,7 @@ export class FencedWriter implements Writer {
     intent: T | Immutable<T>,
     { force = true }: { force?: boolean } = {},
   ): Promise<Immutable<T>> {
-    return this.#applyUnlessSame(kind, intent, force, undefined)
+    return this.#applyIfChanged(kind, intent, force, undefined)
   }
 
   async status<O extends Immutable<Obj>>(of: O, status: StatusOf<O>): Promise<O> {
@@ -86,7 +90,7 @@ export class FencedWriter implements Writer {
       ...(namespace !== undefined && { namespace }),
       ...(uid !== undefined && { uid }),
     }
-    return (await this.#applyUnlessSame(kind, { metadata, status } as never, true, 'status')) as unknown as O
+    return (await this.#applyIfChanged(kind, { metadata, status } as never, true, 'status')) as unknown as O
   }
 
   /** The kind of an object from a cache. */
@@ -100,7 +104,7 @@ export class FencedWriter implements Writer {
     { when = () => true, propagationPolicy }: NonNullable<Parameters<Writer['delete']>[2]> = {},
   ): Promise<void> {
     const { cluster, fence } = this.#deps
-    refuseWhenStopped(fence, this.#signal)
+    assertMayWrite(fence, this.#signal)
     const client = fencedClient(cluster.client, fence, this.#signal)
     const key = keyOf(of)
     const live = await client.find(kind, key)
@@ -108,35 +112,35 @@ export class FencedWriter implements Writer {
     if (live.metadata.deletionTimestamp !== undefined || !when(live)) return
     const { uid, resourceVersion } = live.metadata
     const precondition = {
-      ...(uid === undefined ? {} : { uid }),
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      ...(uid !== undefined && { uid }),
+      ...(resourceVersion !== undefined && { resourceVersion }),
     }
     try {
       await client.delete(kind, key, {
         precondition,
-        ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+        ...(propagationPolicy !== undefined && { propagationPolicy }),
       })
     } catch (error) {
       if (!(error instanceof NotFound)) throw error
     }
   }
 
-  async #applyUnlessSame<T extends Obj>(
+  async #applyIfChanged<T extends Obj>(
     kind: Kind<T>,
     intent: T | Immutable<T>,
     force: boolean,
     subresource: string | undefined,
   ): Promise<Immutable<T>> {
-    // Nothing waits between this and the request.
-    refuseWhenStopped(this.#deps.fence, this.#signal)
+    // No await between this check and the request.
+    assertMayWrite(this.#deps.fence, this.#signal)
     const { cluster, fieldManager, defaults } = this.#deps
     const { informers } = cluster
     const want = withoutEmptyMaps(intent)
     const key = keyOf(want)
     const live = findCached(informers, kind, key)
     const fields = live === undefined ? undefined : informers.ownFields(kind, key, fieldManager, subresource)
-    const verdict = decideApply({ kind, fields, want, live, defaults })
-    if (verdict.noop && live !== undefined) return live
+    const decision = decideApply({ kind, fields, want, live, defaults })
+    if (decision.noop && live !== undefined) return live
     const written = await cluster.client.apply(kind, want, {
       force,
       fieldManager,
@@ -156,21 +160,21 @@ function findCached<T extends Obj>(informers: Informers, kind: Kind<T>, key: Key
   try {
     return informers.get(kind, key)
   } catch (error) {
-    // A kind nobody watches: what is live is unknown, so the server decides.
+    // The kind is not watched: the live state is unknown, so the server decides.
     if (error instanceof NotSynced) return undefined
     throw error
   }
 }
 
-function refuseWhenStopped(fence: WriteFence, signal: StopSignal): void {
+function assertMayWrite(fence: WriteFence, signal: StopSignal): void {
   signal.throwIfAborted()
   fence.check()
 }
 
-/** The client as a reconcile may use it: every call ends with the reconcile, every write asks the fence first. */
+/** The client of a reconcile: every call is aborted with the reconcile, every write checks the fence first. */
 export function fencedClient(client: Client, fence: WriteFence, signal: StopSignal): Client {
   const guard = <O extends { signal?: StopSignal | undefined }>(options: O | undefined): O & { signal: StopSignal } => {
-    refuseWhenStopped(fence, signal)
+    assertMayWrite(fence, signal)
     return { ...(options as O), signal: options?.signal ?? signal }
   }
   const read = <O extends { signal?: StopSignal | undefined }>(options: O | undefined): O & { signal: StopSignal } => {
@@ -195,7 +199,7 @@ export function fencedClient(client: Client, fence: WriteFence, signal: StopSign
   }
 }
 
-/** An empty `labels` or `annotations` moves the resourceVersion on every apply, and says nothing. */
+/** An empty `labels` or `annotations` changes the resourceVersion on every apply, without any effect. */
 function withoutEmptyMaps<T extends Obj>(intent: T | Immutable<T>): Immutable<T> {
   const { labels, annotations, ...rest } = intent.metadata
   if (!isEmpty(labels) && !isEmpty(annotations)) return intent as Immutable<T>

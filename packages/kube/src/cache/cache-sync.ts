@@ -1,8 +1,8 @@
 /**
- * Waiting for caches: a controller reads only kinds that are synced.
+ * Waits for caches: a controller starts only when every kind it reads is synced.
  *
- * Guarantees: a kind that is served and does not sync within the limit is an error that says so; a required kind whose CRD
- * is not there is waited for as long as it takes, without failing anything else.
+ * Guarantees: a served kind that does not sync within the timeout is an error that names the kind; a required kind
+ * whose CRD is not installed is waited for without a timeout and without failing other controllers.
  */
 import { sleep } from '../clock.ts'
 import type { Environment } from '../controller/context.ts'
@@ -11,26 +11,26 @@ import type { Informer } from './informer.ts'
 import { kindName, type Obj } from '../object/object.ts'
 
 export interface SyncWait {
-  /** Who waits, for messages. */
+  /** Name of the waiting controller, for messages. */
   name: string
   informer: Informer<Obj>
-  /** Do not wait for a missing CRD. */
+  /** If true, a missing CRD is not waited for. */
   isOptional: boolean
   stop: AbortSignal
   /** @default 120_000 */
   timeoutMs?: number | undefined
 }
 
-const absentPollMs = 1_000
+const ABSENT_POLL_MS = 1_000
 
-/** Returns early when stopped: look at the signal afterwards. */
+/** Returns early when the signal aborts: callers check the signal afterwards. */
 export async function waitForSync({ clock, log, cluster }: Environment, wait: SyncWait): Promise<void> {
   const { name, informer, isOptional, stop, timeoutMs = 120_000 } = wait
   const kind = kindName(informer.kind)
   const controller = new AbortController()
-  const link = () => controller.abort(stop.reason)
-  stop.addEventListener('abort', link, { once: true })
-  if (stop.aborted) link()
+  const forwardAbort = () => controller.abort(stop.reason)
+  stop.addEventListener('abort', forwardAbort, { once: true })
+  if (stop.aborted) forwardAbort()
   const cancel = clock.after(timeoutMs, () => {
     const message = `${name}: ${kind} did not sync within ${timeoutMs} ms in cluster ${cluster.name}; check that the process may list and watch it`
     controller.abort(new KubeError('SYNC_TIMEOUT', message))
@@ -41,10 +41,10 @@ export async function waitForSync({ clock, log, cluster }: Environment, wait: Sy
     if (!stop.aborted) throw error
   } finally {
     cancel()
-    stop.removeEventListener('abort', link)
+    stop.removeEventListener('abort', forwardAbort)
   }
   if (stop.aborted || isOptional || informer.state !== 'absent') return
   log.warn({ controller: name, cluster: cluster.name, kind }, 'kind is not served; waiting for its CRD')
   const isLive = () => informer.state === 'live'
-  while (!stop.aborted && !isLive()) await sleep(clock, absentPollMs, stop)
+  while (!stop.aborted && !isLive()) await sleep(clock, ABSENT_POLL_MS, stop)
 }

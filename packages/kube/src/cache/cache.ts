@@ -1,5 +1,5 @@
 /**
- * Cached reads: synchronous, zero-copy, immutable. `Store` (store.ts) keeps one watched set; informer.ts joins them.
+ * Cached reads: synchronous, zero-copy, immutable. `Store` (store.ts) holds one watched set; informer.ts combines them.
  */
 import type { Immutable, Key, Kind, Obj, Stored } from '../object/object.ts'
 
@@ -9,7 +9,7 @@ export interface Index<T extends Obj> {
   readonly name: string
 }
 
-/** Throws `NotSynced` before the first sync of that kind. What it returns is shared: never change it. */
+/** Throws `NotSynced` before the first sync of that kind. Returned objects are shared and must not be modified. */
 export interface Reader {
   get<T extends Obj>(kind: Kind<T>, key: Key): Immutable<Stored<T>> | undefined
   list<T extends Obj>(kind: Kind<T>, namespace?: string): readonly Immutable<Stored<T>>[]

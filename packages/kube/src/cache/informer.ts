@@ -1,5 +1,5 @@
 /**
- * Shared informers: one watch per (kind, selector, namespace, projection), whatever the number of controllers.
+ * Shared informers: one watch per (kind, selector, namespace, projection), independent of the number of controllers.
  */
 import type { Index, Reader } from './cache.ts'
 import type { CacheLimits } from '../watch/cache-limits.ts'
@@ -7,13 +7,16 @@ import type { Immutable, Key, Kind, Obj } from '../object/object.ts'
 import type { ReadOwnFields } from '../client/write-response.ts'
 import type { OwnWrites } from './own-writes.ts'
 
-/** Handlers see the watch's own sequence: `old` is what the watch said before, never our own unconfirmed write. */
+/**
+ * Handlers see the event sequence of the watch: `old` is the object of the previous watch event, never an own write
+ * that the watch has not confirmed.
+ */
 export type Change<T extends Obj> =
   | {
       readonly type: 'added'
       readonly object: Immutable<T>
       readonly initial: boolean
-      /** The watch reports a version that a write of this process made. */
+      /** The watch event carries a resourceVersion that a write of this process produced. */
       readonly isOwnWrite?: boolean
     }
   | {
@@ -24,24 +27,27 @@ export type Change<T extends Obj> =
     }
   | { readonly type: 'deleted'; readonly object: Immutable<T> }
 
-/** `absent`: the server does not serve the kind (no CRD); the informer counts as synced and empty, and waits for it. */
+/**
+ * `absent`: the server does not serve the kind (no CRD). The informer counts as synced and empty, and syncs once the
+ * kind is served.
+ */
 export type InformerState = 'starting' | 'absent' | 'syncing' | 'live' | 'backoff'
 
-/** A list or watch that failed and has not been answered since. */
+/** A failed list or watch; cleared by the next successful response. */
 export interface WatchFailure {
   /** `denied`: 401 or 403; `broken`: no answer; `busy`: 429, 503, 504; `internal`: 500; `over-limit`: see `limits`. */
   readonly reason: 'denied' | 'broken' | 'busy' | 'internal' | 'over-limit'
-  /** With the server's own words where there are any. */
+  /** Includes the message of the server if there is one. */
   readonly message: string
-  /** Of the first failure in a row, ms since the epoch. */
+  /** Time of the first of consecutive failures, ms since the epoch. */
   readonly sinceMs: number
 }
 
 export interface Informer<T extends Obj> {
   readonly kind: Kind<T>
   /**
-   * Replays what is cached as initial adds, then every change, in order per key. A handler that throws is dropped and
-   * its `onError` called; the stream and the other handlers go on. Returns the unsubscribe function.
+   * Replays the cached objects as initial adds, then delivers every change, in order per key. A handler that throws is
+   * removed and its `onError` called; other handlers are not affected. Returns the unsubscribe function.
    */
   subscribe(handler: (change: Change<T>) => void, options?: SubscribeOptions): () => void
   readonly hasSynced: boolean
@@ -50,17 +56,25 @@ export interface Informer<T extends Obj> {
   readonly state: InformerState
   /** Cached objects; 0 before the first sync. */
   readonly size: number
-  /** About how much JSON is cached, judged by the first twenty objects; read it rarely. */
+  /**
+   * Estimated size of the cached JSON in bytes, extrapolated from the first twenty objects. Serialises them on every
+   * call.
+   */
   estimateBytes(): number
-  /** Why the server cannot be read now, as it said it; undefined once it has answered again. */
+  /** Why the server cannot be read, with its message; undefined after the next successful response. */
   readonly failure: WatchFailure | undefined
-  /** When the server was last heard of (event, bookmark or list), by the monotonic clock; undefined before. */
-  readonly heardAt: number | undefined
+  /**
+   * Time of the last data from the server (event, bookmark or list) on the monotonic clock; undefined before the first.
+   */
+  readonly lastReceivedAt: number | undefined
 }
 
 export interface SubscribeOptions {
   readonly onError?: (error: unknown) => void
-  /** Called once everything that was cached at the time of the call has been handled; a large replay takes several turns. */
+  /**
+   * Called after every object that was cached at the time of the call has been handled; a large replay takes several
+   * event-loop turns.
+   */
   readonly onReplayed?: () => void
 }
 
@@ -70,20 +84,21 @@ export interface InformerOptions<T extends Obj> {
   labelSelector?: string
   fieldSelector?: string
   /**
-   * `metadata` fetches only metadata; a function keeps what it returns (the same function: the same informer). It may
-   * replace and delete members of the object it is given, never what lies deeper: that may be shared. @default full
+   * `metadata` fetches only metadata; a function returns the object to cache (informers are shared by function
+   * identity). It may replace and delete top-level members of its argument, but not change nested values, which may be
+   * shared. @default full
    */
   projection?: 'full' | 'metadata' | ((object: T) => T)
   /**
-   * Keep the FieldsV1 of this field manager for `ownFields`; all other managedFields are cut before parsing.
-   * @default the cluster's own field manager, so that those who ask for it and those who do not share one watch
+   * Keep the FieldsV1 of this field manager for `ownFields`; all other managedFields are removed before parsing.
+   * @default the cluster's own field manager, so that informers with and without this option share one watch
    */
   keepManagedFieldsOf?: string
-  /** For a server that is not trusted. The first informer of a set decides. @default none */
+  /** For servers that are not trusted. The options of the first informer of a set apply. @default none */
   limits?: CacheLimits
 }
 
-/** How a kind is cached wherever a program watches it; see `Manager.cache`. */
+/** How a kind is cached by all informers of a process; see `Manager.cache`. */
 export interface CacheOptions<T extends Obj> extends Omit<InformerOptions<T>, 'namespace'> {
   /** One watch in each of these namespaces. @default one watch of all namespaces */
   namespaces?: readonly string[]
@@ -91,38 +106,44 @@ export interface CacheOptions<T extends Obj> extends Omit<InformerOptions<T>, 'n
 
 export interface Informers extends Reader {
   /**
-   * Sets the options of every informer of the kind; what `informer` is asked for goes before. Throws when the kind is
-   * watched already, or was configured in another way.
+   * Sets the default options of every informer of the kind; options passed to `informer` take precedence. Throws if the
+   * kind is already watched, or already configured with different options.
    */
   configure<T extends Obj>(kind: Kind<T>, options: CacheOptions<T>): void
-  /** What `configure` set. */
+  /** The options set by `configure`. */
   configured<T extends Obj>(kind: Kind<T>): CacheOptions<T> | undefined
   informer<T extends Obj>(kind: Kind<T>, options?: InformerOptions<T>): Informer<T>
   /**
-   * Calls the listener when an informer's `failure` appears, changes or goes, and when the server answers it for the first
-   * time. Returns the unsubscribe function.
+   * Calls the listener when an informer's `failure` is set, changes or is cleared, and on the first response of the
+   * server. Returns the unsubscribe function.
    */
   onHealthChange(listener: (informer: Informer<Obj>) => void): () => void
-  /** Every informer made so far, for metrics. */
+  /** Every informer created so far, for metrics. */
   all(): readonly Informer<Obj>[]
-  /** `values` must be pure: it is called again on the old object when the object changes. Same name: same index. */
+  /**
+   * `values` must be pure: it is called again with the old object when the object changes. Indexes are identified by
+   * name.
+   */
   index<T extends Obj>(kind: Kind<T>, name: string, values: (object: Immutable<T>) => readonly string[]): Index<T>
   /**
-   * Read-your-writes: reads return at least this version from now on. The cluster's client calls it.
-   * @param readOwnFields where `written` comes without its managedFields. @default read from those
+   * Read-your-writes: from now on reads return at least this version. Called by the cluster's client.
+   * @param readOwnFields if `written` has no managedFields. @default read from `written`
    */
   offer<T extends Obj>(kind: Kind<T>, written: T, readOwnFields?: ReadOwnFields): void
-  /** The token of an object's kind, among the kinds that were ever used here; undefined also when the object names none. */
+  /**
+   * The kind token of an object, among the kinds used with this cluster; undefined also if the object has no apiVersion
+   * or kind.
+   */
   findKind(object: { readonly apiVersion?: string; readonly kind?: string }): Kind | undefined
-  /** Which reports of the watch are our own writes; see own-writes.ts. The cluster's client reports its writes to it. */
+  /** Identifies watch events caused by own writes; see own-writes.ts. The cluster's client records its writes there. */
   ownWrites(kind: Kind): OwnWrites
-  /** The object is gone for certain: reads stop showing it before the watch says so. */
+  /** The object is known to be deleted: reads hide it before the watch reports the deletion. */
   offerDeleted<T extends Obj>(kind: Kind<T>, key: Key, uid?: string): void
   /**
    * FieldsV1 text of a manager's Apply entry, interned; UIDs in it are replaced by `UID_MARK` (managed-fields.ts).
    * Undefined when the manager owns nothing, or no informer of the kind keeps this manager's entry.
    */
   ownFields<T extends Obj>(kind: Kind<T>, key: Key, manager: string, subresource?: string): string | undefined
-  /** Runs every informer, also those added later, until the signal aborts; resolves when all have stopped. */
+  /** Runs every informer, including those added later, until the signal aborts; resolves when all have stopped. */
   start(signal: AbortSignal): Promise<void>
 }

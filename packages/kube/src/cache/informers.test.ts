@@ -59,7 +59,7 @@ async function until(isTrue: () => boolean): Promise<void> {
   while (!isTrue()) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Answers WatchList and list with these objects, and keeps streams for more. */
+/** Responds to WatchList and list requests with these objects, and collects the open streams for further events. */
 function serving(objects: Obj[], version: number, streams: PeerExchange[] = []): PeerOptions['script'] {
   return (exchange) => {
     if (exchange.url.searchParams.get('watch') !== 'true') {
@@ -79,7 +79,7 @@ describe('informers', () => {
     const { informers } = cluster
     const first = informers.informer(ConfigMap)
     expect(informers.informer(kind({ ...ConfigMap }))).toBe(first)
-    // A controller asks for its own manager's fields; whoever does not ask shares the watch with it.
+    // A controller names its own field manager; an informer without the option shares that watch.
     expect(informers.informer(ConfigMap, { keepManagedFieldsOf: 'seamark' })).toBe(first)
     expect(informers.all()).toEqual([first])
     const others = [
@@ -93,12 +93,12 @@ describe('informers', () => {
     expect(peer.requests).toHaveLength(4)
   })
 
-  it('refuse reads before the first sync and of kinds that nobody watches: unknown is not empty', async () => {
+  it('refuse reads before the first sync and of kinds that are not watched: unknown is not empty', async () => {
     const { cluster, start } = await clusterOn(serving([configMap('a', 1)], 5))
     expect(() => cluster.informers.list(ConfigMap)).toThrow(NotSynced)
     const informer = cluster.informers.informer(ConfigMap)
     expect(informer.state).toBe('starting')
-    expect([informer.size, informer.estimateBytes(), informer.heardAt]).toEqual([0, 0, undefined])
+    expect([informer.size, informer.estimateBytes(), informer.lastReceivedAt]).toEqual([0, 0, undefined])
     expect(() => cluster.informers.get(ConfigMap, 'ns/a')).toThrow(NotSynced)
     start()
     await informer.synced()
@@ -107,10 +107,10 @@ describe('informers', () => {
     expect(informer.state).toBe('live')
     expect(informer.size).toBe(1)
     expect(informer.estimateBytes()).toBe(JSON.stringify(cluster.informers.get(ConfigMap, 'ns/a')).length)
-    expect(performance.now() - (informer.heardAt ?? -Infinity)).toBeLessThan(5_000)
+    expect(performance.now() - (informer.lastReceivedAt ?? -Infinity)).toBeLessThan(5_000)
   })
 
-  it('replay to a late subscriber and keep the order of each key', async () => {
+  it('replay the cache to a late subscriber and keep the order of each key', async () => {
     const streams: PeerExchange[] = []
     const many = Array.from({ length: 200 }, (_, index) => configMap(`m${index}`, index + 1))
     const { cluster, start } = await clusterOn(serving(many, 500, streams))
@@ -133,7 +133,7 @@ describe('informers', () => {
     ])
   })
 
-  it('report a watch that is denied with the words of the server, until it is answered', async () => {
+  it('report a watch that is denied with the message of the server, until a request succeeds', async () => {
     let isDenied = true
     const message = 'configmaps is forbidden: User "reader" cannot list resource "configmaps"'
     const serve = serving([configMap('a', 1)], 5)
@@ -160,7 +160,7 @@ describe('informers', () => {
     ])
   })
 
-  it('mark the report of an own write, whichever comes first, and no other change', async () => {
+  it('mark the watch event of an own write, whether it precedes or follows the response, and no other change', async () => {
     const streams: PeerExchange[] = []
     let version = 10
     let answer: () => void = () => undefined
@@ -180,7 +180,7 @@ describe('informers', () => {
       const { resourceVersion = '' } = change.object.metadata
       if (change.type === 'deleted' || change.isOwnWrite === true) return void changes.push(`own ${resourceVersion}`)
       const resume = () => changes.push(`foreign ${resourceVersion}`)
-      if (!ownWrites.setAside('ns/a', resourceVersion, resume)) resume()
+      if (!ownWrites.defer('ns/a', resourceVersion, resume)) resume()
       return undefined
     })
     start()
@@ -189,7 +189,7 @@ describe('informers', () => {
     const stream = streams.at(-1)
     changes.length = 0
 
-    // The answer comes first.
+    // The response arrives before the watch event.
     let writing = client.patch(ConfigMap, 'ns/a', 'merge', {})
     await until(() => version === 11)
     answer()
@@ -198,7 +198,7 @@ describe('informers', () => {
     await until(() => changes.length === 1)
     expect(changes).toEqual(['own 11'])
 
-    // The report comes first, with two of somebody else.
+    // The watch event arrives before the response, with two events of another client.
     writing = client.patch(ConfigMap, 'ns/a', 'merge', {})
     await until(() => version === 12)
     stream?.frame('MODIFIED', configMap('a', 12))
@@ -215,7 +215,7 @@ describe('informers', () => {
     expect(changes.at(-1)).toBe('foreign 130')
   })
 
-  it('cache a kind as configured wherever it is watched, and refuse a second way', async () => {
+  it('cache a kind as configured wherever it is watched, and refuse different options', async () => {
     const trim = (object: ConfigMap): ConfigMap => ({ metadata: object.metadata })
     const paths: string[] = []
     const serve = serving([configMap('a', 1, { k: 'v' })], 5)
@@ -234,9 +234,9 @@ describe('informers', () => {
     start()
     await informers.informer(ConfigMap).synced()
     expect(informers.get(ConfigMap, 'ns/a')?.data).toBeUndefined()
-    const asked = paths.filter((path) => path.startsWith('/api/v1/configmaps'))
-    expect(asked.length).toBeGreaterThan(0)
-    expect(asked.filter((path) => !path.includes('labelSelector=app%3Dshop'))).toEqual([])
+    const requested = paths.filter((path) => path.startsWith('/api/v1/configmaps'))
+    expect(requested.length).toBeGreaterThan(0)
+    expect(requested.filter((path) => !path.includes('labelSelector=app%3Dshop'))).toEqual([])
   })
 
   it('watch a kind in several namespaces as one', async () => {
@@ -272,7 +272,7 @@ describe('informers', () => {
     expect(late).toBe(1)
   })
 
-  it('tell a late subscriber when it has seen everything that was cached, also a long replay', async () => {
+  it('notify a late subscriber after the replay of the cache, also when the replay is long', async () => {
     const objects = Array.from({ length: 500 }, (_, index) => configMap(`c${index}`, index + 1))
     const { cluster, start } = await clusterOn(serving(objects, 600))
     const informer = cluster.informers.informer(ConfigMap)
@@ -287,7 +287,7 @@ describe('informers', () => {
     await new Promise<void>((resolve) => empty.subscribe(() => undefined, { onReplayed: resolve }))
   })
 
-  it('drop a handler that throws, tell its owner, and go on for the others', async () => {
+  it('remove a handler that throws, call its onError, and continue with the others', async () => {
     const streams: PeerExchange[] = []
     const { cluster, start } = await clusterOn(serving([configMap('a', 1)], 5, streams))
     const informer = cluster.informers.informer(ConfigMap)
@@ -310,7 +310,7 @@ describe('informers', () => {
     expect(streams).toHaveLength(1)
   })
 
-  it('resume from the last version after a torn frame, and lose nothing', async () => {
+  it('resume from the last version after a truncated frame, without losing events', async () => {
     const streams: PeerExchange[] = []
     const { cluster, start } = await clusterOn(serving([configMap('a', 1)], 5, streams))
     const informer = cluster.informers.informer(ConfigMap)
@@ -344,7 +344,7 @@ describe('informers', () => {
     expect(cluster.informers.list(ConfigMap).map(({ metadata }) => metadata.name)).toEqual(['b'])
   })
 
-  it('list again after 410 in the stream, and delete what went meanwhile', async () => {
+  it('list again after 410 in the stream, and delete the objects removed in the meantime', async () => {
     const streams: PeerExchange[] = []
     let isLater = false
     const { cluster, start } = await clusterOn((exchange) => {
@@ -363,7 +363,7 @@ describe('informers', () => {
     expect(streams[1]?.url.searchParams.get('sendInitialEvents')).toBe('true')
   })
 
-  it('page a list where WatchList is not known, and watch from its version', async () => {
+  it('page a list when WatchList is not supported, and watch from its version', async () => {
     const { peer, cluster, start } = await clusterOn(
       (exchange) => {
         const { searchParams } = exchange.url
@@ -392,26 +392,29 @@ describe('informers', () => {
     expect(peer.requests[3]).toContain('resourceVersion=77')
   })
 
-  it.each([429, 500, 503, 403])('keep a synced cache through a broken watch and then %i', async (code) => {
-    const streams: PeerExchange[] = []
-    let isBroken = false
-    const { peer, cluster, start } = await clusterOn((exchange) => {
-      if (isBroken) return exchange.reply(code, refusal(code, 'Trouble'))
-      return serving([configMap('a', 1)], 5, streams)(exchange)
-    })
-    const informer = cluster.informers.informer(ConfigMap)
-    start()
-    await informer.synced()
-    isBroken = true
-    streams[0]?.reset()
-    await until(() => peer.requests.length === 2 && informer.state === 'backoff')
-    expect(cluster.informers.get(ConfigMap, 'ns/a')?.metadata.name).toBe('a')
-    isBroken = false
-    await until(() => streams.length === 2)
-    expect(cluster.informers.list(ConfigMap)).toHaveLength(1)
-  })
+  it.each([429, 500, 503, 403])(
+    'keep a synced cache when the watch breaks and the server then responds %i',
+    async (code) => {
+      const streams: PeerExchange[] = []
+      let isBroken = false
+      const { peer, cluster, start } = await clusterOn((exchange) => {
+        if (isBroken) return exchange.reply(code, refusal(code, 'Trouble'))
+        return serving([configMap('a', 1)], 5, streams)(exchange)
+      })
+      const informer = cluster.informers.informer(ConfigMap)
+      start()
+      await informer.synced()
+      isBroken = true
+      streams[0]?.reset()
+      await until(() => peer.requests.length === 2 && informer.state === 'backoff')
+      expect(cluster.informers.get(ConfigMap, 'ns/a')?.metadata.name).toBe('a')
+      isBroken = false
+      await until(() => streams.length === 2)
+      expect(cluster.informers.list(ConfigMap)).toHaveLength(1)
+    },
+  )
 
-  it('wait for a kind whose CRD is absent, and sync it when the CRD comes', async () => {
+  it('wait for a kind whose CRD is absent, and sync it when the CRD is created', async () => {
     const Thing = kind({ group: 'example.test', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true })
     let isServed = false
     const definitions: PeerExchange[] = []
@@ -450,7 +453,7 @@ describe('informers', () => {
     expect(cluster.informers.list(ConfigMap, 'other')).toEqual([])
   })
 
-  it('hand out objects that nobody can change', async () => {
+  it('return frozen objects', async () => {
     const { cluster, start } = await clusterOn(serving([configMap('a', 1, { host: 'x' })], 5))
     const informer = cluster.informers.informer(ConfigMap)
     start()
@@ -464,7 +467,7 @@ describe('informers', () => {
 })
 
 describe('writes through the client', () => {
-  it('are read back from the cache at once, deletions too, and dry runs are not', async () => {
+  it('are visible in the cache at once, including deletions, but not dry runs', async () => {
     const watching = serving([configMap('a', 1)], 5)
     const { cluster, start } = await clusterOn((exchange) => {
       if (exchange.method === 'GET') return watching(exchange)
@@ -485,7 +488,7 @@ describe('writes through the client', () => {
     expect(cluster.informers.get(ConfigMap, 'ns/a')).toBeUndefined()
   })
 
-  it('are cached as the projection wants them, and returned whole', async () => {
+  it('are cached with the projection applied, and returned in full', async () => {
     const watching = serving([], 5)
     const { cluster, start } = await clusterOn((exchange) =>
       exchange.method === 'GET' ? watching(exchange) : exchange.reply(200, configMap('a', 10, { x: '1' })),
@@ -505,7 +508,7 @@ describe('writes through the client', () => {
     expect(cluster.informers.get(ConfigMap, 'ns/a')).toEqual({ ...configMap('a', 10), data: undefined })
   })
 
-  it('are shown by every watch of their kind, also when what is returned is shared with them', async () => {
+  it('are visible in every informer of their kind, also when the returned object is shared with the cache', async () => {
     const watching = serving([], 5)
     const { cluster, start } = await clusterOn((exchange) =>
       exchange.method === 'GET' ? watching(exchange) : exchange.reply(200, configMap('a', 10, { x: '1' })),
@@ -519,7 +522,7 @@ describe('writes through the client', () => {
     expect([...watches, wide].map(({ size }) => size)).toEqual([1, 0, 1])
   })
 
-  it('do not touch the cache when they are refused', async () => {
+  it('do not touch the cache when the server rejects them', async () => {
     const watching = serving([configMap('a', 1)], 5)
     const { cluster, start } = await clusterOn((exchange) =>
       exchange.method === 'GET' ? watching(exchange) : exchange.reply(409, refusal(409, 'Conflict')),

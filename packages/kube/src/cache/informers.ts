@@ -1,8 +1,8 @@
 /**
- * The informers of one cluster: each watch is shared, reads go to the stores, writes of our own are offered to them.
+ * The informers of one cluster: watches are shared, reads use the stores, and own writes are added to the stores.
  *
- * Kinds whose CRD is absent wait for it: a metadata watch of CRDs (where RBAC allows it) wakes them at once, and a poll
- * of discovery every 30 s does so otherwise.
+ * An informer whose CRD is absent is started by a metadata watch of CRDs (if RBAC allows it), otherwise by polling
+ * discovery every 30 s.
  */
 import { setMaxListeners } from 'node:events'
 import { isDeepStrictEqual } from 'node:util'
@@ -33,7 +33,7 @@ import type { TurnBudget } from '../watch/decode-budget.ts'
 
 export interface InformersOptions extends Pick<ReflectorOptions, 'clock' | 'random' | 'relistMs' | 'pageSize'> {
   readonly budget?: TurnBudget
-  /** Whose FieldsV1 are kept where an informer names no manager. @default nobody's */
+  /** The manager whose FieldsV1 are kept by informers that do not set `keepManagedFieldsOf`. @default none */
   readonly manager?: string
   /** Freeze cached objects. @default true under NODE_ENV=test */
   readonly freeze?: boolean
@@ -45,7 +45,7 @@ export interface InformersOptions extends Pick<ReflectorOptions, 'clock' | 'rand
 
 type Scope = Pick<InformerOptions<Obj>, 'namespace' | 'labelSelector' | 'fieldSelector'>
 
-/** Everything kept for one kind. */
+/** State per kind. */
 interface KindEntry {
   readonly informers: SharedInformer<Obj>[]
   readonly indexes: Map<string, IndexValues<Obj>>
@@ -53,22 +53,22 @@ interface KindEntry {
   readonly ownWrites: OwnWrites
 }
 
-/** Built when a namespace is first listed. */
+/** Created when a namespace is first listed. */
 const BY_NAMESPACE = '\0namespace'
 const namespaceOf: IndexValues<Obj> = ({ metadata: { namespace } }) => (namespace === undefined ? [] : [namespace])
 
 export function createInformers(rest: Rest, options: InformersOptions = {}): Informers {
   const kinds = new Map<string, KindEntry>()
-  /** The same entry without building the id again: tokens are long-lived. */
+  /** Lookup by token without building the id: tokens are long-lived. */
   const byToken = new WeakMap<Kind, KindEntry>()
-  /** Tokens by apiVersion and kind, as objects name them. */
+  /** Tokens by apiVersion and kind of objects. */
   const byName = new Map<string, Map<string, Kind>>()
   const projections = new Map<unknown, number>()
   const ids = new Map<string, SharedInformer<Obj>>()
   const joined = new Map<string, Informer<Obj>>()
   const healthListeners = new Set<(informer: Informer<Obj>) => void>()
   const { freeze = process.env['NODE_ENV'] === 'test', manager } = options
-  let hasDefinitions = false
+  let isWatchingDefinitions = false
   let running: { readonly signal: AbortSignal; readonly promises: Promise<void>[] } | undefined
 
   function entryOf(kind: Kind): KindEntry {
@@ -109,12 +109,12 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       options.sourceOf?.(kind, given) ??
       createHttpSource(rest, kind, {
         ...given,
-        ...(options.budget === undefined ? {} : { budget: options.budget }),
-        echoes: {
-          get isAwaited() {
-            return informer.store.isAwaitingEchoes
+        ...(options.budget !== undefined && { budget: options.budget }),
+        pendingWrites: {
+          get hasPending() {
+            return informer.store.hasPendingWrites
           },
-          find: (key, version) => informer.store.findEcho(key, version),
+          find: (key, version) => informer.store.findPendingWrite(key, version),
         },
         onProjectionError: (error) => options.onUserError?.(`projection of ${kindName(kind)}`, error),
       })
@@ -131,8 +131,8 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
     const entry = entryOf(kind)
     for (const [name, values] of entry.indexes) informer.store.addIndex(name, values)
     const shared = informer as unknown as SharedInformer<Obj>
-    // Reads prefer the widest view: a selector sees only part of a kind.
-    if (isNarrow(given)) entry.informers.push(shared)
+    // Reads prefer an unrestricted informer: one with a selector holds only part of a kind.
+    if (isRestricted(given)) entry.informers.push(shared)
     else entry.informers.unshift(shared)
     if (running !== undefined) running.promises.push(informer.run(running.signal))
     return informer
@@ -147,11 +147,11 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
     return informer
   }
 
-  /** A kind is absent: the CRDs tell when it comes. */
+  /** Watches CRDs, to learn when an absent kind is served. */
   function watchDefinitions(kind: Kind): void {
     if (kind.group === '' || kind.group === CustomResourceDefinition.group) return
-    if (hasDefinitions) return
-    hasDefinitions = true
+    if (isWatchingDefinitions) return
+    isWatchingDefinitions = true
     informers.informer(CustomResourceDefinition, { projection: 'metadata' }).subscribe((change) => {
       const { name } = change.object.metadata
       for (const informer of ids.values()) {
@@ -160,13 +160,13 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
     })
   }
 
-  function readable<T extends Obj>(kind: Kind<T>): readonly SharedInformer<T>[] {
+  function readableInformers<T extends Obj>(kind: Kind<T>): readonly SharedInformer<T>[] {
     const found = entryOf(kind).informers as unknown as SharedInformer<T>[]
     if (found.length === 0)
       throw new NotSynced(`${kindName(kind)} is not watched: make an informer for it before reading`)
-    // One wide informer answers alone.
+    // A single unrestricted informer holds all objects.
     const [first] = found
-    const used = first !== undefined && !isNarrow(first.options) ? [first] : found
+    const used = first !== undefined && !isRestricted(first.options) ? [first] : found
     for (const {
       hasSynced,
       options: { namespace },
@@ -185,12 +185,12 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       healthListeners.add(listener)
       return () => healthListeners.delete(listener)
     },
-    informer<T extends Obj>(kind: Kind<T>, asked: InformerOptions<T> = {}): Informer<T> {
+    informer<T extends Obj>(kind: Kind<T>, requested: InformerOptions<T> = {}): Informer<T> {
       const { namespaces = [], ...configured } = informers.configured(kind) ?? {}
       const given: InformerOptions<T> = {
         ...(manager !== undefined && { keepManagedFieldsOf: manager }),
         ...configured,
-        ...asked,
+        ...requested,
       }
       const [only] = namespaces
       if (given.namespace !== undefined || only === undefined) return findOrAdd(kind, given)
@@ -205,13 +205,13 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
     },
     configure(kind, cache) {
       const entry = entryOf(kind)
-      const wanted = cache as unknown as CacheOptions<Obj>
-      if (entry.configured !== undefined && isSameCache(entry.configured, wanted)) return
+      const requested = cache as unknown as CacheOptions<Obj>
+      if (entry.configured !== undefined && isSameCache(entry.configured, requested)) return
       if (entry.configured !== undefined)
         throw new KubeError('CACHE_OPTIONS', `the cache of ${kindName(kind)} is configured already, with other options`)
       if (entry.informers.length > 0)
         throw new KubeError('CACHE_OPTIONS', `${kindName(kind)} is watched already: configure its cache before`)
-      entry.configured = wanted
+      entry.configured = requested
     },
     configured: <T extends Obj>(kind: Kind<T>) => entryOf(kind).configured as CacheOptions<T> | undefined,
     index<T extends Obj>(kind: Kind<T>, name: string, values: IndexValues<T>): Index<T> {
@@ -223,14 +223,14 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       return Object.freeze({ kind, name })
     },
     get<T extends Obj>(kind: Kind<T>, key: Key) {
-      for (const { store } of readable(kind as Kind<Stored<T>>)) {
+      for (const { store } of readableInformers(kind as Kind<Stored<T>>)) {
         const object = store.get(key)
         if (object !== undefined) return object
       }
       return undefined
     },
     list<T extends Obj>(kind: Kind<T>, namespace?: string) {
-      const used = readable(kind as Kind<Stored<T>>)
+      const used = readableInformers(kind as Kind<Stored<T>>)
       const [only] = used
       if (namespace === undefined)
         return used.length === 1 && only !== undefined
@@ -240,7 +240,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
       return distinct(used.flatMap(({ store }) => store.by(BY_NAMESPACE, namespace)))
     },
     by<T extends Obj>(index: Index<T>, value: string) {
-      const used = readable(index.kind as Kind<Stored<T>>)
+      const used = readableInformers(index.kind as Kind<Stored<T>>)
       const [only] = used
       if (used.length === 1 && only !== undefined) return only.store.by(index.name, value)
       return distinct(used.flatMap(({ store }) => store.by(index.name, value)))
@@ -268,7 +268,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
     },
     async start(signal) {
       if (running !== undefined) throw new NotSynced('the informers of this cluster are already running')
-      // One listener on the caller's signal, however many informers listen to ours.
+      // Adds one listener to the caller's signal, independent of the number of informers.
       const stop = new AbortController()
       setMaxListeners(0, stop.signal)
       const promises: Promise<void>[] = []
@@ -292,33 +292,37 @@ function isSameCache(a: CacheOptions<Obj>, b: CacheOptions<Obj>): boolean {
   return projectionA === projectionB && isDeepStrictEqual(restA, restB)
 }
 
-function isNarrow({ namespace, labelSelector, fieldSelector }: Scope): boolean {
+function isRestricted({ namespace, labelSelector, fieldSelector }: Scope): boolean {
   return namespace !== undefined || labelSelector !== undefined || fieldSelector !== undefined
 }
 
-/** Whether a watch with these options certainly reports a written object; only then may it be shown before. */
+/**
+ * Whether a watch with these options is certain to report a written object. Only then may the store show the write
+ * early.
+ */
 function isCovered(options: Scope, namespace: string | undefined): boolean {
   if (options.labelSelector !== undefined || options.fieldSelector !== undefined) return false
   return options.namespace === undefined || options.namespace === namespace
 }
 
-/** @param isShared the caller of the write leaves what it got as it is */
+/** @param isShared the caller of the write does not modify the returned object */
 function project<T extends Obj>(informer: SharedInformer<Obj>, written: T, isShared: boolean): T {
   const { projection = 'full' } = informer.options
   const { apiVersion } = informer
   const { kind } = informer.kind
   if (projection === 'metadata') return { apiVersion, kind, metadata: written.metadata } as T
   if (projection === 'full' && isShared) {
-    // The same text for all objects, not one more of their own; another watch of the kind may have it already.
+    // Use the shared apiVersion and kind strings instead of a copy per object. A frozen object already has them from
+    // another informer.
     if (!Object.isFrozen(written)) Object.assign(written, { apiVersion, kind })
     return written
   }
-  // The caller keeps what it wrote; a projection changes the members of the object itself at most.
+  // The caller keeps `written`; a projection may modify only the top-level members of its argument.
   const copy = { ...written, apiVersion, kind }
   return projection === 'full' ? copy : (projection(copy) as T)
 }
 
-/** Two narrow informers may overlap; an object is listed once. */
+/** Removes duplicates: restricted informers may overlap. */
 function distinct<T extends Obj>(objects: readonly Immutable<T>[]): readonly Immutable<T>[] {
   return objects.length < 2
     ? objects

@@ -1,13 +1,14 @@
 /**
- * Several informers of one kind, one per namespace, seen as one: for processes that may read some namespaces only.
+ * Several informers of one kind, one per namespace, combined into one: for processes with access to some namespaces
+ * only.
  *
- * Guarantee: synced when all parts are; `live` only while all parts are, so that a namespace that cannot be read is never
- * taken for an empty one.
+ * Guarantee: synced when all parts are synced; `live` only while all parts are, so that an unreadable namespace is
+ * never mistaken for an empty one.
  */
 import type { Kind, Obj } from '../object/object.ts'
 import type { Change, Informer, InformerState, SubscribeOptions, WatchFailure } from './informer.ts'
 
-/** The state of the whole is that of the part that is furthest from live. */
+/** The combined state is the first of these that any part has. */
 const WORST_FIRST: readonly InformerState[] = ['starting', 'backoff', 'syncing', 'absent', 'live']
 
 export class JoinedInformer<T extends Obj> implements Informer<T> {
@@ -36,9 +37,9 @@ export class JoinedInformer<T extends Obj> implements Informer<T> {
     return this.#parts.find(({ failure }) => failure !== undefined)?.failure
   }
 
-  get heardAt(): number | undefined {
-    const heard = this.#parts.map(({ heardAt }) => heardAt)
-    return heard.includes(undefined) ? undefined : Math.min(...(heard as number[]))
+  get lastReceivedAt(): number | undefined {
+    const times = this.#parts.map(({ lastReceivedAt }) => lastReceivedAt)
+    return times.includes(undefined) ? undefined : Math.min(...(times as number[]))
   }
 
   estimateBytes(): number {
@@ -56,7 +57,7 @@ export class JoinedInformer<T extends Obj> implements Informer<T> {
         replaying--
         if (replaying === 0) onReplayed?.()
       },
-      // A handler that threw is dropped from every part.
+      // A handler that threw is removed from every part.
       ...(onError !== undefined && {
         onError: (error: unknown) => {
           unsubscribeAll()

@@ -5,12 +5,12 @@ function tracking() {
   const ownWrites = new OwnWrites()
   ownWrites.track()
   const resumed: string[] = []
-  const report = (version: string) => ownWrites.setAside('ns/a', version, () => resumed.push(version))
+  const report = (version: string) => ownWrites.defer('ns/a', version, () => resumed.push(version))
   return { ownWrites, resumed, report }
 }
 
 describe('own writes', () => {
-  it('set reports aside only while a write of the same object is under way', () => {
+  it('defer watch events only while a write of the same object is in flight', () => {
     const { ownWrites, report } = tracking()
     expect(report('4')).toBe(false)
     ownWrites.begin('ns/other')
@@ -21,7 +21,7 @@ describe('own writes', () => {
     expect(report('6')).toBe(false)
   })
 
-  it('drop the report of the version they made and resume the others in order', () => {
+  it('drop the event of the version they produced and resume the others in order', () => {
     const { ownWrites, report, resumed } = tracking()
     ownWrites.begin('ns/a')
     for (const version of ['3', '5', '7']) report(version)
@@ -38,7 +38,7 @@ describe('own writes', () => {
     expect(resumed).toEqual(['5'])
   })
 
-  it('wait for the last of several writes of one object', () => {
+  it('resume events after the last of several concurrent writes of one object', () => {
     const { ownWrites, report, resumed } = tracking()
     ownWrites.begin('ns/a')
     ownWrites.begin('ns/a')
@@ -49,9 +49,9 @@ describe('own writes', () => {
     expect(resumed).toEqual(['7'])
   })
 
-  it('are not tracked before somebody asks for it', () => {
+  it('are not tracked before track() is called', () => {
     const ownWrites = new OwnWrites()
     ownWrites.begin('ns/a')
-    expect(ownWrites.setAside('ns/a', '5', () => undefined)).toBe(false)
+    expect(ownWrites.defer('ns/a', '5', () => undefined)).toBe(false)
   })
 })

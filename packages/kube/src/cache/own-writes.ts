@@ -1,55 +1,56 @@
 /**
- * Tells the watch's reports of our own writes from the changes of others, so that a controller which ignores its own
- * writes does not reconcile once more for each of them.
+ * Separates watch events caused by own writes from changes by other clients, so that a controller that ignores its own
+ * writes is not reconciled again for each of them.
  *
- * Flow: the client calls `begin` before it sends a write and `end` with the version it made. A report that comes after the
- * answer is recognised by the store (`Change.isOwnWrite`); one that comes while a write of the object is under way cannot
- * be judged yet and is set aside until the answer is there.
- * Guarantees: a report is ours by its resourceVersion alone. What was set aside and is not ours is resumed when the last
- * write of the object under way ends, also when that write fails: no change of somebody else is lost.
+ * Flow: the client calls `begin` before it sends a write and `end` with the resulting version. An event after the
+ * response is recognised by the store (`Change.isOwnWrite`); an event while a write of the object is in flight cannot
+ * be classified yet and is deferred until the response arrives.
+ * Guarantees: an event is an own write by its resourceVersion alone. A deferred event that is not an own write is
+ * resumed when the last in-flight write of the object ends, also if that write fails: no change by another client is
+ * lost.
  */
 import type { Key } from '../object/object.ts'
 
-interface UnderWay {
+interface InFlightWrites {
   count: number
-  /** Versions that our writes made. */
-  readonly made: string[]
-  readonly aside: { readonly resourceVersion: string; readonly resume: () => void }[]
+  /** resourceVersions that own writes produced. */
+  readonly versions: string[]
+  readonly deferred: { readonly resourceVersion: string; readonly resume: () => void }[]
 }
 
-/** Of one kind. */
+/** Own writes of one kind. */
 export class OwnWrites {
-  readonly #underWay = new Map<Key, UnderWay>()
-  /** Before somebody ignores own writes of the kind, they are not tracked at all. */
-  #isWanted = false
+  readonly #inFlight = new Map<Key, InFlightWrites>()
+  /** Writes are tracked only after a controller that ignores own writes of the kind calls `track`. */
+  #isTracking = false
 
   begin(key: Key): void {
-    if (!this.#isWanted) return
-    const known = this.#underWay.get(key)
-    if (known === undefined) this.#underWay.set(key, { count: 1, made: [], aside: [] })
+    if (!this.#isTracking) return
+    const known = this.#inFlight.get(key)
+    if (known === undefined) this.#inFlight.set(key, { count: 1, versions: [], deferred: [] })
     else known.count++
   }
 
-  /** @param resourceVersion that the write made; undefined when it failed or nothing is known of it */
+  /** @param resourceVersion the version that the write produced; undefined if it failed or the version is unknown */
   end(key: Key, resourceVersion: string | undefined): void {
-    const known = this.#underWay.get(key)
+    const known = this.#inFlight.get(key)
     if (known === undefined) return
-    if (resourceVersion !== undefined) known.made.push(resourceVersion)
+    if (resourceVersion !== undefined) known.versions.push(resourceVersion)
     known.count--
     if (known.count > 0) return
-    this.#underWay.delete(key)
-    for (const { resourceVersion: reported, resume } of known.aside) if (!known.made.includes(reported)) resume()
+    this.#inFlight.delete(key)
+    for (const { resourceVersion: reported, resume } of known.deferred) if (!known.versions.includes(reported)) resume()
   }
 
-  /** True when the report was set aside: `resume` is called if it turns out not to be ours. */
-  setAside(key: Key, resourceVersion: string, resume: () => void): boolean {
-    const known = this.#underWay.get(key)
-    known?.aside.push({ resourceVersion, resume })
+  /** True if the event was deferred; `resume` is called if it is not an own write. */
+  defer(key: Key, resourceVersion: string, resume: () => void): boolean {
+    const known = this.#inFlight.get(key)
+    known?.deferred.push({ resourceVersion, resume })
     return known !== undefined
   }
 
-  /** Writes are tracked from now on. */
+  /** Starts tracking writes. */
   track(): void {
-    this.#isWanted = true
+    this.#isTracking = true
   }
 }

@@ -1,15 +1,16 @@
 /**
- * A Map by text that never stops the process to grow. V8 copies a whole Map when it doubles (some 10 ms at 65 536
- * entries); this one is many small ones (linear hashing): with every `PART_ENTRIES` more, one part is split in two.
+ * A Map with string keys that grows without long pauses. V8 copies a whole Map when it doubles (some 10 ms at 65 536
+ * entries); this one consists of many small Maps (linear hashing): each `PART_ENTRIES` additional entries split one of
+ * them in two.
  *
- * Guarantees: what a Map does, except for the order: entries come in the order they were added only until the first
- * split. No call touches more than the entries of one part, some `PART_ENTRIES` to twice as many.
+ * Guarantees: the behaviour of a Map except for the iteration order, which is insertion order only until the first
+ * split. No call touches more than the entries of one part, about `PART_ENTRIES` to twice as many.
  */
 const PART_ENTRIES = 512
 
-export class PartedMap<V> {
+export class PartitionedMap<V> {
   #parts: Map<string, V>[] = [new Map()]
-  /** Parts before this round of splits, less one; a power of two less one. */
+  /** Number of parts before the current round of splits, minus one; a power of two minus one. */
   #mask = 0
   #size = 0
 
@@ -17,7 +18,7 @@ export class PartedMap<V> {
     return this.#size
   }
 
-  /** Entries of the largest part: what the slowest call may touch. */
+  /** Entries of the largest part: the upper bound of what one call touches. */
   get largestPart(): number {
     return Math.max(...this.#parts.map((part) => part.size))
   }
@@ -40,13 +41,13 @@ export class PartedMap<V> {
   }
 
   delete(key: string): boolean {
-    const wasThere = this.#partOf(key).delete(key)
-    if (wasThere) this.#size--
-    return wasThere
+    const wasPresent = this.#partOf(key).delete(key)
+    if (wasPresent) this.#size--
+    return wasPresent
   }
 
-  copy(): PartedMap<V> {
-    const copied = new PartedMap<V>()
+  copy(): PartitionedMap<V> {
+    const copied = new PartitionedMap<V>()
     copied.#parts = this.#parts.map((part) => new Map(part))
     copied.#mask = this.#mask
     copied.#size = this.#size
@@ -61,7 +62,7 @@ export class PartedMap<V> {
     for (const part of this.#parts) yield* part.keys()
   }
 
-  /** All at once: an iterator would take longer than its entries. */
+  /** An array, because iterating with a generator costs more than the copy. */
   values(): V[] {
     const values: V[] = []
     for (const part of this.#parts) for (const value of part.values()) values.push(value)
@@ -70,14 +71,14 @@ export class PartedMap<V> {
 
   #partOf(key: string): Map<string, V> {
     const parts = this.#parts
-    return (parts.length === 1 ? parts[0] : parts[this.#placeOf(key)]) as Map<string, V>
+    return (parts.length === 1 ? parts[0] : parts[this.#indexOf(key)]) as Map<string, V>
   }
 
-  /** Parts that were split in this round go by one bit of the hash more. */
-  #placeOf(key: string): number {
+  /** Parts already split in this round use one more bit of the hash. */
+  #indexOf(key: string): number {
     const hash = hashOf(key)
-    const place = hash & (2 * this.#mask + 1)
-    return place < this.#parts.length ? place : hash & this.#mask
+    const index = hash & (2 * this.#mask + 1)
+    return index < this.#parts.length ? index : hash & this.#mask
   }
 
   #splitOne(): void {
@@ -86,13 +87,13 @@ export class PartedMap<V> {
     const whole = parts[from] as Map<string, V>
     parts[from] = new Map()
     parts.push(new Map())
-    // Not an iterator: it would make an array for each entry.
+    // forEach, because an iterator allocates an array per entry.
     whole.forEach((value, key) => this.#partOf(key).set(key, value))
     if (parts.length === 2 * (this.#mask + 1)) this.#mask = parts.length - 1
   }
 }
 
-/** Of the whole text: names differ at their end, hosts at their beginning. */
+/** Hashes the whole string: object names differ at the end, host names at the beginning. */
 function hashOf(text: string): number {
   let hash = text.length
   for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0

@@ -15,18 +15,18 @@ export interface SharedInformerDeps<T extends Obj> extends ReflectorOptions {
   readonly source: Source<T>
   readonly budget?: TurnBudget
   readonly freeze?: boolean
-  /** A handler or an index function of the product threw. */
+  /** A subscribed handler or an index function threw. */
   readonly onUserError?: (what: string, error: unknown) => void
   readonly onAbsent?: () => void
   readonly onHealthChange?: () => void
 }
 
-/** For the estimate of a cache's size: enough to be of use, few enough to cost nothing. */
+/** Sample size for the estimate of a cache's size; bounds the cost of serialising. */
 const SAMPLED_OBJECTS = 20
 
 export class SharedInformer<T extends Obj> implements Informer<T> {
   readonly kind: Kind<T>
-  /** One text for all objects. */
+  /** One string shared by all objects. */
   readonly apiVersion: string
   readonly options: InformerOptions<T>
   readonly store: Store<T>
@@ -36,7 +36,7 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
   readonly #waiting = new Set<() => void>()
   #isStarted = false
   #failure: WatchFailure | undefined
-  #hasHeard = false
+  #hasResponded = false
 
   constructor(kind: Kind<T>, options: InformerOptions<T>, deps: SharedInformerDeps<T>) {
     this.kind = kind
@@ -45,7 +45,7 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
     this.#deps = deps
     this.store = new Store<T>((changes, count) => this.#publish(changes, count), {
       freeze: deps.freeze ?? false,
-      ...(options.keepManagedFieldsOf === undefined ? {} : { manager: options.keepManagedFieldsOf }),
+      ...(options.keepManagedFieldsOf !== undefined && { manager: options.keepManagedFieldsOf }),
       onIndexError: (index, error) => deps.onUserError?.(`index ${index} of ${kindName(kind)}`, error),
     })
     this.reflector = new Reflector(deps.source, this.store, {
@@ -54,12 +54,13 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
         deps.onFailure?.(failure, error)
         this.#noteFailure(failure, error)
       },
-      onHeard: () => {
-        if (this.#failure === undefined && this.#hasHeard) return
-        // Every try to read too much again begins with an answer: only a complete set ends that failure.
+      onResponse: () => {
+        if (this.#failure === undefined && this.#hasResponded) return
+        // Each attempt to read a set that exceeds a limit starts with a successful response: only a complete set clears
+        // this failure.
         if (this.#failure?.reason === 'over-limit' && this.reflector.state.at !== 'watch') return
         this.#failure = undefined
-        this.#hasHeard = true
+        this.#hasResponded = true
         deps.onHealthChange?.()
       },
       onState: (state) => {
@@ -92,8 +93,8 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
     return this.#failure
   }
 
-  get heardAt(): number | undefined {
-    return this.reflector.heardAt
+  get lastReceivedAt(): number | undefined {
+    return this.reflector.lastReceivedAt
   }
 
   get state(): InformerState {
@@ -160,7 +161,10 @@ export class SharedInformer<T extends Obj> implements Informer<T> {
     await this.reflector.run(signal)
   }
 
-  /** Only what keeps the server from being read: an old version or a missing WatchList is answered in another way. */
+  /**
+   * Records only failures that keep the server from being read; the reflector handles an expired version or missing
+   * WatchList itself.
+   */
   #noteFailure(reason: Failure, error: unknown): void {
     if (!isReported(reason)) return
     const message = messageOf(error)
@@ -194,7 +198,7 @@ function* initial<T extends Obj>(
   onReplayed?.()
 }
 
-/** The others belong to the protocol: the reflector goes on in another way at once. */
+/** The other failures are part of the protocol: the reflector immediately continues with another kind of request. */
 function isReported(reason: Failure): reason is WatchFailure['reason'] {
   return (
     reason === 'denied' || reason === 'broken' || reason === 'busy' || reason === 'internal' || reason === 'over-limit'

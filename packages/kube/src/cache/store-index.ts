@@ -1,10 +1,11 @@
 /**
- * One index of a store: which keys have which values.
+ * One index of a store: keys by index value.
  *
- * Guarantee: an index function that throws is reported, and the object is in none of its values; nothing else suffers.
+ * Guarantee: an index function that throws is reported, and the object is indexed under no value; other objects are not
+ * affected.
  */
 import type { Immutable, Key, Obj } from '../object/object.ts'
-import { PartedMap } from './partitioned-map.ts'
+import { PartitionedMap } from './partitioned-map.ts'
 
 export type IndexValues<T extends Obj> = (object: Immutable<T>) => readonly string[]
 
@@ -13,16 +14,16 @@ const NONE: readonly string[] = []
 export class StoreIndex<T extends Obj> {
   readonly #values: IndexValues<T>
   readonly #onError: (error: unknown) => void
-  /** A key alone where only one object has the value: a Set for each would cost more than the object. */
-  readonly #postings = new PartedMap<Key | Set<Key>>()
+  /** A plain key where only one object has the value: one Set per value would take more memory than the object. */
+  readonly #postings = new PartitionedMap<Key | Set<Key>>()
 
   constructor(values: IndexValues<T>, onError: (error: unknown) => void) {
     this.#values = values
     this.#onError = onError
   }
 
-  /** The same index of nothing. */
-  emptied(): StoreIndex<T> {
+  /** An empty index with the same function. */
+  createEmpty(): StoreIndex<T> {
     return new StoreIndex(this.#values, this.#onError)
   }
 
@@ -32,18 +33,18 @@ export class StoreIndex<T extends Obj> {
   }
 
   add(key: Key, object: Immutable<T>): void {
-    for (const value of this.#valuesOf(object)) this.#post(value, key)
+    for (const value of this.#valuesOf(object)) this.#addPosting(value, key)
   }
 
   remove(key: Key, object: Immutable<T>): void {
-    for (const value of this.#valuesOf(object)) this.#unpost(value, key)
+    for (const value of this.#valuesOf(object)) this.#removePosting(value, key)
   }
 
   change(key: Key, old: Immutable<T>, object: Immutable<T>): void {
     const before = this.#valuesOf(old)
     const now = this.#valuesOf(object)
-    for (const value of before) if (!now.includes(value)) this.#unpost(value, key)
-    for (const value of now) if (!before.includes(value)) this.#post(value, key)
+    for (const value of before) if (!now.includes(value)) this.#removePosting(value, key)
+    for (const value of now) if (!before.includes(value)) this.#addPosting(value, key)
   }
 
   #valuesOf(object: Immutable<T>): readonly string[] {
@@ -55,14 +56,14 @@ export class StoreIndex<T extends Obj> {
     }
   }
 
-  #post(value: string, key: Key): void {
+  #addPosting(value: string, key: Key): void {
     const found = this.#postings.get(value)
     if (found === undefined) this.#postings.set(value, key)
     else if (typeof found !== 'string') found.add(key)
     else if (found !== key) this.#postings.set(value, new Set([found, key]))
   }
 
-  #unpost(value: string, key: Key): void {
+  #removePosting(value: string, key: Key): void {
     const found = this.#postings.get(value)
     if (found === key) this.#postings.delete(value)
     else if (found instanceof Set) {

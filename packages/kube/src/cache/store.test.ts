@@ -35,7 +35,7 @@ function storeWith(...objects: Thing[]) {
 }
 
 describe('versions', () => {
-  it('compare as digits of any length, and not at all when they are not digits', () => {
+  it('compare as decimal strings of any length, and are not ordered when they are not numeric', () => {
     expect(isNewer('10', '9')).toBe(true)
     expect(isNewer('9', '10')).toBe(false)
     expect(isNewer('18446744073709551617', '18446744073709551616')).toBe(true)
@@ -65,7 +65,7 @@ describe('a store', () => {
     expect(changes.every((change) => change.type === 'added' && change.initial)).toBe(true)
   })
 
-  it('hands out the very object it was given, frozen', () => {
+  it('returns the object it was given, not a copy, frozen', () => {
     const object = thing('a', 1)
     const { store } = storeWith(object)
     expect(store.get('ns/a')).toBe(object)
@@ -85,7 +85,7 @@ describe('a store', () => {
     expect(store.by('late', 'a')).toHaveLength(1)
   })
 
-  it('keeps reads and indexes whole when an index function throws', () => {
+  it('keeps reads and other indexes consistent when an index function throws', () => {
     const errors: string[] = []
     const store = new Store<Thing>(() => undefined, { onIndexError: (name) => errors.push(name) })
     store.addIndex('bad', () => {
@@ -98,7 +98,7 @@ describe('a store', () => {
     expect(errors.length).toBeGreaterThan(0)
   })
 
-  it('reports what a relist changed, synthesises deletions, and says nothing of what is equal', () => {
+  it('reports what a relist changed, synthesises deletions, and does not report unchanged objects', () => {
     const { store, log } = storeWith(thing('same', 1), thing('changed', 2), thing('gone', 3), thing('remade', 4))
     for (const object of [
       thing('same', 1),
@@ -112,7 +112,7 @@ describe('a store', () => {
     expect(log().toSorted()).toEqual(['added 151', 'added 152', 'deleted 3', 'deleted 4', 'updated 2>150'])
   })
 
-  it('keeps the object it had when a relist brings the same version', () => {
+  it('keeps the cached object when a relist returns the same version', () => {
     const first = thing('a', 1)
     const { store } = storeWith(first)
     store.stage(decoded(thing('a', 1)))
@@ -120,7 +120,7 @@ describe('a store', () => {
     expect(store.get('ns/a')).toBe(first)
   })
 
-  it('drops a staged set without a trace', () => {
+  it('drops a staged set without any effect', () => {
     const { store, log } = storeWith(thing('a', 1))
     store.stage(decoded(thing('b', 2)))
     store.discard()
@@ -133,7 +133,7 @@ describe('a store', () => {
     const { store } = storeWith(thing('a', 1), thing('b', 2), thing('c', 3))
     store.stage(decoded(thing('a', 1)))
     store.stage(decoded(thing('d', 4)))
-    expect(store.vanishing).toEqual({ known: 3, vanished: 2 })
+    expect(store.removals).toEqual({ known: 3, removed: 2 })
   })
 
   it('is known to be empty once cleared, and reports every deletion', () => {
@@ -142,7 +142,7 @@ describe('a store', () => {
     expect([log(), store.list(), store.hasSynced, hosts('a')]).toEqual([['deleted 1', 'deleted 2'], [], true, []])
   })
 
-  it('says nothing twice for the same version', () => {
+  it('reports the same version only once', () => {
     const { store, log } = storeWith(thing('a', 1))
     store.upsert(decoded(thing('a', 1)))
     expect(log()).toEqual([])
@@ -150,7 +150,7 @@ describe('a store', () => {
 })
 
 describe('reading our own writes', () => {
-  it('shows an update before the watch does, and the watch tells the change from its own last object', () => {
+  it('shows an update before the watch event, whose old object is that of the previous watch event', () => {
     const { store, log, seen, hosts } = storeWith(thing('a', 1, 'old'))
     store.offer(thing('a', 110, 'new'))
     expect([seen('ns/a'), hosts('new'), hosts('old'), log()]).toEqual(['110', ['a'], [], []])
@@ -170,7 +170,7 @@ describe('reading our own writes', () => {
     expect(log()).toEqual(['added 110'])
   })
 
-  it('keeps indexes and owned fields when the echo of the write comes, and lists the object of the watch', () => {
+  it('keeps indexes and owned fields when the watch reports the write, and then lists the object of the watch event', () => {
     const { store, hosts } = storeWith(thing('a', 1, 'old'))
     const written = thing('a', 110, 'new')
     written.metadata.managedFields = [{ manager: 'me', operation: 'Apply', fieldsV1: { 'f:spec': {} } }]
@@ -183,14 +183,14 @@ describe('reading our own writes', () => {
     expect(store.list()[0]).toBe(echo)
   })
 
-  it('never goes back to an older answer', () => {
+  it('never goes back to an older response', () => {
     const { store, seen } = storeWith(thing('a', 1))
     store.offer(thing('a', 120))
     store.offer(thing('a', 115))
     expect(seen('ns/a')).toBe('120')
   })
 
-  it('does not bring back what the watch has already seen deleted', () => {
+  it('does not restore an object that the watch has already reported deleted', () => {
     const { store, seen } = storeWith(thing('a', 1))
     store.upsert(decoded(thing('b', 110)))
     store.delete(thing('b', 111))
@@ -208,7 +208,7 @@ describe('reading our own writes', () => {
     expect(log()).toEqual(['updated 50>110'])
   })
 
-  it('hides a deletion until the watch confirms it', () => {
+  it('hides a deleted object until the watch confirms it', () => {
     const { store, log, seen, hosts } = storeWith(thing('a', 1))
     store.offerDeleted('ns/a', 'uid-a')
     expect([seen('ns/a'), hosts('a'), log()]).toEqual([undefined, [], []])
@@ -227,7 +227,7 @@ describe('reading our own writes', () => {
     expect(seen('ns/a')).toBe('112')
   })
 
-  it('shows what we made again while the watch still reports the old one deleted', () => {
+  it('shows a recreated object while the watch still reports the deletion of the old one', () => {
     const { store, log, seen } = storeWith(thing('a', 1))
     store.offerDeleted('ns/a', 'uid-a')
     store.offer(thing('a', 112, 'a', 'uid-new'))
@@ -237,7 +237,7 @@ describe('reading our own writes', () => {
     expect([seen('ns/a'), log()]).toEqual(['112', ['added 112']])
   })
 
-  it('tells when what only our own write had shown is gone: by the watch, by a list, with the kind', () => {
+  it('reports the deletion of an object shown only by an own write: by the watch, by a list, or when the kind is removed', () => {
     const byWatch = storeWith(thing('a', 10))
     byWatch.store.offer(thing('b', 110))
     byWatch.store.delete(thing('b', 111))
@@ -255,7 +255,7 @@ describe('reading our own writes', () => {
     expect(byKind.log()).toEqual(['deleted 10', 'deleted 110'])
   })
 
-  it('survives a relist that is older than the write, and yields to one that is newer', () => {
+  it('is kept after a relist older than the write, and replaced by a newer one', () => {
     const { store, seen, log } = storeWith(thing('a', 1), thing('b', 2))
     store.offer(thing('a', 150))
     store.offerDeleted('ns/b', 'uid-b')
@@ -268,7 +268,7 @@ describe('reading our own writes', () => {
     expect([seen('ns/a'), log().toSorted()]).toEqual(['155', ['deleted 2', 'updated 1>155']])
   })
 
-  it('is dropped when the server has gone back in time', () => {
+  it('is dropped when the server was restored to an older version', () => {
     const { store, seen } = storeWith(thing('a', 1))
     store.offer(thing('a', 150))
     store.stage(decoded(thing('a', 20)))
@@ -276,7 +276,7 @@ describe('reading our own writes', () => {
     expect(seen('ns/a')).toBe('20')
   })
 
-  it('is off where versions cannot be compared', () => {
+  it('is disabled when versions cannot be compared', () => {
     const { store } = storeWith(thing('a', 1))
     store.offer({
       metadata: { name: 'a', namespace: 'ns', uid: 'uid-a', resourceVersion: 'opaque' },
@@ -285,7 +285,7 @@ describe('reading our own writes', () => {
     expect(store.get('ns/a')?.spec?.host).toBe('a')
   })
 
-  it('keeps the fields we own from the answer, and no managedFields in the cache', () => {
+  it('keeps the owned fields of the response, and no managedFields in the cache', () => {
     const { store } = storeWith(thing('a', 1))
     const written = thing('a', 110)
     written.metadata.managedFields = [{ manager: 'me', operation: 'Apply', fieldsV1: { 'f:spec': {} } }]

@@ -1,36 +1,39 @@
 /**
- * One watched set of objects with its indexes: what the reflector writes and readers read.
+ * One watched set of objects with its indexes: written by the reflector, read by controllers.
  *
- * Guarantees: indexes change in the same turn as the object; a relist is staged aside and swapped in one turn; a write
- * of our own is visible to reads until the watch has caught up (overlay), while subscribers see only the watch's own
- * sequence. Nothing is copied on read.
+ * Guarantees: indexes change in the same event-loop turn as the object; a relist is staged separately and swapped in
+ * one turn; an own write is visible to reads until the watch has reached its version (overlay), while subscribers see
+ * only the event sequence of the watch. Reads do not copy.
  *
- * Overlay: `#visible` is what readers see; for a key whose own write is newer than the watch, `#shadow` holds what the
- * watch said last (undefined: nothing). A deletion of our own hides the object until the watch confirms it.
+ * Overlay: `#visible` holds what readers see; for a key whose own write is newer than the watch, `#shadow` holds the
+ * last object of the watch (undefined: none). An own deletion hides the object until the watch confirms it.
  */
 import type { Decoded } from '../watch/decode.ts'
 import { ownFieldsOf, type OwnFields } from '../watch/managed-fields.ts'
-import { PartedMap } from './partitioned-map.ts'
+import { PartitionedMap } from './partitioned-map.ts'
 import { keyOf, type Immutable, type Key, type Obj } from '../object/object.ts'
 import { isNewer, isNumericVersion } from '../watch/resource-version.ts'
-import { differences, goneOf, initialChanges, isSameVersion, type StoreChange, watched } from './store-change.ts'
+import { differences, deletionsOf, initialChanges, isSameVersion, type StoreChange, watched } from './store-change.ts'
 import { StoreIndex, type IndexValues } from './store-index.ts'
 import type { ReadOwnFields } from '../client/write-response.ts'
 
 export interface StoreOptions {
-  /** Freeze every object that goes in: a reader that writes fails at once. For tests; it costs more than the parse. */
+  /**
+   * Freeze every cached object, so that a reader that modifies one fails immediately. For tests; it costs more than
+   * parsing.
+   */
   freeze?: boolean
   /** The manager whose FieldsV1 are kept. */
   manager?: string
-  /** An index function that throws is reported here, and the object is in none of its values. */
+  /** Called when an index function throws; the object is then indexed under no value. */
   onIndexError?: (index: string, error: unknown) => void
 }
 
 interface Staged<T extends Obj> {
-  readonly objects: PartedMap<Immutable<T>>
-  readonly own: PartedMap<OwnFields>
+  readonly objects: PartitionedMap<Immutable<T>>
+  readonly own: PartitionedMap<OwnFields>
   readonly indexes: Map<string, StoreIndex<T>>
-  /** Keys that were cached before and are there again. */
+  /** Number of previously cached keys that are also in the staged set. */
   kept: number
 }
 
@@ -44,12 +47,12 @@ interface Overlay<T extends Obj> {
 export class Store<T extends Obj> {
   readonly #options: StoreOptions
   readonly #onChange: (changes: Iterable<StoreChange<T>>, count: number) => void
-  /** As JSON text. */
+  /** The manager's name as JSON text. */
   readonly #quotedManager: Buffer
-  #visible = new PartedMap<Immutable<T>>()
-  #own = new PartedMap<OwnFields>()
+  #visible = new PartitionedMap<Immutable<T>>()
+  #own = new PartitionedMap<OwnFields>()
   readonly #shadow = new Map<Key, Immutable<T> | undefined>()
-  /** UID of an object that we deleted and the watch has not reported. */
+  /** UIDs of objects that this process deleted and the watch has not yet reported. */
   readonly #deleted = new Map<Key, string>()
   #indexes = new Map<string, StoreIndex<T>>()
   #staged: Staged<T> | undefined
@@ -71,7 +74,7 @@ export class Store<T extends Obj> {
     return this.#visible.size
   }
 
-  /** How far the watch has come. */
+  /** The version up to which the watch has been applied. */
   get resourceVersion(): string | undefined {
     return this.#resourceVersion
   }
@@ -82,7 +85,7 @@ export class Store<T extends Obj> {
     return this.#visible.get(key)
   }
 
-  /** All of it; the same array until something changes. */
+  /** All objects; returns the same array until a change. */
   list(): readonly Immutable<T>[] {
     return (this.#listed ??= this.#visible.values())
   }
@@ -104,7 +107,7 @@ export class Store<T extends Obj> {
     return this.#own.get(key)?.get(subresource)
   }
 
-  /** What the watch last said, for a subscriber that comes later. */
+  /** The objects as last reported by the watch, for the replay to a late subscriber. */
   watched(): IterableIterator<Immutable<T>> {
     return watched({ visible: this.#visible, shadow: this.#shadow })
   }
@@ -115,19 +118,19 @@ export class Store<T extends Obj> {
     this.#indexes.set(name, index)
     for (const [key, object] of this.#visible) index.add(key, object)
     if (this.#staged === undefined) return
-    const staged = index.emptied()
+    const staged = index.createEmpty()
     for (const [key, object] of this.#staged.objects) staged.add(key, object)
     this.#staged.indexes.set(name, staged)
   }
 
-  // A whole new set, staged and then swapped
+  // Complete sets: staged, then swapped
 
   stage({ object, own }: Decoded<T>): void {
     this.#staged ??= this.#newStage()
     const staged = this.#staged
     const key = keyOf(object)
     const known = this.#shadow.has(key) ? this.#shadow.get(key) : this.#visible.get(key)
-    // The one we have already is kept, so that a relist of an unchanged set leaves no second copy behind.
+    // Keep the cached object if the version is unchanged, so that a relist does not create a second copy.
     const isKnown = known !== undefined && isSameVersion(known, object)
     const kept = isKnown ? known : this.#frozen(object)
     if (known !== undefined && !staged.objects.has(key)) staged.kept++
@@ -137,7 +140,7 @@ export class Store<T extends Obj> {
     for (const index of staged.indexes.values()) index.add(key, kept)
   }
 
-  /** During the initial events of a watch an object may also change or go again. */
+  /** The initial events of a watch may also update or delete an object. */
   unstage(key: Key): void {
     const staged = this.#staged
     const object = staged?.objects.get(key)
@@ -152,21 +155,21 @@ export class Store<T extends Obj> {
     this.#staged = undefined
   }
 
-  /** How many objects the staged set would remove, of how many. */
-  get vanishing(): { known: number; vanished: number } {
+  /** Number of cached objects, and how many of them the staged set would remove. */
+  get removals(): { known: number; removed: number } {
     const known = this.#visible.size + this.#deleted.size
-    return { known, vanished: Math.max(0, known - (this.#staged?.kept ?? 0)) }
+    return { known, removed: Math.max(0, known - (this.#staged?.kept ?? 0)) }
   }
 
-  /** Swaps the staged set in. Everything that differs is reported; what is equal is not. */
+  /** Makes the staged set visible and reports the differences; unchanged objects are not reported. */
   commit(resourceVersion: string): void {
     const staged = this.#staged ?? this.#newStage()
     this.#staged = undefined
     const before = { visible: this.#visible, shadow: new Map(this.#shadow) }
     const isFirst = !this.#hasSynced
-    // A server restored from a backup counts from an older version: what we wrote to it later is gone.
-    const hasGoneBack = isNewer(this.#resourceVersion, resourceVersion)
-    const overlays = hasGoneBack ? [] : this.#takeOverlays()
+    // A server restored from a backup continues from an older version: own writes after the backup are lost.
+    const isRestored = isNewer(this.#resourceVersion, resourceVersion)
+    const overlays = isRestored ? [] : this.#takeOverlays()
     this.#shadow.clear()
     this.#deleted.clear()
     this.#visible = staged.objects
@@ -176,33 +179,33 @@ export class Store<T extends Obj> {
     this.#resourceVersion = resourceVersion
     this.#hasSynced = true
 
-    // Overlays are put into the very map that was staged; what the watch says is kept apart before.
-    const wanted = overlays.length === 0 ? staged.objects : staged.objects.copy()
+    // Overlays are applied to the staged map itself; copy the watch's view before.
+    const listed = overlays.length === 0 ? staged.objects : staged.objects.copy()
     for (const overlay of overlays) this.#restore(overlay, resourceVersion)
-    // A copy of the references: changes may be delivered over several turns, while the map goes on changing.
-    if (isFirst) this.#onChange(initialChanges(wanted.values()), wanted.size)
+    // A copy of the references: changes may be delivered over several turns while the map changes.
+    if (isFirst) this.#onChange(initialChanges(listed.values()), listed.size)
     else {
-      const changes = differences(before, wanted, (key) => this.#visible.has(key))
+      const changes = differences(before, listed, (key) => this.#visible.has(key))
       if (changes.length > 0) this.#onChange(changes, changes.length)
     }
   }
 
-  /** The kind is not served any more: known to be empty. */
+  /** The kind is no longer served: the set is known to be empty. */
   clear(): void {
     this.discard()
-    const changes = goneOf({ visible: this.#visible, shadow: this.#shadow })
+    const changes = deletionsOf({ visible: this.#visible, shadow: this.#shadow })
     this.#shadow.clear()
     this.#deleted.clear()
-    this.#visible = new PartedMap()
+    this.#visible = new PartitionedMap()
     this.#listed = undefined
-    this.#own = new PartedMap()
+    this.#own = new PartitionedMap()
     this.#indexes = this.#emptyIndexes()
     this.#resourceVersion = undefined
     this.#hasSynced = true
     if (changes.length > 0) this.#onChange(changes, changes.length)
   }
 
-  // The watch, event by event
+  // Watch events
 
   advance(resourceVersion: string): void {
     this.#resourceVersion = resourceVersion
@@ -221,7 +224,7 @@ export class Store<T extends Obj> {
     else if (this.#isCaughtUp(key, visible, object)) {
       this.#shadow.delete(key)
       this.#deleted.delete(key)
-      // The report of our own write: own fields and indexes are up to date already.
+      // The event of an own write: owned fields and indexes are already up to date.
       isOwnWrite = visible !== undefined && isSameVersion(visible, object)
       if (!isOwnWrite) this.#show(key, visible, object, own)
       else if (visible !== object) this.#replace(key, object)
@@ -241,27 +244,28 @@ export class Store<T extends Obj> {
     const old = isShadowed ? this.#shadow.get(key) : visible
     this.#resourceVersion = object.metadata.resourceVersion ?? this.#resourceVersion
     this.#deleted.delete(key)
-    // Our own write after this deletion made a new object: it stays visible until the watch reports it.
+    // An own write after this deletion recreated the object: it stays visible until the watch reports it.
     const isRecreated = isShadowed && visible !== undefined && visible.metadata.uid !== object.metadata.uid
     if (isRecreated) this.#shadow.set(key, undefined)
     else {
       this.#shadow.delete(key)
       if (visible !== undefined) this.#hide(key, visible)
     }
-    // What only our own write had shown is gone as well: whoever made it must hear of it.
+    // Also report the deletion of an object that was visible only because of an own write.
     if (old !== undefined || (visible !== undefined && !isRecreated)) this.#notify({ type: 'deleted', object })
   }
 
-  // Our own writes
+  // Own writes
 
   /**
-   * The answer to a write of ours. Ignored when the watch has already come that far, or versions cannot be compared.
-   * @param readOwnFields where the answer comes without its managedFields
+   * The response to an own write. Ignored if the watch has already reached its version, or if versions cannot be
+   * compared.
+   * @param readOwnFields set if the response was parsed without managedFields
    */
   offer(written: T, readOwnFields?: ReadOwnFields): void {
     const { resourceVersion } = written.metadata
     if (!isNumericVersion(resourceVersion)) return
-    // Before the first sync everything is kept: the list under way may be older than this write.
+    // Before the first sync every write is kept: the list in progress may be older than the write.
     if (this.#resourceVersion !== undefined && !isNewer(resourceVersion, this.#resourceVersion)) return
     const key = keyOf(written)
     const visible = this.#visible.get(key)
@@ -282,19 +286,19 @@ export class Store<T extends Obj> {
     return { object: { ...written, metadata }, own }
   }
 
-  get isAwaitingEchoes(): boolean {
+  get hasPendingWrites(): boolean {
     return this.#shadow.size > 0
   }
 
-  /** What our own write showed in this very version: the watch brings nothing new. */
-  findEcho(key: Key, resourceVersion: string): Decoded<T> | undefined {
+  /** The object of an own write with exactly this version: the watch event contains nothing new. */
+  findPendingWrite(key: Key, resourceVersion: string): Decoded<T> | undefined {
     if (!this.#shadow.has(key)) return undefined
     const visible = this.#visible.get(key)
     if (visible === undefined || visible.metadata.resourceVersion !== resourceVersion) return undefined
     return { object: visible as T, own: this.#own.get(key) }
   }
 
-  /** We deleted it and it is gone; without a UID there is no telling which object that was. */
+  /** Hides an object that this process deleted. Without a UID the deleted object cannot be identified. */
   offerDeleted(key: Key, uid: string | undefined): void {
     const visible = this.#visible.get(key)
     if (uid === undefined || visible === undefined || visible.metadata.uid !== uid) return
@@ -303,7 +307,7 @@ export class Store<T extends Obj> {
     this.#hide(key, visible)
   }
 
-  /** Does the watch's object replace what our own write showed? */
+  /** Whether the object of the watch replaces that of the own write. */
   #isCaughtUp(key: Key, visible: Immutable<T> | undefined, object: Immutable<T>): boolean {
     if (visible === undefined) return this.#deleted.get(key) !== object.metadata.uid
     return !isNewer(visible.metadata.resourceVersion, object.metadata.resourceVersion)
@@ -318,7 +322,10 @@ export class Store<T extends Obj> {
     }))
   }
 
-  /** After a relist: what we wrote later than the list stays visible; what we deleted and the list still has, hidden. */
+  /**
+   * After a relist: objects written after the list stay visible; objects deleted by this process that the list still
+   * contains stay hidden.
+   */
   #restore(overlay: Overlay<T>, listVersion: string): void {
     const { key, object, own, deletedUid } = overlay
     const listed = this.#visible.get(key)
@@ -355,11 +362,11 @@ export class Store<T extends Obj> {
   }
 
   #newStage(): Staged<T> {
-    return { objects: new PartedMap(), own: new PartedMap(), indexes: this.#emptyIndexes(), kept: 0 }
+    return { objects: new PartitionedMap(), own: new PartitionedMap(), indexes: this.#emptyIndexes(), kept: 0 }
   }
 
   #emptyIndexes(): Map<string, StoreIndex<T>> {
-    return new Map([...this.#indexes].map(([name, index]) => [name, index.emptied()]))
+    return new Map([...this.#indexes].map(([name, index]) => [name, index.createEmpty()]))
   }
 
   #frozen(object: T): Immutable<T> {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Subscription } from './subscription.ts'
 import { TurnBudget } from '../watch/decode-budget.ts'
 
-/** A budget of one step per turn, and the turns in the test's hand. */
+/** A budget of one step per turn; the test runs the turns. */
 function oneStepBudget() {
   let now = 0
   const turns: (() => void)[] = []
@@ -31,7 +31,7 @@ describe('a subscription', () => {
     expect(seen).toEqual(range(10))
   })
 
-  it('delivers a long batch over several turns, and what comes meanwhile behind it', () => {
+  it('delivers a long batch over several turns, and later changes after it', () => {
     const seen: number[] = []
     const { budget, finish } = oneStepBudget()
     const subscription = new Subscription<number>(
@@ -49,7 +49,7 @@ describe('a subscription', () => {
     expect(seen.at(-1)).toBe(102)
   })
 
-  it('ends in the middle of a batch when it is dropped or its handler throws', () => {
+  it('stops in the middle of a batch when it is cancelled or its handler throws', () => {
     const seen: number[] = []
     const errors: unknown[] = []
     const { budget, finish } = oneStepBudget()

@@ -1,12 +1,12 @@
 /**
- * One handler of an informer. It sees every change in order; a long batch (the first sync, a relist, the replay for a
- * late subscriber) is delivered over several turns of the event loop, and what comes meanwhile waits behind it.
+ * One handler of an informer. It receives every change in order; a long batch (first sync, relist, replay for a late
+ * subscriber) is delivered over several event-loop turns, and later changes are queued after it.
  *
- * A handler that throws is dropped and its owner told: the stream and the other handlers go on.
+ * A handler that throws is removed and its `onError` called; other handlers are not affected.
  */
 import type { TurnBudget, Work } from '../watch/decode-budget.ts'
 
-/** Up to this many are delivered at once. */
+/** Batches up to this size are delivered in one turn. */
 const AT_ONCE = 32
 
 export class Subscription<C> implements Work {

@@ -47,8 +47,8 @@ async function clientOn(script: PeerOptions['script'], given: Given = {}) {
   }
   const rest = createRest(config, {
     random: () => 0,
-    ...(clock === undefined ? {} : { clock }),
-    ...(observer === undefined ? {} : { observer }),
+    ...(clock !== undefined && { clock }),
+    ...(observer !== undefined && { observer }),
   })
   cleanups.push(peer.close, rest.close)
   return { peer, rest, client: createClient(rest, { fieldManager: 'me', ...options }) }
@@ -67,7 +67,7 @@ const refusal = (code: number, reason: string, more: object = {}) => ({
 const map = (name = 'a'): ConfigMap => ({ metadata: { name, namespace: 'ns', resourceVersion: '7' }, data: { x: '1' } })
 
 describe('the verbs', () => {
-  it('send what the API expects', async () => {
+  it('send the requests that the API expects', async () => {
     const sent: { line: string; type: unknown; body: unknown }[] = []
     const { client } = await clientOn(async (exchange) => {
       const body = await exchange.body()
@@ -150,7 +150,7 @@ describe('the verbs', () => {
     ])
   })
 
-  it('offer every write to the cache, and what a deletion really did', async () => {
+  it('offer every write and the result of every deletion to the cache', async () => {
     const offered: string[] = []
     const answers = new Map<string, unknown>([
       ['status', { kind: 'Status', apiVersion: 'v1', status: 'Success', details: { uid: 'u1' } }],
@@ -174,13 +174,13 @@ describe('the verbs', () => {
     expect(offered).toEqual(['deleted ns/status u1', 'written waits', 'deleted ns/gone u3', 'written waits'])
   })
 
-  it('find absence as a value', async () => {
+  it('return undefined from find for an absent object', async () => {
     const { client } = await clientOn((exchange) => exchange.reply(404, refusal(404, 'NotFound')))
     expect(await client.find(ConfigMap, 'ns/a')).toBeUndefined()
     await expect(client.get(ConfigMap, 'ns/a')).rejects.toBeInstanceOf(NotFound)
   })
 
-  it('watch as a generator that ends with the stream and throws what the stream says', async () => {
+  it('watch as a generator that ends with the stream and throws the error of the stream', async () => {
     const { client } = await clientOn((exchange) => {
       exchange.frame('ADDED', { metadata: { name: 'a', resourceVersion: '1', managedFields: [{ manager: 'x' }] } })
       exchange.frame('BOOKMARK', { metadata: { resourceVersion: '5' } })
@@ -197,7 +197,7 @@ describe('the verbs', () => {
     await expect(consume()).rejects.toBeInstanceOf(Gone)
   })
 
-  it('stop a watch when the consumer leaves', async () => {
+  it('stop a watch when the consumer returns', async () => {
     let closed: Promise<void> | undefined
     const { client } = await clientOn((exchange) => {
       ;({ closed } = exchange)
@@ -211,7 +211,7 @@ describe('the verbs', () => {
   })
 })
 
-describe('refusals', () => {
+describe('error responses', () => {
   it.each([
     [400, 'BadRequest', BadRequest],
     [401, 'Unauthorized', Unauthorized],
@@ -239,14 +239,14 @@ describe('refusals', () => {
     expect(String(error)).toContain(`because ${reason}`)
   })
 
-  it('without a Status are typed by their number, and no foreign body is quoted', async () => {
+  it('without a Status are typed by HTTP status, and no foreign body is quoted', async () => {
     const { client } = await clientOn((exchange) => exchange.reply(503, '<html>proxy page with secret-token</html>'))
     const error = await client.create(ConfigMap, map()).catch((caught: unknown) => caught)
     expect(error).toBeInstanceOf(ServiceUnavailable)
     expect(String(error)).not.toContain('secret-token')
   })
 
-  it('of a success that is not JSON are decode errors', async () => {
+  it('are decode errors for a success that is not JSON', async () => {
     const { client } = await clientOn((exchange) => exchange.reply(200, '<html>'))
     await expect(client.get(ConfigMap, 'ns/a')).rejects.toBeInstanceOf(DecodeError)
   })
@@ -270,7 +270,7 @@ describe('credentials on requests', () => {
     expect([loads, peer.requests.length]).toEqual([2, 12])
   })
 
-  it('that are refused again end in Unauthorized, without a secret in it and without a loop', async () => {
+  it('that are rejected again end in Unauthorized, without a secret in it and without a loop', async () => {
     const { peer, client } = await clientOn((exchange) => exchange.reply(401, refusal(401, 'Unauthorized')), {
       credentials: (ca) => staticCredentials({ authorization: 'Bearer hunter2' }, { ca }),
     })
@@ -297,7 +297,7 @@ describe('retries', () => {
     expect(clock.monotonic()).toBeGreaterThanOrEqual(6000)
   })
 
-  it('do not send a write again once its guard is shut, and never guard a read', async () => {
+  it('do not send a write again once its guard throws, and never guard a read', async () => {
     const clock = fakeClock()
     const { peer, rest, client } = await clientOn(busyTwice, { clock })
     let isShut = false
@@ -318,7 +318,7 @@ describe('retries', () => {
     expect((await read).metadata.name).toBe('a')
   })
 
-  it('stop at the deadline, and tell when to come back', async () => {
+  it('stop at the deadline, and return the requested wait', async () => {
     const { peer, client } = await clientOn((exchange) =>
       exchange.reply(429, refusal(429, 'TooManyRequests'), { 'retry-after': '60' }),
     )
@@ -338,7 +338,7 @@ describe('retries', () => {
     expect(second.peer.requests).toHaveLength(1)
   })
 
-  it('end after ten answers that say to come back', async () => {
+  it('end after ten responses with Retry-After', async () => {
     const { peer, client } = await clientOn((exchange) =>
       exchange.reply(429, refusal(429, 'TooManyRequests'), { 'retry-after': '0' }),
     )
@@ -346,7 +346,7 @@ describe('retries', () => {
     expect(peer.requests).toHaveLength(11)
   })
 
-  it('repeat a read whose connection died once, and never a write', async () => {
+  it('repeat once a read whose connection was lost, and never a write', async () => {
     const script = (exchange: PeerExchange) => (exchange.index === 0 ? exchange.reset() : exchange.reply(200, map()))
     const reading = await clientOn(script)
     expect((await reading.client.get(ConfigMap, 'ns/a')).metadata.name).toBe('a')
@@ -357,7 +357,7 @@ describe('retries', () => {
 })
 
 describe('observation and raw requests', () => {
-  it('take one signal for many requests without a warning', async () => {
+  it('accept one signal for many requests without a warning', async () => {
     const warnings: string[] = []
     const onWarning = (warning: Error) => warnings.push(warning.message)
     process.on('warning', onWarning)
@@ -365,7 +365,7 @@ describe('observation and raw requests', () => {
     const { client } = await clientOn((exchange) => exchange.reply(200, map()))
     const { signal } = new AbortController()
     await Promise.all(Array.from({ length: 20 }, async () => client.get(ConfigMap, 'ns/a', { signal })))
-    // Warnings are told in a later turn.
+    // Warnings are emitted in a later turn.
     await new Promise((resolve) => setImmediate(resolve))
     expect(warnings).toEqual([])
   })
@@ -384,7 +384,7 @@ describe('observation and raw requests', () => {
     expect(seen).toEqual([`200 GET ${host}`, `<error> POST ${host}`])
   })
 
-  it('answer with any status', async () => {
+  it('return any status', async () => {
     const { client } = await clientOn((exchange) => exchange.reply(418, 'short and stout', { 'x-kind': 'teapot' }), {
       peer: { protocol: 'h1', secure: false },
     })

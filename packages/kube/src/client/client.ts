@@ -1,8 +1,9 @@
 /**
  * The typed client: one method per API verb, for any kind token; a dynamic client is the same client with `Kind<Obj>`.
  *
- * Guarantees: writes are server-side applies with our field manager unless another verb is asked for; refusals are the
- * typed errors of errors.ts; what a write returns is offered to the cache, so that a later cached read sees it.
+ * Guarantees: writes are server-side applies with the client's field manager unless another verb is called; error
+ * responses are the typed errors of errors.ts; the result of a write is offered to the cache, so that a later cached
+ * read returns it.
  */
 import { DecodeError } from '../errors.ts'
 import { apiVersionOf, collectionPath, keyOf, objectPath } from '../object/object.ts'
@@ -29,9 +30,9 @@ export interface ListOptions {
   continue?: string
   resourceVersion?: string
   resourceVersionMatch?: 'NotOlderThan' | 'Exact'
-  /** A longer answer is refused; for servers that are not trusted. @default 512 MiB */
+  /** Limit of the response body in bytes, for servers that are not trusted. @default 512 MiB */
   maxBodyBytes?: number
-  /** For the whole answer. @default 30_000 */
+  /** For the whole response. @default 30_000 */
   deadlineMs?: number
   signal?: StopSignal | undefined
 }
@@ -47,19 +48,19 @@ export interface WriteOptions {
   /** @default request */
   lane?: 'request' | 'lease'
   /**
-   * Leaves managedFields out of what is returned: half of an answer, which is then not parsed. What is returned is shared
-   * with the cache and must not be changed. @default false
+   * Omits managedFields from the returned object: they are half of a response, which is then not parsed. The returned
+   * object is shared with the cache and must not be modified. @default false
    */
   isLean?: boolean
 }
 
 export interface ApplyOptions extends WriteOptions {
-  /** Take over fields that another manager owns. @default true */
+  /** Take over fields owned by other managers. @default true */
   force?: boolean
 }
 
 export interface DeleteOptions {
-  /** Delete only this very object: a server-side compare, so that a stale view never deletes a recreated object. */
+  /** Delete only this object: compared by the server, so that a stale view never deletes a recreated object. */
   precondition?: { uid?: string; resourceVersion?: string }
   propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
   gracePeriodSeconds?: number
@@ -73,7 +74,7 @@ export interface WatchOptions {
   namespace?: string
   labelSelector?: string
   fieldSelector?: string
-  /** Where to begin. @default 0: what the server has cached first, as added objects, then what follows */
+  /** The version to start at. @default 0: the objects in the server's cache as ADDED events, then changes */
   resourceVersion?: string
   signal?: StopSignal | undefined
 }
@@ -94,7 +95,7 @@ export interface RawRequest {
   signal?: StopSignal | undefined
   /** The whole exchange, retries included. @default 30 s */
   deadlineMs?: number | undefined
-  /** `lease` has a connection of its own, so that a renewal never waits behind anything else. @default request */
+  /** `lease` uses a separate connection, so that a renewal is never queued behind other requests. @default request */
   lane?: 'request' | 'lease' | undefined
 }
 
@@ -104,15 +105,17 @@ export interface RawResponse {
   readonly body: Buffer
 }
 
-/** Called once per HTTP exchange. `code` is the HTTP status, or `<error>` when no answer came (client-go's label). */
-/** One exchange with an API server, also one that got no answer (`code` is then `<error>`). */
+/**
+ * One HTTP exchange, including those without a response. `code` is the HTTP status, or `<error>` without a response
+ * (client-go's label).
+ */
 export interface ObservedRequest {
   readonly code: string
   readonly method: string
   readonly host: string
   readonly durationMs: number
   readonly sentBytes: number
-  /** Of the whole body; 0 for a stream, whose length is not known. */
+  /** Bytes of the whole body; 0 for a stream, whose length is not known. */
   readonly receivedBytes: number
   /** 0 for the first attempt. */
   readonly retry: number
@@ -120,36 +123,38 @@ export interface ObservedRequest {
 
 export interface RequestObserver {
   request(exchange: ObservedRequest): void
-  /** A watch or list had to be started again. */
+  /** A watch or list was restarted. */
   restart?(event: { kind: string; reason: string }): void
 }
 
-/** Reads go to the server; see `Reader` in cache.ts for cached reads. */
+/** Reads from the server; see `Reader` in cache.ts for cached reads. */
 export interface Client {
   /** Rejects with `NotFound`. */
   get<T extends Obj>(kind: Kind<T>, key: Key, options?: GetOptions): Promise<T>
-  /** Like `get`, but absence is a value. */
+  /** Like `get`, but returns undefined if the object does not exist. */
   find<T extends Obj>(kind: Kind<T>, key: Key, options?: Omit<GetOptions, 'subresource'>): Promise<T | undefined>
   list<T extends Obj>(kind: Kind<T>, options?: ListOptions): Promise<List<T>>
-  /** One raw watch: ends when the server ends it, throws `Gone` and others. Informers are the usual way. */
+  /** One raw watch: returns when the server ends it, throws `Gone` and other errors. Prefer informers. */
   watch<T extends Obj>(kind: Kind<T>, options?: WatchOptions): AsyncGenerator<WatchEvent<T>, void, undefined>
   create<T extends Obj>(kind: Kind<T>, object: T | Immutable<T>, options?: WriteOptions): Promise<T>
   update<T extends Obj>(kind: Kind<T>, object: T | Immutable<T>, options?: WriteOptions): Promise<T>
-  /** Server-side apply. `intent` holds only what we want to own; apiVersion and kind are added. */
+  /** Server-side apply. `intent` holds only the fields to own; apiVersion and kind are added. */
   apply<T extends Obj>(kind: Kind<T>, intent: T | Immutable<T>, options?: ApplyOptions): Promise<T>
   patch<T extends Obj>(kind: Kind<T>, key: Key, type: PatchType, patch: unknown, options?: WriteOptions): Promise<T>
   delete<T extends Obj>(kind: Kind<T>, key: Key, options?: DeleteOptions): Promise<void>
   deleteCollection<T extends Obj>(kind: Kind<T>, options: ListOptions & DeleteOptions): Promise<void>
-  /** Replaces the status only; `object` carries the new status and the resourceVersion it was based on. */
+  /** Replaces only the status; `object` has the new status and the resourceVersion it was based on. */
   updateStatus<T extends Obj>(kind: Kind<T>, object: T | Immutable<T>, options?: WriteOptions): Promise<T>
-  /** Any status is an answer here; only transport failures reject. 401 and Retry-After are handled as everywhere. */
+  /**
+   * Resolves with any status; only transport failures reject. 401 and Retry-After are handled as for other requests.
+   */
   request(request: RawRequest): Promise<RawResponse>
 }
 
 export interface ClientOptions {
   /** @default seamark */
   fieldManager?: string
-  /** Where write results go; see `Informers.offer`. */
+  /** Receives the results of writes; see `Informers.offer`. */
   cache?: {
     offer<T extends Obj>(kind: Kind<T>, written: T, readOwnFields?: ReadOwnFields): void
     offerDeleted<T extends Obj>(kind: Kind<T>, key: Key, uid?: string): void
@@ -185,7 +190,7 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
     return read(request, response.body, (body) => JSON.parse(body.toString('utf8')) as R)
   }
 
-  /** One function and objects of one shape: it runs for every object of a controller. */
+  /** One function with objects of one shape, because it runs for every object of a controller. */
   async function write<T extends Obj>(kind: Kind<T>, options: WriteOptions, request: Write<T>): Promise<T> {
     const isDryRun = options.dryRun === true
     const complete: RestRequest = {
@@ -212,7 +217,7 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
       if (response.status >= 300) throw errorOf(complete, response)
       const { value, readOwnFields } = read(complete, response.body, options.isLean === true ? readWritten : readWhole)
       const written = value as T
-      // A subresource may answer with another kind (Scale, TokenRequest).
+      // A subresource may return another kind (Scale, TokenRequest).
       if (cache !== undefined && !isDryRun && written.kind === kind.kind) cache.offer(kind, written, readOwnFields)
       made = written.metadata?.resourceVersion
       return written
@@ -266,7 +271,7 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
         patch,
         key,
         path: objectPath(kind, key, write_.subresource),
-        // A JSON patch may add to a list, a strategic one too; a merge patch only sets.
+        // JSON and strategic merge patches may append to a list; a merge patch only sets values.
         isIdempotent: type === 'merge',
       })
     },
@@ -280,7 +285,8 @@ export function createClient(rest: Rest, options: ClientOptions = {}): Client {
       })
       if (cache === undefined || delete_.dryRun === true) return
       if (isStatus(answer)) cache.offerDeleted(kind, key, answer.details?.uid)
-      // Some kinds answer with the object: still there when it waits for finalizers or grace, else already gone.
+      // Some kinds return the object: it still exists while it waits for finalizers or a grace period, otherwise it is
+      // deleted.
       else if (answer.metadata.deletionTimestamp === undefined) cache.offerDeleted(kind, key, answer.metadata.uid)
       else if (answer.kind === kind.kind) cache.offer(kind, answer as typeof kind extends Kind<infer T> ? T : never)
     },

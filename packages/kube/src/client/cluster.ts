@@ -1,5 +1,5 @@
 /**
- * One cluster: its client, its caches and its connections, closed together. `connect` opens nothing yet: the first
+ * One cluster: its client, caches and connections, closed together. `connect` does not open a connection: the first
  * request or watch does.
  */
 import { pino, type Logger } from 'pino'
@@ -19,16 +19,16 @@ export interface Cluster {
   readonly client: Client
   readonly informers: Informers
   readonly log: Logger
-  /** Closes every connection; resolves when they are gone. Stop what `informers.start` runs first. */
+  /** Closes every connection; resolves when they are closed. Stop `informers.start` first. */
   close(): Promise<void>
   /**
-   * `check` is asked before every sending of a write, also before one that a `Retry-After` repeats; when it throws,
-   * nothing is sent and the call rejects with what was thrown. One check at a time: the last one counts.
+   * `check` is called before every attempt of a write, including those repeated after `Retry-After`; if it throws,
+   * nothing is sent and the call rejects with that error. There is one check: the last one set is used.
    */
   guardWrites(check: WriteGuard): void
   /**
-   * Goes on with the credentials of `config`, without interrupting watches. False when `config` names another server or
-   * proxy, so that a new connection is needed; nothing has changed then.
+   * Switches to the credentials of `config` without interrupting watches. False, without any change, if `config` names
+   * another server or proxy, which needs a new connection.
    */
   reconfigure(config: ClusterConfig): boolean
   /** Open connections and streams, for metrics. */
@@ -45,13 +45,13 @@ export interface ConnectOptions {
   observer?: RequestObserver
   clock?: Clock
   random?: () => number
-  /** A complete, consistent sync of every cache is repeated after this long. @default 1 h */
+  /** Interval of complete, consistent syncs of every cache. @default 1 h */
   relistMs?: number
   /** Objects per page of a list. @default 500 */
   pageSize?: number
   /** Freeze cached objects. @default true under NODE_ENV=test */
   freeze?: boolean
-  /** How requests travel: a server in this process needs no network. @default HTTP/2 or HTTP/1.1, as the server speaks */
+  /** Replaces the network, for example for an API server in this process. @default HTTP/2 or HTTP/1.1, as negotiated */
   transport?: Transport
 }
 
@@ -63,19 +63,19 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
     { ...config, credentials },
     {
       clock,
-      ...(options.random === undefined ? {} : { random: options.random }),
-      ...(observer === undefined ? {} : { observer }),
-      ...(options.userAgent === undefined ? {} : { userAgent: options.userAgent }),
-      ...(options.transport === undefined ? {} : { transport: options.transport }),
+      ...(options.random !== undefined && { random: options.random }),
+      ...(observer !== undefined && { observer }),
+      ...(options.userAgent !== undefined && { userAgent: options.userAgent }),
+      ...(options.transport !== undefined && { transport: options.transport }),
     },
   )
   const informers = createInformers(rest, {
     clock,
     manager: fieldManager,
-    ...(options.random === undefined ? {} : { random: options.random }),
-    ...(options.relistMs === undefined ? {} : { relistMs: options.relistMs }),
-    ...(options.pageSize === undefined ? {} : { pageSize: options.pageSize }),
-    ...(options.freeze === undefined ? {} : { freeze: options.freeze }),
+    ...(options.random !== undefined && { random: options.random }),
+    ...(options.relistMs !== undefined && { relistMs: options.relistMs }),
+    ...(options.pageSize !== undefined && { pageSize: options.pageSize }),
+    ...(options.freeze !== undefined && { freeze: options.freeze }),
     onFailure(kind, failure, error) {
       observer?.restart?.({ kind: kindName(kind), reason: failure })
       log.warn({ kind: kindName(kind), failure, error: messageOf(error) }, 'watch restarts')

@@ -10,7 +10,7 @@ it.each([
   [0, undefined],
   [{}, undefined],
   [undefined, undefined],
-])('a Status with retryAfterSeconds %j asks for %s ms', (retryAfterSeconds, ms) => {
+])('a Status with retryAfterSeconds %j requests a wait of %s ms', (retryAfterSeconds, ms) => {
   const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 429, details: { retryAfterSeconds } }
   const response = { status: 429, headers: {}, body: Buffer.from(JSON.stringify(status)) }
   expect(errorOf({ method: 'GET', path: '/api' }, response).retryAfterMs).toBe(ms)
@@ -20,7 +20,7 @@ it.each([
   ['3000000', MAX_REQUESTED_WAIT_MS],
   ['7', 7000],
   ['x', undefined],
-])('the header Retry-After %s asks for %s ms', (value, ms) => {
+])('the header Retry-After %s requests a wait of %s ms', (value, ms) => {
   const response = { status: 429, headers: { 'retry-after': value }, body: Buffer.from('') }
   expect(errorOf({ method: 'GET', path: '/api' }, response).retryAfterMs).toBe(ms)
 })

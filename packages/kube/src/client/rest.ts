@@ -1,9 +1,9 @@
 /**
- * Requests with credentials, retries and deadlines; below it the transport, above it the typed client and the watches.
+ * Requests with credentials, retries and deadlines; between the transport and the typed client and watches.
  *
- * Guarantees: a 401 loads fresh credentials and is retried once; `Retry-After` is honoured up to ten times while the
- * deadline allows; a write is repeated only when the server certainly did not act on it, or when repeating it cannot
- * do harm. Anything else reaches the caller as a typed error.
+ * Guarantees: a 401 loads fresh credentials and is retried once; `Retry-After` is honoured up to ten times within the
+ * deadline; a write is repeated only if the server certainly did not process it, or if it is idempotent. Other failures
+ * reject with a typed error.
  */
 import { setMaxListeners } from 'node:events'
 import { systemClock, sleep, type Clock } from '../clock.ts'
@@ -18,18 +18,18 @@ import { requestedWaitMs, spreadWaitMs } from '../requested-wait.ts'
 
 export interface RestRequest extends Omit<RawRequest, 'lane'> {
   lane?: 'request' | 'lease' | 'watch' | undefined
-  /** Sending it twice has the effect of sending it once. @default true for all but POST and PATCH */
+  /** Sending it twice has the same effect as once. @default true for all but POST and PATCH */
   isIdempotent?: boolean | undefined
   maxBodyBytes?: number | undefined
 }
 
-/** Throws when a write must not be sent. */
+/** Throws if a write must not be sent. */
 export type WriteGuard = (write: { readonly method: string; readonly path: string }) => void
 
 export interface Rest {
   readonly host: string
   call(request: RestRequest): Promise<RawResponse>
-  /** A streaming answer; rejects with an ApiError unless the status is 200. */
+  /** A streaming response; rejects with an ApiError unless the status is 200. */
   stream(request: RestRequest): Promise<OpenStream>
   /** See `Cluster.guardWrites`. */
   readonly guardWrites: (check: WriteGuard) => void
@@ -42,14 +42,14 @@ export interface RestOptions {
   random?: () => number
   observer?: RequestObserver
   userAgent?: string
-  /** @default HTTP/2 or HTTP/1.1, as the server speaks */
+  /** @default HTTP/2 or HTTP/1.1, as negotiated */
   transport?: Transport
 }
 
-type Answer = RawResponse | OpenStream
+type AnyResponse = RawResponse | OpenStream
 
 const DEADLINE_MS = 30_000
-/** An object is at most 1.5 MB in etcd; a page of 500 big ones still fits. */
+/** An object is at most 1.5 MB in etcd; a page of 500 large ones still fits. */
 const MAX_BODY_BYTES = 512 * 2 ** 20
 const MAX_ERROR_BYTES = 2 ** 20
 const MAX_RETRIES = 10
@@ -60,7 +60,7 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
   const { host } = new URL(config.server)
   let writeGuard: WriteGuard | undefined
 
-  /** The headers of the last request: those of the next are nearly always the same. */
+  /** The headers of the last request, reused because those of the next are nearly always the same. */
   let last: { of: RestRequest['headers']; auth: AuthHeaders; merged: Exchange['headers'] } | undefined
 
   function headersOf({ headers }: RestRequest, auth: AuthHeaders): Exchange['headers'] {
@@ -84,26 +84,31 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
     }
   }
 
-  /** Every exchange is counted, also those that got no answer. */
-  function observe({ method, body }: Exchange, startedAt: number, retry: number, answer: Answer | undefined): void {
+  /** Every exchange is counted, including those without a response. */
+  function observe(
+    { method, body }: Exchange,
+    startedAt: number,
+    retry: number,
+    response: AnyResponse | undefined,
+  ): void {
     observer?.request({
-      code: answer === undefined ? '<error>' : String(answer.status),
+      code: response === undefined ? '<error>' : String(response.status),
       method,
       host,
       durationMs: clock.monotonic() - startedAt,
       sentBytes: body === undefined ? 0 : Buffer.byteLength(body),
-      receivedBytes: Buffer.isBuffer(answer?.body) ? answer.body.length : 0,
+      receivedBytes: Buffer.isBuffer(response?.body) ? response.body.length : 0,
       retry,
     })
   }
 
-  async function attempts<T extends Answer>(
+  async function attempts<T extends AnyResponse>(
     request: RestRequest,
     run: (exchange: Exchange) => Promise<T>,
-    drop: (answer: T) => void,
+    discard: (response: T) => void,
   ): Promise<T> {
     const { method, deadlineMs = DEADLINE_MS, signal } = request
-    // One signal may stand for any number of requests; Node would call eleven of them a leak.
+    // One signal may be used by any number of requests; Node warns from eleven listeners on.
     if (signal instanceof AbortSignal) setMaxListeners(0, signal)
     const isIdempotent = request.isIdempotent ?? (method !== 'POST' && method !== 'PATCH')
     const startedAt = clock.monotonic()
@@ -116,77 +121,77 @@ export function createRest(config: ClusterConfig, options: RestOptions = {}): Re
       if (method !== 'GET') writeGuard?.(request)
       const sentAt = clock.monotonic()
       const exchange = exchangeOf(request, auth, deadlineMs - (sentAt - startedAt))
-      let answer: T
+      let response: T
       try {
-        answer = await run(exchange)
+        response = await run(exchange)
       } catch (error) {
         observe(exchange, sentAt, sends++, undefined)
-        // A connection that died under a read: once more on another. A dead server is reported, not hidden.
+        // Retry a read once on another connection if its connection was lost. A second failure is returned.
         if (hasRepeated || method !== 'GET' || !(error instanceof TransportError) || error.code !== 'RESET') throw error
         hasRepeated = true
         continue
       }
-      observe(exchange, sentAt, sends++, answer)
-      if (answer.status === 401 && !hasRenewed) {
+      observe(exchange, sentAt, sends++, response)
+      if (response.status === 401 && !hasRenewed) {
         hasRenewed = true
         config.credentials.invalidate(auth)
-        drop(answer)
+        discard(response)
         continue
       }
-      const waitMs = retryAfterMs(answer)
+      const waitMs = retryAfterMs(response)
       const mayRepeat =
-        answer.status === 429 ||
-        (isIdempotent && (answer.status === 503 || answer.status === 500 || answer.status === 504))
-      if (waitMs === undefined || !mayRepeat || retries >= MAX_RETRIES) return answer
-      // Clients that were refused together must not come back together.
+        response.status === 429 ||
+        (isIdempotent && (response.status === 503 || response.status === 500 || response.status === 504))
+      if (waitMs === undefined || !mayRepeat || retries >= MAX_RETRIES) return response
+      // Jitter: clients that were rejected together must not retry together.
       const jitteredMs = spreadWaitMs(waitMs, random())
-      if (clock.monotonic() - startedAt + jitteredMs >= deadlineMs) return answer
-      drop(answer)
+      if (clock.monotonic() - startedAt + jitteredMs >= deadlineMs) return response
+      discard(response)
       await sleep(clock, jitteredMs, request.signal)
     }
   }
 
-  // Plain functions that pass a promise on: each async layer would cost three more turns of the microtask queue.
+  // Not async functions: each async layer would cost three more microtask turns.
   const send = (exchange: Exchange) => transport.send(exchange)
   const open = (exchange: Exchange) => transport.open(exchange)
-  const nothingToDrop = () => undefined
+  const nothingToDiscard = () => undefined
 
   return {
     host,
     transport,
     guardWrites: (check) => (writeGuard = check),
-    call: (request) => attempts(request, send, nothingToDrop),
+    call: (request) => attempts(request, send, nothingToDiscard),
     async stream(request) {
-      const cancel = (answer: OpenStream) => {
-        answer.body.on('error', () => undefined)
-        answer.cancel()
+      const cancel = (response: OpenStream) => {
+        response.body.on('error', () => undefined)
+        response.cancel()
       }
-      const answer = await attempts({ lane: 'watch', ...request }, open, cancel)
-      if (answer.status === 200) return answer
-      const body = await readBody(answer, MAX_ERROR_BYTES)
-      throw errorOf(request, { status: answer.status, headers: answer.headers, body })
+      const response = await attempts({ lane: 'watch', ...request }, open, cancel)
+      if (response.status === 200) return response
+      const body = await readBody(response, MAX_ERROR_BYTES)
+      throw errorOf(request, { status: response.status, headers: response.headers, body })
     },
     close: async () => transport.close(),
   }
 }
 
-async function readBody(answer: OpenStream, maxBytes: number): Promise<Buffer> {
+async function readBody(response: OpenStream, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
   try {
-    for await (const chunk of answer.body) {
+    for await (const chunk of response.body) {
       chunks.push(chunk as Buffer)
       bytes += (chunk as Buffer).length
       if (bytes > maxBytes) break
     }
   } catch {
-    // The status alone says enough.
+    // The status code is sufficient.
   }
-  answer.cancel()
+  response.cancel()
   return Buffer.concat(chunks)
 }
 
-/** Seconds, as kube-apiserver sends them; dates are not used by it and are ignored. */
+/** Seconds, as sent by kube-apiserver; it does not send dates, which are ignored. */
 function retryAfterMs({ headers }: { headers: RawResponse['headers'] }): number | undefined {
   return requestedWaitMs(headers['retry-after'])
 }
@@ -200,7 +205,7 @@ function queryString(query: Readonly<Record<string, string | undefined>>): strin
   return text
 }
 
-/** The typed error of an answer that is not a success. The body is read only if it is a Status. */
+/** The typed error of an unsuccessful response. The body is used only if it is a Status. */
 export function errorOf(request: Pick<RestRequest, 'method' | 'path'>, response: RawResponse): ApiError {
   let status: Status | undefined
   try {
@@ -210,7 +215,7 @@ export function errorOf(request: Pick<RestRequest, 'method' | 'path'>, response:
     // A proxy's HTML page, or an empty body.
   }
   status ??= { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: response.status }
-  // 0 is how a Status without a wait may be written.
+  // A Status may contain 0 for no wait.
   const waitMs = retryAfterMs(response) ?? (requestedWaitMs(status.details?.retryAfterSeconds) || undefined)
   return apiError(`${request.method} ${request.path}`, response.status, status, waitMs)
 }

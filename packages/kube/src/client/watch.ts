@@ -1,6 +1,6 @@
 /**
- * One raw watch as an async generator, for callers who want the wire's own events. Informers do more: they resume,
- * relist and cache.
+ * One raw watch as an async generator, for callers that need the unprocessed events. Informers also resume, relist and
+ * cache.
  */
 import type { WatchEvent, WatchOptions } from './client.ts'
 import { createDecoder } from '../watch/decode.ts'
@@ -17,7 +17,7 @@ export async function* watchEvents<T extends Obj>(
   const { namespace, labelSelector, fieldSelector, resourceVersion = '0', signal } = options
   const path = collectionPath(kind, namespace)
   const query = { watch: 'true', allowWatchBookmarks: 'true', labelSelector, fieldSelector, resourceVersion }
-  const stream = await rest.stream({ method: 'GET', path, query, ...(signal === undefined ? {} : { signal }) })
+  const stream = await rest.stream({ method: 'GET', path, query, ...(signal !== undefined && { signal }) })
   const decoder = createDecoder(kind, { keepAll: true })
   const waiting: WatchEvent<T>[] = []
   let wake: () => void = () => undefined
@@ -30,7 +30,7 @@ export async function* watchEvents<T extends Obj>(
       waiting.push(
         frame.type === 'BOOKMARK' ? bookmark(kind, frame.resourceVersion) : { type: frame.type, object: frame.object },
       )
-      // The consumer is slower than the server: let the server wait.
+      // The consumer is slower than the server: apply back-pressure.
       if (waiting.length >= MAX_WAITING) stream.body.pause()
       wake()
     },

@@ -7,7 +7,7 @@ const quoted = (manager: string) => Buffer.from(JSON.stringify(manager))
 it.each([
   ['ASCII', 'plain'],
   ['other text', 'grün 🌊'],
-])('leaves managedFields out of an answer of %s, and reads the entry of whoever asks', (_, label) => {
+])('omits managedFields from a response of %s, and reads the entry of a given manager', (_, label) => {
   const object = {
     kind: 'Thing',
     metadata: { labels: { label }, managedFields: [entry('me'), entry('you')], name: 'a' },
@@ -20,7 +20,7 @@ it.each([
   ])
 })
 
-it('takes an answer without managedFields as it is, and refuses what is not JSON', () => {
+it('returns a response without managedFields unchanged, and rejects what is not JSON', () => {
   const { value, readOwnFields } = readWritten(Buffer.from('{"metadata":{"name":"a"}}'))
   expect([value, readOwnFields(quoted('me'))]).toEqual([{ metadata: { name: 'a' } }, undefined])
   expect(() => readWritten(Buffer.from('<html>'))).toThrow(SyntaxError)

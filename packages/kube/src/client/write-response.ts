@@ -1,25 +1,25 @@
 /**
- * The answer to a write whose caller needs no managedFields: they are cut out before the parse, and a cache that keeps its
- * own manager's reads those from the text.
+ * The response to a write whose caller needs no managedFields: they are removed before parsing, and a cache that keeps
+ * those of its own manager reads them from the text.
  */
 import { isAscii } from 'node:buffer'
 import { findManagedFields, readOwnFields, type OwnFields } from '../watch/managed-fields.ts'
 
-/** Reads one manager's entries, given its name as JSON text; undefined when it has none. */
+/** Reads one manager's entries, given its name as JSON text; undefined if it has none. */
 export type ReadOwnFields = (quotedManager: Buffer) => OwnFields | undefined
 
 interface Written {
   readonly value: unknown
-  /** Undefined: they are in the value. */
+  /** Undefined if the managedFields are in the value. */
   readonly readOwnFields: ReadOwnFields | undefined
 }
 
-/** With its managedFields. Throws SyntaxError on what is not JSON. */
+/** Parses with managedFields. Throws SyntaxError if the body is not JSON. */
 export function readWhole(body: Buffer): Written {
   return { value: JSON.parse(body.toString('utf8')), readOwnFields: undefined }
 }
 
-/** Throws SyntaxError on what is not JSON. */
+/** Throws SyntaxError if the body is not JSON. */
 export function readWritten(body: Buffer): Written & { readonly readOwnFields: ReadOwnFields } {
   const encoding = isAscii(body) ? 'latin1' : 'utf8'
   const cut = findManagedFields(body, 0, body.length)

@@ -1,20 +1,20 @@
 /**
- * Judges the addresses that an untrusted URL or name leads to (safety: server-side request forgery). A guard is asked
- * for every resolved address, and the connection is made to the address that was judged, so a name cannot answer
- * differently the second time.
+ * Checks the addresses that an untrusted URL or name resolves to (prevents server-side request forgery). A guard is
+ * called for every resolved address, and the connection is made to the address that was checked, so a second, different
+ * DNS response has no effect.
  *
- * Private ranges are open by default: member clusters live there. Loopback, link-local (cloud metadata), multicast
- * and the unspecified address are not, in any of their IPv6 disguises.
+ * Private ranges are allowed by default, because member clusters use them. Loopback, link-local (cloud metadata),
+ * multicast and the unspecified address are not, in any of their IPv6 encodings.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
-/** Why this IP address must not be connected to; undefined when it may. */
+/** Why this IP address must not be connected to; undefined if it is allowed. */
 export type AddressGuard = (address: string) => string | undefined
 
 export interface GuardOptions {
   /** @default false */
   allowLoopback?: boolean
-  /** Further CIDR ranges to refuse, e.g. the cluster's own service network. */
+  /** Further CIDR ranges to reject, e.g. the cluster's own service network. */
   deny?: readonly string[]
 }
 
@@ -31,14 +31,14 @@ const REFUSED: readonly [range: string, name: string][] = [
   ['::1/128', 'loopback'],
   ['fe80::/10', 'link-local'],
   ['fec0::/10', 'site-local'],
-  // Teredo (RFC 4380) reaches any IPv4 address through a relay; no cluster has such an address.
+  // Teredo (RFC 4380) reaches any IPv4 address through a relay, and is not used by clusters.
   ['2001::/32', 'Teredo'],
   ['fd00:ec2::254/128', 'cloud metadata'],
   ['fd20:ce::254/128', 'cloud metadata'],
   ['ff00::/8', 'multicast'],
 ]
 
-/** Is this `ADDRESS` or `ADDRESS/BITS`, of either family? */
+/** Whether this is `ADDRESS` or `ADDRESS/BITS`, of either family. */
 export function isAddressRange(range: string): boolean {
   const [address = '', bits, ...rest] = range.split('/')
   const family = isIP(address)
@@ -73,7 +73,7 @@ export function addressGuard(options: GuardOptions = {}): AddressGuard {
 }
 
 /**
- * IPv4 addresses that an IPv6 address stands for: mapped (`::ffff:a.b.c.d`), compatible (`::a.b.c.d`), translated
+ * IPv4 addresses embedded in an IPv6 address: mapped (`::ffff:a.b.c.d`), compatible (`::a.b.c.d`), translated
  * (`::ffff:0:a.b.c.d`, RFC 2765), NAT64 (RFC 6052, RFC 8215), 6to4 (RFC 3056), ISATAP (RFC 5214).
  */
 function embeddedIPv4(address: string): string[] {
@@ -89,7 +89,7 @@ function embeddedIPv4(address: string): string[] {
   if (isZeroTo(4) && e === 0xff_ff && f === 0) found.push(dotted(g, h))
   if (a === 0x64 && b === 0xff_9b) {
     found.push(dotted(g, h))
-    // RFC 6052 §2.2: in prefixes of 48, 56 and 64 bits the address goes around bits 64 to 71.
+    // RFC 6052 §2.2: in prefixes of 48, 56 and 64 bits the address skips bits 64 to 71.
     if (c === 1) {
       const low = ((e & 255) << 8) | (f >> 8)
       found.push(dotted(d, low), dotted(((d & 255) << 8) | (e & 255), f), dotted(low, ((f & 255) << 8) | (g >> 8)))

@@ -1,6 +1,6 @@
 /**
- * What it takes to reach one cluster: the result of every loader (config.ts, remote-config.ts, in-cluster.ts) and the
- * input of `connect`. Nothing here reads files or starts processes.
+ * The connection settings of one cluster: the result of every loader (config.ts, remote-config.ts, in-cluster.ts) and
+ * the input of `connect`. This module reads no files and starts no processes.
  */
 import type { AddressGuard } from './address-guard.ts'
 import type { Credentials } from './credentials.ts'
@@ -15,6 +15,6 @@ export interface ClusterConfig {
   readonly namespace: string
   /** `http:`, `https:`, `socks5:` or `socks5h:` proxy. */
   readonly proxyUrl?: string
-  /** Judges every address before a connection to it is opened. */
+  /** Checks every address before a connection to it is opened. */
   readonly guard?: AddressGuard
 }

@@ -54,7 +54,7 @@ describe('the user kubeconfig', () => {
     expect(config.credentials.tls()).toMatchObject({ ca: PEM, serverName: 'x' })
   })
 
-  it('is merged from a list of files: the first to say something wins, and paths belong to their file', async () => {
+  it('is merged from a list of files: the first definition wins, and paths are relative to their file', async () => {
     await mkdir(join(folder, 'a'))
     await mkdir(join(folder, 'b'))
     const one = join(folder, 'a', 'config')
@@ -82,7 +82,7 @@ describe('the user kubeconfig', () => {
     expect(await config.credentials.headers()).toEqual({ authorization: 'Bearer from-b' })
   })
 
-  it('comes from the home folder, by path, or by context', async () => {
+  it('is read from the home directory, by path, or by context', async () => {
     await mkdir(join(folder, '.kube'))
     const path = join(folder, '.kube', 'config')
     await writeFile(path, kubeconfig({}, { token: 'home' }))
@@ -113,7 +113,7 @@ describe('the user kubeconfig', () => {
     expect([credentials.tls().version, credentials.tls().cert]).toEqual([version + 1, 'cert-2'])
   })
 
-  it('knows basic auth and impersonation', async () => {
+  it('supports basic auth and impersonation', async () => {
     const basic = configFromText(kubeconfig({}, { username: 'jo', password: 'pw' }))
     expect(await basic.credentials.headers()).toEqual({ authorization: `Basic ${base64('jo:pw')}` })
     const as = configFromText(
@@ -134,15 +134,15 @@ describe('the user kubeconfig', () => {
     ['has no context', '{}', 'NO_CONTEXT'],
     ['has contexts of a wrong type', '{"contexts": 7, "current-context": "x"}', 'WRONG_TYPE'],
     ['has a current-context of a wrong type', '{"current-context": {}}', 'WRONG_TYPE'],
-    ['has an odd server', kubeconfig({ server: 'tcp://x' }), 'BAD_SERVER'],
+    ['has an invalid server', kubeconfig({ server: 'tcp://x' }), 'BAD_SERVER'],
     ['has no server', kubeconfig({ server: '' }), 'NO_SERVER'],
-    ['has an odd CA', kubeconfig({ 'certificate-authority-data': '%%' }), 'BAD_DATA'],
-    ['has a certificate alone', kubeconfig({}, { 'client-certificate-data': base64(PEM) }), 'BAD_DATA'],
+    ['has an invalid CA', kubeconfig({ 'certificate-authority-data': '%%' }), 'BAD_DATA'],
+    ['has a certificate without a key', kubeconfig({}, { 'client-certificate-data': base64(PEM) }), 'BAD_DATA'],
     ['uses an auth-provider', kubeconfig({}, { 'auth-provider': { name: 'gcp' } }), 'AUTH_PROVIDER'],
     ['has an exec of another version', kubeconfig({}, { exec: { command: 'x', apiVersion: 'v9' } }), 'EXEC'],
     ['has __proto__ for a context', '{"current-context": "__proto__", "contexts": []}', 'NO_CONTEXT'],
     ['has a boolean that is text', kubeconfig({ 'insecure-skip-tls-verify': 'true' }), 'WRONG_TYPE'],
-  ])('is refused with a code when it %s', (_what, text, code) => {
+  ])('is rejected with a code when it %s', (_what, text, code) => {
     let error: unknown
     try {
       configFromText(text)
@@ -167,7 +167,7 @@ describe('an exec plug-in', () => {
   const credential = (status: Fields) =>
     JSON.stringify({ kind: 'ExecCredential', apiVersion: 'client.authentication.k8s.io/v1', status })
 
-  it('runs once however many ask, gets KUBERNETES_EXEC_INFO, and is asked again before its token ends', async () => {
+  it('runs once for concurrent requests, gets KUBERNETES_EXEC_INFO, and runs again before its token expires', async () => {
     const clock = fakeClock(Date.parse('2030-01-01T00:00:00Z'))
     const status = credential({ token: 'TOKEN', expirationTimestamp: '2030-01-01T00:10:00Z' })
     const script = `echo run >> ${folder}/runs; echo "$KUBERNETES_EXEC_INFO" > ${folder}/info; echo "$EXTRA" > ${folder}/extra; printf '%s' '${status}'`
@@ -209,7 +209,7 @@ describe('an exec plug-in', () => {
       `printf '%s' '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":["hunter2"]}}'`,
       'not a string',
     ],
-  ])('that %s is an error that repeats nothing of its output', async (_what, script, message) => {
+  ])('that %s is an error without its output', async (_what, script, message) => {
     const { credentials } = configFromText(await plugin(script))
     const error: unknown = await Promise.resolve(credentials.headers()).catch((caught: unknown) => caught)
     expect(error).toBeInstanceOf(ConfigError)
@@ -217,7 +217,7 @@ describe('an exec plug-in', () => {
     expect(String(error)).not.toContain('hunter2')
   })
 
-  it('that is not installed says how to install it', async () => {
+  it('that is not installed reports how to install it', async () => {
     const text = kubeconfig(
       {},
       {
@@ -233,7 +233,7 @@ describe('an exec plug-in', () => {
 })
 
 describe('a service account', () => {
-  it('is read from its files, again after a minute, and the last good token stays when that fails', async () => {
+  it('is read from its files, again after a minute, and the last valid token is kept when that fails', async () => {
     const clock = fakeClock()
     for (const [name, text] of Object.entries({ token: 'one\n', 'ca.crt': PEM, namespace: 'edge' }))
       await writeFile(join(folder, name), text)
@@ -251,7 +251,7 @@ describe('a service account', () => {
     expect(await config.credentials.headers()).toEqual({ authorization: 'Bearer two' })
   })
 
-  it('is missed with a clear message', async () => {
+  it('is reported clearly when missing', async () => {
     await expect(loadInCluster({ env: {} })).rejects.toMatchObject({ code: 'NOT_IN_CLUSTER' })
     const env = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' }
     await expect(loadInCluster({ env, folder: join(folder, 'absent') })).rejects.toMatchObject({
@@ -281,8 +281,8 @@ describe('proxies', () => {
     for (const proxy of proxies.splice(0)) await new Promise((resolve) => proxy.close(resolve))
   })
 
-  /** Enough of a proxy for one tunnel; keeps what it was asked. */
-  async function startProxy(kind: 'connect' | 'socks' | 'refusing', asked: string[]): Promise<number> {
+  /** A proxy for a single tunnel that records its requests. */
+  async function startProxy(kind: 'connect' | 'socks' | 'refusing', received: string[]): Promise<number> {
     const proxy = createServer((near) => {
       near.on('error', () => undefined)
       const open = (port: number, greeting: Buffer) => {
@@ -294,7 +294,7 @@ describe('proxies', () => {
       }
       if (kind !== 'socks') {
         near.once('data', (head) => {
-          asked.push(head.toString('latin1'))
+          received.push(head.toString('latin1'))
           const port = Number(/:(\d+) HTTP/.exec(head.toString('latin1'))?.[1])
           if (kind === 'refusing') near.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n')
           else open(port, Buffer.from('HTTP/1.1 200 OK\r\n\r\n'))
@@ -304,11 +304,11 @@ describe('proxies', () => {
       near.once('data', () => {
         near.write(Buffer.from([5, 2]))
         near.once('data', (login) => {
-          asked.push(login.toString('latin1', 2, 4))
+          received.push(login.toString('latin1', 2, 4))
           near.write(Buffer.from([1, 0]))
           near.once('data', (request) => {
             const length = request[4] ?? 0
-            asked.push(request.toString('latin1', 5, 5 + length))
+            received.push(request.toString('latin1', 5, 5 + length))
             open(request.readUInt16BE(5 + length), Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]))
           })
         })
@@ -321,9 +321,9 @@ describe('proxies', () => {
   }
 
   it.each(['h2', 'h1'] as const)('carry %s through CONNECT and through SOCKS5', async (protocol) => {
-    const asked: string[] = []
+    const received: string[] = []
     await using peer = await startPeer({ protocol, script: (exchange) => exchange.reply(200, 'through') })
-    const ports = { http: await startProxy('connect', asked), socks5: await startProxy('socks', asked) }
+    const ports = { http: await startProxy('connect', received), socks5: await startProxy('socks', received) }
     for (const [scheme, port] of Object.entries(ports)) {
       const text = kubeconfig({
         server: peer.url,
@@ -334,11 +334,11 @@ describe('proxies', () => {
       expect((await rest.call({ method: 'GET', path: '/' })).body.toString()).toBe('through')
       await rest.close()
     }
-    expect(asked[0]).toContain(`Proxy-Authorization: Basic ${base64('jo:pw')}`)
-    expect(asked.slice(-2)).toEqual(['jo', '127.0.0.1'])
+    expect(received[0]).toContain(`Proxy-Authorization: Basic ${base64('jo:pw')}`)
+    expect(received.slice(-2)).toEqual(['jo', '127.0.0.1'])
   })
 
-  it('that refuse are named in the error', async () => {
+  it('that reject the tunnel are named in the error', async () => {
     const port = await startProxy('refusing', [])
     const rest = createRest(
       configFromText(kubeconfig({ 'proxy-url': `http://127.0.0.1:${port}` }, { token: 'hunter2' })),

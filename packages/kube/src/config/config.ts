@@ -1,8 +1,8 @@
 /**
  * The user's own kubeconfig: `--kubeconfig`, `KUBECONFIG` lists, `~/.kube/config`, contexts, files, exec plug-ins.
- * It is trusted as code is; a kubeconfig out of a Secret goes through remote-config.ts instead.
+ * It is trusted like code; a kubeconfig from a Secret is loaded by remote-config.ts instead.
  *
- * Flow: read files → merge (first wins) → select context → ClusterConfig with Credentials that reread what can change.
+ * Flow: read files → merge (first wins) → select context → ClusterConfig with Credentials that reload what can change.
  */
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -40,7 +40,7 @@ export interface ConfigOptions {
   path?: string
   /** @default current-context */
   context?: string
-  /** Act as somebody else; replaces the kubeconfig's own impersonation. */
+  /** Impersonate a user; replaces the kubeconfig's own impersonation. */
   impersonate?: Impersonation
   env?: Readonly<Record<string, string | undefined>>
   clock?: Clock
@@ -49,7 +49,7 @@ export interface ConfigOptions {
 /** Files are read again after this long, and after a 401. */
 const FILE_REFRESH_MS = 60_000
 
-/** Finds the cluster to talk to as kubectl does; falls back to the pod's service account. */
+/** Finds the cluster configuration as kubectl does; falls back to the pod's service account. */
 export async function loadConfig(options: ConfigOptions = {}): Promise<ClusterConfig> {
   const { env = process.env, clock = systemClock } = options
   const listed = options.path ?? env['KUBECONFIG'] ?? ''
@@ -63,14 +63,14 @@ export async function loadConfig(options: ConfigOptions = {}): Promise<ClusterCo
         `no kubeconfig: KUBECONFIG is not set, ${home} is not there, and this is no pod`,
       )
     }
-    return configOf(anchored(parseKubeconfig(text), dirname(home)), options)
+    return configOf(withAbsolutePaths(parseKubeconfig(text), dirname(home)), options)
   }
   const paths = options.path === undefined ? listed.split(delimiter).filter((path) => path !== '') : [options.path]
   const documents: Kubeconfig[] = []
   let missing: unknown
   for (const path of paths) {
     try {
-      documents.push(anchored(parseKubeconfig(await readFile(path, 'utf8')), dirname(resolve(path))))
+      documents.push(withAbsolutePaths(parseKubeconfig(await readFile(path, 'utf8')), dirname(resolve(path))))
     } catch (error) {
       if (error instanceof ConfigError) throw new ConfigError(error.code, `${path}: ${error.message}`)
       missing ??= error
@@ -82,15 +82,15 @@ export async function loadConfig(options: ConfigOptions = {}): Promise<ClusterCo
   return configOf(merge(documents), options)
 }
 
-/** The same for text that is already in hand; relative paths in it are relative to the working directory. */
+/** The same for kubeconfig text; relative paths in it are relative to the working directory. */
 export function configFromText(text: string, options: Omit<ConfigOptions, 'path'> = {}): ClusterConfig {
-  return configOf(anchored(parseKubeconfig(text), process.cwd()), options)
+  return configOf(withAbsolutePaths(parseKubeconfig(text), process.cwd()), options)
 }
 
 const PATH_FIELDS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile']
 
-/** Relative paths belong to the file they stand in, so they are made absolute before files are merged. */
-function anchored(config: Kubeconfig, folder: string): Kubeconfig {
+/** Relative paths are relative to their file, so they are made absolute before files are merged. */
+function withAbsolutePaths(config: Kubeconfig, folder: string): Kubeconfig {
   const absolute = (path: unknown) =>
     typeof path === 'string' && path !== '' && !isAbsolute(path) ? join(folder, path) : path
   const rewrite = (entries: ReadonlyMap<string, Fields>) =>
@@ -133,7 +133,7 @@ function configOf(config: Kubeconfig, options: ConfigOptions): ClusterConfig {
     server,
     namespace: textField(context, 'namespace', `context ${quote(name)}`) ?? 'default',
     credentials: credentialsOf(cluster, user, name, options, clock),
-    ...(proxyUrl === undefined ? {} : { proxyUrl }),
+    ...(proxyUrl !== undefined && { proxyUrl }),
   }
 }
 
@@ -179,7 +179,7 @@ function credentialsOf(cluster: Fields, user: Fields, name: string, options: Con
   }
   const insecure = booleanField(cluster, 'insecure-skip-tls-verify', where)
   const serverName = textField(cluster, 'tls-server-name', where)
-  const fixed: TlsFields = { ...(insecure ? { insecure } : {}), ...(serverName === undefined ? {} : { serverName }) }
+  const fixed: TlsFields = { ...(insecure ? { insecure } : {}), ...(serverName !== undefined && { serverName }) }
   const as = impersonationHeaders(options.impersonate ?? readImpersonation(user, who))
   const exec = readExec(user, cluster, who)
   const token = textField(user, 'token', who)
@@ -190,8 +190,8 @@ function credentialsOf(cluster: Fields, user: Fields, name: string, options: Con
     const [caText, certText, keyText] = await Promise.all([resolvePem(ca), resolvePem(cert), resolvePem(key)])
     return {
       ...fixed,
-      ...(caText === undefined ? {} : { ca: caText }),
-      ...(certText === undefined || keyText === undefined ? {} : { cert: certText, key: keyText }),
+      ...(caText !== undefined && { ca: caText }),
+      ...(certText !== undefined && keyText !== undefined && { cert: certText, key: keyText }),
     }
   }
   if (exec !== undefined) {
@@ -208,14 +208,14 @@ function credentialsOf(cluster: Fields, user: Fields, name: string, options: Con
       { ...authorization(token, basic), ...as },
       {
         ...fixed,
-        ...(caText === undefined ? {} : { ca: caText }),
-        ...(certText === undefined || keyText === undefined ? {} : { cert: certText, key: keyText }),
+        ...(caText !== undefined && { ca: caText }),
+        ...(certText !== undefined && keyText !== undefined && { cert: certText, key: keyText }),
       },
     )
   }
   return refreshingCredentials(async () => {
     const tls = await readingFiles(who, loadTls)
-    // client-go: a tokenFile wins over a token, because it is the one that is kept up to date.
+    // As in client-go: a tokenFile takes precedence over a token, because it is kept up to date.
     const read =
       tokenFile === undefined ? token : (await readingFiles(who, async () => readFile(tokenFile, 'utf8'))).trim()
     return { tls, headers: { ...authorization(read, basic), ...as }, refreshInMs: FILE_REFRESH_MS }
@@ -254,9 +254,9 @@ function readImpersonation(user: Fields, who: string): Impersonation | undefined
   )
   return {
     user: name,
-    ...(groups === undefined ? {} : { groups }),
-    ...(uid === undefined ? {} : { uid }),
-    ...(read.size === 0 ? {} : { extra: read }),
+    ...(groups !== undefined && { groups }),
+    ...(uid !== undefined && { uid }),
+    ...(read.size > 0 && { extra: read }),
   }
 }
 
@@ -283,7 +283,7 @@ function readExec(user: Fields, cluster: Fields, who: string): ExecPlugin | unde
     args: textListField(exec, 'args', `exec of ${who}`) ?? [],
     env: readEnv(exec, who),
     interactiveMode: mode,
-    ...(installHint === undefined ? {} : { installHint }),
+    ...(installHint !== undefined && { installHint }),
     ...(booleanField(exec, 'provideClusterInfo', who) ? { cluster: clusterInfo(cluster) } : {}),
   }
 }

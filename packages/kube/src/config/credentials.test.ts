@@ -25,14 +25,14 @@ function loader(more: Partial<LoadedCredential> = {}) {
 const bearer = (headers: Readonly<Record<string, string | readonly string[]>>) => headers['authorization']
 
 describe('a credential that changes', () => {
-  it('is loaded by one caller at a time, whoever asks', async () => {
+  it('is loaded once for concurrent callers', async () => {
     const { state, load } = loader()
     const credentials = refreshingCredentials(load, fakeClock())
     await Promise.all(Array.from({ length: 10 }, async () => credentials.headers()))
     expect([state.loads, state.most]).toEqual([1, 1])
   })
 
-  it('is renewed before it ends, in the background: nobody waits', async () => {
+  it('is renewed in the background before it expires, without delaying requests', async () => {
     const clock = fakeClock()
     const { state, load } = loader({ refreshInMs: 60_000, validForMs: 120_000 })
     const credentials = refreshingCredentials(load, clock)
@@ -44,7 +44,7 @@ describe('a credential that changes', () => {
     expect(state.loads).toBe(2)
   })
 
-  it('is waited for once it has ended', async () => {
+  it('is waited for once it has expired', async () => {
     const clock = fakeClock()
     const { load } = loader({ validForMs: 1000 })
     const credentials = refreshingCredentials(load, clock)
@@ -53,7 +53,7 @@ describe('a credential that changes', () => {
     expect(bearer(await credentials.headers())).toBe('Bearer 2')
   })
 
-  it('stays when its renewal fails, and the next try waits a while', async () => {
+  it('is kept when its renewal fails, and the next attempt is delayed', async () => {
     const clock = fakeClock()
     const { state, load } = loader({ refreshInMs: 60_000 })
     const credentials = refreshingCredentials(load, clock)
@@ -70,7 +70,7 @@ describe('a credential that changes', () => {
     expect(state.loads).toBe(3)
   })
 
-  it('that was never good, or has ended, fails with the reason', async () => {
+  it('that was never valid, or has expired, fails with the reason', async () => {
     const clock = fakeClock()
     const { state, load } = loader({ validForMs: 1000 })
     state.isBroken = true
@@ -83,7 +83,7 @@ describe('a credential that changes', () => {
     await expect(credentials.headers()).rejects.toThrow('no new credential')
   })
 
-  it('is loaded again after a 401, once for all who were refused', async () => {
+  it('is loaded again after a 401, once for all rejected requests', async () => {
     const clock = fakeClock()
     const { state, load } = loader()
     const credentials = refreshingCredentials(load, clock)
@@ -91,13 +91,13 @@ describe('a credential that changes', () => {
     credentials.invalidate(used)
     credentials.invalidate(used)
     await credentials.headers()
-    // A straggler that was refused with the old one does not throw away the new one.
+    // A late 401 for the old credential does not discard the new one.
     credentials.invalidate(used)
     await credentials.headers()
     expect(state.loads).toBe(2)
   })
 
-  it('that is refused again and again is not loaded again and again', async () => {
+  it('that is rejected repeatedly is not loaded on every request', async () => {
     const clock = fakeClock()
     const { state, load } = loader()
     const credentials = refreshingCredentials(load, clock)
@@ -109,7 +109,7 @@ describe('a credential that changes', () => {
     expect(state.loads).toBe(3)
   })
 
-  it('keeps the last good one when the load after a 401 fails', async () => {
+  it('keeps the last valid one when the load after a 401 fails', async () => {
     const { state, load } = loader()
     const credentials = refreshingCredentials(load, fakeClock())
     const used = await credentials.headers()

@@ -1,21 +1,21 @@
 /**
- * Who we are to an API server: TLS material and request headers, whatever their source (kubeconfig, files, exec
- * plug-in, service account). The transport and the client know only this interface.
+ * Authentication to an API server: TLS material and request headers, independent of their source (kubeconfig, files,
+ * exec plug-in, service account). Transport and client use only this interface.
  *
- * Guarantees: a credential is loaded by one caller at a time; it is renewed before it ends, in the background; a
- * failed renewal keeps the last good one; after a 401 the next request waits for a fresh one. Secrets appear in no
- * error.
+ * Guarantees: a credential is loaded by one caller at a time; it is renewed in the background before it expires; a
+ * failed renewal keeps the last valid one; after a 401 the next request waits for a fresh one. No error contains a
+ * secret.
  */
 import { systemClock, type Clock } from '../clock.ts'
 
 export interface TlsMaterial {
-  /** Grows when the material changes; connections made with an older version are drained. */
+  /** Increases when the material changes; connections with an older version are drained. */
   readonly version: number
   /** PEM. @default the roots of the system */
   readonly ca?: string
   readonly cert?: string
   readonly key?: string
-  /** Name to ask for and to verify instead of the host of the URL. */
+  /** Name for SNI and verification instead of the host of the URL. */
   readonly serverName?: string
   /** Accept any server certificate. */
   readonly insecure?: boolean
@@ -26,9 +26,9 @@ export type AuthHeaders = Readonly<Record<string, string | readonly string[]>>
 export interface Credentials {
   /** Valid once `headers` has resolved. */
   tls(): TlsMaterial
-  /** A promise only when they have to be loaded. */
+  /** A promise only if they have to be loaded. */
   headers(): AuthHeaders | Promise<AuthHeaders>
-  /** The server refused `used` (401): load again before the next request, unless that has already happened. */
+  /** The server rejected `used` (401): load again before the next request, unless that has already happened. */
   invalidate(used?: AuthHeaders): void
 }
 
@@ -40,7 +40,7 @@ export interface LoadedCredential {
   readonly tls: TlsFields
   /** Load again after this long, in the background. @default never */
   readonly refreshInMs?: number
-  /** Not usable after this long: the next request waits for a new one. @default for ever */
+  /** Expires after this long: the next request waits for a new one. @default never */
   readonly validForMs?: number
 }
 
@@ -50,32 +50,32 @@ export function staticCredentials(headers: AuthHeaders, tls: TlsFields): Credent
   return { tls: () => material, headers: () => frozen, invalidate: () => undefined }
 }
 
-/** A fresh credential that is refused again is not loaded a third time within this long: no storm of exec plug-ins. */
-const REFUSED_AGAIN_MS = 10_000
-/** After a failed renewal the next try waits this long while the last good credential still serves. */
+/** A fresh credential that is rejected again is not reloaded within this time, to limit runs of exec plug-ins. */
+const MIN_RELOAD_INTERVAL_MS = 10_000
+/** Delay of the next attempt after a failed renewal, while the last valid credential is still used. */
 const RETRY_MS = 10_000
 
-/** A credential that changes: `load` is called when due, never twice at once. */
+/** A credential that changes: `load` is called when due, never concurrently. */
 export function refreshingCredentials(load: () => Promise<LoadedCredential>, clock: Clock = systemClock): Credentials {
   let current: { loaded: LoadedCredential; at: number } | undefined
   let material: TlsMaterial = { version: 0 }
   let loading: Promise<void> | undefined
   let retryAt = 0
   let invalidatedAt: number | undefined
-  let isRefused = false
+  let isRejected = false
 
   async function refresh(): Promise<void> {
     loading ??= load()
       .then(
         (loaded) => {
           current = { loaded, at: clock.monotonic() }
-          isRefused = false
+          isRejected = false
           if (!isSameTls(loaded.tls, material)) material = { ...loaded.tls, version: material.version + 1 }
         },
         (error: unknown) => {
           retryAt = clock.monotonic() + RETRY_MS
           if (current === undefined || isExpired(current)) throw error
-          isRefused = false
+          isRejected = false
         },
       )
       .finally(() => (loading = undefined))
@@ -89,7 +89,7 @@ export function refreshingCredentials(load: () => Promise<LoadedCredential>, clo
   return {
     tls: () => material,
     headers() {
-      if (current === undefined || isRefused || isExpired(current))
+      if (current === undefined || isRejected || isExpired(current))
         return refresh().then(() => current?.loaded.headers ?? {})
       const { loaded, at } = current
       if (loaded.refreshInMs !== undefined) {
@@ -101,24 +101,24 @@ export function refreshingCredentials(load: () => Promise<LoadedCredential>, clo
     invalidate(used) {
       if (current === undefined || (used !== undefined && used !== current.loaded.headers)) return
       const now = clock.monotonic()
-      if (invalidatedAt !== undefined && now - invalidatedAt < REFUSED_AGAIN_MS) return
+      if (invalidatedAt !== undefined && now - invalidatedAt < MIN_RELOAD_INTERVAL_MS) return
       invalidatedAt = now
-      isRefused = true
+      isRejected = true
     },
   }
 }
 
 export interface ReplaceableCredentials extends Credentials {
   /**
-   * Requests use `next` from now on. Connections made with other TLS material get no new requests; the watches on them go
-   * on until they end, so that nothing is interrupted.
+   * Requests use `next` from now on. Connections with different TLS material get no new requests; watches on them
+   * continue until they end.
    */
   replace(next: Credentials): void
 }
 
 export function replaceableCredentials(first: Credentials): ReplaceableCredentials {
   let current = first
-  /** Versions count on from those of the credentials before. */
+  /** Added to the versions of the new credentials, so that versions never decrease. */
   let base = 0
   let numbered: { readonly from: TlsMaterial; readonly material: TlsMaterial } | undefined
   return {

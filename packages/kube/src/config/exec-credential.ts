@@ -3,8 +3,8 @@
  * that starts a process; nothing reachable from remote-config.ts imports it.
  *
  * Flow: run the plug-in with KUBERNETES_EXEC_INFO, read an ExecCredential from its stdout, use token or certificate.
- * Guarantees: bounded time and output; what the plug-in printed on stdout is in no error; its stderr goes to ours, as
- * with kubectl, because that is where it tells the user to log in again.
+ * Guarantees: bounded time and output; the stdout of the plug-in is in no error; its stderr is passed through, as with
+ * kubectl, because plug-ins print login instructions there.
  */
 import { spawn } from 'node:child_process'
 import { systemClock, type Clock } from '../clock.ts'
@@ -19,7 +19,7 @@ export interface ExecPlugin {
   /** Shown when the command is not installed. */
   readonly installHint?: string
   readonly interactiveMode: 'Never' | 'IfAvailable' | 'Always'
-  /** Passed on in KUBERNETES_EXEC_INFO when the kubeconfig asks for it. */
+  /** Passed in KUBERNETES_EXEC_INFO if the kubeconfig sets provideClusterInfo. */
   readonly cluster?: Readonly<Record<string, unknown>>
 }
 
@@ -27,7 +27,7 @@ export const EXEC_VERSIONS = ['client.authentication.k8s.io/v1', 'client.authent
 
 const MAX_OUTPUT_BYTES = 2 ** 20
 const TIMEOUT_MS = 60_000
-/** A credential is renewed this long before it ends. */
+/** A credential is renewed this long before it expires. */
 const EARLY_MS = 60_000
 
 /** One run of the plug-in; use it as the `load` of `refreshingCredentials`. */
@@ -59,7 +59,7 @@ export async function runExecPlugin(
   return {
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     tls: cert === undefined || key === undefined ? tls : { ...tls, cert, key },
-    ...(leftMs === undefined ? {} : { validForMs: Math.max(0, leftMs), refreshInMs: Math.max(0, leftMs - EARLY_MS) }),
+    ...(leftMs !== undefined && { validForMs: Math.max(0, leftMs), refreshInMs: Math.max(0, leftMs - EARLY_MS) }),
   }
 }
 
@@ -69,7 +69,7 @@ async function run(plugin: ExecPlugin, timeoutMs: number): Promise<string> {
     apiVersion: plugin.apiVersion,
     spec: {
       interactive: plugin.interactiveMode !== 'Never' && process.stdin.isTTY,
-      ...(plugin.cluster === undefined ? {} : { cluster: plugin.cluster }),
+      ...(plugin.cluster !== undefined && { cluster: plugin.cluster }),
     },
   })
   const added = Object.fromEntries(plugin.env.map(({ name, value }) => [name, value]))

@@ -1,6 +1,6 @@
 /**
- * A pod's own service account: token and CA are mounted files that the kubelet rotates, so both are read again every
- * minute and after a 401; when a read fails the last good token stays (kubernetes#68164).
+ * A pod's service account: token and CA are mounted files that the kubelet rotates, so both are read again every minute
+ * and after a 401; if a read fails the last valid token is kept (kubernetes#68164).
  */
 import { readFile } from 'node:fs/promises'
 import { isIPv6 } from 'node:net'
@@ -34,7 +34,7 @@ export async function loadInCluster(options: InClusterOptions = {}): Promise<Clu
     const [token, ca] = await Promise.all([readMounted(folder, 'token'), readMounted(folder, 'ca.crt')])
     return { headers: { authorization: `Bearer ${token}` }, tls: { ca }, refreshInMs: REFRESH_MS }
   }, clock)
-  // Fails here, with a clear message, rather than at the first request.
+  // Fail here, with a clear message, rather than at the first request.
   await credentials.headers()
   const namespace = await readMounted(folder, 'namespace').catch(() => 'default')
   return { name: 'in-cluster', server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`, credentials, namespace }

@@ -1,9 +1,10 @@
 /**
- * The kubeconfig document: text to named entries, with limits, and typed reads of their fields. Pure: it opens no file
- * and starts nothing, so the hardened loader (remote-config.ts) shares it with the user's loader (config.ts).
+ * Parses a kubeconfig to named entries, with limits, and reads their fields with types. Pure: it opens no file and
+ * starts no process, so it is shared by the loader for untrusted input (remote-config.ts) and the user's loader
+ * (config.ts).
  *
- * Mappings become Maps, so `__proto__` and `constructor` are keys like any other. No message quotes the text: a
- * kubeconfig holds secrets.
+ * Mappings become Maps, so `__proto__` and `constructor` are ordinary keys. No message quotes the text: a kubeconfig
+ * contains secrets.
  */
 import { isMap, LineCounter, parseDocument } from 'yaml'
 import { ConfigError } from '../errors.ts'
@@ -44,7 +45,7 @@ export function parseKubeconfig(text: string, limits: KubeconfigLimits = {}): Ku
   }
 }
 
-/** Nesting beyond this is an attack; the parser recurses. */
+/** Deeper nesting is treated as an attack, because the parser is recursive. */
 const MAX_DEPTH = 64
 
 function parseYaml(text: string, maxAliases: number): Fields {
@@ -69,7 +70,7 @@ function parseYaml(text: string, maxAliases: number): Fields {
   return value
 }
 
-/** Counts opening brackets of flow style and dashes or indentation of block style; cheap and generous. */
+/** An upper bound of the depth: counts opening brackets of flow style and dashes or indentation of block style. */
 function isTooDeep(text: string): boolean {
   let depth = 0
   let dashes = 0
@@ -144,11 +145,11 @@ export function textListField(fields: Fields, key: string, where: string): strin
   return value
 }
 
-/** Base64 of PEM text, as `*-data` fields carry it. */
+/** Base64 of PEM text, as in `*-data` fields. */
 export function pemField(fields: Fields, key: string, where: string): string | undefined {
   const value = textField(fields, key, where)
   if (value === undefined) return undefined
-  // Two passes, each linear: one expression over both would backtrack on long runs of blanks.
+  // Two linear passes: one expression for both would backtrack on long runs of blanks.
   const compact = value.replaceAll(/\s/g, '')
   const decoded = /^[A-Za-z0-9+/]*={0,2}$/.test(compact) ? Buffer.from(compact, 'base64').toString('latin1') : ''
   if (!decoded.includes('-----BEGIN ')) {
@@ -157,7 +158,7 @@ export function pemField(fields: Fields, key: string, where: string): string | u
   return decoded
 }
 
-/** The entry a context leads to, and its name in quotes for messages. */
+/** The entry referenced by a context, and its quoted name for messages. */
 export function selectContext(
   config: Kubeconfig,
   wanted?: string,
@@ -190,7 +191,7 @@ export function selectContext(
   return { name, context, cluster, user }
 }
 
-/** Short, printable and unmistakable: control and non-ASCII characters are escaped. */
+/** Short and printable: control and non-ASCII characters are escaped. */
 export function quote(value: string): string {
   const short = value.length > 60 ? `${value.slice(0, 60)}…` : value
   return JSON.stringify(short).replaceAll(

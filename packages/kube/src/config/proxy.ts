@@ -1,5 +1,5 @@
 /**
- * Which proxy the environment asks for, by the rules of Go's net/http: HTTPS_PROXY or HTTP_PROXY by scheme, unless
+ * Selects the proxy from the environment, by the rules of Go's net/http: HTTPS_PROXY or HTTP_PROXY by scheme, unless
  * NO_PROXY names the host, a parent domain, an address or a CIDR range. Loopback is never proxied.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net'

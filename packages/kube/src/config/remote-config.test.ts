@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 type Mutable = Record<string, unknown>
 
-/** A good kubeconfig; each hostile one is a change to it. */
+/** A valid kubeconfig; each hostile one is a modification of it. */
 function good(cluster: Mutable = {}, user: Mutable = {}, top: Mutable = {}, context: Mutable = {}): Mutable {
   return {
     apiVersion: 'v1',
@@ -59,7 +59,7 @@ const exec = (more: Mutable = {}) => ({
   ...more,
 })
 
-/** name → document (an object is written as YAML). */
+/** name → document (an object is serialised as YAML). */
 const HOSTILE: Record<string, () => Mutable | string> = {
   // Programs
   exec: withUser({ exec: exec() }),
@@ -74,7 +74,7 @@ const HOSTILE: Record<string, () => Mutable | string> = {
   'exec of v1alpha1': withUser({ exec: exec({ apiVersion: 'client.authentication.k8s.io/v1alpha1' }) }),
   'exec of a bare command': withUser({ exec: exec({ command: 'aws' }) }),
   'exec beside a token': withUser({ token: 't', exec: exec() }),
-  'exec of a user that nobody uses': () =>
+  'exec of an unused user': () =>
     good(
       {},
       {},
@@ -111,7 +111,7 @@ const HOSTILE: Record<string, () => Mutable | string> = {
   }),
   'client-key out of /proc': withUser({ 'client-key': '/proc/self/environ' }),
   'client-key as a URL': withUser({ 'client-key': 'file:///etc/shadow' }),
-  // Where the traffic goes
+  // Destinations
   'proxy-url http': () => good({ 'proxy-url': 'http://evil.test:3128' }),
   'proxy-url https': () => good({ 'proxy-url': 'https://evil.test' }),
   'proxy-url socks5': () => good({ 'proxy-url': 'socks5://evil.test:1080' }),
@@ -137,7 +137,7 @@ const HOSTILE: Record<string, () => Mutable | string> = {
   'server that is a list': withServer(['https://10.0.0.1']),
   'no server': withServer(undefined),
   'server with path': withServer('https://10.0.0.1:6443/k8s/clusters/c-1'),
-  'server with a path that climbs': withServer('https://10.0.0.1:6443/../x'),
+  'server with a path with ..': withServer('https://10.0.0.1:6443/../x'),
   'server with query': withServer('https://10.0.0.1:6443/?x=1'),
   'server with fragment': withServer('https://10.0.0.1:6443/#x'),
   'server with user': withServer('https://admin@10.0.0.1:6443'),
@@ -179,7 +179,7 @@ const HOSTILE: Record<string, () => Mutable | string> = {
   multicast: withServer('https://224.0.0.1'),
   'multicast, v6': withServer('https://[ff02::1]'),
   broadcast: withServer('https://255.255.255.255'),
-  // Not a usable document
+  // Invalid documents
   empty: () => '',
   'only a comment': () => '# nothing',
   'not YAML': () => 'clusters: [unclosed',
@@ -212,7 +212,7 @@ const HOSTILE: Record<string, () => Mutable | string> = {
   'name that is a number': () => good({}, {}, { clusters: [{ name: 7, cluster: {} }] }),
   'no current-context': () => good({}, {}, { 'current-context': undefined }),
   'current-context that is missing': () => good({}, {}, { 'current-context': 'other' }),
-  'current-context that looks alike': () => good({}, {}, { 'current-context': 'mаin' }),
+  'current-context with a homoglyph': () => good({}, {}, { 'current-context': 'mаin' }),
   'current-context that is a list': () => good({}, {}, { 'current-context': ['main'] }),
   'current-context __proto__': () => good({}, {}, { 'current-context': '__proto__' }),
   'current-context constructor': () => good({}, {}, { 'current-context': 'constructor' }),
@@ -289,14 +289,14 @@ describe('a kubeconfig out of a Secret', () => {
     expect(await byCertificate.credentials.headers()).toEqual({})
   })
 
-  it('may name this machine only when that is allowed', () => {
+  it('may use a loopback address only when that is allowed', () => {
     const text = textOf(good({ server: 'https://127.0.0.1:6443' }))
     expect(() => parseRemoteConfig(text)).toThrow(ConfigError)
     expect(parseRemoteConfig(text, { allowLoopback: true }).server).toBe('https://127.0.0.1:6443')
     expect(() => parseRemoteConfig(textOf(good()), { deny: ['10.0.0.0/8'] })).toThrow('denied by configuration')
   })
 
-  it('carries a guard that judges the addresses its name leads to', () => {
+  it('has a guard that checks the addresses its name resolves to', () => {
     const { guard } = parseRemoteConfig(textOf(good({ server: 'https://metadata.test' })))
     expect([guard?.('169.254.169.254'), guard?.('127.0.0.1'), guard?.('::1')].every((why) => why !== undefined)).toBe(
       true,
@@ -308,11 +308,11 @@ describe('a kubeconfig out of a Secret', () => {
     ])
   })
 
-  it('has more than a hundred hostile relatives', () => {
+  it('is tested with more than a hundred hostile variants', () => {
     expect(Object.keys(HOSTILE).length).toBeGreaterThanOrEqual(100)
   })
 
-  it.each(Object.entries(HOSTILE))('is refused: %s', (_name, make) => {
+  it.each(Object.entries(HOSTILE))('is rejected: %s', (_name, make) => {
     const spawned = (['spawn', 'spawnSync', 'exec', 'execSync', 'execFile', 'execFileSync', 'fork'] as const).map(
       (name) => vi.spyOn(childProcess, name),
     )
@@ -331,7 +331,7 @@ describe('a kubeconfig out of a Secret', () => {
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
   })
 
-  it('cannot reach a process or a file through anything its loader imports', () => {
+  it('is loaded without importing modules for processes or files', () => {
     const seen = new Set<string>()
     const builtins = new Set<string>()
     const visit = (file: string) => {
@@ -369,24 +369,24 @@ describe('the address guard', () => {
     ['64:ff9b:1:aa:a9:fea9:a00:0', 'refused'],
     ['2002:a9fe:a9fe::1', 'link-local'],
     ['::127.0.0.1', 'loopback'],
-  ])('refuses %s (%s)', (address, why) => {
+  ])('rejects %s (%s)', (address, why) => {
     expect(addressGuard()(address)).toContain(why)
   })
 
   it.each(['64:ff9b::8.8.8.8', '2001:db8::5efe:8.8.8.8', '2001:db8::1', '2001:1::1', '::ffff:0:8.8.8.8'])(
-    'leaves %s open',
+    'allows %s',
     (address) => {
       expect(addressGuard()(address)).toBeUndefined()
     },
   )
 
-  it('knows what a range is', () => {
+  it('recognises address ranges', () => {
     for (const range of ['10.0.0.0/8', '192.0.2.1', '2001:db8::/32', '::1']) expect(isAddressRange(range)).toBe(true)
     for (const range of ['', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', 'host/8', '::/129', 'fe80::1%1/64', '10/8'])
       expect(isAddressRange(range), range).toBe(false)
   })
 
-  it('leaves public and private addresses open and takes further ranges', () => {
+  it('allows public and private addresses and rejects further configured ranges', () => {
     const guard = addressGuard({ deny: ['10.96.0.0/12', '2001:db8::/32'] })
     expect([guard('10.0.0.1'), guard('192.168.1.1'), guard('8.8.8.8'), guard('2606:4700::1')]).toEqual([
       undefined,

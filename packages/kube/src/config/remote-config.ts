@@ -1,10 +1,11 @@
 /**
- * Kubeconfigs that come out of Secrets: written by tenants, so data and never code. Accepts a server, CA data, and
- * client certificate data or a token; refuses everything else by name, in every entry, used or not.
+ * Kubeconfigs from Secrets: written by tenants, so treated as data, not as code. Accepts a server, CA data, and client
+ * certificate data or a token; rejects everything else by name, in every entry, used or not.
  *
- * Guarantees: opens no file, starts no process, follows no reference; every refusal is a ConfigError with a code; the
- * parse is bounded (64 KiB, 10 aliases, 100 entries). Names are judged again when they are resolved (address-guard.ts).
- * A test walks the imports of this file: neither node:child_process nor node:fs is reachable.
+ * Guarantees: opens no file, starts no process, follows no reference; every rejection is a ConfigError with a code;
+ * parsing is bounded (64 KiB, 10 aliases, 100 entries). Names are checked again when they are resolved
+ * (address-guard.ts).
+ * A test checks the imports of this file: neither node:child_process nor node:fs is reachable.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -17,14 +18,14 @@ import { parseKubeconfig, pemField, quote, selectContext, textField, type Fields
 export interface RemoteConfigOptions extends GuardOptions {
   /** @default current-context */
   context?: string
-  /** Wall clock, ms: certificates that have ended are refused. @default Date.now */
+  /** Wall clock, ms: expired certificates are rejected. @default Date.now */
   now?: () => number
 }
 
 const MAX_BYTES = 64 * 1024
 const MAX_ENTRIES = 100
 
-/** What each mapping may hold; any other key is refused, with its own message where the danger has a name. */
+/** Allowed keys of each mapping; any other key is rejected, with a specific message for known dangerous ones. */
 const ALLOWED = {
   kubeconfig: new Set(['apiVersion', 'kind', 'preferences', 'clusters', 'users', 'contexts', 'current-context']),
   cluster: new Set(['server', 'certificate-authority-data']),
@@ -70,7 +71,7 @@ export function parseRemoteConfig(text: string, options: RemoteConfigOptions = {
     server,
     namespace: textField(context, 'namespace', `context ${quote(name)}`) ?? 'default',
     credentials: staticCredentials(identity.token === undefined ? {} : { authorization: `Bearer ${identity.token}` }, {
-      ...(ca === undefined ? {} : { ca }),
+      ...(ca !== undefined && { ca }),
       ...identity.pair,
     }),
     guard,
@@ -141,7 +142,7 @@ interface Identity {
 
 function readIdentity(user: Fields, who: string, now: number): Identity {
   const token = textField(user, 'token', who)
-  // The header would be split or end early.
+  // Other characters would end or split the header.
   if (token !== undefined && !/^[\x21-\x7e]{1,16384}$/.test(token)) {
     throw new ConfigError('BAD_DATA', `kubeconfig: token of ${who} holds characters that no token has`)
   }
@@ -157,7 +158,7 @@ function readIdentity(user: Fields, who: string, now: number): Identity {
   }
   if (!isPair(cert, key))
     throw new ConfigError('BAD_DATA', `kubeconfig: certificate and key of ${who} do not belong together`)
-  return { pair: { cert, key }, ...(token === undefined ? {} : { token }) }
+  return { pair: { cert, key }, ...(token !== undefined && { token }) }
 }
 
 function isPair(cert: string, key: string): boolean {

@@ -32,7 +32,7 @@ function start(
 const service = (name: string) => ({ metadata: { name } })
 
 describe('aggregator', () => {
-  it('builds the whole once at the start, and once after a burst', async () => {
+  it('builds once at the start, and once after a burst of changes', async () => {
     const built: string[][] = []
     const { cluster, clock } = start(async (names) => void built.push(names))
     await clock.advance(0)
@@ -47,7 +47,7 @@ describe('aggregator', () => {
     expect(built).toHaveLength(2)
   })
 
-  it('is not put off for ever by changes that do not end', async () => {
+  it('is not delayed indefinitely by continuous changes', async () => {
     let builds = 0
     const { cluster, clock } = start(async () => void builds++)
     for (let ms = 0; ms < 1_000; ms += 10) {
@@ -98,7 +98,7 @@ describe('aggregator', () => {
     expect(cluster.lines.length).toBeLessThan(40)
   })
 
-  it('waits for its kinds, builds on request, and skips what its predicate does not want', async () => {
+  it('waits for its kinds, builds on request, and skips changes that its predicate rejects', async () => {
     const environment = memoryEnvironment()
     environment.cluster.setState(ConfigMap, 'syncing')
     let builds = 0

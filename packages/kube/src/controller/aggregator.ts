@@ -1,10 +1,10 @@
 /**
- * An aggregator: for artefacts made of everything at once, such as the configuration of a proxy. Any change of a watched
- * kind marks it dirty; some milliseconds later one pure `build` reads the whole from the cache, and `act` delivers it.
+ * An aggregator produces an artefact from all objects, such as the configuration of a proxy. Any change of a watched
+ * kind marks it dirty; after the debounce time one pure `build` reads the cache, and `act` delivers the result.
  *
- * Guarantees: built only when every required kind is synced; at least once after the last change, and never two at a time;
- * `debounceMs` after the first change of a burst, however long it lasts. A build or delivery that fails is tried again with
- * back-off, and a failing build delivers nothing: what was delivered last stays.
+ * Guarantees: it builds only when every required kind is synced, at least once after the last change, never twice at a
+ * time, and `debounceMs` after the first change of a burst, however long the burst lasts. A failed build or delivery is
+ * retried with back-off, and a failed build delivers nothing: the last delivered result stays in effect.
  */
 import type { Reader } from '../cache/cache.ts'
 import type { Context, Environment } from './context.ts'
@@ -18,13 +18,13 @@ import { requiredInformers, unlessOwnWrite, waitForPairs, watchPairs } from './w
 import { createWorkers, type Signals } from './workers.ts'
 
 export interface AggregatorOptions {
-  /** Kinds whose changes count, plain or with watch options (`watching`). */
+  /** Watched kinds, plain or with watch options (`watching`). */
   kinds: readonly (Kind | WatchedKind)[]
   /** Changes are collected for this long. @default 50ms */
   debounce?: Duration
-  /** Of one build and delivery. @default 1m */
+  /** Timeout of one build and delivery. @default 1m */
   timeout?: Duration
-  /** Only the leader builds. Proxies of every replica want false. @default true */
+  /** Build only on the leader. Set false for the proxy of every replica. @default true */
   leader?: boolean
 }
 
@@ -41,14 +41,14 @@ export function watching<T extends Obj>(kind: Kind<T>, options: WatchOptions<T>)
 export interface Aggregator {
   readonly name: string
   readonly needsLeader: boolean
-  /** Never: an aggregator is declared in one call. */
+  /** Always undefined: an aggregator is declared in one call. */
   readonly incomplete: undefined
   prepare(environment: Environment): readonly Informer<Obj>[]
   run(environment: Environment, signals: Signals & { syncTimeoutMs?: number }): Promise<void>
 }
 
-/** The one key of its queue. */
-const everything = 'all'
+/** The only key of its queue. */
+const ONLY_KEY = 'all'
 
 export function defineAggregator<A>(
   name: string,
@@ -77,12 +77,12 @@ export function defineAggregator<A>(
       const unsubscribes = pairs.map(({ watch, informer }) => {
         return informer.subscribe((change) => {
           unlessOwnWrite(environment, watch, change, (others) => {
-            if (isWanted(watch, others)) workers.queue.add(everything, { afterMs: debounceMs })
+            if (isAccepted(watch, others)) workers.queue.add(ONLY_KEY, { afterMs: debounceMs })
           })
         })
       })
-      // Nothing at all is a state to deliver too.
-      workers.queue.add(everything)
+      // Build once even if there are no objects: the empty state must be delivered too.
+      workers.queue.add(ONLY_KEY)
       log.info('aggregator started')
       await workers.run({ stop, kill })
       for (const unsubscribe of unsubscribes) unsubscribe()
@@ -91,8 +91,8 @@ export function defineAggregator<A>(
   }
 }
 
-/** A predicate that throws lets the change pass: one build too many is harmless. */
-function isWanted({ options }: WatchedKind, change: Parameters<NonNullable<WatchOptions<Obj>['when']>>[0]): boolean {
+/** A predicate that throws accepts the change: an additional build is harmless. */
+function isAccepted({ options }: WatchedKind, change: Parameters<NonNullable<WatchOptions<Obj>['when']>>[0]): boolean {
   try {
     return options.when?.(change) ?? true
   } catch {

@@ -1,9 +1,9 @@
 /**
- * What a reconciler or a runnable gets: cached reads, fenced writes, a signal, a log and events.
+ * The context of a reconciler or runnable: cached reads, fenced writes, a signal, a log and events.
  *
- * Place in the flow: made per reconcile by workers.ts and once per runnable by the manager, from the `Environment` of one
- * cluster.
- * Guarantee: once the signal has aborted, nothing in it writes any more, however long its user lives on.
+ * Place in the flow: created per reconcile by workers.ts and once per runnable by the manager, from the `Environment`
+ * of one cluster.
+ * Guarantee: once the signal has aborted, the context no longer writes, even if its user keeps a reference.
  */
 import { randomUUID } from 'node:crypto'
 import type { Index, Reader } from '../cache/cache.ts'
@@ -19,33 +19,33 @@ import { apiVersionOf, type Immutable, type Key, type Kind, type Obj, type Store
 import type { Stop } from './stop-signal.ts'
 import { fencedClient, FencedWriter, type Writer } from '../apply/writer.ts'
 
-/** What a runnable gets (`manager.add`). */
+/** The argument of a runnable (`manager.add`). */
 export interface RunnableContext extends Reader, Writer {
   /** Name of the cluster. */
   readonly cluster: string
-  /** Aborts when the work has to end: the manager stops, or leadership is lost. */
+  /** Aborts when the runnable must end: the manager stops, or leadership is lost. */
   readonly signal: AbortSignal
   readonly log: Logger
   readonly clock: Clock
-  /** For what the methods here do not cover: live reads, creates, patches. Its writes check the fence. */
+  /** For operations not covered by the methods here: live reads, creates, patches. Its writes check the fence. */
   readonly client: Client
   /**
-   * Records an Event about an object; returns at once.
-   * @param about of the controller's own kind, unless it says its kind itself
+   * Records an Event about an object; does not block.
+   * @param about an object of the controller's own kind, unless it has apiVersion and kind
    */
   event(about: Immutable<Obj>, type: EventType, reason: string, note: string, action?: string): void
 }
 
-/** What a reconciler gets besides its object. */
+/** The argument of a reconciler, besides its object. */
 export interface Context extends RunnableContext {
   readonly key: Key
-  /** On every log line of this reconcile. */
+  /** Included in every log line of this reconcile. */
   readonly reconcileId: string
   /** Aborts at the timeout, when leadership is lost, and when a stop takes too long. */
   readonly signal: AbortSignal
 }
 
-/** What controllers of one cluster share. */
+/** Shared by the controllers of one cluster. */
 export interface Environment {
   readonly cluster: Cluster
   readonly fieldManager: string
@@ -57,13 +57,13 @@ export interface Environment {
   readonly log: Logger
 }
 
-/** For whom a context is made; one object for all reconciles of a controller. */
+/** The owner of a context; one object for all reconciles of a controller. */
 export interface ContextOwner {
-  /** The controller or runnable, for logs. */
+  /** Name of the controller or runnable, for logs. */
   readonly name: string
-  /** Of the objects that Events are about, where they do not say it themselves. */
+  /** Kind of the objects that Events are about, if they have no apiVersion and kind. */
   readonly kind?: Kind | undefined
-  /** Who reports Events. @default the recorder's own */
+  /** reportingController of Events. @default that of the recorder */
   readonly reportingController?: string | undefined
 }
 
@@ -79,12 +79,12 @@ export function createRunnableContext(
   return new ClusterContext(environment, owner, signal)
 }
 
-/** A class, not closures: one is made for every reconcile. */
+/** A class instead of closures, because one is created per reconcile. */
 class ClusterContext extends FencedWriter implements RunnableContext {
   readonly #stop: Stop | AbortSignal
   readonly #environment: Environment
   readonly #owner: ContextOwner
-  // Most reconciles need none of these: they are made when first asked for.
+  // Created on first use: most reconciles need none of these.
   #log: Logger | undefined
   #client: Client | undefined
 
@@ -146,7 +146,7 @@ class ClusterContext extends FencedWriter implements RunnableContext {
     })
   }
 
-  /** A reconciler's own kind, where an object does not name one. */
+  /** Defaults to the reconciler's own kind if the object has no apiVersion and kind. */
   protected override findKind(object: Immutable<Obj>): Kind | undefined {
     return super.findKind(object) ?? (object.kind === undefined ? this.#owner.kind : undefined)
   }

@@ -60,7 +60,7 @@ function start(
 const metric = async ({ metrics }: MemoryEnvironment, name: string) => metrics.registry.getSingleMetricAsString(name)
 
 describe('controller', () => {
-  it('hands the reconciler the cached object of each key: those there at first, and every change', async () => {
+  it('calls the reconciler with the cached object of each key: for the initial objects and for every change', async () => {
     const environment = memoryEnvironment()
     environment.cluster.put(Route, route('a'))
     const seen: string[] = []
@@ -72,7 +72,7 @@ describe('controller', () => {
     expect(seen).toEqual(['a.test', 'b.test', 'changed.test'])
   })
 
-  it('reads the newest version, however many changes came before its turn', async () => {
+  it('reads the newest version, however many changes precede the reconcile', async () => {
     const { cluster, clock } = start((builder) =>
       builder.reconcile(async ({ spec }) => void seen.push(spec.host)),
     ).environment
@@ -83,7 +83,7 @@ describe('controller', () => {
     expect(seen).toEqual(['99.test'])
   })
 
-  it('lets changes that happen now pass before the first list', async () => {
+  it('processes new changes before the objects of the initial list', async () => {
     const environment = memoryEnvironment()
     for (let index = 0; index < 20; index++) environment.cluster.put(Route, route(`old${index}`))
     const seen: string[] = []
@@ -106,7 +106,7 @@ describe('controller', () => {
     expect(seen.slice(0, 2)).toEqual(['old0', 'new'])
   })
 
-  it('skips changes that its predicate does not want, and treats a broken predicate as wanting', async () => {
+  it('skips changes that its predicate rejects, and accepts those for which it throws', async () => {
     const seen: string[] = []
     const { cluster, clock } = start(
       (builder) => builder.reconcile(async ({ metadata }) => void seen.push(metadata.name ?? '')),
@@ -126,7 +126,7 @@ describe('controller', () => {
     expect(seen).toEqual(['a', 'broken'])
   })
 
-  it('wakes for children it owns, old and new owner alike, and for mapped objects', async () => {
+  it('reconciles for children it owns, old and new owner alike, and for mapped objects', async () => {
     const environment = memoryEnvironment()
     const { cluster, clock } = environment
     const [a, b] = [
@@ -189,7 +189,7 @@ describe('controller', () => {
     expect(cluster.lines.filter((line) => line.includes('mapper failed'))).toHaveLength(3)
   })
 
-  it('never runs one key twice at once, nor more than its concurrency, and runs again what changed meanwhile', async () => {
+  it('never runs one key twice at once, nor more than its concurrency, and reconciles again keys that changed meanwhile', async () => {
     const environment = memoryEnvironment()
     const running = new Map<string, number>()
     const runs: string[] = []
@@ -224,7 +224,7 @@ describe('controller', () => {
     expect(runs).toHaveLength(11)
   })
 
-  it('tries again with back-off after an error, not after Terminal, and when asked to', async () => {
+  it('retries with back-off after an error, not after Terminal, and after a requeue', async () => {
     const attempts: [string, number][] = []
     const { environment } = start((builder) =>
       builder.reconcile(async (_object, { key }) => {
@@ -247,7 +247,7 @@ describe('controller', () => {
     expect(times('wrong')).toEqual([0])
     expect(times('later')).toEqual([0, 1_000, 2_000])
     const total = await metric(environment, 'controller_runtime_reconcile_total')
-    // A scrape is told what was counted since the one before.
+    // The counters are updated from the samples collected since the last scrape.
     expect(await metric(environment, 'controller_runtime_reconcile_total')).toBe(total)
     expect(total).toContain('result="error"} 5')
     expect(total).toContain('result="success"} 2')
@@ -283,7 +283,7 @@ describe('controller', () => {
     expect(failed).toMatchObject({ reconcileId: one?.['reconcileId'], err: { message: one?.['reconcileId'] } })
   })
 
-  it('aborts a reconcile at its timeout, and tries again', async () => {
+  it('aborts a reconcile at its timeout, and retries it', async () => {
     const aborted: unknown[] = []
     const { environment } = start(
       (builder) =>
@@ -300,11 +300,11 @@ describe('controller', () => {
     expect(await metric(environment, 'controller_runtime_reconcile_timeouts_total')).toContain('} 1')
     await environment.clock.advance(40_000)
     expect(aborted).toHaveLength(2)
-    // It ended when it was told to: nobody gives it up.
+    // It ended when its signal aborted, so it is not abandoned.
     expect(environment.cluster.lines.join('')).not.toContain('is given up')
   })
 
-  it('gives up a reconciler that never returns, frees its worker, and keeps it from writing', async () => {
+  it('abandons a reconciler that never returns, frees its worker, and prevents it from writing', async () => {
     const contexts: Context[] = []
     const seen: string[] = []
     const { environment } = start(
@@ -331,7 +331,7 @@ describe('controller', () => {
     expect(cluster.requests).toEqual([])
   })
 
-  it('lets nothing that a reconcile left behind write after it ended', async () => {
+  it('prevents code left running by a reconcile from writing after it ended', async () => {
     let late: Context | undefined
     const { environment } = start((builder) => builder.reconcile(async (_object, context) => void (late = context)))
     environment.cluster.put(Route, route('a'))
@@ -388,7 +388,7 @@ describe('controller', () => {
     expect(String(await outcome)).toContain('Service did not sync within 120000 ms in cluster local')
   })
 
-  it('waits for a missing CRD as long as it takes, unless the watch is optional', async () => {
+  it('waits for a missing CRD without a timeout, unless the watch is optional', async () => {
     for (const optional of [false, true]) {
       const environment = memoryEnvironment()
       environment.cluster.setState(Service, 'absent')
@@ -411,7 +411,7 @@ describe('controller', () => {
     }
   })
 
-  it('lets running reconciles end after stop, takes no new ones, and aborts them on kill', async () => {
+  it('lets running reconciles end after stop, starts no new ones, and aborts them on kill', async () => {
     let finish: () => void = () => undefined
     const seen: string[] = []
     const signals: AbortSignal[] = []
@@ -442,7 +442,7 @@ describe('controller', () => {
     expect(environment.cluster.lines.join()).not.toContain('reconcile failed')
   })
 
-  it('calls gone for a key whose object is no more', async () => {
+  it('calls gone for a key whose object no longer exists', async () => {
     const seen: string[] = []
     const { environment } = start((builder) =>
       builder
@@ -509,7 +509,7 @@ describe('controller', () => {
     ])
   })
 
-  it('refuses a concurrency that is none', () => {
+  it('rejects an invalid concurrency', () => {
     for (const concurrency of [0, -1, 1.5, Number.NaN]) {
       expect(() => defineController('x', Route, { concurrency })).toThrow('not a positive integer')
     }
@@ -519,7 +519,7 @@ describe('controller', () => {
 describe('controller with a finalizer', () => {
   const finalizer = 'test/cleanup'
 
-  it('marks an object before the first effect, cleans up before it goes, and only then lets it go', async () => {
+  it('adds the finalizer before the first effect, cleans up after deletion, and only then removes the finalizer', async () => {
     const log: string[] = []
     const { environment } = start((builder) =>
       builder
@@ -539,7 +539,7 @@ describe('controller with a finalizer', () => {
     expect(cluster.informers.get(Route, 'web/a')).toBeUndefined()
   })
 
-  it('keeps the object while cleanup fails or says it is not done', async () => {
+  it('keeps the object while cleanup fails or returns a requeue', async () => {
     const outcomes: (() => { after: number } | undefined)[] = [
       () => {
         throw new Error('provider is down')
@@ -562,7 +562,7 @@ describe('controller with a finalizer', () => {
     expect([calls, cluster.informers.get(Route, 'web/a')]).toEqual([3, undefined])
   })
 
-  it('has no effect when the mark cannot be set', async () => {
+  it('does not reconcile when the finalizer cannot be added', async () => {
     let effects = 0
     const { environment } = start((builder) =>
       builder.finalizer(finalizer, async () => undefined).reconcile(async () => void effects++),
@@ -579,7 +579,7 @@ describe('controller with a finalizer', () => {
     expect(effects).toBeGreaterThan(0)
   })
 
-  it('leaves an object alone that is being deleted and was never marked', async () => {
+  it('skips an object that is being deleted without its finalizer', async () => {
     let calls = 0
     const { environment } = start((builder) =>
       builder.finalizer(finalizer, async () => void calls++).reconcile(async () => void calls++),
@@ -590,7 +590,7 @@ describe('controller with a finalizer', () => {
     expect([calls, environment.cluster.requests]).toEqual([0, []])
   })
 
-  it('starts the back-off anew after a success and after a requeue', async () => {
+  it('resets the back-off after a success and after a requeue', async () => {
     for (const how of ['success', 'requeue']) {
       const environment = memoryEnvironment()
       const { cluster, clock } = environment
@@ -601,7 +601,7 @@ describe('controller with a finalizer', () => {
           builder.reconcile(async () => {
             at.push(clock.monotonic())
             if (at.length !== 5) throw new Error('fails')
-            // The key is queued again while it runs: the queue keeps what it knows of it.
+            // The key is queued again while it runs: the queue keeps its state.
             if (how === 'success') cluster.put(Route, route('a', 'changed.test'))
             else return requeue('1m')
             return undefined
@@ -616,7 +616,7 @@ describe('controller with a finalizer', () => {
     }
   })
 
-  it('looks at keys that a trigger or a timer names, until it stops', async () => {
+  it('reconciles keys from triggers and timers, until it stops', async () => {
     const environment = memoryEnvironment()
     environment.cluster.put(Route, route('a'))
     const seen: string[] = []
@@ -656,7 +656,7 @@ describe('controller with a finalizer', () => {
 describe('a watch that ignores own writes', () => {
   const child = (data: Record<string, string>) => ({ metadata: { name: 'a', namespace: 'web' }, data })
 
-  /** Reconciles by applying a child; returns how often. */
+  /** Starts a controller that applies a child; returns the number of reconciles. */
   function startApplying(environment: MemoryEnvironment, ignoreOwnWrites: boolean) {
     const runs: string[] = []
     start(
@@ -673,7 +673,7 @@ describe('a watch that ignores own writes', () => {
     return runs
   }
 
-  it('does not reconcile for what the reconciler itself wrote, and does for what others write', async () => {
+  it('does not reconcile for its own writes, but for those of other clients', async () => {
     for (const ignoreOwnWrites of [true, false]) {
       const environment = memoryEnvironment()
       const { cluster, clock } = environment
@@ -691,7 +691,7 @@ describe('a watch that ignores own writes', () => {
     }
   })
 
-  it('loses no change of others that comes while a write is under way, also when that write fails', async () => {
+  it('loses no change of other clients during an own write in flight, also when that write fails', async () => {
     for (const isRefused of [true, false]) {
       const environment = memoryEnvironment()
       const { cluster, clock } = environment
@@ -711,7 +711,7 @@ describe('a watch that ignores own writes', () => {
 })
 
 describe('a keyed controller', () => {
-  it('reconciles each key on its own, with back-off, requeue and keys from watches', async () => {
+  it('reconciles each key separately, with back-off, requeue and keys from watches', async () => {
     const environment = memoryEnvironment()
     const { cluster, clock } = environment
     const { builder, controller } = defineKeyedController('clusters', {})

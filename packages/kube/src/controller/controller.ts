@@ -1,9 +1,10 @@
 /**
- * A controller: wiring plus one function. It watches kinds, turns their changes into keys of its own kind, and calls the
- * reconciler for each key with the cached object.
+ * A controller watches kinds, maps their changes to keys of its own kind, and calls the reconciler for each key with
+ * the cached object.
  *
- * Flow: `defineController` collects the wiring → the manager `prepare`s it (informers exist, caches warm up, on every
- * replica) → `run` once this process leads: wait for the caches → subscribe → queue → reconcile, until stopped.
+ * Flow: `defineController` collects the declarations → the manager `prepare`s it (informers are created and caches
+ * fill, on every replica) → `run` once this process leads: wait for the caches → subscribe → queue → reconcile, until
+ * stopped.
  *
  * Guarantees: reconciles start only when every required kind is synced (cache-sync.ts); changes are not lost to mappers
  * that throw (mapper.ts); reconciles are exclusive per key and bounded in number and time (workers.ts).
@@ -26,76 +27,84 @@ import { createWorkers, type Signals } from './workers.ts'
 export type Reconciler<T extends Obj> = (object: Immutable<Stored<T>>, context: Context) => Promise<Next>
 
 export interface WatchOptions<T extends Obj> extends Omit<InformerOptions<T>, 'keepManagedFieldsOf'> {
-  /** Only these changes count. @default all */
+  /** Only changes accepted by this predicate are processed. @default all */
   when?: Predicate<T>
   /**
-   * Leave out the watch's reports of what this process wrote itself. For children: they were as wanted when they were
-   * written. Deletions always count. @default false
+   * Skip watch events of own writes. For children: they were in the desired state when written. Deletions are never
+   * skipped. @default false
    */
   ignoreOwnWrites?: boolean
-  /** Start although no CRD serves the kind; it is taken as empty until one does. @default false */
+  /** Start even if no CRD serves the kind; the kind is empty until one does. @default false */
   optional?: boolean
 }
 
 export interface KeyedControllerOptions {
-  /** Reconciles at once, per cluster. @default 8 */
+  /** Concurrent reconciles per cluster. @default 8 */
   concurrency?: number
   /** @default 5m */
   timeout?: Duration
   /** `local`: the manager's own cluster; `fleet`: each member; `all`: both. @default local */
   clusters?: 'local' | 'fleet' | 'all'
-  /** Who reports the Events of its contexts. @default the manager's field manager */
+  /** reportingController of the Events of its contexts. @default the manager's field manager */
   reportingController?: string
 }
 
 export interface ControllerOptions<T extends Obj> extends WatchOptions<T>, KeyedControllerOptions {}
 
 export interface ControllerBuilder<T extends Obj> {
-  /** Changes of objects whose controller reference names one of ours. */
+  /** Changes of objects whose controller reference names an object of the controller's kind. */
   owns<C extends Obj>(kind: Kind<C>, options?: WatchOptions<C>): ControllerBuilder<T>
-  /** Changes of other objects; `map` says which of our keys they concern. It must be pure and quick. */
+  /** Changes of other objects; `map` returns the affected keys of the controller. It must be pure and fast. */
   watches<W extends Obj>(
     kind: Kind<W>,
     map: (object: Immutable<W>, cache: Reader) => readonly Key[],
     options?: WatchOptions<W>,
   ): ControllerBuilder<T>
-  /** Keys to look at for a reason outside the caches: `.triggers((enqueue) => pause.subscribe(() => enqueue(keys)))`. */
+  /**
+   * Keys to reconcile for a reason outside the caches: `.triggers((enqueue) => pause.subscribe(() => enqueue(keys)))`.
+   */
   triggers(trigger: Trigger<readonly Key[]>): ControllerBuilder<T>
-  /** Keys to look at again and again. */
+  /** Keys to reconcile periodically. */
   every(interval: Duration, keys: (cache: Reader) => readonly Key[]): ControllerBuilder<T>
-  /** Work before an object may go; see finalizer.ts. `requeue` from it means not done yet. */
+  /** Cleanup before an object is deleted; see finalizer.ts. Returning `requeue` means not done yet. */
   finalizer(name: string, cleanup: Reconciler<T>): ControllerBuilder<T>
-  /** For keys whose object is gone, without finalizer: memory to drop, say. It cannot rely on being called. */
+  /**
+   * Called for keys whose object no longer exists, without a finalizer; for example to free memory. Not guaranteed to
+   * be called.
+   */
   gone(handler: (key: Key, context: Context) => Promise<Next>): ControllerBuilder<T>
-  /** Ends the wiring. */
+  /** Completes the declaration. */
   reconcile(reconciler: Reconciler<T>): void
 }
 
-/** A controller whose keys are its own business: names of clusters, say. They come from watches, triggers and timers. */
+/**
+ * A controller whose keys are not objects of one kind, for example cluster names. Keys come from watches, triggers and
+ * timers.
+ */
 export interface KeyedControllerBuilder {
-  /** Changes of objects; `map` says which keys they concern. It must be pure and quick. */
+  /** Changes of objects; `map` returns the affected keys. It must be pure and fast. */
   watches<W extends Obj>(
     kind: Kind<W>,
     map: (object: Immutable<W>, cache: Reader) => readonly Key[],
     options?: WatchOptions<W>,
   ): KeyedControllerBuilder
-  /** Keys to look at for a reason outside the caches. */
+  /** Keys to reconcile for a reason outside the caches. */
   triggers(trigger: Trigger<readonly Key[]>): KeyedControllerBuilder
-  /** Keys to look at again and again. */
+  /** Keys to reconcile periodically. */
   every(interval: Duration, keys: (cache: Reader) => readonly Key[]): KeyedControllerBuilder
-  /** Ends the wiring. */
+  /** Completes the declaration. */
   reconcile(reconciler: (key: Key, context: Context) => Promise<Next>): void
 }
 
-/** The wiring of a controller, independent of any cluster. */
+/** The declaration of a controller, independent of any cluster. */
 export interface Controller {
   readonly name: string
   readonly clusters: 'local' | 'fleet' | 'all'
-  /** Says what is missing; undefined when the wiring is complete. */
+  /** What is missing from the declaration; undefined if it is complete. */
   readonly incomplete: string | undefined
-  /** Makes the informers, so that their caches fill before the controller runs; returns those that must sync. */
+  /** Creates the informers, so that their caches fill before the controller runs; returns those that must sync. */
   prepare(environment: Environment): readonly Informer<Obj>[]
-  /** Rejects when a cache does not sync; resolves when every reconcile has ended after `stop`. */
+  /** Rejects if a cache does not sync; resolves when every reconcile has ended after `stop`. */
   run(environment: Environment, signals: Signals & { syncTimeoutMs?: number }): Promise<void>
 }
 
@@ -109,7 +118,7 @@ export function defineController<T extends Obj>(
     options: options as WatchOptions<Obj>,
     map: (object) => [keyOf(object)],
   }
-  const wiring = newWiring(name, options, kind, [own])
+  const declaration = newDeclaration(name, options, kind, [own])
   const spec: Spec<T> = { kind }
   const builder: ControllerBuilder<T> = {
     owns(child, watch = {}) {
@@ -117,19 +126,19 @@ export function defineController<T extends Obj>(
         const key = findControllerKey(kind, object)
         return key === undefined ? [] : [key]
       }
-      wiring.watches.push({ kind: child, options: watch as WatchOptions<Obj>, map })
+      declaration.watches.push({ kind: child, options: watch as WatchOptions<Obj>, map })
       return builder
     },
     watches(other, map, watch = {}) {
-      addWatch(wiring, other, map, watch)
+      addWatch(declaration, other, map, watch)
       return builder
     },
     triggers(trigger) {
-      wiring.triggers.push(trigger)
+      declaration.triggers.push(trigger)
       return builder
     },
     every(interval, keys) {
-      addTimer(wiring, interval, keys)
+      addTimer(declaration, interval, keys)
       return builder
     },
     finalizer(finalizer, cleanup) {
@@ -142,38 +151,38 @@ export function defineController<T extends Obj>(
     },
     reconcile(reconciler) {
       spec.reconcile = reconciler
-      wiring.run = (context) => reconcileKey(spec, context)
+      declaration.run = (context) => reconcileKey(spec, context)
     },
   }
-  return { builder, controller: controllerOf(wiring) }
+  return { builder, controller: controllerOf(declaration) }
 }
 
 export function defineKeyedController(
   name: string,
   options: KeyedControllerOptions,
 ): { builder: KeyedControllerBuilder; controller: Controller } {
-  const wiring = newWiring(name, options, undefined, [])
+  const declaration = newDeclaration(name, options, undefined, [])
   const builder: KeyedControllerBuilder = {
     watches(kind, map, watch = {}) {
-      addWatch(wiring, kind, map, watch)
+      addWatch(declaration, kind, map, watch)
       return builder
     },
     triggers(trigger) {
-      wiring.triggers.push(trigger)
+      declaration.triggers.push(trigger)
       return builder
     },
     every(interval, keys) {
-      addTimer(wiring, interval, keys)
+      addTimer(declaration, interval, keys)
       return builder
     },
     reconcile(reconciler) {
-      wiring.run = (context) => reconciler(context.key, context)
+      declaration.run = (context) => reconciler(context.key, context)
     },
   }
-  return { builder, controller: controllerOf(wiring) }
+  return { builder, controller: controllerOf(declaration) }
 }
 
-interface Wiring {
+interface Declaration {
   readonly name: string
   readonly kind: Kind | undefined
   readonly timeoutMs: number
@@ -183,16 +192,18 @@ interface Wiring {
   readonly watches: Watch[]
   readonly triggers: Trigger<readonly Key[]>[]
   readonly timers: { readonly everyMs: number; readonly keys: (cache: Reader) => readonly Key[] }[]
-  /** Of one key. A plain function that passes a promise on: it runs for every object. */
+  /**
+   * The reconcile of one key. Not an async function: it returns a promise directly, because it runs for every object.
+   */
   run: ((context: Context) => Promise<Next>) | undefined
 }
 
-function newWiring(
+function newDeclaration(
   name: string,
   { concurrency = 8, timeout = '5m', clusters = 'local', reportingController }: KeyedControllerOptions,
   kind: Kind | undefined,
   watches: Watch[],
-): Wiring {
+): Declaration {
   if (!Number.isInteger(concurrency) || concurrency < 1) {
     throw new KubeError('CONTROLLER', `controller ${name}: concurrency ${concurrency} is not a positive integer`)
   }
@@ -202,7 +213,7 @@ function newWiring(
 }
 
 function addWatch<W extends Obj>(
-  { watches }: Wiring,
+  { watches }: Declaration,
   kind: Kind<W>,
   map: (object: Immutable<W>, cache: Reader) => readonly Key[],
   options: WatchOptions<W>,
@@ -210,7 +221,7 @@ function addWatch<W extends Obj>(
   watches.push({ kind, options: options as WatchOptions<Obj>, map: map as Watch['map'] })
 }
 
-function addTimer({ timers }: Wiring, interval: Duration, keys: (cache: Reader) => readonly Key[]): void {
+function addTimer({ timers }: Declaration, interval: Duration, keys: (cache: Reader) => readonly Key[]): void {
   timers.push({ everyMs: durationMs(interval), keys })
 }
 
@@ -221,19 +232,19 @@ interface Spec<T extends Obj> {
   reconcile?: Reconciler<T>
 }
 
-function controllerOf(wiring: Wiring): Controller {
-  const { name, kind, concurrency, clusters, reportingController, timeoutMs, watches } = wiring
+function controllerOf(declaration: Declaration): Controller {
+  const { name, kind, concurrency, clusters, reportingController, timeoutMs, watches } = declaration
   return {
     name,
     clusters,
     get incomplete() {
-      return wiring.run === undefined
+      return declaration.run === undefined
         ? `controller ${name} has no reconciler: end its declaration with .reconcile(…)`
         : undefined
     },
     prepare: (environment) => requiredInformers(watchPairs(environment, watches)),
     async run(environment, { stop, kill, syncTimeoutMs }) {
-      const { run } = wiring
+      const { run } = declaration
       if (run === undefined) throw new KubeError('INCOMPLETE', `controller ${name} has no reconciler`)
       const { clock, cluster } = environment
       const log = environment.log.child({ controller: name, cluster: cluster.name })
@@ -247,8 +258,8 @@ function controllerOf(wiring: Wiring): Controller {
           unlessOwnWrite(environment, watch, change, (others) => mapper.handle(watch, others)),
         )
       })
-      const timers = wiring.timers.map(({ everyMs, keys }) => ({ everyMs, keys: () => keys(cluster.informers) }))
-      const triggers: TriggerSet<readonly Key[]> = { triggers: wiring.triggers, timers }
+      const timers = declaration.timers.map(({ everyMs, keys }) => ({ everyMs, keys: () => keys(cluster.informers) }))
+      const triggers: TriggerSet<readonly Key[]> = { triggers: declaration.triggers, timers }
       const stopTriggers = startTriggers(triggers, { clock, log }, (keys) => {
         for (const key of keys) workers.queue.add(key)
       })
@@ -266,13 +277,13 @@ function reconcileKey<T extends Obj>(spec: Spec<T>, context: Context): Promise<N
   const { kind, finalizer, gone, reconcile } = spec
   const object = context.get(kind, context.key)
   if (object === undefined) return gone?.(context.key, context) ?? NOTHING_TO_DO
-  if (finalizer !== undefined) return reconcileUntilGone(spec, finalizer, object, context)
+  if (finalizer !== undefined) return reconcileWithFinalizer(spec, finalizer, object, context)
   return reconcile?.(object, context) ?? NOTHING_TO_DO
 }
 
 const NOTHING_TO_DO: Promise<Next> = Promise.resolve()
 
-async function reconcileUntilGone<T extends Obj>(
+async function reconcileWithFinalizer<T extends Obj>(
   { kind, reconcile }: Spec<T>,
   { name, cleanup }: NonNullable<Spec<T>['finalizer']>,
   object: Immutable<Stored<T>>,
@@ -280,8 +291,8 @@ async function reconcileUntilGone<T extends Obj>(
 ): Promise<Next> {
   switch (nextFinalizerStep(object, name)) {
     case 'add': {
-      const marked = await addFinalizer(context.client, kind, object, name)
-      return reconcile?.(marked as Immutable<Stored<T>>, context)
+      const updated = await addFinalizer(context.client, kind, object, name)
+      return reconcile?.(updated as Immutable<Stored<T>>, context)
     }
     case 'reconcile':
       return reconcile?.(object, context)

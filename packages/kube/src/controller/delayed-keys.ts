@@ -1,8 +1,8 @@
 /**
- * Keys that become due later: failed ones after a back-off that doubles per key, others after a given time.
+ * Keys that become due later: failed keys after a per-key back-off that doubles, others after a given time.
  *
- * Guarantees: a key is due once, at the earlier of two times; a key that was handled meanwhile (`clear`) is not due any
- * more; one timer serves all keys that were delayed together, however many they are.
+ * Guarantees: a key is due once, at the earlier of two times; a key that was processed in the meantime (`clear`) is no
+ * longer due; keys delayed together share one timer.
  */
 import type { Clock } from '../clock.ts'
 import type { Key } from '../object/object.ts'
@@ -51,7 +51,7 @@ export class DelayedKeys {
     this.#cancels.set(batch, cancel)
   }
 
-  /** Each key after its own back-off. Returns the shortest delay. */
+  /** Schedules each key after its own back-off. Returns the shortest delay, ms. */
   retry(keys: Iterable<Key>): number {
     const { backoffBaseMs, backoffLimitMs } = this.#options
     const byDelay = new Map<number, Key[]>()
@@ -67,12 +67,12 @@ export class DelayedKeys {
     return Math.min(...byDelay.keys())
   }
 
-  /** The key is being handled: it is not due any more. Its failures still count. */
+  /** The key is being processed: it is no longer due. Its failure count is kept. */
   clear(key: Key): void {
     this.#batchOf.delete(key)
   }
 
-  /** The next failure of the key starts again at the shortest back-off. */
+  /** Resets the back-off of the key. */
   forget(key: Key): void {
     this.#failures.delete(key)
   }
@@ -83,7 +83,7 @@ export class DelayedKeys {
     this.#cancels.clear()
   }
 
-  /** Like `forget` for every key that is not in `failed`. */
+  /** Resets the back-off of every key not in `failed`. */
   forgetExcept(failed: ReadonlySet<Key>): void {
     for (const key of this.#failures.keys()) if (!failed.has(key)) this.#failures.delete(key)
   }

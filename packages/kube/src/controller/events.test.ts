@@ -25,12 +25,12 @@ function setUp(cluster = memoryCluster(), fence: WriteFence = openFence) {
   return { cluster, clock, recorder, stored, controller, stopped }
 }
 
-function refuse(code: number, reason: string, causes: { reason: string }[] = []): never {
+function fail(code: number, reason: string, causes: { reason: string }[] = []): never {
   throw apiError('POST events', code, { kind: 'Status', apiVersion: 'v1', reason, message: 'no', details: { causes } })
 }
 
 describe('events', () => {
-  it('are stored in the namespace of what they are about', async () => {
+  it('are stored in the namespace of the object they are about', async () => {
     const { clock, recorder, stored, controller, stopped } = setUp()
     recorder.record(published)
     recorder.record({
@@ -77,7 +77,7 @@ describe('events', () => {
     controller.abort()
   })
 
-  it('are not sent again by the next process within the window, and are after it', async () => {
+  it('are not repeated by the next process within the window, and are after it', async () => {
     const first = setUp()
     first.recorder.record(published)
     await first.clock.advance(0)
@@ -94,7 +94,7 @@ describe('events', () => {
     for (const { controller } of [first, next, late]) controller.abort()
   })
 
-  it('go on in a new one when the old one has expired', async () => {
+  it('are recreated when the old Event has expired', async () => {
     const { cluster, clock, recorder, stored, controller } = setUp()
     recorder.record(published)
     await clock.advance(0)
@@ -118,9 +118,9 @@ describe('events', () => {
     controller.abort()
   })
 
-  it('fall silent after one warning when there is no right to write them', async () => {
+  it('stop after one warning when RBAC denies them', async () => {
     const { cluster, clock, recorder, controller } = setUp()
-    cluster.intercept = () => refuse(403, 'Forbidden')
+    cluster.intercept = () => fail(403, 'Forbidden')
     for (let index = 0; index < 10; index++) {
       recorder.record({ ...published, note: `note ${index}` })
       await clock.advance(1_000)
@@ -131,11 +131,11 @@ describe('events', () => {
     controller.abort()
   })
 
-  it('go on after a namespace that is terminating, and after other errors', async () => {
+  it('continue after an error for a terminating namespace, and after other errors', async () => {
     const { cluster, clock, recorder, stored, controller } = setUp()
     const faults = [
-      () => refuse(403, 'Forbidden', [{ reason: 'NamespaceTerminating' }]),
-      () => refuse(500, 'InternalError'),
+      () => fail(403, 'Forbidden', [{ reason: 'NamespaceTerminating' }]),
+      () => fail(500, 'InternalError'),
     ]
     cluster.intercept = ({ verb }) => (verb === 'create' ? faults.shift()?.() : undefined)
     for (const note of ['a', 'b', 'c']) recorder.record({ ...published, note })
@@ -144,7 +144,7 @@ describe('events', () => {
     controller.abort()
   })
 
-  it('never block or throw, not even when nothing is sent', async () => {
+  it('never block or throw, even when nothing can be sent', async () => {
     const { cluster, clock, recorder, stored, controller, stopped } = setUp()
     cluster.intercept = async () => new Promise(() => undefined)
     for (let index = 0; index < 3_000; index++) {
@@ -161,7 +161,7 @@ describe('events', () => {
     expect(stored()).toHaveLength(0)
   })
 
-  it('are not sent through a shut fence, also when it shuts while earlier Events are listed', async () => {
+  it('are not sent when the fence is closed, also when it closes while earlier Events are listed', async () => {
     for (const shutsAt of ['first', 'list', 'series']) {
       let isShut = shutsAt === 'first'
       const check = () => {
@@ -191,7 +191,7 @@ describe('events', () => {
     }
   })
 
-  it('that wait are sent before the recorder stops', async () => {
+  it('that are pending are sent before the recorder stops', async () => {
     const { recorder, stored, controller, stopped } = setUp()
     for (const note of ['a', 'b', 'c']) recorder.record({ ...published, note })
     controller.abort()
@@ -199,7 +199,7 @@ describe('events', () => {
     expect(stored()).toHaveLength(3)
   })
 
-  it('fit the server’s limits in bytes without cutting a character in two', async () => {
+  it('fit the server’s limits in bytes without splitting a character', async () => {
     const { clock, recorder, stored, controller } = setUp()
     recorder.record({ ...published, note: 'ä'.repeat(2_000) })
     await clock.advance(0)

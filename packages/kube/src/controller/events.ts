@@ -1,13 +1,14 @@
 /**
  * Events (events.k8s.io/v1): what happened to an object, for `kubectl describe`.
  *
- * Place in the flow: `ctx.event(…)` calls `record`, which only notes it; one sender per cluster writes in the background.
+ * Place in the flow: `ctx.event(…)` calls `record`, which only queues it; one sender per cluster writes in the
+ * background.
  *
  * Guarantees: recording never blocks, throws or fails a reconcile. The same event again within six minutes becomes a
- * series on the first one, patched at most every ten seconds. An object gets 25 events at once and then one every five
- * minutes; at most 1000 wait to be sent. No right to write Events (403): one warning, then silence. What a process
- * before this one reported within the six minutes is not sent again, where Events may be listed.
- * Caveats: events are hints and may be lost; state belongs into conditions.
+ * series on the first one, patched at most every ten seconds. An object gets a burst of 25 events and then one every
+ * five minutes; at most 1000 are pending. If RBAC denies Events (403), one warning is logged and no more are sent.
+ * Events that a previous process reported within the six minutes are not repeated, if Events may be listed.
+ * Caveats: events are best effort and may be lost; state belongs in conditions.
  */
 import { randomBytes } from 'node:crypto'
 import type { Client } from '../client/client.ts'
@@ -27,39 +28,39 @@ export interface EventRecord {
   type: EventType
   /** CamelCase. */
   reason: string
-  /** For people; cut at 1 KiB. */
+  /** Human-readable; truncated to 1 KiB. */
   note: string
-  /** What was done or tried. @default Reconcile */
+  /** The action taken or attempted. @default Reconcile */
   action?: string
-  /** Who reports it. @default the recorder's own */
+  /** @default that of the recorder */
   reportingController?: string
 }
 
 export interface Recorder {
   record(event: EventRecord): void
-  /** Sends until the signal aborts, then what still waits, for at most `flushMs`. Never rejects. */
+  /** Sends until the signal aborts, then the pending events for at most `flushMs`. Never rejects. */
   run(signal: AbortSignal, flushMs?: number): Promise<void>
 }
 
 export interface RecorderDeps {
   client: Client
   log: Logger
-  /** Who reports, e.g. `seamark.io/publish`. */
+  /** The reporting controller, e.g. `seamark.io/publish`. */
   reportingController: string
-  /** Which process. */
+  /** Identifies the process. */
   reportingInstance: string
   clock?: Clock
   fence?: WriteFence
 }
 
-const seriesWindowMs = 6 * 60_000
-const seriesFlushMs = 10_000
-const burst = 25
-const refillMs = 5 * 60_000
-const pendingLimit = 1_000
-const seriesLimit = 5_000
-const longestNote = 1_024
-const longestReason = 128
+const SERIES_WINDOW_MS = 6 * 60_000
+const SERIES_FLUSH_MS = 10_000
+const BURST = 25
+const REFILL_MS = 5 * 60_000
+const MAX_PENDING = 1_000
+const MAX_SERIES = 5_000
+const MAX_NOTE_BYTES = 1_024
+const MAX_REASON_LENGTH = 128
 
 interface Series {
   id: string
@@ -67,9 +68,9 @@ interface Series {
   count: number
   firstAt: number
   lastAt: number
-  /** Key of the Event once it is stored. */
+  /** Key of the stored Event. */
   stored: Key | undefined
-  /** A send is queued, or will be. */
+  /** A send is queued or scheduled. */
   isDue: boolean
 }
 
@@ -83,14 +84,14 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   const series = new Map<string, Series>()
   const buckets = new Map<string, Bucket>()
   const pending: Series[] = []
-  /** By reporting controller. */
+  /** Events of previous processes by reporting controller. */
   const reported = new Map<string, Promise<ReadonlyMap<string, Event>>>()
   let isSilent = false
   let dropped = 0
   let wake: () => void = () => undefined
 
   function enqueue(entry: Series): void {
-    if (pending.length >= pendingLimit) {
+    if (pending.length >= MAX_PENDING) {
       entry.isDue = false
       dropped++
       return
@@ -99,15 +100,15 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     wake()
   }
 
-  function note(event: EventRecord): void {
+  function addRecord(event: EventRecord): void {
     const now = clock.monotonic()
     const { regarding } = event
     const id = idOf({ reportingController, ...event })
     const known = series.get(id)
-    if (known !== undefined && now - known.lastAt < seriesWindowMs) {
+    if (known !== undefined && now - known.lastAt < SERIES_WINDOW_MS) {
       known.count++
       known.lastAt = now
-      if (!known.isDue) clock.after(seriesFlushMs, () => enqueue(known))
+      if (!known.isDue) clock.after(SERIES_FLUSH_MS, () => enqueue(known))
       known.isDue = true
       return
     }
@@ -116,15 +117,15 @@ export function createRecorder(deps: RecorderDeps): Recorder {
       return
     }
     const entry: Series = { id, record: event, count: 1, firstAt: now, lastAt: now, stored: undefined, isDue: true }
-    if (series.size >= seriesLimit) forgetOld(now)
+    if (series.size >= MAX_SERIES) forgetOld(now)
     series.set(id, entry)
     enqueue(entry)
   }
 
   function takeToken(regarding: ObjectReference, now: number): boolean {
     const id = regarding.uid ?? `${regarding.kind}/${regarding.namespace}/${regarding.name}`
-    const bucket = buckets.get(id) ?? { tokens: burst, at: now }
-    bucket.tokens = Math.min(burst, bucket.tokens + (now - bucket.at) / refillMs)
+    const bucket = buckets.get(id) ?? { tokens: BURST, at: now }
+    bucket.tokens = Math.min(BURST, bucket.tokens + (now - bucket.at) / REFILL_MS)
     bucket.at = now
     buckets.set(id, bucket)
     if (bucket.tokens < 1) return false
@@ -132,21 +133,21 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     return true
   }
 
-  /** Old entries first; when all are young the maps start anew: a repeated event is better than memory without end. */
+  /** Removes old entries; if all are recent, clears the maps: a repeated event is better than unbounded memory. */
   function forgetOld(now: number): void {
-    for (const [id, entry] of series) if (now - entry.lastAt >= seriesWindowMs) series.delete(id)
-    for (const [id, bucket] of buckets) if (bucket.tokens + (now - bucket.at) / refillMs >= burst) buckets.delete(id)
-    if (series.size >= seriesLimit) series.clear()
-    if (buckets.size >= seriesLimit) buckets.clear()
+    for (const [id, entry] of series) if (now - entry.lastAt >= SERIES_WINDOW_MS) series.delete(id)
+    for (const [id, bucket] of buckets) if (bucket.tokens + (now - bucket.at) / REFILL_MS >= BURST) buckets.delete(id)
+    if (series.size >= MAX_SERIES) series.clear()
+    if (buckets.size >= MAX_SERIES) buckets.clear()
   }
 
-  /** Lists once, at the first Event: before that another process may be the one that reports. */
-  async function recall(reporter: string, signal: AbortSignal): Promise<ReadonlyMap<string, Event>> {
+  /** Lists once, at the first Event: until then another process may be the reporting one. */
+  async function listReported(reporter: string, signal: AbortSignal): Promise<ReadonlyMap<string, Event>> {
     const fieldSelector = `reportingController=${reporter}`
     try {
-      const { items } = await client.list(Event, { fieldSelector, limit: pendingLimit, signal })
-      const ours = items.filter((event) => event.reportingController === reporter)
-      return new Map(ours.map((event) => [idOf(event), event]))
+      const { items } = await client.list(Event, { fieldSelector, limit: MAX_PENDING, signal })
+      const own = items.filter((event) => event.reportingController === reporter)
+      return new Map(own.map((event) => [idOf(event), event]))
     } catch (error) {
       log.debug({ error: messageOf(error) }, 'earlier events are not known; some may be sent again')
       return new Map()
@@ -155,14 +156,14 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 
   async function findReported({ id, record }: Series, signal: AbortSignal): Promise<Event | undefined> {
     const reporter = record.reportingController ?? reportingController
-    const known = reported.get(reporter) ?? recall(reporter, signal)
+    const known = reported.get(reporter) ?? listReported(reporter, signal)
     reported.set(reporter, known)
     const event = (await known).get(id)
     const lastAt = Date.parse(event?.series?.lastObservedTime ?? event?.eventTime ?? '')
-    return clock.now() - lastAt < seriesWindowMs ? event : undefined
+    return clock.now() - lastAt < SERIES_WINDOW_MS ? event : undefined
   }
 
-  /** The fence is checked right before each write: it may shut while earlier Events are listed. */
+  /** The fence is checked immediately before each write: it may close while earlier Events are listed. */
   async function send(entry: Series, signal: AbortSignal): Promise<void> {
     const lastObservedTime = microTimestamp(clock.now() - (clock.monotonic() - entry.lastAt))
     if (entry.stored !== undefined) {
@@ -177,7 +178,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
         )
         return
       } catch (error) {
-        // Events expire; the series goes on in a new one.
+        // The Event has expired; create a new one for the series.
         if (!(error instanceof NotFound)) throw error
         entry.stored = undefined
       }
@@ -219,7 +220,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
     record(event) {
       if (isSilent) return
       try {
-        note(event)
+        addRecord(event)
       } catch (error) {
         log.debug({ error: messageOf(error) }, 'event not recorded')
       }
@@ -243,7 +244,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   }
 }
 
-/** A namespace on its way out refuses every new object; that says nothing about our rights. */
+/** A terminating namespace rejects every new object; that does not mean that RBAC denies Events. */
 function isTerminating(error: ApiError): boolean {
   return error.status.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') === true
 }
@@ -261,9 +262,9 @@ function toEvent(
     },
     eventTime: time,
     reportingController: record.reportingController ?? by.reportingController,
-    reportingInstance: by.reportingInstance.slice(0, longestReason),
-    action: action.slice(0, longestReason),
-    reason: reason.slice(0, longestReason),
+    reportingInstance: by.reportingInstance.slice(0, MAX_REASON_LENGTH),
+    action: action.slice(0, MAX_REASON_LENGTH),
+    reason: reason.slice(0, MAX_REASON_LENGTH),
     regarding,
     note: cut(note),
     type,
@@ -271,20 +272,20 @@ function toEvent(
   }
 }
 
-/** The same for what is recorded and for what is stored of it. */
+/** The same id for a recorded event and for its stored form. */
 function idOf(event: Partial<EventRecord> | Event): string {
   const { regarding, type, reason, note, action = 'Reconcile', reportingController } = event
   const about = regarding?.uid ?? [regarding?.kind, regarding?.namespace, regarding?.name]
-  const [shortReason, shortAction] = [reason?.slice(0, longestReason), action.slice(0, longestReason)]
+  const [shortReason, shortAction] = [reason?.slice(0, MAX_REASON_LENGTH), action.slice(0, MAX_REASON_LENGTH)]
   return JSON.stringify([reportingController, about, type, shortReason, cut(note ?? ''), shortAction])
 }
 
-/** The limit is in bytes; a character is never cut in two. */
+/** The limit is in bytes; a character is never split. */
 function cut(note: string): string {
   const bytes = Buffer.from(note)
-  if (bytes.length <= longestNote) return note
+  if (bytes.length <= MAX_NOTE_BYTES) return note
   return `${bytes
-    .subarray(0, longestNote - 3)
+    .subarray(0, MAX_NOTE_BYTES - 3)
     .toString('utf8')
     .replace(/\uFFFD+$/, '')}…`
 }

@@ -1,6 +1,6 @@
 /**
- * A binary heap whose items know their place in it, so that one item can be moved or removed in O(log n) without a
- * search. The work queue keeps its waiting keys in one.
+ * A binary heap whose items store their position, so that an item can be moved or removed in O(log n) without a search.
+ * The work queue keeps delayed keys in one.
  *
  * Invariant: `item.place` is the item's index, or -1 when it is in no heap. An item is in at most one heap.
  */
@@ -16,7 +16,7 @@ export interface Heap<T extends HeapItem> {
   remove(item: T): void
 }
 
-/** `isBefore` must not change its mind about items while they are in the heap. */
+/** The order given by `isBefore` must not change for items in the heap. */
 export function createHeap<T extends HeapItem>(isBefore: (a: T, b: T) => boolean): Heap<T> {
   const items: T[] = []
 

@@ -38,13 +38,13 @@ function start(
   return { ...environment, environment, stop }
 }
 
-/** Passes as lists, so that they compare. */
+/** Passes as arrays, for comparison. */
 const listed = (keys: DirtyKeys) => (keys === 'all' ? keys : [...keys])
 const service = (name: string) => ({ metadata: { name } })
 const metric = async ({ metrics }: MemoryEnvironment, name: string) => metrics.registry.getSingleMetricAsString(name)
 
 describe('keyed aggregator', () => {
-  it('passes over everything at the start, and then over the keys that a burst marked, once', async () => {
+  it('runs one pass over all keys at the start, and then one over the keys that a burst marked', async () => {
     const passes: unknown[] = []
     const { cluster, clock } = start(async (keys) => void passes.push(listed(keys)), { debounce: '200ms' })
     await clock.advance(0)
@@ -61,7 +61,7 @@ describe('keyed aggregator', () => {
     expect(passes).toHaveLength(2)
   })
 
-  it('has replayed what the caches hold before the first pass', async () => {
+  it('has replayed the caches before the first pass', async () => {
     const environment = memoryEnvironment()
     for (let index = 0; index < 100; index++) environment.cluster.put(Service, service(`s${index}`))
     const indexed = new Set<string>()
@@ -80,7 +80,7 @@ describe('keyed aggregator', () => {
     expect(sizes).toEqual([100])
   })
 
-  it('leaves what is marked during a pass to the next one', async () => {
+  it('processes keys marked during a pass in the next one', async () => {
     const passes: unknown[] = []
     const releases: (() => void)[] = []
     const { cluster, clock } = start(async (keys) => {
@@ -97,7 +97,7 @@ describe('keyed aggregator', () => {
     releases.shift()?.()
   })
 
-  it('passes failed keys again with a back-off of their own, and starts over after a success', async () => {
+  it('retries failed keys with a per-key back-off, and resets it after a success', async () => {
     const at: number[] = []
     let isFailing = true
     const { cluster, clock } = start(
@@ -125,7 +125,7 @@ describe('keyed aggregator', () => {
     expect(at.map((each) => each - again)).toEqual([0, 1_000])
   })
 
-  it('takes every key of a pass that throws or times out as failed, and counts it', async () => {
+  it('treats every key of a pass that throws or times out as failed, and counts the failure', async () => {
     const passes: unknown[] = []
     const failures = [new Error('provider down'), 'timeout']
     const { cluster, clock, environment } = start(
@@ -151,7 +151,7 @@ describe('keyed aggregator', () => {
     expect(await metric(environment, 'controller_runtime_reconcile_errors_total')).toContain('{controller="records"} 2')
   })
 
-  it('passes everything again when a pass over everything failed', async () => {
+  it('repeats a pass over all keys that failed', async () => {
     const passes: unknown[] = []
     const { clock } = start(async (keys) => {
       passes.push(listed(keys))
@@ -161,7 +161,7 @@ describe('keyed aggregator', () => {
     expect(passes).toEqual(['all', 'all'])
   })
 
-  it('requeues keys after their time, once, and not when they were passed meanwhile', async () => {
+  it('requeues keys after their time, once, unless they were processed meanwhile', async () => {
     const passes: unknown[] = []
     const { cluster, clock } = start(
       async (keys) => {
@@ -188,7 +188,7 @@ describe('keyed aggregator', () => {
     expect(passes).toHaveLength(4)
   })
 
-  it('marks keys from triggers and timers, and no longer when it has stopped', async () => {
+  it('marks keys from triggers and timers, until it stops', async () => {
     const passes: unknown[] = []
     let mark: (keys: 'all' | readonly string[]) => void = () => undefined
     const { clock, stop } = start(
@@ -217,7 +217,7 @@ describe('keyed aggregator', () => {
     expect(passes).toEqual([['x'], ['swept'], 'unsubscribed'])
   })
 
-  it('passes everything when the keys of a change are not known', async () => {
+  it('runs a pass over all keys when those of a change are not known', async () => {
     const passes: unknown[] = []
     const { cluster, clock } = start(
       async (keys) => void passes.push(listed(keys)),

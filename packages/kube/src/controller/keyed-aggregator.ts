@@ -1,14 +1,15 @@
 /**
- * A keyed aggregator: for work that is decided over many keys at once, such as one DNS plan for all names that changed.
- * Changes mark keys dirty; some milliseconds later one pass gets every dirty key.
+ * A keyed aggregator makes one decision over many keys, such as one DNS plan for all names that changed. Changes mark
+ * keys dirty; after the debounce time one pass gets every dirty key.
  *
- * Flow: caches synced → replay of what they hold → a pass over `all` → changes, triggers and timers mark keys → debounce →
+ * Flow: caches synced → replay of the caches → a pass over `all` → changes, triggers and timers mark keys → debounce →
  * a pass over those keys → failed keys again after their back-off, requeued keys after their delay.
  *
- * Guarantees: never two passes at a time; a key marked during a pass is in the next one; a pass starts `debounce` after the
- * first mark of a burst, however long the burst lasts. The keys of a pass that throws or runs into its timeout are failed;
- * failed keys are passed again with back-off, or earlier when something marks them. A pass over `all` includes every key.
- * A function that maps changes to keys and throws marks `all`: a pass too many is harmless, a lost change is not.
+ * Guarantees: never two passes at a time; a key marked during a pass is in the next one; a pass starts `debounce` after
+ * the first mark of a burst, however long the burst lasts. If a pass throws or exceeds its timeout, all its keys have
+ * failed; failed keys are retried with back-off, or earlier if they are marked again. A pass over `all` includes every
+ * key. If a function that maps changes to keys throws, `all` is marked: an additional pass is harmless, a lost change
+ * is not.
  */
 import type { Reader } from '../cache/cache.ts'
 import type { Change, Informer } from '../cache/informer.ts'
@@ -22,39 +23,39 @@ import { requiredInformers, unlessOwnWrite, waitForPairs, watchPairs } from './w
 import { startTriggers, type Trigger, type TriggerSet } from './triggers.ts'
 import { createWorkers, type Signals } from './workers.ts'
 
-/** `all`: every key there is, known or not. */
+/** `all`: every key, including unknown ones. */
 export type DirtyKeys = ReadonlySet<Key> | 'all'
 
 /** Keys to mark: an empty list marks nothing. */
 export type MarkedKeys = ReadonlySet<Key> | readonly Key[] | 'all'
 
-/** What is left to do after a pass; nothing when all its keys are settled. */
+/** Keys to process again after a pass; undefined if all its keys are done. */
 export interface PassResult {
-  /** Passed again after their back-off. */
+  /** Retried after their back-off. */
   readonly failed?: MarkedKeys
-  /** Passed again after a time of their own, unless they are marked earlier. */
+  /** Processed again after the given time, unless they are marked earlier. */
   readonly requeue?: readonly { readonly keys: MarkedKeys; readonly after: Duration }[]
 }
 
 export interface KeyedAggregatorOptions {
   /** Marks are collected for this long. @default 50ms */
   debounce?: Duration
-  /** Of one pass. @default 5m */
+  /** Timeout of one pass. @default 5m */
   timeout?: Duration
-  /** Only the leader passes. @default true */
+  /** Run only on the leader. @default true */
   leader?: boolean
   /** Back-off of failed keys: doubles from `base` to `limit`. @default 1s to 5m */
   backoff?: { base?: Duration; limit?: Duration }
-  /** Who reports the Events of its context. @default the manager's field manager */
+  /** reportingController of the Events of its context. @default the manager's field manager */
   reportingController?: string
-  /** Pass over `all` once the caches are synced. @default true */
+  /** Run a pass over `all` once the caches are synced. @default true */
   startWithAll?: boolean
 }
 
 export interface KeyedAggregatorBuilder {
   /**
-   * Marks the keys that a change concerns. Called for every change in the order of the watch, first for what the cache holds
-   * already (`added` with `initial`), so it may also keep an index; all of that happens before the first pass.
+   * Marks the keys affected by a change. Called for every change in watch order, first for the cached objects (`added`
+   * with `initial`), so it may also maintain an index. The replay is complete before the first pass.
    */
   watches<T extends Obj>(
     kind: Kind<T>,
@@ -63,16 +64,16 @@ export interface KeyedAggregatorBuilder {
   ): KeyedAggregatorBuilder
   /** Marks keys for a reason outside the caches: `.triggers((mark) => pause.subscribe(() => mark('all')))`. */
   triggers(trigger: Trigger<MarkedKeys>): KeyedAggregatorBuilder
-  /** Marks keys again and again. */
+  /** Marks keys periodically. */
   every(interval: Duration, keys: () => MarkedKeys): KeyedAggregatorBuilder
-  /** Ends the wiring. */
+  /** Completes the declaration. */
   pass(run: (keys: DirtyKeys, context: Context) => Promise<PassResult | void>): void
 }
 
 export interface KeyedAggregator {
   readonly name: string
   readonly needsLeader: boolean
-  /** Says what is missing; undefined when the wiring is complete. */
+  /** What is missing from the declaration; undefined if it is complete. */
   readonly incomplete: string | undefined
   prepare(environment: Environment): readonly Informer<Obj>[]
   run(environment: Environment, signals: Signals & { syncTimeoutMs?: number }): Promise<void>
@@ -86,7 +87,7 @@ interface KeyedWatch {
   readonly toKeys: (change: Change<Obj>, cache: Reader) => MarkedKeys
 }
 
-/** The one key of the workers' queue, and the entry of `all` among the delayed keys; no object is called so. */
+/** The only key of the workers' queue, and the entry for `all` among the delayed keys; not a valid object name. */
 const EVERYTHING = '\0all'
 
 export function defineKeyedAggregator(
@@ -228,7 +229,7 @@ class RunningAggregator {
       isSettled = true
       this.#settle(keys, result)
     }
-    // A pass that ignores its signal is given up by the workers: its keys must not be lost with it.
+    // The workers abandon a pass that ignores its signal: its keys are then treated as failed.
     context.signal.addEventListener('abort', () => settle({ failed: keys }), { once: true })
     try {
       settle((await this.#pass(keys, context)) ?? {})

@@ -1,8 +1,9 @@
 /**
- * Turns changes of watched objects into keys of a controller.
+ * Maps changes of watched objects to keys of a controller.
  *
- * Guarantee: a mapper or predicate that throws loses nothing. A predicate that throws lets the change pass; an object
- * whose mapping failed is mapped again, with back-off, as it then is in the cache, or as it was last when it is gone.
+ * Guarantee: no change is lost if a mapper or predicate throws. A predicate that throws accepts the change; an object
+ * whose mapping failed is mapped again with back-off, in its then cached state, or in its last known state if it was
+ * deleted.
  */
 import type { Reader } from '../cache/cache.ts'
 import type { Environment } from './context.ts'
@@ -14,7 +15,7 @@ import { createQueue, LOW_PRIORITY, type Queue } from './queue.ts'
 export interface Watch {
   readonly kind: Kind
   readonly options: WatchOptions<Obj>
-  /** Keys of the controller that a change of the object concerns. */
+  /** Keys of the controller that are affected by a change of the object. */
   readonly map: (object: Immutable<Obj>, cache: Reader) => readonly Key[]
 }
 
@@ -42,7 +43,7 @@ export function createMapper(queue: Queue, environment: Environment, controller:
     }
   }
 
-  /** Two watches of one kind map differently. */
+  /** Identifies the watch: two watches of one kind may map differently. */
   function idOf(watch: Watch): number {
     const id = ids.get(watch) ?? ids.size
     ids.set(watch, id)
@@ -65,7 +66,7 @@ export function createMapper(queue: Queue, environment: Environment, controller:
     }
   }
 
-  function isWanted(watch: Watch, change: Change<Obj>): boolean {
+  function isAccepted(watch: Watch, change: Change<Obj>): boolean {
     try {
       return watch.options.when?.(change) ?? true
     } catch (error) {
@@ -76,9 +77,9 @@ export function createMapper(queue: Queue, environment: Environment, controller:
 
   return {
     handle(watch, change) {
-      if (!isWanted(watch, change)) return
+      if (!isAccepted(watch, change)) return
       const priority = change.type === 'added' && change.initial ? LOW_PRIORITY : 0
-      // An object that changed hands concerns both owners.
+      // If the owner of an object changed, both owners are affected.
       if (change.type === 'updated') enqueue(watch, change.old, priority)
       enqueue(watch, change.object, priority)
     },

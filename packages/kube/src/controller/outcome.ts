@@ -1,5 +1,5 @@
 /**
- * How a reconcile ends, and the one place that says what follows from it: queue action, metric label and log line.
+ * Results of a reconcile, and the single place that maps them to queue action, metric label and log line.
  */
 import { type Duration, durationMs } from '../duration.ts'
 import { ApiError, Conflict, KubeError, messageOf, NotSynced, TransportError } from '../errors.ts'
@@ -9,15 +9,18 @@ import type { ControllerMetrics } from '../metrics.ts'
 import type { Key } from '../object/object.ts'
 import type { Queue } from './queue.ts'
 
-/** What a reconciler returns: nothing when it is done until something changes, or when to look again at the latest. */
+/**
+ * The return value of a reconciler: nothing to wait for the next change, or the time after which to reconcile again at
+ * the latest.
+ */
 export type Next = void | { readonly after: number }
 
-/** Look again after this time, even if nothing changes. */
+/** Reconcile again after this time, even without a change. */
 export function requeue(after: Duration): { readonly after: number } {
   return { after: durationMs(after) }
 }
 
-/** Trying again cannot help: a mistake in the object, say. The key rests until something about it changes. */
+/** A retry cannot succeed, for example because of an invalid object. The key is not reconciled until a change. */
 export class Terminal extends KubeError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('TERMINAL', message, options)
@@ -36,14 +39,14 @@ export type ReconcileResult =
   | { readonly type: 'failed'; readonly error: unknown }
   | { readonly type: 'terminal'; readonly error: Terminal }
   | { readonly type: 'timeout'; readonly error: ReconcileTimeout }
-  /** Stopped from outside: whoever leads next starts from the objects. */
+  /** Stopped from outside: the next leader reconciles from the objects. */
   | { readonly type: 'stopped' }
 
 export function resultOf(next: Next): ReconcileResult {
   return typeof next === 'object' ? { type: 'later', afterMs: next.after } : { type: 'done' }
 }
 
-/** @param reason of the reconcile's signal, when it has aborted. */
+/** @param reason abort reason of the reconcile's signal, if it has aborted */
 export function resultOfError(error: unknown, reason: unknown): ReconcileResult {
   if (reason instanceof ReconcileTimeout) return { type: 'timeout', error: reason }
   if (reason !== undefined || error instanceof LeadershipLost) return { type: 'stopped' }
@@ -53,31 +56,26 @@ export function resultOfError(error: unknown, reason: unknown): ReconcileResult 
 export interface ResultSinks {
   queue: Queue
   metrics: ControllerMetrics
-  /** Made only when there is something to say. */
+  /** Called only when a line is logged. */
   log: () => Logger
 }
 
-export function settle(
-  key: Key,
-  outcome: ReconcileResult,
-  seconds: number,
-  { queue, metrics, log }: ResultSinks,
-): void {
-  switch (outcome.type) {
+export function settle(key: Key, result: ReconcileResult, seconds: number, { queue, metrics, log }: ResultSinks): void {
+  switch (result.type) {
     case 'done':
       queue.forget(key)
       metrics.reconciled('success', seconds)
       break
     case 'later':
       queue.forget(key)
-      queue.requeue(key, outcome.afterMs)
+      queue.requeue(key, result.afterMs)
       metrics.reconciled('requeue_after', seconds)
       break
     case 'failed': {
-      const { error } = outcome
+      const { error } = result
       const retryMs = queue.retry(key)
       metrics.reconciled('error', seconds)
-      if (isMistake(error)) {
+      if (isProgrammingError(error)) {
         metrics.panicked()
         log().error({ err: error, retryMs }, 'reconciler is broken')
       } else if (error instanceof Conflict || error instanceof NotSynced) {
@@ -91,13 +89,13 @@ export function settle(
       queue.forget(key)
       metrics.reconciled('error', seconds)
       metrics.terminalError()
-      log().error({ err: outcome.error }, 'reconcile failed for good')
+      log().error({ err: result.error }, 'reconcile failed for good')
       break
     case 'timeout': {
       const retryMs = queue.retry(key)
       metrics.reconciled('error', seconds)
       metrics.timedOut()
-      log().error({ error: outcome.error.message, retryMs }, 'reconcile timed out')
+      log().error({ error: result.error.message, retryMs }, 'reconcile timed out')
       break
     }
     case 'stopped':
@@ -107,8 +105,10 @@ export function settle(
   queue.done(key)
 }
 
-/** Neither the API, the network nor the reconciler itself says so: the language does. Go would call it a panic. */
-function isMistake(error: unknown): boolean {
+/**
+ * An error thrown by the language itself, not by the API, the network or the reconciler; the equivalent of a Go panic.
+ */
+function isProgrammingError(error: unknown): boolean {
   if (error instanceof ApiError || error instanceof TransportError || error instanceof KubeError) return false
   return (
     !(error instanceof Error) ||

@@ -12,13 +12,13 @@ const added: Change<Obj> = { type: 'added', object: { metadata: {} }, initial: f
 const deleted: Change<Obj> = { type: 'deleted', object: { metadata: {} } }
 
 describe('predicates', () => {
-  it('let every add and delete pass', () => {
+  it('accept every add and delete', () => {
     for (const predicate of [specChanged, labelsChanged, annotationsChanged]) {
       expect([predicate(added), predicate(deleted)]).toEqual([true, true])
     }
   })
 
-  it('tell a new spec and the begin of a deletion from a new status', () => {
+  it('distinguish a changed spec and the start of a deletion from a changed status', () => {
     expect(specChanged(update({ generation: 1, resourceVersion: '1' }, { generation: 1, resourceVersion: '2' }))).toBe(
       false,
     )

@@ -1,13 +1,16 @@
 /**
- * Predicates: which changes of a watched object are worth a reconcile. They filter events, never state: a key that is
- * queued for another reason is reconciled all the same.
+ * Predicates select the changes of a watched object that cause a reconcile. They filter events, not state: a key that
+ * is queued for another reason is reconciled regardless.
  */
 import type { Change } from '../cache/informer.ts'
 import type { Obj } from '../object/object.ts'
 
 export type Predicate<T extends Obj> = (change: Change<T>) => boolean
 
-/** Not for changes of status or metadata alone; a deletion that begins counts. Kinds without a generation always pass. */
+/**
+ * Rejects changes of status or metadata only; accepts the start of a deletion. Kinds without a generation are always
+ * accepted.
+ */
 export function specChanged(change: Change<Obj>): boolean {
   if (change.type !== 'updated') return true
   const [old, now] = [change.old.metadata, change.object.metadata]

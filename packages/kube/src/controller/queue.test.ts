@@ -13,14 +13,14 @@ function drain(queue: Queue): string[] {
 }
 
 describe('queue', () => {
-  it('hands out a key once however often it was added, first come first served', () => {
+  it('returns a key once however often it was added, in FIFO order', () => {
     const queue = createQueue({ clock: fakeClock() })
     for (const key of ['b', 'a', 'b', 'c', 'a']) queue.add(key)
     expect(queue.size).toBe(3)
     expect(drain(queue)).toEqual(['b', 'a', 'c'])
   })
 
-  it('never hands out a key that is being worked on, and runs it again when it was added meanwhile', () => {
+  it('never returns a key that is being processed, and runs it again when it was added meanwhile', () => {
     const queue = createQueue({ clock: fakeClock() })
     queue.add('a')
     expect(queue.take()).toBe('a')
@@ -33,7 +33,7 @@ describe('queue', () => {
     expect(queue.take()).toBeUndefined()
   })
 
-  it('keeps its place in the line for a key added while it was out', () => {
+  it('keeps the position of a key added while it was being processed', () => {
     const queue = createQueue({ clock: fakeClock() })
     queue.add('a')
     queue.take()
@@ -54,7 +54,7 @@ describe('queue', () => {
     expect(drain(queue)).toEqual(['urgent', 'normal', 'changed', 'listed'])
   })
 
-  it('waits for the earliest time asked for', async () => {
+  it('waits for the earliest requested time', async () => {
     const clock = fakeClock()
     let woken = 0
     const queue = createQueue({ clock, onReady: () => woken++ })
@@ -72,7 +72,7 @@ describe('queue', () => {
     expect(queue.tracked).toBe(0)
   })
 
-  it('keeps the higher priority of a waiting key that is asked for earlier', () => {
+  it('keeps the higher priority of a delayed key that is added with an earlier time', () => {
     const queue = createQueue({ clock: fakeClock() })
     queue.add('normal')
     queue.add('high', { priority: 5, afterMs: 100 })
@@ -80,7 +80,7 @@ describe('queue', () => {
     expect(drain(queue)).toEqual(['high', 'normal'])
   })
 
-  it('waits longer than one timer of the platform can', async () => {
+  it('supports delays longer than the maximum of a Node timer', async () => {
     const clock = fakeClock()
     const limitMs = 2 ** 31 - 1
     const delays: number[] = []
@@ -145,7 +145,7 @@ describe('queue', () => {
     expect(drain(queue)).toEqual(['high', 'normal', 'low'])
   })
 
-  it('forgets keys that are done, also failed ones, so that memory follows what is pending', () => {
+  it('removes keys that are done, also failed ones, so that memory is bounded by pending keys', () => {
     const queue = createQueue({ clock: fakeClock() })
     for (let index = 0; index < 1000; index++) queue.add(`k${index}`)
     for (let key = queue.take(); key !== undefined; key = queue.take()) {
@@ -155,7 +155,7 @@ describe('queue', () => {
     expect(queue.tracked).toBe(1)
   })
 
-  it('drops what waits when closed, and hands out nothing more', async () => {
+  it('drops pending keys when closed, and returns no more', async () => {
     const clock = fakeClock()
     const queue = createQueue({ clock })
     queue.add('out')
@@ -171,7 +171,7 @@ describe('queue', () => {
     expect([queue.take(), queue.tracked, clock.pending]).toEqual([undefined, 0, 0])
   })
 
-  it('says how deep it is and how long work is under way', () => {
+  it('reports its depth and how long keys have been processed', () => {
     const clock = fakeClock()
     const seen: (string | number)[] = []
     const queue = createQueue({
@@ -208,7 +208,7 @@ describe('queue', () => {
         const clock = fakeClock()
         const queue = createQueue({ clock })
         const out = new Set<string>()
-        /** Earliest time each key owes a run. */
+        /** Earliest time at which each key must run. */
         const owed = new Map<string, number>()
         const owe = (key: string, afterMs: number) => {
           owed.set(key, Math.min(owed.get(key) ?? Infinity, clock.monotonic() + afterMs))

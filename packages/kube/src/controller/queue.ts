@@ -1,23 +1,23 @@
 /**
- * The work queue: keys that want attention, each once, with delay, back-off and priority.
+ * The work queue: keys to reconcile, each queued once, with delay, back-off and priority.
  *
- * Place in the flow: informer events `add`, a controller `take`s and says `done`. Only keys are kept, never objects, so
- * memory is bounded by the number of objects however fast they change.
+ * Place in the flow: informer events `add`, a controller calls `take` and `done`. Only keys are kept, never objects, so
+ * memory is bounded by the number of objects, independent of the rate of changes.
  *
  * Guarantees
  * - Dedup: a key is queued once; a second add keeps the earlier ready time and the higher priority.
- * - Exclusive: a taken key is not handed out again before `done`.
- * - At least once: an add while the key is out runs it again afterwards.
- * - Order: higher priority first, first come first served within one.
- * - Back-off: 5 ms doubling to 1000 s per key, forgotten with `forget`; a key that is neither queued, out nor failing
- *   occupies nothing.
- * Caveats: delays are lower bounds; nothing is handed out once closed.
+ * - Exclusive: a taken key is not returned again before `done`.
+ * - At least once: a key added while it is being processed runs again afterwards.
+ * - Order: higher priority first, FIFO within one priority.
+ * - Back-off: 5 ms doubling to 1000 s per key, reset by `forget`; a key that is neither queued, taken nor failing uses
+ *   no memory.
+ * Caveats: delays are lower bounds; nothing is returned once closed.
  */
 import { type Clock, systemClock } from '../clock.ts'
 import { createHeap, type HeapItem } from './heap.ts'
 import type { Key } from '../object/object.ts'
 
-/** What the first list and resyncs add with: they wait behind changes that happen now. */
+/** Priority of keys from the initial list and resyncs: new changes are processed first. */
 export const LOW_PRIORITY = -100
 
 export interface AddOptions {
@@ -27,7 +27,7 @@ export interface AddOptions {
   afterMs?: number
 }
 
-/** Called on the hot path: cheap, and it must not throw. */
+/** Called on the hot path: must be cheap and must not throw. */
 export interface QueueObserver {
   added(): void
   retried(): void
@@ -43,93 +43,93 @@ export interface QueueOptions {
   backoffBaseMs?: number
   /** @default 1_000_000 */
   backoffLimitMs?: number
-  /** Called when a key may be there to take; may be called in vain. */
+  /** Called when a key may be ready; spurious calls are possible. */
   onReady?: () => void
 }
 
 export interface Queue {
   add(key: Key, options?: AddOptions): void
-  /** The next key, now taken; undefined when none is ready. Call `done` for it exactly once. */
+  /** Takes the next key; undefined if none is ready. Call `done` for it exactly once. */
   take(): Key | undefined
   done(key: Key): void
   /** Queues again after the key's back-off, which grows with each call until `forget`. Returns the delay in ms. */
   retry(key: Key): number
-  /** Queues again after `afterMs` with the priority it ran with. */
+  /** Queues again after `afterMs` with the priority of the last run. */
   requeue(key: Key, afterMs: number): void
-  /** The next failure starts again at the shortest back-off. */
+  /** Resets the back-off of the key. */
   forget(key: Key): void
   /** Ready keys. */
   readonly size: number
-  /** Keys known: ready, waiting, out. */
+  /** Known keys: ready, delayed or taken. */
   readonly tracked: number
-  /** Ready keys by priority, and how long the keys that are out have been, in ms. */
+  /** Ready keys by priority, and for how long taken keys have been processed, in ms. */
   stats(): { depth: ReadonlyMap<number, number>; unfinishedMs: number; longestMs: number }
-  /** Drops everything that is not out; nothing is taken or kept from now on. */
+  /** Drops everything that is not taken; afterwards nothing is taken or added. */
   close(): void
 }
 
 interface Entry extends HeapItem {
   readonly key: Key
   priority: number
-  /** Priority of the run that is out: a retry or requeue keeps it, whatever was added meanwhile. */
+  /** Priority of the current run; a retry or requeue keeps it, independent of later adds. */
   runPriority: number
-  /** Monotonic ms from which it may be handed out; `never` when nobody asked for it. */
+  /** Monotonic ms from which it may be taken; `NEVER` if it is not queued. */
   readyAt: number
   failures: number
-  /** Monotonic ms at which it was handed out; `never` when it is not out. */
+  /** Monotonic ms at which it was taken; `NEVER` if it is not taken. */
   takenAt: number
-  /** The line it stands in; undefined when it is not ready. */
-  line: Line | undefined
+  /** The FIFO it is in; undefined if it is not ready. */
+  fifo: Fifo | undefined
   before: Entry | undefined
   after: Entry | undefined
 }
 
-/** Ready keys of one priority, first come first served. Those that are out keep their place, and are passed over. */
-interface Line {
+/** Ready keys of one priority in FIFO order. Taken keys keep their position and are skipped. */
+interface Fifo {
   readonly priority: number
   first: Entry | undefined
   last: Entry | undefined
   size: number
 }
 
-const never = Number.POSITIVE_INFINITY
+const NEVER = Number.POSITIVE_INFINITY
 
-/** What a Node timer can hold at most; a longer wait takes several timers. */
-const longestTimerMs = 2 ** 31 - 1
+/** Maximum delay of a Node timer; a longer wait uses several timers. */
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 export function createQueue(options: QueueOptions = {}): Queue {
   const { clock = systemClock, observer, backoffBaseMs = 5, backoffLimitMs = 1_000_000, onReady } = options
   const entries = new Map<Key, Entry>()
-  const out = new Set<Entry>()
+  const taken = new Set<Entry>()
   /** Highest priority first. */
-  const lines: Line[] = []
-  const waiting = createHeap<Entry>((a, b) => a.readyAt < b.readyAt)
-  let timerAt = never
+  const fifos: Fifo[] = []
+  const delayed = createHeap<Entry>((a, b) => a.readyAt < b.readyAt)
+  let timerAt = NEVER
   let cancelTimer: (() => void) | undefined
   let isClosed = false
 
   function place(entry: Entry, now: number): void {
     if (entry.readyAt <= now) {
-      append(lineOf(lines, entry.priority), entry)
-      if (entry.takenAt === never) onReady?.()
+      append(fifoOf(fifos, entry.priority), entry)
+      if (entry.takenAt === NEVER) onReady?.()
     } else {
-      waiting.push(entry)
+      delayed.push(entry)
       arm(now)
     }
   }
 
   function displace(entry: Entry): void {
-    if (entry.line === undefined) waiting.remove(entry)
-    else remove(lines, entry)
+    if (entry.fifo === undefined) delayed.remove(entry)
+    else remove(fifos, entry)
   }
 
   function arm(now: number): void {
-    const earliest = waiting.peek()?.readyAt ?? never
+    const earliest = delayed.peek()?.readyAt ?? NEVER
     if (earliest >= timerAt) return
     cancelTimer?.()
     timerAt = earliest
-    cancelTimer = clock.after(Math.min(earliest - now, longestTimerMs), () => {
-      timerAt = never
+    cancelTimer = clock.after(Math.min(earliest - now, MAX_TIMER_MS), () => {
+      timerAt = NEVER
       const later = clock.monotonic()
       const hasReady = promote(later)
       arm(later)
@@ -137,18 +137,18 @@ export function createQueue(options: QueueOptions = {}): Queue {
     })
   }
 
-  /** Those whose time came join the end of the line of their priority. */
+  /** Appends due keys to the FIFO of their priority. */
   function promote(now: number): boolean {
     let hasReady = false
-    for (let entry = waiting.peek(); entry !== undefined && entry.readyAt <= now; entry = waiting.peek()) {
-      waiting.pop()
-      append(lineOf(lines, entry.priority), entry)
+    for (let entry = delayed.peek(); entry !== undefined && entry.readyAt <= now; entry = delayed.peek()) {
+      delayed.pop()
+      append(fifoOf(fifos, entry.priority), entry)
       hasReady = true
     }
     return hasReady
   }
 
-  function ask(key: Key, afterMs: number, priority: number | undefined): void {
+  function schedule(key: Key, afterMs: number, priority: number | undefined): void {
     if (isClosed) return
     const now = clock.monotonic()
     const readyAt = afterMs > 0 ? now + afterMs : now
@@ -157,17 +157,17 @@ export function createQueue(options: QueueOptions = {}): Queue {
       entry = newEntry(key)
       entries.set(key, entry)
     }
-    const wanted = priority ?? entry.runPriority
-    if (entry.readyAt === never) {
+    const requested = priority ?? entry.runPriority
+    if (entry.readyAt === NEVER) {
       entry.readyAt = readyAt
-      entry.priority = wanted
+      entry.priority = requested
       observer?.added()
-    } else if (readyAt < entry.readyAt || wanted > entry.priority) {
-      // Ready already and of no higher priority now: it keeps its place.
-      if (entry.line !== undefined && wanted <= entry.priority) return
+    } else if (readyAt < entry.readyAt || requested > entry.priority) {
+      // Already ready, and not with a higher priority now: it keeps its position.
+      if (entry.fifo !== undefined && requested <= entry.priority) return
       displace(entry)
       entry.readyAt = Math.min(entry.readyAt, readyAt)
-      entry.priority = Math.max(entry.priority, wanted)
+      entry.priority = Math.max(entry.priority, requested)
     } else {
       return
     }
@@ -175,74 +175,74 @@ export function createQueue(options: QueueOptions = {}): Queue {
   }
 
   function findFirst(): Entry | undefined {
-    for (const line of lines) {
-      let entry = line.first
-      while (entry !== undefined && entry.takenAt !== never) entry = entry.after
+    for (const fifo of fifos) {
+      let entry = fifo.first
+      while (entry !== undefined && entry.takenAt !== NEVER) entry = entry.after
       if (entry !== undefined) return entry
     }
     return undefined
   }
 
   return {
-    add: (key, { priority = 0, afterMs = 0 } = {}) => ask(key, afterMs, priority),
+    add: (key, { priority = 0, afterMs = 0 } = {}) => schedule(key, afterMs, priority),
     take() {
       if (isClosed) return undefined
       const now = clock.monotonic()
       promote(now)
       const entry = findFirst()
       if (entry === undefined) return undefined
-      remove(lines, entry)
+      remove(fifos, entry)
       observer?.taken(now - entry.readyAt)
-      entry.readyAt = never
+      entry.readyAt = NEVER
       entry.takenAt = now
       entry.runPriority = entry.priority
-      out.add(entry)
+      taken.add(entry)
       return entry.key
     },
     done(key) {
       const entry = entries.get(key)
-      if (entry === undefined || entry.takenAt === never) return
+      if (entry === undefined || entry.takenAt === NEVER) return
       observer?.finished(clock.monotonic() - entry.takenAt)
-      entry.takenAt = never
-      out.delete(entry)
-      if (entry.readyAt === never) entries.delete(key)
-      else if (entry.line !== undefined) onReady?.()
+      entry.takenAt = NEVER
+      taken.delete(entry)
+      if (entry.readyAt === NEVER) entries.delete(key)
+      else if (entry.fifo !== undefined) onReady?.()
     },
     retry(key) {
       const failures = entries.get(key)?.failures ?? 0
       const delayMs = Math.min(backoffBaseMs * 2 ** failures, backoffLimitMs)
-      ask(key, delayMs, undefined)
+      schedule(key, delayMs, undefined)
       const entry = entries.get(key)
       if (entry !== undefined) entry.failures = failures + 1
       observer?.retried()
       return delayMs
     },
     requeue(key, afterMs) {
-      ask(key, afterMs, undefined)
+      schedule(key, afterMs, undefined)
     },
     forget(key) {
       const entry = entries.get(key)
       if (entry !== undefined) entry.failures = 0
     },
     get size() {
-      return lines.reduce((sum, { size }) => sum + size, 0)
+      return fifos.reduce((sum, { size }) => sum + size, 0)
     },
     get tracked() {
       return entries.size
     },
     stats() {
       const now = clock.monotonic()
-      const depth = new Map(lines.map(({ priority, size }) => [priority, size]))
-      const ages = [...out].map((entry) => now - entry.takenAt)
+      const depth = new Map(fifos.map(({ priority, size }) => [priority, size]))
+      const ages = [...taken].map((entry) => now - entry.takenAt)
       return { depth, unfinishedMs: ages.reduce((sum, age) => sum + age, 0), longestMs: Math.max(0, ...ages) }
     },
     close() {
       isClosed = true
       cancelTimer?.()
       for (const entry of entries.values()) {
-        if (entry.readyAt !== never) displace(entry)
-        entry.readyAt = never
-        if (entry.takenAt === never) entries.delete(entry.key)
+        if (entry.readyAt !== NEVER) displace(entry)
+        entry.readyAt = NEVER
+        if (entry.takenAt === NEVER) entries.delete(entry.key)
       }
     },
   }
@@ -254,48 +254,48 @@ function newEntry(key: Key): Entry {
     place: -1,
     priority: 0,
     runPriority: 0,
-    readyAt: never,
+    readyAt: NEVER,
     failures: 0,
-    takenAt: never,
-    line: undefined,
+    takenAt: NEVER,
+    fifo: undefined,
     before: undefined,
     after: undefined,
   }
 }
 
-/** Lines are few: one per priority in use. */
-function lineOf(lines: Line[], priority: number): Line {
+/** A linear search: there is one FIFO per priority in use, and those are few. */
+function fifoOf(fifos: Fifo[], priority: number): Fifo {
   let index = 0
-  for (const line of lines) {
-    if (line.priority === priority) return line
-    if (line.priority < priority) break
+  for (const fifo of fifos) {
+    if (fifo.priority === priority) return fifo
+    if (fifo.priority < priority) break
     index++
   }
-  const line: Line = { priority, first: undefined, last: undefined, size: 0 }
-  lines.splice(index, 0, line)
-  return line
+  const fifo: Fifo = { priority, first: undefined, last: undefined, size: 0 }
+  fifos.splice(index, 0, fifo)
+  return fifo
 }
 
-function append(line: Line, entry: Entry): void {
-  entry.line = line
-  entry.before = line.last
+function append(fifo: Fifo, entry: Entry): void {
+  entry.fifo = fifo
+  entry.before = fifo.last
   entry.after = undefined
-  if (line.last === undefined) line.first = entry
-  else line.last.after = entry
-  line.last = entry
-  line.size++
+  if (fifo.last === undefined) fifo.first = entry
+  else fifo.last.after = entry
+  fifo.last = entry
+  fifo.size++
 }
 
-function remove(lines: Line[], entry: Entry): void {
-  const { line, before, after } = entry
-  if (line === undefined) return
-  if (before === undefined) line.first = after
+function remove(fifos: Fifo[], entry: Entry): void {
+  const { fifo, before, after } = entry
+  if (fifo === undefined) return
+  if (before === undefined) fifo.first = after
   else before.after = after
-  if (after === undefined) line.last = before
+  if (after === undefined) fifo.last = before
   else after.before = before
-  entry.line = undefined
+  entry.fifo = undefined
   entry.before = undefined
   entry.after = undefined
-  line.size--
-  if (line.size === 0) lines.splice(lines.indexOf(line), 1)
+  fifo.size--
+  if (fifo.size === 0) fifos.splice(fifos.indexOf(fifo), 1)
 }

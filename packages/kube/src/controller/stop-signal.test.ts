@@ -1,38 +1,38 @@
 import { describe, expect, it } from 'vitest'
 import { Stop } from './stop-signal.ts'
 
-describe('a word to stop', () => {
-  it('is heard once by those who listen then, and its first reason stays', () => {
+describe('a stop signal', () => {
+  it('calls each current listener once, and keeps its first reason', () => {
     const stop = new Stop()
-    const heard: string[] = []
-    const leaver = (): void => void heard.push('left')
-    stop.addEventListener('abort', () => heard.push('first'))
-    stop.addEventListener('abort', leaver)
-    stop.addEventListener('abort', () => heard.push('last'))
-    stop.removeEventListener('abort', leaver)
+    const calls: string[] = []
+    const removedListener = (): void => void calls.push('left')
+    stop.addEventListener('abort', () => calls.push('first'))
+    stop.addEventListener('abort', removedListener)
+    stop.addEventListener('abort', () => calls.push('last'))
+    stop.removeEventListener('abort', removedListener)
     stop.throwIfAborted()
     stop.abort('one')
     stop.abort('two')
-    stop.addEventListener('abort', () => heard.push('late'))
-    expect(heard).toEqual(['first', 'last'])
+    stop.addEventListener('abort', () => calls.push('late'))
+    expect(calls).toEqual(['first', 'last'])
     expect([stop.aborted, stop.reason]).toEqual([true, 'one'])
     expect(() => stop.throwIfAborted()).toThrow('one')
   })
 
-  it('leaves nobody out when a listener goes while it is heard', () => {
+  it('skips no listener when one is removed during the abort', () => {
     const stop = new Stop()
-    const heard: string[] = []
+    const calls: string[] = []
     const first = (): void => {
-      heard.push('first')
+      calls.push('first')
       stop.removeEventListener('abort', first)
     }
     stop.addEventListener('abort', first)
-    stop.addEventListener('abort', () => heard.push('second'))
+    stop.addEventListener('abort', () => calls.push('second'))
     stop.abort(undefined)
-    expect(heard).toEqual(['first', 'second'])
+    expect(calls).toEqual(['first', 'second'])
   })
 
-  it('is a real AbortSignal for whoever asks, before and after', () => {
+  it('provides a real AbortSignal, before and after the abort', () => {
     const early = new Stop()
     const { signal } = early
     expect(signal.aborted).toBe(false)

@@ -1,12 +1,12 @@
 /**
- * `Stop`, a lightweight AbortController and AbortSignal in one, for what runs once per object: a real pair with its
- * listeners costs as much as a small decision, and every reconcile needs one.
+ * `Stop`, a lightweight AbortController and AbortSignal in one, for code that runs once per object: a real pair with
+ * its listeners costs as much as a small decision, and every reconcile needs one.
  *
- * Guarantee: everyone who listens when it aborts is called once; the first reason stays. `signal` is a real AbortSignal
- * for code that wants one, made when first asked for.
+ * Guarantee: every listener registered at the abort is called once; the first reason is kept. `signal` is a real
+ * AbortSignal, created on first use.
  */
 
-/** What is needed of an AbortSignal; every AbortSignal is one. */
+/** The part of AbortSignal that is used; every AbortSignal implements it. */
 export interface StopSignal {
   readonly aborted: boolean
   readonly reason: unknown
@@ -21,7 +21,7 @@ export class Stop implements StopSignal {
   #listeners: (() => void)[] | undefined
   #controller: AbortController | undefined
 
-  /** A real one; it aborts with this. */
+  /** A real AbortSignal that aborts with this. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
@@ -56,7 +56,7 @@ export class Stop implements StopSignal {
   }
 }
 
-/** Resolves when the signal aborts, at once when it has. */
+/** Resolves when the signal aborts; immediately if it has. */
 export async function untilAborted(signal: StopSignal): Promise<void> {
   if (signal.aborted) return
   await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))

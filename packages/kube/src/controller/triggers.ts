@@ -1,19 +1,20 @@
 /**
- * What makes a controller or a keyed aggregator look at keys again besides the kinds it watches: subscriptions of the
- * program (a switch, a probe result) and timers.
+ * Sources of keys for a controller or keyed aggregator besides its watched kinds: subscriptions of the program (a
+ * switch, a probe result) and timers.
  *
  * Place in the flow: declared by the builders, started once the caches are synced, stopped with the controller.
- * Guarantee: a trigger whose function throws is logged and stays in place; it stops neither its controller nor the others.
+ * Guarantee: if the function of a trigger throws, the error is logged and the trigger stays active; its controller and
+ * the other triggers continue.
  */
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../log.ts'
 
-/** Starts a subscription and returns what ends it. `mark` may be called at any time until then. */
+/** Starts a subscription and returns the function that ends it. `mark` may be called at any time until then. */
 export type Trigger<K> = (mark: (keys: K) => void) => (() => void) | undefined
 
 interface Timer<K> {
   readonly everyMs: number
-  /** Called each time; returns the keys to look at. */
+  /** Called at each interval; returns the keys to process. */
   readonly keys: () => K
 }
 
@@ -22,7 +23,7 @@ export interface TriggerSet<K> {
   readonly timers: Timer<K>[]
 }
 
-/** Returns the function that stops all of them. */
+/** Returns the function that stops all triggers. */
 export function startTriggers<K>(
   { triggers, timers }: TriggerSet<K>,
   { clock, log }: { clock: Clock; log: Logger },

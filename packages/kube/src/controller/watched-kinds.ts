@@ -1,6 +1,6 @@
 /**
- * The informers behind the watches of a controller or aggregator: made early so that caches fill on every replica, waited
- * for before the first reconcile.
+ * The informers of the watches of a controller or aggregator: created early so that caches fill on every replica,
+ * waited for before the first reconcile.
  */
 import type { Change, Informer } from '../cache/informer.ts'
 import { waitForSync } from '../cache/cache-sync.ts'
@@ -25,7 +25,7 @@ export function watchPairs<W extends Watched>(
   return watches.map((watch) => {
     const { when: _when, optional: _optional, ignoreOwnWrites = false, ...options } = watch.options
     if (ignoreOwnWrites) cluster.informers.ownWrites(watch.kind).track()
-    // The same field manager for every watch: one that differed would be a second watch of the same kind.
+    // The same field manager for every watch: a different one would be a second watch of the kind.
     const keepManagedFieldsOf = cluster.informers.configured(watch.kind)?.keepManagedFieldsOf ?? fieldManager
     const informer = cluster.informers.informer(watch.kind, { ...options, keepManagedFieldsOf })
     return { watch, informer }
@@ -33,8 +33,8 @@ export function watchPairs<W extends Watched>(
 }
 
 /**
- * Calls `handle` with a change unless it is the report of our own write and the watch ignores those. While a write of the
- * object is under way `handle` is called later, when it is known whose change it was.
+ * Calls `handle` with a change unless it is the event of an own write and the watch ignores those. While a write of the
+ * object is in flight, the call is deferred until the origin of the change is known.
  */
 export function unlessOwnWrite(
   { cluster }: Environment,
@@ -46,7 +46,7 @@ export function unlessOwnWrite(
     if (change.isOwnWrite === true) return
     const { resourceVersion = '' } = change.object.metadata
     const key = keyOf(change.object)
-    if (cluster.informers.ownWrites(kind).setAside(key, resourceVersion, () => handle(change))) return
+    if (cluster.informers.ownWrites(kind).defer(key, resourceVersion, () => handle(change))) return
   }
   handle(change)
 }
@@ -56,7 +56,7 @@ export function requiredInformers(pairs: readonly WatchPair<Watched>[]): Informe
   return pairs.filter(({ watch }) => watch.options.optional !== true).map(({ informer }) => informer)
 }
 
-/** Returns early when stopped: look at the signal afterwards. */
+/** Returns early when the signal aborts: callers check the signal afterwards. */
 export async function waitForPairs(
   environment: Environment,
   pairs: readonly WatchPair<Watched>[],

@@ -1,9 +1,10 @@
 /**
- * Runs the reconciles of one controller in one cluster: takes keys, bounds each run in time, settles its outcome.
+ * Runs the reconciles of one controller in one cluster: takes keys, limits the time of each run, and processes its
+ * result.
  *
- * Guarantees: at most `concurrency` at once, never two for one key; nothing that a reconciler throws escapes; one that does
- * not return is stopped at its timeout and given up some seconds later, and its context no longer writes. After `stop` no
- * key is taken and running ones may end; `kill` aborts their signals.
+ * Guarantees: at most `concurrency` reconciles at once, never two for one key; exceptions of a reconciler do not
+ * propagate; one that does not return is aborted at its timeout and abandoned after `ABANDON_AFTER_MS`, and its context
+ * no longer writes. After `stop` no key is taken and running reconciles may end; `kill` aborts their signals.
  */
 import { tracingChannel } from 'node:diagnostics_channel'
 import { untilAborted } from './stop-signal.ts'
@@ -22,9 +23,9 @@ export interface Work extends ContextOwner {
 }
 
 export interface Signals {
-  /** No further work; what runs may end. */
+  /** No new work is started; running reconciles may end. */
   stop: AbortSignal
-  /** What runs is aborted. */
+  /** Running reconciles are aborted. */
   kill: AbortSignal
 }
 
@@ -34,11 +35,14 @@ export interface Workers {
   run(signals: Signals): Promise<void>
 }
 
-/** How long a reconciler that was told to stop may take before it is given up. */
-const abandonAfterMs = 5_000
+/** Time between the abort of a reconciler and its abandonment. */
+const ABANDON_AFTER_MS = 5_000
 
-/** One for all: an abort happens after every reconcile, and an error is dear. */
-const hasEnded = new KubeError('RECONCILE_ENDED', 'the reconcile has ended; nothing it left behind may write')
+/** Shared: every reconcile ends with an abort, and creating an error is expensive. */
+const RECONCILE_ENDED_ERROR = new KubeError(
+  'RECONCILE_ENDED',
+  'the reconcile has ended; nothing it left behind may write',
+)
 
 /** Subscribe with node:diagnostics_channel to trace reconciles; messages are `{ controller, cluster, key, reconcileId }`. */
 const trace = tracingChannel('seamark:kube:reconcile')
@@ -47,8 +51,8 @@ export function createWorkers(work: Work, environment: Environment): Workers {
   const { clock, cluster } = environment
   const metrics: ControllerMetrics = environment.metrics.controller(work.name, work.concurrency)
   /**
-   * One place for each reconcile, not a Set: the tables of a Set that churns keep each other alive until a full collection,
-   * and with them every context that was ever in one.
+   * One slot per concurrent reconcile instead of a Set: the backing stores of a frequently changed Set keep each other
+   * alive until a full garbage collection, and with them every context they contained.
    */
   const running = Array.from<Stop | undefined>({ length: work.concurrency })
   let runningCount = 0
@@ -57,7 +61,7 @@ export function createWorkers(work: Work, environment: Environment): Workers {
   let isScheduled = false
   let onIdle: () => void = () => undefined
 
-  /** In a turn of its own: reconcilers never run inside the watch that woke them, and never starve it. */
+  /** Asynchronously: reconcilers never run inside the watch callback that queued them, and never starve it. */
   function schedule(): void {
     if (isScheduled || !isOpen) return
     isScheduled = true
@@ -77,47 +81,47 @@ export function createWorkers(work: Work, environment: Environment): Workers {
 
   function reconcile(key: Key): void {
     const stop = new Stop()
-    const place = running.indexOf(undefined)
-    running[place] = stop
+    const slot = running.indexOf(undefined)
+    running[slot] = stop
     runningCount++
     metrics.workers(1)
     const startedAt = clock.monotonic()
     const context = createContext(environment, work, key, stop)
-    bounded(stop, context, (outcome) => {
+    runWithTimeout(stop, context, (result) => {
       const seconds = (clock.monotonic() - startedAt) / 1_000
-      settle(key, outcome, seconds, { queue, metrics, log: () => context.log })
+      settle(key, result, seconds, { queue, metrics, log: () => context.log })
       metrics.workers(-1)
-      running[place] = undefined
+      running[slot] = undefined
       runningCount--
       if (runningCount === 0) onIdle()
       schedule()
     })
   }
 
-  /** Settles once in any case: by itself, or some seconds after it was told to stop. */
-  function bounded(stop: Stop, context: Context, onEnd: (outcome: ReconcileResult) => void): void {
+  /** Settles exactly once: when the reconciler returns, or `ABANDON_AFTER_MS` after its abort. */
+  function runWithTimeout(stop: Stop, context: Context, onEnd: (result: ReconcileResult) => void): void {
     let hasSettled = false
     let cancelAbandon: (() => void) | undefined
     const cancelTimeout = clock.after(work.timeoutMs, () => stop.abort(new ReconcileTimeout(work.timeoutMs)))
-    const end = (outcome: ReconcileResult): void => {
+    const end = (result: ReconcileResult): void => {
       if (hasSettled) return
       hasSettled = true
       cancelTimeout()
       cancelAbandon?.()
-      stop.abort(hasEnded)
-      onEnd(outcome)
+      stop.abort(RECONCILE_ENDED_ERROR)
+      onEnd(result)
     }
     stop.addEventListener('abort', () => {
       if (hasSettled) return
-      cancelAbandon = clock.after(abandonAfterMs, () => {
+      cancelAbandon = clock.after(ABANDON_AFTER_MS, () => {
         context.log.error({ error: messageOf(stop.reason) }, 'reconciler ignores its signal and is given up')
         end(resultOfError(stop.reason, stop.reason))
       })
     })
-    void ended(stop, context).then(end)
+    void runToResult(stop, context).then(end)
   }
 
-  async function ended(stop: Stop, context: Context): Promise<ReconcileResult> {
+  async function runToResult(stop: Stop, context: Context): Promise<ReconcileResult> {
     try {
       const next = await traced(context)
       return stop.aborted ? resultOfError(undefined, stop.reason) : resultOf(next)
@@ -135,7 +139,7 @@ export function createWorkers(work: Work, environment: Environment): Workers {
 
   return {
     queue,
-    async run({ stop: noMore, kill }) {
+    async run({ stop: drain, kill }) {
       const forgetQueue = metrics.watchQueue(queue)
       const stopAll = () => {
         for (const stop of running) stop?.abort(kill.reason)
@@ -143,7 +147,7 @@ export function createWorkers(work: Work, environment: Environment): Workers {
       kill.addEventListener('abort', stopAll)
       isOpen = true
       schedule()
-      await untilAborted(noMore)
+      await untilAborted(drain)
       isOpen = false
       queue.close()
       if (kill.aborted) stopAll()

@@ -1,4 +1,7 @@
-/** `@seamark/kube/crd`: kinds of one's own with schema and CRD. An entry of its own, so that others do not load zod. */
+/**
+ * `@seamark/kube/crd`: custom kinds with schema and CRD. A separate entry point, so that other programs do not load
+ * zod.
+ */
 export {
   conditionsSchema,
   customResourceDefinition,

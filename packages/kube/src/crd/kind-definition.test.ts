@@ -42,7 +42,7 @@ describe('a defined kind', () => {
     expectTypeOf<NonNullable<NonNullable<Site['status']>['conditions']>>().toEqualTypeOf<Condition[]>()
   })
 
-  it('makes a manifest with names, columns, status and rules', () => {
+  it('generates a manifest with names, columns, status and rules', () => {
     const crd = customResourceDefinition(Site, { labels: { app: 'x' } })
     expect(crd.metadata).toEqual({ name: 'sites.example.test', labels: { app: 'x' } })
     expect(crd.spec.names).toEqual({
@@ -66,7 +66,7 @@ describe('a defined kind', () => {
     expect(JSON.stringify(crd)).toContain("self.metadata.name != 'forbidden'")
   })
 
-  it('joins versions of one kind, with conversion, and refuses those of another', () => {
+  it('combines versions of one kind, with conversion, and rejects those of another', () => {
     const clientConfig = { url: 'https://127.0.0.1:1/convert' }
     const crd = customResourceDefinition(Site, { also: [{ kind: Old, served: true }], conversion: { clientConfig } })
     expect(crd.spec.versions.map(({ name, served, storage }) => [name, served, storage])).toEqual([
@@ -82,7 +82,7 @@ describe('a defined kind', () => {
     expect(() => customResourceDefinition(Site, { also: [{ kind: Site, served: true }] })).toThrow('further version')
   })
 
-  it('refuses a kind without a group', () => {
+  it('rejects a kind without a group', () => {
     expect(() => defineKind({ ...Old.definition, group: '' })).toThrow('needs an API group')
   })
 })

@@ -1,10 +1,10 @@
 /**
- * A kind of our own from one declaration: the token with its TypeScript type, the schema and the CRD manifest.
+ * Defines a custom kind in one declaration: the token with its TypeScript type, the schema and the CRD manifest.
  *
- * Place in the flow: `defineKind` beside the types of a capability; `customResourceDefinition` where CRDs are written to
- * files or installed. A token stands for one version; a CRD joins the versions of one kind.
- * Lists, maps and rules of Kubernetes go through `.meta`: `{ 'x-kubernetes-list-type': 'map' }`,
- * `{ 'x-kubernetes-validations': [{ rule, message }] }`. Defaults (`.default`) become server-side defaults.
+ * Place in the flow: `defineKind` is used beside the types of a capability; `customResourceDefinition` where CRDs are
+ * written to files or installed. A token is one version; a CRD combines the versions of one kind.
+ * List types, map types and rules of Kubernetes are set with `.meta`: `{ 'x-kubernetes-list-type': 'map' }`, `{
+ * 'x-kubernetes-validations': [{ rule, message }] }`. Defaults (`.default`) become server-side defaults.
  */
 import { z } from 'zod'
 import { KubeError } from '../errors.ts'
@@ -22,7 +22,7 @@ export interface PrinterColumn {
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date'
   readonly jsonPath: string
   readonly description?: string
-  /** 0 is shown always, more only in wide output. @default 0 */
+  /** Columns with a priority above 0 are shown only in wide output. @default 0 */
   readonly priority?: number
 }
 
@@ -48,15 +48,15 @@ export interface KindDefinition<Spec extends z.ZodType, Status extends z.ZodType
   readonly categories?: readonly string[]
   readonly description?: string
   readonly spec: Spec
-  /** With a status the kind has the status subresource. */
+  /** If set, the kind has the status subresource. */
   readonly status?: Status
   readonly printerColumns?: readonly PrinterColumn[]
   readonly rules?: readonly ValidationRule[]
-  /** Said to clients that use this version; it is served all the same. */
+  /** Warning for clients that use this version, which is still served. */
   readonly deprecationWarning?: string
 }
 
-/** An object as it is read: defaults are filled in. */
+/** An object as read from the server, with defaults. */
 export type DefinedObject<Spec extends z.ZodType, Status extends z.ZodType | undefined> = Obj & {
   spec: z.output<Spec>
   status?: Status extends z.ZodType ? z.output<Status> : never
@@ -77,7 +77,7 @@ export function defineKind<Spec extends z.ZodType, Status extends z.ZodType | un
   return Object.freeze({ group, version, kind, plural, namespaced, definition: Object.freeze(definition) })
 }
 
-/** `status.conditions` as Kubernetes has them: a map by type, so that several managers can own one each. */
+/** `status.conditions` as in Kubernetes: a map by type, so that several managers can each own one. */
 export const conditionsSchema: z.ZodType<Condition[]> = z
   .array(
     z.object({
@@ -96,13 +96,13 @@ export interface CrdOptions {
   readonly also?: readonly { readonly kind: DefinedKind; readonly served: boolean }[]
   /** Serve the storage version. @default true */
   readonly served?: boolean
-  /** Convert between versions by a webhook. @default versions differ in name only */
+  /** Convert between versions with a webhook. @default none: versions differ in name only */
   readonly conversion?: { readonly clientConfig: WebhookClientConfig }
   readonly labels?: Readonly<Record<string, string>>
   readonly annotations?: Readonly<Record<string, string>>
 }
 
-/** The manifest. Throws on a schema that a CRD cannot say, and on versions that do not belong together. */
+/** The manifest. Throws on a schema that a CRD cannot express, and on versions of different kinds. */
 export function customResourceDefinition(
   storage: DefinedKind,
   { also = [], served = true, conversion, labels, annotations }: CrdOptions = {},
@@ -147,7 +147,7 @@ export function customResourceDefinition(
   }
 }
 
-/** The structural schema of whole objects of a kind. */
+/** The structural schema of complete objects of a kind. */
 export function schemaOf({ definition }: DefinedKind): StructuralSchema {
   const { spec, status, rules, description } = definition
   const isSpecRequired = !spec.safeParse(undefined).success

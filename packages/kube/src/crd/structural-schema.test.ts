@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { structuralSchema } from './structural-schema.ts'
 
 describe('a structural schema', () => {
-  it('says types, bounds, defaults, descriptions and extensions as a CRD does', () => {
+  it('expresses types, bounds, defaults, descriptions and extensions as in a CRD', () => {
     const schema = z.object({
       host: z
         .string()
@@ -74,7 +74,7 @@ describe('a structural schema', () => {
       'exclude',
     ],
     ['an unknown keyword', z.object({ a: z.string().meta({ examples: ['x'] }) }), "field a: 'examples'"],
-  ])('refuses %s', (_what, schema, message) => {
+  ])('rejects %s', (_what, schema, message) => {
     expect(() => structuralSchema(schema)).toThrow(message)
   })
 })

@@ -1,18 +1,18 @@
 /**
- * From zod to the structural OpenAPI v3 schema of a CRD.
+ * Converts zod schemas to the structural OpenAPI v3 schema of a CRD.
  *
  * Place in the flow: `defineKind` (kind-definition.ts) → here → `customResourceDefinition`.
- * Invariants: what Kubernetes cannot say is an error that names the field, at the time the program starts and not when the
- * CRD is installed: unions other than int-or-string, references and cycles, patterns that Go's RE2 cannot compile, unknown
- * keywords. Model a union as one optional field per variant plus a CEL rule. Unknown fields are pruned by the server, so a
- * strict object needs nothing; a loose one keeps them.
+ * Invariants: a schema that Kubernetes cannot express is an error that names the field, when the program starts and not
+ * when the CRD is installed: unions other than int-or-string, references and cycles, patterns that Go's RE2 cannot
+ * compile, unknown keywords. Model a union as one optional field per variant plus a CEL rule. The server prunes unknown
+ * fields, so a strict object needs no keyword; a loose one preserves them.
  */
 import { z } from 'zod'
 import { KubeError } from '../errors.ts'
 
 export type StructuralSchema = Record<string, unknown>
 
-/** JSONSchemaProps of apiextensions.k8s.io/v1; the `x-kubernetes-` extensions come besides. */
+/** JSONSchemaProps of apiextensions.k8s.io/v1, without the `x-kubernetes-` extensions. */
 const KEYWORDS: ReadonlySet<string> = new Set([
   'additionalProperties',
   'allOf',
@@ -43,7 +43,7 @@ const KEYWORDS: ReadonlySet<string> = new Set([
   'type',
 ])
 
-/** Bounds that `z.int()` adds: those of a double, which no author asked for. */
+/** Bounds added by `z.int()`: those of a double, which are removed. */
 const LARGEST_INTEGER = Number.MAX_SAFE_INTEGER
 
 type Json = Record<string, unknown>
@@ -91,7 +91,7 @@ function convertObject(schema: StructuralSchema, path: string): void {
   else schema['additionalProperties'] = convert(additional as Json, `${path}.*`)
 }
 
-/** The one union that Kubernetes knows. */
+/** int-or-string, the only union supported by Kubernetes. */
 function convertUnion(schema: StructuralSchema, path: string): void {
   const types = new Set((schema['anyOf'] as Json[]).map(({ type }) => type))
   if (types.size !== 2 || !types.has('integer') || !types.has('string'))

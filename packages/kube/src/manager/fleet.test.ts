@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
 })
 
-/** A fleet whose members run their caches only. */
+/** A fleet whose members run only their caches. */
 function startFleet(): RunningFleet {
   const log = createLogger({ level: 'silent' })
   const fleet = createFleet({
@@ -50,7 +50,7 @@ const refusal = {
   message: 'User "reader" cannot list resource "configmaps"',
 }
 
-/** Lets the first `refusals` requests fail, then serves an empty set and keeps its watch open. */
+/** Rejects requests while `isRefused` returns true, otherwise serves an empty set and keeps its watch open. */
 function servingAfter(isRefused: () => boolean, streams: PeerExchange[]): PeerOptions['script'] {
   return (exchange) => {
     if (isRefused()) return exchange.reply(403, refusal)
@@ -66,7 +66,7 @@ function servingAfter(isRefused: () => boolean, streams: PeerExchange[]): PeerOp
 }
 
 describe('a fleet', () => {
-  it('watches a kind in members that are there and in those that come, until they leave', async () => {
+  it('watches a kind in current and future members, until they leave', async () => {
     const fleet = startFleet()
     const [east, west] = [memoryCluster('east'), memoryCluster('west')]
     east.put(Service, service('a'))
@@ -88,7 +88,7 @@ describe('a fleet', () => {
     expect(seen).toHaveLength(4)
   })
 
-  it('tells who comes, goes, is lost and returns, with what the server said', async () => {
+  it('reports members that join, leave, become unreachable and reachable, with the message of the server', async () => {
     const fleet = startFleet()
     const events: unknown[] = []
     const unsubscribe = fleet.subscribe(({ type, member }: FleetEvent) =>
@@ -105,7 +105,7 @@ describe('a fleet', () => {
     expect(lost).toMatchObject({ reason: 'denied', message: expect.stringContaining('User "reader" cannot list') })
     isRefused = false
     await expect.poll(() => member.reachability, { timeout: 10_000 }).toEqual({ type: 'reachable' })
-    // A watch that breaks while the server is gone is a loss again.
+    // A watch that breaks while the server is down makes the member unreachable again.
     isRefused = true
     await expect.poll(() => streams.length).toBeGreaterThan(0)
     for (const stream of streams.splice(0)) stream.reset()
@@ -121,7 +121,7 @@ describe('a fleet', () => {
     ])
   })
 
-  it('is not unreachable for one kind that may not be read', async () => {
+  it('does not report a member unreachable because of one denied kind', async () => {
     const fleet = startFleet()
     const east = memoryCluster('east')
     const member = fleet.engage(east)

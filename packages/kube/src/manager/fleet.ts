@@ -1,11 +1,11 @@
 /**
- * A fleet: several clusters under one manager, which come and go while it runs.
+ * A fleet: several member clusters under one manager, added and removed while it runs.
  *
  * Flow: `engage` starts a member's caches and, once this process leads, its controllers; `disengage` aborts its
- * reconciles, drops its keys, stops its caches and closes its connections. A member caches only the kinds that its
- * controllers and `watch` ask for.
- * Guarantees: every member has sessions, caches, queues and back-off of its own, and runs on its own: one that is dead,
- * slow or misconfigured never delays or stops another. A member that fails is started again with back-off, for ever.
+ * reconciles, drops its keys, stops its caches and closes its connections. A member caches only the kinds required by
+ * its controllers and by `watch`.
+ * Guarantees: every member has its own sessions, caches, queues and back-off: an unavailable, slow or misconfigured
+ * member never delays or stops another. A member that fails is restarted with back-off, without a limit of attempts.
  */
 import type { Change, InformerOptions, WatchFailure } from '../cache/informer.ts'
 import type { Clock } from '../clock.ts'
@@ -18,8 +18,8 @@ import { kindName, type Kind, type Obj } from '../object/object.ts'
 import type { Signals } from '../controller/workers.ts'
 
 /**
- * `connecting`: nothing is known yet. `unreachable`: no kind of it can be read now; `message` is what the server said, or
- * why there was no answer. One kind that may not be read does not make a member unreachable.
+ * `connecting`: no response yet. `unreachable`: no kind can be read; `message` is the error of the server, or why there
+ * was no response. One denied kind does not make a member unreachable.
  */
 export type Reachability =
   | { readonly type: 'connecting' }
@@ -28,7 +28,7 @@ export type Reachability =
       readonly type: 'unreachable'
       readonly reason: WatchFailure['reason']
       readonly message: string
-      /** Of the first failure in a row, ms since the epoch. */
+      /** Time of the first of consecutive failures, ms since the epoch. */
       readonly sinceMs: number
     }
 
@@ -49,37 +49,44 @@ export interface FleetEvent {
 }
 
 export interface Fleet {
-  /** Clusters of the members by name. */
+  /** Clusters of the members by member name. */
   readonly clusters: ReadonlyMap<string, Cluster>
   readonly members: ReadonlyMap<string, FleetMember>
-  /** Takes the cluster over: it is closed when it leaves. Throws when one of that name is engaged. */
+  /**
+   * Takes ownership of the cluster: it is closed when the member leaves. Throws if a member of that name is engaged.
+   */
   engage(cluster: Cluster, options?: EngageOptions): FleetMember
-  /** Connects with the manager's metrics, log and field manager, and engages. */
+  /** Connects with the manager's metrics, log and field manager, and engages the cluster. */
   join(name: string, config: ClusterConfig, options?: EngageOptions): FleetMember
   /**
-   * New credentials for a member; its watches go on. False when the configuration names another server: disengage the
-   * member and join it anew. Throws when there is none of that name.
+   * Replaces the credentials of a member without interrupting its watches. False if the configuration names another
+   * server: disengage the member and join it again. Throws if there is no member of that name.
    */
   reconfigure(name: string, config: ClusterConfig): boolean
-  /** Resolves when the member's last reconcile has ended and it is closed; at once when there is none of that name. */
+  /**
+   * Resolves when the member's last reconcile has ended and it is closed; immediately if there is no member of that
+   * name.
+   */
   disengage(name: string): Promise<void>
   /**
-   * Watches a kind in every member, also in those that come later. The handler sees each member's own sequence of changes,
-   * first what its cache holds. Returns the function that ends it.
+   * Watches a kind in all current and future members. The handler receives the change sequence of each member, starting
+   * with its cached objects. Returns the unsubscribe function.
    */
   watch<T extends Obj>(
     kind: Kind<T>,
     handler: (change: Change<T>, member: FleetMember) => void,
     options?: InformerOptions<T>,
   ): () => void
-  /** Calls the listener for members that come, go, are lost or return. Returns the unsubscribe function. */
+  /**
+   * Calls the listener when a member joins, leaves, becomes unreachable or reachable. Returns the unsubscribe function.
+   */
   subscribe(listener: (event: FleetEvent) => void): () => void
 }
 
 export interface FleetDeps {
-  /** Runs everything of one member until stopped. */
+  /** Runs the controllers and caches of one member until stopped. */
   run: (cluster: Cluster, signals: Signals, options: EngageOptions) => Promise<void>
-  /** Before anything of a member is watched. */
+  /** Called before any kind of a member is watched. */
   configure: (cluster: Cluster) => void
   connect: (config: ClusterConfig, name: string) => Cluster
   clock: Clock
@@ -87,7 +94,7 @@ export interface FleetDeps {
 }
 
 export interface RunningFleet extends Fleet {
-  /** Members engaged earlier start now. */
+  /** Starts members engaged before. */
   start(): void
   stop(signals: Signals): Promise<void>
 }
@@ -96,15 +103,15 @@ interface Watch {
   readonly kind: Kind
   readonly handler: (change: Change<Obj>, member: FleetMember) => void
   readonly options: InformerOptions<Obj>
-  /** By member. */
+  /** Unsubscribe functions by member name. */
   readonly unsubscribes: Map<string, () => void>
 }
 
 const RETRY_BASE_MS = 1_000
 const RETRY_LIMIT_MS = 60_000
 
-/** Runs until stopped; a failure, or an end that nobody asked for, is logged and followed by another try. Never rejects. */
-export async function keepTrying(
+/** Runs until stopped; a failure or unexpected end is logged and followed by another attempt. Never rejects. */
+export async function restartOnFailure(
   { log, clock, stop }: { log: Logger; clock: Clock; stop: AbortSignal },
   run: () => Promise<void>,
 ): Promise<void> {
@@ -127,8 +134,8 @@ class Member implements FleetMember {
   readonly stop = new AbortController()
   readonly kill = new AbortController()
   running: Promise<void> | undefined
-  /** Ends the subscription to the failures of its watches. */
-  forget: () => void = () => undefined
+  /** Ends the subscription to the failures of the member's watches. */
+  unsubscribe: () => void = () => undefined
 
   constructor(cluster: Cluster, options: EngageOptions) {
     this.cluster = cluster
@@ -141,7 +148,7 @@ class Member implements FleetMember {
 
   get reachability(): Reachability {
     const informers = this.cluster.informers.all()
-    if (informers.some(({ failure, heardAt }) => failure === undefined && heardAt !== undefined))
+    if (informers.some(({ failure, lastReceivedAt }) => failure === undefined && lastReceivedAt !== undefined))
       return { type: 'reachable' }
     const failing = informers.find(({ failure }) => failure !== undefined)
     if (failing?.failure === undefined) return { type: 'connecting' }
@@ -161,7 +168,7 @@ export function createFleet({ run, configure, connect, clock, log }: FleetDeps):
   async function keepRunning(member: Member): Promise<void> {
     const { cluster, stop, kill, options } = member
     const what = { log: log.child({ cluster: cluster.name }), clock, stop: stop.signal }
-    await keepTrying(what, async () => run(cluster, { stop: stop.signal, kill: kill.signal }, options))
+    await restartOnFailure(what, async () => run(cluster, { stop: stop.signal, kill: kill.signal }, options))
   }
 
   async function end(member: Member): Promise<void> {
@@ -200,13 +207,13 @@ export function createFleet({ run, configure, connect, clock, log }: FleetDeps):
     }
   }
 
-  /** Follows what is heard of the member; a change between two failures is told too. */
-  function followReachability(member: Member): void {
-    let told = JSON.stringify(member.reachability)
-    member.forget = member.cluster.informers.onHealthChange(() => {
+  /** Tracks the reachability of a member; also reports a change from one failure to another. */
+  function trackReachability(member: Member): void {
+    let lastReported = JSON.stringify(member.reachability)
+    member.unsubscribe = member.cluster.informers.onHealthChange(() => {
       const now = JSON.stringify(member.reachability)
-      if (now === told) return
-      told = now
+      if (now === lastReported) return
+      lastReported = now
       notify('reachability', member)
     })
   }
@@ -222,7 +229,7 @@ export function createFleet({ run, configure, connect, clock, log }: FleetDeps):
       configure(cluster)
       members.set(name, member)
       clusters.set(name, cluster)
-      followReachability(member)
+      trackReachability(member)
       for (const watch of watches) startWatch(watch, member)
       log.info({ cluster: name }, 'cluster engaged')
       if (isStarted) member.running = keepRunning(member)
@@ -241,7 +248,7 @@ export function createFleet({ run, configure, connect, clock, log }: FleetDeps):
       members.delete(name)
       clusters.delete(name)
       endWatches(name)
-      member.forget()
+      member.unsubscribe()
       const reason = new KubeError('DISENGAGED', `cluster ${name} was disengaged`)
       member.stop.abort(reason)
       member.kill.abort(reason)
@@ -278,7 +285,7 @@ export function createFleet({ run, configure, connect, clock, log }: FleetDeps):
         for (const member of all) member.kill.abort(kill.reason)
       }
       for (const member of all) {
-        member.forget()
+        member.unsubscribe()
         member.stop.abort(stop.reason)
       }
       kill.addEventListener('abort', killAll)

@@ -13,7 +13,7 @@ interface Candidate {
   stop(): void
 }
 
-/** A process of its own: own clock, the server shared. */
+/** A separate process: its own clock, a shared server. */
 function start(cluster: MemoryCluster, identity: string, clock = fakeClock()): Candidate {
   const controller = new AbortController()
   const deps = { client: cluster.client, log: cluster.log, identity, clock, random: () => 0 }
@@ -38,7 +38,7 @@ const canWrite = ({ election }: Candidate) => {
 const holderOf = (cluster: MemoryCluster) => cluster.informers.get(Lease, 'sys/edge')?.spec?.holderIdentity
 
 describe('lease', () => {
-  it('is taken by the first, renewed, and left alone by the second', async () => {
+  it('is acquired by the first candidate, renewed, and not taken by the second', async () => {
     const cluster = memoryCluster()
     const [a, b] = [start(cluster, 'a'), start(cluster, 'b')]
     for (let second = 0; second < 60; second++) {
@@ -57,12 +57,12 @@ describe('lease', () => {
     expect(await Promise.all([a.outcome, b.outcome])).toEqual(['stopped', 'stopped'])
   })
 
-  it('goes to another once it has not moved for its duration, seen by the other’s own clock', async () => {
+  it('is taken over once it has not changed for its duration on the clock of the candidate', async () => {
     const cluster = memoryCluster()
     const a = start(cluster, 'a')
     await a.clock.advance(0)
     const b = start(cluster, 'b')
-    // The holder vanishes. Its timestamps are in the far future; only time that passed here counts.
+    // The holder disappears. Its timestamps are in the far future; only time elapsed on the local clock counts.
     a.stop()
     const lease = cluster.informers.get(Lease, 'sys/edge') as Lease
     cluster.put(Lease, { ...lease, spec: { ...lease.spec, renewTime: '2099-01-01T00:00:00.000000Z' } })
@@ -74,7 +74,7 @@ describe('lease', () => {
     b.stop()
   })
 
-  it('shuts the fence for a process whose event loop stood still, before any of its timers ran', async () => {
+  it('closes the fence for a process whose event loop was stalled, before any of its timers ran', async () => {
     const cluster = memoryCluster()
     const a = start(cluster, 'a')
     await a.clock.advance(4_000)
@@ -90,7 +90,7 @@ describe('lease', () => {
     expect(canWrite(a)).toBe(false)
   })
 
-  it('counts a renewal from before it was sent, not from its answer', async () => {
+  it('counts a renewal from before it was sent, not from its response', async () => {
     const cluster = memoryCluster()
     const a = start(cluster, 'a')
     await a.clock.advance(0)
@@ -126,7 +126,7 @@ describe('lease', () => {
     }
   })
 
-  it('survives a fault that ends in time', async () => {
+  it('is kept when an outage ends before the deadline', async () => {
     const cluster = memoryCluster()
     const a = start(cluster, 'a')
     await a.clock.advance(0)
@@ -138,7 +138,7 @@ describe('lease', () => {
     a.stop()
   })
 
-  it('is lost at once when another name stands in it', async () => {
+  it('is lost at once when another identity holds it', async () => {
     const cluster = memoryCluster()
     const a = start(cluster, 'a')
     await a.clock.advance(0)
@@ -149,7 +149,7 @@ describe('lease', () => {
     expect([canWrite(a), holderOf(cluster)]).toEqual([false, 'thief'])
   })
 
-  it('is given back on release, and taken by another without waiting', async () => {
+  it('is cleared on release, and acquired by another candidate without waiting', async () => {
     const cluster = memoryCluster()
     const a = start(cluster, 'a')
     await a.clock.advance(0)
@@ -166,7 +166,7 @@ describe('lease', () => {
     b.stop()
   })
 
-  it('releases nothing that is not its own, and does not fail when it cannot', async () => {
+  it('does not release a lease held by another, and does not fail when the release fails', async () => {
     const cluster = memoryCluster()
     const a = start(cluster, 'a')
     await a.clock.advance(0)
@@ -180,7 +180,7 @@ describe('lease', () => {
     expect(cluster.requests).toHaveLength(requests)
   })
 
-  it('refuses times with which two could lead', () => {
+  it('rejects durations that would allow two leaders', () => {
     const { client, log } = memoryCluster()
     const make = (durationMs: number, renewDeadlineMs: number, retryPeriodMs: number) => () =>
       createElection(
@@ -193,7 +193,7 @@ describe('lease', () => {
     expect(make(15_000, 10_000, 2_000)).not.toThrow()
   })
 
-  it('never lets two write at once, whatever stalls and outages each process has', async () => {
+  it('never lets two processes write at once, with any stalls and outages', async () => {
     const event = fc.record({
       who: fc.nat(2),
       what: fc.constantFrom('run', 'run', 'stall', 'cut', 'heal'),
@@ -216,7 +216,7 @@ describe('lease', () => {
           return start(own, `p${index}`, clock)
         })
         const check = () => expect(candidates.filter(canWrite).length).toBeLessThanOrEqual(1)
-        // Time passes for all alike; a stalled process only sees it later, all at once.
+        // Time advances equally for all; a stalled process observes it later, in one step.
         let elapsed = 0
         for (const { who, what, ms } of events) {
           if (what === 'cut') cut.add(who)

@@ -1,16 +1,17 @@
 /**
- * Leader election by a Lease, and the write fence that makes it safe.
+ * Leader election with a Lease, and the write fence that makes it safe.
  *
- * Place in the flow: the manager runs one election; controllers start when it is won. Every writer a controller has
- * asks `fence.check()` first.
+ * Place in the flow: the manager runs one election; controllers start when it is won. Every write of a controller first
+ * calls `fence.check()`.
  *
- * Flow: try every `retryPeriodMs` (jittered) to take the Lease: it is free, or its record has not changed for its whole
- * duration *as seen from here*, so no two clocks are ever compared. As leader renew every `retryPeriodMs`.
- * Guarantees: at most one leader. Leadership is counted on the monotonic clock from *before* the last successful renewal
- * was sent; `renewDeadlineMs` later the fence is shut by arithmetic alone, so a process that was stalled for longer finds
- * it shut before any timer of it has run, and others wait `durationMs`, which is longer. Once lost it is never regained:
- * the process is expected to end.
- * Caveats: a request that left before the fence shut may still arrive; `durationMs - renewDeadlineMs` is its time.
+ * Flow: try every `retryPeriodMs` (jittered) to acquire the Lease: it is free, or its record has not changed for its
+ * whole duration *as observed locally*, so clocks of two machines are never compared. The leader renews every
+ * `retryPeriodMs`.
+ * Guarantees: at most one leader. Leadership is measured on the monotonic clock from *before* the last successful
+ * renewal was sent; `renewDeadlineMs` later the fence is closed by comparing times only, so a process that was stalled
+ * for longer finds it closed before any of its timers has run. Other candidates wait `durationMs`, which is longer.
+ * Leadership that was lost is never regained: the process is expected to exit.
+ * Caveats: a request sent before the fence closed may still arrive; it has `durationMs - renewDeadlineMs` to do so.
  */
 import { type Clock, sleep, systemClock } from '../clock.ts'
 import type { Client } from '../client/client.ts'
@@ -26,24 +27,24 @@ export interface LeaseOptions {
   namespace: string
   /** Unique per process. @default host name and a random part */
   identity?: string
-  /** What others wait before they take over. @default 15_000 */
+  /** Time that candidates wait before they take over, ms. @default 15_000 */
   durationMs?: number
-  /** How long the leader tries to renew before it gives up. @default 10_000 */
+  /** Time for which the leader tries to renew before it gives up, ms. @default 10_000 */
   renewDeadlineMs?: number
   /** @default 2_000 */
   retryPeriodMs?: number
 }
 
-/** This process no longer leads, or cannot know that it does. Nothing was sent. */
+/** This process no longer leads, or cannot confirm that it does. Nothing was sent. */
 export class LeadershipLost extends KubeError {
   constructor(lease: string, why: string) {
     super('LEADERSHIP_LOST', `lease ${lease}: ${why}; this process must not write any more and has to restart`)
   }
 }
 
-/** Open for those without a lease. */
+/** Always open without leader election. */
 export interface WriteFence {
-  /** Throws `LeadershipLost` from `renewDeadlineMs` after the last renewal on. */
+  /** Throws `LeadershipLost` once `renewDeadlineMs` have passed since the last renewal. */
   check(): void
 }
 
@@ -52,13 +53,16 @@ export const openFence: WriteFence = { check: () => undefined }
 export interface Election {
   readonly fence: WriteFence
   readonly isLeading: boolean
-  /** Who holds the Lease, as last seen; undefined when unknown or free. */
+  /** The last observed holder of the Lease; undefined if unknown or free. */
   readonly holder: string | undefined
-  /** Resolves when the Lease is taken, or when the signal aborts: look at `isLeading`. */
+  /** Resolves when the Lease is acquired, or when the signal aborts: callers check `isLeading`. */
   acquire(signal: AbortSignal): Promise<void>
   /** Renews until the signal aborts (then it resolves) or leadership is lost (then it rejects). Call after `acquire`. */
   hold(signal: AbortSignal): Promise<void>
-  /** Gives the Lease back, so that another need not wait. Only when every writer has stopped. Never rejects. */
+  /**
+   * Clears the holder, so that another candidate need not wait. Call only after every writer has stopped. Never
+   * rejects.
+   */
   release(): Promise<void>
 }
 
@@ -72,32 +76,32 @@ export interface ElectionDeps {
   onChange?: (isLeading: boolean) => void
 }
 
-/** client-go's: retries are spread over 1 to 2.2 periods. */
-const jitter = 1.2
+/** As in client-go: retries are spread over 1 to 2.2 periods. */
+const JITTER = 1.2
 
 export function createElection(options: LeaseOptions, deps: ElectionDeps): Election {
   const { durationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options
   const { client, log, identity, clock = systemClock, random = Math.random, onChange } = deps
-  if (!(durationMs > renewDeadlineMs && renewDeadlineMs > retryPeriodMs * jitter && retryPeriodMs > 0)) {
+  if (!(durationMs > renewDeadlineMs && renewDeadlineMs > retryPeriodMs * JITTER && retryPeriodMs > 0)) {
     const given = `${durationMs} / ${renewDeadlineMs} / ${retryPeriodMs} ms`
     throw new KubeError(
       'LEASE_TIMES',
-      `lease times ${given}: need duration > renew deadline > ${jitter} × retry period`,
+      `lease times ${given}: need duration > renew deadline > ${JITTER} × retry period`,
     )
   }
   const key: Key = `${options.namespace}/${options.lease}`
   const attemptMs = Math.max(1_000, renewDeadlineMs / 2)
 
-  /** The record as last seen, and the monotonic moment since which it has been so. */
+  /** The last observed record, and the monotonic time since which it is unchanged. */
   let seen: { lease: Lease; since: number } | undefined
-  /** False after a failed write: the record in hand may be old, so the next attempt reads first. */
+  /** False after a failed write: the known record may be outdated, so the next attempt reads first. */
   let isCurrent = false
-  /** Monotonic moment before the last successful renewal was sent; undefined before the first. */
+  /** Monotonic time before the last successful renewal was sent; undefined before the first. */
   let renewedAt: number | undefined
-  let isOver = false
+  let isLost = false
 
   const isLeading = () => {
-    return !isOver && renewedAt !== undefined && clock.monotonic() - renewedAt < renewDeadlineMs
+    return !isLost && renewedAt !== undefined && clock.monotonic() - renewedAt < renewDeadlineMs
   }
 
   function observe(lease: Lease): void {
@@ -107,14 +111,14 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
     isCurrent = true
   }
 
-  /** Whether somebody else's claim has run out, or there is none. */
-  function mayTake({ lease: { spec }, since }: { lease: Lease; since: number }): boolean {
+  /** Whether the Lease is free or its holder has not renewed it for its duration. */
+  function mayAcquire({ lease: { spec }, since }: { lease: Lease; since: number }): boolean {
     const holder = spec?.holderIdentity ?? ''
     if (holder === '' || holder === identity) return true
     return clock.monotonic() - since >= (spec?.leaseDurationSeconds ?? durationMs / 1_000) * 1_000
   }
 
-  /** One try, as leader or candidate. True: the Lease is ours, counted from before the request. */
+  /** One attempt, as leader or candidate. True if this process holds the Lease, measured from before the request. */
   async function attempt(signal: AbortSignal): Promise<boolean> {
     const startedAt = clock.monotonic()
     if (!isCurrent) {
@@ -127,7 +131,7 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
       }
       observe(found)
     }
-    if (seen === undefined || !mayTake(seen)) {
+    if (seen === undefined || !mayAcquire(seen)) {
       isCurrent = false
       return false
     }
@@ -137,7 +141,7 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
     return true
   }
 
-  /** An answer may come after its attempt was given up, and after a later one: time never goes back. */
+  /** A response may arrive after its attempt timed out, and after a later one: the time never decreases. */
   function renewed(at: number): void {
     renewedAt = Math.max(renewedAt ?? at, at)
   }
@@ -183,23 +187,23 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
           onChange?.(true)
           return
         }
-        await sleep(clock, retryPeriodMs * (1 + random() * jitter), signal)
+        await sleep(clock, retryPeriodMs * (1 + random() * JITTER), signal)
       }
     },
     async hold(signal) {
       while (!signal.aborted) {
         await sleep(clock, retryPeriodMs, signal)
         if (signal.aborted || (isLeading() && (await tryOnce(signal)))) continue
-        const isTaken = !isCurrent && seen !== undefined && !mayTake(seen)
+        const isTaken = !isCurrent && seen !== undefined && !mayAcquire(seen)
         if (isLeading() && !isTaken) continue
-        isOver = true
+        isLost = true
         onChange?.(false)
         throw new LeadershipLost(key, isTaken ? 'another process has taken it' : 'it was not renewed in time')
       }
     },
     async release() {
       if (!isLeading() || seen === undefined) return
-      isOver = true
+      isLost = true
       onChange?.(false)
       const { lease } = seen
       const spec = { ...claim(lease.spec), holderIdentity: '', leaseDurationSeconds: 1 }
@@ -215,7 +219,7 @@ export function createElection(options: LeaseOptions, deps: ElectionDeps): Elect
   }
 }
 
-/** Ends the wait at the deadline even when what is waited for ignores its signal. */
+/** Rejects at the deadline even if the awaited operation ignores its signal. */
 async function withDeadline<T>(
   clock: Clock,
   ms: number,

@@ -1,8 +1,8 @@
 /**
- * HTTP(S) servers with bounds: what probes, metrics and webhooks listen with.
+ * HTTP(S) servers with limits, used for probes, metrics and webhooks.
  *
- * Guarantees: `close` stops accepting at once, lets requests under way finish for `graceMs` and then cuts them; a client
- * that sends slowly, or nothing, cannot hold a connection for ever.
+ * Guarantees: `close` stops accepting at once, lets requests in progress finish for `graceMs` and then closes them; a
+ * client that sends slowly, or nothing, cannot hold a connection indefinitely.
  */
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
@@ -11,23 +11,23 @@ import type { AddressInfo } from 'node:net'
 import { KubeError } from '../errors.ts'
 
 export interface ListenOptions {
-  /** `HOST:PORT`, `:PORT` (every interface) or `[::1]:PORT`; port 0 takes a free one. */
+  /** `HOST:PORT`, `:PORT` (every interface) or `[::1]:PORT`; port 0 selects a free one. */
   listen: string
   handler: RequestListener
-  /** Serves TLS with it; `Listener.secure` replaces it later. */
+  /** Serves TLS with this certificate; `Listener.secure` replaces it later. */
   tls?: { cert: string; key: string }
 }
 
 export interface Listener {
-  /** `127.0.0.1:8081`, with the port really taken. */
+  /** The bound address, e.g. `127.0.0.1:8081`. */
   readonly address: string
-  /** New connections use this certificate; open ones go on with theirs. */
+  /** New connections use this certificate; open ones keep theirs. */
   secure(tls: { cert: string; key: string }): void
   close(graceMs: number): Promise<void>
 }
 
 const limits = { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 60_000, maxHeaderSize: 32_768 }
-const connectionLimit = 1_000
+const MAX_CONNECTIONS = 1_000
 
 export async function startListener({ listen, handler, tls }: ListenOptions): Promise<Listener> {
   const { host, port } = parseListen(listen)
@@ -35,14 +35,14 @@ export async function startListener({ listen, handler, tls }: ListenOptions): Pr
     tls === undefined
       ? createServer(limits, handler)
       : createTlsServer({ ...limits, ...tls, minVersion: 'TLSv1.2' }, handler)
-  server.maxConnections = connectionLimit
+  server.maxConnections = MAX_CONNECTIONS
   try {
     server.listen(port, host)
     await once(server, 'listening')
   } catch (error) {
     throw new KubeError('LISTEN', `cannot listen on ${listen}; is another process using the port?`, { cause: error })
   }
-  // A broken handshake or request is its sender's matter; without a listener it would end the process.
+  // Errors of a single handshake or request are ignored; without a listener they would end the process.
   server.on('error', () => undefined)
   server.on('clientError', (_error, socket) => socket.destroy())
   return {

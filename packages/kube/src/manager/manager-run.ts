@@ -1,6 +1,6 @@
 /**
- * One life of a manager: starts its parts in order, waits for the end or the first failure, stops them in order.
- * The orders and their reasons are in manager.ts.
+ * One run of a manager: starts its parts in order, waits for the stop or the first failure, stops them in order. The
+ * orders and their reasons are in manager.ts.
  */
 import type { Aggregator } from '../controller/aggregator.ts'
 import type { KeyedAggregator } from '../controller/keyed-aggregator.ts'
@@ -10,7 +10,7 @@ import type { Cluster } from '../client/cluster.ts'
 import { createRunnableContext, type Environment } from '../controller/context.ts'
 import type { Controller } from '../controller/controller.ts'
 import { KubeError, messageOf } from '../errors.ts'
-import { keepTrying, type EngageOptions, type RunningFleet } from './fleet.ts'
+import { restartOnFailure, type EngageOptions, type RunningFleet } from './fleet.ts'
 import type { Informer } from '../cache/informer.ts'
 import { LeadershipLost, openFence, type Election } from './lease.ts'
 import { startListener, type Listener } from './listener.ts'
@@ -45,14 +45,14 @@ export interface ManagerParts {
   readonly runnables: RunnablePart[]
   readonly addresses: { metrics?: string; probes?: string; webhooks?: string }
   readonly fleet: RunningFleet
-  /** Set while running: what the fleet does with a member. */
+  /** Set while running: runs the controllers and caches of a fleet member. */
   runMember?: (cluster: Cluster, signals: Signals, options: EngageOptions) => Promise<void>
 }
 
-/** Part of the grace period that is left to reconciles after their signals aborted. */
-const killFraction = 0.2
-/** A server that still answers after everything else stopped waits this long for requests under way. */
-const serverGraceMs = 1_000
+/** Fraction of the grace period left to reconciles after their signals aborted. */
+const KILL_FRACTION = 0.2
+/** Grace period for open requests of the servers that are stopped last, ms. */
+const SERVER_GRACE_MS = 1_000
 
 /** Parts that start and stop together. */
 interface Phase {
@@ -68,13 +68,13 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
   const servers: Listener[] = []
   const webhooks: Listener[] = []
   let failure: { readonly error: unknown } | undefined
-  /** Aborts as soon as the end begins, whatever began it. */
+  /** Aborts as soon as the stop begins, for any reason. */
   const ending = new AbortController()
   const until = ending.signal
   const end = () => ending.abort(new KubeError('STOPPING', 'the manager is stopping'))
   let isDraining = false
 
-  /** Runs a part in a phase; an end that nobody asked for ends everything. */
+  /** Runs a part in a phase; an unexpected end stops the manager. */
   function start(phase: Phase, name: string, run: (signal: AbortSignal) => Promise<void>): void {
     const part = (async () => {
       try {
@@ -110,10 +110,10 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     try {
       await Promise.race([leading, untilAborted(stop)])
       const signals = { stop, kill: killMember, syncTimeoutMs: parts.syncTimeoutMs }
-      // Each for itself: a kind that a member does not let us list must not hold up its other controllers.
+      // Separately: a kind that cannot be listed in a member must not delay its other controllers.
       const each = chosen.map(async (controller) => {
         const about = log.child({ controller: controller.name, cluster: member.name })
-        await keepTrying({ log: about, clock: own.clock, stop }, async () => controller.run(own, signals))
+        await restartOnFailure({ log: about, clock: own.clock, stop }, async () => controller.run(own, signals))
       })
       await Promise.all(each)
       await untilAborted(stop)
@@ -210,10 +210,10 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     const isLost = failure?.error instanceof LeadershipLost
     const graceMs = isLost ? 0 : parts.graceMs
     const reason = failure?.error ?? signal.reason
-    const killTimer = setTimeout(() => kill.abort(reason), graceMs * (1 - killFraction))
+    const killTimer = setTimeout(() => kill.abort(reason), graceMs * (1 - KILL_FRACTION))
     let graceTimer: NodeJS.Timeout | undefined
     const graceOver = new Promise<void>((resolve) => (graceTimer = setTimeout(resolve, graceMs)))
-    // What was being started meanwhile has to be there to be stopped.
+    // Parts still starting must be registered before they can be stopped.
     await Promise.race([starting.catch(() => undefined), graceOver])
     const stopPhase = async ({ stop, running }: Phase) => {
       stop.abort(reason)
@@ -225,8 +225,8 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     await Promise.race([fleetStopped, graceOver])
     await stopPhase(caches)
     await stopPhase(keeping)
-    await Promise.all([...webhooks, ...servers].map(async (server) => server.close(Math.min(serverGraceMs, graceMs))))
-    // Release comes last: whoever takes over must find no writer left.
+    await Promise.all([...webhooks, ...servers].map(async (server) => server.close(Math.min(SERVER_GRACE_MS, graceMs))))
+    // Released last: the next leader must find no active writer.
     await stopPhase(lease)
     if (!isLost) await election?.release()
     await Promise.race([cluster.close(), graceOver])
@@ -256,7 +256,7 @@ function statsOf({ cluster, clock }: Environment): ClusterStats {
     kind: kindName(informer.kind),
     objects: informer.size,
     bytes: informer.estimateBytes(),
-    silentMs: informer.heardAt === undefined ? undefined : now - informer.heardAt,
+    silentMs: informer.lastReceivedAt === undefined ? undefined : now - informer.lastReceivedAt,
   }))
   return { cluster: cluster.name, caches, sessions: cluster.stats?.sessions ?? 0, streams: cluster.stats?.streams ?? 0 }
 }

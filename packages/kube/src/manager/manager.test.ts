@@ -44,7 +44,7 @@ const service = (name: string) => ({ metadata: { name, namespace: 'web' } })
 const statusOf = async (address: string | undefined, path: string) => (await fetch(`http://${address}${path}`)).status
 
 describe('manager', () => {
-  it('runs a controller from the first list to the stop, and sends nothing when nothing is to change', async () => {
+  it('runs a controller from the first list to the stop, and sends nothing when nothing changes', async () => {
     const cluster = memoryCluster()
     cluster.put(Service, service('shop'))
     const wire = (mgr: Manager) =>
@@ -154,7 +154,7 @@ describe('manager', () => {
     }
   })
 
-  it('fails when a port is taken or a cache does not sync, and leaves nothing running', async () => {
+  it('fails when a port is in use or a cache does not sync, and leaves nothing running', async () => {
     const first = await start(() => undefined, { probes: '127.0.0.1:0' })
     await expect.poll(() => first.mgr.addresses.probes).toBeDefined()
     const second = await start(() => undefined, { metrics: '127.0.0.1:0', probes: first.mgr.addresses.probes ?? '' })
@@ -171,7 +171,7 @@ describe('manager', () => {
     expect(String(await third.outcome)).toContain('Service did not sync within 20 ms')
   })
 
-  it('does not let a missing CRD hold up other controllers, or readiness', async () => {
+  it('does not let a missing CRD delay other controllers or readiness', async () => {
     const cluster = memoryCluster()
     cluster.setState(ConfigMap, 'absent')
     cluster.put(Service, service('shop'))
@@ -188,7 +188,7 @@ describe('manager', () => {
     expect(await statusOf(mgr.addresses.probes, '/readyz')).toBe(200)
   })
 
-  it('bounds the stop: reconciles are aborted, and given up, within the grace period', async () => {
+  it('limits the stop: reconciles are aborted, and abandoned, within the grace period', async () => {
     const signals: AbortSignal[] = []
     const { cluster, stop, outcome } = await start(
       (mgr) =>
@@ -233,7 +233,7 @@ describe('manager', () => {
     )
   })
 
-  it('lets no controller of a stalled process write after its lease ran out', async () => {
+  it('lets no controller of a stalled process write after its lease expired', async () => {
     const clock = fakeClock()
     let wake: () => void = () => undefined
     const errors: unknown[] = []
@@ -241,7 +241,7 @@ describe('manager', () => {
       (mgr) =>
         mgr.controller('services', Service).reconcile(async (_object, ctx) => {
           await new Promise<void>((resolve) => (wake = resolve))
-          // The process stood still here for longer than the lease; no timer has run since.
+          // The process was stalled here for longer than the lease; no timer has run since.
           await ctx
             .apply(ConfigMap, { metadata: { name: 'x', namespace: 'web' } })
             .catch((error: unknown) => errors.push(error))
@@ -292,7 +292,7 @@ describe('manager', () => {
     expect(a.mgr.isLeading).toBe(true)
   })
 
-  it('gives runnables cached reads, fenced writes, events and a log of their own', async () => {
+  it('provides runnables with cached reads, fenced writes, events and their own log', async () => {
     const cluster = memoryCluster()
     cluster.put(Service, service('shop'))
     const about = { apiVersion: 'v1', kind: 'Service', ...service('shop') }
@@ -350,7 +350,7 @@ describe('manager', () => {
     )
     await expect.poll(() => contexts.size).toBe(2)
     expect(mgr.isLeading).toBe(true)
-    // The process was stalled for longer than the lease lasts; no timer of it has run yet.
+    // The process was stalled for longer than the lease duration; none of its timers has run yet.
     clock.stall(60_000)
     const child = { metadata: { name: 'made', namespace: 'web' }, data: { a: 'b' } }
     await expect(contexts.get('leading')?.apply(ConfigMap, child)).rejects.toThrow(LeadershipLost)
@@ -397,7 +397,7 @@ describe('manager', () => {
     expect(total).toContain('{controller="clusters",result="success"} 2')
   })
 
-  it('refuses what comes too late, twice, or cannot be served', async () => {
+  it('rejects declarations that are late, duplicate or cannot be served', async () => {
     const { mgr, stop, outcome } = await start((made) => made.controller('a', Service).reconcile(async () => undefined))
     expect(() => mgr.controller('b', Service)).toThrow('comes too late')
     expect(() => mgr.controller('a', Service)).toThrow('exists already')
@@ -409,7 +409,7 @@ describe('manager', () => {
     await expect(other.run(stop.signal)).rejects.toThrow('no `webhooks`')
   })
 
-  it('stops before it started when the signal has aborted already', async () => {
+  it('stops before starting when the signal has already aborted', async () => {
     const cluster = memoryCluster()
     const mgr = await manager({ cluster, log: cluster.log, probes: '127.0.0.1:0' })
     mgr.controller('a', Service).reconcile(async () => undefined)
@@ -417,7 +417,7 @@ describe('manager', () => {
     expect([mgr.addresses, cluster.isClosed]).toEqual([{}, true])
   })
 
-  it('stops at the first signal of the process, and leaves the second to its usual effect', () => {
+  it('stops at the first signal of the process, and leaves the default action for the second', () => {
     const before = process.listenerCount('SIGUSR2')
     const signal = untilSignalled('SIGUSR2', 'SIGWINCH')
     expect(process.listenerCount('SIGUSR2')).toBe(before + 1)
@@ -483,7 +483,7 @@ describe('fleet', () => {
     expect(east.informers.all().map(({ kind }) => kind.kind)).toEqual(['Service'])
   })
 
-  it('aborts the reconciles of a member that leaves, drops its keys and closes it; the others go on', async () => {
+  it('aborts the reconciles of a member that leaves, drops its keys and closes it; the others continue', async () => {
     const [east, west] = [memoryCluster('east'), memoryCluster('west')]
     const running: { cluster: string; signal: AbortSignal }[] = []
     const { mgr } = await start((made) => {
@@ -511,7 +511,7 @@ describe('fleet', () => {
     mgr.fleet.engage(memoryCluster('east'))
   })
 
-  it('is not held up by a member that is dead, and starts that one again', async () => {
+  it('is not delayed by an unavailable member, and restarts that member', async () => {
     const [dead, alive] = [memoryCluster('dead'), memoryCluster('alive')]
     dead.setState(Service, 'syncing')
     alive.put(Service, service('shop'))

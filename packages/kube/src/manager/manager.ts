@@ -1,14 +1,14 @@
 /**
- * The manager: one process with its clusters, controllers, servers and lease.
+ * The manager: one process with its clusters, controllers, servers and leader election.
  *
  * Flow (start): metrics and probes → webhooks → caches, until they are synced → runnables → leader election →
- * controllers. Webhooks answer before any cache lists, because a list of an old version may need their conversion.
+ * controllers. Webhooks serve before any cache lists, because a list of an old version may need their conversion.
  * Flow (stop): runnables → controllers → caches → webhooks → probes and metrics → lease, so that nothing writes when
- * another process may lead, and probes and metrics answer while everything drains.
+ * another process may lead, and probes and metrics are served while the rest drains.
  *
- * Guarantees: `run` settles when everything has really stopped, at the latest after the grace period. It rejects with the
- * first failure of any part, after stopping the others; with `LeadershipLost` at once, without any grace.
- * Caveats: a manager runs once. A process that lost leadership must end.
+ * Guarantees: `run` settles when everything has stopped, at the latest after the grace period. It rejects with the
+ * first failure of any part, after stopping the others; with `LeadershipLost` at once, without a grace period.
+ * Caveats: a manager runs once. A process that lost leadership must exit.
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -62,9 +62,9 @@ import { admissionPath, type WebhookRegistry } from '../webhook/server.ts'
 export interface ManagerOptions {
   /** The cluster of the controllers, the lease and the events. @default from kubeconfig or in-cluster credentials */
   cluster?: Cluster
-  /** Instead of `cluster`: where to connect. */
+  /** Connection settings, instead of `cluster`. */
   config?: ClusterConfig
-  /** Who owns what we apply. The same in every version of a program. @default seamark */
+  /** Field manager of applied fields. Must be the same in every version of a program. @default seamark */
   fieldManager?: string
   /** Only the holder of this Lease runs controllers. @default no election: this process leads */
   leader?: LeaseOptions
@@ -72,28 +72,28 @@ export interface ManagerOptions {
   metrics?: string
   /** `HOST:PORT` or `:PORT`. @default none */
   probes?: string
-  /** Needed as soon as a webhook or conversion is declared. */
+  /** Required if a webhook or conversion is declared. */
   webhooks?: { listen: string; certificate: SelfIssuedOptions | CertificateFiles | CertificatePair }
-  /** client-go's histograms of every request, beside `rest_client_requests_total`. @default false */
+  /** client-go's histograms of every request, in addition to `rest_client_requests_total`. @default false */
   clientHistograms?: boolean
   log?: Logger
-  /** All of the stop. @default 30s */
+  /** Time for the whole stop. @default 30s */
   grace?: Duration
-  /** For a cache to sync. @default 2m */
+  /** Time for a cache to sync. @default 2m */
   syncTimeout?: Duration
   clock?: Clock
 }
 
-/** Runs until `context.signal` aborts; when it ends earlier, the manager stops. */
+/** Runs until `context.signal` aborts; if it returns earlier, the manager stops. */
 export type Runnable = (context: RunnableContext) => Promise<void>
 
 export interface RunnableOptions {
   /**
-   * Only while leading; its writes are then behind the lease's fence. The writes of others are not: every replica makes
-   * them. Events are sent by the leader only. @default false
+   * Run only while leading; writes are then fenced by the lease. Writes of other runnables are not fenced, because
+   * every replica runs them. Events are sent by the leader only. @default false
    */
   leader?: boolean
-  /** Who reports its Events. @default the field manager */
+  /** reportingController of its Events. @default the field manager */
   reportingController?: string
 }
 
@@ -105,15 +105,15 @@ export interface Manager {
   readonly metrics: Metrics
   /** Member clusters, for controllers with `clusters: 'fleet'` or `'all'`. */
   readonly fleet: Fleet
-  /** A cluster with our metrics, logs and field manager, to engage. */
+  /** Connects a cluster with the metrics, logs and field manager of this manager, to engage it. */
   connect(config: ClusterConfig, name: string): Cluster
   /** True in the process whose controllers run. */
   readonly isLeading: boolean
-  /** `HOST:PORT` that were taken; undefined before `run`, or when not asked for. */
+  /** The bound `HOST:PORT` addresses; undefined before `run`, or if not configured. */
   readonly addresses: { readonly metrics?: string; readonly probes?: string; readonly webhooks?: string }
   /**
-   * How a kind is cached, once for every controller, aggregator and informer of the manager's own cluster and of every
-   * member. To be called before anything watches the kind.
+   * Sets how a kind is cached by every controller, aggregator and informer of the manager's own cluster and of every
+   * member. Must be called before the kind is watched.
    */
   cache<T extends Obj>(kind: Kind<T>, options: CacheOptions<T>): void
   index<T extends Obj>(kind: Kind<T>, name: string, values: (object: Immutable<T>) => readonly string[]): Index<T>
@@ -126,23 +126,23 @@ export interface Manager {
   ): void
   /** A controller whose keys are not objects of one kind; one reconcile for each key. */
   keyedController(name: string, options?: KeyedControllerOptions): KeyedControllerBuilder
-  /** Dirty keys → one debounced pass over those keys; see keyed-aggregator.ts. */
+  /** One debounced pass over all dirty keys; see keyed-aggregator.ts. */
   keyedAggregator(name: string, options?: KeyedAggregatorOptions): KeyedAggregatorBuilder
   /** Admission at controller-runtime's paths: `/mutate-GROUP-VERSION-KIND`, `/validate-GROUP-VERSION-KIND`. */
   webhook<T extends Obj>(kind: Kind<T>, hooks: AdmissionHooks<T>): void
   /** Conversion at `/convert`, with the kind's own version as hub. */
   conversion<H extends Obj, S extends Obj>(hub: Kind<H>, spokes: readonly Spoke<H, S>[]): void
-  /** Something else that runs with the manager. */
+  /** Adds a function that runs with the manager. */
   add(name: string, run: Runnable, options?: RunnableOptions): void
   check(probe: 'healthz' | 'readyz', name: string, check: Check): void
   run(signal: AbortSignal): Promise<void>
 }
 
-/** Opens no connection yet; only credentials are read. */
+/** Reads credentials, but opens no connection. */
 export async function manager(options: ManagerOptions = {}): Promise<Manager> {
   const { fieldManager = 'seamark', clock = systemClock } = options
   const log = options.log ?? createLogger()
-  // Here and not above: whoever only uses the client does not pay for loading prom-client.
+  // Imported here, so that programs that use only the client do not load prom-client.
   const { createMetrics } = await import('../metrics.ts')
   const metrics = createMetrics({ clientHistograms: options.clientHistograms ?? false })
   const connectTo = (config: ClusterConfig, name?: string) => {
@@ -151,7 +151,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
       log,
       clock,
       observer: metrics.client,
-      ...(name === undefined ? {} : { name }),
+      ...(name !== undefined && { name }),
     })
   }
   const cluster = options.cluster ?? connectTo(options.config ?? (await loadConfig()))
@@ -214,8 +214,8 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
     fleet,
   }
 
-  /** Metrics and logs know controllers by name. */
-  function claim(name: string): void {
+  /** Reserves a name: controllers are identified by name in metrics and logs. */
+  function reserveName(name: string): void {
     if (names.has(name)) throw new KubeError('NAME_TAKEN', `a controller called ${name} exists already`)
     if (hasRun) throw new KubeError('RUNNING', `${name} comes too late: the manager runs already`)
     names.add(name)
@@ -243,25 +243,25 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
       return cluster.informers.index(kind, name, values)
     },
     controller(name, kind, given = {}) {
-      claim(name)
+      reserveName(name)
       const { builder, controller } = defineController(name, kind, given)
       controllers.push(controller)
       return builder
     },
     keyedController(name, given = {}) {
-      claim(name)
+      reserveName(name)
       const { builder, controller } = defineKeyedController(name, given)
       controllers.push(controller)
       return builder
     },
     keyedAggregator(name, given = {}) {
-      claim(name)
+      reserveName(name)
       const { builder, aggregator } = defineKeyedAggregator(name, given)
       aggregators.push(aggregator)
       return builder
     },
     aggregator(name, given, build, act) {
-      claim(name)
+      reserveName(name)
       aggregators.push(defineAggregator(name, given, build, act))
     },
     webhook(kind, hooks) {
@@ -306,7 +306,7 @@ function keeperOf(
   return { start: async () => certificate, run: async () => undefined }
 }
 
-/** Aborts at the first of these signals of the process; a second one has its usual effect and ends it at once. */
+/** Aborts at the first of these process signals; a second one has its default action and ends the process. */
 export function untilSignalled(...names: readonly NodeJS.Signals[]): AbortSignal {
   const controller = new AbortController()
   const stop = (name: NodeJS.Signals) => {

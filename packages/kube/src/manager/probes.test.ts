@@ -23,7 +23,7 @@ const textOf = async (url: string) => {
 }
 
 describe('probes', () => {
-  it('answer ok, and list every check when one fails or verbose is asked', async () => {
+  it('respond ok, and list every check when one fails or verbose is requested', async () => {
     let wrong: string | undefined
     const readyz = new Map([
       ['caches', () => wrong],
@@ -41,7 +41,7 @@ describe('probes', () => {
     expect((await textOf(`${url}/other`))[0]).toBe(404)
   })
 
-  it('survive a check that throws and a request that is none', async () => {
+  it('handle a check that throws and a malformed request', async () => {
     const broken = () => {
       throw new Error('broken check')
     }
@@ -53,7 +53,7 @@ describe('probes', () => {
     expect(await textOf(`${url}/healthz`)).toEqual([500, '[-]broken failed: broken check\nhealthz check failed\n'])
   })
 
-  it('refuse an address that is none, and say when a port is taken', async () => {
+  it('reject an invalid address, and report a port in use', async () => {
     expect(parseListen(':8080')).toEqual({ port: 8080 })
     expect(parseListen('[::1]:0')).toEqual({ host: '::1', port: 0 })
     for (const wrong of ['', '8080', 'a:b', 'a:1:2', ':70000']) expect(() => parseListen(wrong)).toThrow('HOST:PORT')
@@ -62,7 +62,7 @@ describe('probes', () => {
     await expect(taken).rejects.toThrow('another process')
   })
 
-  it('let a request under way finish when they close, and cut one that does not', async () => {
+  it('let a request in progress finish when they close, and abort one that does not', async () => {
     const finish: (() => void)[] = []
     const listener = await startListener({
       listen: '127.0.0.1:0',
@@ -82,7 +82,7 @@ describe('probes', () => {
 })
 
 describe('metrics', () => {
-  it('carry controller-runtime’s names, and start at 0', async () => {
+  it('use controller-runtime’s names, and start at 0', async () => {
     const metrics = createMetrics()
     const shop = metrics.controller('shop', 8)
     metrics.webhook('/validate', 'admission')
@@ -117,7 +117,7 @@ describe('metrics', () => {
 
   const patched = { method: 'PATCH', host: 'h:1', durationMs: 30, sentBytes: 300, receivedBytes: 2_000, retry: 0 }
 
-  it("show client-go's histograms of requests only to those who ask", async () => {
+  it("show client-go's histograms of requests only when enabled", async () => {
     const [plain, full] = [createMetrics(), createMetrics({ clientHistograms: true })]
     for (const { client } of [plain, full]) {
       client.request({ ...patched, code: '429' })
@@ -177,13 +177,13 @@ describe('metrics', () => {
     ]) {
       expect(lines).toContain(line)
     }
-    // A kind of which nothing was heard yet has no age: 0 would say it is fresh.
+    // A kind without any response yet has no age: 0 would mean that it is fresh.
     expect(lines.join()).not.toContain('age_seconds{cluster="local",kind="Node"}')
     forget()
     expect(await metrics.registry.getSingleMetricAsString('workqueue_depth')).not.toContain('-100')
   })
 
-  it('keep the number of label values bounded, whatever priorities people use', async () => {
+  it('keep the number of label values bounded, for any priorities in use', async () => {
     const metrics = createMetrics()
     const shop = metrics.controller('shop', 8)
     const queue = createQueue({ observer: shop.queue })

@@ -1,14 +1,14 @@
 /**
- * Health, readiness and metrics over HTTP, in the form kubelet and people expect from a Kubernetes component.
+ * Health, readiness and metrics over HTTP, in the format expected of Kubernetes components.
  *
- * `/healthz` and `/readyz` answer 200 or 500; `?verbose` and every failure list the checks by name; `/readyz/NAME` asks
- * one. A check is a function that returns what is wrong, or undefined; it must not wait. One that throws has failed.
+ * `/healthz` and `/readyz` respond 200 or 500; `?verbose` and every failure list the checks by name; `/readyz/NAME`
+ * runs one check. A check is a synchronous function that returns the problem, or undefined. One that throws has failed.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Registry } from 'prom-client'
 import { messageOf } from '../errors.ts'
 
-/** What is wrong now, in words, or undefined. */
+/** Description of the current problem, or undefined. */
 export type Check = () => string | undefined
 
 export interface Checks {
@@ -57,7 +57,7 @@ function runCheck(check: Check): string | undefined {
   }
 }
 
-/** A request target may be anything, `//` included: it is split, never trusted to be a URL. */
+/** A request target may be any text, including `//`: it is split, not parsed as a URL. */
 function parseTarget({ url = '' }: IncomingMessage): { segments: string[]; query: URLSearchParams } {
   const [path = '', query = ''] = url.split('?', 2)
   return { segments: path.split('/').filter((segment) => segment !== ''), query: new URLSearchParams(query) }

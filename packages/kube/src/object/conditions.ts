@@ -1,24 +1,24 @@
 /**
- * Status conditions, as `metav1.Condition` has them.
+ * Status conditions, as in `metav1.Condition`.
  *
- * Invariant: `lastTransitionTime` moves only when `status` does, so that "since when" is an answer and a reconcile that
- * finds nothing new writes nothing: an unchanged list comes back as the very same array.
+ * Invariant: `lastTransitionTime` changes only with `status`, so that a reconcile without changes writes nothing: an
+ * unchanged list is returned as the same array.
  */
 import type { Immutable } from './object.ts'
 
 export interface Condition {
   type: string
   status: 'True' | 'False' | 'Unknown'
-  /** CamelCase, for programs. */
+  /** CamelCase, machine-readable. */
   reason: string
-  /** For people. */
+  /** Human-readable. */
   message: string
   /** RFC 3339, seconds. */
   lastTransitionTime: string
   observedGeneration?: number
 }
 
-/** Replaces or appends the condition of `next.type`; the others keep their place. `nowMs` is the wall clock. */
+/** Replaces or appends the condition of `next.type`; the others keep their order. `nowMs` is the wall clock. */
 export function setCondition(
   conditions: Immutable<Condition[]> | undefined,
   next: Omit<Condition, 'lastTransitionTime'>,
@@ -43,12 +43,12 @@ export function isConditionTrue(conditions: Immutable<Condition[]> | undefined, 
   return findCondition(conditions, type)?.status === 'True'
 }
 
-/** As the API server writes `metav1.Time`: no fraction of a second. */
+/** Format of `metav1.Time`: no fraction of a second. */
 export function timestamp(nowMs: number): string {
   return `${new Date(nowMs).toISOString().slice(0, 19)}Z`
 }
 
-/** As the API server writes `metav1.MicroTime`. */
+/** Format of `metav1.MicroTime`. */
 export function microTimestamp(nowMs: number): string {
   return `${new Date(nowMs).toISOString().slice(0, 23)}000Z`
 }

@@ -1,12 +1,12 @@
 /**
- * Finalizers: work that must be done before an object may go.
+ * Finalizers: cleanup that must be done before an object is deleted.
  *
- * Flow: (1) an object without our finalizer gets it, before the reconciler causes anything; (2) while it is not being
- * deleted the reconciler runs; (3) when it is being deleted the cleanup runs instead; (4) once that succeeded the
- * finalizer is removed and the object goes.
- * Guarantees: cleanup runs at least once for every object whose reconciler ran. Both patches carry a `test`, so that a
- * stale view changes nothing: it fails, and the key is tried again with the newer object.
- * Caveats: cleanup may run several times (a crash after it and before the removal): it has to be idempotent.
+ * Flow: (1) the finalizer is added to an object without it, before the reconciler has any effect; (2) while the object
+ * is not being deleted the reconciler runs; (3) when it is being deleted the cleanup runs instead; (4) once that
+ * succeeded the finalizer is removed and the server deletes the object.
+ * Guarantees: cleanup runs at least once for every object whose reconciler ran. Both patches contain a `test`
+ * operation, so that a patch based on a stale object fails, and the key is retried with the newer object.
+ * Caveats: cleanup may run several times (a crash between cleanup and removal), so it must be idempotent.
  */
 import type { Client } from '../client/client.ts'
 import { NotFound } from '../errors.ts'
@@ -14,11 +14,11 @@ import { keyOf, type Immutable, type Kind, type Obj } from './object.ts'
 
 export type FinalizerStep = 'add' | 'reconcile' | 'cleanup' | 'leave'
 
-/** What an object needs next. `leave`: it is being deleted, and our part is done. */
+/** The next step for an object. `leave`: it is being deleted and does not have the finalizer. */
 export function nextFinalizerStep(object: Immutable<Obj>, finalizer: string): FinalizerStep {
-  const isOurs = object.metadata.finalizers?.includes(finalizer) === true
-  if (object.metadata.deletionTimestamp === undefined) return isOurs ? 'reconcile' : 'add'
-  return isOurs ? 'cleanup' : 'leave'
+  const hasFinalizer = object.metadata.finalizers?.includes(finalizer) === true
+  if (object.metadata.deletionTimestamp === undefined) return hasFinalizer ? 'reconcile' : 'add'
+  return hasFinalizer ? 'cleanup' : 'leave'
 }
 
 export async function addFinalizer<T extends Obj>(
@@ -31,7 +31,7 @@ export async function addFinalizer<T extends Obj>(
   const add =
     finalizers === undefined
       ? [
-          // The list is new, so nothing in it can be tested: the version stands for it.
+          // The list does not exist yet, so its content cannot be tested: test the resourceVersion instead.
           { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
           { op: 'add', path: '/metadata/finalizers', value: [finalizer] },
         ]
@@ -39,7 +39,7 @@ export async function addFinalizer<T extends Obj>(
   return client.patch(kind, keyOf(object), 'json', [{ op: 'test', path: '/metadata/uid', value: uid }, ...add])
 }
 
-/** An object that is gone already needs nothing removed. */
+/** Succeeds if the object is already deleted. */
 export async function removeFinalizer<T extends Obj>(
   client: Client,
   kind: Kind<T>,

@@ -1,5 +1,5 @@
 /**
- * Tokens of the built-in kinds that this project touches, typed only as far as it touches them.
+ * Tokens of the built-in kinds used by this project, typed only as far as they are used.
  */
 import { kind, type Obj } from './object.ts'
 

@@ -54,16 +54,16 @@ describe('a label selector as text', () => {
     'a=-b',
     'a=b/c',
     '__proto__',
-  ])('%s is none', (text) => {
+  ])('%s is not a selector', (text) => {
     expect(parseLabelSelector(text)).toMatchObject({ invalid: expect.stringContaining('is not a label selector') })
   })
 
-  it('takes any value where annotations are selected', () => {
+  it('accepts any value when annotations are selected', () => {
     const predicate = parseLabelSelector('note=see https://example.com/x?a=b,team', { hasFreeValues: true })
     expect(typeof predicate === 'function' && predicate({ note: 'see https://example.com/x?a=b', team: '' })).toBe(true)
   })
 
-  it('says the same as the object form', () => {
+  it('is equivalent to the object form', () => {
     const key = fc.constantFrom('a', 'b', 'example.com/c', 'constructor')
     const value = fc.constantFrom('', '1', 'x-y', 'Z.z')
     const term = fc.oneof(
@@ -87,14 +87,14 @@ describe('a label selector as text', () => {
     )
   })
 
-  it('is read in one pass, however hostile', () => {
+  it('is read in one pass, for any input', () => {
     for (const text of ['('.repeat(100_000), `a in (${','.repeat(100_000)}`, `${'a.'.repeat(100_000)}!`])
       expect(parseLabelSelector(text)).toHaveProperty('invalid')
   })
 })
 
 describe('a label selector as an object', () => {
-  it('selects everything when it is empty, and nothing by an operator that is not known', () => {
+  it('selects everything when it is empty, and nothing by an unknown operator', () => {
     expect(matchesLabelSelector({}, labels)).toBe(true)
     expect(matchesLabelSelector({ matchExpressions: [{ key: 'role', operator: 'Gt', values: ['1'] }] }, labels)).toBe(
       false,

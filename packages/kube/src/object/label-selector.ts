@@ -1,17 +1,17 @@
 /**
- * Label selectors, evaluated on our side: the text form of kubectl and flags (`a=b,c!=d,e in (x,y),!f`) and the object form
- * of the API (matchLabels, matchExpressions), each made into a predicate.
+ * Label selectors, evaluated locally: the text form of kubectl and flags (`a=b,c!=d,e in (x,y),!f`) and the object form
+ * of the API (matchLabels, matchExpressions), each converted to a predicate.
  *
- * Invariants: one pass over the text, no regular expression that could backtrack: the text may come from a tenant. A key
- * that is no own property of the labels is absent, whatever it is called. Terms are joined by AND; no term selects
- * everything.
+ * Invariants: one pass over the text, no regular expression that could backtrack: the text may come from a tenant. A
+ * key that is not an own property of the labels is absent, regardless of its name. Terms are joined by AND; no terms
+ * select everything.
  */
 import type { Immutable } from './object.ts'
 
 export type Labels = Readonly<Record<string, string>>
 export type LabelPredicate = (labels: Labels) => boolean
 
-/** Why a text is no selector. */
+/** Why a text is not a selector. */
 export interface InvalidSelector {
   readonly invalid: string
 }
@@ -23,7 +23,10 @@ export interface LabelSelector {
 }
 
 export interface SelectorOptions {
-  /** Values of any characters but `,`, `(` and `)`: for selectors over annotations. @default those of label values */
+  /**
+   * Allow values of any characters but `,`, `(` and `)`, for selectors over annotations. @default characters of label
+   * values
+   */
   readonly hasFreeValues?: boolean
 }
 
@@ -46,7 +49,7 @@ export function parseLabelSelector(
   return (labels) => terms.every((matches) => matches(labels))
 }
 
-/** An operator that is not known selects nothing: the safe reading of a grant. */
+/** An unknown operator selects nothing, the safe result for access grants. */
 export function matchesLabelSelector(selector: Immutable<LabelSelector>, labels: Labels): boolean {
   for (const [key, wanted] of Object.entries(selector.matchLabels ?? {}))
     if (valueOf(labels, key) !== wanted) return false

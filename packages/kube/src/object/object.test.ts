@@ -15,7 +15,7 @@ describe('kind tokens', () => {
     })
   })
 
-  it('know their names and paths', () => {
+  it('have names and paths', () => {
     expect([apiVersionOf(ConfigMap), apiVersionOf(Lease), kindName(ConfigMap), kindName(Lease)]).toEqual([
       'v1',
       'coordination.k8s.io/v1',
@@ -28,7 +28,7 @@ describe('kind tokens', () => {
     expect(objectPath(ConfigMap, 'n s/../../x')).toBe('/api/v1/namespaces/n%20s/configmaps/..%2F..%2Fx')
   })
 
-  it('make one key per object, there and back', () => {
+  it('give one key per object, which is parsed back', () => {
     for (const metadata of [{ name: 'a' }, { name: 'a', namespace: 'ns' }]) {
       const key = keyOf({ metadata })
       expect(keyOf({ metadata: parseKey(key) })).toBe(key)

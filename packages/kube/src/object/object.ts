@@ -1,8 +1,8 @@
 /**
- * The shape every Kubernetes object shares, and kind tokens: a kind is a frozen value that carries its TypeScript type,
+ * The common shape of Kubernetes objects, and kind tokens: a kind is a frozen value that carries its TypeScript type,
  * so `client.get(Service, 'web/shop')` is typed without a scheme, code generation or reflection.
  *
- * Place in the flow: the vocabulary of packages/kube, packages/apiserver and packages/operator. No I/O, no dependencies.
+ * Place in the flow: basic types of packages/kube, packages/apiserver and packages/operator. No I/O, no dependencies.
  */
 
 export {
@@ -50,7 +50,7 @@ export interface ObjectMeta {
   managedFields?: ManagedFieldsEntry[]
 }
 
-/** Any Kubernetes object. Kinds extend it with `spec`, `status`, `data` …, typing only the fields they touch. */
+/** Any Kubernetes object. Kinds extend it with `spec`, `status`, `data` …, typing only the fields they use. */
 export interface Obj {
   apiVersion?: string
   kind?: string
@@ -89,7 +89,7 @@ export interface Status {
   code?: number
 }
 
-/** Deeply read-only view. What a cache hands out: shared by every reader, so nobody may change it. */
+/** Deeply read-only view, returned by caches: the object is shared by all readers and must not be modified. */
 export type Immutable<T> = T extends (infer U)[]
   ? readonly Immutable<U>[]
   : T extends object
@@ -104,8 +104,8 @@ export interface StoredMeta {
 }
 
 /**
- * An object as a cache or a reconciler has it: read from a server, so it has a name, a uid and a version, and, where the
- * kind has a spec, a generation.
+ * An object in a cache or reconciler: read from a server, so it has a name, a uid and a version, and, if the kind has a
+ * spec, a generation.
  */
 export type Stored<T extends Obj> = T & {
   metadata: StoredMeta & (T extends { spec?: unknown } ? { generation: number } : unknown)
@@ -119,7 +119,7 @@ export interface Kind<T extends Obj = Obj> {
   /** Lower-case plural, the resource name in URLs and RBAC. */
   readonly plural: string
   readonly namespaced: boolean
-  /** Never set at run time: only carries the type. */
+  /** Never set at run time: only carries the type parameter. */
   readonly __type?: T
 }
 
@@ -132,7 +132,7 @@ export function apiVersionOf(kind: Kind): string {
   return kind.group === '' ? kind.version : `${kind.group}/${kind.version}`
 }
 
-/** `Service`, `HTTPProxy.projectcontour.io`: how a kind is named in messages. */
+/** Name of a kind in messages: `Service`, `HTTPProxy.projectcontour.io`. */
 export function kindName(kind: Kind): string {
   return kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
 }

@@ -7,7 +7,7 @@ const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'shop', n
 const child: Obj = { metadata: { name: 'child', namespace: 'web' } }
 
 describe('owner', () => {
-  it('makes a child whose controller is found again by kind, in any version of it', () => {
+  it('adds a controller reference that is found by kind, in any version of it', () => {
     const owned = withController(child, service)
     expect(owned.metadata.ownerReferences).toEqual([
       { apiVersion: 'v1', kind: 'Service', name: 'shop', uid: 'u1', controller: true, blockOwnerDeletion: true },
@@ -20,18 +20,18 @@ describe('owner', () => {
     expect(withController(owned, service)).toEqual(owned)
   })
 
-  it('refuses an owner in another namespace, or a namespaced owner of a cluster-scoped child', () => {
+  it('rejects an owner in another namespace, or a namespaced owner of a cluster-scoped child', () => {
     const elsewhere = { metadata: { name: 'child', namespace: 'other' } }
     expect(() => withController(elsewhere, service)).toThrow('must be in the same namespace')
     expect(() => withController({ metadata: { name: 'child' } }, service)).toThrow('no namespace')
   })
 
-  it('lets a cluster-scoped object own children anywhere', () => {
+  it('allows a cluster-scoped object to own children in any namespace', () => {
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web', uid: 'n1' } }
     expect(findControllerKey(Namespace, withController(child, namespace))).toBe('web')
   })
 
-  it('refuses a second controller, and an owner that is not stored', () => {
+  it('rejects a second controller, and an owner that was not read from a server', () => {
     const owned = withController(child, service)
     const rival = { ...service, metadata: { name: 'rival', namespace: 'web', uid: 'u2' } }
     expect(() => withController(owned, rival)).toThrow('controlled by Service shop already')

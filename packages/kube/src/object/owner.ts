@@ -1,15 +1,15 @@
 /**
  * Owner references: which object a child belongs to, for garbage collection and for `.owns()`.
  *
- * Invariants: the owner is in the child's own namespace or cluster-scoped (Kubernetes deletes a child whose owner it
- * cannot find, and it looks only there); a child has at most one controller.
+ * Invariants: the owner is in the namespace of the child or cluster-scoped (Kubernetes looks up owners only there, and
+ * deletes a child whose owner does not exist); a child has at most one controller.
  */
 import { KubeError } from '../errors.ts'
 import { keyOf, type Immutable, type Key, type Kind, type Obj, type OwnerReference } from './object.ts'
 
 /**
- * Marks `owner` as the controller of what carries the reference. Throws when the owner was not read from a server: it has no
- * uid, or does not name its kind.
+ * A reference that makes `owner` the controller. Throws if the owner was not read from a server: it has no uid, or no
+ * apiVersion and kind.
  */
 export function controllerReference(owner: Immutable<Obj>): OwnerReference {
   const { apiVersion, kind } = owner
@@ -28,7 +28,7 @@ export function controllerReference(owner: Immutable<Obj>): OwnerReference {
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true }
 }
 
-/** A copy of `child` that `owner` controls. Throws on another namespace, and on another controller. */
+/** A copy of `child` controlled by `owner`. Throws if the namespaces differ, or if the child has another controller. */
 export function withController<C extends Obj>(child: C, owner: Immutable<Obj>): C {
   const home = owner.metadata.namespace
   if (home !== undefined && child.metadata.namespace !== home) {
@@ -47,7 +47,7 @@ export function withController<C extends Obj>(child: C, owner: Immutable<Obj>): 
   return { ...child, metadata: { ...child.metadata, ownerReferences: [...others, reference] } }
 }
 
-/** Key of the `kind` object that controls `child`, or undefined. The version may differ: an object has one owner in all. */
+/** Key of the `kind` object that controls `child`, or undefined. The API version is not compared. */
 export function findControllerKey<T extends Obj>(kind: Kind<T>, child: Immutable<Obj>): Key | undefined {
   const reference = child.metadata.ownerReferences?.find(
     (each) => each.controller === true && each.kind === kind.kind && groupOf(each.apiVersion) === kind.group,

@@ -1,15 +1,15 @@
 /**
- * A clock that moves only when told. `advance` runs due timers in order and lets promises settle in between, so code
- * under test observes time passing as it would for real.
+ * A clock that advances only on request. `advance` runs due timers in order and lets promises settle in between, so code
+ * under test observes time as with a real clock.
  */
 import type { Clock } from '../clock.ts'
 
 export interface FakeClock extends Clock {
-  /** Moves time on by `ms`, running what falls due on the way, and what that schedules. */
+  /** Advances time by `ms` and runs due timers, including those scheduled meanwhile. */
   advance(ms: number): Promise<void>
-  /** Moves both clocks at once without running timers: a process that was stopped and resumed. */
+  /** Advances both clocks without running timers: simulates a process that was stopped and resumed. */
   stall(ms: number): void
-  /** Moves to the next timer and runs it; false when none is pending. */
+  /** Advances to the next timer and runs it; false if none is pending. */
   next(): Promise<boolean>
   readonly pending: number
 }
@@ -78,7 +78,7 @@ export function fakeClock(startMs = Date.UTC(2030, 0, 1)): FakeClock {
   }
 }
 
-/** A few loop turns: promise chains and immediates that a timer started come to rest. */
+/** A few event-loop turns, so that promise chains and immediates started by a timer complete. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -4,11 +4,12 @@
  * Place in the flow: `await using env = await ControlPlane.start({ crds: 'config/crd' })` in integration and contract
  * tests; `describe.skipIf(ControlPlane.missing() !== undefined)` where the binaries may be absent.
  *
- * Flow: temporary folder (memory-backed where there is one) → authority and certificates → etcd → kube-apiserver →
- * namespace `default` is there → CRDs installed and served. A port that somebody took meanwhile: all of it again.
- * Guarantees: everything listens on 127.0.0.1; `stop` leaves no process and no file behind.
- * Caveats: no controller manager runs, so nothing collects owned objects, ends a namespace that is being deleted, or
- * makes EndpointSlices. Harness requests go over plain node:https, never through the client under test.
+ * Flow: temporary folder (memory-backed if available) → authority and certificates → etcd → kube-apiserver → namespace
+ * `default` exists → CRDs installed and served. If another process took a port in the meantime, everything is started
+ * again.
+ * Guarantees: everything listens on 127.0.0.1; `stop` leaves no process and no file.
+ * Caveats: no controller manager runs, so owned objects are not collected, namespaces are not finalised, and
+ * EndpointSlices are not created. Harness requests use plain node:https, never the client under test.
  */
 import { constants } from 'node:fs'
 import { access, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -22,18 +23,18 @@ import { findAsset, missingAssets } from './assets.ts'
 import { installManifests, waitUntil } from './install.ts'
 import { knownFlags } from './known-flags.ts'
 import type { LocalWebhook } from './manifests.ts'
-import { kubeconfigOf, sendRequest, type Access, type Reach, type Reply } from './plane-request.ts'
+import { kubeconfigOf, sendRequest, type Access, type Endpoint, type Reply } from './plane-request.ts'
 import { freePorts, startServerProcess, type ServerProcess } from './server-process.ts'
 
 export interface ControlPlaneOptions {
   /** CRD manifests: files, folders of .yaml/.yml/.json, or objects. They are served when `start` resolves. */
   crds?: string | readonly (string | object)[]
-  /** More kube-apiserver flags, `--name=value`; one of ours with the same name gives way. */
+  /** Additional kube-apiserver flags, `--name=value`; they replace default ones of the same name. */
   flags?: readonly string[]
   etcdFlags?: readonly string[]
-  /** Folder with the binaries, after the environment's. */
+  /** Folder with the binaries, searched after the environment's. */
   assets?: string
-  /** Where webhooks of installed CRDs are served on this machine, instead of the Service their manifest names. */
+  /** Local server for the webhooks of installed CRDs, instead of the Service in their manifest. */
   webhook?: LocalWebhook
 }
 
@@ -45,34 +46,37 @@ export interface ControlPlane extends AsyncDisposable {
   /** `https://127.0.0.1:PORT` */
   readonly server: string
   readonly caPem: string
-  /** In `system:masters`. Throws for a cluster that was there before: its authority is not ours. */
+  /** In `system:masters`. Throws for an existing cluster, whose authority is not available. */
   readonly admin: User
-  /** Throws for a cluster that was there before. */
+  /** Throws for an existing cluster. */
   readonly etcdUrl: string
-  /** Makes a client certificate with these groups; what it may do is up to RBAC objects. Rejects as `admin` throws. */
+  /**
+   * Issues a client certificate with these groups; its permissions depend on RBAC objects. Rejects where `admin`
+   * throws.
+   */
   addUser(name: string, groups?: readonly string[]): Promise<User>
   /** A kubeconfig with inline credentials, as JSON (which is YAML). @default the admin's */
   kubeconfig(user?: User): string
-  /** Creates or replaces objects; CRDs are waited for until they are served. */
+  /** Creates or replaces objects; resolves when CRDs are served. */
   install(manifests: string | readonly (string | object)[]): Promise<void>
-  /** One request as a user, past the client under test. @default the admin's */
+  /** One request as a user, without the client under test. @default the admin's */
   request(method: string, path: string, body?: unknown, options?: { user?: User; type?: string }): Promise<Reply>
   stop(): Promise<void>
 }
 
-const startAttempts = 5
+const START_ATTEMPTS = 5
 
 export const ControlPlane = {
-  /** Why none can be started here, or undefined. */
+  /** Why none can be started, or undefined. */
   missing: (assets?: string): string | undefined => (usesExistingCluster() ? undefined : missingAssets(assets)),
 
-  /** With USE_EXISTING_CLUSTER=true: attaches to the cluster of the environment's kubeconfig instead. */
+  /** With USE_EXISTING_CLUSTER=true: uses the cluster of the environment's kubeconfig instead. */
   async start(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
     if (usesExistingCluster()) return ControlPlane.attach(await loadConfig(), options)
     const missing = missingAssets(options.assets)
     if (missing !== undefined) throw new Error(`cannot start a control plane: ${missing}`)
     let lastError: unknown
-    for (let attempt = 0; attempt < startAttempts; attempt++) {
+    for (let attempt = 0; attempt < START_ATTEMPTS; attempt++) {
       try {
         return await startOnce(options)
       } catch (error) {
@@ -80,10 +84,10 @@ export const ControlPlane = {
         if (!String(error).includes('address already in use')) throw error
       }
     }
-    throw new Error(`the control plane did not start in ${startAttempts} attempts`, { cause: lastError })
+    throw new Error(`the control plane did not start in ${START_ATTEMPTS} attempts`, { cause: lastError })
   },
 
-  /** A server that runs already, with the credentials as they are now. `stop` leaves it, and what was installed. */
+  /** Uses a running server, with its current credentials. `stop` leaves the server and installed objects in place. */
   async attach(config: ClusterConfig, options: ControlPlaneOptions = {}): Promise<ControlPlane> {
     const headers = await config.credentials.headers()
     const { ca, cert, key, serverName, insecure } = config.credentials.tls()
@@ -93,11 +97,11 @@ export const ControlPlane = {
     }
     const agent = new Agent({ keepAlive: true, maxSockets: 8 })
     const plane = controlPlane({
-      reach: { server: config.server, agent, ...(ca === undefined ? {} : { caPem: ca }) },
+      endpoint: { server: config.server, agent, ...(ca !== undefined && { caPem: ca }) },
       access: {
         name: config.name,
         headers,
-        ...(cert === undefined || key === undefined ? {} : { certPem: cert, keyPem: key }),
+        ...(cert !== undefined && key !== undefined && { certPem: cert, keyPem: key }),
       },
       own: undefined,
       stop: once(async () => agent.destroy()),
@@ -135,10 +139,10 @@ async function startOnce(options: ControlPlaneOptions): Promise<ControlPlane> {
       startEtcd({ folder, etcdUrl, peerPort, options }).then((etcd) => servers.push(etcd)),
     ])
     const admin = { name: 'admin', ...(await issueUser(authority, 'admin', ['system:masters'])) }
-    const reach: Reach = { server, caPem: authority.certPem, agent }
-    servers.push(await startApiServer({ folder, etcdUrl, securePort, options, reach, admin }))
+    const endpoint: Endpoint = { server, caPem: authority.certPem, agent }
+    servers.push(await startApiServer({ folder, etcdUrl, securePort, options, endpoint, admin }))
     const plane = controlPlane({
-      reach,
+      endpoint,
       access: admin,
       own: { authority, admin, etcdUrl },
       stop,
@@ -156,24 +160,24 @@ async function startOnce(options: ControlPlaneOptions): Promise<ControlPlane> {
 }
 
 function controlPlane(parts: {
-  reach: Reach
-  /** Who asks unless a user is named. */
+  endpoint: Endpoint
+  /** Default access if no user is given. */
   access: Access
-  /** What only servers of our own have. */
+  /** Available only for servers started here. */
   own: { authority: Authority; admin: User; etcdUrl: string } | undefined
   stop: () => Promise<void>
   webhook: LocalWebhook | undefined
 }): ControlPlane {
-  const { reach, access, stop } = parts
+  const { endpoint, access, stop } = parts
   const own = (what: string) => {
     if (parts.own !== undefined) return parts.own
     throw new Error(
-      `${reach.server} was there before this test: it has no ${what}; unset USE_EXISTING_CLUSTER for that`,
+      `${endpoint.server} was there before this test: it has no ${what}; unset USE_EXISTING_CLUSTER for that`,
     )
   }
   const plane: ControlPlane = {
-    server: reach.server,
-    caPem: reach.caPem ?? '',
+    server: endpoint.server,
+    caPem: endpoint.caPem ?? '',
     get admin() {
       return own('admin with a certificate of ours').admin
     },
@@ -183,9 +187,9 @@ function controlPlane(parts: {
     addUser: async (name, groups = []) => {
       return { name, ...(await issueUser(own('authority that makes users').authority, name, groups)) }
     },
-    kubeconfig: (user) => kubeconfigOf(reach, user ?? access),
+    kubeconfig: (user) => kubeconfigOf(endpoint, user ?? access),
     request: async (method, path, body, { user, type } = {}) => {
-      return sendRequest(reach, user ?? access, method, path, body, type)
+      return sendRequest(endpoint, user ?? access, method, path, body, type)
     },
     install: async (manifests) => installManifests(async (...call) => plane.request(...call), manifests, parts.webhook),
     stop,
@@ -214,8 +218,9 @@ async function startEtcd(given: {
         `--listen-peer-urls=${peerUrl}`,
         `--initial-advertise-peer-urls=${peerUrl}`,
         `--initial-cluster=default=${peerUrl}`,
-        // kube-apiserver asks etcd before 3.4.31 for no progress; without it a WatchList at "" waits and fails.
-        ...(await whereKnown(command, [
+        // kube-apiserver does not request progress from etcd before 3.4.31; without it a WatchList at "" blocks and
+        // fails.
+        ...(await supportedFlags(command, [
           '--experimental-watch-progress-notify-interval=200ms',
           '--unsafe-no-fsync=true',
           '--log-level=error',
@@ -233,10 +238,10 @@ async function startApiServer(given: {
   etcdUrl: string
   securePort: number
   options: ControlPlaneOptions
-  reach: Reach
+  endpoint: Endpoint
   admin: User
 }): Promise<ServerProcess> {
-  const { folder, etcdUrl, securePort, options, reach, admin } = given
+  const { folder, etcdUrl, securePort, options, endpoint, admin } = given
   const command = findAsset('kube-apiserver', options.assets) ?? 'kube-apiserver'
   return startServerProcess({
     ...processOptions(folder),
@@ -249,13 +254,13 @@ async function startApiServer(given: {
         `--secure-port=${securePort}`,
         `--cert-dir=${folder}`,
         `--client-ca-file=${join(folder, 'client-ca.crt')}`,
-        `--service-account-issuer=${reach.server}/`,
+        `--service-account-issuer=${endpoint.server}/`,
         `--service-account-key-file=${join(folder, 'sa-signer.crt')}`,
         `--service-account-signing-key-file=${join(folder, 'sa-signer.key')}`,
         '--service-cluster-ip-range=10.0.0.0/24',
         '--authorization-mode=RBAC',
         '--disable-admission-plugins=ServiceAccount',
-        ...(await whereKnown(command, [
+        ...(await supportedFlags(command, [
           '--allow-privileged=true',
           '--endpoint-reconciler-type=none',
           '--profiling=false',
@@ -263,7 +268,7 @@ async function startApiServer(given: {
       ],
       options.flags,
     ),
-    isReady: async () => (await sendRequest(reach, admin, 'GET', '/healthz')).status === 200,
+    isReady: async () => (await sendRequest(endpoint, admin, 'GET', '/healthz')).status === 200,
   })
 }
 
@@ -276,26 +281,26 @@ function processOptions(folder: string) {
   }
 }
 
-/** envtest writes these as Go durations; plain seconds are what people set. */
+/** envtest uses Go durations; plain seconds are accepted too. */
 function secondsFromEnv(name: string, fallback: number): number {
   const match = /^(\d+(?:\.\d+)?)(s|m)?$/.exec(process.env[name] ?? '')
   return match === null ? fallback : Number(match[1]) * (match[2] === 'm' ? 60 : 1)
 }
 
-/** For flags that a release may lack; without the others the servers would not be what tests rely on. */
-async function whereKnown(command: string, flags: readonly string[]): Promise<string[]> {
+/** For flags that a release may lack. Flags that tests rely on are passed unconditionally. */
+async function supportedFlags(command: string, flags: readonly string[]): Promise<string[]> {
   const known = await knownFlags(command)
   return flags.filter((flag) => known.has(nameOfFlag(flag)))
 }
 
 const nameOfFlag = (flag: string) => flag.split('=', 1)[0] ?? flag
 
-function mergeFlags(ours: readonly string[], theirs: readonly string[] = []): string[] {
-  const given = new Set(theirs.map(nameOfFlag))
-  return [...ours.filter((flag) => !given.has(nameOfFlag(flag))), ...theirs]
+function mergeFlags(defaults: readonly string[], overrides: readonly string[] = []): string[] {
+  const given = new Set(overrides.map(nameOfFlag))
+  return [...defaults.filter((flag) => !given.has(nameOfFlag(flag))), ...overrides]
 }
 
-/** Memory where possible: etcd syncs every write, and on a disk that is most of the time of a test. */
+/** Memory-backed if possible: etcd syncs every write, which dominates the duration of a test on a disk. */
 async function temporaryRoot(): Promise<string> {
   const memory = '/dev/shm'
   return access(memory, constants.W_OK).then(

@@ -1,4 +1,7 @@
-/** What tests of controllers use: a real control plane, a cluster in memory, a scripted peer for wire faults, a fake clock. */
+/**
+ * For tests of controllers: a real control plane, an in-memory cluster, a scripted peer for network failures, a fake
+ * clock.
+ */
 export { ControlPlane, type ControlPlaneOptions, type User } from './control-plane.ts'
 export { fakeClock, type FakeClock } from './clock.ts'
 export { memoryCluster, type MemoryCluster } from './memory-cluster.ts'

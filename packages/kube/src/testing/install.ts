@@ -1,9 +1,11 @@
-/** Puts manifests into a server under test, and waits until what their CRDs define is served. */
+/**
+ * Installs manifests in a server under test, and waits until the kinds of their CRDs are served.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import { apiPathOf, readManifests, rewriteWebhooks, type LocalWebhook, type Manifest } from './manifests.ts'
 import type { Reply } from './plane-request.ts'
 
-/** `ControlPlane.request`, as far as installing needs it. */
+/** The part of `ControlPlane.request` that installing uses. */
 export type Send = (method: string, path: string, body?: unknown, options?: { type?: string }) => Promise<Reply>
 
 export async function installManifests(
@@ -17,7 +19,7 @@ export async function installManifests(
   await Promise.all(definitions.map(async (definition) => untilServed(send, definition)))
 }
 
-/** Server-side apply: creates or replaces, whatever was there. */
+/** Server-side apply: creates or replaces. */
 async function put(send: Send, object: Manifest): Promise<void> {
   const path = `${apiPathOf(object)}?fieldManager=control-plane&force=true`
   const reply = await send('PATCH', path, object, { type: 'application/apply-patch+yaml' })
@@ -32,7 +34,7 @@ interface CrdSpec {
   versions: { name: string; served: boolean }[]
 }
 
-/** A CRD is accepted before its resources are served; tests want the second. */
+/** A CRD is accepted before its resources are served; waits for the latter. */
 async function untilServed(send: Send, crd: Manifest): Promise<void> {
   const { group, names, versions } = crd['spec'] as CrdSpec
   for (const version of versions.filter(({ served }) => served)) {

@@ -18,7 +18,7 @@ async function program(script: string): Promise<{ command: string; calls: () => 
 }
 
 describe('known flags', () => {
-  it('are those at the start of a line of --help, and asked for once', async () => {
+  it('are those at the start of a line of --help, and read once', async () => {
     const { command, calls } = await program(
       `printf -- "Usage:\\n  --data-dir 'x'\\n    Like --not-a-flag.\\n  -v, --log-level string\\n" >&2; exit 2`,
     )

@@ -1,21 +1,22 @@
 /**
- * Which flags a server binary knows, read from its `--help` once per binary: releases drop and add them (etcd 3.6 renamed
- * every `--experimental-…`, 3.4 has no `--unsafe-no-fsync`), and an unknown flag keeps a server from starting.
+ * The flags supported by a server binary, read from its `--help` once per binary: releases remove and add them (etcd
+ * 3.6 renamed every `--experimental-…`, 3.4 has no `--unsafe-no-fsync`), and a server does not start with an unknown
+ * flag.
  */
 import { execFile } from 'node:child_process'
 
 const known = new Map<string, Promise<ReadonlySet<string>>>()
 
-/** Without `=value`, e.g. `--data-dir`. Rejects when the binary prints no flags. */
+/** Without `=value`, e.g. `--data-dir`. Rejects if the binary prints no flags. */
 export async function knownFlags(command: string): Promise<ReadonlySet<string>> {
-  const asked = known.get(command) ?? askFlags(command)
-  known.set(command, asked)
-  return asked
+  const flags = known.get(command) ?? readFlags(command)
+  known.set(command, flags)
+  return flags
 }
 
-async function askFlags(command: string): Promise<ReadonlySet<string>> {
+async function readFlags(command: string): Promise<ReadonlySet<string>> {
   const text = await new Promise<string>((resolve, reject) => {
-    // Where help goes, and with which exit code, differs between programs and releases.
+    // The stream and exit code of help differ between programs and releases.
     execFile(command, ['--help'], { timeout: 20_000, maxBuffer: 2 ** 23 }, (error, stdout, stderr) => {
       const help = stdout + stderr
       if (help.includes('--')) resolve(help)

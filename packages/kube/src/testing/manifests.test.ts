@@ -18,7 +18,7 @@ const crd = {
 }
 
 describe('assets', () => {
-  it('lets the environment win in envtest’s order, and says what it did not find', async () => {
+  it('prefers the environment in envtest’s order, and reports what it did not find', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'assets-'))
     const binary = join(folder, 'etcd')
     await writeFile(binary, '#!/bin/sh\n', { mode: 0o755 })
@@ -26,7 +26,7 @@ describe('assets', () => {
     expect(findAsset('etcd', undefined, { KUBEBUILDER_ASSETS: folder })).toBe(binary)
     expect(findAsset('etcd', folder, { KUBEBUILDER_ASSETS: '/nowhere' })).toBe(binary)
     expect(findAsset('etcd', folder, { TEST_ASSET_ETCD: '/nowhere/etcd' })).toBeUndefined()
-    // $KUBEBUILDER_ASSETS replaces envtest’s default folder, whatever that one holds on this machine.
+    // $KUBEBUILDER_ASSETS replaces envtest’s default folder, independent of the content of that folder.
     expect(findAsset('kube-apiserver', undefined, { KUBEBUILDER_ASSETS: '/nowhere' })).toBeUndefined()
     const env = { TEST_ASSET_KUBE_APISERVER: '/nowhere/kube-apiserver', TEST_ASSET_ETCD: binary }
     expect(missingAssets(undefined, env)).toMatch(
@@ -48,7 +48,7 @@ describe('manifests', () => {
     await rm(folder, { recursive: true })
   })
 
-  it('points webhooks at this machine and leaves the rest alone', () => {
+  it('points webhooks at this machine and leaves the rest unchanged', () => {
     const clientConfig = { service: { name: 'hooks', namespace: 'x', path: '/convert' } }
     const manifest = { ...crd, spec: { ...crd.spec, conversion: { strategy: 'Webhook', webhook: { clientConfig } } } }
     const local = rewriteWebhooks(manifest, { url: 'https://127.0.0.1:1', caPem: 'pem' })
@@ -61,7 +61,7 @@ describe('manifests', () => {
     })
   })
 
-  it('knows the path of built-in objects', () => {
+  it('returns the path of built-in objects', () => {
     const path = (apiVersion: string, kind: string) => apiPathOf({ apiVersion, kind, metadata: { name: 'x' } })
     expect(path('v1', 'Namespace')).toBe('/api/v1/namespaces/x')
     expect(path('networking.k8s.io/v1', 'Ingress')).toBe('/apis/networking.k8s.io/v1/namespaces/default/ingresses/x')

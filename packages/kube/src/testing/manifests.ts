@@ -1,6 +1,6 @@
 /**
- * Kubernetes manifests for a test control plane: reads them from files and folders, and points the webhooks they name
- * at a server on this machine, because the Service of a manifest exists in no test.
+ * Kubernetes manifests for a test control plane: reads them from files and folders, and points their webhooks at a
+ * local server, because the Service in a manifest does not exist in tests.
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { extname, join } from 'node:path'
@@ -18,8 +18,8 @@ export interface LocalWebhook {
   caPem: string
 }
 
-/** Plurals of the built-in kinds a test installs; a CRD names its own. */
-const clusterScoped = new Set([
+/** Built-in cluster-scoped kinds; a CRD declares its scope. */
+const CLUSTER_SCOPED = new Set([
   'Namespace',
   'Node',
   'CustomResourceDefinition',
@@ -55,16 +55,16 @@ async function readManifestFile(file: string): Promise<Manifest[]> {
   })
 }
 
-/** URL path of one object. Kinds of the built-in groups only: their plural follows the English rule. */
+/** URL path of one object, for built-in kinds only: their plural is derived by the English rule. */
 export function apiPathOf({ apiVersion, kind, metadata }: Manifest): string {
   const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
-  const scope = clusterScoped.has(kind) ? '' : `/namespaces/${metadata.namespace ?? 'default'}`
+  const scope = CLUSTER_SCOPED.has(kind) ? '' : `/namespaces/${metadata.namespace ?? 'default'}`
   const lower = kind.toLowerCase()
   const plural = lower.endsWith('s') ? `${lower}es` : lower.endsWith('y') ? `${lower.slice(0, -1)}ies` : `${lower}s`
   return `${root}${scope}/${plural}/${metadata.name}`
 }
 
-/** The manifest with every `clientConfig` that names a Service pointing at `local`, path kept. */
+/** The manifest with every `clientConfig` with a Service changed to `local`, keeping the path. */
 export function rewriteWebhooks(manifest: Manifest, local: LocalWebhook): Manifest {
   return rewrite(manifest, local) as Manifest
 }

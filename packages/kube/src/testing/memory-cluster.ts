@@ -1,6 +1,7 @@
 /**
- * A cluster in memory for tests of the runtime itself: enough API semantics to drive controllers, every request seen and
- * interceptable, no sockets. What needs a real server is tested on one; packages/apiserver is the full fake.
+ * An in-memory cluster for tests of the runtime itself: enough API semantics to run controllers, every request recorded
+ * and interceptable, no sockets. Behaviour of a real server is tested with one; packages/apiserver is a complete API
+ * server.
  */
 import type { Index } from '../cache/cache.ts'
 import type { ApplyOptions, Client, PatchType, WriteOptions } from '../client/client.ts'
@@ -31,16 +32,16 @@ interface MemoryRequest {
 }
 
 export interface MemoryCluster extends Cluster {
-  /** Everything sent so far. */
+  /** All requests sent so far. */
   readonly requests: MemoryRequest[]
-  /** Called before a request acts; throw or reject to fail it, wait to delay it. */
+  /** Called before a request is processed; throw or reject to fail it, wait to delay it. */
   intercept: ((request: MemoryRequest, signal?: StopSignal) => void | Promise<void>) | undefined
-  /** As somebody else, past the request log. */
+  /** A write by another client, not recorded in the request log. */
   put<T extends Obj>(kind: Kind<T>, object: T): T
   remove<T extends Obj>(kind: Kind<T>, key: Key): void
   /** @default live; `starting` does not sync */
   setState(kind: Kind, state: InformerState): void
-  /** The watch of the kind fails like this, or is answered again. */
+  /** Sets or clears the failure of the watch of the kind. */
   setFailure(kind: Kind, failure: WatchFailure | undefined): void
   readonly log: Logger
   readonly lines: string[]
@@ -57,7 +58,7 @@ interface Store {
   failure: WatchFailure | undefined
 }
 
-/** `key` and `key=value`: what tests ask for. */
+/** Supports `key` and `key=value`, which tests use. */
 function labelled(selector = ''): (object: Obj) => boolean {
   const [label = '', value] = selector.split('=')
   return ({ metadata: { labels = {} } }) =>
@@ -69,7 +70,7 @@ const isSynced = (state: InformerState) => state !== 'starting' && state !== 'sy
 export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
   const stores = new Map<string, Store>()
   const tokens = new Map<string, Kind>()
-  const made = new Map<string, Informer<Obj>>()
+  const created = new Map<string, Informer<Obj>>()
   const configured = new Map<string, CacheOptions<Obj>>()
   const healthListeners = new Set<(informer: Informer<Obj>) => void>()
   const lines: string[] = []
@@ -123,12 +124,12 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       drop(kind, key)
       return object
     }
-    const specMoved =
+    const isSpecChanged =
       JSON.stringify((old as { spec?: unknown })?.spec) !== JSON.stringify((object as { spec?: unknown }).spec)
     const metadata = {
       ...object.metadata,
       uid: old?.metadata.uid ?? object.metadata.uid ?? `uid-${++uid}`,
-      generation: (old?.metadata.generation ?? 0) + (specMoved || old === undefined ? 1 : 0),
+      generation: (old?.metadata.generation ?? 0) + (isSpecChanged || old === undefined ? 1 : 0),
       resourceVersion: String(++version),
     }
     const stored: T = { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind, metadata }
@@ -161,17 +162,17 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
     return read(kind, key) ?? fail(verb, kind, key, 404, 'NotFound')
   }
 
-  /** As the real client does. The watch of this cluster reports a write before it is answered. */
+  /** As the real client. The watch of this cluster reports a write before the response. */
   async function tracked<T extends Obj>(kind: Kind<T>, key: Key, send: () => Promise<T>): Promise<T> {
     const { ownWrites } = storeOf(kind)
-    let made: string | undefined
+    let resourceVersion: string | undefined
     ownWrites.begin(key)
     try {
       const written = await send()
-      made = written.metadata.resourceVersion
+      resourceVersion = written.metadata.resourceVersion
       return written
     } finally {
-      ownWrites.end(key, made)
+      ownWrites.end(key, resourceVersion)
     }
   }
 
@@ -221,7 +222,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       manager: by,
       operation: 'Apply' as const,
       fieldsV1,
-      ...(subresource === undefined ? {} : { subresource }),
+      ...(subresource !== undefined && { subresource }),
     }
     merged.metadata.managedFields = [...others, entry]
     const isSame = live !== undefined && JSON.stringify(live) === JSON.stringify(merged)
@@ -239,8 +240,8 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
     await admit({ verb: 'patch', kind: kindName(kind), key, body: patch, subresource }, signal)
     const live = structuredClone(getOrFail('patch', kind, key))
     if (type !== 'json') return write(kind, merge(live, patch) as never)
-    const refuse = () => fail('patch', kind, key, 422, 'Invalid')
-    return write(kind, jsonPatch(live, patch as JsonOperation[], refuse) as never)
+    const failPatch = () => fail('patch', kind, key, 422, 'Invalid')
+    return write(kind, jsonPatch(live, patch as JsonOperation[], failPatch) as never)
   }
 
   const client: Client = {
@@ -310,7 +311,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
       const values = store.indexes.get(index.name)
       return [...store.objects.values()].filter((object) => values?.(object).includes(value)) as never[]
     },
-    all: () => [...made.values()],
+    all: () => [...created.values()],
     onHealthChange(listener) {
       healthListeners.add(listener)
       return () => healthListeners.delete(listener)
@@ -350,11 +351,11 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
         get failure() {
           return store.failure
         },
-        get heardAt() {
+        get lastReceivedAt() {
           return isSynced(store.state) ? 0 : undefined
         },
       }
-      made.set(kindName(kind), informer)
+      created.set(kindName(kind), informer)
       return informer
     },
     index<T extends Obj>(
@@ -424,7 +425,7 @@ function merge(target: unknown, patch: unknown): unknown {
   return result
 }
 
-/** As for a schema in which every list is atomic. */
+/** For a schema in which every list is atomic. */
 function fieldsOf(value: Plain): Plain {
   const entries = Object.entries(value).filter(
     ([, below]) => below !== undefined && (!isPlain(below) || Object.values(below).some((each) => each !== undefined)),
@@ -438,8 +439,8 @@ interface JsonOperation {
   value?: unknown
 }
 
-/** RFC 6902, the part the runtime uses: finalizers. */
-function jsonPatch(object: Obj, operations: readonly JsonOperation[], refuse: () => never): Obj {
+/** The subset of RFC 6902 used by the runtime: finalizers. */
+function jsonPatch(object: Obj, operations: readonly JsonOperation[], failPatch: () => never): Obj {
   for (const { op, path, value } of operations) {
     const segments = path.split('/').slice(1)
     const last = segments.pop() ?? ''
@@ -447,7 +448,7 @@ function jsonPatch(object: Obj, operations: readonly JsonOperation[], refuse: ()
       | Plain
       | unknown[]
     if (op === 'test') {
-      if (JSON.stringify((parent as Plain | undefined)?.[last]) !== JSON.stringify(value)) refuse()
+      if (JSON.stringify((parent as Plain | undefined)?.[last]) !== JSON.stringify(value)) failPatch()
     } else if (Array.isArray(parent)) {
       if (op === 'add') parent.splice(last === '-' ? parent.length : Number(last), 0, value)
       else if (op === 'remove') parent.splice(Number(last), 1)

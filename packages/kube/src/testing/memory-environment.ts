@@ -1,4 +1,6 @@
-/** The environment of a controller over a cluster in memory and a fake clock; for tests of the runtime itself. */
+/**
+ * The environment of a controller with an in-memory cluster and a fake clock; for tests of the runtime itself.
+ */
 import type { Environment } from '../controller/context.ts'
 import { createLearnedDefaults } from '../apply/learned-defaults.ts'
 import { createRecorder, type EventRecord } from '../controller/events.ts'

@@ -1,5 +1,5 @@
 /**
- * Parts of the runtime for integration tests and benches that measure one of them alone. Not a public surface.
+ * Internals of the runtime for integration tests and benchmarks. Not a public API.
  */
 export { createInformers } from '../cache/informers.ts'
 export { Store } from '../cache/store.ts'

@@ -1,8 +1,9 @@
 /**
- * A scripted API server for wire faults: HTTP/2 or HTTP/1.1, TLS or plain, on a port of its own. The script gets every
- * request and decides byte by byte what comes back: a reply, half a frame, a reset, GOAWAY, or nothing at all.
+ * A scripted API server for network failures: HTTP/2 or HTTP/1.1, TLS or plain, on its own port. The script gets every
+ * request and decides byte by byte what is returned: a response, half a frame, a reset, GOAWAY, or nothing.
  *
- * `startRelay` stands between a client and a server and can go silent (a half-open connection) or cut the line.
+ * `startRelay` forwards between a client and a server and can stop forwarding (a half-open connection) or close
+ * connections.
  */
 import { once } from 'node:events'
 import { createServer as createPlain, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -19,10 +20,10 @@ export interface PeerExchange {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** Counts requests of this peer from 0. */
   readonly index: number
-  /** Which connection it came on, counted from 0. */
+  /** Index of the connection, counted from 0. */
   readonly connection: number
   body(): Promise<string>
-  /** A whole answer; objects become JSON. */
+  /** A complete response; objects are sent as JSON. */
   reply(status: number, body?: unknown, headers?: Readonly<Record<string, string>>): void
   /** Sends the headers of a stream. */
   start(status?: number, headers?: Readonly<Record<string, string>>): void
@@ -30,11 +31,11 @@ export interface PeerExchange {
   /** One watch frame. */
   frame(type: string, object: unknown): void
   end(): void
-  /** RST_STREAM (with this code when nothing was sent yet), or a cut connection on HTTP/1.1. */
+  /** RST_STREAM (with this code if nothing was sent yet), or a closed connection on HTTP/1.1. */
   reset(code?: number): void
-  /** GOAWAY on this connection; streams up to `lastStreamId` (all by default) go on. */
+  /** GOAWAY on this connection; streams up to `lastStreamId` (all by default) continue. */
   goaway(lastStreamId?: number): void
-  /** Settles when the client gave up or the exchange ended. */
+  /** Settles when the client cancelled or the exchange ended. */
   readonly closed: Promise<void>
 }
 
@@ -46,7 +47,7 @@ export interface Peer {
   readonly requests: readonly string[]
   readonly connections: number
   readonly openConnections: number
-  /** A client certificate that this peer's CA issued. */
+  /** A client certificate issued by this peer's CA. */
   issueClient(commonName: string): Promise<CertificatePair>
   readonly close: () => Promise<void>
   [Symbol.asyncDispose](): Promise<void>
@@ -196,7 +197,7 @@ function http2Exchange(
     frame: (type, object) => write(`${JSON.stringify({ type, object })}\n`),
     end: () => stream.end(),
     reset(code) {
-      // `close` would end the stream properly first, once headers are out.
+      // `close` would end the stream properly first if headers were sent.
       if (code === undefined || stream.headersSent) stream.destroy(new Error('scripted reset'))
       else stream.close(code)
     },
@@ -249,11 +250,11 @@ async function text(stream: NodeJS.ReadableStream): Promise<string> {
 
 export interface Relay {
   readonly port: number
-  /** From now on nothing passes in either direction, and nobody is told. */
+  /** Stops forwarding in both directions, without closing connections. */
   freeze(): void
-  /** Lets new connections pass again; frozen ones stay silent. */
+  /** Forwards new connections again; frozen ones stay frozen. */
   thaw(): void
-  /** Cuts every connection at once. */
+  /** Closes every connection at once. */
   cut(): void
   readonly close: () => Promise<void>
   [Symbol.asyncDispose](): Promise<void>

@@ -1,6 +1,5 @@
 /**
- * Requests of the test harness itself, over plain node:https: what a test asserts must not come through the client that
- * it tests.
+ * Requests of the test harness itself, over plain node:https: assertions must not depend on the client under test.
  */
 import type { Agent } from 'node:https'
 import { request as httpsRequest } from 'node:https'
@@ -11,14 +10,14 @@ export interface Reply {
   body: unknown
 }
 
-export interface Reach {
+export interface Endpoint {
   server: string
   /** @default the roots of the system */
   caPem?: string
   agent: Agent
 }
 
-/** Who asks: a client certificate, headers, or both. */
+/** Credentials of a request: a client certificate, headers, or both. */
 export interface Access {
   name: string
   certPem?: string
@@ -27,7 +26,7 @@ export interface Access {
 }
 
 export async function sendRequest(
-  { server, caPem, agent }: Reach,
+  { server, caPem, agent }: Endpoint,
   access: Access,
   method: string,
   path: string,
@@ -38,7 +37,7 @@ export async function sendRequest(
     const headers = {
       accept: 'application/json',
       ...(access.headers as NodeJS.Dict<string | string[]>),
-      ...(body === undefined ? {} : { 'content-type': type }),
+      ...(body !== undefined && { 'content-type': type }),
     }
     const tls = { ca: caPem, cert: access.certPem, key: access.keyPem }
     const outgoing = httpsRequest(new URL(server + path), { method, headers, agent, ...tls }, (incoming) => {
@@ -56,7 +55,7 @@ export async function sendRequest(
 }
 
 /** A kubeconfig with inline credentials, as JSON (which is YAML). */
-export function kubeconfigOf({ server, caPem }: Reach, access: Access): string {
+export function kubeconfigOf({ server, caPem }: Endpoint, access: Access): string {
   const base64 = (text: string | undefined) => (text === undefined ? undefined : Buffer.from(text).toString('base64'))
   const authorization = access.headers?.['authorization']
   return JSON.stringify({

@@ -1,8 +1,8 @@
 /**
- * One server of a test control plane as a child process: started, waited for until it answers, stopped for certain.
+ * One server of a test control plane as a child process: starts it, waits until it is ready, and stops it reliably.
  *
- * Guarantees: `stop` ends with the process gone (SIGTERM, then SIGKILL after `stopTimeoutMs`). If this process itself
- * dies, however it dies, a watchdog kills the child and removes its folder: nothing is left behind on the machine.
+ * Guarantees: `stop` resolves when the process has exited (SIGTERM, then SIGKILL after `stopTimeoutMs`). If this
+ * process itself ends, in any way, a watchdog kills the child and removes its folder.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
 export interface ServerProcess {
-  /** The last lines it wrote, for messages about a server that did not start. */
+  /** The last lines of its output, for messages about a server that did not start. */
   readonly output: () => string
   stop(): Promise<void>
 }
@@ -18,24 +18,24 @@ export interface ServerProcess {
 export interface ServerProcessOptions {
   command: string
   flags: readonly string[]
-  /** Removed by the watchdog when this process dies without a stop. */
+  /** Removed by the watchdog if this process ends without a stop. */
   folder: string
-  /** True once the server answers. */
+  /** True once the server responds. */
   isReady(): Promise<boolean>
   startTimeoutMs: number
   stopTimeoutMs: number
-  /** Lets the server write to our stderr. */
+  /** Passes the server's output to stderr. */
   attachOutput: boolean
 }
 
-const keptOutput = 8_000
+const MAX_OUTPUT_CHARACTERS = 8_000
 
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
   const { command, flags, attachOutput } = options
   const child = spawn(command, flags, { stdio: ['ignore', 'ignore', 'pipe'] })
   let output = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    output = (output + text).slice(-keptOutput)
+    output = (output + text).slice(-MAX_OUTPUT_CHARACTERS)
     if (attachOutput) process.stderr.write(text)
   })
   let failure: Error | undefined
@@ -63,7 +63,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
   return server
 }
 
-/** `count` different ports that were free a moment ago; another program may still take one, so callers try again. */
+/** `count` different ports that are currently free; another program may still take one, so callers retry. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
   await Promise.all(servers.map(async (server) => once(server, 'listening')))
@@ -72,7 +72,10 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports
 }
 
-/** Reads until we are gone (end of its stdin), then cleans up. Its own session, so that Ctrl-C does not end it first. */
+/**
+ * Waits until this process has ended (end of its stdin), then cleans up. In its own session, so that Ctrl-C does not
+ * end it first.
+ */
 function startWatchdog(child: ChildProcess, folder: string): ChildProcess | undefined {
   if (child.pid === undefined) return undefined
   const script = 'cat >/dev/null; kill -9 "$1" 2>/dev/null; rm -rf -- "$2"'

@@ -1,6 +1,6 @@
 /**
- * Chooses the protocol for one server: HTTP/2 when TLS negotiates it, else HTTP/1.1. The first connection decides; to a
- * server without HTTP/2 it is the only one that is thrown away.
+ * Selects the protocol for one server: HTTP/2 if TLS negotiates it, otherwise HTTP/1.1. The first connection decides;
+ * for a server without HTTP/2 only that connection is discarded.
  */
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
@@ -13,7 +13,7 @@ import { Session } from './session.ts'
 import type { Exchange, Transport } from './transport.ts'
 import { TransportError } from '../errors.ts'
 
-/** Thrown by a dial that found an HTTP/1.1 server; the transport changes over. */
+/** Thrown by a dial that negotiated HTTP/1.1; the transport then switches. */
 class NoHttp2 extends TransportError {}
 
 export function createTransport(config: ClusterConfig, clock: Clock = systemClock): Transport {
@@ -26,8 +26,8 @@ export function createTransport(config: ClusterConfig, clock: Clock = systemCloc
     tls: config.credentials.tls(),
     protocols: ['h2', 'http/1.1'],
     signal: closing.signal,
-    ...(config.proxyUrl === undefined ? {} : { proxyUrl: config.proxyUrl }),
-    ...(config.guard === undefined ? {} : { guard: config.guard }),
+    ...(config.proxyUrl !== undefined && { proxyUrl: config.proxyUrl }),
+    ...(config.guard !== undefined && { guard: config.guard }),
   })
 
   async function open(onChange: () => void): Promise<Session> {
@@ -43,14 +43,14 @@ export function createTransport(config: ClusterConfig, clock: Clock = systemCloc
   const http1 = createHttp1Transport({ clock, origin: server.origin, tlsVersion, target })
   const http2 = createHttp2Transport({ clock, tlsVersion, open })
   let chosen: Transport = server.protocol === 'https:' ? http2 : http1
-  /** One request has been answered: the protocol is known. */
+  /** The first response has arrived: the protocol is known. */
   let isSettled = chosen === http1
 
   async function choose<T>(use: (transport: Transport) => Promise<T>): Promise<T> {
     try {
-      const answer = await use(chosen)
+      const response = await use(chosen)
       isSettled = true
-      return answer
+      return response
     } catch (error) {
       if (!(error instanceof NoHttp2)) throw error
       chosen = http1
@@ -59,13 +59,13 @@ export function createTransport(config: ClusterConfig, clock: Clock = systemCloc
     }
   }
 
-  const whole = (exchange: Exchange) => (prefix === '' ? exchange : { ...exchange, path: prefix + exchange.path })
+  const withPrefix = (exchange: Exchange) => (prefix === '' ? exchange : { ...exchange, path: prefix + exchange.path })
 
   return {
     send: (exchange) =>
-      isSettled ? chosen.send(whole(exchange)) : choose((transport) => transport.send(whole(exchange))),
+      isSettled ? chosen.send(withPrefix(exchange)) : choose((transport) => transport.send(withPrefix(exchange))),
     open: (exchange) =>
-      isSettled ? chosen.open(whole(exchange)) : choose((transport) => transport.open(whole(exchange))),
+      isSettled ? chosen.open(withPrefix(exchange)) : choose((transport) => transport.open(withPrefix(exchange))),
     async close() {
       closing.abort()
       await Promise.all([http1.close(), http2.close()])

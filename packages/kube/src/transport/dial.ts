@@ -1,8 +1,8 @@
 /**
- * Opens a connected, verified socket to an API server: directly, through an HTTP CONNECT proxy or through SOCKS5.
- * Names are resolved here, and with a guard the connection goes to an address that the guard has seen.
+ * Opens a connected, verified socket to an API server: directly, through an HTTP CONNECT proxy or through SOCKS5. Names
+ * are resolved here, and with a guard the connection is made to an address that the guard has checked.
  *
- * Guarantees: one deadline for lookup, connect, proxy and TLS together; a failed dial leaves no socket behind.
+ * Guarantees: one deadline for lookup, connect, proxy and TLS together; a failed dial leaves no socket open.
  */
 import { lookup as dnsLookup, type LookupAddress } from 'node:dns'
 import { once } from 'node:events'
@@ -66,14 +66,14 @@ async function openTcp(host: string, port: number, guard: AddressGuard | undefin
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: 30_000,
-    ...(guard === undefined ? {} : { lookup: guardedLookup(guard) }),
+    ...(guard !== undefined && { lookup: guardedLookup(guard) }),
   })
   keep(socket)
   await once(socket, 'connect')
   return socket
 }
 
-/** Refuses the name when any of its addresses is refused: a mixed answer is what a rebinding attack looks like. */
+/** Rejects the name if any of its addresses is rejected: mixed results indicate a DNS rebinding attack. */
 function guardedLookup(guard: AddressGuard): LookupFunction {
   return (hostname, options, callback) => {
     dnsLookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
@@ -101,10 +101,10 @@ async function startTls(
     host,
     ALPNProtocols: [...protocols],
     rejectUnauthorized: tls.insecure !== true,
-    ...(serverName === undefined ? {} : { servername: serverName }),
-    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-    ...(tls.cert === undefined ? {} : { cert: tls.cert }),
-    ...(tls.key === undefined ? {} : { key: tls.key }),
+    ...(serverName !== undefined && { servername: serverName }),
+    ...(tls.ca !== undefined && { ca: tls.ca }),
+    ...(tls.cert !== undefined && { cert: tls.cert }),
+    ...(tls.key !== undefined && { key: tls.key }),
   })
   keep(secure)
   await once(secure, 'secureConnect')
@@ -147,8 +147,8 @@ async function socksConnect(socket: Socket, proxy: URL, server: URL): Promise<vo
     const name = Buffer.from(decodeURIComponent(proxy.username))
     const password = Buffer.from(decodeURIComponent(proxy.password))
     socket.write(Buffer.concat([Buffer.from([1, name.length]), name, Buffer.from([password.length]), password]))
-    const [, verdict] = await readBytes(socket, 2)
-    if (verdict !== 0) throw new Error(`the proxy ${proxy.host} refused the login`)
+    const [, status] = await readBytes(socket, 2)
+    if (status !== 0) throw new Error(`the proxy ${proxy.host} refused the login`)
   } else if (method !== 0) throw new Error(`the proxy ${proxy.host} offers no login method that we have`)
   const host = Buffer.from(hostOf(server))
   const port = portOf(server)
@@ -165,7 +165,7 @@ async function readBytes(socket: Socket, count: number): Promise<Buffer> {
   return readUntil(socket, (bytes) => (bytes.length < count ? undefined : count))
 }
 
-/** Reads exactly as far as `endOf` says; what follows belongs to the tunnel and is put back. */
+/** Reads exactly up to the position returned by `endOf`; the remaining bytes belong to the tunnel and are put back. */
 async function readUntil(socket: Socket, endOf: (bytes: Buffer) => number | undefined): Promise<Buffer> {
   let bytes = Buffer.alloc(0)
   for (;;) {

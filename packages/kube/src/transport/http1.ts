@@ -1,9 +1,9 @@
 /**
- * HTTP/1.1 through undici, for plain http and for servers that negotiate nothing better. Loaded at first use: most
- * processes never need it, and it costs a tenth of a second and 20 MB.
+ * HTTP/1.1 through undici, for plain http and for servers without HTTP/2. Loaded at first use: most processes never
+ * need it, and it costs 100 ms and 20 MB.
  *
- * undici's own timeouts are off: bodies of quiet watches would be cut after 300 s. Deadlines are ours; a watch has
- * the reflector's watchdog.
+ * undici's own timeouts are disabled: they would abort the body of an idle watch after 300 s. This module enforces the
+ * deadlines; a watch is supervised by the reflector.
  */
 import type { Pool } from 'undici'
 import type { Clock } from '../clock.ts'
@@ -64,7 +64,7 @@ export function createHttp1Transport(options: Http1Options): Transport {
     return pool
   }
 
-  /** Deadline and abort in one signal; `why` tells them apart afterwards. */
+  /** Combines deadline and abort in one signal; `why` returns which of them occurred. */
   function guard(exchange: Exchange) {
     const controller = new AbortController()
     let why: TransportError | undefined
@@ -99,7 +99,7 @@ export function createHttp1Transport(options: Http1Options): Transport {
       method: exchange.method,
       headers: exchange.headers as Record<string, string | string[]>,
       signal,
-      ...(exchange.body === undefined ? {} : { body: exchange.body }),
+      ...(exchange.body !== undefined && { body: exchange.body }),
     })
   }
 

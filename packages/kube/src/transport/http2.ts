@@ -1,9 +1,9 @@
 /**
  * HTTP/2 over three session pools: requests, watches and the lease never share a connection, because a connection
- * carries only 100 streams by default and a hundred watches would stop everything else.
+ * carries only 100 streams by default and a hundred watches would block all other requests.
  *
- * A request that was certainly not processed (GOAWAY, refused stream) is sent again on another session, here, where
- * that is known; every other failure is the caller's decision.
+ * A request that was certainly not processed (GOAWAY, refused stream) is sent again on another session by this module;
+ * every other failure is returned to the caller.
  */
 import type { Clock } from '../clock.ts'
 import type { RawResponse } from '../client/client.ts'
@@ -13,7 +13,7 @@ import type { Session } from './session.ts'
 import { deadlineError, type Exchange, type Lane, type OpenStream, type Transport } from './transport.ts'
 
 const MAX_SESSIONS: Record<Lane, number> = { request: 8, watch: 1000, lease: 1 }
-/** With `--goaway-chance` at its limit of 0.02, five refusals in a row happen once in 300 million requests. */
+/** With `--goaway-chance` at its maximum of 0.02, five consecutive refusals occur once in 300 million requests. */
 const MAX_SENDS = 5
 
 export interface Http2Options {
@@ -74,7 +74,7 @@ export function createHttp2Transport(options: Http2Options): Transport {
   }
 }
 
-/** The wait for a session is part of the deadline; only this slow path needs a signal of its own. */
+/** The wait for a session is part of the deadline; only this slow path needs its own signal. */
 async function withDeadline<T>(
   left: Exchange,
   exchange: Exchange,

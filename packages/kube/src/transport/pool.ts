@@ -1,9 +1,9 @@
 /**
- * The HTTP/2 sessions of one lane. A request goes to a session with room; when there is none a new session is opened,
- * one dial at a time, up to `maxSessions`; beyond that requests wait in line.
+ * The HTTP/2 sessions of one lane. A request uses a session with a free stream; if there is none a new session is
+ * opened, one dial at a time, up to `maxSessions`; beyond that requests are queued.
  *
- * Guarantees: no session gets more streams than its peer allows less a reserve; a session made with old TLS material
- * gets nothing new; a failed dial fails those who wait only when no session is left to serve them.
+ * Guarantees: no session gets more streams than its peer allows minus a reserve; a session with outdated TLS material
+ * gets no new requests; a failed dial fails the queued requests only if no session is left to serve them.
  */
 import { TransportError } from '../errors.ts'
 import type { StopSignal } from '../controller/stop-signal.ts'
@@ -11,7 +11,7 @@ import type { Session } from './session.ts'
 
 export interface PoolOptions {
   readonly maxSessions: number
-  /** Version of the TLS material that new sessions would use. */
+  /** Version of the TLS material for new sessions. */
   readonly tlsVersion: () => number
   readonly open: (onChange: () => void) => Promise<Session>
 }
@@ -40,19 +40,19 @@ export class SessionPool {
     return this.#sessions.reduce((sum, session) => sum + session.streams, 0)
   }
 
-  /** A session that has room now: use it in the same turn. */
+  /** A session with a free stream; it must be used in the same turn. */
   find(): Session | undefined {
     const version = this.#options.tlsVersion()
     let isOutdated = false
     for (const session of this.#sessions) {
       if (session.tlsVersion !== version) isOutdated = true
-      else if (session.hasRoom) return session
+      else if (session.hasFreeStream) return session
     }
     if (isOutdated) this.#retireOutdated(version)
     return undefined
   }
 
-  /** Runs `use` on a session with room as soon as there is one. */
+  /** Calls `use` with a session as soon as one has a free stream. */
   async take<T>(signal: StopSignal | undefined, use: (session: Session) => Promise<T>): Promise<T> {
     const session = this.#waiters.length === 0 ? this.find() : undefined
     if (session !== undefined) return use(session)
@@ -63,7 +63,7 @@ export class SessionPool {
         waiter.fail(new TransportError('ABORTED', message, { cause: signal?.reason, unprocessed: true }))
       }
       const waiter: Waiter = {
-        // In the same turn, so that the room that was found is still there.
+        // In the same turn, so that the stream is still free.
         take: (found) => {
           signal?.removeEventListener('abort', onAbort)
           use(found).then(resolve, reject)
@@ -87,7 +87,7 @@ export class SessionPool {
   }
 
   #serve(): void {
-    if (this.#sessions.some(isGone)) this.#sessions = this.#sessions.filter((session) => !isGone(session))
+    if (this.#sessions.some(isDestroyed)) this.#sessions = this.#sessions.filter((session) => !isDestroyed(session))
     while (this.#waiters.length > 0) {
       const session = this.find()
       if (session === undefined) break
@@ -128,6 +128,6 @@ export class SessionPool {
   }
 }
 
-function isGone(session: Session): boolean {
-  return session.isGone
+function isDestroyed(session: Session): boolean {
+  return session.isDestroyed
 }

@@ -1,10 +1,10 @@
 /**
- * One HTTP/2 connection with its own count of streams.
+ * One HTTP/2 connection that counts its streams.
  *
- * node:http2 queues the request above the peer's limit silently and for ever, so the count is kept here and `hasRoom`
- * is asked first. Guarantees: after GOAWAY the session takes no new request and open streams live on; a peer that is
- * silent for 30 s is pinged and dropped after 15 s more; every failure says whether the request was certainly not
- * processed (refused stream, beyond GOAWAY's last stream, never sent).
+ * node:http2 queues requests above the peer's stream limit silently and without a timeout, so streams are counted here
+ * and callers check `hasFreeStream` first. Guarantees: after GOAWAY the session accepts no new request while open streams
+ * continue; a peer that sends nothing for 30 s is pinged and dropped after another 15 s; every failure states whether
+ * the request was certainly not processed (refused stream, above GOAWAY's last stream, never sent).
  */
 import {
   connect,
@@ -23,25 +23,28 @@ import { abortedError, deadlineError, tooLargeError, whatOf, type Exchange, type
 
 export interface SessionOptions {
   readonly origin: string
-  /** Version of the TLS material the socket was made with. */
+  /** Version of the TLS material used by the socket. */
   readonly tlsVersion: number
   readonly clock: Clock
-  /** A stream ended, or the session is finished: room may have changed. */
+  /** Called when a stream ended or the session closed: the number of free streams may have changed. */
   readonly onChange: () => void
 }
 
-/** client-go: ReadIdleTimeout and PingTimeout. */
+/** As in client-go: ReadIdleTimeout and PingTimeout. */
 const READ_IDLE_MS = 30_000
 const PING_TIMEOUT_MS = 15_000
-/** A session that carried nothing for this long is closed. */
+/** A session without streams for this long is closed. */
 const UNUSED_MS = 5 * 60_000
 const SETTINGS_TIMEOUT_MS = 10_000
-/** The default of 64 KiB would make a watch wait for a round trip every 27 events. */
+/** With the default of 64 KiB a watch would wait for a round trip every 27 events. */
 const CONNECTION_WINDOW_BYTES = 4 * 2 ** 20
 const STREAM_WINDOW_BYTES = 2 ** 20
 
-/** Slots left free, so that a peer that counts a closing stream a moment longer than we do never refuses. */
-function roomOf(peerMax: number): number {
+/**
+ * Keeps streams in reserve, because a peer may count a closing stream longer than the client does and would then refuse
+ * a new one.
+ */
+function usableStreams(peerMax: number): number {
   return Math.max(1, peerMax - Math.min(10, Math.max(1, Math.floor(peerMax / 10))))
 }
 
@@ -52,7 +55,7 @@ export class Session {
   readonly #clock: Clock
   readonly #onChange: () => void
   #streams = 0
-  #room = 1
+  #maxStreams = 1
   #isClosing = false
   #lastProcessedId = Number.POSITIVE_INFINITY
   #bytesRead = 0
@@ -67,7 +70,7 @@ export class Session {
     this.tlsVersion = options.tlsVersion
     this.#lastUsedAt = options.clock.monotonic()
     http2.on('remoteSettings', (settings) => {
-      this.#room = roomOf(settings.maxConcurrentStreams ?? Number.MAX_SAFE_INTEGER)
+      this.#maxStreams = usableStreams(settings.maxConcurrentStreams ?? Number.MAX_SAFE_INTEGER)
       this.#onChange()
     })
     http2.on('goaway', (_code, lastStreamId) => {
@@ -84,7 +87,9 @@ export class Session {
     this.#watch()
   }
 
-  /** Takes over a connected socket and waits for the peer's SETTINGS: before them its stream limit is not known. */
+  /**
+   * Takes ownership of a connected socket and waits for the peer's SETTINGS: before them its stream limit is not known.
+   */
   static async open(socket: Socket, options: SessionOptions): Promise<Session> {
     const http2 = connect(options.origin, {
       createConnection: () => socket,
@@ -117,15 +122,15 @@ export class Session {
     return !this.#isClosing && !this.#http2.closed && !this.#http2.destroyed
   }
 
-  get hasRoom(): boolean {
-    return this.#streams < this.#room && this.isUsable
+  get hasFreeStream(): boolean {
+    return this.#streams < this.#maxStreams && this.isUsable
   }
 
-  get isGone(): boolean {
+  get isDestroyed(): boolean {
     return this.#http2.destroyed
   }
 
-  /** No new requests; ends when the open streams have ended. */
+  /** Accepts no new requests; closes when the open streams have ended. */
   retire(): void {
     this.#isClosing = true
     if (!this.#http2.closed) this.#http2.close()
@@ -143,14 +148,14 @@ export class Session {
 
   send(exchange: Exchange): Promise<RawResponse> {
     return new Promise<RawResponse>((resolve, reject) => {
-      const stream: AnsweredStream = this.#start(exchange)
-      const answer = new Answer(stream, exchange, this.#clock, (failure, cause) => {
+      const stream: ResponseStream = this.#start(exchange)
+      const pending = new PendingResponse(stream, exchange, this.#clock, (failure, cause) => {
         this.#end()
         if (failure !== undefined) reject(failure)
-        else if (answer.isWhole) resolve(answer.response)
+        else if (pending.isComplete) resolve(pending.response)
         else reject(this.#lost(exchange, stream, cause))
       })
-      stream[ANSWER] = answer
+      stream[PENDING_RESPONSE] = pending
       stream.on('response', onResponse)
       stream.on('data', onData)
       stream.on('error', onError)
@@ -193,7 +198,7 @@ export class Session {
       return this.#http2.request(headers, { endStream: exchange.body === undefined })
     } catch (cause) {
       this.#end()
-      // Node 20 throws on a session that got GOAWAY; nothing was sent.
+      // Node 20 throws on a session that received GOAWAY; nothing was sent.
       const error = new TransportError('REFUSED', `${whatOf(exchange)}: the connection is closing`, {
         cause,
         unprocessed: true,
@@ -248,7 +253,7 @@ export class Session {
   }
 }
 
-/** Deadline and abort; returns what undoes both. */
+/** Enforces deadline and abort; returns the function that cancels both. */
 function guard(exchange: Exchange, clock: Clock, stop: (error: TransportError) => void): () => void {
   const { signal } = exchange
   const onAbort = () => stop(abortedError(exchange))
@@ -263,11 +268,12 @@ function guard(exchange: Exchange, clock: Clock, stop: (error: TransportError) =
 }
 
 /**
- * The answer to one request, as it comes in. V8 frees a stream, whose handle is a native object, only in a full collection;
- * so the stream is given shared listeners and this one object, and loses it when it closes. What a request and its answer
- * hold would otherwise wait with the stream, and fill the heap at thousands of requests a second.
+ * The response to one request while it arrives. V8 frees a stream, whose handle is a native object, only in a full
+ * garbage collection; therefore the stream gets shared listeners and only this object, and drops it on close. Otherwise
+ * the data of request and response would be retained with the stream, and fill the heap at thousands of requests a
+ * second.
  */
-class Answer {
+class PendingResponse {
   readonly #stream: ClientHttp2Stream
   readonly #exchange: Exchange
   readonly #release: () => void
@@ -292,8 +298,8 @@ class Answer {
     this.#release = guard(exchange, clock, (error) => this.#stop(error))
   }
 
-  /** The server ended it, and nothing went wrong. */
-  get isWhole(): boolean {
+  /** The server ended the stream without an error. */
+  get isComplete(): boolean {
     const { readableEnded, rstCode } = this.#stream
     return this.#status !== 0 && readableEnded && rstCode === 0 && this.#cause === undefined
   }
@@ -333,25 +339,25 @@ class Answer {
 const NO_HEADERS: RawResponse['headers'] = {}
 const NO_BYTES = Buffer.alloc(0)
 
-const ANSWER = Symbol('answer')
+const PENDING_RESPONSE = Symbol('answer')
 
-type AnsweredStream = ClientHttp2Stream & { [ANSWER]?: Answer | undefined }
+type ResponseStream = ClientHttp2Stream & { [PENDING_RESPONSE]?: PendingResponse | undefined }
 
-function onResponse(this: AnsweredStream, headers: IncomingHttpHeaders & IncomingHttpStatusHeader): void {
-  this[ANSWER]?.begin(headers)
+function onResponse(this: ResponseStream, headers: IncomingHttpHeaders & IncomingHttpStatusHeader): void {
+  this[PENDING_RESPONSE]?.begin(headers)
 }
 
-function onData(this: AnsweredStream, chunk: Buffer): void {
-  this[ANSWER]?.take(chunk)
+function onData(this: ResponseStream, chunk: Buffer): void {
+  this[PENDING_RESPONSE]?.take(chunk)
 }
 
-/** After `close`, which was the last word, it is nobody's. */
-function onError(this: AnsweredStream, error: Error): void {
-  this[ANSWER]?.fail(error)
+/** An error after `close` is ignored. */
+function onError(this: ResponseStream, error: Error): void {
+  this[PENDING_RESPONSE]?.fail(error)
 }
 
-function onClose(this: AnsweredStream): void {
-  const answer = this[ANSWER]
-  this[ANSWER] = undefined
-  answer?.close()
+function onClose(this: ResponseStream): void {
+  const pending = this[PENDING_RESPONSE]
+  this[PENDING_RESPONSE] = undefined
+  pending?.close()
 }

@@ -81,14 +81,14 @@ describe.each([
     })
   })
 
-  it('reads no more of a body than allowed', async () => {
+  it('reads no more of a body than maxBodyBytes', async () => {
     const peer = await peerWith((exchange) => exchange.reply(200, 'x'.repeat(100_000)), { protocol, secure })
     await expect(transportTo(peer).send(get('/', { maxBodyBytes: 1000 }))).rejects.toMatchObject({
       code: 'BODY_TOO_LARGE',
     })
   })
 
-  it('reports a broken answer as a reset that may have been processed', async () => {
+  it('reports a truncated response as a reset that may have been processed', async () => {
     const peer = await peerWith(
       (exchange) => {
         exchange.write('half')
@@ -99,13 +99,13 @@ describe.each([
     await expect(transportTo(peer).send(post())).rejects.toMatchObject({ code: 'RESET', unprocessed: false })
   })
 
-  it('reports a server that is not there as certainly unprocessed', async () => {
+  it('reports a refused connection as certainly unprocessed', async () => {
     const peer = await peerWith(() => undefined, { protocol, secure })
     await peer.close()
     await expect(transportTo(peer).send(post())).rejects.toMatchObject({ code: 'CONNECT', unprocessed: true })
   })
 
-  it('streams a body and tells a clean end from a cut', async () => {
+  it('streams a body and distinguishes a clean end from a broken connection', async () => {
     const open: PeerExchange[] = []
     const peer = await peerWith((exchange) => void open.push(exchange), { protocol, secure })
     const transport = transportTo(peer)
@@ -133,7 +133,7 @@ describe.each([
     ])
   })
 
-  it('closes every connection, and what is open then fails', async () => {
+  it('closes every connection, and fails open requests', async () => {
     const peer = await peerWith(() => undefined, { protocol, secure })
     const transport = transportTo(peer)
     const pending = transport.send(get()).catch((error: unknown) => error)
@@ -153,7 +153,7 @@ describe('HTTP/2 sessions', () => {
     expect(peer.connections).toBe(1)
   })
 
-  it('never exceed the stream limit of a peer less a reserve, and open another connection instead', async () => {
+  it('never exceed the stream limit of a peer minus a reserve, and open another connection instead', async () => {
     const open = new Map<number, number>()
     let most = 0
     const waiting: PeerExchange[] = []
@@ -183,7 +183,7 @@ describe('HTTP/2 sessions', () => {
     expect(peer.connections).toBeLessThanOrEqual(8)
   })
 
-  it('keep watches, requests and the lease on connections of their own', async () => {
+  it('keep watches, requests and the lease on separate connections', async () => {
     const byLane = new Map<string, Set<number>>()
     const peer = await peerWith((exchange) => {
       const lane = String(exchange.headers['x-lane'])
@@ -239,7 +239,7 @@ describe('HTTP/2 sessions', () => {
     expect(peer.requests).toHaveLength(1)
   })
 
-  it('go elsewhere after GOAWAY while open streams live on', async () => {
+  it('use another connection after GOAWAY while open streams continue', async () => {
     const held: PeerExchange[] = []
     const peer = await peerWith((exchange) => {
       if (exchange.path === '/watch') {
@@ -264,7 +264,7 @@ describe('HTTP/2 sessions', () => {
 
   it('send requests again that a GOAWAY left unprocessed', async () => {
     const peer = await peerWith((exchange) => {
-      // The first request of the first connection is processed; the peer never looked at the others.
+      // The first request of the first connection is processed; the peer ignores the others.
       if (exchange.connection > 0 || exchange.index === 0) exchange.reply(200, 'ok')
       else if (exchange.index === 1) exchange.goaway(1)
     })
@@ -274,7 +274,7 @@ describe('HTTP/2 sessions', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
   })
 
-  it('do not send a POST again that a GOAWAY covered and the peer then reset: it may have been carried out', async () => {
+  it('do not send a POST again that a GOAWAY covered and the peer then reset: it may have been processed', async () => {
     const peer = await peerWith((exchange) => {
       if (exchange.method !== 'POST') return exchange.reply(200, 'ok')
       exchange.goaway()
@@ -287,7 +287,7 @@ describe('HTTP/2 sessions', () => {
     expect(peer.requests.filter((request) => request.startsWith('POST'))).toHaveLength(1)
   })
 
-  it('drop a peer that went silent within 45 seconds', async () => {
+  it('drop a peer that stops responding within 45 seconds', async () => {
     const clock = fakeClock()
     const peer = await peerWith((exchange) => exchange.start())
     const relay = await startRelay(peer.port)
@@ -306,7 +306,7 @@ describe('HTTP/2 sessions', () => {
     expect(transport.stats.streams).toBe(0)
   })
 
-  it('stay when the peer is quiet but answers pings', async () => {
+  it('stay open when an idle peer responds to pings', async () => {
     const clock = fakeClock()
     const peer = await peerWith((exchange) => exchange.start())
     const transport = transportTo(peer, { clock })
@@ -343,13 +343,13 @@ describe('HTTP/2 sessions', () => {
     expect(credentials.tls().version).toBe(2)
   })
 
-  it('refuse a server whose certificate is from another authority', async () => {
+  it('reject a server whose certificate is from another authority', async () => {
     const peer = await peerWith((exchange) => exchange.reply(200, 'ok'))
     const transport = transportTo(peer, { credentials: staticCredentials({}, {}) })
     await expect(transport.send(get())).rejects.toMatchObject({ code: 'CONNECT' })
   })
 
-  it('verify the name that tls-server-name gives', async () => {
+  it('verify the name in tls-server-name', async () => {
     const peer = await peerWith((exchange) => exchange.reply(200, 'ok'))
     const named = (serverName: string) =>
       transportTo(peer, { credentials: staticCredentials({}, { ca: peer.caPem, serverName }) })
@@ -357,7 +357,7 @@ describe('HTTP/2 sessions', () => {
     await expect(named('other.test').send(get())).rejects.toMatchObject({ code: 'CONNECT' })
   })
 
-  it('open no connection to an address that the guard refuses', async () => {
+  it('open no connection to an address that the guard rejects', async () => {
     const peer = await peerWith((exchange) => exchange.reply(200, 'ok'))
     const refuse = () => 'not here'
     const byAddress = transportTo(peer, { guard: refuse })

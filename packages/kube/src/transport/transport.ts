@@ -1,8 +1,9 @@
 /**
- * The contract between the client and the wire: one request and its answer, or a stream of bytes. HTTP/2 (http2.ts) is
- * the normal case; HTTP/1.1 (http1.ts) serves plain http and servers that negotiate nothing better.
+ * The interface between client and network: one request and its response, or a stream of bytes. HTTP/2 (http2.ts) is
+ * the normal case; HTTP/1.1 (http1.ts) serves plain http and servers without HTTP/2.
  *
- * Lanes keep traffic apart: a watch never takes the stream of a write, and a lease renewal waits behind nothing.
+ * Lanes separate traffic: a watch never uses the stream of a write, and a lease renewal is never queued behind other
+ * requests.
  */
 import type { Readable } from 'node:stream'
 import type { RawResponse } from '../client/client.ts'
@@ -19,16 +20,16 @@ export interface Exchange {
   readonly body?: string | Buffer | undefined
   readonly lane: Lane
   readonly signal?: StopSignal | undefined
-  /** Time left for the whole exchange; for `open` until the headers are there. */
+  /** Time for the whole exchange; for `open` until the headers arrive. */
   readonly deadlineMs: number
-  /** A longer body is an error, and no more of it is read. */
+  /** A longer body is an error, and the rest of it is not read. */
   readonly maxBodyBytes: number
 }
 
 export interface OpenStream {
   readonly status: number
   readonly headers: RawResponse['headers']
-  /** Was ended by the server only when `end` and `close` came without `error`: node:http2 ends a reset stream too. */
+  /** Ended by the server only if `end` and `close` occurred without `error`: node:http2 also ends a reset stream. */
   readonly body: Readable
   readonly cancel: () => void
 }
@@ -41,7 +42,7 @@ export interface TransportStats {
 export interface Transport {
   send(exchange: Exchange): Promise<RawResponse>
   open(exchange: Exchange): Promise<OpenStream>
-  /** Open requests fail with CLOSED; resolves when every connection is gone. */
+  /** Open requests fail with CLOSED; resolves when every connection is closed. */
   close(): Promise<void>
   readonly stats: TransportStats
 }

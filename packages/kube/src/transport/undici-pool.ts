@@ -1,5 +1,5 @@
 /**
- * The one name of undici that is used, imported statically: a dynamic import of this module gives it in the bundle too,
- * where a dynamic import of a CommonJS package has no named exports.
+ * The only import of undici, as a static one: a dynamic import of this module also works in the bundle, where a dynamic
+ * import of a CommonJS package has no named exports.
  */
 export { Pool } from 'undici'

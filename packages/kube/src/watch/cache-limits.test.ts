@@ -19,7 +19,7 @@ const configMap = (name: string, bytes = 1) => ({
 const END = { metadata: { resourceVersion: '9', annotations: { 'k8s.io/initial-events-end': 'true' } } }
 const WITHOUT_STREAM = { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 422, reason: 'Invalid' }
 
-/** The informer of ConfigMaps on a server that answers as the script says. */
+/** An informer of ConfigMaps against a server with scripted responses. */
 async function informerOn(script: PeerOptions['script']): Promise<Informer<ConfigMap>> {
   const peer = await startPeer({ script })
   const credentials = staticCredentials({}, { ca: peer.caPem })
@@ -42,7 +42,7 @@ async function expectCutOff(informer: Informer<ConfigMap>, message: RegExp): Pro
 }
 
 describe('limits of a cache', () => {
-  it('are not felt by a set within them', async () => {
+  it('do not affect a set within them', async () => {
     const informer = await informerOn((exchange) => {
       exchange.start()
       for (let index = 0; index < 20; index++) exchange.frame('ADDED', configMap(`c${index}`))
@@ -55,7 +55,7 @@ describe('limits of a cache', () => {
     expect([informer.state, informer.failure]).toEqual(['live', undefined])
   })
 
-  it('end an initial stream without end', async () => {
+  it('abort an endless initial stream', async () => {
     const informer = await informerOn((exchange) => {
       exchange.start()
       for (let index = 0; index < 21; index++) exchange.frame('ADDED', configMap(`c${index}`))
@@ -64,7 +64,7 @@ describe('limits of a cache', () => {
     expect([informer.size, informer.hasSynced]).toEqual([0, false])
   })
 
-  it('end pages without end, with objects and without', async () => {
+  it('abort an endless sequence of pages, with and without objects', async () => {
     for (const items of [[configMap('a'), configMap('b')], []]) {
       let page = 0
       const informer = await informerOn((exchange) => {
@@ -75,7 +75,7 @@ describe('limits of a cache', () => {
     }
   })
 
-  it('hold for added objects after the sync: what is cached is no longer taken for the whole set', async () => {
+  it('apply to objects added after the sync: the cache is no longer reported as complete', async () => {
     const informer = await informerOn((exchange) => {
       if (exchange.url.searchParams.get('sendInitialEvents') !== 'true') return exchange.reply(503, {})
       exchange.start()
@@ -88,7 +88,7 @@ describe('limits of a cache', () => {
     expect(informer.size).toBeLessThanOrEqual(20)
   })
 
-  it('refuse one object above its size, in a watch and in a list', async () => {
+  it('reject an object above maxObjectBytes, in a watch and in a list', async () => {
     const watched = await informerOn((exchange) => {
       exchange.start()
       exchange.frame('ADDED', configMap('big', 11_000))
@@ -101,7 +101,7 @@ describe('limits of a cache', () => {
     await expectCutOff(listed, /an object of \d+ bytes/)
   })
 
-  it('refuse all objects above their size together, and a page that is longer', async () => {
+  it('reject objects above maxBytes in total, and a page above it', async () => {
     const watched = await informerOn((exchange) => {
       exchange.start()
       for (let index = 0; index < 10; index++) exchange.frame('ADDED', configMap(`c${index}`, 9_000))

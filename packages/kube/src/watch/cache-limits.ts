@@ -1,30 +1,33 @@
 /**
- * Limits of one watched set, for API servers that are not trusted: a member cluster that sends objects without end must not
+ * Limits of one watched set, for API servers that are not trusted: a member cluster that sends unbounded data must not
  * exhaust the memory of the process.
  *
  * Flow: http-source.ts counts objects and bytes as they arrive, before they are parsed or staged; above a limit the
- * operation fails with `CacheLimitExceeded`, the reflector drops what was staged, waits and lists again. Until a list stays
- * within the limits the informer is not `live`, so nobody takes part of the set for all of it.
- * Guarantee: at most `maxBytes` of received JSON stand behind what is cached, and `maxObjectBytes` behind one object.
+ * operation fails with `CacheLimitExceeded`, and the reflector discards the staged objects, waits and lists again.
+ * Until a list stays within the limits the informer is not `live`, so a partial set is never used as a complete one.
+ * Guarantee: the cached set was received as at most `maxBytes` of JSON, one object as at most `maxObjectBytes`.
  */
 import { KubeError } from '../errors.ts'
 
 export interface CacheLimits {
   readonly maxObjects: number
-  /** JSON of one object as received. */
+  /** JSON of one object as received, bytes. */
   readonly maxObjectBytes: number
-  /** JSON of all objects as received, since the last complete list. */
+  /** JSON of all objects as received since the start of the last complete list, bytes. */
   readonly maxBytes: number
 }
 
-/** Nothing is cached of the set that exceeds a limit. */
+/** A set that exceeds a limit is not cached, not even in part. */
 export class CacheLimitExceeded extends KubeError {
   constructor(message: string) {
     super('CACHE_LIMIT', message)
   }
 }
 
-/** What arrived since the last list began. Deletions give back their object but not its bytes, which are not known then. */
+/**
+ * Counts what arrived since the last list began. A deletion decrements the objects but not the bytes: the size of the
+ * deleted object is not known.
+ */
 export class SizeMeter {
   readonly #limits: CacheLimits
   readonly #what: string
@@ -43,7 +46,7 @@ export class SizeMeter {
     this.#bytes = 0
   }
 
-  /** Pages without objects would never end by the number of objects. */
+  /** Limits empty pages, which the number of objects does not limit. */
   addPage(): void {
     const { maxObjects } = this.#limits
     if (++this.#pages > maxObjects)

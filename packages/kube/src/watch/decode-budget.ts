@@ -1,17 +1,17 @@
 /**
- * A limit on decoding per turn of the event loop, shared by every watch and list of the process: a storm of events on
- * one cluster must not hold up a lease renewal, a probe or a write on another.
+ * A limit on decoding per turn of the event loop, shared by every watch and list of the process: many events of one
+ * cluster must not delay a lease renewal, a probe or a write of another.
  *
- * Flow: a stream hands itself over with `run`; its `step` is called until there is no more or the turn's time is used
- * up; then it waits in line for the next turn. Guarantee: the sum of all steps between two turns stays below `limitMs`
- * plus one step.
+ * Flow: a stream calls `run` with itself; its `step` is called until it has no more work or the turn's time is used up;
+ * then it is queued for the next turn. Guarantee: the sum of all steps between two turns stays below `limitMs` plus one
+ * step.
  *
- * The default is short on purpose. When four fifths of the space for young objects are used, V8 collects them between two
- * turns, unless a turn fills the rest before: 0.5 ms of decoding fill about a quarter of that rest, in the space that
- * bin/seamark gives. And a turn in which the kernel takes the CPU away for one tick of 4 ms still stays below 5 ms.
+ * The default is short for two reasons. V8 collects the young generation between two turns when four fifths of it are
+ * used, unless a turn fills the rest first: 0.5 ms of decoding fills about a quarter of that rest with the young
+ * generation size set by bin/seamark. And a turn preempted by the kernel for one tick of 4 ms still stays below 5 ms.
  */
 export interface Work {
-  /** One small piece of work, such as one frame; true when there is more. */
+  /** One small piece of work, such as one frame; returns true if there is more. */
   step(): boolean
 }
 
@@ -23,9 +23,9 @@ export class TurnBudget {
   #waiting: Work[] = []
   #isArmed = false
   #meteredMs = 0
-  /** The longest time spent in one turn, ms of `meter`. */
+  /** The longest time spent in one turn, in ms of `meter`. */
   longestMs = 0
-  /** Measures `longestMs` alone, for benches that want another time than that of the limit. @default the same clock */
+  /** Clock for `longestMs`, for benchmarks that measure with a different clock. @default the clock of the limit */
   meter: () => number
 
   constructor(
@@ -39,7 +39,10 @@ export class TurnBudget {
     this.#nextTurn = nextTurn
   }
 
-  /** Works on `work` now as far as this turn allows, and on the rest later. Do not call it again while it waits. */
+  /**
+   * Runs `work` as far as this turn allows, and the rest in later turns. Must not be called again while `work` is
+   * queued.
+   */
   run(work: Work): void {
     this.#arm()
     if (this.#spentMs >= this.#limitMs) this.#waiting.push(work)
@@ -81,10 +84,10 @@ export class TurnBudget {
       const work = ready[index]
       if (work !== undefined) this.#slice(work)
     }
-    // Those not reached go first next time.
+    // Work not reached in this turn runs first in the next.
     if (index < ready.length) this.#waiting = [...ready.slice(index), ...this.#waiting]
   }
 }
 
-/** One budget for the process: the event loop is one. */
+/** One budget per process, because there is one event loop. */
 export const processBudget = new TurnBudget()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createDecoder, ListWalker, type Decoded } from './decode.ts'
+import { createDecoder, ListParser, type Decoded } from './decode.ts'
 import { DecodeError } from '../errors.ts'
 import { UID_MARK } from './managed-fields.ts'
 import { kind, type Obj } from '../object/object.ts'
@@ -17,7 +17,7 @@ const entry = fc.record({
   fieldsV1: fc.dictionary(fc.string(), fc.jsonValue()),
 })
 
-/** Objects that try to mislead: fields called managedFields elsewhere, quotes and brackets in strings. */
+/** Objects with misleading content: fields named managedFields elsewhere, quotes and brackets in strings. */
 const tricky = fc.oneof(
   fc.jsonValue(),
   fc.constant({ managedFields: [1, '"managedFields":[', { metadata: { managedFields: [2] } }] }),
@@ -52,8 +52,8 @@ const withoutManaged = (object: Record<string, unknown>) => {
   return { ...object, metadata }
 }
 
-describe('cutting managedFields out before the parse', () => {
-  it('gives exactly what parsing and deleting would', () => {
+describe('removing managedFields before parsing', () => {
+  it('is equivalent to parsing and then deleting', () => {
     const decoder = createDecoder(Thing)
     fc.assert(
       fc.property(thing, (sample) => {
@@ -97,7 +97,7 @@ describe('cutting managedFields out before the parse', () => {
     expect(own[0]).toBe(own[1])
   })
 
-  it('leaves text that is not ASCII as it is', () => {
+  it('preserves text that is not ASCII', () => {
     const decoder = createDecoder(Thing)
     const object = { metadata: { name: 'a', managedFields: [{ manager: 'ü' }], labels: { x: 'grün 🌊' } } }
     const bytes = Buffer.from(JSON.stringify(object))
@@ -106,7 +106,7 @@ describe('cutting managedFields out before the parse', () => {
 })
 
 describe('decoding', () => {
-  it('keeps metadata only when asked, and names the kind by its token', () => {
+  it('keeps only metadata with the metadata projection, and sets apiVersion and kind from the token', () => {
     const decoder = createDecoder(Thing, { projection: 'metadata' })
     const bytes = Buffer.from(
       JSON.stringify({ kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: { name: 'a' }, spec: 1 }),
@@ -118,7 +118,7 @@ describe('decoding', () => {
     })
   })
 
-  it('keeps an object whole when its projection throws, and says so', () => {
+  it('keeps the complete object when its projection throws, and reports the error', () => {
     const errors: unknown[] = []
     const projection = () => {
       throw new Error('odd')
@@ -139,29 +139,29 @@ describe('decoding', () => {
     ['a bookmark without metadata', '{"type":"BOOKMARK","object":{}}'],
     ['a list', '[]'],
     ['null', 'null'],
-  ])('refuses a frame with %s, and quotes nothing of it', (_what, text) => {
+  ])('rejects a frame with %s, without quoting it', (_what, text) => {
     const bytes = Buffer.from(text)
     expect(() => createDecoder(Thing).frame(bytes, 0, bytes.length)).toThrow(DecodeError)
     const secret = Buffer.from('{"type":"ADDED","object":{"metadata":{"name":"s"},"data":{"password":"hunter2"')
     expect(() => createDecoder(Thing).frame(secret, 0, secret.length)).toThrow(/^(?!.*hunter2)/)
   })
 
-  it('does not let __proto__ keys reach a prototype', () => {
+  it('does not let __proto__ keys modify a prototype', () => {
     const bytes = Buffer.from('{"metadata":{"name":"a"},"__proto__":{"polluted":true}}')
     createDecoder(Thing).item(bytes, 0, bytes.length)
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
   })
 })
 
-describe('walking a list', () => {
+describe('parsing a list', () => {
   const walk = (bytes: Buffer) => {
     const items: Decoded<Thing>[] = []
-    const walker = new ListWalker(Thing, bytes, createDecoder(Thing), (decoded) => items.push(decoded))
-    while (walker.next());
-    return { items: items.map(({ object }) => object), page: walker.page }
+    const parser = new ListParser(Thing, bytes, createDecoder(Thing), (decoded) => items.push(decoded))
+    while (parser.next());
+    return { items: items.map(({ object }) => object), page: parser.page }
   }
 
-  it('reads the same items whether the metadata comes before or behind them', () => {
+  it('reads the same items whether the metadata precedes or follows them', () => {
     fc.assert(
       fc.property(
         fc.array(thing, { maxLength: 5 }),
@@ -181,7 +181,7 @@ describe('walking a list', () => {
     )
   })
 
-  it('refuses a list that was cut anywhere: never a short list', () => {
+  it('rejects a list truncated at any byte: never returns a partial list', () => {
     const whole = Buffer.from(
       '{"apiVersion":"v1","items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}],"metadata":{"resourceVersion":"1"}}',
     )
@@ -190,7 +190,7 @@ describe('walking a list', () => {
     expect(walk(whole).items).toHaveLength(2)
   })
 
-  it('takes null items for none, and no resourceVersion for an error', () => {
+  it('treats null items as an empty list, and a missing resourceVersion as an error', () => {
     expect(walk(Buffer.from('{"items":null,"metadata":{"resourceVersion":"1"}}')).items).toEqual([])
     expect(() => walk(Buffer.from('{"items":[],"metadata":{}}'))).toThrow(DecodeError)
   })

@@ -1,11 +1,11 @@
 /**
- * From bytes to objects: one watch frame, or one item of a list, with managedFields cut out before the parse.
+ * Decodes bytes to objects: one watch frame, or one item of a list, with managedFields removed before parsing.
  *
- * What it returns is laid out for a long life in the cache: apiVersion and kind are the kind token's own strings
- * (shared by all objects, and present where a list leaves them out), and a metadata-only object has nothing else.
+ * The results are optimised for long-lived caching: apiVersion and kind are the strings of the kind token (shared by
+ * all objects, and set where a list omits them), and a metadata-only object has no other members.
  */
 import { isAscii } from 'node:buffer'
-import { readEcho, type Echoes } from './own-write-frame.ts'
+import { readOwnWrite, type PendingWrites } from './own-write-frame.ts'
 import { DecodeError, messageOf } from '../errors.ts'
 import { findMember, isKey, newMember, nextMember, skipBlanks, skipValue } from './json-bytes.ts'
 import { findManagedFields, readOwnFields, type OwnFields } from './managed-fields.ts'
@@ -28,16 +28,18 @@ export interface DecoderOptions<T extends Obj> {
   readonly keepManagedFieldsOf?: string
   /** Leave managedFields in. @default false */
   readonly keepAll?: boolean
-  /** Frames about these are not parsed: what is cached stands for them. */
-  readonly echoes?: Echoes<T>
-  /** A projection that throws is reported here, and the object kept whole: one odd object must not stop a watch. */
+  /** Frames of these objects are not parsed: the cached object is returned instead. */
+  readonly pendingWrites?: PendingWrites<T>
+  /**
+   * Called when a projection throws; the complete object is kept, so that one unexpected object does not stop a watch.
+   */
   readonly onProjectionError?: (error: unknown) => void
 }
 
 export interface Decoder<T extends Obj> {
-  /** One watch frame without its newline. Throws DecodeError. The bytes may be changed. */
+  /** Decodes one watch frame without its newline. Throws DecodeError. May modify the bytes. */
   frame(bytes: Buffer, at: number, end: number): Frame<T>
-  /** One object of a list. Throws DecodeError. The bytes may be changed. */
+  /** Decodes one object of a list. Throws DecodeError. May modify the bytes. */
   item(bytes: Buffer, at: number, end: number): Decoded<T>
 }
 
@@ -45,14 +47,14 @@ const OBJECT = Buffer.from('"object"')
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
 
 export function createDecoder<T extends Obj>(kind: Kind<T>, options: DecoderOptions<T> = {}): Decoder<T> {
-  const { projection = 'full', keepManagedFieldsOf, keepAll = false, echoes, onProjectionError } = options
+  const { projection = 'full', keepManagedFieldsOf, keepAll = false, pendingWrites, onProjectionError } = options
   const apiVersion = apiVersionOf(kind)
   const manager = keepManagedFieldsOf === undefined ? undefined : Buffer.from(JSON.stringify(keepManagedFieldsOf))
   const member = newMember()
-  /** Filled by `parse`: a result object for every event would be thrown away at once. */
+  /** Set by `parse`; avoids allocating a result object per event. */
   let own: OwnFields | undefined
 
-  /** Parses `at` to `end`, in which the object begins at `objectAt`. */
+  /** Parses the bytes from `at` to `end`; the object begins at `objectAt`. */
   function parse(bytes: Buffer, at: number, end: number, objectAt: number): unknown {
     own = undefined
     const cut = keepAll || objectAt < 0 ? undefined : findManagedFields(bytes, objectAt, end)
@@ -63,7 +65,7 @@ export function createDecoder<T extends Obj>(kind: Kind<T>, options: DecoderOpti
       textEnd = end - (cut.to - cut.from)
     }
     const slice = bytes.subarray(at, textEnd)
-    // Nearly all objects are ASCII, for which latin1 is the same text at a third of the cost.
+    // Nearly all objects are ASCII, which latin1 decodes identically at a third of the cost.
     return JSON.parse(slice.toString(isAscii(slice) ? 'latin1' : 'utf8'))
   }
 
@@ -93,8 +95,8 @@ export function createDecoder<T extends Obj>(kind: Kind<T>, options: DecoderOpti
     frame(bytes, at, end) {
       let value: { type?: unknown; object?: unknown }
       const objectAt = findMember(bytes, at, end, OBJECT, member)
-      const echo = echoes === undefined ? undefined : readEcho(bytes, at, end, objectAt, echoes)
-      if (echo !== undefined) return echo
+      const ownWrite = pendingWrites === undefined ? undefined : readOwnWrite(bytes, at, end, objectAt, pendingWrites)
+      if (ownWrite !== undefined) return ownWrite
       try {
         value = parse(bytes, at, end, objectAt) as {
           type?: unknown
@@ -136,13 +138,13 @@ export function createDecoder<T extends Obj>(kind: Kind<T>, options: DecoderOpti
   }
 }
 
-/** V8's message quotes the text, which may be a Secret: only the class of the error is kept. */
+/** V8's message quotes the text, which may contain a Secret: only the class of the error is kept. */
 function malformed(kind: Kind, what: string, cause: unknown): DecodeError {
   const message = cause instanceof SyntaxError ? 'not JSON' : messageOf(cause)
   return new DecodeError(`${kind.plural}: a ${what} cannot be read: ${message}`)
 }
 
-/** Where a list's items are; the pages of a list are walked, never parsed whole. */
+/** List metadata; a list is parsed item by item, never as a whole. */
 export interface ListPage {
   readonly resourceVersion: string
   readonly continueToken: string | undefined
@@ -152,10 +154,11 @@ const ITEMS = Buffer.from('"items"')
 const METADATA = Buffer.from('"metadata"')
 
 /**
- * Walks a list response item by item: `next` hands over one, and is false at the end, when `page` is known. The members
- * come in any order: kube-apiserver writes the metadata of built-in kinds before the items, and of custom ones behind.
+ * Parses a list response item by item: `next` parses one item and returns false at the end, when `page` is set. The
+ * members may be in any order: kube-apiserver writes the metadata of built-in kinds before the items, and of custom
+ * resources after them.
  */
-export class ListWalker<T extends Obj> {
+export class ListParser<T extends Obj> {
   readonly #bytes: Buffer
   readonly #decoder: Decoder<T>
   readonly #each: (decoded: Decoded<T>) => void
@@ -196,7 +199,7 @@ export class ListWalker<T extends Obj> {
     return true
   }
 
-  /** One member of the list itself; false behind the last. */
+  /** Reads one member of the list object; false after the last. */
   #readMember(): boolean {
     const bytes = this.#bytes
     const member = this.#member

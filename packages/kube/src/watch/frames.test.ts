@@ -15,7 +15,7 @@ async function read(
   const lines: string[] = []
   const done = readFrames(body, {
     onLine: (bytes, at, end) => lines.push(bytes.toString('utf8', at, end)),
-    ...(options.budget === undefined ? {} : { budget: options.budget }),
+    ...(options.budget !== undefined && { budget: options.budget }),
   })
   for (const chunk of chunks) body.write(Buffer.from(chunk))
   if (options.end !== false) body.end()
@@ -24,13 +24,13 @@ async function read(
 }
 
 describe('watch frames', () => {
-  it('are the same wherever the stream is torn: at each single byte', async () => {
+  it('are the same wherever the stream is split: at each single byte', async () => {
     for (let at = 0; at <= WHOLE.length; at++) {
       expect(await read([WHOLE.subarray(0, at), WHOLE.subarray(at)])).toEqual(LINES)
     }
   })
 
-  it('are the same for any set of tears', async () => {
+  it('are the same for any set of splits', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uniqueArray(fc.nat({ max: WHOLE.length }), { maxLength: 40 }), async (cuts) => {
         const points = [0, ...cuts.toSorted((a, b) => a - b), WHOLE.length]
@@ -40,7 +40,7 @@ describe('watch frames', () => {
     )
   })
 
-  it('fail the stream when it ends inside one, at whatever byte; those before were handed over', async () => {
+  it('fail the stream when it ends inside one, at any byte, after delivering the earlier ones', async () => {
     for (let end = 1; end < WHOLE.length; end++) {
       const body = new PassThrough()
       const lines: string[] = []
@@ -56,7 +56,7 @@ describe('watch frames', () => {
     }
   })
 
-  it('fail the stream when the handler refuses one; the next is never handed over', async () => {
+  it('fail the stream when the handler throws; the next one is not delivered', async () => {
     const body = new PassThrough()
     const seen: string[] = []
     const done = readFrames(body, {
@@ -70,7 +70,7 @@ describe('watch frames', () => {
     expect(seen).toEqual(LINES.slice(0, 2))
   })
 
-  it('fail the stream when the connection goes away', async () => {
+  it('fail the stream when the connection is closed', async () => {
     const body = new PassThrough()
     const done = readFrames(body, { onLine: () => undefined })
     body.write('{"a":1}\n')
@@ -78,14 +78,14 @@ describe('watch frames', () => {
     await expect(done).rejects.toMatchObject({ code: 'RESET' })
   })
 
-  it('fail the stream when one is too long, instead of filling the memory', async () => {
+  it('fail the stream when one is too long, instead of exhausting memory', async () => {
     const body = new PassThrough()
     const done = readFrames(body, { onLine: () => undefined, maxFrameBytes: 1000 })
     body.write('x'.repeat(2000))
     await expect(done).rejects.toMatchObject({ code: 'DECODE' })
   })
 
-  it('pause the stream while frames wait for their turn, and go on afterwards', async () => {
+  it('pause the stream while frames wait for a turn, and resume it afterwards', async () => {
     const turns: (() => void)[] = []
     const budget = new TurnBudget(
       1,
@@ -143,7 +143,7 @@ describe('the decode budget', () => {
     expect(budget.longestMs).toBeLessThanOrEqual(5)
   })
 
-  it('gives everybody a turn', () => {
+  it('serves all streams in turn', () => {
     let now = 0
     const turns: (() => void)[] = []
     const budget = new TurnBudget(

@@ -1,29 +1,29 @@
 /**
- * The watch decoder: bytes of a stream to frames, one JSON document per line.
+ * Splits a watch stream into frames, one JSON document per line.
  *
- * Guarantees: a frame split at any byte gives the same result; a malformed or torn frame fails the stream and is never
- * skipped; at most the turn's budget is spent on decoding, and the stream is paused while work is waiting, so memory
- * stays bounded and the server feels the back-pressure.
+ * Guarantees: a frame split at any byte gives the same result; a malformed or truncated frame fails the stream and is
+ * never skipped; decoding uses at most the turn's budget, and the stream is paused while work is queued, so that memory
+ * is bounded and back-pressure reaches the server.
  */
 import type { Readable } from 'node:stream'
 import { DecodeError, messageOf, TransportError } from '../errors.ts'
 import { processBudget, type TurnBudget, type Work } from './decode-budget.ts'
 
 export interface FrameOptions {
-  /** Called for every line, within the budget; a throw fails the stream. */
+  /** Called for every line, within the budget; an exception fails the stream. */
   readonly onLine: (bytes: Buffer, at: number, end: number) => void
-  /** Any bytes arrived. */
+  /** Called when any bytes arrive. */
   readonly onBytes?: () => void
   readonly budget?: TurnBudget
   /** A longer frame is an error. @default 32 MiB */
   readonly maxFrameBytes?: number
-  /** The stream is paused while more than this waits. @default 512 KiB */
+  /** The stream is paused while more than this is queued. @default 512 KiB */
   readonly maxWaitingBytes?: number
 }
 
 const NEWLINE = 0x0a
 
-/** Reads a stream to its end. Resolves when the server ended it between two frames; rejects otherwise. */
+/** Reads a stream to its end. Resolves if the server ended it between two frames; rejects otherwise. */
 export async function readFrames(body: Readable, options: FrameOptions): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const splitter = new LineSplitter(body, options, resolve, reject)
@@ -44,11 +44,11 @@ class LineSplitter implements Work {
   readonly #maxWaitingBytes: number
   readonly #resolve: () => void
   readonly #reject: (error: unknown) => void
-  /** Chunks not yet looked at; `#at` is the position in the first. */
+  /** Chunks not yet processed; `#at` is the position in the first. */
   #chunks: Buffer[] = []
   #at = 0
   #waitingBytes = 0
-  /** The beginning of a frame whose end has not arrived. */
+  /** The start of a frame whose end has not arrived. */
   #torn: Buffer[] = []
   #tornBytes = 0
   #isRunning = false
@@ -84,7 +84,7 @@ class LineSplitter implements Work {
     this.#run()
   }
 
-  /** `close` without `end`: the connection went away. */
+  /** `close` without `end`: the connection was closed. */
   close(): void {
     this.#isClosed = true
     if (this.#hasEnded) this.#run()
@@ -112,7 +112,7 @@ class LineSplitter implements Work {
     return isMore
   }
 
-  /** Hands over one line; false when there is none. */
+  /** Delivers one line; false if there is none. */
   #line(): boolean {
     for (;;) {
       const chunk = this.#chunks[0]

@@ -1,8 +1,8 @@
 /**
- * The server's side of a reflector over HTTP: paged lists, WatchList and plain watches, discovery.
+ * The HTTP requests of a reflector: paged lists, WatchList, plain watches and discovery.
  */
 import { type CacheLimits, CacheLimitExceeded, SizeMeter } from './cache-limits.ts'
-import { createDecoder, type Decoder, type Frame, ListWalker, type DecoderOptions, type ListPage } from './decode.ts'
+import { createDecoder, type Decoder, type Frame, ListParser, type DecoderOptions, type ListPage } from './decode.ts'
 import { DecodeError, TransportError } from '../errors.ts'
 import { readFrames } from './frames.ts'
 import { collectionPath, type Kind, kindName, type Obj } from '../object/object.ts'
@@ -15,14 +15,14 @@ export interface HttpSourceOptions<T extends Obj> extends DecoderOptions<T> {
   readonly labelSelector?: string
   readonly fieldSelector?: string
   readonly budget?: TurnBudget
-  /** @default none: the server is trusted with the memory of this process */
+  /** @default none: the server is trusted */
   readonly limits?: CacheLimits
 }
 
 const LIST_DEADLINE_MS = 60_000
 const OPEN_DEADLINE_MS = 30_000
 
-/** A server that cannot reduce objects to metadata sends them whole; the decoder reduces them then. */
+/** A server that does not support PartialObjectMetadata sends complete objects; the decoder then reduces them. */
 const PARTIAL = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json'
 const PARTIAL_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json'
 
@@ -57,8 +57,8 @@ export function createHttpSource<T extends Obj>(
         throw error
       })
       if (response.status !== 200) throw errorOf(request, response)
-      const walker = new ListWalker(kind, response.body, decoder, each)
-      return walkWithin(budget, walker, signal)
+      const parser = new ListParser(kind, response.body, decoder, each)
+      return parseWithin(budget, parser, signal)
     },
     async watch({ version, timeoutSeconds }, each, onBytes, signal) {
       if (version === undefined) meter?.reset()
@@ -79,13 +79,14 @@ export function createHttpSource<T extends Obj>(
         deadlineMs: OPEN_DEADLINE_MS,
         signal,
       })
-      // The server answers: the watch is open, also when nothing happens for a while.
+      // The response has arrived: the watch is open even if no events follow for a while.
       onBytes()
       try {
         await readFrames(stream.body, {
           budget,
           onBytes,
-          // Twice, because the frame is a little longer than its object; the meter then judges the object.
+          // Twice the limit, because a frame is slightly longer than its object; the meter then checks the object
+          // itself.
           ...(options.limits !== undefined && { maxFrameBytes: 2 * options.limits.maxObjectBytes }),
           onLine: (bytes, at, end) => each(decoder.frame(bytes, at, end)),
         })
@@ -109,7 +110,7 @@ export function createHttpSource<T extends Obj>(
   }
 }
 
-/** Counts what is decoded; an object above the limit is not even parsed. */
+/** Counts what is decoded; an object above the limit is not parsed. */
 function meterDecoder<T extends Obj>(decoder: Decoder<T>, meter: SizeMeter | undefined): Decoder<T> {
   if (meter === undefined) return decoder
   return {
@@ -127,17 +128,17 @@ function meterDecoder<T extends Obj>(decoder: Decoder<T>, meter: SizeMeter | und
   }
 }
 
-/** Walks a page in slices of the turn's budget. */
-async function walkWithin<T extends Obj>(
+/** Parses a page in slices of the turn's budget. */
+async function parseWithin<T extends Obj>(
   budget: TurnBudget,
-  walker: ListWalker<T>,
+  parser: ListParser<T>,
   signal: AbortSignal,
 ): Promise<ListPage> {
   await new Promise<void>((resolve, reject) => {
     budget.run({
       step() {
         try {
-          if (!signal.aborted && walker.next()) return true
+          if (!signal.aborted && parser.next()) return true
           resolve()
         } catch (error) {
           reject(error)
@@ -146,5 +147,5 @@ async function walkWithin<T extends Obj>(
       },
     })
   })
-  return walker.page
+  return parser.page
 }

@@ -4,7 +4,7 @@ import { findMember, newMember, skipValue } from './json-bytes.ts'
 
 const pretty = fc.tuple(fc.jsonValue(), fc.constantFrom(undefined, 2, '\t'))
 
-describe('walking JSON without parsing it', () => {
+describe('scanning JSON without parsing it', () => {
   it('ends every value where JSON.parse would', () => {
     fc.assert(
       fc.property(pretty, fc.constantFrom('', ',', '}', ' ,1]'), ([value, space], rest) => {
@@ -19,7 +19,7 @@ describe('walking JSON without parsing it', () => {
     const object = fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1 })
     fc.assert(
       fc.property(object, fc.nat(), fc.constantFrom(undefined, 2), (value, pick, space) => {
-        // A key that is escaped in the text is another text: the keys looked for here never are.
+        // A key with escapes does not match its unescaped form; the keys that the code looks for have none.
         const keys = Object.keys(value).filter((key) => JSON.stringify(key) === `"${key}"`)
         const key = keys[pick % Math.max(1, keys.length)]
         if (key === undefined) return
@@ -31,7 +31,7 @@ describe('walking JSON without parsing it', () => {
     )
   })
 
-  it('says -1 on text that ends too early, at every byte', () => {
+  it('returns -1 for truncated text, at every byte', () => {
     const bytes = Buffer.from('{"a":[1,{"b":"c\\"}"}],"d":{"e":null}}')
     for (let end = 1; end < bytes.length; end++) expect(skipValue(bytes, 0, end)).toBe(-1)
     expect(skipValue(bytes, 0, bytes.length)).toBe(bytes.length)

@@ -1,8 +1,8 @@
 /**
- * Walks JSON in a Buffer without parsing it: where a value ends, where the members of an object are. It is used to cut
- * text out before parsing, and to split a list into items; it does not validate, JSON.parse does that afterwards.
+ * Scans JSON in a Buffer without parsing it: where a value ends, where the members of an object are. Used to cut text
+ * out before parsing, and to split a list into items. It does not validate; JSON.parse does that afterwards.
  *
- * Every function returns a position, or -1 when the text ends too early or is not what was expected.
+ * Every function returns a position, or -1 if the text is truncated or not what was expected.
  */
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -22,7 +22,7 @@ export function skipBlanks(bytes: Buffer, at: number, end: number): number {
   return at
 }
 
-/** `at` is the opening quote; the result is behind the closing one. */
+/** `at` is the opening quote; the result is the position after the closing one. */
 function skipString(bytes: Buffer, at: number, end: number): number {
   for (let index = at + 1; index < end; index++) {
     const byte = bytes[index]
@@ -32,7 +32,7 @@ function skipString(bytes: Buffer, at: number, end: number): number {
   return -1
 }
 
-/** `at` is the first byte of a value; the result is behind its last. */
+/** `at` is the first byte of a value; the result is the position after its last. */
 export function skipValue(bytes: Buffer, at: number, end: number): number {
   const first = bytes[at]
   if (first === QUOTE) return skipString(bytes, at, end)
@@ -48,7 +48,7 @@ export function skipValue(bytes: Buffer, at: number, end: number): number {
   for (let index = at; index < end; index++) {
     const byte = bytes[index] as number
     if (byte === QUOTE) {
-      // Inlined skipString: most bytes of an object are in strings.
+      // skipString inlined: most bytes of an object are in strings.
       for (index++; index < end; index++) {
         const inner = bytes[index]
         if (inner === QUOTE) break
@@ -68,8 +68,8 @@ export interface Member {
 }
 
 /**
- * The first member at or behind `at`, which is behind `{` or behind the previous value. False at the closing brace and
- * on malformed text. Fills `member` instead of making one: it runs for every event.
+ * The first member at or after `at`, which is after `{` or after the previous value. False at the closing brace and on
+ * malformed text. Fills `member` instead of allocating one, because it runs for every event.
  */
 export function nextMember(bytes: Buffer, at: number, end: number, member: Member): boolean {
   let index = skipBlanks(bytes, at, end)

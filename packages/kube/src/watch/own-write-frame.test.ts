@@ -23,13 +23,13 @@ const thing = (version: string, host: string, resourceVersionElsewhere?: string)
 function setUp() {
   const store = new Store<Thing>(() => undefined, { manager: 'me' })
   store.commit('100')
-  const echoes = {
-    get isAwaited() {
-      return store.isAwaitingEchoes
+  const pendingWrites = {
+    get hasPending() {
+      return store.hasPendingWrites
     },
-    find: (key: string, version: string) => store.findEcho(key, version),
+    find: (key: string, version: string) => store.findPendingWrite(key, version),
   }
-  const decoder = createDecoder(Thing, { echoes, keepManagedFieldsOf: 'me' })
+  const decoder = createDecoder(Thing, { pendingWrites, keepManagedFieldsOf: 'me' })
   const read = (type: string, object: Thing) => {
     const bytes = Buffer.from(JSON.stringify({ type, object }))
     return decoder.frame(bytes, 0, bytes.length)
@@ -37,8 +37,8 @@ function setUp() {
   return { store, read }
 }
 
-describe('the echo of our own write', () => {
-  it('is the cached answer itself, with the fields we own', () => {
+describe('the watch event of an own write', () => {
+  it('is the cached response itself, with the owned fields', () => {
     const { store, read } = setUp()
     store.offer(thing('110', 'ours'))
     const written = store.get('ns/a')
@@ -49,7 +49,7 @@ describe('the echo of our own write', () => {
     }
   })
 
-  it('leaves the cached answer in place, and the next event is read', () => {
+  it('leaves the cached response in place, and the next event is parsed', () => {
     const { store, read } = setUp()
     store.offer(thing('110', 'ours'))
     const written = store.get('ns/a')
@@ -62,7 +62,7 @@ describe('the echo of our own write', () => {
   it.each([
     ['another version', 'MODIFIED', thing('111', 'read')],
     ['a deletion', 'DELETED', thing('110', 'read')],
-    ['a version that stands elsewhere', 'MODIFIED', thing('111', 'read', '110')],
+    ['the version in another field', 'MODIFIED', thing('111', 'read', '110')],
     ['another object', 'MODIFIED', { ...thing('110', 'read'), metadata: { name: 'b', resourceVersion: '110' } }],
   ])('is not %s', (_, type, object) => {
     const { store, read } = setUp()

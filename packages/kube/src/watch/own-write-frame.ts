@@ -1,18 +1,18 @@
 /**
- * The watch reports our own writes back to us. Which object a frame is about, and in which version, is read from its bytes;
- * what the cache has already in that version need not be parsed again.
+ * Recognises watch events of own writes. The object and version of a frame are read from its bytes; if the cache
+ * already holds that version, the frame is not parsed.
  */
 import { isKey, newMember, nextMember, skipValue, findMember } from './json-bytes.ts'
 import type { Key, Obj } from '../object/object.ts'
 import type { Decoded } from './decode.ts'
 
-/** Answers to our own writes that the watch has not reported. */
-export interface Echoes<T extends Obj> {
-  readonly isAwaited: boolean
+/** Responses to own writes that the watch has not yet reported. */
+export interface PendingWrites<T extends Obj> {
+  readonly hasPending: boolean
   find(key: Key, resourceVersion: string): Decoded<T> | undefined
 }
 
-export interface Echo<T extends Obj> extends Decoded<T> {
+export interface OwnWriteFrame<T extends Obj> extends Decoded<T> {
   readonly type: 'ADDED' | 'MODIFIED'
 }
 
@@ -24,15 +24,15 @@ const RESOURCE_VERSION = Buffer.from('"resourceVersion"')
 
 const member = newMember()
 
-/** Undefined when the frame is no echo, or is not understood: it is parsed then. */
-export function readEcho<T extends Obj>(
+/** Undefined if the frame is not the event of an own write, or cannot be read without parsing; it is then parsed. */
+export function readOwnWrite<T extends Obj>(
   bytes: Buffer,
   at: number,
   end: number,
   objectAt: number,
-  echoes: Echoes<T>,
-): Echo<T> | undefined {
-  if (!echoes.isAwaited || objectAt < 0) return undefined
+  pendingWrites: PendingWrites<T>,
+): OwnWriteFrame<T> | undefined {
+  if (!pendingWrites.hasPending || objectAt < 0) return undefined
   const typeAt = findMember(bytes, at, end, TYPE, member)
   const type = typeAt < 0 ? '' : textOf(bytes, typeAt, end)
   if (type !== 'ADDED' && type !== 'MODIFIED') return undefined
@@ -47,11 +47,11 @@ export function readEcho<T extends Obj>(
     if (index < 0) return undefined
   }
   if (name === '' || version === '') return undefined
-  const known = echoes.find(namespace === '' ? name : `${namespace}/${name}`, version)
+  const known = pendingWrites.find(namespace === '' ? name : `${namespace}/${name}`, version)
   return known === undefined ? undefined : { type, object: known.object, own: known.own }
 }
 
-/** Names, versions and types are ASCII without escapes; what is not matches nothing. */
+/** Names, versions and types are ASCII without escapes; any other text matches nothing. */
 function textOf(bytes: Buffer, at: number, end: number): string {
   const valueEnd = skipValue(bytes, at, end)
   return valueEnd < 0 ? '' : bytes.toString('latin1', at + 1, valueEnd - 1)

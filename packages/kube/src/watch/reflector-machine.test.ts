@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { initialReflection, step, type Effect, type Input, type Reflection } from './reflector-machine.ts'
 
 const context = { now: 1_000_000, random: 0, relistMs: 3_600_000 }
-const nothing = { known: 0, vanished: 0 }
+const nothing = { known: 0, removed: 0 }
 
-/** Plays inputs and returns what each led to: the state, and the effects in short. */
+/** Applies inputs and returns the state and a short form of the effects after each. */
 function play(inputs: readonly Input[], from: Reflection = initialReflection, now = context.now) {
   let reflection = from
   const log: string[] = []
@@ -27,7 +27,7 @@ function short(effect: Effect): string {
     case 'wait':
       return `wait ${effect.ms}`
     case 'stage':
-    case 'hand-over':
+    case 'apply':
     case 'discard':
     case 'clear':
     case 'open-stream':
@@ -38,18 +38,18 @@ function short(effect: Effect): string {
 
 const start: Input = { type: 'start' }
 const object = (version: string): Input => ({ type: 'object', version })
-const endMark = (version: string, vanishing = nothing): Input => ({
+const endMark = (version: string, removals = nothing): Input => ({
   type: 'bookmark',
   version,
   isInitialEnd: true,
-  vanishing,
+  removals,
 })
-const mark = (version: string): Input => ({ type: 'bookmark', version, isInitialEnd: false, vanishing: nothing })
-const page = (version: string, continueToken?: string, vanishing = nothing): Input => ({
+const mark = (version: string): Input => ({ type: 'bookmark', version, isInitialEnd: false, removals: nothing })
+const page = (version: string, continueToken?: string, removals = nothing): Input => ({
   type: 'page',
   version,
   continueToken,
-  vanishing,
+  removals,
 })
 const failed = (failure: Extract<Input, { type: 'failed' }>['failure'], retryAfterMs?: number): Input => ({
   type: 'failed',
@@ -60,9 +60,9 @@ const waited: Input = { type: 'waited' }
 const live = () => play([start, endMark('100')]).reflection
 
 describe('the initial sync', () => {
-  it('streams, and goes on watching the same stream from the end bookmark', () => {
+  it('streams, and continues to watch the same stream after the end bookmark', () => {
     const { reflection, log } = play([start, object('7'), object('3'), mark('50'), endMark('60'), object('61')])
-    expect(log).toEqual(['open-stream', 'stage', 'stage', 'commit 60', 'hand-over'])
+    expect(log).toEqual(['open-stream', 'stage', 'stage', 'commit 60', 'apply'])
     expect([reflection.state.at, reflection.version]).toEqual(['watch', '61'])
   })
 
@@ -78,13 +78,13 @@ describe('the initial sync', () => {
     },
   )
 
-  it('falls back to a list, for good, when no end bookmark comes', () => {
+  it('falls back to lists permanently when no end bookmark arrives', () => {
     const { reflection, log } = play([start, object('1'), { type: 'stalled' }, page('9'), failed('expired')])
     expect(log).toEqual(['open-stream', 'stage', 'discard', 'read-page', 'commit 9', 'open-watch 9', 'read-page'])
     expect(reflection.canStream).toBe(false)
   })
 
-  it('tries the stream again after trouble on the line, and a list when that goes on', () => {
+  it('retries the stream after a connection failure, and lists after repeated failures', () => {
     const { log } = play([start, failed('broken'), waited, failed('busy'), waited, failed('busy'), waited])
     expect(log.filter((entry) => !entry.startsWith('wait'))).toEqual([
       'open-stream',
@@ -97,42 +97,42 @@ describe('the initial sync', () => {
     ])
   })
 
-  it('reads all pages, commits only behind the last, and joins the watch at the list version', () => {
+  it('reads all pages, commits only after the last, and watches from the version of the list', () => {
     const { log } = play([start, failed('unsupported'), object('1'), page('9', 'two'), object('2'), page('9')])
     expect(log.slice(2)).toEqual(['read-page', 'stage', 'read-page two', 'stage', 'commit 9', 'open-watch 9'])
   })
 
-  it('commits nothing of a list that failed half-way', () => {
+  it('commits nothing of a list that failed before the last page', () => {
     const { log } = play([start, failed('unsupported'), object('1'), page('9', 'two'), failed('broken'), waited])
     expect(log.some((entry) => entry.startsWith('commit'))).toBe(false)
     expect(log.slice(-3)).toEqual(['discard', 'wait 400', 'read-page'])
   })
 
-  it('reads in one piece when the continue token has expired', () => {
+  it('lists without paging when the continue token has expired', () => {
     const { log } = play([start, failed('unsupported'), page('9', 'two'), failed('expired'), page('20')])
     expect(log.slice(3)).toEqual(['read-page two', 'discard', 'read-page unpaged', 'commit 20', 'open-watch 20'])
   })
 })
 
-describe('a set that would remove much', () => {
+describe('a set that would remove many objects', () => {
   it('is read a second time before anything is removed', () => {
-    const { reflection, log } = play([endMark('200', { known: 100, vanished: 40 })], {
+    const { reflection, log } = play([endMark('200', { known: 100, removed: 40 })], {
       ...live(),
       state: { at: 'stream' },
     })
     expect(log.slice(-2)).toEqual(['discard', 'read-page'])
     expect(
-      play([page('201', undefined, { known: 100, vanished: 40 })], {
+      play([page('201', undefined, { known: 100, removed: 40 })], {
         ...reflection,
         state: { at: 'list', isUnpaged: false },
       }).log,
     ).toEqual(['commit 201', 'open-watch 201'])
   })
 
-  it('is taken at once when it removes little', () => {
+  it('is committed at once when it removes few', () => {
     const stream: Reflection = { ...live(), state: { at: 'stream' } }
-    expect(play([endMark('200', { known: 100, vanished: 30 })], stream).log).toEqual(['commit 200'])
-    expect(play([endMark('200', { known: 4, vanished: 4 })], stream).log).toEqual(['commit 200'])
+    expect(play([endMark('200', { known: 100, removed: 30 })], stream).log).toEqual(['commit 200'])
+    expect(play([endMark('200', { known: 4, removed: 4 })], stream).log).toEqual(['commit 200'])
   })
 })
 
@@ -151,7 +151,7 @@ describe('a watch', () => {
     expect(storm.log).toEqual(['open-stream', 'commit 1', 'wait 800'])
   })
 
-  it('that fails inside the server again and again at one version gives the version up', () => {
+  it('that fails repeatedly with status 500 at one version is restarted with a new sync', () => {
     const { log } = play(
       [failed('internal'), waited, failed('internal'), waited, failed('internal'), waited, failed('internal'), waited],
       live(),
@@ -166,7 +166,7 @@ describe('a watch', () => {
     expect(busy.log).not.toContain('open-stream')
   })
 
-  it('that is denied after a good list is replaced by listing, without spinning', () => {
+  it('that is denied after a successful list is replaced by listing with back-off', () => {
     const { log } = play([start, failed('denied'), page('9'), failed('denied'), waited, page('10'), failed('denied')])
     expect(log).toEqual([
       'open-stream',
@@ -187,7 +187,7 @@ describe('a watch', () => {
     expect(play([{ type: 'ended' }], live(), context.now + 1000).log).toEqual(['open-watch 100'])
   })
 
-  it('that ends at once after an event is opened again at once the first time, and then with growing pauses', () => {
+  it('that ends at once after an event is opened again at once the first time, and then with increasing delays', () => {
     const waits: (string | undefined)[] = []
     let reflection = live()
     for (let round = 0; round < 8; round++) {
@@ -201,13 +201,13 @@ describe('a watch', () => {
     expect(healthy.log.at(-1)).toBe('open-watch 200')
   })
 
-  it('gives way to a complete sync when that is due', () => {
+  it('is replaced by a complete sync when one is due', () => {
     expect(play([{ type: 'ended' }], live(), context.now + 3_600_000).log).toEqual(['open-stream'])
   })
 })
 
 describe('waiting', () => {
-  it('doubles to half a minute, with jitter, and never gives up', () => {
+  it('doubles to 30 s, with jitter, without a limit of attempts', () => {
     let reflection = live()
     const waits: number[] = []
     for (let round = 0; round < 50; round++) {
@@ -225,7 +225,7 @@ describe('waiting', () => {
     expect(play([failed('busy', 7000)], live()).log).toEqual(['wait 7000'])
   })
 
-  it('is short again after two healthy minutes', () => {
+  it('is reset after two minutes without failures', () => {
     const tired = { ...live(), failures: 6 }
     expect(play([failed('broken')], tired).log).toEqual(['wait 15000'])
     expect(play([failed('broken')], tired, context.now + 120_000).log).toEqual(['wait 400'])
@@ -233,7 +233,7 @@ describe('waiting', () => {
 })
 
 describe('a kind that is not served', () => {
-  it('is empty only when discovery says so', () => {
+  it('is empty only when discovery confirms it', () => {
     expect(play([failed('absent'), { type: 'probed', isServed: false }], live()).log).toEqual([
       'probe',
       'clear',
@@ -247,7 +247,7 @@ describe('a kind that is not served', () => {
     expect(play([failed('absent'), failed('busy'), waited], live()).log).toEqual(['probe', 'wait 400', 'probe'])
   })
 
-  it('is asked for less and less often, at once when something hints at it, and synced when it comes', () => {
+  it('is polled at increasing intervals, at once after a kick, and synced when it is served', () => {
     const absent = play([start, failed('absent'), { type: 'probed', isServed: false }]).reflection
     const no: Input = { type: 'probed', isServed: false }
     const polls = play(Array.from({ length: 12 }, () => [waited, no]).flat(), absent)

@@ -1,6 +1,7 @@
 /**
- * What a reflector does next, as a pure function: `step(state, input, context)` returns the next state and the effects.
- * The driver (reflector.ts) performs effects and reports back; nothing here waits, reads a clock or talks to a server.
+ * The decisions of a reflector as a pure function: `step(state, input, context)` returns the next state and the
+ * effects. The driver (reflector.ts) performs the effects and reports the results; this module does no I/O and reads no
+ * clock.
  *
  *   stream ──end bookmark──▶ watch ──410, too large RV, relist due──▶ stream        (stream: WatchList)
  *     │ unsupported, denied,   ▲  │
@@ -8,22 +9,23 @@
  *     ▼                        │
  *    list ──last page──────────┘         404 anywhere ──▶ probe ──not served──▶ absent ──▶ stream
  *
- * Guarantees: the version never advances on synthetic events, nor before the event was handed over (effects come before
- * the state); a list and its watch join at the list's version; an unfinished list is never committed; a list that
- * would remove a large part of what is known is read a second time first; failures wait with jitter, for ever.
+ * Guarantees: the version never advances on synthetic events, nor before the event was applied (effects precede the
+ * state); a watch starts at the version of its list; an unfinished list is never committed; a list that would remove a
+ * large part of the cached objects is read a second time first; failures are retried with jittered back-off, without a
+ * limit of attempts.
  */
 import { spreadWaitMs } from '../requested-wait.ts'
 
 export type Failure =
   | 'expired' // 410: the version or continue token is too old
-  | 'too-large' // the server is behind the version we ask for
-  | 'unsupported' // the request itself is refused: no WatchList
+  | 'too-large' // the server's cache is behind the requested version
+  | 'unsupported' // the request itself is rejected: no WatchList
   | 'denied' // 401, 403
   | 'absent' // 404
-  | 'internal' // 500: a fault of the server
-  | 'busy' // 429, 503, 504: later
+  | 'internal' // 500
+  | 'busy' // 429, 503, 504: retry later
   | 'over-limit' // the server sends more than the cache may hold (cache-limits.ts)
-  | 'broken' // reset, torn frame, timeout: no answer or half of one
+  | 'broken' // reset, truncated frame, timeout: no response or part of one
 
 type State =
   | { readonly at: 'stream' }
@@ -35,14 +37,14 @@ type State =
 
 export interface Reflection {
   readonly state: State
-  /** The last version handed over; a watch resumes here. */
+  /** The last version applied; a watch resumes here. */
   readonly version: string | undefined
   readonly canStream: boolean
-  /** Consecutive failures; decides the wait. */
+  /** Consecutive failures; determines the wait. */
   readonly failures: number
-  /** When the last complete sync was, ms. */
+  /** Time of the last complete sync, ms. */
   readonly syncedAt: number
-  /** The set at hand was read because the one before would have removed too much. */
+  /** The current set is read to confirm the previous one, which would have removed too many objects. */
   readonly isConfirming: boolean
 }
 
@@ -53,31 +55,31 @@ export type Input =
       readonly type: 'bookmark'
       readonly version: string
       readonly isInitialEnd: boolean
-      readonly vanishing: Vanishing
+      readonly removals: Removals
     }
   | {
       readonly type: 'page'
       readonly version: string
       readonly continueToken: string | undefined
-      readonly vanishing: Vanishing
+      readonly removals: Removals
     }
-  /** No end of the initial events came. */
+  /** The end of the initial events did not arrive in time. */
   | { readonly type: 'stalled' }
   | { readonly type: 'ended' }
   | { readonly type: 'failed'; readonly failure: Failure; readonly retryAfterMs?: number | undefined }
   | { readonly type: 'probed'; readonly isServed: boolean }
   | { readonly type: 'waited' }
-  /** A hint from outside, such as a new CRD: an absent kind may be there now. */
+  /** A hint, such as a new CRD, that an absent kind may now be served. */
   | { readonly type: 'kicked' }
 
-interface Vanishing {
+interface Removals {
   readonly known: number
-  readonly vanished: number
+  readonly removed: number
 }
 
 export type Effect =
-  | { readonly do: 'stage' } // keep the object at hand aside
-  | { readonly do: 'hand-over' } // apply the object at hand to the cache
+  | { readonly do: 'stage' } // stage the current object
+  | { readonly do: 'apply' } // apply the current object to the cache
   | { readonly do: 'advance'; readonly version: string }
   | { readonly do: 'commit'; readonly version: string }
   | { readonly do: 'discard' }
@@ -92,7 +94,7 @@ export interface StepContext {
   readonly now: number
   /** In [0, 1). */
   readonly random: number
-  /** A complete sync is repeated after this long. */
+  /** Interval of complete syncs. */
   readonly relistMs: number
 }
 
@@ -105,13 +107,13 @@ export const initialReflection: Reflection = {
   isConfirming: false,
 }
 
-/** client-go: 0.8 s doubling to 30 s, forgotten after two healthy minutes. */
+/** As in client-go: 0.8 s doubling to 30 s, reset after two minutes without failures. */
 const FIRST_WAIT_MS = 800
 const MAX_WAIT_MS = 30_000
 const HEALTHY_MS = 120_000
 /**
- * A watch that ends sooner than this is a failure in disguise. One that brought events is opened again at once the first
- * time; a server that ends every watch after an event is asked with growing pauses.
+ * A watch that ends sooner than this counts as a failure. One that delivered events is reopened at once the first time;
+ * a server that ends every watch after an event is retried with increasing delays.
  */
 const TOO_SHORT_MS = 1000
 const FIRST_POLL_MS = 250
@@ -145,20 +147,20 @@ function stepStream(now: Reflection, input: Input, context: StepContext): Step {
       return { next: now, effects: [{ do: 'stage' }] }
     case 'bookmark':
       if (!input.isInitialEnd) return { next: now, effects: [] }
-      return settle(now, input.version, input.vanishing, context, [])
+      return settle(now, input.version, input.removals, context, [])
     case 'stalled':
-      // The server ignores sendInitialEvents; it will not learn it while it runs.
+      // The server ignores sendInitialEvents; this does not change while it runs.
       return list({ ...now, canStream: false }, [{ do: 'discard' }])
     case 'ended':
       return wait(now, 'sync', context, [{ do: 'discard' }])
     case 'failed':
       if (input.failure === 'unsupported') return list({ ...now, canStream: false }, [{ do: 'discard' }])
-      // Denied to watch is not denied to list; a cache that is not fresh enough in time can still be listed.
+      // Listing may be allowed where watching is denied, and possible where the watch cache is not fresh in time.
       if (input.failure === 'denied' || input.failure === 'too-large' || input.failure === 'expired') {
         return list(now, [{ do: 'discard' }])
       }
       if (input.failure === 'absent') return probe(now, [{ do: 'discard' }])
-      // A stream that fails again and again may be the trouble itself: the next try is a list.
+      // The stream itself may be the cause of repeated failures: the next attempt is a list.
       return wait(now, now.failures >= 2 ? 'list' : 'sync', context, [{ do: 'discard' }], input.retryAfterMs)
     case 'start':
     case 'page':
@@ -177,10 +179,10 @@ function stepList(now: Reflection, state: { isUnpaged: boolean }, input: Input, 
       if (input.continueToken !== undefined) {
         return { next: now, effects: [{ do: 'read-page', continueToken: input.continueToken, isUnpaged: false }] }
       }
-      return settle(now, input.version, input.vanishing, context, [{ do: 'open-watch', version: input.version }])
+      return settle(now, input.version, input.removals, context, [{ do: 'open-watch', version: input.version }])
     case 'failed':
       if (input.failure === 'absent') return probe(now, [{ do: 'discard' }])
-      // The continue token outlived the server's history: such a set is read in one piece.
+      // The continue token is older than the server's history: list without paging.
       if (input.failure === 'expired' && !state.isUnpaged) {
         return {
           next: { ...now, state: { at: 'list', isUnpaged: true } },
@@ -218,13 +220,13 @@ function stepWatch(
         version: input.version,
         state: { at: 'watch' as const, since: state.since, events: state.events + 1 },
       }
-      return { next, effects: HAND_OVER }
+      return { next, effects: APPLY }
     }
     case 'bookmark':
       return { next: { ...now, version: input.version }, effects: [{ do: 'advance', version: input.version }] }
     case 'ended':
     case 'failed':
-      return watchOver(now, state, input, context)
+      return stepWatchEnded(now, state, input, context)
     case 'start':
     case 'page':
     case 'stalled':
@@ -235,10 +237,10 @@ function stepWatch(
   }
 }
 
-/** One array for the hot path. */
-const HAND_OVER: readonly Effect[] = [{ do: 'hand-over' }]
+/** Shared, to avoid an allocation per event. */
+const APPLY: readonly Effect[] = [{ do: 'apply' }]
 
-function watchOver(
+function stepWatchEnded(
   before: Reflection,
   state: { since: number; events: number },
   input: Extract<Input, { type: 'ended' | 'failed' }>,
@@ -250,21 +252,22 @@ function watchOver(
     switch (input.failure) {
       case 'expired':
       case 'too-large':
-        // At once the first time; a server that keeps answering so is met with patience.
+        // At once the first time; with back-off if the server repeats the response.
         return now.failures === 0 ? sync({ ...now, failures: 1 }, []) : wait(now, 'sync', context, [])
       case 'absent':
         return probe(now, [])
       case 'denied':
-        // Listing keeps the cache true while watching is not allowed.
+        // Periodic lists keep the cache up to date while watching is denied.
         return wait(now, 'list', context, [])
       case 'unsupported':
-        // The version itself is not accepted.
+        // The server rejects the version itself.
         return wait(now, 'sync', context, [])
       case 'internal':
-        // Some faults belong to the version (an event that etcd has compacted in part): resuming there never ends.
+        // Some failures are tied to the version (for example an event partly compacted in etcd): resuming there would
+        // fail forever.
         return wait(now, now.failures >= 3 ? 'sync' : 'watch', context, [], input.retryAfterMs)
       case 'over-limit':
-        // What is cached is no longer the whole set: only a complete list within the limits makes it so again.
+        // The cache is no longer complete: only a complete list within the limits makes it so again.
         return wait(now, 'sync', context, [], input.retryAfterMs)
       case 'busy':
       case 'broken':
@@ -337,15 +340,15 @@ function stepWait(
   }
 }
 
-/** A complete set is at hand: commit it, or look again when it would remove too much. */
+/** A complete set is staged: commit it, or read it again if it would remove too many objects. */
 function settle(
   now: Reflection,
   version: string,
-  { known, vanished }: Vanishing,
+  { known, removed }: Removals,
   context: StepContext,
   then: readonly Effect[],
 ): Step {
-  const isSuspicious = vanished > 5 && vanished > known * 0.3
+  const isSuspicious = removed > 5 && removed > known * 0.3
   if (isSuspicious && !now.isConfirming) return list({ ...now, isConfirming: true }, [{ do: 'discard' }])
   const next: Reflection = {
     ...now,

@@ -15,7 +15,7 @@ interface Thing extends Obj {
 
 type Random = () => number
 
-/** A small generator, so that a seed tells the whole story. */
+/** A small seeded generator, so that a seed reproduces a run. */
 function randomFrom(seed: number): Random {
   let state = seed | 0
   return () => {
@@ -31,7 +31,7 @@ const refusal = (code: number, reason: string, message = reason): Error => {
   return apiError('test', code, status)
 }
 
-/** An API server in memory with its whole history, and a line to it that breaks in every way a line can. */
+/** An in-memory API server with its whole history, and a connection to it that fails in every modelled way. */
 class ModelServer implements Source<Thing> {
   version = 10
   compacted = 0
@@ -194,8 +194,8 @@ function reflect(server: ModelServer, random: Random, clock: FakeClock) {
 const contents = (objects: Iterable<{ metadata: { name?: string; resourceVersion?: string } }>) =>
   [...objects].map(({ metadata }) => `${metadata.name}@${metadata.resourceVersion}`).toSorted()
 
-describe('a reflector on a line that breaks', () => {
-  it('loses no event: whatever fails, subscribers and cache come to the server state', async () => {
+describe('a reflector with connection failures', () => {
+  it('loses no event: after any failures, subscribers and cache reach the state of the server', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer(), async (seed) => {
         const random = randomFrom(seed)
@@ -248,7 +248,7 @@ describe('a reflector', () => {
     await stop()
   })
 
-  it('drops a watch on which nothing came for a minute and a half, and resumes', async () => {
+  it('aborts a watch without data for 90 s, and resumes', async () => {
     const { store, reflector, failures, clock, stop } = setUp()
     await clock.advance(1000)
     expect([store.hasSynced, reflector.state.at]).toEqual([true, 'watch'])
@@ -259,7 +259,7 @@ describe('a reflector', () => {
     await stop()
   })
 
-  it('empties the cache only for a kind that discovery does not know, and fills it when the kind comes', async () => {
+  it('empties the cache only for a kind that discovery does not know, and fills it when the kind is served', async () => {
     const { server, store, reflector, clock, replica, stop } = setUp()
     await clock.advance(1000)
     expect(store.size).toBe(1)
@@ -277,7 +277,7 @@ describe('a reflector', () => {
     await stop()
   })
 
-  it('ends when told, in the middle of anything', async () => {
+  it('stops when aborted, in any state', async () => {
     for (const advanceMs of [0, 1, 1000, 100_000]) {
       const { clock, stop } = setUp((model) => (model.faultRate = 0.95))
       await clock.advance(advanceMs)

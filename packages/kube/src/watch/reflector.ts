@@ -1,11 +1,11 @@
 /**
- * Keeps a store equal to the server: the shell around reflector-machine.ts. It performs one operation at a time (a
- * watch, a page of a list, a probe, a wait) and reports what came of it; every decision is the machine's.
+ * Keeps a store equal to the server: the driver of reflector-machine.ts. It performs one operation at a time (a watch,
+ * a page of a list, a probe, a wait) and reports the result; every decision is made by the machine.
  *
  * Flow: run → step → effects on the store → the next operation → its outcome → step → …
- * Guarantees: never two operations at once; what an abandoned operation still says is not heard; `run` ends only when
- * its signal aborts, and when the last operation has really ended.
- * Caveats: the store's callbacks run inside the decode budget; they must not wait.
+ * Guarantees: never two operations at once; results of an aborted operation are ignored; `run` returns only after its
+ * signal aborts and the last operation has ended.
+ * Caveats: the store's callbacks run inside the decode budget and must not block.
  */
 import { sleep, systemClock, type Clock } from '../clock.ts'
 import { CacheLimitExceeded } from './cache-limits.ts'
@@ -15,47 +15,47 @@ import { keyOf, type Obj } from '../object/object.ts'
 import { initialReflection, step, type Effect, type Failure, type Input, type Reflection } from './reflector-machine.ts'
 import type { Store } from '../cache/store.ts'
 
-/** The server's side of one watched set. */
+/** The server's data of one watched set. */
 export interface Source<T extends Obj> {
-  /** One page; `each` is called for every item. */
+  /** Reads one page; `each` is called for every item. */
   list(
     request: { continueToken: string | undefined; limit: number | undefined },
     each: (decoded: Decoded<T>) => void,
     signal: AbortSignal,
   ): Promise<ListPage>
-  /** Resolves when the server ended the stream; without a version the present state comes first. */
+  /** Resolves when the server ends the stream; without a version the stream starts with the current state. */
   watch(
     request: { version: string | undefined; timeoutSeconds: number },
     each: (frame: Frame<T>) => void,
     onBytes: () => void,
     signal: AbortSignal,
   ): Promise<void>
-  /** Does the server serve this kind at all? */
+  /** Whether the server serves this kind. */
   isServed(signal: AbortSignal): Promise<boolean>
 }
 
 export interface ReflectorOptions {
   readonly clock?: Clock
   readonly random?: () => number
-  /** A complete, consistent sync is repeated after this long. @default 1 h */
+  /** Interval of complete, consistent syncs. @default 1 h */
   readonly relistMs?: number
   /** Objects per page. @default 500 */
   readonly pageSize?: number
   readonly onState?: (state: Reflection['state']) => void
-  /** Every failure, with what is done about it; for logs and metrics. */
+  /** Called on every failure; for logs and metrics. */
   readonly onFailure?: (failure: Failure, error: unknown) => void
-  /** The server answered: bytes of a watch, or a page of a list. On the hot path. */
-  readonly onHeard?: () => void
+  /** Called when the server responds: bytes of a watch, or a page of a list. On the hot path. */
+  readonly onResponse?: () => void
 }
 
 const RELIST_MS = 60 * 60_000
 const PAGE_SIZE = 500
-/** Bookmarks come every minute: a stream without a byte for longer is dead. */
+/** Bookmarks arrive every minute: a stream without a byte for longer is dead. */
 const IDLE_MS = 90_000
-/** A server that ignores sendInitialEvents sends the objects and then waits; so do we, this long. */
+/** A server that ignores sendInitialEvents sends the objects but no end bookmark; wait this long for it. */
 const STALL_MS = 10_000
 const CHECK_MS = 2500
-/** A server that sends too much is asked rarely: each try costs as much as the limits allow. */
+/** Interval of retries for a server that exceeds the limits: each attempt costs as much as the limits allow. */
 const OVER_LIMIT_RETRY_MS = 60_000
 
 export class Reflector<T extends Obj> {
@@ -69,7 +69,7 @@ export class Reflector<T extends Obj> {
   #operation: AbortController | undefined
   readonly #running = new Set<Promise<void>>()
   #lastBytesAt = 0
-  #heardAt: number | undefined
+  #lastReceivedAt: number | undefined
 
   constructor(source: Source<T>, store: Store<T>, options: ReflectorOptions = {}) {
     const { clock = systemClock, random = Math.random, relistMs = RELIST_MS } = options
@@ -93,9 +93,9 @@ export class Reflector<T extends Obj> {
     return this.#now.state
   }
 
-  /** When the server last told something about this set (an event, a bookmark, a page), by the monotonic clock. */
-  get heardAt(): number | undefined {
-    return this.#heardAt
+  /** Time of the last data of this set (event, bookmark or page) on the monotonic clock. */
+  get lastReceivedAt(): number | undefined {
+    return this.#lastReceivedAt
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -108,26 +108,26 @@ export class Reflector<T extends Obj> {
     while (this.#running.size > 0) await Promise.all(this.#running)
   }
 
-  /** Something outside suggests that an absent kind may be served now. */
+  /** A hint that an absent kind may now be served. */
   kick(): void {
     if (this.#now.state.at === 'absent') this.#dispatch({ type: 'kicked' })
   }
 
   #dispatch(input: Input, subject?: Frame<T> | Decoded<T>): void {
     const { next, effects } = step(this.#now, input, this.#context)
-    // The store first, the state after it: a version is never ahead of what was handed over.
+    // The store changes before the state: the version is never ahead of what was applied.
     let operation: Effect | undefined
     for (const effect of effects) if (!this.#applyToStore(effect, subject)) operation = effect
-    const hasMoved = next.state.at !== this.#now.state.at
+    const hasChanged = next.state.at !== this.#now.state.at
     this.#now = next
-    if (hasMoved) this.#options.onState?.(next.state)
+    if (hasChanged) this.#options.onState?.(next.state)
     if (operation !== undefined) this.#begin(operation)
   }
 
-  /** False when the effect is an operation to begin. */
+  /** False if the effect is an operation to start. */
   #applyToStore(effect: Effect, subject: Frame<T> | Decoded<T> | undefined): boolean {
     switch (effect.do) {
-      case 'hand-over':
+      case 'apply':
         if (subject !== undefined && 'object' in subject) {
           if ('type' in subject && subject.type === 'DELETED') this.#store.delete(subject.object)
           else this.#store.upsert(subject)
@@ -183,7 +183,7 @@ export class Reflector<T extends Obj> {
     signal: AbortSignal,
     report: (input: Input, subject?: Frame<T> | Decoded<T>) => void,
   ): Promise<void> {
-    // Later in the turn: the caller is still in the middle of a step.
+    // Asynchronously, because the caller is in the middle of a step.
     await Promise.resolve()
     switch (effect.do) {
       case 'open-stream':
@@ -200,9 +200,9 @@ export class Reflector<T extends Obj> {
         }
         const page = await this.#source.list({ continueToken: effect.continueToken, limit }, each, signal)
         const { resourceVersion: version, continueToken } = page
-        this.#heardAt = this.#clock.monotonic()
-        this.#options.onHeard?.()
-        report({ type: 'page', version, continueToken, vanishing: this.#store.vanishing })
+        this.#lastReceivedAt = this.#clock.monotonic()
+        this.#options.onResponse?.()
+        report({ type: 'page', version, continueToken, removals: this.#store.removals })
         break
       }
       case 'probe':
@@ -213,7 +213,7 @@ export class Reflector<T extends Obj> {
         if (!signal.aborted) report({ type: 'waited' })
         break
       case 'stage':
-      case 'hand-over':
+      case 'apply':
       case 'advance':
       case 'commit':
       case 'discard':
@@ -246,8 +246,8 @@ export class Reflector<T extends Obj> {
       switch (frame.type) {
         case 'BOOKMARK': {
           const { resourceVersion, isInitialEnd } = frame
-          const vanishing = isInitialEnd ? this.#store.vanishing : NOTHING_VANISHES
-          report({ type: 'bookmark', version: resourceVersion, isInitialEnd, vanishing })
+          const removals = isInitialEnd ? this.#store.removals : NO_REMOVALS
+          report({ type: 'bookmark', version: resourceVersion, isInitialEnd, removals })
           break
         }
         case 'ERROR':
@@ -261,8 +261,8 @@ export class Reflector<T extends Obj> {
     }
     const onBytes = () => {
       this.#lastBytesAt = this.#clock.monotonic()
-      this.#heardAt = this.#lastBytesAt
-      this.#options.onHeard?.()
+      this.#lastReceivedAt = this.#lastBytesAt
+      this.#options.onResponse?.()
     }
     try {
       await this.#source.watch({ version, timeoutSeconds }, each, onBytes, stream.signal)
@@ -280,9 +280,9 @@ export class Reflector<T extends Obj> {
   }
 }
 
-const NOTHING_VANISHES = { known: 0, vanished: 0 }
+const NO_REMOVALS = { known: 0, removed: 0 }
 
-/** What a failure means for the machine. */
+/** Maps an error to the failures of the machine. */
 export function classify(error: unknown): { failure: Failure; retryAfterMs: number | undefined } {
   if (error instanceof CacheLimitExceeded) return { failure: 'over-limit', retryAfterMs: OVER_LIMIT_RETRY_MS }
   if (!(error instanceof ApiError)) return { failure: 'broken', retryAfterMs: undefined }
@@ -290,7 +290,7 @@ export function classify(error: unknown): { failure: Failure; retryAfterMs: numb
   const isTooLarge =
     status.details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') === true ||
     messageOf(error).includes('Too large resource version')
-  // kube-apiserver on an etcd before 3.4.31 or 3.5.13 says so with a 500, in the stream.
+  // kube-apiserver with etcd before 3.4.31 or 3.5.13 reports this with status 500 in the stream.
   const isWithoutProgress = status.message?.includes('RequestWatchProgress') === true
   if (isWithoutProgress) return { failure: 'unsupported', retryAfterMs }
   return { failure: isTooLarge ? 'too-large' : byStatus(httpStatus, status.reason), retryAfterMs }

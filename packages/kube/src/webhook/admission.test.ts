@@ -18,7 +18,7 @@ const route = (host: string, extra: object = {}): Route => ({ metadata: { name: 
 const patchOf = (patch: string | undefined) =>
   JSON.parse(Buffer.from(patch ?? '', 'base64').toString()) as PatchOperation[]
 
-/** RFC 6902 for what `diff` makes, written for the test alone. */
+/** Applies the RFC 6902 operations that `diff` generates; independent of the implementation. */
 function apply(value: unknown, operations: readonly PatchOperation[]): unknown {
   const root = { value: structuredClone(value) }
   for (const operation of operations) {
@@ -44,7 +44,7 @@ function apply(value: unknown, operations: readonly PatchOperation[]): unknown {
 }
 
 describe('json patch', () => {
-  it('turns one value into the other, for any two', () => {
+  it('transforms one value into the other, for any two', () => {
     const key = fc.constantFrom('a', 'b', 'a/b', '~', '', 'constructor', 'toString', '0')
     const { value } = fc.letrec((tie) => ({
       value: fc.oneof(
@@ -63,7 +63,7 @@ describe('json patch', () => {
     )
   })
 
-  it('treats __proto__ as a name like any other', () => {
+  it('treats __proto__ as an ordinary name', () => {
     const to = JSON.parse('{"__proto__":{"polluted":true}}') as object
     expect(diff({}, to)).toEqual([{ op: 'add', path: '/__proto__', value: { polluted: true } }])
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
@@ -71,7 +71,7 @@ describe('json patch', () => {
 })
 
 describe('admission', () => {
-  it('patches what the defaulting filled in, and nothing else', async () => {
+  it('patches the defaulted fields, and nothing else', async () => {
     const hooks = {
       default: (object: Route) => {
         object.spec.host = object.spec.host.toLowerCase()
@@ -90,7 +90,7 @@ describe('admission', () => {
     expect(filled).toEqual({ uid: 'u', allowed: true })
   })
 
-  it('refuses with every finding, its field apart, and shows warnings', async () => {
+  it('rejects with every problem and its field, and returns warnings', async () => {
     const hooks = {
       validate: () => ['spec.host: must not end with a dot', 'nothing works', 'warning: port 80 is deprecated'],
     }
@@ -113,7 +113,7 @@ describe('admission', () => {
     })
   })
 
-  it('hands over old and new as the operation has them, and who asks', async () => {
+  it('passes old and new object of the operation, and the user', async () => {
     const seen: unknown[] = []
     const hooks = {
       validate: (now: unknown, old: unknown, info: unknown) => {
@@ -146,7 +146,7 @@ describe('admission', () => {
     [{ ...reviewOf({}), apiVersion: 'admission.k8s.io/v1beta1' }],
     [reviewOf({ uid: '' })],
     [reviewOf({ operation: 'EXPLODE' })],
-  ])('refuses a body that is no review: %j', (body) => {
+  ])('rejects a body that is not a review: %j', (body) => {
     expect(() => parseAdmission(body)).toThrow(/AdmissionReview/)
   })
 })

@@ -1,9 +1,9 @@
 /**
- * Admission (admission.k8s.io/v1): defaulting and validating, as functions over objects.
+ * Admission (admission.k8s.io/v1): defaulting and validation, as functions over objects.
  *
- * Place in the flow: server.ts parses a review, asks `admitDefaults` or `admitValid`, and sends what they return.
- * Invariants: the patch is computed from the object as the server sent it, so that fields we do not type are never lost;
- * a validator sees objects it may not change; what a hook throws is no verdict (server.ts answers 500).
+ * Place in the flow: server.ts parses a review, calls `admitDefaults` or `admitValid`, and sends the result.
+ * Invariants: the patch is computed from the object as sent by the server, so that untyped fields are never lost; a
+ * validator gets read-only objects; an exception of a hook is not a decision (server.ts responds 500).
  */
 import type { Immutable, Obj } from '../object/object.ts'
 import { diff } from './json-patch.ts'
@@ -12,11 +12,11 @@ import type { AdmissionRequest } from './review.ts'
 export type AdmissionInfo = Omit<AdmissionRequest, 'object' | 'oldObject' | 'uid'>
 
 export interface AdmissionHooks<T extends Obj> {
-  /** Fills in fields of a new or changed object, in place. */
+  /** Sets fields of a new or changed object, in place. */
   default?: (object: T, info: AdmissionInfo) => void | Promise<void>
   /**
-   * What is wrong, one text each, `path.to.field: what`; none when all is well. `now` is undefined on a delete, `old` on a
-   * create. Texts beginning with `warning: ` are shown to the user and refuse nothing.
+   * Returns the problems, each as `path.to.field: what`; none if the object is valid. `now` is undefined on a delete,
+   * `old` on a create. Texts beginning with `warning: ` are shown to the user and do not reject the request.
    */
   validate?: (
     now: Immutable<T> | undefined,
@@ -48,7 +48,7 @@ export async function admitDefaults<T extends Obj>(
   return { uid, allowed: true, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') }
 }
 
-const warningMark = 'warning: '
+const WARNING_PREFIX = 'warning: '
 
 export async function admitValid<T extends Obj>(
   { validate }: AdmissionHooks<T>,
@@ -58,9 +58,10 @@ export async function admitValid<T extends Obj>(
   if (validate === undefined) return { uid, allowed: true }
   const now = operation === 'DELETE' ? undefined : (object as Immutable<T> | undefined)
   const findings = await validate(now, oldObject as Immutable<T> | undefined, infoOf(request))
-  const warnings = findings.filter((finding) => finding.startsWith(warningMark))
-  const wrong = findings.filter((finding) => !finding.startsWith(warningMark))
-  const shown = warnings.length === 0 ? {} : { warnings: warnings.map((warning) => warning.slice(warningMark.length)) }
+  const warnings = findings.filter((finding) => finding.startsWith(WARNING_PREFIX))
+  const wrong = findings.filter((finding) => !finding.startsWith(WARNING_PREFIX))
+  const shown =
+    warnings.length === 0 ? {} : { warnings: warnings.map((warning) => warning.slice(WARNING_PREFIX.length)) }
   if (wrong.length === 0) return { uid, allowed: true, ...shown }
   const causes = wrong.map(toCause)
   return {

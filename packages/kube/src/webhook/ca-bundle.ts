@@ -1,15 +1,15 @@
 /**
- * Puts the authorities of our webhooks where the API server looks for them: webhook configurations and CRDs.
+ * Writes the CA bundle of the webhooks to the objects where the API server reads it: webhook configurations and CRDs.
  *
- * Invariants: only `caBundle` fields change, each with a test of what it belongs to; an object that has the bundle already
- * is not written; one that does not exist is nobody who calls us.
+ * Invariants: only `caBundle` fields change, each with a `test` operation on its entry; an object that already has the
+ * bundle is not written; an object that does not exist is skipped.
  */
 import type { Client } from '../client/client.ts'
 import { CustomResourceDefinition, type WebhookClientConfig } from '../object/kinds.ts'
 import { kind, type Obj } from '../object/object.ts'
 
 export interface BundleTargets {
-  /** Names of CRDs whose conversion webhook is ours. */
+  /** Names of CRDs that use this conversion webhook. */
   crds?: readonly string[]
   /** Names of MutatingWebhookConfigurations. */
   mutating?: readonly string[]
@@ -32,42 +32,42 @@ const configuration = (name: string, plural: string) =>
 const Mutating = configuration('MutatingWebhookConfiguration', 'mutatingwebhookconfigurations')
 const Validating = configuration('ValidatingWebhookConfiguration', 'validatingwebhookconfigurations')
 
-interface Place {
+interface BundleField {
   /** JSON pointers. */
   readonly path: string
   readonly test: { readonly path: string; readonly value: unknown }
   readonly bundle: string
 }
 
-/** Every bundle in the targets that exist, decoded, is searched for this certificate. */
+/** Whether every bundle of the existing targets contains this certificate. */
 export async function isInjected(
   client: Client,
   targets: BundleTargets,
   certPem: string,
   signal: AbortSignal,
 ): Promise<boolean> {
-  for (const { places } of await readTargets(client, targets, signal)) {
-    if (!places.every(({ bundle }) => Buffer.from(bundle, 'base64').toString('utf8').includes(certPem))) return false
+  for (const { fields } of await readTargets(client, targets, signal)) {
+    if (!fields.every(({ bundle }) => Buffer.from(bundle, 'base64').toString('utf8').includes(certPem))) return false
   }
   return true
 }
 
-/** Returns how many objects were written. */
+/** Returns the number of objects written. */
 export async function injectBundle(
   client: Client,
   targets: BundleTargets,
   bundlePem: string,
   signal: AbortSignal,
 ): Promise<number> {
-  const wanted = Buffer.from(bundlePem).toString('base64')
+  const desired = Buffer.from(bundlePem).toString('base64')
   let written = 0
-  for (const { patch, places } of await readTargets(client, targets, signal)) {
-    const stale = places.filter(({ bundle }) => bundle !== wanted)
+  for (const { patch, fields } of await readTargets(client, targets, signal)) {
+    const stale = fields.filter(({ bundle }) => bundle !== desired)
     if (stale.length === 0) continue
     await patch(
       stale.flatMap(({ path, test }) => [
         { op: 'test', ...test },
-        { op: 'add', path: `${path}/caBundle`, value: wanted },
+        { op: 'add', path: `${path}/caBundle`, value: desired },
       ]),
     )
     written++
@@ -76,7 +76,7 @@ export async function injectBundle(
 }
 
 interface Target {
-  readonly places: readonly Place[]
+  readonly fields: readonly BundleField[]
   readonly patch: (operations: unknown) => Promise<unknown>
 }
 
@@ -87,7 +87,7 @@ async function readTargets(client: Client, targets: BundleTargets, signal: Abort
     if (crd === undefined) continue
     const patch = async (operations: unknown) =>
       client.patch(CustomResourceDefinition, name, 'json', operations, { signal })
-    found.push({ places: crdPlaces(crd), patch })
+    found.push({ fields: crdFields(crd), patch })
   }
   for (const [token, names] of [
     [Mutating, targets.mutating ?? []] as const,
@@ -97,20 +97,20 @@ async function readTargets(client: Client, targets: BundleTargets, signal: Abort
       const object = await client.find(token, name, { signal })
       if (object === undefined) continue
       const patch = async (operations: unknown) => client.patch(token, name, 'json', operations, { signal })
-      found.push({ places: configurationPlaces(object), patch })
+      found.push({ fields: configurationFields(object), patch })
     }
   }
   return found
 }
 
-function crdPlaces({ spec: { conversion } }: CustomResourceDefinition): Place[] {
+function crdFields({ spec: { conversion } }: CustomResourceDefinition): BundleField[] {
   const clientConfig = conversion?.webhook?.clientConfig
   if (conversion?.strategy !== 'Webhook' || clientConfig === undefined) return []
   const test = { path: '/spec/conversion/strategy', value: 'Webhook' }
   return [{ path: '/spec/conversion/webhook/clientConfig', test, bundle: clientConfig.caBundle ?? '' }]
 }
 
-function configurationPlaces({ webhooks = [] }: WebhookConfiguration): Place[] {
+function configurationFields({ webhooks = [] }: WebhookConfiguration): BundleField[] {
   return webhooks.map(({ name, clientConfig }, index) => ({
     path: `/webhooks/${index}/clientConfig`,
     test: { path: `/webhooks/${index}/name`, value: name },

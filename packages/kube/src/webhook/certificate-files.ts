@@ -1,7 +1,8 @@
 /**
- * A serving certificate from files, as cert-manager and others mount them: read at the start, and again every ten seconds.
+ * A serving certificate from files, as mounted by cert-manager and others: read at the start, and again every ten
+ * seconds.
  *
- * Guarantee: files that are gone, half written or do not belong together leave the certificate in use as it is.
+ * Guarantee: if files are missing, incomplete or do not match, the current certificate stays in use.
  */
 import { readFile } from 'node:fs/promises'
 import { isPair, type CertificatePair } from '../certificates.ts'
@@ -14,7 +15,7 @@ export interface CertificateFiles {
   keyFile: string
 }
 
-const lookEveryMs = 10_000
+const POLL_INTERVAL_MS = 10_000
 
 export function createFileKeeper(
   { certFile, keyFile }: CertificateFiles,
@@ -44,7 +45,7 @@ export function createFileKeeper(
     },
     async run(signal, onLeaf) {
       while (!signal.aborted) {
-        await sleep(clock, lookEveryMs, signal)
+        await sleep(clock, POLL_INTERVAL_MS, signal)
         if (signal.aborted) return
         try {
           const pair = await read()

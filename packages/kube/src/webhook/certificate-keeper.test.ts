@@ -86,7 +86,7 @@ function setUp() {
       Buffer.from(config?.caBundle ?? '', 'base64').toString(),
     )
   }
-  /** What a caller does: does any authority it knows vouch for the leaf? */
+  /** The check of a caller: whether any of its authorities issued the leaf. */
   const isTrusted = (leaf: CertificatePair | undefined) =>
     bundles().every((bundle) =>
       splitBundle(bundle).some((ca) =>
@@ -98,7 +98,7 @@ function setUp() {
 }
 
 describe('webhook certificate', () => {
-  it('is made once by the first, shared by all, and trusted by the callers', async () => {
+  it('is created once by the first replica, shared by all, and trusted by the callers', async () => {
     const { replica, isTrusted, bundles, cluster, state } = setUp()
     const [a, b] = [replica(false), replica(false)]
     await Promise.all([a.started, b.started])
@@ -115,7 +115,7 @@ describe('webhook certificate', () => {
     for (const { stop } of [a, b, third]) stop.abort()
   })
 
-  it('is rotated by the leader alone, leaf and authority, and at no moment served untrusted', async () => {
+  it('is rotated by the leader only, leaf and authority, and never served untrusted', async () => {
     const { replica, isTrusted, clock, state, cluster } = setUp()
     const follower = replica(false)
     const leader = replica(true)
@@ -127,7 +127,7 @@ describe('webhook certificate', () => {
       clock.stall(15 * dayMs)
       for (let look = 0; look < 3; look++) {
         await clock.advance(30_000)
-        // Keys are made on other threads: both replicas rest again when their timers are set.
+        // Keys are generated on other threads: both replicas are idle again when their timers are set.
         await expect.poll(() => clock.pending, { interval: 1 }).toBe(2)
         expect([isTrusted(follower.leaves.at(-1)), isTrusted(leader.leaves.at(-1))]).toEqual([true, true])
       }
@@ -145,7 +145,7 @@ describe('webhook certificate', () => {
     leader.stop.abort()
   })
 
-  it('is left alone by followers, and kept when the API server fails', async () => {
+  it('is not written by followers, and kept when the API server fails', async () => {
     const { replica, clock, cluster } = setUp()
     const follower = replica(false)
     await follower.started
@@ -160,7 +160,7 @@ describe('webhook certificate', () => {
     follower.stop.abort()
   })
 
-  it('is waited for while the API server does not answer', async () => {
+  it('is waited for while the API server does not respond', async () => {
     const { replica, clock, cluster } = setUp()
     cluster.intercept = () => Promise.reject(new Error('down'))
     const { started, leaves, stop } = replica(false)
@@ -177,7 +177,7 @@ describe('webhook certificate', () => {
     await expect(never.started).rejects.toThrow('stopped')
   })
 
-  it('is made anew from a Secret that holds none, and keeps what else is in it', async () => {
+  it('is created in a Secret without one, and keeps other data of the Secret', async () => {
     const { replica, cluster, state, isTrusted } = setUp()
     cluster.put(Secret, {
       metadata: { name: 'hooks', namespace: 'sys' },
@@ -204,7 +204,7 @@ describe('rotation', () => {
     ...extra,
   })
 
-  it('decides by what is there and what time it is', async () => {
+  it('decides from the current state and time', async () => {
     expect(nextRotationStep(facts(undefined, start))).toBe('create')
     const made = await takeRotationStep('create', facts(undefined, start))
     expect(nextRotationStep(facts(made, start))).toBe('keep')
@@ -232,7 +232,7 @@ describe('rotation', () => {
     )
   })
 
-  it('survives a Secret, and refuses one whose parts do not belong together', async () => {
+  it('is restored from a Secret, and rejects one whose parts do not match', async () => {
     const made = await takeRotationStep('create', facts(undefined, start))
     const data = stateToData(made)
     expect(stateFromData(data)).toEqual(made)
@@ -251,7 +251,7 @@ describe('rotation', () => {
 })
 
 describe('certificate files', () => {
-  it('are read again when they change, and a bad state of them is passed over', async () => {
+  it('are read again when they change, and ignored while invalid', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'certificates-'))
     const [certFile, keyFile] = [join(folder, 'tls.crt'), join(folder, 'tls.key')]
     const authority = await createAuthority({ commonName: 'test' })

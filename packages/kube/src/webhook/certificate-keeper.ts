@@ -1,12 +1,12 @@
 /**
- * Keeps the certificate of the webhook server: makes it, shares it between replicas in a Secret, renews it, and has the
- * API server trust it.
+ * Manages the certificate of the webhook server: creates it, shares it between replicas in a Secret, renews it, and
+ * makes the API server trust it.
  *
- * Flow: `start` reads the Secret; whoever finds none makes the first (a create, so one wins and the others read it) →
- * every replica looks at the Secret every half minute and serves the leaf it finds → the leader alone rotates
+ * Flow: `start` reads the Secret; a replica that finds none creates it (a create, so one replica succeeds and the
+ * others read it) → every replica reads the Secret every 30 s and serves its leaf → only the leader rotates
  * (rotation.ts) and injects the caBundle (ca-bundle.ts).
- * Guarantees: a write to the Secret carries the resourceVersion it was decided on; a fault of the API server leaves the
- * certificate in use as it is.
+ * Guarantees: a write to the Secret carries the resourceVersion it was decided on; if the API server fails, the current
+ * certificate stays in use.
  */
 import type { CertificatePair } from '../certificates.ts'
 import type { Client } from '../client/client.ts'
@@ -27,12 +27,12 @@ import {
 } from './rotation.ts'
 
 export interface SelfIssuedOptions {
-  /** Name of the Secret; it holds the private key of the authority too. */
+  /** Name of the Secret; it also holds the private key of the authority. */
   secret: string
   namespace: string
-  /** What callers connect to: `SERVICE.NAMESPACE.svc`. */
+  /** Host names that callers connect to: `SERVICE.NAMESPACE.svc`. */
   dnsNames: readonly string[]
-  /** Who shall trust us. */
+  /** Objects to write the CA bundle to. */
   inject?: BundleTargets
   times?: Partial<RotationTimes>
 }
@@ -46,14 +46,14 @@ export interface KeeperDeps {
 }
 
 export interface CertificateKeeper {
-  /** The leaf to begin with. Tries until there is one, or the signal aborts (then it rejects). */
+  /** The initial leaf. Retries until there is one; rejects if the signal aborts. */
   start(signal: AbortSignal): Promise<CertificatePair>
-  /** Reports every new leaf, until the signal aborts. Never rejects. */
+  /** Calls `onLeaf` for every new leaf, until the signal aborts. Never rejects. */
   run(signal: AbortSignal, onLeaf: (leaf: CertificatePair) => void): Promise<void>
 }
 
-const lookEveryMs = 30_000
-const firstRetryMs = 1_000
+const POLL_INTERVAL_MS = 30_000
+const FIRST_RETRY_MS = 1_000
 
 export function createCertificateKeeper(options: SelfIssuedOptions, deps: KeeperDeps): CertificateKeeper {
   const { client, clock, log, metrics, isLeading } = deps
@@ -79,7 +79,7 @@ export function createCertificateKeeper(options: SelfIssuedOptions, deps: Keeper
     }
   }
 
-  /** One step of rotation at most; the next look takes the next. */
+  /** At most one step of rotation per call. */
   async function rotate(signal: AbortSignal): Promise<CertificateState> {
     const { secret, state } = await read(signal)
     const newest = state?.authorities[0]
@@ -106,7 +106,7 @@ export function createCertificateKeeper(options: SelfIssuedOptions, deps: Keeper
 
   return {
     async start(signal) {
-      for (let retryMs = firstRetryMs; ; retryMs = Math.min(retryMs * 2, lookEveryMs)) {
+      for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, POLL_INTERVAL_MS)) {
         signal.throwIfAborted()
         try {
           const { state } = await read(signal)
@@ -114,7 +114,7 @@ export function createCertificateKeeper(options: SelfIssuedOptions, deps: Keeper
           await injectAll(usable, signal)
           return use(usable)
         } catch (error) {
-          // Another replica was first: its certificate is as good.
+          // Another replica wrote first; its certificate is used.
           const isRace = error instanceof AlreadyExists || error instanceof Conflict
           if (!isRace) {
             metrics.certificateRead(false)
@@ -126,7 +126,7 @@ export function createCertificateKeeper(options: SelfIssuedOptions, deps: Keeper
     },
     async run(signal, onLeaf) {
       while (!signal.aborted) {
-        await sleep(clock, lookEveryMs, signal)
+        await sleep(clock, POLL_INTERVAL_MS, signal)
         if (signal.aborted) return
         try {
           const state = isLeading() ? await rotate(signal) : (await read(signal)).state

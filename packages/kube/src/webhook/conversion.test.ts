@@ -22,11 +22,11 @@ const conversions = [
       toHub: (object) => {
         const { spec, ...rest } = object as Old
         const targets = spec.addresses?.map((address) => ({ address }))
-        return { ...rest, spec: { host: spec.fqdn, ...(targets === undefined ? {} : { targets }) } }
+        return { ...rest, spec: { host: spec.fqdn, ...(targets !== undefined && { targets }) } }
       },
       fromHub: ({ spec, ...rest }) => {
         const addresses = spec.targets?.map(({ address }) => address)
-        return { ...rest, spec: { fqdn: spec.host, ...(addresses === undefined ? {} : { addresses }) } }
+        return { ...rest, spec: { fqdn: spec.host, ...(addresses !== undefined && { addresses }) } }
       },
     },
     {
@@ -60,7 +60,7 @@ const anyHub = fc
   .map((spec) => JSON.parse(JSON.stringify(hub(spec as Hub['spec']))) as Hub)
 
 describe('conversion', () => {
-  it('brings every object of the hub back as it was, through any versions', () => {
+  it('restores every hub object after conversion through any versions', () => {
     fc.assert(
       fc.property(anyHub, fc.array(fc.constantFrom(...versions), { maxLength: 5 }), (object, path) => {
         const there = path.reduce<Obj>((current, version) => convert(conversions, current, version), object)
@@ -70,7 +70,7 @@ describe('conversion', () => {
     )
   })
 
-  it('brings objects of old versions back as they were', () => {
+  it('restores objects of old versions', () => {
     fc.assert(
       fc.property(fc.record({ fqdn: word, addresses: optional(fc.array(word, { maxLength: 3 })) }), (given) => {
         const spec = JSON.parse(JSON.stringify(given)) as Old['spec']
@@ -81,7 +81,7 @@ describe('conversion', () => {
     )
   })
 
-  it('joins an edit in the old version with what that version cannot say', () => {
+  it('merges an edit in the old version with the fields that it cannot express', () => {
     const rich = hub(
       { host: 'a', targets: [{ address: 'x', weight: 3 }], tls: { mode: 'strict' } },
       { annotations: { mine: '1' } },
@@ -100,12 +100,12 @@ describe('conversion', () => {
     })
   })
 
-  it('keeps nothing where the old version says it all', () => {
+  it('adds no annotation when the old version can express all fields', () => {
     const plain = hub({ host: 'a', targets: [{ address: 'x' }] })
     expect(convert(conversions, plain, 'edge.test/v1beta1').metadata).toEqual(metadata)
   })
 
-  it('survives a keepsake that somebody broke', () => {
+  it('ignores an invalid hub annotation', () => {
     for (const broken of ['', '{', '[]', 'null', '1']) {
       const annotations = { 'conversion.seamark.io/hub': broken }
       const old = {
@@ -136,7 +136,7 @@ describe('conversion', () => {
     expect(converted.metadata).toEqual({ ...metadata, labels: { new: '1' } })
   })
 
-  it('answers a review with all objects, or with one failure that names the object', () => {
+  it('responds to a review with all objects, or with one failure that names the object', () => {
     const request = (objects: Obj[], desiredAPIVersion = 'edge.test/v1') =>
       parseConversion({
         apiVersion: 'apiextensions.k8s.io/v1',

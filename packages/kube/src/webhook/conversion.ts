@@ -1,13 +1,13 @@
 /**
- * Conversion between versions of a CRD, through one hub version that can say all the others can.
+ * Conversion between versions of a CRD, through one hub version that can express all fields of the others.
  *
- * Place in the flow: server.ts hands over a ConversionReview; a kind declares its spokes with `mgr.conversion`.
+ * Place in the flow: server.ts passes a ConversionReview; a kind declares its spokes with `mgr.conversion`.
  *
  * Guarantees
- * - Lossless: what a spoke version cannot say is kept in an annotation of the converted object and put back on the way to
- *   the hub, merged with what was edited meanwhile (three ways, as a JSON merge patch: lists as a whole).
- * - Of metadata only labels and annotations change; the API server refuses anything else.
- * - All objects of a review convert, or the answer is one failure that names the object.
+ * - Lossless: fields that a spoke version cannot express are kept in an annotation of the converted object and restored
+ *   on conversion to the hub, merged with edits made in between (three-way, as a JSON merge patch: lists as a whole).
+ * - Only labels and annotations of the metadata change; the API server rejects other changes.
+ * - Either all objects of a review are converted, or the response is one failure that names the object.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../errors.ts'
@@ -15,9 +15,9 @@ import { apiVersionOf, keyOf, type Kind, type Obj } from '../object/object.ts'
 import type { ConversionRequest } from './review.ts'
 
 export interface Spoke<H extends Obj, S extends Obj = Obj> {
-  /** Of the kind's group, e.g. `v1beta1`. */
+  /** Version of the kind's group, e.g. `v1beta1`. */
   version: string
-  /** Pure; apiVersion and kind are set afterwards, metadata may be passed through as it is. */
+  /** Pure; apiVersion and kind are set afterwards, metadata may be passed through unchanged. */
   toHub: (spoke: S) => H
   fromHub: (hub: H) => S
 }
@@ -44,7 +44,7 @@ export function defineConversion<H extends Obj, S extends Obj>(
   return { hub, spokes: new Map(byVersion) }
 }
 
-/** What a hook throws is a failure of the review, told to the user who sent the object. */
+/** An exception of a hook is a failure of the review, returned to the user who sent the object. */
 export function convertReview(conversions: readonly Conversion[], request: ConversionRequest): ConversionResponse {
   const { uid, desiredAPIVersion, objects } = request
   const convertedObjects: Obj[] = []
@@ -78,41 +78,41 @@ function spokeOf({ spokes }: Conversion, version: string): Spoke<Obj> {
   return spoke
 }
 
-/** Holds the hub object, without metadata, where a spoke cannot say all of it. */
-const keepsake = 'conversion.seamark.io/hub'
+/** Annotation with the hub object, without metadata, if a spoke cannot express all of it. */
+const HUB_ANNOTATION = 'conversion.seamark.io/hub'
 
 function fromHub(conversion: Conversion, hub: Obj, desired: string): Obj {
   const spoke = spokeOf(conversion, desired)
   const plain = finish(spoke.fromHub(structuredClone(hub)), hub, desired)
   const back = finish(spoke.toHub(structuredClone(plain)), plain, hub.apiVersion ?? '')
   if (isDeepStrictEqual(bodyOf(back), bodyOf(hub))) return plain
-  const annotations = { ...plain.metadata.annotations, [keepsake]: JSON.stringify(bodyOf(hub)) }
+  const annotations = { ...plain.metadata.annotations, [HUB_ANNOTATION]: JSON.stringify(bodyOf(hub)) }
   return { ...plain, metadata: { ...plain.metadata, annotations } }
 }
 
 function toHub(conversion: Conversion, object: Obj, from: string, hubVersion: string): Obj {
   const spoke = spokeOf(conversion, from)
-  const { [keepsake]: kept, ...annotations } = object.metadata.annotations ?? {}
+  const { [HUB_ANNOTATION]: kept, ...annotations } = object.metadata.annotations ?? {}
   if (kept === undefined) return finish(spoke.toHub(structuredClone(object)), object, hubVersion)
   const { annotations: _annotations, ...rest } = object.metadata
   const metadata = Object.keys(annotations).length === 0 ? rest : { ...rest, annotations }
   const bare = { ...object, metadata }
   const edited = finish(spoke.toHub(structuredClone(bare)), bare, hubVersion)
-  const original = parseKeepsake(kept)
+  const original = parseHubAnnotation(kept)
   if (original === undefined) return edited
   const before = {
     ...original,
     metadata,
     apiVersion: hubVersion,
-    ...(object.kind === undefined ? {} : { kind: object.kind }),
+    ...(object.kind !== undefined && { kind: object.kind }),
   }
   const shown = finish(spoke.toHub(spoke.fromHub(structuredClone(before))), bare, hubVersion)
   const body = mergePatch(bodyOf(before), mergeDiff(bodyOf(shown), bodyOf(edited))) as object
   return { ...edited, ...body, metadata: edited.metadata }
 }
 
-/** A keepsake that somebody broke is worth nothing; the object itself still converts. */
-function parseKeepsake(text: string): Record<string, unknown> | undefined {
+/** An invalid annotation is ignored; the object itself is still converted. */
+function parseHubAnnotation(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text)
     return isPlain(value) ? value : undefined
@@ -121,19 +121,19 @@ function parseKeepsake(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Of the metadata a hook returns only labels and annotations count. */
+/** Only labels and annotations of the metadata that a hook returns are used. */
 function finish(converted: Obj, from: Obj, apiVersion: string): Obj {
   const { labels: _labels, annotations: _annotations, ...rest } = from.metadata
   const { labels, annotations } = converted.metadata
   const metadata = {
     ...rest,
-    ...(labels === undefined ? {} : { labels }),
-    ...(annotations === undefined ? {} : { annotations }),
+    ...(labels !== undefined && { labels }),
+    ...(annotations !== undefined && { annotations }),
   }
   return {
     ...(JSON.parse(JSON.stringify(converted)) as Obj),
     apiVersion,
-    ...(from.kind === undefined ? {} : { kind: from.kind }),
+    ...(from.kind !== undefined && { kind: from.kind }),
     metadata,
   }
 }
@@ -148,7 +148,7 @@ function isPlain(value: unknown): value is Plain {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** RFC 7386: the patch that makes `to` of `from`. */
+/** RFC 7386: the merge patch from `from` to `to`. */
 function mergeDiff(from: Plain, to: Plain): Plain {
   const patch: Plain = {}
   for (const key of Object.keys(from)) if (!Object.hasOwn(to, key)) patch[key] = null

@@ -1,11 +1,11 @@
 /**
- * The difference of two JSON values as a JSON Patch (RFC 6902): what a mutating webhook answers with.
+ * The difference of two JSON values as a JSON Patch (RFC 6902), for the response of a mutating webhook.
  *
- * Invariant: applying `diff(from, to)` to `from` gives `to`. Lists are compared by position; the patch is right, not minimal.
+ * Invariant: applying `diff(from, to)` to `from` gives `to`. Lists are compared by position; the patch is not minimal.
  */
 export type PatchOperation = { op: 'add' | 'replace'; path: string; value: unknown } | { op: 'remove'; path: string }
 
-/** Both must be plain JSON; members that are undefined count as absent. */
+/** Both must be plain JSON; undefined members count as absent. */
 export function diff(from: unknown, to: unknown, path = ''): PatchOperation[] {
   if (isObject(from) && isObject(to)) return diffObjects(from, to, path)
   if (Array.isArray(from) && Array.isArray(to)) return diffLists(from, to, path)
@@ -29,7 +29,7 @@ function diffObjects(from: Plain, to: Plain, path: string): PatchOperation[] {
 function diffLists(from: readonly unknown[], to: readonly unknown[], path: string): PatchOperation[] {
   const common = Math.min(from.length, to.length)
   const operations = from.slice(0, common).flatMap((value, index) => diff(value, to[index], `${path}/${index}`))
-  // From the end, so that positions stay what they are.
+  // From the end, so that the remaining positions do not change.
   for (let index = from.length - 1; index >= common; index--)
     operations.push({ op: 'remove', path: `${path}/${index}` })
   for (const value of to.slice(common)) operations.push({ op: 'add', path: `${path}/-`, value })
@@ -42,7 +42,7 @@ function isObject(value: unknown): value is Plain {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Own members only: `constructor` and `__proto__` are names like any other. */
+/** Own members only: `constructor` and `__proto__` are ordinary names. */
 function has(object: Plain, name: string): boolean {
   return Object.hasOwn(object, name) && object[name] !== undefined
 }

@@ -1,10 +1,10 @@
 /**
- * The envelopes of webhook requests, parsed at the edge: AdmissionReview and ConversionReview of version v1.
+ * Parses and validates the envelopes of webhook requests: AdmissionReview and ConversionReview of version v1.
  */
 import { KubeError } from '../errors.ts'
 import type { Obj } from '../object/object.ts'
 
-/** The caller sent something that is not a review: 400. */
+/** The request body is not a valid review: 400. */
 export class BadReview extends KubeError {
   constructor(message: string) {
     super('BAD_REVIEW', message)

@@ -1,9 +1,10 @@
 /**
- * When to issue what: the life of a webhook's authority and serving certificate, as a pure decision.
+ * Rotation of a webhook's authority and serving certificate, as a pure decision.
  *
- * Flow of a new authority: (1) it joins the bundle, first of all, while the old leaf still serves; (2) once every caller
- * trusts it (caBundle injected), the leaf is issued anew; (3) an hour later, when every replica has surely loaded that
- * leaf, the old authority leaves the bundle. So at no moment does a replica serve what a caller does not trust.
+ * Flow of a new authority: (1) it is added as the first one of the bundle, while the old leaf is still served; (2) once
+ * every caller trusts it (caBundle injected), a new leaf is issued; (3) an hour later, when every replica has loaded
+ * that leaf, the old authority is removed from the bundle. So a replica never serves a leaf that a caller does not
+ * trust.
  */
 import { X509Certificate } from 'node:crypto'
 import { createAuthority, expiryOf, isPair, loadAuthority, splitBundle, type CertificatePair } from '../certificates.ts'
@@ -20,22 +21,22 @@ export interface RotationTimes {
   authorityMs: number
   /** @default ninety days */
   leafMs: number
-  /** How long replicas may take to load a new leaf. @default one hour */
+  /** Time for replicas to load a new leaf. @default one hour */
   overlapMs: number
 }
 
-const dayMs = 86_400_000
-export const rotationTimes: RotationTimes = { authorityMs: 730 * dayMs, leafMs: 90 * dayMs, overlapMs: 3_600_000 }
+const DAY_MS = 86_400_000
+export const rotationTimes: RotationTimes = { authorityMs: 730 * DAY_MS, leafMs: 90 * DAY_MS, overlapMs: 3_600_000 }
 
-/** Renewed when a third of the life is left. */
-const renewFraction = 1 / 3
+/** Renewed when a third of the validity is left. */
+const RENEW_FRACTION = 1 / 3
 
 export type RotationStep = 'create' | 'addAuthority' | 'issueLeaf' | 'dropAuthorities' | 'keep'
 
 export interface RotationFacts {
   state: CertificateState | undefined
   dnsNames: readonly string[]
-  /** Every caller that exists trusts the newest authority. */
+  /** Every existing caller trusts the newest authority. */
   isTrusted: boolean
   nowMs: number
   times: RotationTimes
@@ -45,10 +46,10 @@ export function nextRotationStep({ state, dnsNames, isTrusted, nowMs, times }: R
   const newest = state?.authorities[0]
   if (state === undefined || newest === undefined) return 'create'
   if (expiryOf(newest) <= nowMs) return 'create'
-  if (expiryOf(newest) - nowMs < times.authorityMs * renewFraction) return 'addAuthority'
+  if (expiryOf(newest) - nowMs < times.authorityMs * RENEW_FRACTION) return 'addAuthority'
   const leaf = new X509Certificate(state.leaf.certPem)
   const isCurrent = leaf.verify(new X509Certificate(newest).publicKey)
-  const isFresh = expiryOf(state.leaf.certPem) - nowMs >= times.leafMs * renewFraction
+  const isFresh = expiryOf(state.leaf.certPem) - nowMs >= times.leafMs * RENEW_FRACTION
   const hasNames = dnsNames.every((name) => leaf.checkHost(name) !== undefined)
   if (!isCurrent || !isFresh || !hasNames) return isTrusted ? 'issueLeaf' : 'keep'
   const isOld = nowMs - Date.parse(leaf.validFrom) >= times.overlapMs
@@ -93,7 +94,10 @@ export async function takeRotationStep(
   }
 }
 
-/** In a Secret: `ca.crt` (the bundle), `ca.key`, and `tls.crt`, `tls.key` as in Secrets of type kubernetes.io/tls. */
+/**
+ * Keys in the Secret: `ca.crt` (the bundle), `ca.key`, and `tls.crt`, `tls.key` as in Secrets of type
+ * kubernetes.io/tls.
+ */
 export function stateToData(state: CertificateState): Record<string, string> {
   const texts = {
     'ca.crt': state.authorities.join(''),
@@ -104,7 +108,7 @@ export function stateToData(state: CertificateState): Record<string, string> {
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, Buffer.from(text).toString('base64')]))
 }
 
-/** Undefined when something is missing, not a certificate, or does not belong together: then all is made anew. */
+/** Undefined if a part is missing, invalid or does not match the others: everything is then created again. */
 export function stateFromData(data: Readonly<Record<string, string>> | undefined): CertificateState | undefined {
   const text = (name: string) => Buffer.from(data?.[name] ?? '', 'base64').toString('utf8')
   const authorities = splitBundle(text('ca.crt'))

@@ -72,14 +72,14 @@ const review = (name: string) =>
   })
 
 describe('webhook server', () => {
-  it('answers reviews', async () => {
+  it('responds to reviews', async () => {
     expect(await call('POST', `${path}?timeout=10s`, review('fine'))).toMatchObject({
       status: 200,
       body: { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid: 'u', allowed: true } },
     })
   })
 
-  it('turns a hook that throws into a 500 and a count, without telling why to the caller', async () => {
+  it('responds 500 to a hook that throws and counts it, without the reason in the response', async () => {
     const { status, body } = await call('POST', path, review('broken'))
     expect([status, JSON.stringify(body).includes('secret detail')]).toEqual([500, false])
     expect(lines.join()).toContain('secret detail')
@@ -92,7 +92,7 @@ describe('webhook server', () => {
     expect((await call('POST', path, review('fine'))).status).toBe(200)
   })
 
-  it('refuses what is no review, too large, or not for it', async () => {
+  it('rejects requests that are not a review, too large, or for an unknown path', async () => {
     expect((await call('POST', path, '{')).status).toBe(400)
     expect((await call('POST', path, '{}')).status).toBe(400)
     expect((await call('POST', '/convert', '[]')).status).toBe(400)

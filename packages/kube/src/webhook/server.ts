@@ -1,9 +1,9 @@
 /**
- * The HTTPS server of webhooks: reads a review, asks the hooks, answers.
+ * The HTTPS server of webhooks: reads a review, calls the hooks, responds.
  *
- * Guarantees: it serves as soon as it has a certificate, without caches or leadership; a body above 7 MiB, a wrong method
- * or a text that is no review is refused; a hook that throws is a 500 and a count, never the end of the process; a new
- * certificate serves new connections while open ones go on.
+ * Guarantees: it serves as soon as it has a certificate, without caches or leadership; a body above 7 MiB, a wrong
+ * method or a text that is not a review is rejected; a hook that throws is counted and results in a 500, never in the
+ * end of the process; new connections use a new certificate while open ones continue.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { KubeError, messageOf } from '../errors.ts'
@@ -14,12 +14,12 @@ import { admitDefaults, admitValid, type AdmissionHooks } from './admission.ts'
 import { convertReview, type Conversion } from './conversion.ts'
 import { BadReview, parseAdmission, parseConversion } from './review.ts'
 
-/** kube-apiserver sends at most 3 MiB of object, twice, and the envelope. */
-const bodyLimit = 7 * 1024 * 1024
+/** kube-apiserver sends two objects of at most 3 MiB each, and the envelope. */
+const MAX_BODY_BYTES = 7 * 1024 * 1024
 
-const conversionPath = '/convert'
+const CONVERSION_PATH = '/convert'
 
-/** As controller-runtime names them, so that existing webhook configurations fit. */
+/** The paths of controller-runtime, so that existing webhook configurations work. */
 export function admissionPath(verb: 'mutate' | 'validate', kind: Kind): string {
   return `/${verb}-${kind.group.replaceAll('.', '-')}-${kind.version}-${kind.kind.toLowerCase()}`
 }
@@ -29,12 +29,12 @@ export interface WebhookRegistry {
   readonly conversions: Conversion[]
 }
 
-/** Returns the answer to a parsed body. */
-type Answer = (body: unknown) => Promise<object>
+/** Returns the response to a parsed body. */
+type Responder = (body: unknown) => Promise<object>
 
 class TooLarge extends KubeError {
   constructor() {
-    super('BODY_TOO_LARGE', `the body is larger than ${bodyLimit} bytes`)
+    super('BODY_TOO_LARGE', `the body is larger than ${MAX_BODY_BYTES} bytes`)
   }
 }
 
@@ -43,21 +43,21 @@ export function webhookHandler(
   metrics: Metrics,
   log: Logger,
 ): RequestListener {
-  const routes = new Map<string, { answer: Answer; metrics: WebhookMetrics }>()
+  const routes = new Map<string, { respond: Responder; metrics: WebhookMetrics }>()
   for (const [path, { hooks, verb }] of admissions) {
     const admit = verb === 'mutate' ? admitDefaults<Obj> : admitValid<Obj>
-    const answer: Answer = async (body) => {
+    const respond: Responder = async (body) => {
       const response = await admit(hooks, parseAdmission(body))
       return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response }
     }
-    routes.set(path, { answer, metrics: metrics.webhook(path, 'admission') })
+    routes.set(path, { respond, metrics: metrics.webhook(path, 'admission') })
   }
   if (conversions.length > 0) {
-    const answer: Answer = async (body) => {
+    const respond: Responder = async (body) => {
       const response = convertReview(conversions, parseConversion(body))
       return { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', response }
     }
-    routes.set(conversionPath, { answer, metrics: metrics.webhook(conversionPath, 'conversion') })
+    routes.set(CONVERSION_PATH, { respond, metrics: metrics.webhook(CONVERSION_PATH, 'conversion') })
   }
 
   return (request, response) => {
@@ -67,7 +67,7 @@ export function webhookHandler(
     if (request.method !== 'POST') return send(response, 405, { message: 'webhooks are called by POST' })
     const startedAt = performance.now()
     route.metrics.started()
-    void answerRequest(request, route.answer).then(([code, body, error]) => {
+    void handleRequest(request, route.respond).then(([code, body, error]) => {
       route.metrics.finished(code, (performance.now() - startedAt) / 1_000)
       if (code === 500) {
         route.metrics.panicked()
@@ -78,14 +78,16 @@ export function webhookHandler(
   }
 }
 
-/** Never rejects. The message of a broken hook stays in our log: it may show what the caller must not see. */
-async function answerRequest(
+/**
+ * Never rejects. The message of a hook's exception is only logged: it may contain data that the caller must not see.
+ */
+async function handleRequest(
   request: IncomingMessage,
-  answer: Answer,
+  respond: Responder,
 ): Promise<[code: number, body: object, error?: unknown]> {
   try {
     const body = parseJson(await readBody(request))
-    return [200, await answer(body)]
+    return [200, await respond(body)]
   } catch (error) {
     if (error instanceof TooLarge) return [413, { message: error.message }]
     if (error instanceof BadReview) return [400, { message: error.message }]
@@ -107,7 +109,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       size += chunk.length
-      if (size > bodyLimit) throw new TooLarge()
+      if (size > MAX_BODY_BYTES) throw new TooLarge()
       chunks.push(chunk)
     }
   } catch (error) {
@@ -118,7 +120,7 @@ async function readBody(request: IncomingMessage): Promise<string> {
 
 function send(response: ServerResponse, code: number, body: object): void {
   if (response.destroyed) return
-  // An unread rest of a body would be read as the next request.
+  // Otherwise the unread rest of the body would be parsed as the next request.
   const connection = code === 413 ? { connection: 'close' } : {}
   response.writeHead(code, { 'content-type': 'application/json', ...connection }).end(JSON.stringify(body))
 }
