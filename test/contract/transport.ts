@@ -35,7 +35,7 @@ function fromFetch(
         method,
         headers,
         signal,
-        ...(body === undefined ? {} : { body: new Uint8Array(body) }),
+        ...(body !== undefined && { body: new Uint8Array(body) }),
       }
       const response = await fetchLike(path, init)
       const all = new Map<string, string[]>()

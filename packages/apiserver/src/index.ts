@@ -146,7 +146,7 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
       const { tls: wanted, ...rest } = listenOptions
       const tls = wanted === 'self-signed' ? issueServingCredentials(rest.host ?? '127.0.0.1', clock.now()).tls : wanted
       if (tls !== undefined) rootCa = tls.ca
-      const opened = await listen(admit, { ...rest, ...(tls === undefined ? {} : { tls }) })
+      const opened = await listen(admit, { ...rest, ...(tls !== undefined && { tls }) })
       const listener: ServerListener = { ...opened, caPem: tls?.ca }
       listeners.push(listener)
       for (const cluster of clusters.values()) cluster.address = `${listener.host}:${listener.port}`

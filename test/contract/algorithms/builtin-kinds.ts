@@ -112,7 +112,7 @@ const servicePatch = fc
     fc.option(servicePorts, { nil: undefined }),
     some({ selector: strings, publishNotReadyAddresses: fc.boolean() }),
   )
-  .map(([ports, rest]) => ({ spec: { ...(ports === undefined ? {} : { ports }), ...rest } }))
+  .map(([ports, rest]) => ({ spec: { ...(ports !== undefined && { ports }), ...rest } }))
 
 const env = fc.uniqueArray(fc.record({ name: word, value: word }), { maxLength: 3, selector: ({ name }) => name })
 const container = fc

@@ -23,10 +23,10 @@ function readRequest(text: string): Step {
     path,
     headers: {
       ...(type === 'table' ? asTable.headers : {}),
-      ...(body === undefined ? {} : { 'content-type': media }),
-      ...(user === undefined ? {} : { 'impersonate-user': user }),
+      ...(body !== undefined && { 'content-type': media }),
+      ...(user !== undefined && { 'impersonate-user': user }),
     },
-    ...(body === undefined ? {} : { body: JSON.parse(body) as unknown }),
+    ...(body !== undefined && { body: JSON.parse(body) as unknown }),
     ...(waits === '' ? {} : { until: ({ status }) => status === 200 }),
   }
 }

@@ -35,8 +35,8 @@ async function sendUntil(client: RawClient, step: Step, path: string, body: unkn
       method,
       path,
       headers,
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      ...(lines === undefined ? {} : { lines }),
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(lines !== undefined && { lines }),
     })
     if (until === undefined || until(answer) || performance.now() > deadline) return answer
     await delay(25)

@@ -41,7 +41,7 @@ export const put = (path: string, bodyFrom: (seen: Seen) => unknown, more: More 
 export const remove = (path: string, body?: unknown, more: More = {}): Step => ({
   method: 'DELETE',
   path,
-  ...(body === undefined ? {} : { body, headers: json }),
+  ...(body !== undefined && { body, headers: json }),
   ...more,
 })
 

@@ -24,7 +24,7 @@ function agentFor(caBundle: string | undefined): Agent {
     // Rotated bundles must not pile up.
     if (agents.size > 64) for (const old of agents.values()) old.destroy()
     if (agents.size > 64) agents.clear()
-    agent = new Agent({ keepAlive: true, ...(caBundle === undefined ? {} : { ca: Buffer.from(caBundle, 'base64') }) })
+    agent = new Agent({ keepAlive: true, ...(caBundle !== undefined && { ca: Buffer.from(caBundle, 'base64') }) })
     agents.set(key, agent)
   }
   return agent

@@ -209,7 +209,7 @@ function requestOf(uid: string, review: AdmissionReview): Json {
     name: review.name,
     ...(review.namespace === '' ? {} : { namespace: review.namespace }),
     operation,
-    userInfo: { username: user.name, groups: user.groups, ...(user.uid === undefined ? {} : { uid: user.uid }) },
+    userInfo: { username: user.name, groups: user.groups, ...(user.uid !== undefined && { uid: user.uid }) },
     object: review.object === undefined ? null : inVersion(review.object, review),
     oldObject: review.oldObject === undefined ? null : inVersion(review.oldObject, review),
     dryRun: review.isDryRun,
@@ -244,9 +244,9 @@ function applyPatch(webhook: Webhook, review: AdmissionReview, patch: string): A
   // Identity is not the webhook's to change.
   const { uid, name, namespace } = (review.object as ApiObject).metadata
   return withMetadata(object, {
-    ...(uid === undefined ? {} : { uid }),
-    ...(name === undefined ? {} : { name }),
-    ...(namespace === undefined ? {} : { namespace }),
+    ...(uid !== undefined && { uid }),
+    ...(name !== undefined && { name }),
+    ...(namespace !== undefined && { namespace }),
   })
 }
 

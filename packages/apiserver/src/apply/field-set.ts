@@ -20,11 +20,11 @@ export class FieldSet {
   /** Only while building: adds the path. The empty path, the object itself, is never owned. */
   insert(path: readonly string[]): void {
     if (path.length === 0) return
-    const parent = path.slice(0, -1).reduce<FieldSet>((node, element) => node.descend(element), this)
+    const parent = path.slice(0, -1).reduce<FieldSet>((node, element) => node.#descend(element), this)
     parent.members.add(path[path.length - 1]!)
   }
 
-  private descend(element: string): FieldSet {
+  #descend(element: string): FieldSet {
     let child = this.children.get(element)
     if (child === undefined) this.children.set(element, (child = new FieldSet()))
     return child
@@ -73,22 +73,22 @@ export class FieldSet {
 
   /** Removes exactly the members of `other`. */
   difference(other: FieldSet): FieldSet {
-    return this.subtract(other, false)
+    return this.#subtract(other, false)
   }
 
   /** Removes the members of `other` and everything below them. */
   differenceWithBelow(other: FieldSet): FieldSet {
-    return this.subtract(other, true)
+    return this.#subtract(other, true)
   }
 
-  private subtract(other: FieldSet, withBelow: boolean): FieldSet {
+  #subtract(other: FieldSet, withBelow: boolean): FieldSet {
     if (other.isEmpty()) return this
     const result = new FieldSet()
     for (const element of this.members) if (!other.members.has(element)) result.members.add(element)
     for (const [element, child] of this.children) {
       if (withBelow && other.members.has(element)) continue
       const theirs = other.children.get(element)
-      const rest = theirs === undefined ? child : child.subtract(theirs, withBelow)
+      const rest = theirs === undefined ? child : child.#subtract(theirs, withBelow)
       if (!rest.isEmpty()) result.children.set(element, rest)
     }
     return result

@@ -53,7 +53,7 @@ function encodeEntry(owned: Owned): ManagedFieldsEntry {
     ...(owned.manager === '' ? {} : { manager: owned.manager }),
     operation: owned.operation,
     apiVersion: owned.apiVersion,
-    ...(owned.time === undefined ? {} : { time: owned.time }),
+    ...(owned.time !== undefined && { time: owned.time }),
     fieldsType: 'FieldsV1',
     fieldsV1: owned.set.toFieldsV1(),
     ...(owned.subresource === '' ? {} : { subresource: owned.subresource }),

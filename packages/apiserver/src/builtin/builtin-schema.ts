@@ -86,7 +86,7 @@ function presence(field: FieldSpec, inner: Schema): Schema {
   if (Object.keys(extra).length === 0) return inner
   if (!field.isStruct) return { ...inner, ...extra }
   const { type = 'object', typeName = field.base, required } = inner
-  const own: Schema = { type, typeName, ...(required === undefined ? {} : { required }) }
+  const own: Schema = { type, typeName, ...(required !== undefined && { required }) }
   if (inner['x-kubernetes-map-type'] !== undefined) own['x-kubernetes-map-type'] = inner['x-kubernetes-map-type']
   return withLazyProperties({ ...own, ...extra }, () => inner.properties ?? {})
 }

@@ -30,25 +30,25 @@ export type DurationReader = (text: string) => unknown
 
 /** Converted objects are kept for one validation: several rules look at the same parts. */
 export class ValueReader {
-  private readonly known = new Map<object, unknown>()
-  private readonly readDuration: DurationReader
+  readonly #known = new Map<object, unknown>()
+  readonly #readDuration: DurationReader
 
   constructor(readDuration: DurationReader) {
-    this.readDuration = readDuration
+    this.#readDuration = readDuration
   }
 
   read(schema: Schema | undefined, value: unknown): unknown {
-    if (typeof value !== 'object' || value === null) return this.scalar(schema, value)
-    const known = this.known.get(value)
+    if (typeof value !== 'object' || value === null) return this.#scalar(schema, value)
+    const known = this.#known.get(value)
     if (known !== undefined) return known
     const result = Array.isArray(value)
       ? value.map((item) => this.read(schema?.items, item))
-      : this.fields(schema, value as Record<string, unknown>)
-    this.known.set(value, result)
+      : this.#fields(schema, value as Record<string, unknown>)
+    this.#known.set(value, result)
     return result
   }
 
-  private scalar(schema: Schema | undefined, value: unknown): unknown {
+  #scalar(schema: Schema | undefined, value: unknown): unknown {
     if (typeof value === 'number') return isInteger(schema, value) ? BigInt(value) : value
     if (typeof value !== 'string' || schema?.format === undefined || schema.type !== 'string') return value
     switch (schema.format) {
@@ -59,7 +59,7 @@ export class ValueReader {
         return Number.isNaN(date.getTime()) ? value : date
       }
       case 'duration':
-        return this.readDuration(value) ?? value
+        return this.#readDuration(value) ?? value
       case 'byte':
         return new Uint8Array(Buffer.from(value, 'base64'))
       default:
@@ -67,7 +67,7 @@ export class ValueReader {
     }
   }
 
-  private fields(schema: Schema | undefined, value: Record<string, unknown>): Record<string, unknown> {
+  #fields(schema: Schema | undefined, value: Record<string, unknown>): Record<string, unknown> {
     const result: Record<string, unknown> = Object.create(null) as Record<string, unknown>
     const properties = schema?.properties
     const extra = typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined

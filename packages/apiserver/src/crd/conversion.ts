@@ -63,8 +63,8 @@ export function readConverter(definition: ApiObject, resolveService: ResolveServ
       ...converted,
       metadata: {
         ...metadata,
-        ...(labels === undefined ? {} : { labels }),
-        ...(annotations === undefined ? {} : { annotations }),
+        ...(labels !== undefined && { labels }),
+        ...(annotations !== undefined && { annotations }),
       },
     }
   }

@@ -67,7 +67,7 @@ function legacyResources(resource: Resource): Json[] {
         name: `${plural}/${name}`,
         singularName: '',
         namespaced,
-        ...(group === undefined ? {} : { group, version }),
+        ...(group !== undefined && { group, version }),
         kind: subKind,
         verbs: subVerbs,
       }

@@ -241,7 +241,7 @@ export async function listObjects(call: Call): Promise<ApiResponse> {
     resource.collection.range({
       namespace: resource.namespaced ? info.namespace : '',
       limit,
-      ...(after === undefined ? {} : { after: `${root}${after}` }),
+      ...(after !== undefined && { after: `${root}${after}` }),
       ...(isHistoric && revision !== current ? { revision } : {}),
       ...(hasSelector
         ? {

@@ -60,9 +60,9 @@ function internalForm(other: Json): Json {
 function describeUser(user: UserInfo): Json {
   return {
     username: user.name,
-    ...(user.uid === undefined ? {} : { uid: user.uid }),
+    ...(user.uid !== undefined && { uid: user.uid }),
     groups: user.groups,
-    ...(user.extra === undefined ? {} : { extra: user.extra }),
+    ...(user.extra !== undefined && { extra: user.extra }),
   }
 }
 
@@ -80,7 +80,7 @@ function rulesReview(rbac: Rbac, user: UserInfo, namespace: string): Json {
         verbs,
         apiGroups,
         resources,
-        ...(resourceNames === undefined ? {} : { resourceNames }),
+        ...(resourceNames !== undefined && { resourceNames }),
       })),
     nonResourceRules: rules
       .filter((rule) => asStrings(rule['nonResourceURLs']).length > 0)

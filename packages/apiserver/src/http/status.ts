@@ -54,7 +54,7 @@ function failure(
     status: 'Failure',
     message,
     reason,
-    ...(details === undefined ? {} : { details }),
+    ...(details !== undefined && { details }),
     code,
   }
   return new ApiError(status, headers)
@@ -109,9 +109,9 @@ export function invalid(kind: KindName, name: string, causes: readonly (Cause | 
     ...(kind.group === '' ? {} : { group: kind.group }),
     ...(kind.kind === '' ? {} : { kind: kind.kind }),
     causes: causes.map(({ reason, message: text, field }) => ({
-      ...(reason === undefined ? {} : { reason }),
-      ...(text === undefined ? {} : { message: text }),
-      ...(field === undefined ? {} : { field }),
+      ...(reason !== undefined && { reason }),
+      ...(text !== undefined && { message: text }),
+      ...(field !== undefined && { field }),
     })),
   })
 }
@@ -130,7 +130,7 @@ export function forbidden(resource: ResourceName, name: string, why: string, cau
   const subject =
     resource.plural === '' ? 'forbidden' : `${target}${name === '' ? '' : ` ${JSON.stringify(name)}`} is forbidden`
   const details = resource.plural === '' ? {} : detailsOf(resource, name)
-  return failure(403, 'Forbidden', `${subject}: ${why}`, { ...details, ...(causes === undefined ? {} : { causes }) })
+  return failure(403, 'Forbidden', `${subject}: ${why}`, { ...details, ...(causes !== undefined && { causes }) })
 }
 
 export function unauthorized(): ApiError {

@@ -24,22 +24,22 @@ const MATCHED: State = { places: [], before: 0, next: [] }
 const END_OF_TEXT = 0
 
 export class Matcher {
-  private readonly program: Program
-  private states = new Map<string, State>()
-  private classIds = new Map<string, number>()
-  private readonly asciiClasses: Int32Array = new Int32Array(128).fill(-1)
-  private readonly otherClasses = new Map<number, number>()
+  readonly #program: Program
+  #states = new Map<string, State>()
+  #classIds = new Map<string, number>()
+  readonly #asciiClasses: Int32Array = new Int32Array(128).fill(-1)
+  readonly #otherClasses = new Map<number, number>()
   /** One code point of each class, to test sets with. */
-  private readonly samples: number[] = [-1]
-  private first: State | undefined
+  readonly #samples: number[] = [-1]
+  #first: State | undefined
 
   constructor(pattern: string) {
-    this.program = compileRegexp(pattern)
+    this.#program = compileRegexp(pattern)
   }
 
   /** `pay` is called for work that is not cached; when it returns false the result is false. */
   test(text: string, pay?: Pay): boolean {
-    let state = (this.first ??= this.stateOf([this.program.start], START_OF_TEXT))
+    let state = (this.#first ??= this.#stateOf([this.#program.start], START_OF_TEXT))
     for (let i = 0; i < text.length;) {
       let code = text.charCodeAt(i)
       let width = 1
@@ -47,53 +47,53 @@ export class Matcher {
         code = text.codePointAt(i)!
         width = code > 0xffff ? 2 : 1
       }
-      const cls = this.classOf(code)
+      const cls = this.#classOf(code)
       let next = state.next[cls]
       if (next === undefined) {
         if (pay?.(1 + state.places.length) === false) return false
-        next = this.advance(state, cls)
+        next = this.#advance(state, cls)
       }
       if (next === MATCHED) return true
       state = next
       i += width
     }
-    return (state.next[END_OF_TEXT] ?? this.advance(state, END_OF_TEXT)) === MATCHED
+    return (state.next[END_OF_TEXT] ?? this.#advance(state, END_OF_TEXT)) === MATCHED
   }
 
   /** Where the pattern matches: the places that do not overlap, leftmost first. */
   find(text: string, pay: Pay = () => true): Generator<Span> {
-    return findMatches(this.program, text, pay)
+    return findMatches(this.#program, text, pay)
   }
 
   /** Characters that no set tells apart share a class; class 0 is the end of the text. */
-  private classOf(code: number): number {
-    const known = code < 128 ? this.asciiClasses[code]! : (this.otherClasses.get(code) ?? -1)
+  #classOf(code: number): number {
+    const known = code < 128 ? this.#asciiClasses[code]! : (this.#otherClasses.get(code) ?? -1)
     if (known >= 0) return known
     let signature = isWord(code) ? 'w' : code === 10 ? 'n' : 'o'
-    for (const set of this.program.sets) signature += inSet(set, code) ? '1' : '0'
-    let id = this.classIds.get(signature)
+    for (const set of this.#program.sets) signature += inSet(set, code) ? '1' : '0'
+    let id = this.#classIds.get(signature)
     if (id === undefined) {
-      id = this.samples.push(code) - 1
-      this.classIds.set(signature, id)
+      id = this.#samples.push(code) - 1
+      this.#classIds.set(signature, id)
     }
-    if (code < 128) this.asciiClasses[code] = id
-    else if (this.otherClasses.size < MAX_CACHED_STATES) this.otherClasses.set(code, id)
+    if (code < 128) this.#asciiClasses[code] = id
+    else if (this.#otherClasses.size < MAX_CACHED_STATES) this.#otherClasses.set(code, id)
     return id
   }
 
-  private stateOf(places: number[], before: number): State {
+  #stateOf(places: number[], before: number): State {
     const key = `${before}:${places.join(',')}`
-    let state = this.states.get(key)
+    let state = this.#states.get(key)
     if (state === undefined) {
-      if (this.states.size >= MAX_CACHED_STATES) this.states = new Map()
+      if (this.#states.size >= MAX_CACHED_STATES) this.#states = new Map()
       state = { places, before, next: [] }
-      this.states.set(key, state)
+      this.#states.set(key, state)
     }
     return state
   }
 
-  private advance(state: State, cls: number): State {
-    const code = this.samples[cls]!
+  #advance(state: State, cls: number): State {
+    const code = this.#samples[cls]!
     const reached = new Set<number>()
     const pending = [...state.places]
     let isMatched = false
@@ -101,7 +101,7 @@ export class Matcher {
       const place = pending.pop()!
       if (reached.has(place)) continue
       reached.add(place)
-      const instruction = this.program.instructions[place]!
+      const instruction = this.#program.instructions[place]!
       if (instruction.op === 'match') isMatched = true
       else if (instruction.op === 'split') pending.push(instruction.a, instruction.b)
       else if (instruction.op === 'assert' && holds(instruction.what, state.before, code))
@@ -109,13 +109,13 @@ export class Matcher {
     }
     let next = MATCHED
     if (!isMatched) {
-      const places = new Set<number>([this.program.start])
+      const places = new Set<number>([this.#program.start])
       for (const place of reached) {
-        const instruction = this.program.instructions[place]!
-        if (code >= 0 && instruction.op === 'set' && inSet(this.program.sets[instruction.set]!, code))
+        const instruction = this.#program.instructions[place]!
+        if (code >= 0 && instruction.op === 'set' && inSet(this.#program.sets[instruction.set]!, code))
           places.add(instruction.next)
       }
-      next = this.stateOf(
+      next = this.#stateOf(
         [...places].toSorted((a, b) => a - b),
         kindBefore(code),
       )

@@ -19,14 +19,14 @@ export const MAX_PROGRAM = 20_000
 class Compiler {
   readonly program: Instruction[] = [{ op: 'match' }]
   readonly sets: CharSet[] = []
-  private readonly pattern: string
+  readonly #pattern: string
 
   constructor(pattern: string) {
-    this.pattern = pattern
+    this.#pattern = pattern
   }
 
-  private emit(instruction: Instruction): number {
-    if (this.program.length >= MAX_PROGRAM) throw new RegexpSyntaxError('expression too large', this.pattern)
+  #emit(instruction: Instruction): number {
+    if (this.program.length >= MAX_PROGRAM) throw new RegexpSyntaxError('expression too large', this.#pattern)
     return this.program.push(instruction) - 1
   }
 
@@ -36,30 +36,30 @@ class Compiler {
       case 'empty':
         return next
       case 'set':
-        return this.emit({ op: 'set', set: this.sets.push(node.set) - 1, next })
+        return this.#emit({ op: 'set', set: this.sets.push(node.set) - 1, next })
       case 'assert':
-        return this.emit({ op: 'assert', what: node.what, next })
+        return this.#emit({ op: 'assert', what: node.what, next })
       case 'sequence':
         return node.nodes.reduceRight((after, child) => this.compile(child, after), next)
       case 'choice':
         return node.nodes
           .map((child) => this.compile(child, next))
-          .reduceRight((b, a) => this.emit({ op: 'split', a, b }))
+          .reduceRight((b, a) => this.#emit({ op: 'split', a, b }))
       case 'repeat':
-        return this.repeat(node, next)
+        return this.#repeat(node, next)
     }
   }
 
-  private repeat({ node, min, max, isLazy }: Extract<Node, { kind: 'repeat' }>, next: number): number {
+  #repeat({ node, min, max, isLazy }: Extract<Node, { kind: 'repeat' }>, next: number): number {
     const split = (again: number): Instruction =>
       isLazy ? { op: 'split', a: next, b: again } : { op: 'split', a: again, b: next }
     let start = next
     if (max === Infinity) {
-      start = this.emit(split(next))
+      start = this.#emit(split(next))
       const body = this.compile(node, start)
       this.program[start] = split(body)
     } else {
-      for (let i = min; i < max; i++) start = this.emit(split(this.compile(node, start)))
+      for (let i = min; i < max; i++) start = this.#emit(split(this.compile(node, start)))
     }
     for (let i = 0; i < min; i++) start = this.compile(node, start)
     return start

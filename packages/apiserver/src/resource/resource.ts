@@ -115,7 +115,7 @@ export function deletedStatus(resource: Resource, stored: Stored): Status {
       name: stored.name,
       ...(resource.group === '' ? {} : { group: resource.group }),
       kind: resource.plural,
-      ...(uid === undefined ? {} : { uid }),
+      ...(uid !== undefined && { uid }),
     },
   }
 }

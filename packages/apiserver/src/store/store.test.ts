@@ -55,7 +55,7 @@ describe('Store', () => {
             for (;;) {
               const page = store
                 .collection('configmaps')
-                .range({ namespace, limit, revision, ...(after === undefined ? {} : { after }) })
+                .range({ namespace, limit, revision, ...(after !== undefined && { after }) })
               seen.push(...page.items.map((stored) => stored.key))
               expect(page.remaining).toBe(expected.length - seen.length)
               if (page.lastKey === undefined) break
