@@ -1,9 +1,9 @@
 /**
- * Admission: what may object to a write, or change it, before it is stored. First the mutating hooks and webhooks, in order;
- * after validation the validating ones.
+ * Admission control: mutates or rejects a write before it is stored. Mutating hooks and webhooks run first, in order;
+ * validating ones run after validation.
  *
- * Hooks are functions of the process that made the server; webhooks are those that the cluster's webhook configurations
- * name. A request that matches no hook and no webhook costs one check.
+ * Hooks are functions registered in the process that embeds the server; webhooks come from the cluster's webhook
+ * configurations. A request that matches no hook and no webhook costs one check.
  */
 import type { Call } from '../handlers/call.ts'
 import type { UserInfo } from '../http/exchange.ts'
@@ -26,17 +26,17 @@ export interface AdmissionReview {
   warn(message: string): void
 }
 
-/** A refusal: the message, or message and HTTP status. */
+/** A rejection: the message, or message and HTTP status. */
 export type Refusal = string | { readonly message: string; readonly status?: number; readonly reason?: string }
 
 export interface AdmissionHook {
-  /** The object to go on with; undefined keeps it. */
+  /** Returns the object to continue with; undefined leaves it unchanged. */
   mutate?(review: AdmissionReview): ApiObject | undefined | Promise<ApiObject | undefined>
-  /** A refusal, or undefined to admit. */
+  /** Returns a rejection, or undefined to admit. */
   validate?(review: AdmissionReview): Refusal | undefined | Promise<Refusal | undefined>
 }
 
-/** The side that calls webhooks over the network. */
+/** Calls admission webhooks over the network. */
 export interface WebhookCaller {
   isInterested(call: Call, operation: Operation): boolean
   mutate(review: AdmissionReview): Promise<ApiObject>
@@ -52,7 +52,7 @@ export class Admission {
     this.#webhooks = webhooks
   }
 
-  /** Adds a hook; the answer removes it. */
+  /** Adds a hook; the returned function removes it. */
   add(hook: AdmissionHook): () => void {
     this.#hooks.push(hook)
     return () => {

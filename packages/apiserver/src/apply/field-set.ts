@@ -1,8 +1,8 @@
 /**
  * Sets of field paths, and their FieldsV1 form in `managedFields`.
  *
- * A node holds the elements that are members themselves and those that only lead to members. Operations return new
- * sets and share untouched parts; nothing reachable from a published set is ever changed.
+ * A node stores the elements that are members and those that only lead to members. Operations return new sets and share
+ * unchanged parts; a published set is immutable.
  */
 import { parseElement } from './path-element.ts'
 
@@ -94,7 +94,7 @@ export class FieldSet {
     return result
   }
 
-  /** All paths in the order messages use: the members of a node first, then what is below it. */
+  /** All paths in the order of messages: the members of a node first, then their descendants. */
   *paths(prefix: readonly string[] = []): Generator<string[]> {
     for (const element of [...this.members].toSorted()) yield [...prefix, element]
     for (const element of [...this.children.keys()].toSorted()) {
@@ -118,7 +118,7 @@ export class FieldSet {
     return fields
   }
 
-  /** Throws SyntaxError when an element cannot be read. */
+  /** Throws SyntaxError on an element that cannot be parsed. */
   static fromFieldsV1(fields: unknown): FieldSet {
     return readFields(fields).set
   }

@@ -1,8 +1,8 @@
 /**
- * Merges an applied configuration into the live object: leaves of the configuration win, maps merge by key, associative
- * lists by item in an order that keeps both sides' relative orders as far as they agree.
+ * Merges an applied configuration into the live object: leaves of the configuration take precedence, maps merge by key,
+ * associative lists by item in an order that preserves the relative order of both sides where they agree.
  *
- * Pure; what is not touched is shared with the arguments.
+ * Pure; unchanged parts are shared with the arguments.
  */
 import { setOwn } from '../codec/json-object.ts'
 import { asList, asMap, shapeOf } from './field-type.ts'
@@ -11,7 +11,7 @@ import { TypedValueError, itemElement } from './list-item.ts'
 import { childType } from './typed-compare.ts'
 import { elementText } from './path-element.ts'
 
-/** Undefined when nothing is left, e.g. two empty associative lists of which neither is given. */
+/** Undefined when nothing remains, e.g. two empty associative lists of which neither is given. */
 export function mergeValues(type: FieldType, live: unknown, applied: unknown): unknown {
   const shape = shapeOf(type, applied === undefined ? live : applied)
   if (shape === 'map') {

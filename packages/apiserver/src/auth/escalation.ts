@@ -1,7 +1,8 @@
 /**
- * Nobody may grant by a role or a binding what they may not do themselves, unless they may `escalate` the role or `bind` it.
+ * Prevention of privilege escalation: a user cannot grant permissions by a role or binding that the user does not have,
+ * unless the user has the verb `escalate` or `bind` on the role.
  *
- * Place in the flow: asked with the object a request would leave, before it is validated and stored.
+ * Place in the flow: called with the object that a write would store, before validation.
  */
 import type { UserInfo } from '../http/exchange.ts'
 import { type ApiObject, asRecords, asStrings, getPath, isSameJson, type Json } from '../codec/object-shape.ts'
@@ -29,7 +30,7 @@ interface Right {
   readonly verb: string
 }
 
-/** Throws Forbidden when the object grants more than its author has. */
+/** Throws Forbidden when the object grants permissions that its author does not have. */
 export function confirmGrant(rbac: Rbac, grant: Grant): void {
   const { user, plural, old } = grant
   if (user.groups.includes('system:masters')) return
@@ -44,7 +45,7 @@ export function confirmGrant(rbac: Rbac, grant: Grant): void {
   throw forbidden({ group, plural }, old?.metadata.name ?? grant.object.metadata.name ?? '', why)
 }
 
-/** What a role holds, unless that did not change or its author may `escalate`. */
+/** The rules of a role; undefined when they are unchanged or its author may `escalate`. */
 function ownRules(rbac: Rbac, { user, plural, namespace, name, object, old }: Grant): Json[] | undefined {
   const hasSame = (key: string): boolean => isSameJson(object[key] ?? [], old?.[key] ?? [])
   if (old !== undefined && hasSame('rules') && hasSame('aggregationRule')) return undefined
@@ -54,14 +55,14 @@ function ownRules(rbac: Rbac, { user, plural, namespace, name, object, old }: Gr
   return object['aggregationRule'] === undefined ? asRecords(object['rules']) : [all, ...asRecords(object['rules'])]
 }
 
-/** What a binding gives, unless its author may `bind` the role. */
+/** The rules that a binding grants; undefined when its author may `bind` the role. */
 function boundRules(rbac: Rbac, { user, plural, namespace, object }: Grant): Json[] | undefined {
   const [kind, name] = [String(getPath(object, 'roleRef', 'kind')), String(getPath(object, 'roleRef', 'name') ?? '')]
   const resource = kind === 'ClusterRole' ? 'clusterroles' : 'roles'
   const question = { user, verb: 'bind', isResource: true, path: '', group, resource, subresource: '' }
   if (rbac.decide({ ...question, namespace, name }).isAllowed) return undefined
   const rules = rbac.findRules(kind, name, namespace)
-  // Named after the binding's own resource, as there.
+  // The error names the resource of the binding, as in kube-apiserver.
   if (rules === undefined) throw notFound({ group, plural }, name)
   return rules
 }
@@ -109,7 +110,7 @@ function describe(missing: readonly Right[]): string {
       right.url === undefined
         ? `APIGroups:[${JSON.stringify(right.group)}], Resources:[${JSON.stringify(right.resource)}]${right.resourceName === undefined ? '' : `, ResourceNames:[${JSON.stringify(right.resourceName)}]`}`
         : `NonResourceURLs:[${JSON.stringify(right.url)}]`
-    // Rights to paths are listed one by one, those to resources together.
+    // Permissions on paths are listed one by one, those on resources are combined.
     const key = right.url === undefined ? what : `${what}\0${right.verb}`
     verbs.set(key, [...(verbs.get(key) ?? []), right.verb])
   }

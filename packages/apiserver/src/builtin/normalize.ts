@@ -1,9 +1,10 @@
 /**
- * What decoding a built-in object into its type and writing it again does to JSON: unknown fields go, empty values of
- * fields that are omitted when empty go, fields that are always written appear. In place.
+ * Normalises JSON as decoding a built-in object into its Go type and encoding it again does: drops unknown fields and
+ * empty values of fields that are omitted when empty, adds fields that are always written. In place.
  *
- * Place in the flow: built-in kinds are normalised after decoding JSON and after every patch, before defaulting; so that the
- * stored object and its owners are those of the real server. Values of a wrong type throw DecodeError with Go's wording.
+ * Place in the flow: built-in kinds are normalised after decoding JSON and after every patch, before defaulting, so
+ * that the stored object and its field owners equal those of kube-apiserver. Values of a wrong type throw DecodeError
+ * with Go's message.
  */
 import { isJsonObject } from '../codec/json-object.ts'
 import type { JsonObject } from '../codec/json-object.ts'
@@ -12,7 +13,7 @@ import { zeroValue } from '../schema/zero.ts'
 import { formatQuantity } from '../cel/quantity.ts'
 import { explainTime, normalizeTime } from '../codec/time-text.ts'
 
-/** The server answers 400: `Service in version "v1" cannot be handled as a Service: ` and this message. */
+/** The server responds 400: `Service in version "v1" cannot be handled as a Service: ` and this message. */
 export class DecodeError extends Error {
   readonly code = 'DECODE_FAILED'
   readonly status = 400
@@ -59,11 +60,11 @@ function normalizeFields(schema: Schema, object: JsonObject, place: Place): void
   }
 }
 
-/** Undefined: the field is left out. */
+/** Undefined: the field is omitted. */
 function normalizeValue(schema: Schema, value: unknown, place: Place): unknown {
   if (value === null) return schema.zero === undefined ? undefined : structuredClone(zeroValue(schema))
   const result = normalizePresent(schema, value, place)
-  // Stored as protobuf there, which knows no empty list.
+  // kube-apiserver stores protobuf, which has no empty lists.
   if (schema.zero !== undefined && Array.isArray(result) && result.length === 0)
     return structuredClone(zeroValue(schema))
   return schema.optional !== true && schema.zero === undefined && isEmpty(schema, result) ? undefined : result
@@ -155,7 +156,7 @@ function wrongType(schema: Schema, value: unknown, { struct, path }: Place): Dec
   )
 }
 
-/** A number is named with its value when the type was right and only the value was not. */
+/** A number is reported with its value when its type is right and its value is not. */
 function jsonKind(schema: Schema, value: unknown): string {
   if (Array.isArray(value)) return 'array'
   if (typeof value === 'boolean') return 'bool'

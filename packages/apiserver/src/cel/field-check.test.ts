@@ -14,7 +14,7 @@ const self: Schema = {
   },
 }
 
-describe('the fields of a rule', () => {
+describe('field references of a rule', () => {
   let engine: Engine
   beforeAll(async () => (engine = await loadEngine()))
 
@@ -49,7 +49,7 @@ describe('the fields of a rule', () => {
     )
   })
 
-  it('make a result, which must be of the right type', () => {
+  it('determine the type of the result, which is checked', () => {
     expect(engine.explainRule('self.a', self, 'boolean')).toBe('cel expression must evaluate to a bool')
     expect(engine.explainRule('1', self, 'string')).toBe('messageExpression must evaluate to a string')
     expect(engine.explainRule('self.a', self, 'string')).toBeUndefined()

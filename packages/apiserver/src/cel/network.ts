@@ -33,7 +33,7 @@ function ipv6Bytes(text: string): number[] {
   const groups = (part: string): number[] =>
     part === ''
       ? []
-      : part.split(':').flatMap((group) => (group.includes('.') ? group.split('.').map(Number) : wordBytes(group)))
+      : part.split(':').flatMap((group) => (group.includes('.') ? group.split('.').map(Number) : groupBytes(group)))
   const [head = '', tail] = text.split('::')
   const left = groups(head)
   if (tail === undefined) return left
@@ -41,12 +41,12 @@ function ipv6Bytes(text: string): number[] {
   return [...left, ...Array<number>(16 - left.length - right.length).fill(0), ...right]
 }
 
-function wordBytes(group: string): number[] {
+function groupBytes(group: string): number[] {
   const word = Number.parseInt(group, 16)
   return [word >> 8, word & 255]
 }
 
-/** RFC 5952: the longest run of two or more zero groups is shortened. */
+/** RFC 5952: the longest run of two or more zero groups is compressed. */
 function ipv6Text(bytes: readonly number[]): string {
   const words = Array.from({ length: 8 }, (_, i) => bytes[2 * i]! * 256 + bytes[2 * i + 1]!)
   let best = { start: -1, length: 1 }

@@ -1,6 +1,6 @@
 /**
- * Times in objects of built-in kinds as Go reads and writes them: RFC 3339, in UTC, with whole seconds; or, where a kind
- * keeps microseconds (Lease, Event), with exactly six digits.
+ * Timestamps of built-in kinds as Go parses and formats them: RFC 3339, in UTC, with whole seconds; or, for fields with
+ * microseconds (Lease, Event), with exactly six digits.
  */
 const pattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 
@@ -15,7 +15,7 @@ export function explainTime(text: string, hasMicroseconds = false): string | und
   return hasMicroseconds && fraction.length !== 7 ? say(`${fraction}${zone}`, '.000000') : undefined
 }
 
-/** The text of a time that `explainTime` has nothing against. */
+/** Normalises a time that `explainTime` accepts. */
 export function normalizeTime(text: string, hasMicroseconds: boolean): string {
   const [, fraction = ''] = pattern.exec(text) ?? []
   const seconds = new Date(text).toISOString().slice(0, 19)

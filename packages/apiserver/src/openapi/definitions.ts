@@ -158,7 +158,8 @@ export class Definitions {
   /** `additionalProperties: true` breaks `kubectl explain` of some versions; the extension says the same. */
   #additional({ additionalProperties }: Schema, result: Json): void {
     if (additionalProperties === true) result['x-kubernetes-preserve-unknown-fields'] = true
-    else if (typeof additionalProperties === 'object') result['additionalProperties'] = this.#field(additionalProperties)
+    else if (typeof additionalProperties === 'object')
+      result['additionalProperties'] = this.#field(additionalProperties)
   }
 
   #intOrString(schema: Schema, result: Json): void {
