@@ -1,4 +1,4 @@
-/** Conversion webhooks: objects of a custom resource from one version to another, as ConversionReview v1. */
+/** Conversion webhooks: convert objects of a custom resource between versions, with ConversionReview v1. */
 import { randomUUID } from 'node:crypto'
 import { type ApiObject, asStrings, getPath, isRecord } from '../codec/object-shape.ts'
 import type { Converter } from '../resource/resource.ts'
@@ -7,7 +7,7 @@ import { postReview, readTarget, type ResolveService } from '../admission/webhoo
 
 const timeoutMs = 30_000
 
-/** Undefined when the definition converts by renaming alone. */
+/** Undefined for conversion strategy None, which only changes apiVersion. */
 export function readConverter(definition: ApiObject, resolveService: ResolveService): Converter | undefined {
   const conversion = getPath(definition, 'spec', 'conversion')
   if (getPath(conversion, 'strategy') !== 'Webhook') return undefined
@@ -51,7 +51,7 @@ export function readConverter(definition: ApiObject, resolveService: ResolveServ
     return converted.map((object: unknown, index) => restore(object, objects[index] as ApiObject))
   }
 
-  /** A webhook may change spec, status, labels and annotations, and nothing else of the metadata. */
+  /** A webhook may change spec, status, labels and annotations, but no other metadata. */
   function restore(converted: unknown, original: ApiObject): ApiObject {
     if (!isRecord(converted) || !isRecord(converted['metadata']))
       throw internal(`conversion webhook for ${kind} returned no object`)

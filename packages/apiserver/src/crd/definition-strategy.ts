@@ -1,4 +1,4 @@
-/** What is particular to CustomResourceDefinitions as objects: their defaults, their validation, how they are deleted. */
+/** Strategy of CustomResourceDefinition objects: defaults, validation, deletion. */
 import { forbiddenValue, invalidValue, requiredValue, unsupportedValue } from '../validation/metadata.ts'
 import { checkDns1035Label, checkSubdomain } from '../validation/names.ts'
 import {
@@ -39,7 +39,7 @@ function storageName(object: ApiObject): string {
   return text(readVersions(object).find((version) => version['storage'] === true)?.['name'])
 }
 
-/** Every version that was ever the storage version stays listed until a client migrates the objects and removes it. */
+/** Every former storage version remains listed until a client migrates the objects and removes it. */
 function storedVersions(object: ApiObject, old: ApiObject | undefined): string[] {
   const before = asStrings(getPath(old, 'status', 'storedVersions'))
   const now = storageName(object)
@@ -91,7 +91,7 @@ function checkVersions(object: ApiObject): Cause[] {
     const name = text(version['name'])
     const problems = checkDns1035Label(name)
     if (problems.length > 0) wrong.push(invalidValue(`${at}.name`, name, problems.join(',')))
-    // What all versions share is checked, and named, as if it stood once at the top.
+    // Properties that are equal in all versions are validated and reported as if declared once at the top level.
     const isShared = (key: string): boolean => versions.every((other) => isSameJson(other[key], versions[0]?.[key]))
     const schemaAt = isShared('schema') ? 'spec.validation' : `${at}.schema`
     const columnsAt = isShared('additionalPrinterColumns') ? 'spec' : at
@@ -101,7 +101,7 @@ function checkVersions(object: ApiObject): Cause[] {
       wrong.push(...checkScalePaths(version, isShared('subresources') ? 'spec' : at))
     if (index === 0 || !isShared('selectableFields'))
       wrong.push(...checkSelectable(version, isShared('selectableFields') ? 'spec' : at))
-    // The first name also stands where a definition of one version had its only one.
+    // An invalid first name is also reported at `spec.version`, the deprecated field of definitions with one version.
     if (index === 0 && problems.length > 0) wrong.push(invalidValue('spec.version', name, problems.join(',')))
   })
   const names = versions.map((version) => text(version['name']))
@@ -172,7 +172,7 @@ function checkColumns(version: Json, at: string): Cause[] {
 
 const notSimple = 'must be a simple json path starting with .'
 
-/** Where the scale subresource reads and writes. */
+/** Validates the paths of the scale subresource. */
 function checkScalePaths(version: Json, at: string): Cause[] {
   const scale = getPath(version, 'subresources', 'scale')
   if (!isRecord(scale)) return []
@@ -246,7 +246,10 @@ function checkDefinition(object: ApiObject): Cause[] {
 const approvalAnnotation = 'api-approved.kubernetes.io'
 const approvalHelp = 'see https://github.com/kubernetes/enhancements/pull/1111'
 
-/** Groups of the Kubernetes project: a definition there says where its API was approved, or that it was not. */
+/**
+ * Groups of the Kubernetes project: an annotation of the definition must state where its API was approved, or that it
+ * is unapproved.
+ */
 function checkApproval(object: ApiObject, old: ApiObject | undefined): Cause[] {
   if (!/(?:^|\.)(?:k8s|kubernetes)\.io$/.test(text(getPath(object, 'spec', 'group')))) return []
   const read = (definition: ApiObject): string => definition.metadata.annotations?.[approvalAnnotation] ?? ''
@@ -344,11 +347,11 @@ export function definitionStrategy(common: Strategy): Strategy {
   }
 }
 
-/** Rules that cannot be evaluated here are said when they are written: they will not be enforced. */
+/** Warns of rules that cannot be evaluated, and therefore are not enforced, when the definition is written. */
 function warnOfRules(version: Json, warn: (message: string) => void): void {
   const schema = getPath(version, 'schema', 'openAPIV3Schema')
   if (!isRecord(schema)) return
-  // A schema that is not structural is refused anyway, and may not compile.
+  // A schema that is not structural is rejected anyway, and may not compile.
   if (checkStructural(schema).length > 0) return
   for (const warning of compileSchema(schema).warnings) warn(warning)
   for (const format of unknownFormats(schema)) warn(`unrecognized format ${JSON.stringify(format)}`)

@@ -19,7 +19,7 @@ import type { Store } from '../store/store.ts'
 import type { IncludeObject } from '../table/table.ts'
 import type { WatchHub } from '../store/watch-hub.ts'
 
-/** What handlers need of the cluster they serve. */
+/** The parts of the cluster that handlers use. */
 export interface Backend {
   readonly store: Store
   readonly registry: Registry
@@ -30,7 +30,7 @@ export interface Backend {
   /** In [0, 1). */
   readonly random: () => number
   readonly newUid: () => string
-  /** Throws when a role or binding grants what its author does not have. */
+  /** Throws when a role or binding grants permissions that its author does not have. */
   confirmGrant(call: Call, object: ApiObject, old: ApiObject | undefined): void
 }
 
@@ -51,7 +51,7 @@ export interface WriteOptions {
 
 const optionKinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions' } as const
 
-/** Checks the query of a write. `extra` are errors particular to the verb. */
+/** Validates the query of a write. `extra` are errors specific to the verb. */
 export function readWriteOptions(
   call: Call,
   verb: keyof typeof optionKinds,
@@ -82,7 +82,7 @@ export function readWriteOptions(
   }
 }
 
-/** The program part of a User-Agent, cut to what a manager may be. */
+/** The program name of a User-Agent, truncated to the maximum length of a manager. */
 function managerFromUserAgent(userAgent: string | undefined): string {
   const program = (userAgent ?? '').split('/')[0] ?? ''
   const printable = program.replaceAll(/[^\P{C}]/gu, '')
@@ -109,7 +109,7 @@ export function readView(call: Call): View {
   }
 }
 
-/** Warning headers of the answer (RFC 7234 §5.5, code 299). */
+/** Warning headers of the response (RFC 7234 §5.5, code 299). */
 export function warningHeaders(call: Call): Record<string, string[]> {
   const all =
     call.resource.deprecationWarning === undefined

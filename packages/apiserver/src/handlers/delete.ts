@@ -1,6 +1,7 @@
 /**
- * Deletes: one object or a collection. An object with finalizers is marked and stays until the last one is removed; others
- * go at once. What has to follow (dependents, the content of a namespace) is the work of the controllers.
+ * Deletes one object or a collection. An object with finalizers is marked with a deletionTimestamp and remains until
+ * the last finalizer is removed; other objects are removed immediately. Controllers delete dependents and the content
+ * of namespaces.
  */
 import { type Call, readView, warningHeaders } from './call.ts'
 import { timestamp } from '../clock.ts'
@@ -57,7 +58,7 @@ async function readDeleteOptions(call: Call): Promise<DeleteOptions> {
   return checkDeleteOptions(value)
 }
 
-/** Go's error about a value of the wrong type. */
+/** Go's error for a value of the wrong type. */
 function checkOptionTypes(value: Json): void {
   const types = { gracePeriodSeconds: 'number', orphanDependents: 'boolean', propagationPolicy: 'string' } as const
   const goTypes = { number: 'int64', boolean: 'bool', string: 'v1.DeletionPropagation' } as const
@@ -108,7 +109,7 @@ function checkDeleteOptions(value: unknown): DeleteOptions {
 
 const collectorFinalizers = ['foregroundDeletion', 'orphan'] as const
 
-/** The propagation policy is remembered as a finalizer until the garbage collector has acted on it. */
+/** The propagation policy is stored as a finalizer until the garbage collector has processed it. */
 function finalizersFor(object: ApiObject, policy: DeleteOptions['propagationPolicy']): string[] {
   const present = object.metadata.finalizers ?? []
   if (policy === undefined) return present
@@ -119,11 +120,11 @@ function finalizersFor(object: ApiObject, policy: DeleteOptions['propagationPoli
 
 export interface Deletion {
   readonly stored: Stored
-  /** True when nothing is left; false when finalizers or a grace period hold the object. */
+  /** True when the object was removed; false when finalizers or a grace period delay it. */
   readonly isGone: boolean
 }
 
-/** Deletes the object of the call, or marks it. */
+/** Deletes the object of the call, or marks it for deletion. */
 export async function deleteStored(call: Call, key: string, options: DeleteOptions): Promise<Deletion> {
   const { resource, backend } = call
   const { collection, strategy } = resource
@@ -216,7 +217,7 @@ export async function deleteCollection(call: Call): Promise<ApiResponse> {
       const deletion = await deleteStored(one, stored.key, options)
       removed.push(deletion.isGone ? stored : deletion.stored)
     } catch (error) {
-      // Gone meanwhile is what was asked for.
+      // An object deleted concurrently is not an error.
       if (resource.collection.get(stored.key) !== undefined) throw error
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Discovery: which groups, versions and resources are served, in the legacy form and in the aggregated one (v2, v2beta1).
- * Documents are made once per registry generation and carry an ETag.
+ * Discovery: the served groups, versions and resources, in the legacy form and in the aggregated one (v2, v2beta1).
+ * Documents are built once per registry generation and have an ETag.
  */
 import { createHash } from 'node:crypto'
 import { type ApiResponse, jsonResponse, textResponse, type WholeResponse } from '../http/exchange.ts'
@@ -115,7 +115,7 @@ export class Discovery {
     this.#registry = registry
   }
 
-  /** The answer to a path under /api or /apis that is not a resource. Undefined: not a discovery path. */
+  /** The response to a path under /api or /apis that is not a resource. Undefined: not a discovery path. */
   respond(
     path: string,
     headers: Readonly<Record<string, string | undefined>>,
@@ -224,7 +224,7 @@ function coreVersions(serverAddress: string): Json {
   }
 }
 
-/** The aggregated version the client prefers; undefined asks for the legacy form. */
+/** The aggregated version that the client prefers; undefined selects the legacy form. */
 function aggregatedVersion(accept: string | undefined): string | undefined {
   for (const clause of parseAccept(accept ?? '')) {
     const version = clause.parameters.get('v')

@@ -1,4 +1,4 @@
-/** Reads: get and list, with the exact meaning of resourceVersion, limit and continue. */
+/** Get and list, with the exact semantics of resourceVersion, limit and continue. */
 import { type Call, readView, warningHeaders } from './call.ts'
 import { encodeList, encodeObject } from '../codec/encode.ts'
 import type { ApiResponse } from '../http/exchange.ts'
@@ -151,7 +151,7 @@ export function findStored(call: Call): Stored | undefined {
   return call.resource.collection.get(keyFor(call.resource, call.info.namespace, call.info.name))
 }
 
-/** A version from the future cannot be answered; one that was is answered by the newest. */
+/** A future version is an error; an older one returns the current state. */
 function checkFreshness(call: Call, text: string): number | undefined {
   const { revision, problem } = parseRevision(text)
   if (problem !== undefined) throw badRequest(`invalid resource version: ${problem}`)
@@ -166,7 +166,7 @@ interface ContinueToken {
   readonly after: string
 }
 
-/** base64url of `{"v","rv","start"}`, as a real server writes it: clients must not care, tools do look. */
+/** base64url of `{"v","rv","start"}`, the format of kube-apiserver: opaque to clients, but read by some tools. */
 function writeToken(token: ContinueToken): string {
   return Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv: token.revision, start: `${token.after}\0` })).toString(
     'base64url',
@@ -175,7 +175,7 @@ function writeToken(token: ContinueToken): string {
 
 function readToken(text: string): ContinueToken {
   const bytes = Buffer.from(text, 'base64url')
-  // Go's error names single bytes.
+  // Go's error reports single bytes.
   const problem = explainSyntaxError(bytes.toString('latin1'))
   if (problem !== undefined) throw badRequest(`invalid continue token: continue key is not valid: ${problem}`)
   const token = JSON.parse(bytes.toString()) as unknown
@@ -231,10 +231,10 @@ export async function listObjects(call: Call): Promise<ApiResponse> {
       isHistoric = true
     }
   }
-  // Keys in a token are relative to what is listed.
+  // Keys in a token are relative to the listed range.
   const root = resource.namespaced && info.namespace !== '' ? `${info.namespace}/` : ''
   const hasSelector = !labels.isEmpty || !fields.isEmpty
-  // A list at "0" comes from the cache of a real server, which does not page.
+  // kube-apiserver serves a list at "0" from its watch cache, which does not paginate.
   const limit = options.resourceVersion === '0' ? 0 : options.limit
   const page = backend.faults.shortenList(
     call,

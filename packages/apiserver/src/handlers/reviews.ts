@@ -1,6 +1,6 @@
 /**
- * Questions to the API: who am I, may I, may they, what may I, whose token is this. Answered by RBAC, always, also where
- * RBAC is not enforced.
+ * Review APIs: SelfSubjectReview, access reviews, rules reviews and TokenReview. RBAC always answers access reviews,
+ * even when it is not enforced.
  */
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Call } from './call.ts'
@@ -52,7 +52,7 @@ function readAttributes(spec: unknown, user: UserInfo, needsUser = false): Attri
   }
 }
 
-/** Attributes as the server's internal type shows them. */
+/** Attributes in the format of kube-apiserver's internal type. */
 function internalForm(other: Json): Json {
   return { Path: text(other['path']), Verb: text(other['verb']) }
 }
@@ -126,7 +126,7 @@ export function answerReview(call: Call, review: ApiObject, rbac: Rbac, authenti
   }
 }
 
-/** A local question is about its own namespace. */
+/** A local access review is restricted to its own namespace. */
 function checkLocal({ namespace }: Attributes, own: string): void {
   if (namespace === own) return
   const wrong = invalidValue('spec.resourceAttributes.namespace', namespace, 'must match metadata.namespace')
@@ -145,7 +145,7 @@ function tokenStatus(token: string, audiences: readonly string[], authenticator:
     : { authenticated: true, user: describeUser(verdict.user), audiences: verdict.audiences }
 }
 
-/** True for kinds that are questions and are never stored. */
+/** True for review kinds, which are never stored. */
 export function isReview(group: string): boolean {
   return group === 'authorization.k8s.io' || group === 'authentication.k8s.io'
 }

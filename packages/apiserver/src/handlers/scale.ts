@@ -1,6 +1,4 @@
-/**
- * The scale subresource: a small object that shows, and sets, the number of replicas of another one.
- */
+/** The scale subresource: a Scale object that reads and sets the number of replicas of another object. */
 import { type Call, readView, readWriteOptions, warningHeaders } from './call.ts'
 import { decodeBody } from '../codec/decode.ts'
 import { type ApiResponse, jsonResponse } from '../http/exchange.ts'
@@ -56,7 +54,7 @@ function withReplicas(object: ApiObject, path: string, replicas: number): ApiObj
   return copy
 }
 
-/** The Scale a request wants, from the present one. */
+/** The desired Scale of a request, computed from the current one. */
 async function readWanted(call: Call, present: Json): Promise<unknown> {
   const { method, body, headers } = call.request
   if (method === 'PUT') return (await decodeBody(body, headers['content-type'], builtinMediaTypes)).value

@@ -1,9 +1,9 @@
-/** Whatever is thrown at the server, it answers with a Status of its own making and stays up. */
+/** Invalid requests are answered with a Status, and the server keeps running. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createApiServer } from '../index.ts'
 
-const evil = fc.constantFrom(
+const hostile = fc.constantFrom(
   '__proto__',
   'constructor',
   'prototype',
@@ -22,7 +22,7 @@ const evil = fc.constantFrom(
   'null',
 )
 const word = fc.oneof(
-  evil,
+  hostile,
   fc.string({ maxLength: 12 }),
   fc.constantFrom(
     'default',
@@ -79,7 +79,7 @@ const json = fc.oneof(
     .object({
       key: word,
       maxDepth: 4,
-      values: [fc.string(), fc.integer(), fc.constant(null), fc.boolean(), fc.double(), evil],
+      values: [fc.string(), fc.integer(), fc.constant(null), fc.boolean(), fc.double(), hostile],
     })
     .map((value) => JSON.stringify(value)),
   fc
@@ -138,7 +138,7 @@ const request = fc.record({
 })
 
 describe('bad requests', () => {
-  it('get a Status, and the process stays up', { timeout: 120_000 }, async () => {
+  it('are answered with a Status, and the process keeps running', { timeout: 120_000 }, async () => {
     const failures: unknown[] = []
     const server = createApiServer({ onError: (error) => failures.push(error) })
     await fc.assert(

@@ -1,8 +1,8 @@
 /**
- * Named schemas of OpenAPI documents: built-in types become definitions that refer to each other, a custom kind one
- * definition with everything inline. What only we need of a schema (zero, optional, typeName) is left out.
+ * Named schemas of OpenAPI documents: built-in types become definitions that reference each other, a custom kind
+ * becomes one definition with everything inline. Internal schema properties (zero, optional, typeName) are omitted.
  *
- * `dialect` v3 is the truth; v2 cannot say nullable, anyOf, int-or-string and says less about such fields.
+ * `dialect` v3 is complete; v2 cannot express nullable, anyOf and int-or-string and omits them.
  */
 import { schemaOfType } from '../builtin/builtin-schema.ts'
 import type { Schema } from '../schema/model.ts'
@@ -10,7 +10,7 @@ import type { Schema } from '../schema/model.ts'
 export type Dialect = 'v2' | 'v3'
 export type Json = Record<string, unknown>
 
-/** One served kind, as the OpenAPI documents need it. */
+/** One served kind, as used by the OpenAPI documents. */
 export interface OpenApiKind {
   group: string
   version: string
@@ -18,7 +18,7 @@ export interface OpenApiKind {
   plural: string
   namespaced: boolean
   subresources: readonly string[]
-  /** Custom resources take no strategic merge patch, and say so. */
+  /** Custom resources do not support strategic merge patch, and the document declares that. */
   isCustom?: boolean
   verbs?: readonly string[]
   schema: Schema | undefined
@@ -97,11 +97,11 @@ export class Definitions {
     return { ...definition, properties: { ...properties, metadata: this.typeReference(OBJECT_META) } }
   }
 
-  /** A reference to a built-in type, which is defined on the way. */
+  /** A reference to a built-in type, which is defined if necessary. */
   typeReference(typeName: string): Json {
     const name = typeDefinitionName(typeName)
     if (!Object.hasOwn(this.schemas, name)) {
-      // Claimed first: a type may contain itself.
+      // Reserved first: a type may contain itself.
       this.schemas[name] = {}
       this.schemas[name] = this.#typeDefinition(schemaOfType(typeName))
     }
@@ -155,7 +155,7 @@ export class Definitions {
     return result
   }
 
-  /** `additionalProperties: true` breaks `kubectl explain` of some versions; the extension says the same. */
+  /** `additionalProperties: true` breaks `kubectl explain` of some versions; the extension is equivalent. */
   #additional({ additionalProperties }: Schema, result: Json): void {
     if (additionalProperties === true) result['x-kubernetes-preserve-unknown-fields'] = true
     else if (typeof additionalProperties === 'object')

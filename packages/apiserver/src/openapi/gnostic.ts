@@ -1,15 +1,16 @@
 /**
- * OpenAPI v2 in protobuf, the message `openapi.v2.Document` that kubectl up to 1.28 insists on. Only what those clients
- * read is written: definitions, operations with their query parameters, and extensions (as YAML, of which JSON is a part).
+ * OpenAPI v2 in protobuf, the message `openapi.v2.Document` that kubectl up to 1.28 requires. Only the parts that those
+ * clients read are written: definitions, operations with their query parameters, and extensions (as YAML, of which JSON
+ * is a subset).
  *
- * Written from the end to the beginning: a message's length is known when its content has been written, and nothing is
- * copied. Repeated fields are therefore written last item first.
+ * Written from the end to the beginning: the length of a message is known when its content has been written, and
+ * nothing is copied. Repeated fields are therefore written last item first.
  */
 import type { Json } from './definitions.ts'
 
 class BackwardWriter {
   #bytes = Buffer.allocUnsafe(1 << 16)
-  /** Everything from here to the end is written. */
+  /** Everything from this offset to the end is written. */
   #at = this.#bytes.length
 
   #reserve(size: number): void {
@@ -33,7 +34,7 @@ class BackwardWriter {
     }
   }
 
-  /** A message field: whatever `content` writes. */
+  /** A message field with the bytes that `content` writes. */
   block(field: number, content: () => void): void {
     const end = this.#bytes.length - this.#at
     content()
@@ -58,7 +59,7 @@ class BackwardWriter {
     this.#varint(field * 8)
   }
 
-  /** An entry of what JSON would call an object. */
+  /** An entry of a JSON object. */
   named(field: number, name: string, content: () => void): void {
     this.block(field, () => {
       this.block(2, content)
@@ -123,7 +124,7 @@ function writeResponse(writer: BackwardWriter, response: Json): void {
   writer.text(1, response['description'])
 }
 
-/** Parameters are nested in three choices: parameter, not in the body, in the query. */
+/** Parameters are nested in three oneofs: parameter, non-body parameter, query parameter. */
 function writeParameter(writer: BackwardWriter, parameter: Json): void {
   const writeQuery = (): void => {
     writer.flag(20, parameter['uniqueItems'])
