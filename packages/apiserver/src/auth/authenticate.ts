@@ -30,8 +30,8 @@ function withAuthenticated(user: UserInfo): UserInfo {
 }
 
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const reviewToken = (token: string, asked: readonly string[]): TokenVerdict => {
-    const audiences = asked.length === 0 ? [TOKEN_ISSUER] : asked
+  const reviewToken = (token: string, requested: readonly string[]): TokenVerdict => {
+    const audiences = requested.length === 0 ? [TOKEN_ISSUER] : requested
     const user = options.tokens.get(token)
     if (user === undefined) return options.reviewToken(token, audiences)
     // Configured tokens have the audience of the server itself.
@@ -63,11 +63,11 @@ export function impersonationsIn({ headers }: RequestHead): { resource: string; 
   const user = headers['impersonate-user'] ?? ''
   if (user === '') return []
   const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(user) ?? []
-  const asked =
+  const target =
     namespace === undefined || account === undefined
       ? { resource: 'users', namespace: '', name: user }
       : { resource: 'serviceaccounts', namespace, name: account }
-  return [asked, ...requestedGroups(headers).map((name) => ({ resource: 'groups', namespace: '', name }))]
+  return [target, ...requestedGroups(headers).map((name) => ({ resource: 'groups', namespace: '', name }))]
 }
 
 function requestedGroups(headers: RequestHead['headers']): string[] {

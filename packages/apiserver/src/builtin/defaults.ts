@@ -33,7 +33,7 @@ function compile(schema: Schema): Fill | undefined {
   const simple: [name: string, value: unknown][] = []
   const inner: [name: string, fill: (value: unknown) => void][] = []
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    // An empty string is equivalent to an absent field, except in keys of lists.
+    // A default of '' is equivalent to absence: only the keys of lists use it.
     if (property.default !== undefined && property.default !== '') simple.push([name, property.default])
     const fill = childFill(property)
     if (fill !== undefined) inner.push([name, fill])

@@ -70,7 +70,7 @@ function normalizeValue(schema: Schema, value: unknown, place: Place): unknown {
   return schema.optional !== true && schema.zero === undefined && isEmpty(schema, result) ? undefined : result
 }
 
-/** Structs are not empty for encoders: only those that ask for it are left out, and these have no `zero`. */
+/** Encoders never omit empty structs, except fields that are marked so; these have no `zero`. */
 function isEmpty(schema: Schema, value: unknown): boolean {
   if (typeof value !== 'object') return value === '' || value === 0 || value === false
   if (value === null) return true

@@ -50,7 +50,7 @@ export function payOperator(operator: string, left: unknown, right: unknown): bo
   switch (operator) {
     case '==':
     case '!=':
-      // Values of different size differ at the latest at the end of the smaller one.
+      // A comparison ends at a difference in size, or at the end of the smaller value.
       return pay(measure(right, measure(left, limit)))
     case 'in':
       return pay(Array.isArray(right) ? 1 + right.length * measure(left, limit) : 1)

@@ -85,7 +85,7 @@ export function formatQuantity(text: string): string | undefined {
   const quantity = parseQuantity(text)
   if (quantity === undefined) return undefined
   const isBinary = text.endsWith('i')
-  // Nothing below a nano is kept, and of bytes no fraction; both are rounded away from zero.
+  // Digits below nano, and fractions of binary quantities (bytes), are rounded away from zero.
   const units = roundUp(quantity, isBinary && !isSmall(quantity) ? 0 : 9)
   if (units === 0n) return '0'
   if (isBinary && !isSmall(quantity)) return shorten(units, 1024n, BINARY_SUFFIXES)

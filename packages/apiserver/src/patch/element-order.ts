@@ -1,4 +1,6 @@
-/** Order of merged lists: items that the patch names are in the patch's order, the others keep their place around them. */
+/**
+ * Order of merged lists: items that the patch names follow the patch's order, the others keep their relative position.
+ */
 import { ItemIndex } from './item-index.ts'
 
 /** Items that `by` names, and the others. */
@@ -56,7 +58,7 @@ interface Node {
  * items out of it in reverse order of insertion: n log n steps.
  */
 function sortByIndex(items: readonly unknown[], order: ItemIndex): unknown[] {
-  // The comparison looks at no item of a list of one.
+  // A list of one item is never compared.
   if (items.length < 2) return [...items]
   const positions = items.map((item) => order.find(item))
   const predecessors = findPredecessors(positions)

@@ -60,7 +60,7 @@ export class WireReader {
   }
 
   double(): number {
-    this.#need(8)
+    this.#require(8)
     const value = this.#view.getFloat64(this.#position, true)
     this.#position += 8
     return value
@@ -68,7 +68,7 @@ export class WireReader {
 
   block(): Uint8Array {
     const length = Number(this.#unsigned())
-    this.#need(length)
+    this.#require(length)
     const block = this.#bytes.subarray(this.#position, this.#position + length)
     this.#position += length
     return block
@@ -84,14 +84,14 @@ export class WireReader {
         this.#unsigned()
         break
       case 1:
-        this.#need(8)
+        this.#require(8)
         this.#position += 8
         break
       case 2:
         this.block()
         break
       case 5:
-        this.#need(4)
+        this.#require(4)
         this.#position += 4
         break
       default:
@@ -99,7 +99,7 @@ export class WireReader {
     }
   }
 
-  #need(length: number): void {
+  #require(length: number): void {
     if (!(length >= 0) || this.#position + length > this.#bytes.length) throw new MalformedProtobuf('unexpected EOF')
   }
 }

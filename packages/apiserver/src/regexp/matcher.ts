@@ -1,9 +1,10 @@
 /**
- * Linear-time matching of RE2 patterns: the pattern becomes a nondeterministic automaton, its sets of states are made
- * deterministic while they are met.
+ * Linear-time matching of RE2 patterns: the pattern becomes a nondeterministic automaton, whose sets of states are made
+ * deterministic lazily.
  *
- * Guarantees: time is at most text length × program size, whatever the pattern; memory is bounded (the cache of states
- * is emptied when full, programs have a size limit). `test` asks whether the pattern matches somewhere, `find` where.
+ * Guarantees: time is at most text length × program size for any pattern; memory is bounded (the cache of states is
+ * cleared when full, programs have a size limit). `test` returns whether the pattern matches anywhere, `find` returns
+ * the matches.
  */
 import { inSet } from './char-class.ts'
 import { RegexpSyntaxError } from './escape.ts'
@@ -12,15 +13,18 @@ import { compileRegexp, holds, isWord, kindBefore, type Program, START_OF_TEXT }
 
 const MAX_CACHED_STATES = 2_000
 
-/** A set of places in the program before what follows them is known, and the kind of the character just passed. */
+/**
+ * A state of the lazy DFA: a set of program counters before following empty transitions, and the kind of the previous
+ * character.
+ */
 interface State {
-  places: number[]
+  counters: number[]
   before: number
-  /** By class of the next character; undefined: not met yet. */
+  /** By class of the next character; undefined: not computed yet. */
   next: (State | undefined)[]
 }
 
-const MATCHED: State = { places: [], before: 0, next: [] }
+const MATCHED: State = { counters: [], before: 0, next: [] }
 const END_OF_TEXT = 0
 
 export class Matcher {
@@ -50,7 +54,7 @@ export class Matcher {
       const cls = this.#classOf(code)
       let next = state.next[cls]
       if (next === undefined) {
-        if (pay?.(1 + state.places.length) === false) return false
+        if (pay?.(1 + state.counters.length) === false) return false
         next = this.#advance(state, cls)
       }
       if (next === MATCHED) return true
@@ -60,12 +64,12 @@ export class Matcher {
     return (state.next[END_OF_TEXT] ?? this.#advance(state, END_OF_TEXT)) === MATCHED
   }
 
-  /** Where the pattern matches: the places that do not overlap, leftmost first. */
+  /** The non-overlapping matches, leftmost first. */
   find(text: string, pay: Pay = () => true): Generator<Span> {
     return findMatches(this.#program, text, pay)
   }
 
-  /** Characters that no set tells apart share a class; class 0 is the end of the text. */
+  /** Characters that no set distinguishes share a class; class 0 is the end of the text. */
   #classOf(code: number): number {
     const known = code < 128 ? this.#asciiClasses[code]! : (this.#otherClasses.get(code) ?? -1)
     if (known >= 0) return known
@@ -81,12 +85,12 @@ export class Matcher {
     return id
   }
 
-  #stateOf(places: number[], before: number): State {
-    const key = `${before}:${places.join(',')}`
+  #stateOf(counters: number[], before: number): State {
+    const key = `${before}:${counters.join(',')}`
     let state = this.#states.get(key)
     if (state === undefined) {
       if (this.#states.size >= MAX_CACHED_STATES) this.#states = new Map()
-      state = { places, before, next: [] }
+      state = { counters, before, next: [] }
       this.#states.set(key, state)
     }
     return state
@@ -95,13 +99,13 @@ export class Matcher {
   #advance(state: State, cls: number): State {
     const code = this.#samples[cls]!
     const reached = new Set<number>()
-    const pending = [...state.places]
+    const pending = [...state.counters]
     let isMatched = false
     while (pending.length > 0) {
-      const place = pending.pop()!
-      if (reached.has(place)) continue
-      reached.add(place)
-      const instruction = this.#program.instructions[place]!
+      const pc = pending.pop()!
+      if (reached.has(pc)) continue
+      reached.add(pc)
+      const instruction = this.#program.instructions[pc]!
       if (instruction.op === 'match') isMatched = true
       else if (instruction.op === 'split') pending.push(instruction.a, instruction.b)
       else if (instruction.op === 'assert' && holds(instruction.what, state.before, code))
@@ -109,14 +113,14 @@ export class Matcher {
     }
     let next = MATCHED
     if (!isMatched) {
-      const places = new Set<number>([this.#program.start])
-      for (const place of reached) {
-        const instruction = this.#program.instructions[place]!
+      const counters = new Set<number>([this.#program.start])
+      for (const pc of reached) {
+        const instruction = this.#program.instructions[pc]!
         if (code >= 0 && instruction.op === 'set' && inSet(this.#program.sets[instruction.set]!, code))
-          places.add(instruction.next)
+          counters.add(instruction.next)
       }
       next = this.#stateOf(
-        [...places].toSorted((a, b) => a - b),
+        [...counters].toSorted((a, b) => a - b),
         kindBefore(code),
       )
     }
@@ -128,7 +132,7 @@ export class Matcher {
 const matchers = new Map<string, Matcher | RegexpSyntaxError>()
 const MAX_CACHED_PATTERNS = 1_000
 
-/** The matcher of a pattern, or why there is none. Cached: schemas repeat patterns, CEL rules match in loops. */
+/** The matcher of a pattern, or its syntax error. Cached: schemas repeat patterns, CEL rules match in loops. */
 export function findMatcher(pattern: string): Matcher | RegexpSyntaxError {
   let matcher = matchers.get(pattern)
   if (matcher === undefined) {

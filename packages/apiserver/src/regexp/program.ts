@@ -1,6 +1,6 @@
 /**
- * A pattern as a program for a nondeterministic automaton. Of the two ways of a `split`, `a` is the preferred one: RE2's
- * leftmost-first rule is the order in which ways are tried.
+ * A pattern as a program for a nondeterministic automaton. Of the two branches of a `split`, `a` has priority: RE2's
+ * leftmost-first rule is the order of the branches.
  */
 import type { CharSet } from './char-class.ts'
 import { RegexpSyntaxError } from './escape.ts'
@@ -13,7 +13,7 @@ type Instruction =
   | { op: 'split'; a: number; b: number }
   | { op: 'match' }
 
-/** Nested counted repetitions multiply; beyond this a pattern is refused as too large. */
+/** Nested counted repetitions multiply; a pattern beyond this size is rejected as too large. */
 export const MAX_PROGRAM = 20_000
 
 class Compiler {
@@ -30,7 +30,7 @@ class Compiler {
     return this.program.push(instruction) - 1
   }
 
-  /** Code for `node` that continues at `next`; returns where it begins. */
+  /** Emits code for `node` that continues at `next`; returns its first instruction. */
   compile(node: Node, next: number): number {
     switch (node.kind) {
       case 'empty':
@@ -72,14 +72,14 @@ export interface Program {
   readonly start: number
 }
 
-/** Throws a RegexpSyntaxError with Go's words. */
+/** Throws a RegexpSyntaxError with Go's message. */
 export function compileRegexp(pattern: string): Program {
   const compiler = new Compiler(pattern)
   const start = compiler.compile(parseRegexp(pattern), 0)
   return { instructions: compiler.program, sets: compiler.sets, start }
 }
 
-/** What stands before a place in the text. */
+/** Kind of the character before a position in the text. */
 export const START_OF_TEXT = 0
 const AFTER_WORD = 1
 const AFTER_NEWLINE = 2
@@ -93,7 +93,7 @@ export function isWord(code: number): boolean {
   return (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57) || code === 95
 }
 
-/** Whether an assertion holds between what stands before and `code`, which is negative at the end of the text. */
+/** Whether an assertion holds between the previous character and `code`, which is negative at the end of the text. */
 export function holds(what: Assertion, before: number, code: number): boolean {
   switch (what) {
     case 'text-start':

@@ -1,6 +1,6 @@
 /**
- * RE2 syntax (as Go's `regexp` reads it) into a small tree. No back-references, no look-around: what is left can always
- * be matched in linear time.
+ * Parses RE2 syntax (as Go's `regexp`) into a syntax tree. No back-references, no look-around: the remaining syntax can
+ * always be matched in linear time.
  *
  * Place in the flow: patterns of schemas and CEL's `matches` are parsed here and run by matcher.ts.
  */
@@ -22,7 +22,7 @@ interface Flags {
   foldsCase: boolean
   isMultiline: boolean
   dotIsAll: boolean
-  /** Repetitions take as little as they can, and with a `?` as much. */
+  /** Repetitions are lazy by default, and greedy with a `?`. */
   isUngreedy: boolean
 }
 

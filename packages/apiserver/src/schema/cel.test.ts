@@ -32,7 +32,7 @@ function rule(schema: Schema, ...rules: ValidationRule[]): Schema {
   return { type: 'object', properties: { spec: { ...schema, 'x-kubernetes-validations': rules } } }
 }
 
-/** `a` and `b` in no order that an automaton with few states could follow. */
+/** `a` and `b` in an order that no automaton with few states can follow. */
 function mixedText(length: number): string {
   let [state, text] = [1, '']
   while (text.length < length) {
@@ -111,7 +111,7 @@ describe('rules', () => {
     ])
   })
 
-  it('on a scalar name its value', () => {
+  it('on a scalar report its value', () => {
     expect(messages(rule({ type: 'string' }, { rule: "self != 'x'", message: 'not x' }), 'x')).toEqual([
       'spec: Invalid value: "x": not x',
     ])
@@ -124,13 +124,13 @@ describe('rules', () => {
     expect(messages(schema, { a: 1 }, { a: 1 })).toEqual([])
   })
 
-  it('do not object to what an update leaves unchanged', () => {
+  it('do not report what an update leaves unchanged', () => {
     const schema = rule(object, { rule: 'self.a > 1' })
     expect(messages(schema, { a: 1 }, { a: 1 })).toEqual([])
     expect(messages(schema, { a: 0 }, { a: 1 })).toHaveLength(1)
   })
 
-  it('reach fields whose names are no identifiers', () => {
+  it('access fields whose names are not identifiers', () => {
     const schema = rule(
       { type: 'object', properties: { namespace: { type: 'string' }, 'a-b.c/d__e': { type: 'string' } } },
       { rule: "self.__namespace__ == 'n' && self.a__dash__b__dot__c__slash__d__underscores__e == 'v'" },
@@ -138,7 +138,7 @@ describe('rules', () => {
     expect(messages(schema, { namespace: 'n', 'a-b.c/d__e': 'v' })).toEqual([])
   })
 
-  it('that cannot be compiled are named in the warnings and skipped', () => {
+  it('that cannot be compiled are reported as warnings and skipped', () => {
     const schema = rule(
       object,
       { rule: "self.nosuchFunction('x') == ''" },
@@ -151,7 +151,7 @@ describe('rules', () => {
     expect(compiled.validate({ spec: {} })).toHaveLength(1)
   })
 
-  it('that would run for ever are stopped', () => {
+  it('that would not terminate are stopped', () => {
     const list: Schema = { type: 'array', items: { type: 'integer' } }
     const text = 'self.all(a, self.all(b, self.all(c, a + b + c >= 0)))'
     const started = process.cpuUsage().user
@@ -164,7 +164,7 @@ describe('rules', () => {
     expect(process.cpuUsage().user - started).toBeLessThan(10_000_000)
   })
 
-  it('are not run on an object of the wrong shape, and it is said', () => {
+  it('are not run on an object of the wrong shape, and this is reported', () => {
     const found = messages(rule(object, { rule: 'self.a > 0' }), { a: 'x' })
     expect(found[1]).toBe(
       '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',

@@ -1,9 +1,9 @@
 /**
  * `x-kubernetes-validations`: CEL rules of a schema, compiled once, run on every write after structural validation.
  *
- * Guarantees: evaluation is bounded (cel/budget.ts). A rule the engine cannot compile is skipped and named in `warnings`,
- * never silently. Transition rules (`oldSelf`) run only when there is a corresponding old value; a violation that an update
- * leaves unchanged is not reported.
+ * Guarantees: evaluation is bounded (cel/budget.ts). A rule that the engine cannot compile is skipped and reported in
+ * `warnings`, never silently. Transition rules (`oldSelf`) run only when there is a corresponding old value; a
+ * violation that an update leaves unchanged is not reported.
  */
 import { endRule, isExhausted, startObject, startRule } from '../cel/budget.ts'
 import type { Engine, Expression } from '../cel/engine.ts'
@@ -24,7 +24,7 @@ interface Run {
   reader: ValueReader
   engine: Engine
   causes: Cause[]
-  /** False once the budget is gone. */
+  /** False once the budget is exhausted. */
   goesOn: boolean
 }
 
@@ -64,7 +64,7 @@ export function compileRules(schema: Schema, engine: Engine): Rules {
   }
 }
 
-/** The schema of a whole object as its rules see it. */
+/** The schema of a whole object as its rules access it. */
 export function withObjectFields(schema: Schema): Schema {
   const properties = {
     apiVersion: { type: 'string' },
@@ -75,7 +75,7 @@ export function withObjectFields(schema: Schema): Schema {
   return { ...schema, properties }
 }
 
-/** What rules may see of metadata. */
+/** The part of metadata that rules can access. */
 const META: Schema = {
   type: 'object',
   properties: { name: OBJECT_META.properties!['name']!, generateName: OBJECT_META.properties!['generateName']! },
@@ -83,7 +83,7 @@ const META: Schema = {
 
 function compileNode(schema: Schema, place: string, engine: Engine, warnings: string[]): Visit | undefined {
   const parts: Visit[] = []
-  // An empty rule is refused where rules are checked.
+  // Empty rules are rejected by the validation of rules.
   const rules = (schema['x-kubernetes-validations'] ?? []).flatMap((rule) =>
     rule.rule.trim() === '' ? [] : compileRule(rule, place, engine, warnings),
   )
@@ -175,7 +175,7 @@ function runRules(
       rule.optionalOldSelf === true ? { self, oldSelf: run.engine.optionalOf(oldSelf) } : { self, oldSelf }
     const cause = runRule(schema, compiled, variables, value, path, run)
     if (cause === undefined) continue
-    // Nothing got worse: only a rule that looks at the old value may object to an unchanged one.
+    // An unchanged value is only checked by rules that read the old value.
     isUnchanged ??= old !== undefined && jsonEqual(value, old)
     if (expression.usesOldSelf || !isUnchanged) run.causes.push(cause)
     if (!run.goesOn) return

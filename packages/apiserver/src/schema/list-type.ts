@@ -3,7 +3,7 @@ import { duplicate, goJson, invalid } from './field-error.ts'
 import type { Cause, Schema } from './model.ts'
 import { oncePerSchema, type SchemaCheck } from './schema-check.ts'
 
-/** Undefined when the schema has no such list anywhere. */
+/** Undefined when the schema contains no such list. */
 export const listTypeCheck = oncePerSchema(compile)
 
 function compile(schema: Schema): SchemaCheck | undefined {

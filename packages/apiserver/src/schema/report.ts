@@ -1,7 +1,8 @@
 /**
- * The slow path of validation: every violation with its path and the real server's wording, in its order.
+ * The slow path of validation: every violation with its path and kube-apiserver's message, in its order.
  *
- * Place in the flow: runs only when the fast check failed. Ratcheting: what an update leaves unchanged is not reported.
+ * Place in the flow: runs only when the fast check failed. Ratcheting: violations that an update leaves unchanged are
+ * not reported.
  */
 import { jsonEqual } from '../codec/json-equal.ts'
 import { Matcher, findMatcher } from '../regexp/matcher.ts'
@@ -16,7 +17,7 @@ class Result {
   readonly causes: Cause[] = []
   matches = 0
 
-  /** One batch; from the first repeated error on, the rest of the batch is dropped. */
+  /** Adds one batch; from the first repeated error on, the rest of the batch is dropped. */
   add(causes: readonly Cause[]): void {
     let isRepeated = false
     for (const cause of causes) {
@@ -60,7 +61,7 @@ function report(schema: Schema, value: unknown, path: string, old: unknown): Res
   return result
 }
 
-/** JSON type and numeric format of a value, as messages name them. */
+/** JSON type and numeric format of a value, as used in messages. */
 function typeOf(value: unknown): [type: string, format: string] {
   if (value === null) return ['null', '']
   if (Array.isArray(value)) return ['array', '']
@@ -88,7 +89,7 @@ function checkType(schema: Schema, value: unknown, path: string): Cause | undefi
   return isAllowed ? undefined : wrong(types.join(','), type)
 }
 
-/** Formats that mean nothing for the type are ignored. */
+/** Formats that do not apply to the type are ignored. */
 function usedFormat({ type, format = '' }: Schema): string {
   switch (type) {
     case 'integer':

@@ -1,6 +1,6 @@
 /**
- * The rules a CustomResourceDefinition's schema must follow to be structural: every value has a type, value validations
- * nest no types. Paths begin at the schema; the caller puts its own in front.
+ * The requirements of a structural schema: every value has a type, value validations contain no types. Paths begin at
+ * the schema; the caller prepends its own.
  */
 import { Matcher, findMatcher } from '../regexp/matcher.ts'
 import { jsonEqual } from '../codec/json-equal.ts'
@@ -130,7 +130,7 @@ function checkLogic(schema: Schema, path: string, causes: Cause[], isIntOrString
   if (not !== undefined) checkNested(not, child(path, 'not'), causes, false)
 }
 
-/** What may not stand in a nested value validation, and why. */
+/** Keywords that are forbidden in a nested value validation, and the messages. */
 const FORBIDDEN: readonly [keyof Schema, string][] = [
   ['type', 'must be empty to be structural'],
   ['additionalProperties', 'must be undefined to be structural'],

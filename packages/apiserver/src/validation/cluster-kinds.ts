@@ -1,4 +1,4 @@
-/** Kinds with a rule or two: Namespaces, Nodes, Leases, Events, budgets, classes, claims. */
+/** Kinds with few rules: Namespaces, Nodes, Leases, Events, PodDisruptionBudgets, classes, claims. */
 import { parseQuantity } from '../cel/quantity.ts'
 import { forbiddenValue, invalidValue, requiredValue } from './metadata.ts'
 import { checkQualifiedName } from './names.ts'
@@ -30,7 +30,7 @@ export function validateLease(object: ApiObject): Cause[] {
 
 const unqualified = 'name is neither a standard finalizer name nor is it fully qualified'
 
-/** The finalizers of a Namespace's spec; `finalize` numbers them, a create does not. */
+/** The finalizers of a Namespace's spec; paths contain an index on `finalize`, but not on create. */
 export function validateNamespace(object: ApiObject, old: ApiObject | undefined): Cause[] {
   return asStrings(specOf(object)['finalizers']).flatMap((name, index) => {
     const field = old === undefined ? 'spec.finalizers' : `spec.finalizers[${index}]`
@@ -39,7 +39,7 @@ export function validateNamespace(object: ApiObject, old: ApiObject | undefined)
   })
 }
 
-/** Events as they were first, and as events.k8s.io has them: with a time of their own, much more is asked. */
+/** Additional rules apply to new Events of events.k8s.io and to those of the core group with an eventTime. */
 export function validateEvent(object: ApiObject, old: ApiObject | undefined): Cause[] {
   const isNew = object.apiVersion === 'events.k8s.io/v1'
   const [subject, controller] = isNew ? ['regarding', 'reportingController'] : ['involvedObject', 'reportingComponent']
@@ -90,10 +90,10 @@ export function validateNode(object: ApiObject, old: ApiObject | undefined): Cau
     ]
     if (problems.length > 0) return problems
     const pair = `${key}:${effect}`
-    const shown = { Key: key, Value: text(taint['value']), Effect: effect, TimeAdded: taint['timeAdded'] ?? null }
-    const isTwice = seen.has(pair)
+    const internal = { Key: key, Value: text(taint['value']), Effect: effect, TimeAdded: taint['timeAdded'] ?? null }
+    const isDuplicate = seen.has(pair)
     seen.add(pair)
-    return isTwice ? [duplicateWith(at, shown, 'taints must be unique by key and effect pair')] : []
+    return isDuplicate ? [duplicateWith(at, internal, 'taints must be unique by key and effect pair')] : []
   })
   wrong.push(...asStrings(spec['podCIDRs']).flatMap((range, index) => ipRange(`spec.podCIDRs[${index}]`, range)))
   wrong.push(...nodeStatus(object))
@@ -115,11 +115,11 @@ function nodeStatus(object: ApiObject): Cause[] {
   }
   const seen: Json[] = []
   const twice = asRecords(getPath(object, 'status', 'addresses')).flatMap((address, index) => {
-    const shown = { Type: text(address['type']), Address: text(address['address']) }
-    const isTwice = seen.some((other) => isSameJson(other, shown))
-    seen.push(shown)
-    const message = `Duplicate value: ${JSON.stringify(shown)}`
-    return isTwice ? [{ reason: 'FieldValueDuplicate' as const, message, field: `status.addresses[${index}]` }] : []
+    const internal = { Type: text(address['type']), Address: text(address['address']) }
+    const isDuplicate = seen.some((other) => isSameJson(other, internal))
+    seen.push(internal)
+    const message = `Duplicate value: ${JSON.stringify(internal)}`
+    return isDuplicate ? [{ reason: 'FieldValueDuplicate' as const, message, field: `status.addresses[${index}]` }] : []
   })
   return [...amounts('capacity'), ...amounts('allocatable'), ...twice]
 }
@@ -136,13 +136,13 @@ export function validateBudget(object: ApiObject): Cause[] {
   const { minAvailable, maxUnavailable, selector } = specOf(object)
   const wrong: Cause[] = []
   if (minAvailable !== undefined && maxUnavailable !== undefined) {
-    const shown = {
+    const internal = {
       MinAvailable: minAvailable,
       Selector: selector ?? null,
       MaxUnavailable: maxUnavailable,
       UnhealthyPodEvictionPolicy: specOf(object)['unhealthyPodEvictionPolicy'] ?? null,
     }
-    wrong.push(invalidValue('spec', shown, 'minAvailable and maxUnavailable cannot be both set'))
+    wrong.push(invalidValue('spec', internal, 'minAvailable and maxUnavailable cannot be both set'))
   }
   return [
     ...wrong,

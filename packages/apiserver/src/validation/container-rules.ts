@@ -37,7 +37,7 @@ const resourceFields = ['limits', 'requests']
   .flatMap((kind) => ['cpu', 'ephemeral-storage', 'memory'].map((name) => `${kind}.${name}`))
   .toSorted()
 
-/** `names` gathers the names of all containers of the pod. */
+/** `names` collects the names of all containers of the pod. */
 export function validateContainer(
   container: Json,
   at: string,
@@ -145,7 +145,7 @@ function mounts(container: Json, at: string, volumes: ReadonlySet<string>): Caus
     if (path === '') wrong.push(requiredValue(`${here}.mountPath`))
     if (used.has(path)) wrong.push(invalidValue(`${here}.mountPath`, path, 'must be unique'))
     used.add(path)
-    // The field's name as a real server gives it, without the index.
+    // The path in kube-apiserver's error, which lacks the index.
     const field = `${at}.volumeMounts.subPath`
     if (part.startsWith('/')) wrong.push(invalidValue(field, part, 'must be a relative path'))
     if (part.split('/').includes('..')) wrong.push(invalidValue(field, part, "must not contain '..'"))
@@ -189,7 +189,7 @@ function resourceName(field: string, name: string): Cause[] {
 
 const handlers = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep']
 
-/** What a probe or a hook does: exactly one thing. */
+/** The handler of a probe or a hook: exactly one action. */
 function handler(value: Json, at: string): Cause[] {
   const [first, ...more] = handlers.filter((key) => isRecord(value[key]))
   if (first === undefined) return [requiredValue(at, 'must specify a handler type')]
@@ -262,15 +262,15 @@ function security(value: unknown, at: string): Cause[] {
   if (!isRecord(value)) return []
   const wrong = ['runAsUser', 'runAsGroup'].flatMap((key) => within(`${at}.${key}`, value[key], 0, maxId))
   if (value['privileged'] === true && value['allowPrivilegeEscalation'] === false) {
-    // Shown as the server's internal type has it.
-    const shown = Object.fromEntries(
+    // In the format of kube-apiserver's internal type.
+    const internal = Object.fromEntries(
       contextFields.map((key) => [
         key === 'seLinuxOptions' ? 'SELinuxOptions' : `${key.charAt(0).toUpperCase()}${key.slice(1)}`,
         value[key] ?? null,
       ]),
     )
     const why = 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true'
-    wrong.push(invalidValue(at, shown, why))
+    wrong.push(invalidValue(at, internal, why))
   }
   return wrong
 }

@@ -1,4 +1,4 @@
-/** ConfigMaps and Secrets: keys that can be file names, a bound on the whole, types with keys of their own. */
+/** ConfigMaps and Secrets: syntax of keys, total size, required keys of Secret types. */
 import { explainSyntaxError } from '../codec/json-text.ts'
 import { forbiddenValue, invalidValue, requiredValue, tooLong } from './metadata.ts'
 import { checkConfigKey } from './names.ts'
@@ -45,7 +45,7 @@ export function validateConfigMap(object: ApiObject, old: ApiObject | undefined)
 
 const accountAnnotation = 'kubernetes.io/service-account.name'
 
-/** What a Secret of a type that Kubernetes defines must hold. */
+/** Required content of the Secret types that Kubernetes defines. */
 const secretTypes: ReadonlyMap<string, (object: ApiObject) => Cause[]> = new Map([
   ['kubernetes.io/tls', (object) => ['tls.crt', 'tls.key'].flatMap((key) => requiredKey(object, key))],
   ['kubernetes.io/ssh-auth', (object) => requiredKey(object, 'ssh-privatekey')],

@@ -1,6 +1,6 @@
 /**
- * The rules that fields of many built-in kinds share, in the real server's words. Each function takes the field's path and
- * value and returns causes; none means valid.
+ * Rules shared by fields of many built-in kinds, with the messages of kube-apiserver. Each function takes the field's
+ * path and value and returns causes; an empty list means valid.
  */
 import { isIP } from 'node:net'
 import {
@@ -24,7 +24,7 @@ export const protocols = ['SCTP', 'TCP', 'UDP']
 const ipExample = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
 const cidrExample = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'
 
-/** Complaints of a name check as causes. */
+/** Errors of a name check as causes. */
 export function named(check: Check, field: string, value: string): Cause[] {
   return check(value).map((why) => invalidValue(field, value, why))
 }
@@ -53,7 +53,7 @@ export function oneOf(field: string, value: unknown, supported: readonly string[
   return supported.includes(text(value)) ? [] : [unsupportedValue(field, text(value), supported)]
 }
 
-/** Nothing is wrong with what is not there. */
+/** An absent value is valid. */
 export function oneOfIfSet(field: string, value: unknown, supported: readonly string[]): Cause[] {
   return value === undefined || value === null ? [] : oneOf(field, value, supported)
 }
@@ -82,7 +82,7 @@ export function ipRange(field: string, value: string): Cause[] {
   return parseCidr(value) === undefined ? [invalidValue(field, value, cidrExample)] : []
 }
 
-/** Addresses that cannot be those of an endpoint. */
+/** Rejects addresses that cannot belong to an endpoint. */
 export function ordinaryAddress(field: string, value: string): Cause[] {
   const ip = parseIp(value)
   if (ip === undefined) return []
@@ -130,7 +130,7 @@ function selectorOperator(at: string, operator: string, values: readonly string[
   return [invalidValue(`${at}.operator`, operator, 'not a valid selector operator')]
 }
 
-/** Where a load balancer is reached: status of Services and Ingresses. */
+/** Load balancer ingress points: status of Services and Ingresses. */
 export function loadBalancerPoints(status: unknown): Cause[] {
   return asRecords(getPath(status, 'loadBalancer', 'ingress')).flatMap((point, index) => {
     const at = `status.loadBalancer.ingress[${index}]`

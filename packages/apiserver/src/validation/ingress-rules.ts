@@ -21,7 +21,7 @@ const classAnnotation = 'kubernetes.io/ingress.class'
 const wildcardRule =
   "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 
-/** What a path may not hold anywhere, and how it may not end. */
+/** Sequences that a path must not contain, and suffixes it must not have. */
 const badParts = ['//', '/./', '/../', '%2f', '%2F']
 const badEnds = ['/..', '/.']
 
@@ -42,7 +42,7 @@ export function validateIngress(object: ApiObject, old: ApiObject | undefined): 
   return [...wrong, ...loadBalancerPoints(object['status'])]
 }
 
-/** The annotation that named the class before the field did. */
+/** The deprecated annotation of the class, which preceded the field. */
 function annotated({ metadata }: ApiObject, spec: Json): Cause[] {
   const [given, field] = [metadata.annotations?.[classAnnotation], spec['ingressClassName']]
   if (given === undefined || field === undefined || given === field) return []
@@ -76,7 +76,7 @@ function ruleOf(rule: Json, at: string): Cause[] {
 
 function pathOf(entry: Json, at: string): Cause[] {
   const [type, path] = [entry['pathType'], text(entry['path'])]
-  // A real server looks no further into a path without a type.
+  // kube-apiserver does not validate a path without a type further.
   if (type === undefined || type === null) return [requiredValue(`${at}.pathType`, 'pathType must be specified')]
   const wrong = oneOf(`${at}.pathType`, type, pathTypes)
   const isFree = type === 'ImplementationSpecific'

@@ -1,5 +1,6 @@
 /**
- * Validation of metadata, in the order and the words of the real server. Returns causes; the caller makes one 422 of all.
+ * Validation of metadata, in the order and with the messages of kube-apiserver. Returns causes; the caller combines
+ * them into one 422.
  */
 import type { ObjectMeta, OwnerReference } from '@seamark/kube/object'
 import {
@@ -63,7 +64,7 @@ function checkOwner(owner: OwnerReference, field: string): Cause[] {
   for (const key of ['kind', 'name', 'uid'] as const) {
     if ((owner[key] ?? '') === '') wrong.push(invalidValue(`${field}.${key}`, '', 'must not be empty'))
   }
-  // Events come and go: nothing may live as long as one.
+  // Events expire: they cannot own objects.
   if (owner.apiVersion === 'v1' && owner.kind === 'Event')
     wrong.push(invalidValue(field, owner, '/v1, Kind=Event is disallowed from being an owner'))
   return wrong
@@ -102,7 +103,7 @@ function checkFinalizers(finalizers: readonly string[], field: string): Cause[] 
 
 const standardFinalizers = new Set(['kubernetes', 'orphan', 'foregroundDeletion'])
 
-/** Built-in kinds ask for qualified names; custom resources only warn. */
+/** Built-in kinds require qualified names; custom resources only warn. */
 export function checkFinalizerNames(metadata: ObjectMeta): Cause[] {
   return (metadata.finalizers ?? []).flatMap((name, index) =>
     name.includes('/') || standardFinalizers.has(name)

@@ -1,5 +1,5 @@
 /**
- * The syntax of names, label keys and label values, with the error messages of the real server. Each function returns
+ * The syntax of names, label keys and label values, with the error messages of kube-apiserver. Each function returns
  * the errors; an empty list means valid.
  */
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
@@ -27,7 +27,7 @@ const byteLength = (value: string): number => Buffer.byteLength(value)
 /** RFC 1123 subdomain: the name of most objects. */
 export const checkSubdomain: Check = (value) => subdomainProblems(value, 'characters')
 
-/** The same rule is worded differently for names and for the prefixes of label keys. */
+/** The same rule has different messages for names and for the prefixes of label keys. */
 function subdomainProblems(value: string, unit: 'bytes' | 'characters'): string[] {
   const wrong: string[] = []
   if (byteLength(value) > 253) wrong.push(`must be no more than 253 ${unit}`)
@@ -79,7 +79,7 @@ export const checkDns1035Label: Check = (value) => {
   return wrong
 }
 
-/** One path segment: the least a name has to be, and all that RBAC asks. */
+/** One path segment: the minimum requirement of a name, and the only one of RBAC. */
 export const checkPathSegment: Check = (value) => {
   if (value === '.' || value === '..') return [`may not be '${value}'`]
   return ['/', '%']
@@ -128,7 +128,7 @@ export const checkLabelValue: Check = (value) => {
   return wrong
 }
 
-/** Keys of ConfigMap and Secret data: they become file names. */
+/** Keys of ConfigMap and Secret data, which become file names. */
 export const checkConfigKey: Check = (value) => {
   const wrong: string[] = []
   if (byteLength(value) > 253) wrong.push('must be no more than 253 characters')
@@ -149,15 +149,15 @@ export const checkConfigKey: Check = (value) => {
   return wrong
 }
 
-/** A generateName is checked as if its trailing dash were a letter: something follows it. */
+/** A generateName is validated as if its trailing dash were a letter, because a suffix follows. */
 export function maskTrailingDash(base: string): string {
   return base.length > 1 && base.endsWith('-') ? `${base.slice(0, -2)}a` : base
 }
 
-/** Vowels, look-alikes and 0, 1, 3 are left out so that no word is ever generated. */
+/** Vowels, similar characters and 0, 1, 3 are excluded so that no word is ever generated. */
 const suffixAlphabet = 'bcdfghjklmnpqrstvwxz2456789'
 
-/** The base, cut to 58 characters, and five random ones. `random` is in [0, 1). */
+/** The base, truncated to 58 characters, and five random characters. `random` is in [0, 1). */
 export function generateName(base: string, random: () => number): string {
   let name = base.slice(0, 58)
   for (let count = 0; count < 5; count += 1) name += suffixAlphabet[Math.floor(random() * suffixAlphabet.length)]

@@ -89,7 +89,7 @@ function subsetAddress(address: Json, at: string): Cause[] {
   return [
     ...unreadable,
     ...(address['hostname'] === undefined ? [] : named(checkLabel, `${at}.hostname`, text(address['hostname']))),
-    // The rule for ordinary addresses reads the address again, and says so again.
+    // The rule for endpoint addresses parses the address again, and reports the error again.
     ...(unreadable.length > 0
       ? [invalidValue(`${at}.ip`, ip, 'must be a valid IP address')]
       : ordinaryAddress(`${at}.ip`, ip)),

@@ -1,4 +1,4 @@
-/** Pod specs, wherever they stand: pods, templates, jobs. */
+/** Pod specs of pods, templates and jobs. */
 import { duplicateValue, forbiddenValue, invalidValue, requiredValue } from './metadata.ts'
 import { checkLabel, checkQualifiedName, checkSubdomain } from './names.ts'
 import {
@@ -54,7 +54,7 @@ export function warnOfPodSpec(spec: unknown, at: string): string[] {
   )
 }
 
-/** The field that names what a volume shows. */
+/** Volume sources and the required field of each; '' when none is required. */
 const volumeSources: ReadonlyMap<string, string> = new Map([
   ['emptyDir', ''],
   ['hostPath', 'path'],
@@ -105,7 +105,7 @@ function toleration(value: Json, at: string): Cause[] {
 const changeable =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)'
 
-/** A pod keeps the spec it was made with, but for its images and a few limits. */
+/** The spec of a pod is immutable, except for its images and a few limits. */
 export function validatePod(object: ApiObject, old: ApiObject | undefined): Cause[] {
   const wrong = validatePodSpec(object['spec'], 'spec')
   if (old === undefined || wrong.length > 0) return wrong

@@ -50,7 +50,7 @@ function aggregationRules(rule: Json): Cause[] {
     return [requiredValue(field, 'at least one clusterRoleSelector required if aggregationRule is non-nil')]
   return selectors.flatMap((selector, index) => {
     const wrong = labelSelector(`${field}[${index}]`, selector)
-    // A real server shows the selector it could not make, which is none.
+    // kube-apiserver reports the selector that it could not build, which is null.
     return wrong.length === 0 ? [] : [...wrong, invalidValue(`${field}[${index}]`, null, 'invalid label selector.')]
   })
 }
@@ -67,8 +67,8 @@ export function validateBinding(object: ApiObject, old: ApiObject | undefined): 
     ),
   ]
   if (old === undefined || isSameJson(role, old['roleRef'])) return wrong
-  const shown = { APIGroup: text(role['apiGroup']), Kind: text(role['kind']), Name: text(getPath(role, 'name')) }
-  return [...wrong, invalidValue('roleRef', shown, 'cannot change roleRef')]
+  const internal = { APIGroup: text(role['apiGroup']), Kind: text(role['kind']), Name: text(getPath(role, 'name')) }
+  return [...wrong, invalidValue('roleRef', internal, 'cannot change roleRef')]
 }
 
 function subjectRules(subject: Json, at: string, isCluster: boolean): Cause[] {

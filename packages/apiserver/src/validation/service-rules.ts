@@ -1,4 +1,4 @@
-/** Services: which fields go with which type, and what a port may be. */
+/** Services: the fields allowed for each type, and ports. */
 import { duplicateValue, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from './metadata.ts'
 import { checkLabel, checkQualifiedName, checkSubdomain } from './names.ts'
 import {
@@ -92,7 +92,7 @@ function ports(spec: Json, type: string): Cause[] {
   return wrong
 }
 
-/** The port as a real server shows it: the key fields of its internal type. */
+/** The port in kube-apiserver's error: the key fields of its internal type. */
 function internalPort(protocol: string, port: number): Json {
   return { Name: '', Protocol: protocol, AppProtocol: null, Port: port, TargetPort: 0, NodePort: 0 }
 }
@@ -171,7 +171,7 @@ function traffic(spec: Json, type: string): Cause[] {
   return [...wrong, ...oneOfIfSet('spec.trafficDistribution', spec['trafficDistribution'], near)]
 }
 
-/** This cluster has IPv4 only, as a real server has with one service range. */
+/** This cluster is IPv4 only, like kube-apiserver with one service range. */
 function families(spec: Json): Cause[] {
   const policy = spec['ipFamilyPolicy']
   const known = ['PreferDualStack', 'RequireDualStack', 'SingleStack']
@@ -198,7 +198,7 @@ function status(object: ApiObject, type: string): Cause[] {
   return loadBalancerPoints(object['status'])
 }
 
-/** What only the old type of a Service needed goes with it, unless the request names it anew. In place. */
+/** Drops fields that only the old type of a Service used, unless the request sets them. In place. */
 export function dropOldTypeFields(spec: Json, old: Json): void {
   const [type, before] = [text(spec['type']), text(old['type'])]
   if (type === before) return

@@ -9,7 +9,7 @@ const reviewVersions = ['v1', 'v1beta1']
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 const urlFormat = 'desired format: https://host[/path]'
 
-/** Says what is wrong with a match condition; undefined when it compiles. Loaded with the engine, so an argument. */
+/** The error of a match condition; undefined when it compiles. An argument, because it is loaded with the engine. */
 type ExplainCondition = (expression: string) => string | undefined
 
 export function validateWebhooks(object: ApiObject, explain: ExplainCondition): Cause[] {
@@ -66,7 +66,7 @@ function sideEffects(webhook: Json, at: string): Cause[] {
     : oneOf(`${at}.sideEffects`, webhook['sideEffects'], allowed)
 }
 
-/** `*` means all: anything beside it is a mistake. */
+/** `*` matches everything: other values beside it are errors. */
 function starAlone(values: readonly string[], field: string, what: string): Cause[] {
   return values.length > 1 && values.includes('*')
     ? [invalidValue(field, values, `if '*' is present, must not specify other ${what}`)]

@@ -1,4 +1,4 @@
-/** Deployments, ReplicaSets, DaemonSets, StatefulSets, Jobs: a selector, a template it must match, and a way to roll out. */
+/** Deployments, ReplicaSets, DaemonSets, StatefulSets, Jobs: selector, template that it must match, update strategy. */
 import { forbiddenValue, invalidValue, requiredValue, unsupportedValue } from './metadata.ts'
 import { checkLabel } from './names.ts'
 import { type ApiObject, getPath, isRecord, isSameJson, type Json } from '../codec/object-shape.ts'
@@ -18,7 +18,7 @@ function selectorRules(spec: Json, kind: string): Cause[] {
   return wrong
 }
 
-/** `isSelectorRight`: what cannot be parsed cannot be compared. */
+/** `isSelectorRight`: an invalid selector cannot be compared. */
 function templateRules(spec: Json, isSelectorRight: boolean): Cause[] {
   const { selector, template } = spec
   if (!isSelectorRight) return [invalidValue('spec.selector', selector, 'invalid label selector')]
@@ -35,7 +35,7 @@ function templateRules(spec: Json, isSelectorRight: boolean): Cause[] {
   ]
 }
 
-/** Pods that a controller replaces run for ever. */
+/** Pods of these controllers run indefinitely: restartPolicy Always, no activeDeadlineSeconds. */
 function alwaysRunning(spec: unknown): Cause[] {
   const [policy, deadline] = [getPath(spec, 'restartPolicy'), getPath(spec, 'activeDeadlineSeconds')]
   const wrong: Cause[] = []
@@ -64,7 +64,7 @@ const internalStrategy = (strategy: Json): Json => ({
   RollingUpdate: strategy['rollingUpdate'] ?? null,
 })
 
-/** A number, or a share of the whole. */
+/** A number, or a percentage. */
 export function share(field: string, value: unknown, isBounded: boolean): Cause[] {
   if (typeof value !== 'string') return atLeastZero(field, value)
   if (!/^[0-9]+%$/.test(value)) {
@@ -131,7 +131,7 @@ export function validateReplicaSet(object: ApiObject, old: ApiObject | undefined
   return [
     ...atLeastZero('spec.replicas', spec['replicas']),
     ...atLeastZero('spec.minReadySeconds', spec['minReadySeconds']),
-    // The real server shares this rule, and its words, with Deployments.
+    // kube-apiserver shares this rule, and its message, with Deployments.
     ...selectorAndTemplate(spec, 'deployment'),
     ...keptSelector(spec, old),
   ]
