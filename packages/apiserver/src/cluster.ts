@@ -161,8 +161,8 @@ export class Cluster implements Backend {
       if (info === undefined) throw badRequest('malformed path')
       const caller = this.#authenticator.authenticate(head)
       for (const { resource, namespace, name } of impersonationsIn(head)) {
-        const asked = { ...info, isResource: true, verb: 'impersonate', group: '', resource, subresource: '' }
-        this.#authorize({ ...asked, namespace, name }, caller)
+        const attributes = { ...info, isResource: true, verb: 'impersonate', group: '', resource, subresource: '' }
+        this.#authorize({ ...attributes, namespace, name }, caller)
       }
       const user = impersonate(caller, head)
       // Before any lookup: an unauthorized user cannot find out whether a resource exists.
@@ -298,10 +298,10 @@ export class Cluster implements Backend {
       call.warnings.push(text),
     )
     if (isReview(call.resource.group)) {
-      const { status: _status, ...asked } = object
-      const managedFields = ownFields(call, options, asked, undefined)
+      const { status: _status, ...submitted } = object
+      const managedFields = ownFields(call, options, submitted, undefined)
       const tracked = {
-        ...asked,
+        ...submitted,
         metadata: { ...object.metadata, ...(managedFields.length === 0 ? {} : { managedFields }) },
       } as ApiObject
       const answer = answerReview(call, tracked, this.#rbac, this.#authenticator)

@@ -66,7 +66,7 @@ describe('faults', () => {
     expect([await put(), await put()]).toEqual([409, 200])
   })
 
-  it('shorten answers 200 with fewer items', async () => {
+  it('shorten returns 200 with fewer items', async () => {
     await create('a')
     await create('b')
     const remove = server.faults.shorten({ resource: 'configmaps' }, 1)

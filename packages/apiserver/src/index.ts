@@ -41,7 +41,7 @@ export interface ApiServerOptions {
   readonly clock?: Clock
   /** In [0, 1). @default Math.random */
   readonly random?: () => number
-  /** Functions that may change or refuse writes. */
+  /** Functions that may change or reject writes. */
   readonly admission?: readonly AdmissionHook[]
   /** Bearer tokens and their users. */
   readonly tokens?: ReadonlyMap<string, UserInfo>

@@ -38,7 +38,7 @@ export interface AdmissionHook {
 
 /** Calls admission webhooks over the network. */
 export interface WebhookCaller {
-  isInterested(call: Call, operation: Operation): boolean
+  hasMatch(call: Call, operation: Operation): boolean
   mutate(review: AdmissionReview): Promise<ApiObject>
   validate(review: AdmissionReview): Promise<void>
 }
@@ -61,8 +61,8 @@ export class Admission {
     }
   }
 
-  isInterested(call: Call, operation: Operation): boolean {
-    return this.#hooks.length > 0 || this.#webhooks?.isInterested(call, operation) === true
+  hasMatch(call: Call, operation: Operation): boolean {
+    return this.#hooks.length > 0 || this.#webhooks?.hasMatch(call, operation) === true
   }
 
   async mutate(
@@ -77,7 +77,7 @@ export class Admission {
       const changed = await hook.mutate?.(review)
       if (changed !== undefined) review = { ...review, object: changed }
     }
-    if (this.#webhooks?.isInterested(call, operation) !== true) return review.object as ApiObject
+    if (this.#webhooks?.hasMatch(call, operation) !== true) return review.object as ApiObject
     return await this.#webhooks.mutate(review)
   }
 
@@ -95,7 +95,7 @@ export class Admission {
       if (typeof refusal === 'string') throw forbidden(call.resource, review.name, refusal)
       throw statusError(refusal.status ?? 403, refusal.reason ?? 'Forbidden', refusal.message)
     }
-    if (this.#webhooks?.isInterested(call, operation) === true) await this.#webhooks.validate(review)
+    if (this.#webhooks?.hasMatch(call, operation) === true) await this.#webhooks.validate(review)
   }
 }
 

@@ -130,7 +130,7 @@ describe('admission webhooks', () => {
     expect((await send('POST', maps, { metadata: { name: 'a' } })).json['data']).toEqual({ by: 'b' })
   })
 
-  it('a validating webhook refuses with its message', async () => {
+  it('a validating webhook rejects with its message', async () => {
     answer = () => ({ allowed: false, status: { message: 'not today', code: 422, reason: 'Invalid' } })
     await install('Validating', 'deny')
     const { status, json } = await send('POST', maps, { metadata: { name: 'a' } })
@@ -190,7 +190,7 @@ describe('admission webhooks', () => {
     )
   })
 
-  it('a certificate of another authority is not trusted', async () => {
+  it('a certificate of another CA is not trusted', async () => {
     const stranger = await createAuthority({ commonName: 'stranger' })
     await install('Validating', 'strange', {
       clientConfig: { url: `${url}/strange`, caBundle: Buffer.from(stranger.certPem).toString('base64') },
@@ -245,7 +245,7 @@ describe('admission webhooks', () => {
     expect(reviews.map(({ path }) => path)).toEqual(['first', 'second', 'first'])
   })
 
-  it('warnings of a webhook reach the client', async () => {
+  it('warnings of a webhook are returned to the client', async () => {
     answer = () => ({ allowed: true, warnings: ['mind the gap'] })
     await install('Validating', 'warn')
     expect((await send('POST', maps, { metadata: { name: 'a' } })).warnings).toBe('299 - "mind the gap"')

@@ -47,7 +47,7 @@ export class Webhooks implements WebhookCaller {
     this.#resolveService = resolveService
   }
 
-  isInterested(call: Call, operation: Operation): boolean {
+  hasMatch(call: Call, operation: Operation): boolean {
     if (this.#mutating.size + this.#validating.size === 0 || call.resource.group === group) return false
     return [this.#mutating, this.#validating].some((collection) =>
       this.#webhooks(collection).some(({ configuration }) =>

@@ -31,7 +31,7 @@ const schema: Schema = {
   },
 }
 
-function thing(spec: object): Obj {
+function objectWith(spec: object): Obj {
   return { apiVersion: 'x/v1', kind: 'Thing', metadata: { name: 'n' }, spec } as Obj
 }
 
@@ -43,7 +43,7 @@ function apply(
 ): ReturnType<typeof serverSideApply> {
   return serverSideApply({
     live,
-    intent: thing(spec),
+    intent: objectWith(spec),
     manager,
     force: false,
     schema,
@@ -92,7 +92,7 @@ describe('server-side apply', () => {
   })
 
   it('includes the version of an Update manager in a conflict', () => {
-    const object = thing({ a: 1 })
+    const object = objectWith({ a: 1 })
     object.metadata.managedFields = trackUpdate({
       old: undefined,
       next: object,
@@ -108,7 +108,7 @@ describe('server-side apply', () => {
   })
 
   it('keeps fields without a known owner', () => {
-    const object = applied(thing({ a: 1 }), { b: 'x' }, 'one')
+    const object = applied(objectWith({ a: 1 }), { b: 'x' }, 'one')
     expect(object.metadata.managedFields?.map(({ manager }) => manager)).toEqual(['one', 'before-first-apply'])
   })
 
@@ -135,21 +135,21 @@ describe('server-side apply', () => {
       'failed to create typed patch object (/n; x/v1, Kind=Thing): errors:\n  .spec.a: expected numeric (int or float), got string\n  .spec.b: expected string, got &value.valueUnstructured{Value:map[string]interface {}{"c":[]interface {}{1, "y"}}}',
     ],
     ['another version', {}, { apiVersion: 'x/v2' }, 400, 'invalid object type: x/v2, Kind=Thing'],
-  ])('refuses %s', (_, spec, more, status, message) => {
-    expect(() => apply(undefined, spec, 'one', { intent: { ...thing(spec), ...more } })).toThrow(
+  ])('rejects %s', (_, spec, more, status, message) => {
+    expect(() => apply(undefined, spec, 'one', { intent: { ...objectWith(spec), ...more } })).toThrow(
       new ApplyError(status, message),
     )
   })
 })
 
-const word = fc.constantFrom('a', 'b', 'c')
+const letter = fc.constantFrom('a', 'b', 'c')
 const specs = fc.record(
   {
     a: fc.integer({ max: 2, min: 0 }),
-    b: word,
-    map: fc.dictionary(word, word, { maxKeys: 3 }),
-    set: fc.uniqueArray(word, { maxLength: 3 }),
-    list: fc.uniqueArray(fc.record({ k: word, v: fc.integer({ max: 2, min: 0 }) }), {
+    b: letter,
+    map: fc.dictionary(letter, letter, { maxKeys: 3 }),
+    set: fc.uniqueArray(letter, { maxLength: 3 }),
+    list: fc.uniqueArray(fc.record({ k: letter, v: fc.integer({ max: 2, min: 0 }) }), {
       maxLength: 3,
       selector: ({ k }) => k,
     }),
@@ -161,12 +161,12 @@ describe('ownership', () => {
   it('of a creator equals the comparison with the empty object', () => {
     const type = objectType(schema)
     const metadata = fc.record(
-      { name: fc.constant('n'), labels: fc.dictionary(word, word), finalizers: fc.uniqueArray(word) },
+      { name: fc.constant('n'), labels: fc.dictionary(letter, letter), finalizers: fc.uniqueArray(letter) },
       { requiredKeys: ['name'] },
     )
     fc.assert(
       fc.property(specs, metadata, (spec, meta) => {
-        const object = { ...thing(spec), metadata: meta } as unknown as Record<string, unknown>
+        const object = { ...objectWith(spec), metadata: meta } as unknown as Record<string, unknown>
         const empty = { apiVersion: 'x/v1', kind: 'Thing' }
         const { added, modified } = compareFields(type, empty, object)
         const direct = FieldSet.fromFieldsV1(fieldsOfCreator(type, empty, object, []) ?? {})
@@ -217,9 +217,9 @@ describe('ownership', () => {
   })
 
   it('of more than ten Update managers is merged into one entry', () => {
-    let object = thing({ map: {} })
+    let object = objectWith({ map: {} })
     for (let i = 0; i < 12; i++) {
-      const next = thing({ map: { ...(object as unknown as { spec: { map: object } }).spec.map, [`k${i}`]: 'x' } })
+      const next = objectWith({ map: { ...(object as unknown as { spec: { map: object } }).spec.map, [`k${i}`]: 'x' } })
       const now = `2020-01-01T00:00:${String(i).padStart(2, '0')}Z`
       next.metadata.managedFields = trackUpdate({
         old: i === 0 ? undefined : object,

@@ -123,8 +123,8 @@ function applyOnce(
     if (conflicts.length > 0) return { conflicts }
   }
   releaseFields(managers, id, changes)
-  const mine = managers.get(id)
-  if (mine !== undefined) replaceSet(managers, id, mine, mine.set.difference(STRIPPED))
+  const current = managers.get(id)
+  if (current !== undefined) replaceSet(managers, id, current, current.set.difference(STRIPPED))
   const isChanged = !jsonEqual(live, next)
   const owned = managers.get(id)
   if (isChanged && owned !== undefined) managers.set(id, { ...owned, time: input.now })

@@ -55,8 +55,8 @@ export class FieldSet {
     for (const element of other.members) members.add(element)
     const children = new Map(this.children)
     for (const [element, child] of other.children) {
-      const mine = children.get(element)
-      children.set(element, mine === undefined ? child : mine.union(child))
+      const existing = children.get(element)
+      children.set(element, existing === undefined ? child : existing.union(child))
     }
     return new FieldSet(members, children)
   }
@@ -87,8 +87,8 @@ export class FieldSet {
     for (const element of this.members) if (!other.members.has(element)) result.members.add(element)
     for (const [element, child] of this.children) {
       if (withBelow && other.members.has(element)) continue
-      const theirs = other.children.get(element)
-      const rest = theirs === undefined ? child : child.#subtract(theirs, withBelow)
+      const otherChild = other.children.get(element)
+      const rest = otherChild === undefined ? child : child.#subtract(otherChild, withBelow)
       if (!rest.isEmpty()) result.children.set(element, rest)
     }
     return result

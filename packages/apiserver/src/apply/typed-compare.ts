@@ -100,7 +100,7 @@ function compareField(
   path.pop()
 }
 
-/** Keys that the schema does not allow are compared as if it did: validation has refused or pruned them before. */
+/** Keys that the schema does not allow are compared as if it did: validation has rejected or pruned them before. */
 export function childType(type: MapType, key: string): FieldType {
   return type.field(key) ?? type.element?.() ?? NOWHERE
 }

@@ -51,9 +51,9 @@ function mergeMaps(type: MapType, left: Fields = {}, right: Fields = {}): Fields
 }
 
 function mergeLists(type: ListType, left: unknown[], right: unknown[]): unknown[] | undefined {
-  const { elements: theirs, items: rightItems } = indexItems(type, right, false)
-  const { elements: mine, items: leftItems } = indexItems(type, left, true)
-  const shared = theirs.filter((element) => leftItems.has(element))
+  const { elements: rightElements, items: rightItems } = indexItems(type, right, false)
+  const { elements: leftElements, items: leftItems } = indexItems(type, left, true)
+  const shared = rightElements.filter((element) => leftItems.has(element))
   let next = shared.shift()
   const merged = new Set<string>()
   const out: unknown[] = []
@@ -66,10 +66,10 @@ function mergeLists(type: ListType, left: unknown[], right: unknown[]): unknown[
   }
   let l = 0
   let r = 0
-  while (l < mine.length || r < theirs.length) {
-    if (l < mine.length && r < theirs.length) {
-      const element = mine[l]!
-      if (element === theirs[r]) {
+  while (l < leftElements.length || r < rightElements.length) {
+    if (l < leftElements.length && r < rightElements.length) {
+      const element = leftElements[l]!
+      if (element === rightElements[r]) {
         take(element)
         l++
         r++
@@ -81,8 +81,8 @@ function mergeLists(type: ListType, left: unknown[], right: unknown[]): unknown[
         continue
       }
     }
-    if (l < mine.length) {
-      const element = mine[l]!
+    if (l < leftElements.length) {
+      const element = leftElements[l]!
       if (!rightItems.has(element)) {
         push(mergeValues(type.element(), left[l], undefined))
         l++
@@ -90,8 +90,8 @@ function mergeLists(type: ListType, left: unknown[], right: unknown[]): unknown[
       }
       if (merged.has(element)) l++
     }
-    if (r < theirs.length) {
-      const element = theirs[r]!
+    if (r < rightElements.length) {
+      const element = rightElements[r]!
       take(element)
       r++
       if (next === element) next = shared.shift()

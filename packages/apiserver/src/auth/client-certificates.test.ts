@@ -57,7 +57,7 @@ describe('a client certificate', () => {
     }
   })
 
-  it('of another authority is rejected like an invalid token', async () => {
+  it('of another CA is rejected like an invalid token', async () => {
     const other = await createAuthority({ commonName: 'others' })
     const forged = await other.issue({ commonName: 'root', organizations: ['system:masters'], usages: 'client' })
     for (const review of [reviewHttp2, reviewHttp1]) expect((await review(forged)).code).toBe(401)

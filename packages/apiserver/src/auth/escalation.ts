@@ -22,7 +22,7 @@ interface Grant {
 }
 
 /** One group, one resource, one verb, at most one name; or one path and one verb. */
-interface Right {
+interface Permission {
   readonly group: string
   readonly resource: string
   readonly resourceName: string | undefined
@@ -38,7 +38,7 @@ export function confirmGrant(rbac: Rbac, grant: Grant): void {
   const rules = isBinding ? boundRules(rbac, grant) : ownRules(rbac, grant)
   if (rules === undefined) return
   const owned = rbac.granted(user, grant.namespace).flatMap((granted) => granted.rules)
-  const missing = rules.flatMap(rightsOf).filter((right) => !owned.some((rule) => covers(rule, right)))
+  const missing = rules.flatMap(permissionsOf).filter((permission) => !owned.some((rule) => covers(rule, permission)))
   if (missing.length === 0) return
   const groups = user.groups.map((name) => JSON.stringify(name)).join(' ')
   const why = `user ${JSON.stringify(user.name)} (groups=[${groups}]) is attempting to grant RBAC permissions not currently held:\n${describe(missing)}`
@@ -67,7 +67,7 @@ function boundRules(rbac: Rbac, { user, plural, namespace, object }: Grant): Jso
   return rules
 }
 
-function rightsOf(rule: Json): Right[] {
+function permissionsOf(rule: Json): Permission[] {
   const verbs = asStrings(rule['verbs'])
   const names = asStrings(rule['resourceNames'])
   const none = { group: '', resource: '', resourceName: undefined, url: undefined }
@@ -87,9 +87,9 @@ const has = (list: unknown, value: string): boolean => {
   return values.includes('*') || values.includes(value)
 }
 
-function covers(rule: Json, right: Right): boolean {
-  if (!has(rule['verbs'], right.verb)) return false
-  const { url, resource, resourceName } = right
+function covers(rule: Json, permission: Permission): boolean {
+  if (!has(rule['verbs'], permission.verb)) return false
+  const { url, resource, resourceName } = permission
   if (url !== undefined) {
     return asStrings(rule['nonResourceURLs']).some(
       (own) => own === url || (own.endsWith('*') && url.startsWith(own.slice(0, -1))),
@@ -99,20 +99,20 @@ function covers(rule: Json, right: Right): boolean {
   const isNamed = has(rule['resources'], resource) || (subresource !== '' && has(rule['resources'], `*/${subresource}`))
   const names = asStrings(rule['resourceNames'])
   const isFree = names.length === 0 || (resourceName !== undefined && names.includes(resourceName))
-  return has(rule['apiGroups'], right.group) && isNamed && isFree
+  return has(rule['apiGroups'], permission.group) && isNamed && isFree
 }
 
 /** Lines like `{APIGroups:[""], Resources:["secrets"], Verbs:["get" "list"]}`, sorted. */
-function describe(missing: readonly Right[]): string {
+function describe(missing: readonly Permission[]): string {
   const verbs = new Map<string, string[]>()
-  for (const right of missing) {
+  for (const permission of missing) {
     const what =
-      right.url === undefined
-        ? `APIGroups:[${JSON.stringify(right.group)}], Resources:[${JSON.stringify(right.resource)}]${right.resourceName === undefined ? '' : `, ResourceNames:[${JSON.stringify(right.resourceName)}]`}`
-        : `NonResourceURLs:[${JSON.stringify(right.url)}]`
+      permission.url === undefined
+        ? `APIGroups:[${JSON.stringify(permission.group)}], Resources:[${JSON.stringify(permission.resource)}]${permission.resourceName === undefined ? '' : `, ResourceNames:[${JSON.stringify(permission.resourceName)}]`}`
+        : `NonResourceURLs:[${JSON.stringify(permission.url)}]`
     // Permissions on paths are listed one by one, those on resources are combined.
-    const key = right.url === undefined ? what : `${what}\0${right.verb}`
-    verbs.set(key, [...(verbs.get(key) ?? []), right.verb])
+    const key = permission.url === undefined ? what : `${what}\0${permission.verb}`
+    verbs.set(key, [...(verbs.get(key) ?? []), permission.verb])
   }
   return [...verbs]
     .map(([what, list]) => `{${what.split('\0')[0]}, Verbs:[${list.map((verb) => JSON.stringify(verb)).join(' ')}]}`)

@@ -203,8 +203,8 @@ export async function serveTokenRequest(call: Call, tokens: TokenIssuer): Promis
   )
   const stored = resource.collection.get(`${info.namespace}/${info.name}`)
   if (stored === undefined) throw notFound(resource, info.name)
-  const asked = asStrings(getPath(decoded.value, 'spec', 'audiences'))
-  const audiences = asked.length === 0 ? [TOKEN_ISSUER] : asked
+  const requested = asStrings(getPath(decoded.value, 'spec', 'audiences'))
+  const audiences = requested.length === 0 ? [TOKEN_ISSUER] : requested
   const seconds = Number(getPath(decoded.value, 'spec', 'expirationSeconds') ?? 3600)
   const field = 'spec.expirationSeconds'
   const kind = { group: 'authentication.k8s.io', kind: 'TokenRequest' }

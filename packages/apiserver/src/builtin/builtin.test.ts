@@ -112,7 +112,7 @@ describe('decoding built-in objects', () => {
       { spec: { ports: [{ port: 1, targetPort: true }] } },
       'json: cannot unmarshal bool into Go struct field ServicePort.spec.ports.targetPort of type int32',
     ],
-  ])('%j is refused in the words of the real server', (object, message) => {
+  ])('%j is rejected with the message of kube-apiserver', (object, message) => {
     expect(() => decode('', 'Service', object)).toThrow(new DecodeError(message))
   })
 })

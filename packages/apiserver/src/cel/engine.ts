@@ -99,12 +99,12 @@ function explain(env: Environment, source: string): string | undefined {
 }
 
 /** Built-ins of the engine that Kubernetes does not have. */
-const FOREIGN: ReadonlySet<unknown> = new Set(['math', 'base64', 'regex', 'cel'])
+const UNSUPPORTED: ReadonlySet<unknown> = new Set(['math', 'base64', 'regex', 'cel'])
 
-function findForeign(ast: ASTNode): ASTNode | undefined {
+function findUnsupported(ast: ASTNode): ASTNode | undefined {
   let found: ASTNode | undefined
   visit(ast, (node) => {
-    if (node.op === 'id' && FOREIGN.has(node.args)) found ??= node
+    if (node.op === 'id' && UNSUPPORTED.has(node.args)) found ??= node
   })
   return found
 }
@@ -116,8 +116,9 @@ function explainRule(env: Environment, source: string, self: Schema, type: 'bool
   let found: FieldCheck
   try {
     const { ast } = env.parse(source)
-    const foreign = findForeign(ast)
-    if (foreign !== undefined) return `${prefix}${errorText(source, foreign.start, undeclared(foreign.args as string))}`
+    const unsupported = findUnsupported(ast)
+    if (unsupported !== undefined)
+      return `${prefix}${errorText(source, unsupported.start, undeclared(unsupported.args as string))}`
     found = checkFields(source, ast, self)
   } catch (error) {
     return `${prefix}${problemText(source, error)}`

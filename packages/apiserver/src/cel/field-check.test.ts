@@ -31,7 +31,7 @@ describe('field references of a rule', () => {
     'self.?a.orValue("") == ""',
     'self.list.filter(x, x.k != "").map(x, x.k).size() > 0',
     'oldSelf.a == self.a',
-  ])('%s are there', (rule) => {
+  ])('are declared: %s', (rule) => {
     expect(engine.explainRule(rule, self, 'boolean')).toBeUndefined()
   })
 
@@ -43,9 +43,9 @@ describe('field references of a rule', () => {
     ['self.map["q"].nosuch == 1', '1:14', 'nosuch'],
     ['self.map.all(key, value, value.nosuch == 1)', '1:31', 'nosuch'],
     ['true &&\n self.nosuch', '2:6', 'nosuch'],
-  ])('%j: at %s %s is not', (rule, place, field) => {
+  ])('are undefined: %j at %s, field %s', (rule, position, field) => {
     expect(engine.explainRule(rule, self, 'boolean')).toContain(
-      `compilation failed: ERROR: <input>:${place}: undefined field '${field}'\n | `,
+      `compilation failed: ERROR: <input>:${position}: undefined field '${field}'\n | `,
     )
   })
 

@@ -10,8 +10,8 @@ export class Semver {
 
   compare(other: Semver): bigint {
     for (const [i, number] of this.numbers.entries()) {
-      const theirs = other.numbers[i]!
-      if (number !== theirs) return number < theirs ? -1n : 1n
+      const otherNumber = other.numbers[i]!
+      if (number !== otherNumber) return number < otherNumber ? -1n : 1n
     }
     return comparePrerelease(this.prerelease, other.prerelease)
   }

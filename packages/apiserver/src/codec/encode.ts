@@ -32,15 +32,15 @@ function isVerbatim(resource: Resource, stored: Stored): boolean {
 
 async function objectsIn(resource: Resource, items: readonly Stored[]): Promise<ApiObject[]> {
   const { converter, apiVersion, kind } = resource
-  const foreign = converter === undefined ? [] : items.filter((stored) => !isVerbatim(resource, stored))
+  const otherVersions = converter === undefined ? [] : items.filter((stored) => !isVerbatim(resource, stored))
   const converted =
-    converter === undefined || foreign.length === 0
+    converter === undefined || otherVersions.length === 0
       ? []
       : await converter.convert(
-          foreign.map((stored) => stored.object),
+          otherVersions.map((stored) => stored.object),
           apiVersion,
         )
-  const byStored = new Map(foreign.map((stored, index) => [stored, converted[index]]))
+  const byStored = new Map(otherVersions.map((stored, index) => [stored, converted[index]]))
   return items.map((stored) => byStored.get(stored) ?? inVersion(stored.object, apiVersion, kind))
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { explainTime, normalizeTime } from './time-text.ts'
 
 describe('times of built-in kinds', () => {
-  it('are kept in UTC, with whole seconds or with six digits', () => {
+  it('are normalised to UTC, with whole seconds or with six digits', () => {
     expect(normalizeTime('2026-01-01T02:00:00.5+02:00', false)).toBe('2026-01-01T00:00:00Z')
     expect(normalizeTime('2026-01-01T00:00:00.123456Z', true)).toBe('2026-01-01T00:00:00.123456Z')
   })

@@ -9,7 +9,7 @@ import { type Document, parseDocument, stringify } from 'yaml'
 /** Aliases that one document may resolve: limits the expansion of a small document into a huge value. */
 export const MAX_YAML_ALIASES = 100
 
-/** Throws SyntaxError with the message of the real server's decoder. */
+/** Throws SyntaxError with the message of kube-apiserver's decoder. */
 export function parseYamlDocument(text: string): unknown {
   // YAML 1.1, as Go's decoder (`on`, `y` are true), except that timestamps remain strings.
   const document = readDocument(text)

@@ -14,15 +14,15 @@ export function readConverter(definition: ApiObject, resolveService: ResolveServ
   const kind = String(getPath(definition, 'spec', 'names', 'kind'))
   return {
     async convert(objects, apiVersion) {
-      const foreign = objects.filter((object) => object.apiVersion !== apiVersion)
-      if (foreign.length === 0) return [...objects]
-      const converted = await ask(foreign, apiVersion)
-      const byObject = new Map(foreign.map((object, index) => [object, converted[index]]))
+      const otherVersions = objects.filter((object) => object.apiVersion !== apiVersion)
+      if (otherVersions.length === 0) return [...objects]
+      const converted = await callWebhook(otherVersions, apiVersion)
+      const byObject = new Map(otherVersions.map((object, index) => [object, converted[index]]))
       return objects.map((object) => byObject.get(object) ?? object)
     },
   }
 
-  async function ask(objects: readonly ApiObject[], apiVersion: string): Promise<ApiObject[]> {
+  async function callWebhook(objects: readonly ApiObject[], apiVersion: string): Promise<ApiObject[]> {
     const failed = (why: string): Error => internal(`conversion webhook for ${apiVersion}, Kind=${kind} failed: ${why}`)
     const uid = randomUUID()
     const versions = asStrings(getPath(conversion, 'webhook', 'conversionReviewVersions'))

@@ -77,11 +77,11 @@ export class DefinitionController implements Controller {
   /** Finds another definition of the group that already uses one of the names. */
   #findConflict(name: string, definition: ApiObject): string | undefined {
     const group = getPath(definition, 'spec', 'group')
-    const mine = readNames(definition)
+    const names = readNames(definition)
     for (const stored of this.#definitions.collection.values()) {
       if (stored.name === name || getPath(stored.object, 'spec', 'group') !== group) continue
       if (!hasCondition(stored.object, 'Established')) continue
-      const taken = conflictingName(mine, readNames(stored.object))
+      const taken = conflictingName(names, readNames(stored.object))
       if (taken !== undefined) return taken
     }
     return undefined
@@ -166,15 +166,15 @@ function rereadAll(collection: Collection, before: readonly Resource[], now: rea
   })
 }
 
-function conflictingName(mine: Names, other: Names): string | undefined {
+function conflictingName(names: Names, other: Names): string | undefined {
   const taken = new Set([other.plural, other.singular, ...other.shortNames])
-  if (taken.has(mine.plural)) return `${JSON.stringify(mine.plural)} is already in use`
-  if (taken.has(mine.singular)) return `${JSON.stringify(mine.singular)} is already in use`
-  const short = mine.shortNames.find((name) => taken.has(name))
+  if (taken.has(names.plural)) return `${JSON.stringify(names.plural)} is already in use`
+  if (taken.has(names.singular)) return `${JSON.stringify(names.singular)} is already in use`
+  const short = names.shortNames.find((name) => taken.has(name))
   if (short !== undefined) return `${JSON.stringify(short)} is already in use`
   const kinds = new Set([other.kind, other.listKind])
-  if (kinds.has(mine.kind)) return `${JSON.stringify(mine.kind)} is already in use`
-  return kinds.has(mine.listKind) ? `${JSON.stringify(mine.listKind)} is already in use` : undefined
+  if (kinds.has(names.kind)) return `${JSON.stringify(names.kind)} is already in use`
+  return kinds.has(names.listKind) ? `${JSON.stringify(names.listKind)} is already in use` : undefined
 }
 
 function hasCondition(definition: ApiObject, type: string): boolean {

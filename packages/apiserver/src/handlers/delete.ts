@@ -134,7 +134,7 @@ export async function deleteStored(call: Call, key: string, options: DeleteOptio
     const object = current.object
     checkPreconditions(call, current, options)
     strategy.beforeDelete?.(object)
-    if (backend.admission.isInterested(call, 'DELETE')) {
+    if (backend.admission.hasMatch(call, 'DELETE')) {
       await backend.admission.validate(call, 'DELETE', undefined, object, options.isDryRun)
       if (collection.get(key) !== current) continue
     }
@@ -168,8 +168,8 @@ function removeOrMark(call: Call, current: Stored, options: DeleteOptions): Dele
   const kept = finalizersFor(object, options.propagationPolicy)
   const finalizers = isMarked ? kept : [...new Set([...kept, ...(strategy.finalizersOnDelete ?? [])])]
   const grace = strategy.gracePeriod?.(object, options.gracePeriodSeconds) ?? 0
-  const isHeld = finalizers.length > 0 || strategy.isHeld?.(object) === true || grace > 0
-  if (!isHeld) {
+  const isDelayed = finalizers.length > 0 || strategy.hasOtherFinalizers?.(object) === true || grace > 0
+  if (!isDelayed) {
     if (options.isDryRun) return { stored: current, isGone: true }
     return { stored: collection.remove(current.key) as Stored, isGone: true }
   }

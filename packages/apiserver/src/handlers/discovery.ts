@@ -44,7 +44,7 @@ function subresourceKind(resource: Resource, name: string): SubresourceKind {
   }
 }
 
-function orNothing(key: string, list: readonly string[]): Json {
+function unlessEmpty(key: string, list: readonly string[]): Json {
   return list.length === 0 ? {} : { [key]: list }
 }
 
@@ -57,8 +57,8 @@ function legacyResources(resource: Resource): Json[] {
       namespaced,
       kind,
       verbs,
-      ...orNothing('shortNames', shortNames),
-      ...orNothing('categories', categories),
+      ...unlessEmpty('shortNames', shortNames),
+      ...unlessEmpty('categories', categories),
       ...(verbs.includes('watch') ? { storageVersionHash: storageHash(resource) } : {}),
     },
     ...subresources.map((name) => {
@@ -84,8 +84,8 @@ function aggregatedResource(resource: Resource): Json {
     scope: namespaced ? 'Namespaced' : 'Cluster',
     singularResource: singular,
     verbs,
-    ...orNothing('shortNames', shortNames),
-    ...orNothing('categories', categories),
+    ...unlessEmpty('shortNames', shortNames),
+    ...unlessEmpty('categories', categories),
     ...(subresources.length === 0
       ? {}
       : {

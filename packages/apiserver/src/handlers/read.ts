@@ -223,11 +223,11 @@ export async function listObjects(call: Call): Promise<ApiResponse> {
       isHistoric = true
     }
   } else {
-    const asked = checkFreshness(call, options.resourceVersion)
-    if (asked !== undefined && (options.match === 'Exact' || (options.match === '' && options.limit > 0))) {
-      if (asked < resource.collection.compactedRevision)
+    const requested = checkFreshness(call, options.resourceVersion)
+    if (requested !== undefined && (options.match === 'Exact' || (options.match === '' && options.limit > 0))) {
+      if (requested < resource.collection.compactedRevision)
         throw expired('The resourceVersion for the provided list is too old.')
-      revision = asked
+      revision = requested
       isHistoric = true
     }
   }

@@ -164,8 +164,11 @@ class WatchSession {
 
   #scheduleEnd(): void {
     const { clock, random } = this.#call.backend
-    const asked = this.#options.timeoutSeconds
-    const timeoutMs = asked !== undefined && asked > 0 ? asked * 1000 : 1_800_000 + random() * 1_800_000
+    const requestedSeconds = this.#options.timeoutSeconds
+    const timeoutMs =
+      requestedSeconds !== undefined && requestedSeconds > 0
+        ? requestedSeconds * 1000
+        : 1_800_000 + random() * 1_800_000
     this.#timers.push(clock.schedule(Math.min(timeoutMs, 2 ** 31 - 1), () => this.#watcher.end()))
     if (timeoutMs > bookmarkBeforeEndMs) {
       this.#timers.push(clock.schedule(Math.min(timeoutMs - bookmarkBeforeEndMs, 2 ** 31 - 1), () => this.#bookmark()))

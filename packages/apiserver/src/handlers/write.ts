@@ -192,7 +192,7 @@ async function createOnce(
   if (!isTracked) object = setManagedFields(object, ownFields(call, options, object, undefined))
   const emptyStatus = hasStatus(call) ? zeroStatus(resource.schema) : undefined
   if (emptyStatus !== undefined) object['status'] = emptyStatus
-  if (backend.admission.isInterested(call, 'CREATE')) {
+  if (backend.admission.hasMatch(call, 'CREATE')) {
     object = await backend.admission.mutate(call, 'CREATE', object, undefined, options.isDryRun)
   }
   // Defaults of the dropped status reappear when the object is read.
@@ -205,7 +205,7 @@ async function createOnce(
   await strategy.prepare?.(object)
   const wrong = validate(call, object, undefined, context)
   if (wrong.length > 0) throw invalid(strategy.namedAs ?? resource, object.metadata.name ?? '', wrong)
-  if (backend.admission.isInterested(call, 'CREATE'))
+  if (backend.admission.hasMatch(call, 'CREATE'))
     await backend.admission.validate(call, 'CREATE', object, undefined, options.isDryRun)
   const successor = await inStorageVersion(call, object)
   if (collection.get(key) !== undefined) return undefined
@@ -255,7 +255,7 @@ async function updateOnce(
   let object = restrict(call, checkedOut, old)
   backend.confirmGrant(call, object, old)
   if (request.isTracked !== true) object = setManagedFields(object, ownFields(call, options, object, old))
-  if (backend.admission.isInterested(call, 'UPDATE')) {
+  if (backend.admission.hasMatch(call, 'UPDATE')) {
     object = await backend.admission.mutate(call, 'UPDATE', object, old, options.isDryRun)
     object = restrict(call, object, old)
   }
@@ -275,7 +275,7 @@ async function updateOnce(
   await strategy.prepare?.(object)
   const wrong = validate(call, object, old, context)
   if (wrong.length > 0) throw invalid(strategy.namedAs ?? resource, info.name, wrong)
-  if (backend.admission.isInterested(call, 'UPDATE'))
+  if (backend.admission.hasMatch(call, 'UPDATE'))
     await backend.admission.validate(call, 'UPDATE', object, old, options.isDryRun)
   const successor = await inStorageVersion(call, object)
   if (backend.faults.forcesConflict(call)) throw conflict(resource, info.name, MODIFIED)
@@ -301,7 +301,7 @@ function commit(call: Call, key: string, current: Stored, object: ApiObject, opt
     deletionTimestamp !== undefined &&
     (finalizers ?? []).length === 0 &&
     (deletionGracePeriodSeconds ?? 0) === 0 &&
-    strategy.isHeld?.(object) !== true
+    strategy.hasOtherFinalizers?.(object) !== true
   if (!isReleased) return collection.put(key, object)
   collection.remove(key, object)
   // The response contains the last state of the object, at its version before the removal.

@@ -21,7 +21,7 @@ const hostile = fc.constantFrom(
   '1e999',
   'null',
 )
-const word = fc.oneof(
+const segment = fc.oneof(
   hostile,
   fc.string({ maxLength: 12 }),
   fc.constantFrom(
@@ -40,10 +40,10 @@ const word = fc.oneof(
 )
 
 const path = fc.oneof(
-  fc.array(word, { maxLength: 7 }).map((words) => `/${words.map((one) => encodeURIComponent(one)).join('/')}`),
-  fc.array(word, { maxLength: 5 }).map((words) => `/api/v1/${words.join('/')}`),
-  word.map((name) => `/api/v1/namespaces/default/configmaps/${encodeURIComponent(name)}`),
-  word.map((name) => `/apis/apps/v1/namespaces/default/deployments/${encodeURIComponent(name)}/scale`),
+  fc.array(segment, { maxLength: 7 }).map((segments) => `/${segments.map((one) => encodeURIComponent(one)).join('/')}`),
+  fc.array(segment, { maxLength: 5 }).map((segments) => `/api/v1/${segments.join('/')}`),
+  segment.map((name) => `/api/v1/namespaces/default/configmaps/${encodeURIComponent(name)}`),
+  segment.map((name) => `/apis/apps/v1/namespaces/default/deployments/${encodeURIComponent(name)}/scale`),
   fc.constantFrom(
     '/api/v1/namespaces/default/configmaps',
     '/api/v1/namespaces',
@@ -70,20 +70,20 @@ const parameter = fc.tuple(
     'includeObject',
     'propagationPolicy',
   ),
-  fc.oneof(word, fc.constantFrom('a in (', '!', 'a=b,', '((', 'metadata.name=\\', '(a+)+$', 'All', 'Strict')),
+  fc.oneof(segment, fc.constantFrom('a in (', '!', 'a=b,', '((', 'metadata.name=\\', '(a+)+$', 'All', 'Strict')),
 )
 
 const json = fc.oneof(
   fc.json(),
   fc
     .object({
-      key: word,
+      key: segment,
       maxDepth: 4,
       values: [fc.string(), fc.integer(), fc.constant(null), fc.boolean(), fc.double(), hostile],
     })
     .map((value) => JSON.stringify(value)),
   fc
-    .tuple(word, fc.jsonValue())
+    .tuple(segment, fc.jsonValue())
     .map(([name, data]) =>
       JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: data, finalizers: data }, data }),
     ),
@@ -99,7 +99,7 @@ const json = fc.oneof(
       },
     }),
   ),
-  fc.array(fc.record({ op: word, path: word, value: fc.jsonValue() })).map((patch) => JSON.stringify(patch)),
+  fc.array(fc.record({ op: segment, path: segment, value: fc.jsonValue() })).map((patch) => JSON.stringify(patch)),
   fc.string(),
   fc.constant('['.repeat(5000)),
   fc.constant('{"__proto__":{"polluted":true},"metadata":{"__proto__":{"polluted":true},"name":"p"}}'),

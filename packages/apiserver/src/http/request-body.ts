@@ -7,7 +7,7 @@
 import { requestTooLarge, statusError } from './status.ts'
 import { statusResponse, type WholeResponse } from './exchange.ts'
 
-/** Bytes of a request body, as a real server. */
+/** Bytes of a request body, as in kube-apiserver. */
 export const MAX_BODY_BYTES = 3 * 1024 * 1024
 /** Bytes of request bodies in flight on one connection: an HTTP/2 connection carries up to 1000 concurrent requests. */
 export const MAX_CONNECTION_BODY_BYTES = 32 * 1024 * 1024

@@ -68,7 +68,7 @@ describe('a request', () => {
     ['without credentials', { anonymous: 'refused' }, {}, 401],
     ['with a wrong token', {}, { authorization: 'Bearer wrong' }, 401],
     ['that is not authorized', { anonymous: 'anonymous', authorization: 'RBAC' }, {}, 403],
-  ])('%s is answered before its body is read, over HTTP/2', async (_, options, headers, status) => {
+  ])('%s gets a response before its body is read, over HTTP/2', async (_, options, headers, status) => {
     const session = await openSession(options)
     expect(await statusOf(post(session, headers))).toBe(status)
   })

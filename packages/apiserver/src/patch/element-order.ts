@@ -49,8 +49,8 @@ interface Node {
 }
 
 /**
- * The order that an insertion sort with the real server's comparison gives. The comparison is "less" whenever one of the
- * two items is not in `order`, so an unknown item goes to the front, and a known one passes unknown items until it meets a
+ * The order that an insertion sort with kube-apiserver's comparison produces. The comparison is "less" whenever one of the
+ * two items is not in `order`, so an unknown item goes to the front, and a known one passes unknown items until it reaches a
  * known one that does not come after it.
  *
  * Known items are therefore always sorted among themselves, and each is inserted directly behind its predecessor among

@@ -51,7 +51,7 @@ describe('JSON patch', () => {
       Array.from({ length: 10_001 }, () => ({})),
       '413 The allowed maximum operations in a JSON patch is 10000, got 10001',
     ],
-  ])('%j is refused', (patch, message) => {
+  ])('%j is rejected', (patch, message) => {
     expect(messageOf(patch)).toBe(message)
   })
 

@@ -45,7 +45,7 @@ describe('matcher', () => {
     ['\\1', 'invalid escape sequence: `\\1`'],
     ['a{1001}', 'invalid repeat count: `{1001}`'],
     ['[b-a]', 'invalid character class range: `b-a`'],
-  ])('%s is refused as Go refuses it', (pattern, message) => {
+  ])('%s is rejected with the message of Go', (pattern, message) => {
     const error = findMatcher(pattern)
     expect(error).toBeInstanceOf(RegexpSyntaxError)
     expect((error as RegexpSyntaxError).message).toBe(`error parsing regexp: ${message}`)
@@ -89,7 +89,7 @@ describe('matcher', () => {
     expect([...new Matcher(pattern).find(text)].map(({ start, end }) => text.slice(start, end))).toEqual(expected)
   })
 
-  it('finds what the engine of the platform finds', () => {
+  it('finds the same matches as the engine of the platform', () => {
     const quantifier = fc.constantFrom('', '*', '+', '?', '{2}', '{1,2}', '*?', '+?', '??', '{1,3}?')
     const atom = fc.constantFrom('a', 'b', '.', '[ab]', '[^a]', '(ab)', '(a|ab)', '(ab|a)', '\\b', '$')
     const piece = fc.tuple(atom, quantifier).map(([a, q]) => (a === '\\b' || a === '$' ? a : a + q))

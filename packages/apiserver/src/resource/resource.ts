@@ -42,7 +42,7 @@ export interface Strategy {
   /** Grace period of a delete, in s; undefined deletes immediately. */
   gracePeriod?(object: ApiObject, requested: number | undefined): number | undefined
   /** Finalizers outside metadata that delay deletion: namespaces. */
-  isHeld?(object: ApiObject): boolean
+  hasOtherFinalizers?(object: ApiObject): boolean
   /** Finalizers that a delete adds, so that content can be removed first. */
   readonly finalizersOnDelete?: readonly string[]
   /** Marks the object for deletion, where this differs from the common way (no grace period, no new generation). */

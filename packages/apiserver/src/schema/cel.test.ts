@@ -63,7 +63,7 @@ describe('rules', () => {
     properties: { a: { type: 'integer' }, b: { type: 'integer' }, s: { type: 'string' } },
   } as const
   it.each<[string, string, unknown, string[]]>([
-    ['a true rule says nothing', 'self.a <= self.b', { a: 1, b: 2 }, []],
+    ['a true rule reports nothing', 'self.a <= self.b', { a: 1, b: 2 }, []],
     [
       'a false rule is a violation of the object',
       'self.a <= self.b',
@@ -78,7 +78,7 @@ describe('rules', () => {
       ['spec: Invalid value: "object": no such key: a evaluating rule: self.a > 0'],
     ],
     ['has() takes any expression', 'has([self][0].a) && !has([self][0].b)', { a: 1 }, []],
-    ['has() asks first', '!has(self.a) || self.a > 0', {}, []],
+    ['has() guards an absent field', '!has(self.a) || self.a > 0', {}, []],
     ['patterns are RE2', "self.s.matches('^[[:alpha:]]+$')", { s: 'abc' }, []],
     ['quantities compare', "quantity('1Gi').isGreaterThan(quantity('1M'))", {}, []],
     [
@@ -117,7 +117,7 @@ describe('rules', () => {
     ])
   })
 
-  it('with oldSelf run only on updates of a value that was there', () => {
+  it('with oldSelf run only on updates of an existing value', () => {
     const schema = rule(object, { rule: 'self.a == oldSelf.a', message: 'immutable' })
     expect(messages(schema, { a: 1 })).toEqual([])
     expect(messages(schema, { a: 2 }, { a: 1 })).toEqual(['spec: Invalid value: immutable'])
@@ -175,7 +175,7 @@ describe('rules', () => {
     expect((await prepareSchema(rule(object, { rule: 'true' }))).warnings).toEqual([])
   })
 
-  describe('that would take long', () => {
+  describe('with a high cost', () => {
     const list = Array.from({ length: 20_000 }, (_, index) => `item-${index}`)
     const spec = {
       list,
@@ -215,7 +215,7 @@ describe('rules', () => {
       'quantity(self.digits).isInteger()',
       'int(self.digits) == 1',
       "optional.of(self.text).optMap(a, a + a).optMap(b, b + b).optMap(c, c + c + c + c + c + c + c + c).hasValue() && self.list.all(x, self.text + self.text != '')",
-    ])('is ended by the budget: %s', (source) => {
+    ])('are stopped by the budget: %s', (source) => {
       expect(messages(rule(schema, { rule: source }), spec)).toEqual([
         expect.stringContaining('call cost exceeds limit for rule'),
       ])
@@ -238,7 +238,7 @@ describe('rules', () => {
       "self.list.exists(x, x == 'item-19999')",
       "self.text.lowerAscii().startsWith('aaa')",
       'sets.contains(self.list.slice(0, 500), self.list.slice(0, 500))',
-    ])('is not, when its cost is that of a large object: %s', (source) => {
+    ])('are not stopped when the cost is that of a large object: %s', (source) => {
       expect(messages(rule(schema, { rule: source }), spec)).toEqual([])
     })
   })

@@ -293,7 +293,7 @@ describe('structural rules', () => {
       { type: 'object', properties: { metadata: { type: 'object', properties: { labels: { type: 'object' } } } } },
       'properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified',
     ],
-  ])('ask for %s', (_, schema, expected) => {
+  ])('require %s', (_, schema, expected) => {
     expect(checkStructural(schema).map(({ field, message }) => `${field}: ${message}`)).toContain(expected)
   })
 

@@ -69,7 +69,7 @@ describe('Store', () => {
     )
   })
 
-  it('replays the changes after any revision to the present state', () => {
+  it('replays the changes after any revision to the current state', () => {
     fc.assert(
       fc.property(steps, (all) => {
         const store = new Store({ clock: systemClock })

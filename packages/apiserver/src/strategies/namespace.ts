@@ -43,6 +43,6 @@ export function namespaceStrategy(common: Strategy): Strategy {
       ...object,
       status: { ...(object['status'] as object | undefined), phase: 'Terminating' },
     }),
-    isHeld: (object) => asStrings(getPath(object, 'spec', 'finalizers')).length > 0,
+    hasOtherFinalizers: (object) => asStrings(getPath(object, 'spec', 'finalizers')).length > 0,
   }
 }

@@ -204,7 +204,7 @@ export function serviceStrategy(common: Strategy, collection: Collection): Strat
   }
 
   /** A copy of the parts that are modified: the decoded object may be shared with the patch of the request. */
-  const own = (object: ApiObject): Json => {
+  const ownSpec = (object: ApiObject): Json => {
     const spec: Json = isRecord(object['spec']) ? { ...object['spec'] } : {}
     if (Array.isArray(spec['ports'])) spec['ports'] = asRecords(spec['ports']).map((port) => ({ ...port }))
     object['spec'] = spec
@@ -216,14 +216,14 @@ export function serviceStrategy(common: Strategy, collection: Collection): Strat
     checkName: checkLabel,
     prepareForCreate(object) {
       object['status'] = { loadBalancer: {} }
-      const spec = own(object)
+      const spec = ownSpec(object)
       if (validateKind('services', object, undefined).length > 0) return
       assignAddress(object, spec, undefined)
       assignPorts(object, spec, undefined)
     },
     prepareForUpdate(object, old, context) {
       if (context.subresource === 'status') return
-      const spec = own(object)
+      const spec = ownSpec(object)
       dropOldTypeFields(spec, old['spec'] as Json)
       if (spec['type'] !== 'LoadBalancer') object['status'] = { ...(object['status'] as Json), loadBalancer: {} }
       if (validateKind('services', object, old).length > 0) return

@@ -114,14 +114,14 @@ function nodeStatus(object: ApiObject): Cause[] {
     )
   }
   const seen: Json[] = []
-  const twice = asRecords(getPath(object, 'status', 'addresses')).flatMap((address, index) => {
+  const duplicates = asRecords(getPath(object, 'status', 'addresses')).flatMap((address, index) => {
     const internal = { Type: text(address['type']), Address: text(address['address']) }
     const isDuplicate = seen.some((other) => isSameJson(other, internal))
     seen.push(internal)
     const message = `Duplicate value: ${JSON.stringify(internal)}`
     return isDuplicate ? [{ reason: 'FieldValueDuplicate' as const, message, field: `status.addresses[${index}]` }] : []
   })
-  return [...amounts('capacity'), ...amounts('allocatable'), ...twice]
+  return [...amounts('capacity'), ...amounts('allocatable'), ...duplicates]
 }
 
 function keptNode(spec: Json, old: Json): Cause[] {

@@ -86,11 +86,12 @@ export function ipRange(field: string, value: string): Cause[] {
 export function ordinaryAddress(field: string, value: string): Cause[] {
   const ip = parseIp(value)
   if (ip === undefined) return []
-  const say = (why: string): Cause[] => [invalidValue(field, value, why)]
-  if (isUnspecified(ip)) return say(`may not be unspecified (${value})`)
-  if (isLoopback(ip)) return say('may not be in the loopback range (127.0.0.0/8, ::1/128)')
-  if (isLinkLocalUnicast(ip)) return say('may not be in the link-local range (169.254.0.0/16, fe80::/10)')
-  if (isLinkLocalMulticast(ip)) return say('may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)')
+  const invalidAddress = (why: string): Cause[] => [invalidValue(field, value, why)]
+  if (isUnspecified(ip)) return invalidAddress(`may not be unspecified (${value})`)
+  if (isLoopback(ip)) return invalidAddress('may not be in the loopback range (127.0.0.0/8, ::1/128)')
+  if (isLinkLocalUnicast(ip)) return invalidAddress('may not be in the link-local range (169.254.0.0/16, fe80::/10)')
+  if (isLinkLocalMulticast(ip))
+    return invalidAddress('may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)')
   return []
 }
 

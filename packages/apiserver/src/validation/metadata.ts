@@ -18,7 +18,7 @@ import type { Cause } from '../schema/model.ts'
 const maxAnnotationBytes = 256 * 1024
 
 export function invalidValue(field: string, value: unknown, why: string): Cause {
-  return { reason: 'FieldValueInvalid', message: `Invalid value: ${showValue(value)}: ${why}`, field }
+  return { reason: 'FieldValueInvalid', message: `Invalid value: ${valueText(value)}: ${why}`, field }
 }
 
 export function requiredValue(field: string, why = ''): Cause {
@@ -33,13 +33,13 @@ export function unsupportedValue(field: string, value: unknown, supported: reado
   const list = supported.map((item) => JSON.stringify(item)).join(', ')
   return {
     reason: 'FieldValueNotSupported',
-    message: `Unsupported value: ${showValue(value)}: supported values: ${list}`,
+    message: `Unsupported value: ${valueText(value)}: supported values: ${list}`,
     field,
   }
 }
 
 export function duplicateValue(field: string, value: unknown): Cause {
-  return { reason: 'FieldValueDuplicate', message: `Duplicate value: ${showValue(value)}`, field }
+  return { reason: 'FieldValueDuplicate', message: `Duplicate value: ${valueText(value)}`, field }
 }
 
 export function tooLong(field: string, limit: number): Cause {
@@ -47,7 +47,7 @@ export function tooLong(field: string, limit: number): Cause {
 }
 
 /** Go's %v for values that are not strings. */
-function showValue(value: unknown): string {
+function valueText(value: unknown): string {
   if (value === undefined || value === null) return 'null'
   return typeof value === 'object'
     ? JSON.stringify(value)
