@@ -1,6 +1,6 @@
 /**
- * The smallest server around the algorithms: one object, created, updated, patched and applied by our pure functions in the
- * order of the real write path. The differential tests play one script against it and against a real kube-apiserver.
+ * A minimal server around the algorithms: one object, created, updated, patched and applied by pure functions in the
+ * order of the real write path. The differential tests run one script against it and against a real kube-apiserver.
  */
 import type { ManagedFieldsEntry, Obj } from '@seamark/kube/object'
 import {
@@ -34,7 +34,7 @@ export interface Outcome {
   causes?: { reason?: string; message?: string; field?: string }[]
 }
 
-/** What a kind does to a decoded object, and what is wrong with one. */
+/** Decoding and validation of a kind. */
 export interface ModelKind {
   apiVersion: string
   kind: string
@@ -43,7 +43,7 @@ export interface ModelKind {
   statusResets: readonly string[]
   /** Decoding: prune or normalise, then default. In place or as a new object. */
   decode(object: Obj): Obj
-  /** The result of an apply is only defaulted: what it leaves as null is for validation to judge. */
+  /** The result of an apply is only defaulted: validation reports remaining nulls. */
   afterApply(object: Obj): Obj
   validate(object: Obj, old: Obj | undefined, part: 'whole' | 'status'): Cause[]
 }
@@ -96,7 +96,7 @@ export class ModelServer {
     this.#reset(next, old, isStatus)
     const causes = this.#kind.validate(next, old, isStatus ? 'status' : 'whole')
     if (causes.length > 0) return { status: 422, causes }
-    // What is stored is read as any other object: decoded once more.
+    // A stored object is decoded again on read, like any other object.
     this.#stored = this.#kind.decode(next)
     return { status: old === undefined ? 201 : 200, object: this.#stored }
   }
@@ -116,7 +116,7 @@ export class ModelServer {
     }
   }
 
-  /** What the strategy takes from the stored object whatever the request says. */
+  /** Resets the fields that the strategy takes from the stored object. */
   #reset(next: Obj, old: Obj | undefined, isStatus: boolean): void {
     const target = next as unknown as Body
     const source = (old ?? {}) as unknown as Body

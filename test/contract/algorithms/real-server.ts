@@ -1,4 +1,4 @@
-/** Plays the steps of a script against a real kube-apiserver and brings the answers into the model's form. */
+/** Runs the steps of a script against a real kube-apiserver and converts the responses to the model's form. */
 import type { Obj } from '@seamark/kube/object'
 import type { ControlPlane } from '@seamark/kube/testing'
 import type { Body, Outcome, Step } from './model-server.ts'
@@ -74,7 +74,10 @@ export class RealServer {
   }
 }
 
-/** What both servers must agree on: everything but what the server invents. Times only count as there or not. */
+/**
+ * The part of an object that must be equal on both servers: everything but server-generated values. Of times only the
+ * presence is compared.
+ */
 export function comparable(object: Obj | undefined): unknown {
   if (object === undefined) return undefined
   const {

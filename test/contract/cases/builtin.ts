@@ -1,4 +1,4 @@
-/** Built-in kinds: what the server fills in, allocates and refuses; access (B3.6, B3.8). */
+/** Built-in kinds: defaults, allocation, validation; access (B3.6, B3.8). */
 import { expect } from 'vitest'
 import { answers, area, type CaseContext, merge, ok } from '../case.ts'
 import type { Json } from '../client.ts'

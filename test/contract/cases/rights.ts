@@ -1,4 +1,4 @@
-/** Authorization: paths, tokens, escalation; limits of requests; conditions of webhooks and rules. */
+/** Authorization: paths, tokens, escalation; request limits; conditions of webhooks and rules. */
 import { expect } from 'vitest'
 import { area, type Case, type CaseContext, jsonPatch, merge, names, ok, until } from '../case.ts'
 import type { Json, Options } from '../client.ts'
@@ -8,8 +8,8 @@ const apiGroup = 'rbac.authorization.k8s.io'
 const webhooks = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
-/** `eve` may make roles in the namespace of the case and do these things. */
-async function letEve(t: CaseContext, ...rules: object[]): Promise<void> {
+/** Grants `eve` the creation of roles in the namespace of the case and these permissions. */
+async function grantEve(t: CaseContext, ...rules: object[]): Promise<void> {
   const maker = { apiGroups: [apiGroup], resources: ['roles', 'rolebindings'], verbs: ['create', 'patch'] }
   const { client, ns } = t
   const path = `${rbac}/namespaces/${ns}`
@@ -23,7 +23,7 @@ async function letEve(t: CaseContext, ...rules: object[]): Promise<void> {
     client.request('POST', `${path}/rolebindings`, { body: { metadata: { name: 'eve' }, subjects, roleRef } }),
     201,
   )
-  // A real server learns of roles and bindings a moment later.
+  // kube-apiserver applies roles and bindings with a delay.
   const probe = async () =>
     await t.as('eve').request('POST', `${path}/roles?dryRun=All`, { body: { metadata: { name: 'probe' }, rules: [] } })
   await until(async () => (await probe()).status === 201, 'eve may create roles')
@@ -38,7 +38,7 @@ async function withWebhook(t: CaseContext, changes: object, run: () => Promise<v
     name: 'refused.contract.dev',
     admissionReviewVersions: ['v1'],
     sideEffects: 'None',
-    // Nothing listens there: a webhook that is called fails.
+    // Nothing listens on this address: a call of the webhook fails.
     clientConfig: { url: 'https://127.0.0.1:1/' },
     namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': t.ns } },
     rules: [{ operations: ['CREATE'], apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'] }],
@@ -97,7 +97,7 @@ function definitionOf(plural: string, definedGroup: string, annotations: object 
   }
 }
 
-/** Where the path of a Namespace object does not belong: below another namespace, whatever the verb. */
+/** Invalid paths of Namespace objects: below another namespace, with any verb. */
 const misplaced: readonly (readonly [method: string, path: (t: CaseContext) => string, options?: Options])[] = [
   ['GET', ({ ns }) => `/api/v1/namespaces/${ns}/namespaces`],
   ['GET', ({ ns }) => `/api/v1/namespaces/${ns}/namespaces/default`],
@@ -124,7 +124,7 @@ const misplaced: readonly (readonly [method: string, path: (t: CaseContext) => s
 export const rights: readonly Case[] = [
   ...area('B3.8 paths', {
     'a cluster-scoped object is not reachable below a namespace': async (t) => {
-      await letEve(t, { apiGroups: ['*'], resources: ['*'], verbs: ['*'] })
+      await grantEve(t, { apiGroups: ['*'], resources: ['*'], verbs: ['*'] })
       for (const [method, path, options] of misplaced) {
         for (const client of [t.client, t.as('eve')]) {
           const { status } = await client.request(method, path(t), options)
@@ -227,7 +227,7 @@ export const rights: readonly Case[] = [
           extra: { 'authentication.kubernetes.io/pod-name': ['mine'], 'authentication.kubernetes.io/pod-uid': [uid] },
         },
       })
-      // A real server remembers a valid token for some seconds.
+      // kube-apiserver caches valid tokens for some seconds.
       if (t.isReal) return
       await ok(t.client.request('DELETE', `${pods}/mine?gracePeriodSeconds=0`))
       expect((await reviewToken(t, { token }))['authenticated'] ?? false).toBe(false)
@@ -268,12 +268,12 @@ export const rights: readonly Case[] = [
   }),
   ...area('B3.8 RBAC escalation', {
     'who has a right may grant it': async (t) => {
-      await letEve(t, reading)
+      await grantEve(t, reading)
       const path = `${rbac}/namespaces/${t.ns}/roles`
       await ok(t.as('eve').request('POST', path, role('same', reading)), 201)
     },
     'who lacks a right may not grant it': async (t) => {
-      await letEve(t, reading)
+      await grantEve(t, reading)
       const more = { ...reading, verbs: ['get', 'list'] }
       const { status, json } = await t.as('eve').request('POST', `${rbac}/namespaces/${t.ns}/roles`, role('more', more))
       expect([status, json['message']]).toEqual([
@@ -282,12 +282,12 @@ export const rights: readonly Case[] = [
       ])
     },
     'who may escalate may grant anything': async (t) => {
-      await letEve(t, { apiGroups: [apiGroup], resources: ['roles'], verbs: ['escalate'] })
+      await grantEve(t, { apiGroups: [apiGroup], resources: ['roles'], verbs: ['escalate'] })
       const path = `${rbac}/namespaces/${t.ns}/roles`
       await ok(t.as('eve').request('POST', path, role('more', reading)), 201)
     },
     'a binding needs the rights of its role, or bind': async (t) => {
-      await letEve(t)
+      await grantEve(t)
       const path = `${rbac}/namespaces/${t.ns}`
       const bind = async () =>
         await t.as('eve').request('POST', `${path}/rolebindings`, {
