@@ -34,7 +34,7 @@ async function start(t: CaseContext, plural: string): Promise<{ path: string; cr
 const revision = (object: Json): unknown => object['metadata']?.['resourceVersion']
 
 export const reread: readonly Case[] = area('B3.7 defaulting on read', {
-  'a default of the status is there before anyone wrote one, and owned by nobody': async (t) => {
+  'a default of the status is served before the first write of the status, and has no owner': async (t) => {
     const { path, created } = await start(t, 'newborns')
     expect(created['status']).toEqual({ phase: 'New' })
     const served = await ok(t.client.request('GET', path))
@@ -48,7 +48,7 @@ export const reread: readonly Case[] = area('B3.7 defaulting on read', {
       ['s', { 'f:status': { 'f:phase': {} } }],
     ])
   },
-  'the first write of what is only served is a change, the second is none': async (t) => {
+  'the first write of a served default is a change, the second is not': async (t) => {
     const { path, created } = await start(t, 'rewritten')
     const same = async (): Promise<Json> =>
       await ok(t.client.request('PATCH', path, { ...merge, body: { spec: { kept: 'k' } } }))
@@ -57,7 +57,9 @@ export const reread: readonly Case[] = area('B3.7 defaulting on read', {
     expect(first['spec']).toEqual(created['spec'])
     expect(revision(await same())).toBe(revision(first))
   },
-  'a field that the schema drops is gone, one that it defaults is there, at the same version': async (t) => {
+  'a field that the schema drops is absent, one that it defaults is present, at the same resourceVersion': async (
+    t,
+  ) => {
     const { path, created } = await start(t, 'reshaped')
     const old = await ok(t.client.request('GET', `${definitions}/reshaped.reread.dev`))
     const fields = { kept: { type: 'string' }, fresh: { type: 'string', default: 'f' } }
@@ -76,7 +78,7 @@ export const reread: readonly Case[] = area('B3.7 defaulting on read', {
     await until(async () => String((await read())['spec']?.['gone']) === 'g', 'the first schema is in use again')
     expect((await read())['spec']).toEqual({ kept: 'k', gone: 'g' })
   },
-  'another version to store in takes nothing from what is stored': async (t) => {
+  'a new storage version does not change stored objects': async (t) => {
     const { path } = await start(t, 'moved')
     const old = await ok(t.client.request('GET', `${definitions}/moved.reread.dev`))
     const fields = { kept: { type: 'string' }, fresh: { type: 'string', default: 'f' } }
@@ -92,7 +94,7 @@ export const reread: readonly Case[] = area('B3.7 defaulting on read', {
     await until(async () => (await t.client.request('GET', inSecond)).status === 200, 'the new version is served')
     expect((await ok(t.client.request('GET', path)))['spec']).toEqual({ kept: 'k', gone: 'g' })
   },
-  'a schema that became stricter stops neither a status nor an update of what was wrong before': async (t) => {
+  'a stricter schema blocks neither status updates nor updates that keep existing violations': async (t) => {
     const { path } = await start(t, 'stricter')
     const name = `${definitions}/stricter.reread.dev`
     const put = async (fields: object, root?: object): Promise<void> => {
