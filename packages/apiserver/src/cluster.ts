@@ -29,7 +29,7 @@ import {
   textResponse,
   type UserInfo,
 } from './http/exchange.ts'
-import { Faults, LostAnswer } from './faults.ts'
+import { Faults, DroppedResponse } from './faults.ts'
 import { OpenApiRoutes } from './handlers/openapi.ts'
 import { applyDefaults, patchObject } from './handlers/patch.ts'
 import { getObject, listObjects } from './handlers/read.ts'
@@ -184,7 +184,7 @@ export class Cluster implements Backend {
 
   #failureResponse(error: unknown): ApiResponse {
     if (error instanceof ApiError) return statusResponse(error.status, error.headers)
-    if (error instanceof LostAnswer) throw error
+    if (error instanceof DroppedResponse) throw error
     if (error instanceof ObjectTooLarge) return statusResponse(unclassified(error.message).status)
     this.#onError(error)
     return statusResponse(internal(error instanceof Error ? error.message : 'unknown error').status)
@@ -228,13 +228,13 @@ export class Cluster implements Backend {
     const call: Call = { backend: this, request, info, resource, user, warnings: [] }
     const delayMs = this.faults.delayMs(call)
     if (delayMs > 0) await new Promise<void>((resolve) => this.clock.schedule(delayMs, resolve))
-    const isLost = this.faults.checkRequest(call)
+    const isDropped = this.faults.checkRequest(call)
     const response = await this.#dispatch(call).catch((error: unknown) => {
       if (!(error instanceof ApiError)) throw error
       // Warnings are returned with errors, too.
       return statusResponse(error.status, { ...error.headers, ...warningHeaders(call) })
     })
-    if (isLost) throw new LostAnswer('the answer is lost by a fault rule')
+    if (isDropped) throw new DroppedResponse('the answer is lost by a fault rule')
     return response
   }
 

@@ -55,7 +55,7 @@ const reasons: Record<number, string> = {
 }
 
 /** The transport aborts the connection instead of responding. */
-export class LostAnswer extends Error {
+export class DroppedResponse extends Error {
   readonly code = 'LOST_ANSWER'
 }
 
@@ -178,7 +178,7 @@ export class Faults implements WatchFaults {
     if (fault === undefined) return false
     if (fault.afterwards === true) return true
     const status = fault.status ?? 500
-    if (status === 0) throw new LostAnswer('the connection is broken by a fault rule')
+    if (status === 0) throw new DroppedResponse('the connection is broken by a fault rule')
     throw describeFault(fault, status)
   }
 

@@ -149,8 +149,9 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
     fetchAs: (user) => createFetch(handle, user),
     faults: root.faults,
     async listen(listenOptions = {}) {
-      const { tls: wanted, ...rest } = listenOptions
-      const tls = wanted === 'self-signed' ? issueServingCredentials(rest.host ?? '127.0.0.1', clock.now()).tls : wanted
+      const { tls: tlsOption, ...rest } = listenOptions
+      const tls =
+        tlsOption === 'self-signed' ? issueServingCredentials(rest.host ?? '127.0.0.1', clock.now()).tls : tlsOption
       if (tls !== undefined) rootCa = tls.ca
       const opened = await listen(admit, { ...rest, ...(tls !== undefined && { tls }) })
       const listener: ServerListener = { ...opened, caPem: tls?.ca }

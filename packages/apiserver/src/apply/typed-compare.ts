@@ -102,10 +102,10 @@ function compareField(
 
 /** Keys that the schema does not allow are compared as if it did: validation has rejected or pruned them before. */
 export function childType(type: MapType, key: string): FieldType {
-  return type.field(key) ?? type.element?.() ?? NOWHERE
+  return type.field(key) ?? type.element?.() ?? UNDECLARED
 }
 
-const NOWHERE: FieldType = { scalar: 'untyped' }
+const UNDECLARED: FieldType = { scalar: 'untyped' }
 
 function compareLists(type: ListType, left: unknown[], right: unknown[], path: string[], result: Comparison): void {
   const before = groupItems(type, left)

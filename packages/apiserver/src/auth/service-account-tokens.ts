@@ -104,9 +104,9 @@ export class TokenIssuer {
     const own = asStrings(claims['aud'])
     const shared = audiences.filter((audience) => own.includes(audience))
     if (shared.length === 0) {
-      const [has, wanted] = [quoteList(own), quoteList(audiences)]
+      const [has, expected] = [quoteList(own), quoteList(audiences)]
       return {
-        problem: `[invalid bearer token, token audiences ${has} is invalid for the target audiences ${wanted}]`,
+        problem: `[invalid bearer token, token audiences ${has} is invalid for the target audiences ${expected}]`,
       }
     }
     const namespace = String(getPath(claims, 'kubernetes.io', 'namespace'))

@@ -290,10 +290,10 @@ function explainMetadata(metadata: Json): string | undefined {
     const element =
       key === 'finalizers' ? 'string' : key === 'ownerReferences' ? 'v1.OwnerReference' : 'v1.ManagedFieldsEntry'
     if (!Array.isArray(found)) return mismatch(found, `ObjectMeta.metadata.${key}`, `[]${element}`)
-    const wrong: unknown = found.find((item: unknown) =>
+    const invalidItem: unknown = found.find((item: unknown) =>
       key === 'finalizers' ? typeof item !== 'string' : !isRecord(item),
     )
-    if (wrong !== undefined) return mismatch(wrong, `ObjectMeta.metadata.${key}`, element)
+    if (invalidItem !== undefined) return mismatch(invalidItem, `ObjectMeta.metadata.${key}`, element)
   }
   for (const key of ['creationTimestamp', 'deletionTimestamp']) {
     const found = metadata[key]

@@ -183,10 +183,10 @@ function hasCondition(definition: ApiObject, type: string): boolean {
   )
 }
 
-function mergeConditions(old: ApiObject, wanted: readonly Json[], now: string): Json[] {
+function mergeConditions(old: ApiObject, desired: readonly Json[], now: string): Json[] {
   const before = asRecords(getPath(old, 'status', 'conditions'))
-  const others = before.filter((condition) => !wanted.some((next) => next['type'] === condition['type']))
-  const merged = wanted.map((next) => {
+  const others = before.filter((condition) => !desired.some((next) => next['type'] === condition['type']))
+  const merged = desired.map((next) => {
     const same = before.find((condition) => condition['type'] === next['type'])
     const isSame = same !== undefined && same['status'] === next['status'] && same['reason'] === next['reason']
     const { type, status, ...rest } = next

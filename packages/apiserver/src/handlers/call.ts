@@ -61,20 +61,20 @@ export function readWriteOptions(
   const dryRun = query.getAll('dryRun').filter((value) => value !== '')
   const fieldManager = query.get('fieldManager') ?? ''
   const fieldValidation = query.get('fieldValidation') ?? ''
-  const wrong: Cause[] = [...extra]
-  if (Buffer.byteLength(fieldManager) > 128) wrong.push(tooLong('fieldManager', 128))
+  const causes: Cause[] = [...extra]
+  if (Buffer.byteLength(fieldManager) > 128) causes.push(tooLong('fieldManager', 128))
   const unprintable = /[^\P{C}]/u.exec(fieldManager)
   if (unprintable !== null) {
     const code = (unprintable[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
-    wrong.push(
+    causes.push(
       invalidValue('fieldManager', fieldManager, `invalid character U+${code} (at position ${unprintable.index})`),
     )
   }
-  if (dryRun.some((value) => value !== 'All')) wrong.push(unsupportedValue('dryRun', dryRun, ['All']))
+  if (dryRun.some((value) => value !== 'All')) causes.push(unsupportedValue('dryRun', dryRun, ['All']))
   if (!['', 'Ignore', 'Strict', 'Warn'].includes(fieldValidation)) {
-    wrong.push(unsupportedValue('fieldValidation', fieldValidation, ['', 'Ignore', 'Strict', 'Warn']))
+    causes.push(unsupportedValue('fieldValidation', fieldValidation, ['', 'Ignore', 'Strict', 'Warn']))
   }
-  if (wrong.length > 0) throw invalid({ group: 'meta.k8s.io', kind: optionKinds[verb] }, '', wrong)
+  if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: optionKinds[verb] }, '', causes)
   return {
     isDryRun: dryRun.length > 0,
     fieldManager: fieldManager === '' ? managerFromUserAgent(headers['user-agent']) : fieldManager,

@@ -80,15 +80,17 @@ function checkDeleteOptions(value: unknown): DeleteOptions {
   const dryRun = getPath(value, 'dryRun')
   const dryRuns = Array.isArray(dryRun) ? dryRun.filter((item) => item !== '') : []
   const grace = getPath(value, 'gracePeriodSeconds')
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (orphan !== undefined && policy !== undefined) {
-    wrong.push(invalidValue('propagationPolicy', policy, 'orphanDependents and deletionPropagation cannot be both set'))
+    causes.push(
+      invalidValue('propagationPolicy', policy, 'orphanDependents and deletionPropagation cannot be both set'),
+    )
   }
   if (policy !== undefined && !policies.some((known) => known === policy)) {
-    wrong.push(unsupportedValue('propagationPolicy', policy, [...policies, 'nil']))
+    causes.push(unsupportedValue('propagationPolicy', policy, [...policies, 'nil']))
   }
-  if (dryRuns.some((item) => item !== 'All')) wrong.push(unsupportedValue('dryRun', dryRuns, ['All']))
-  if (wrong.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', wrong)
+  if (dryRuns.some((item) => item !== 'All')) causes.push(unsupportedValue('dryRun', dryRuns, ['All']))
+  if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', causes)
   const uid = getPath(value, 'preconditions', 'uid')
   const resourceVersion = getPath(value, 'preconditions', 'resourceVersion')
   return {

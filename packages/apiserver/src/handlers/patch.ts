@@ -76,11 +76,11 @@ function parsePatch(text: string, media: string): unknown {
     if (error instanceof SyntaxError) throw badRequest(`error decoding patch: ${error.message}`)
     throw error
   }
-  const isRight = media === jsonType ? Array.isArray(patch) : isRecord(patch)
-  if (isRight || patch === null) return patch ?? (media === jsonType ? [] : {})
+  const isValid = media === jsonType ? Array.isArray(patch) : isRecord(patch)
+  if (isValid || patch === null) return patch ?? (media === jsonType ? [] : {})
   const found = Array.isArray(patch) ? 'array' : typeof patch === 'boolean' ? 'bool' : typeof patch
-  const wanted = media === jsonType ? '[]handlers.jsonPatchOp' : 'map[string]interface {}'
-  throw badRequest(`error decoding patch: json: cannot unmarshal ${found} into Go value of type ${wanted}`)
+  const expectedType = media === jsonType ? '[]handlers.jsonPatchOp' : 'map[string]interface {}'
+  throw badRequest(`error decoding patch: json: cannot unmarshal ${found} into Go value of type ${expectedType}`)
 }
 
 function acceptedPatches(call: Call): string[] {
@@ -154,9 +154,9 @@ function decodePatched(call: Call, patched: Json, options: WriteOptions, strateg
 }
 
 /** The error of the converter that kube-apiserver uses for strategic merge patches. */
-function restoreText(_whole: string, found: string, wanted: string): string {
+function restoreText(_whole: string, found: string, expected: string): string {
   const from = { number: 'int64', object: 'map', array: 'slice' }[found] ?? found
-  const to = wanted.startsWith('map') ? 'map' : wanted.startsWith('[]') ? 'slice' : wanted
+  const to = expected.startsWith('map') ? 'map' : expected.startsWith('[]') ? 'slice' : expected
   return to === 'map' || to === 'slice' ? `cannot restore ${to} from ${from}` : `cannot convert ${from} to ${to}`
 }
 
@@ -277,8 +277,9 @@ async function applyObject(call: Call, options: WriteOptions): Promise<ApiRespon
       {
         isTracked: true,
         build: (old) => {
-          const wanted = intent.metadata.resourceVersion ?? ''
-          if (wanted !== '' && wanted !== old.metadata.resourceVersion) throw conflict(resource, info.name, MODIFIED)
+          const resourceVersion = intent.metadata.resourceVersion ?? ''
+          if (resourceVersion !== '' && resourceVersion !== old.metadata.resourceVersion)
+            throw conflict(resource, info.name, MODIFIED)
           return withMetadata(apply(old), { resourceVersion: old.metadata.resourceVersion as string })
         },
       },

@@ -66,10 +66,10 @@ export function readListOptions(call: Call, isWatch: boolean): ListOptions {
   const fields = parseFieldSelector(fieldText, call.resource.selectableFields, (field) =>
     unsupportedField(call.resource, field),
   )
-  const wrong = isWatch
+  const causes = isWatch
     ? checkWatch(match, continueToken, sendInitialEvents)
     : checkList(match, resourceVersion, continueToken, sendInitialEvents)
-  if (wrong.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', wrong)
+  if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', causes)
   return {
     labels,
     fields,
@@ -88,39 +88,39 @@ export function readListOptions(call: Call, isWatch: boolean): ListOptions {
 const matchField = 'resourceVersionMatch'
 
 function checkList(match: string, version: string, token: string, sendInitialEvents: boolean | undefined): Cause[] {
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (match !== '') {
     if (version === '')
-      wrong.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden unless resourceVersion is provided'))
+      causes.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden unless resourceVersion is provided'))
     if (token !== '')
-      wrong.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden when continue is provided'))
+      causes.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden when continue is provided'))
     if (match !== 'Exact' && match !== 'NotOlderThan')
-      wrong.push(unsupportedValue(matchField, match, ['Exact', 'NotOlderThan', '']))
+      causes.push(unsupportedValue(matchField, match, ['Exact', 'NotOlderThan', '']))
     if (match === 'Exact' && version === '0') {
-      wrong.push(forbiddenValue(matchField, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+      causes.push(forbiddenValue(matchField, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     }
   }
   if (sendInitialEvents !== undefined)
-    wrong.push(forbiddenValue('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
-  return wrong
+    causes.push(forbiddenValue('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
+  return causes
 }
 
 function checkWatch(match: string, token: string, sendInitialEvents: boolean | undefined): Cause[] {
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
-    wrong.push(forbiddenValue(matchField, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'))
+    causes.push(forbiddenValue(matchField, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'))
   }
   if (match !== '') {
     if (sendInitialEvents === undefined) {
-      wrong.push(
+      causes.push(
         forbiddenValue(matchField, 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided'),
       )
     }
-    if (match !== 'NotOlderThan') wrong.push(unsupportedValue(matchField, match, ['NotOlderThan']))
+    if (match !== 'NotOlderThan') causes.push(unsupportedValue(matchField, match, ['NotOlderThan']))
     if (token !== '')
-      wrong.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden when continue is provided'))
+      causes.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden when continue is provided'))
   }
-  return wrong
+  return causes
 }
 
 /** The revision in a resourceVersion; '' and '0' are undefined. */

@@ -17,9 +17,9 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 function readAttributes(spec: unknown, user: UserInfo, needsUser = false): Attributes {
   const resource = getPath(spec, 'resourceAttributes')
   const other = getPath(spec, 'nonResourceAttributes')
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (isRecord(resource) && isRecord(other))
-    wrong.push(
+    causes.push(
       invalidValue(
         'spec.nonResourceAttributes',
         internalForm(other),
@@ -27,7 +27,7 @@ function readAttributes(spec: unknown, user: UserInfo, needsUser = false): Attri
       ),
     )
   else if (!isRecord(resource) && !isRecord(other)) {
-    wrong.push(
+    causes.push(
       invalidValue(
         'spec.resourceAttributes',
         null,
@@ -36,8 +36,8 @@ function readAttributes(spec: unknown, user: UserInfo, needsUser = false): Attri
     )
   }
   if (needsUser && user.name === '' && user.groups.length === 0)
-    wrong.push(invalidValue('spec.user', '', 'at least one of user or group must be specified'))
-  if (wrong.length > 0) throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', wrong)
+    causes.push(invalidValue('spec.user', '', 'at least one of user or group must be specified'))
+  if (causes.length > 0) throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', causes)
   const read = (key: string): string => text(getPath(resource, key))
   return {
     user,
@@ -129,8 +129,8 @@ export function answerReview(call: Call, review: ApiObject, rbac: Rbac, authenti
 /** A local access review is restricted to its own namespace. */
 function checkLocal({ namespace }: Attributes, own: string): void {
   if (namespace === own) return
-  const wrong = invalidValue('spec.resourceAttributes.namespace', namespace, 'must match metadata.namespace')
-  throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', [wrong])
+  const causes = invalidValue('spec.resourceAttributes.namespace', namespace, 'must match metadata.namespace')
+  throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', [causes])
 }
 
 function withDecision(review: ApiObject, rbac: Rbac, attributes: Attributes): ApiObject {

@@ -72,12 +72,12 @@ function checkNamespace(call: Call, name: string): void {
 /** The body may omit its namespace, but not name a different one. */
 function adoptNamespace(call: Call, object: ApiObject): ApiObject {
   const { resource, info } = call
-  const wanted = resource.namespaced ? info.namespace : ''
+  const desired = resource.namespaced ? info.namespace : ''
   const given = object.metadata.namespace ?? ''
-  if (given === wanted) return object
+  if (given === desired) return object
   if (given !== '')
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
-  return withMetadata(object, { namespace: wanted })
+  return withMetadata(object, { namespace: desired })
 }
 
 /** All validation errors of an object. */
@@ -203,8 +203,8 @@ async function createOnce(
     strategy.prepareForCreate(object, context)
   }
   await strategy.prepare?.(object)
-  const wrong = validate(call, object, undefined, context)
-  if (wrong.length > 0) throw invalid(strategy.namedAs ?? resource, object.metadata.name ?? '', wrong)
+  const causes = validate(call, object, undefined, context)
+  if (causes.length > 0) throw invalid(strategy.namedAs ?? resource, object.metadata.name ?? '', causes)
   if (backend.admission.hasMatch(call, 'CREATE'))
     await backend.admission.validate(call, 'CREATE', object, undefined, options.isDryRun)
   const successor = await inStorageVersion(call, object)
@@ -250,8 +250,8 @@ async function updateOnce(
   const { strategy, collection } = resource
   const context = contextOf(call, options)
   const old = await inRequestVersion(call, current)
-  const wanted = await request.build(old)
-  const checkedOut = checkPreconditions(call, wanted, old)
+  const desired = await request.build(old)
+  const checkedOut = checkPreconditions(call, desired, old)
   let object = restrict(call, checkedOut, old)
   backend.confirmGrant(call, object, old)
   if (request.isTracked !== true) object = setManagedFields(object, ownFields(call, options, object, old))
@@ -273,8 +273,8 @@ async function updateOnce(
     throw invalid({ group: resource.group, kind: resource.plural }, info.name, [unversioned])
   }
   await strategy.prepare?.(object)
-  const wrong = validate(call, object, old, context)
-  if (wrong.length > 0) throw invalid(strategy.namedAs ?? resource, info.name, wrong)
+  const causes = validate(call, object, old, context)
+  if (causes.length > 0) throw invalid(strategy.namedAs ?? resource, info.name, causes)
   if (backend.admission.hasMatch(call, 'UPDATE'))
     await backend.admission.validate(call, 'UPDATE', object, old, options.isDryRun)
   const successor = await inStorageVersion(call, object)
@@ -322,14 +322,14 @@ function isUnchanged(object: ApiObject, old: ApiObject): boolean {
   return isSameJson(strip(object), strip(old))
 }
 
-function checkPreconditions(call: Call, wanted: ApiObject, old: ApiObject): ApiObject {
+function checkPreconditions(call: Call, desired: ApiObject, old: ApiObject): ApiObject {
   const { resource, info } = call
-  const { name = '', uid = '', resourceVersion = '' } = wanted.metadata
+  const { name = '', uid = '', resourceVersion = '' } = desired.metadata
   if (name === '')
     throw badRequest(`the name of the object (${info.name} based on URL) was undeterminable: name must be provided`)
   if (name !== info.name)
     throw badRequest(`the name of the object (${name}) does not match the name on the URL (${info.name})`)
-  const object = adoptNamespace(call, wanted)
+  const object = adoptNamespace(call, desired)
   if (uid !== '' && uid !== old.metadata.uid) {
     if (info.verb === 'patch') throw invalid(resource, name, [invalidValue('metadata.uid', uid, 'field is immutable')])
     const path = `/registry/${resource.group === '' ? '' : `${resource.group}/`}${resource.plural}/${keyFor(resource, info.namespace, info.name)}`

@@ -31,7 +31,7 @@ export interface ApiRequest extends RequestHead {
 }
 
 /**
- * An authorized request that waits for its body. Rejects only with `LostAnswer`: the transport then aborts the
+ * An authorized request that waits for its body. Rejects only with `DroppedResponse`: the transport then aborts the
  * connection.
  */
 export type Admitted = (body: Buffer) => Promise<ApiResponse>

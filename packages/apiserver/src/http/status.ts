@@ -163,8 +163,8 @@ export function expired(message: string, token?: string): ApiError {
 }
 
 /** A request for exactly that version gets no Retry-After: waiting does not help. */
-export function tooLargeResourceVersion(wanted: number, current: number, isExact = false): ApiError {
-  const message = `Timeout: Too large resource version: ${wanted}, current: ${current}`
+export function tooLargeResourceVersion(requested: number, current: number, isExact = false): ApiError {
+  const message = `Timeout: Too large resource version: ${requested}, current: ${current}`
   const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }]
   if (isExact) return failure(504, 'Timeout', message, { causes })
   return failure(504, 'Timeout', message, { causes, retryAfterSeconds: 1 }, { 'retry-after': '1' })

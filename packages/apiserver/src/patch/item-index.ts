@@ -48,14 +48,14 @@ export class ItemIndex {
 
   /** -1 when the list has no such item. Throws when an item before it lacks the merge key. */
   find(item: unknown): number {
-    const wanted = canonicalText(identityOf(item, this.#key))
-    const known = this.#positions.get(wanted)
+    const identity = canonicalText(identityOf(item, this.#key))
+    const known = this.#positions.get(identity)
     if (known !== undefined) return known
     while (this.#scanned < this.#list.length) {
       const text = canonicalText(identityOf(this.#list[this.#scanned], this.#key))
       const position = this.#scanned++
       if (!this.#positions.has(text)) this.#positions.set(text, position)
-      if (text === wanted) return position
+      if (text === identity) return position
     }
     return -1
   }

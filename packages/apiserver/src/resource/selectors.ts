@@ -81,8 +81,8 @@ class LabelParser {
     if (isNegated) token = this.#take()
     if (!isIdentifier(token)) throw unparsable(`found '${token.text}', expected: identifier`)
     const key = token.text
-    const wrong = checkQualifiedName(key)
-    if (wrong.length > 0) throw unparsable(`<nil>: Invalid value: ${JSON.stringify(key)}: ${wrong.join('; ')}`)
+    const errors = checkQualifiedName(key)
+    if (errors.length > 0) throw unparsable(`<nil>: Invalid value: ${JSON.stringify(key)}: ${errors.join('; ')}`)
     const next = this.#peek()
     if (isNegated) return { key, operator: '!', values: [] }
     if (next.type === 'end' || next.type === ',') return { key, operator: 'exists', values: [] }
@@ -175,14 +175,14 @@ function unparsable(why: string): Error {
 function checked(requirement: Requirement): Requirement {
   const { key, operator, values } = requirement
   for (const [index, value] of values.entries()) {
-    const wrong = checkLabelValue(value)
+    const errors = checkLabelValue(value)
     if ((operator === 'gt' || operator === 'lt') && !/^[-+]?\d+$/.test(value)) {
       throw unparsable(
         `values[${index}]: Invalid value: ${JSON.stringify(value)}: for 'Gt', 'Lt' operators, the value must be an integer`,
       )
     }
-    if (wrong.length > 0)
-      throw unparsable(`values[${index}][${key}]: Invalid value: ${JSON.stringify(value)}: ${wrong.join('; ')}`)
+    if (errors.length > 0)
+      throw unparsable(`values[${index}][${key}]: Invalid value: ${JSON.stringify(value)}: ${errors.join('; ')}`)
   }
   return requirement
 }

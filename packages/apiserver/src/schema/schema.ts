@@ -15,7 +15,7 @@ import { invalid } from './field-error.ts'
 import { listTypeCheck } from './list-type.ts'
 import type { Cause, CauseReason, CompiledSchema, Schema } from './model.ts'
 import { pruneUnknown } from './prune.ts'
-import { NOWHERE, reportViolations } from './report.ts'
+import { NO_FIELD, reportViolations } from './report.ts'
 
 export { checkStructural } from './structural.ts'
 
@@ -60,7 +60,7 @@ function violationsOfStatus(schema: Schema, value: unknown, old: unknown): Cause
   if (status === undefined || statusSchema === undefined) return []
   return violationsOf(statusSchema, status, getPath(old, 'status')).map((cause) => ({
     ...cause,
-    field: cause.field === '' || cause.field === NOWHERE ? 'status' : `status.${cause.field}`,
+    field: cause.field === '' || cause.field === NO_FIELD ? 'status' : `status.${cause.field}`,
   }))
 }
 
@@ -92,7 +92,7 @@ function isBlocking({ reason }: Cause): boolean {
 }
 
 const NOT_CHECKED: Cause = invalid(
-  NOWHERE,
+  NO_FIELD,
   null,
   'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
 )

@@ -37,8 +37,8 @@ export function podStrategy(common: Strategy): Strategy {
       const isScheduled = (getPath(object, 'spec', 'nodeName') ?? '') !== ''
       const phase = getPath(object, 'status', 'phase')
       if (!isScheduled || phase === 'Failed' || phase === 'Succeeded') return 0
-      const wanted = getPath(object, 'spec', 'terminationGracePeriodSeconds')
-      return requested ?? (typeof wanted === 'number' ? wanted : 30)
+      const desired = getPath(object, 'spec', 'terminationGracePeriodSeconds')
+      return requested ?? (typeof desired === 'number' ? desired : 30)
     },
   }
 }

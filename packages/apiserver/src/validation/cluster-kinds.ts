@@ -34,8 +34,8 @@ const unqualified = 'name is neither a standard finalizer name nor is it fully q
 export function validateNamespace(object: ApiObject, old: ApiObject | undefined): Cause[] {
   return asStrings(specOf(object)['finalizers']).flatMap((name, index) => {
     const field = old === undefined ? 'spec.finalizers' : `spec.finalizers[${index}]`
-    const wrong = named(checkQualifiedName, field, name)
-    return name.includes('/') || name === 'kubernetes' ? wrong : [...wrong, invalidValue(field, name, unqualified)]
+    const causes = named(checkQualifiedName, field, name)
+    return name.includes('/') || name === 'kubernetes' ? causes : [...causes, invalidValue(field, name, unqualified)]
   })
 }
 
@@ -45,13 +45,13 @@ export function validateEvent(object: ApiObject, old: ApiObject | undefined): Ca
   const [subject, controller] = isNew ? ['regarding', 'reportingController'] : ['involvedObject', 'reportingComponent']
   const { namespace = '' } = object.metadata
   const given = text(getPath(object, subject, 'namespace'))
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (given !== namespace && !(given === '' && namespace === 'default'))
-    wrong.push(invalidValue('involvedObject.namespace', given, 'does not match event.namespace'))
+    causes.push(invalidValue('involvedObject.namespace', given, 'does not match event.namespace'))
   const hasTime = object['eventTime'] !== undefined && object['eventTime'] !== null
-  if (old !== undefined || (!isNew && !hasTime)) return wrong
+  if (old !== undefined || (!isNew && !hasTime)) return causes
   return [
-    ...wrong,
+    ...causes,
     ...(hasTime ? timedEvent(object, controller) : [requiredValue('eventTime')]),
     ...eventType(object, isNew),
   ]
@@ -81,7 +81,7 @@ function eventType(object: ApiObject, isNew: boolean): Cause[] {
 export function validateNode(object: ApiObject, old: ApiObject | undefined): Cause[] {
   const spec = specOf(object)
   const seen = new Set<string>()
-  const wrong = asRecords(spec['taints']).flatMap((taint, index) => {
+  const causes = asRecords(spec['taints']).flatMap((taint, index) => {
     const at = `metadata.taints[${index}]`
     const [key, effect] = [text(taint['key']), text(taint['effect'])]
     const problems = [
@@ -95,9 +95,9 @@ export function validateNode(object: ApiObject, old: ApiObject | undefined): Cau
     seen.add(pair)
     return isDuplicate ? [duplicateWith(at, internal, 'taints must be unique by key and effect pair')] : []
   })
-  wrong.push(...asStrings(spec['podCIDRs']).flatMap((range, index) => ipRange(`spec.podCIDRs[${index}]`, range)))
-  wrong.push(...nodeStatus(object))
-  return old === undefined ? wrong : [...wrong, ...keptNode(spec, specOf(old))]
+  causes.push(...asStrings(spec['podCIDRs']).flatMap((range, index) => ipRange(`spec.podCIDRs[${index}]`, range)))
+  causes.push(...nodeStatus(object))
+  return old === undefined ? causes : [...causes, ...keptNode(spec, specOf(old))]
 }
 
 const taintEffects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
@@ -134,7 +134,7 @@ function keptNode(spec: Json, old: Json): Cause[] {
 
 export function validateBudget(object: ApiObject): Cause[] {
   const { minAvailable, maxUnavailable, selector } = specOf(object)
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (minAvailable !== undefined && maxUnavailable !== undefined) {
     const internal = {
       MinAvailable: minAvailable,
@@ -142,10 +142,10 @@ export function validateBudget(object: ApiObject): Cause[] {
       MaxUnavailable: maxUnavailable,
       UnhealthyPodEvictionPolicy: specOf(object)['unhealthyPodEvictionPolicy'] ?? null,
     }
-    wrong.push(invalidValue('spec', internal, 'minAvailable and maxUnavailable cannot be both set'))
+    causes.push(invalidValue('spec', internal, 'minAvailable and maxUnavailable cannot be both set'))
   }
   return [
-    ...wrong,
+    ...causes,
     ...share('spec.minAvailable', minAvailable, true),
     ...share('spec.maxUnavailable', maxUnavailable, true),
     ...labelSelector('spec.selector', selector),
@@ -154,20 +154,20 @@ export function validateBudget(object: ApiObject): Cause[] {
 
 export function validateAutoscaler(object: ApiObject): Cause[] {
   const { minReplicas, maxReplicas, scaleTargetRef: target } = specOf(object)
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (count(minReplicas) < 1 && minReplicas !== undefined)
-    wrong.push(invalidValue('spec.minReplicas', minReplicas, 'must be greater than or equal to 1'))
-  if (count(maxReplicas) < 1) wrong.push(requiredValue('spec.maxReplicas', 'must be set and greater than 0'))
+    causes.push(invalidValue('spec.minReplicas', minReplicas, 'must be greater than or equal to 1'))
+  if (count(maxReplicas) < 1) causes.push(requiredValue('spec.maxReplicas', 'must be set and greater than 0'))
   if (count(maxReplicas) < count(minReplicas)) {
     const why = 'must be greater than or equal to `minReplicas`'
-    wrong.push(invalidValue('spec.maxReplicas', count(maxReplicas), why))
+    causes.push(invalidValue('spec.maxReplicas', count(maxReplicas), why))
   }
   for (const key of ['kind', 'name'])
-    if (text(getPath(target, key)) === '') wrong.push(requiredValue(`spec.scaleTargetRef.${key}`))
+    if (text(getPath(target, key)) === '') causes.push(requiredValue(`spec.scaleTargetRef.${key}`))
   const version = text(getPath(target, 'apiVersion'))
   if (version === '')
-    wrong.push(invalidValue('spec.scaleTargetRef.apiVersion', version, 'apiVersion must specify API group'))
-  return wrong
+    causes.push(invalidValue('spec.scaleTargetRef.apiVersion', version, 'apiVersion must specify API group'))
+  return causes
 }
 
 export function validateStorageClass(object: ApiObject): Cause[] {
@@ -187,22 +187,22 @@ export function validateClaim(object: ApiObject): Cause[] {
   const spec = specOf(object)
   const size = getPath(spec, 'resources', 'requests', 'storage')
   const amount = parseQuantity(String(size))
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (asStrings(spec['accessModes']).length === 0)
-    wrong.push(requiredValue('spec.accessModes', 'at least 1 access mode is required'))
-  if (size === undefined) wrong.push(requiredValue('spec.resources[storage]'))
+    causes.push(requiredValue('spec.accessModes', 'at least 1 access mode is required'))
+  if (size === undefined) causes.push(requiredValue('spec.resources[storage]'))
   else if (amount !== undefined && amount.units <= 0n)
-    wrong.push(invalidValue('spec.resources[storage]', String(size), 'must be greater than zero'))
-  return wrong
+    causes.push(invalidValue('spec.resources[storage]', String(size), 'must be greater than zero'))
+  return causes
 }
 
 export function validateQuota(object: ApiObject): Cause[] {
   const hard = specOf(object)['hard']
   return Object.entries(isRecord(hard) ? hard : {}).flatMap(([name, amount]) => {
     const at = `spec.hard[${name}]`
-    const wrong = named(checkQualifiedName, at, name)
-    if (wrong.length > 0) wrong.push(invalidValue(at, name, 'must be a standard resource for quota'))
-    return [...wrong, ...resourceAmount(at, amount)]
+    const causes = named(checkQualifiedName, at, name)
+    if (causes.length > 0) causes.push(invalidValue(at, name, 'must be a standard resource for quota'))
+    return [...causes, ...resourceAmount(at, amount)]
   })
 }
 

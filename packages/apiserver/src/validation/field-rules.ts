@@ -60,13 +60,13 @@ export function oneOfIfSet(field: string, value: unknown, supported: readonly st
 
 /** IANA service names: named ports. */
 export const checkPortName: Check = (value) => {
-  const wrong: string[] = []
-  if (value.length > 15) wrong.push('must be no more than 15 characters')
-  if (!/^[-a-z0-9]+$/.test(value)) wrong.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)')
-  if (!/[a-z]/.test(value)) wrong.push('must contain at least one letter (a-z)')
-  if (value.includes('--')) wrong.push('must not contain consecutive hyphens')
-  if (value.startsWith('-') || value.endsWith('-')) wrong.push('must not begin or end with a hyphen')
-  return wrong
+  const errors: string[] = []
+  if (value.length > 15) errors.push('must be no more than 15 characters')
+  if (!/^[-a-z0-9]+$/.test(value)) errors.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)')
+  if (!/[a-z]/.test(value)) errors.push('must contain at least one letter (a-z)')
+  if (value.includes('--')) errors.push('must not contain consecutive hyphens')
+  if (value.startsWith('-') || value.endsWith('-')) errors.push('must not begin or end with a hyphen')
+  return errors
 }
 
 /** A number or the name of a port. */

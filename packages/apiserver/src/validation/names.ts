@@ -29,10 +29,10 @@ export const checkSubdomain: Check = (value) => subdomainProblems(value, 'charac
 
 /** The same rule has different messages for names and for the prefixes of label keys. */
 function subdomainProblems(value: string, unit: 'bytes' | 'characters'): string[] {
-  const wrong: string[] = []
-  if (byteLength(value) > 253) wrong.push(`must be no more than 253 ${unit}`)
+  const errors: string[] = []
+  if (byteLength(value) > 253) errors.push(`must be no more than 253 ${unit}`)
   if (value.length > 512 || !subdomainPattern.test(value)) {
-    wrong.push(
+    errors.push(
       expected(
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
         subdomain,
@@ -40,15 +40,15 @@ function subdomainProblems(value: string, unit: 'bytes' | 'characters'): string[
       ),
     )
   }
-  return wrong
+  return errors
 }
 
 /** RFC 1123 label: namespaces. */
 export const checkLabel: Check = (value) => {
-  const wrong: string[] = []
-  if (byteLength(value) > 63) wrong.push('must be no more than 63 characters')
+  const errors: string[] = []
+  if (byteLength(value) > 63) errors.push('must be no more than 63 characters')
   if (value.length > 512 || !labelPattern.test(value)) {
-    wrong.push(
+    errors.push(
       value.length <= 512 && subdomainPattern.test(value)
         ? 'must not contain dots'
         : expected(
@@ -59,15 +59,15 @@ export const checkLabel: Check = (value) => {
           ),
     )
   }
-  return wrong
+  return errors
 }
 
 /** RFC 1035 label: services. */
 export const checkDns1035Label: Check = (value) => {
-  const wrong: string[] = []
-  if (byteLength(value) > 63) wrong.push('must be no more than 63 characters')
+  const errors: string[] = []
+  if (byteLength(value) > 63) errors.push('must be no more than 63 characters')
   if (value.length > 512 || !dns1035Pattern.test(value)) {
-    wrong.push(
+    errors.push(
       expected(
         "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
         dns1035,
@@ -76,7 +76,7 @@ export const checkDns1035Label: Check = (value) => {
       ),
     )
   }
-  return wrong
+  return errors
 }
 
 /** One path segment: the minimum requirement of a name, and the only one of RBAC. */
@@ -98,24 +98,24 @@ export const checkQualifiedName: Check = (value) => {
       `a valid label key ${expected(shape, qualifiedPart, ...examples)} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
     ]
   }
-  const wrong: string[] = []
+  const errors: string[] = []
   if (parts.length === 2) {
     const prefix = parts[0] as string
-    if (prefix === '') wrong.push('prefix part must be non-empty')
-    else wrong.push(...subdomainProblems(prefix, 'bytes').map((problem) => `prefix part ${problem}`))
+    if (prefix === '') errors.push('prefix part must be non-empty')
+    else errors.push(...subdomainProblems(prefix, 'bytes').map((problem) => `prefix part ${problem}`))
   }
   const name = parts.at(-1) as string
-  if (name === '') wrong.push('name part must be non-empty')
-  else if (byteLength(name) > 63) wrong.push('name part must be no more than 63 bytes')
-  if (!qualifiedPattern.test(name)) wrong.push(`name part ${expected(shape, qualifiedPart, ...examples)}`)
-  return wrong
+  if (name === '') errors.push('name part must be non-empty')
+  else if (byteLength(name) > 63) errors.push('name part must be no more than 63 bytes')
+  if (!qualifiedPattern.test(name)) errors.push(`name part ${expected(shape, qualifiedPart, ...examples)}`)
+  return errors
 }
 
 export const checkLabelValue: Check = (value) => {
-  const wrong: string[] = []
-  if (byteLength(value) > 63) wrong.push('must be no more than 63 bytes')
+  const errors: string[] = []
+  if (byteLength(value) > 63) errors.push('must be no more than 63 bytes')
   if (value !== '' && !qualifiedPattern.test(value)) {
-    wrong.push(
+    errors.push(
       expected(
         "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
         labelValue,
@@ -125,15 +125,15 @@ export const checkLabelValue: Check = (value) => {
       ),
     )
   }
-  return wrong
+  return errors
 }
 
 /** Keys of ConfigMap and Secret data, which become file names. */
 export const checkConfigKey: Check = (value) => {
-  const wrong: string[] = []
-  if (byteLength(value) > 253) wrong.push('must be no more than 253 characters')
+  const errors: string[] = []
+  if (byteLength(value) > 253) errors.push('must be no more than 253 characters')
   if (!configKeyPattern.test(value)) {
-    wrong.push(
+    errors.push(
       expected(
         "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
         configKey,
@@ -143,10 +143,10 @@ export const checkConfigKey: Check = (value) => {
       ),
     )
   }
-  if (value === '.') wrong.push("must not be '.'")
-  else if (value === '..') wrong.push("must not be '..'")
-  else if (value.startsWith('..')) wrong.push("must not start with '..'")
-  return wrong
+  if (value === '.') errors.push("must not be '.'")
+  else if (value === '..') errors.push("must not be '..'")
+  else if (value.startsWith('..')) errors.push("must not start with '..'")
+  return errors
 }
 
 /** A generateName is validated as if its trailing dash were a letter, because a suffix follows. */
