@@ -1,6 +1,6 @@
 /**
- * Server-side apply and update tracking against a real kube-apiserver: random scripts of writes by several managers must
- * leave the same object, the same owners and the same conflicts on both. SEAMARK_DIFFERENTIAL_RUNS sets how many scripts.
+ * Server-side apply and update tracking against a real kube-apiserver: random scripts of writes by several managers
+ * must produce the same object, owners and conflicts on both. SEAMARK_DIFFERENTIAL_RUNS sets the number of scripts.
  */
 import type { Obj } from '@seamark/kube/object'
 import { ControlPlane } from '@seamark/kube/testing'
@@ -42,7 +42,7 @@ const WIDGET = {
   metadata: { name: 'subject', namespace: 'default' },
 }
 
-/** An apply may leave a status of null: refused, and told by a path that begins at the status. */
+/** An apply that sets the status to null is rejected, with an error whose path begins at the status. */
 const EMPTIED_STATUS: Step[] = [
   { kind: 'create', manager: 'one', body: WIDGET },
   {

@@ -1,6 +1,6 @@
 /**
- * JSON patch and strategic merge patch against a real kube-apiserver, on objects that exist there: same result, or the same
- * refusal. SEAMARK_DIFFERENTIAL_RUNS sets how many random patches.
+ * JSON patch and strategic merge patch against a real kube-apiserver, on existing objects: same result, or same error.
+ * SEAMARK_DIFFERENTIAL_RUNS sets the number of random patches.
  */
 import {
   applyBuiltinDefaults,
@@ -84,7 +84,7 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('patches', () => {
       applyBuiltinDefaults(schema, object)
       return { status: 200, object: comparable(object) }
     } catch (error) {
-      // The server keeps the reason of a 422 to itself.
+      // The server does not return the reason of a 422.
       if (error instanceof PatchError)
         return { status: error.status, message: error.status === 422 ? GENERIC : error.message }
       throw error
@@ -250,7 +250,7 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('patches', () => {
             isOrdered ? { '$setElementOrder/containers': names, containers: list } : { containers: list },
           )
           const answer = await theirs('strategic-merge-patch+json', patch)
-          // Deleting every container is refused by validation, which is not ours to model.
+          // Deleting every container is rejected by validation, which this test does not model.
           if (answer.status === 422) return
           expect(ours((document) => applyStrategicMergePatch(document, patch, schema))).toEqual(answer)
         },

@@ -1,6 +1,6 @@
 /**
- * Decoding and validation of custom resources against a real kube-apiserver: the same bodies must be pruned, defaulted and
- * refused alike, word for word. SEAMARK_DIFFERENTIAL_RUNS sets how many bodies (times ten).
+ * Decoding and validation of custom resources against a real kube-apiserver: pruning, defaults and error messages must
+ * be equal for the same bodies. SEAMARK_DIFFERENTIAL_RUNS sets the number of bodies (times ten).
  */
 import { ControlPlane } from '@seamark/kube/testing'
 import { type Cause, type CompiledSchema, prepareSchema } from '@seamark/apiserver/testing'
@@ -41,14 +41,14 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('validation of custom resource
           metadata: { name: 'subject' },
           ...(spec === null ? {} : { spec }),
         }
-        expect(ours(schema, body)).toEqual(await theirs(plane, body))
+        expect(validateEmbedded(schema, body)).toEqual(await validateOnServer(plane, body))
       }),
       { numRuns: runs, endOnFailure: runs > 500 },
     )
   })
 })
 
-function ours(schema: CompiledSchema, body: object): Answer {
+function validateEmbedded(schema: CompiledSchema, body: object): Answer {
   const object = JSON.parse(JSON.stringify(body)) as { spec?: unknown }
   schema.prune(object)
   schema.applyDefaults(object)
@@ -56,7 +56,7 @@ function ours(schema: CompiledSchema, body: object): Answer {
   return causes.length === 0 ? { status: 201, spec: object.spec } : { status: 422, causes: texts(causes) }
 }
 
-async function theirs(plane: ControlPlane, body: object): Promise<Answer> {
+async function validateOnServer(plane: ControlPlane, body: object): Promise<Answer> {
   const reply = await plane.request('POST', `${collection}?dryRun=All`, body)
   if (reply.status === 201) return { status: 201, spec: (reply.body as { spec?: unknown }).spec }
   const { details } = reply.body as { details?: { causes?: Cause[] } }

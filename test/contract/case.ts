@@ -1,12 +1,12 @@
-/** What a contract case is, and what it is run with. */
+/** Types and helpers of contract cases. */
 import { expect } from 'vitest'
 import type { Client, Json, Options, Reply } from './client.ts'
 
 export interface CaseContext {
   readonly client: Client
-  /** A client that acts as another user. */
+  /** A client that impersonates another user. */
   as(user: string, ...groups: string[]): Client
-  /** A namespace of the case's own. */
+  /** Namespace of this case. */
   readonly ns: string
   /** Group of the custom resource Widget (v1 stored, v1beta1 served and deprecated, v1alpha1 not served). */
   readonly group: string
@@ -23,11 +23,11 @@ export interface CaseContext {
 
 export interface Case {
   readonly name: string
-  /** The row of the specification it covers. */
+  /** The row of the specification that the case covers. */
   readonly covers: string
-  /** Needs what kube-controller-manager does; skipped on a bare kube-apiserver. */
+  /** Needs kube-controller-manager; skipped on a bare kube-apiserver. */
   readonly needsControllers?: boolean
-  /** Why the real server that CI has cannot show it. */
+  /** Reason for skipping the case on the real server in CI. */
   readonly notOnReal?: string
   run(t: CaseContext): Promise<void>
 }
@@ -47,7 +47,7 @@ export type Row = readonly [
   message?: string | RegExp,
 ]
 
-/** Requests whose answer is one line: a status and a message, word for word. */
+/** Requests whose response is compared by status and exact message. */
 export function answers(covers: string, rows: Readonly<Record<string, Row>>, prepare?: Run): Case[] {
   return Object.entries(rows).map(([name, [method, path, options, status, message]]) => ({
     name,
@@ -69,7 +69,7 @@ function expectMessage(reply: Reply, status: number, message: string | RegExp): 
   if (reply.json !== undefined) expect(reply.json['code']).toBe(status)
 }
 
-/** The answer's body, after its status was checked. */
+/** Checks the status of a response and returns its body. */
 export async function ok(promise: Promise<Reply>, status = 200): Promise<Json> {
   const reply = await promise
   expect(reply.status, reply.text).toBe(status)
@@ -85,7 +85,7 @@ export function names(list: Json): string[] {
   return (list['items'] as unknown as Json[]).map((item) => String((item['metadata'] as Json)['name']))
 }
 
-/** Waits for something a controller does. */
+/** Waits for the result of a controller. */
 export async function until(isDone: () => Promise<boolean>, what: string): Promise<void> {
   const deadline = Date.now() + 10_000
   while (!(await isDone())) {

@@ -1,4 +1,4 @@
-/** The contract: every case, each naming the behaviour and the row of the specification it covers. */
+/** All contract cases, each with the behaviour and the row of the specification that it covers. */
 import type { Case } from './case.ts'
 import { builtin } from './cases/builtin.ts'
 import { custom } from './cases/custom.ts'

@@ -1,10 +1,10 @@
 /**
- * The tiny client of the contract suite: it sends exactly what a case says and shows exactly what comes back. No retries,
- * no types, no cleverness.
+ * The HTTP client of the contract suite: sends exactly the request of a case and returns the unmodified response,
+ * without retries or typed objects.
  */
 import type { RawReply, Transport } from './transport.ts'
 
-/** Any JSON, to be looked into freely: a contract case asserts what it finds. */
+/** Any JSON, without declared types: a contract case asserts its content. */
 export interface Json {
   readonly [key: string]: Json
 }
@@ -35,7 +35,7 @@ export interface Watch {
   readonly status: number
   /** The next event; undefined when the stream ended. Rejects after 10 s. */
   next(): Promise<Event | undefined>
-  /** Events until one of this type, or name, came. */
+  /** Events up to and including the first for which `isLast` returns true. */
   until(isLast: (event: Event) => boolean): Promise<Event[]>
   close(): void
 }
@@ -133,7 +133,7 @@ export class Client {
           wake()
         }
       } catch {
-        // Cut by the server or by us.
+        // Closed by the server or by the client.
       }
       state.isEnded = true
       wake()

@@ -1,6 +1,7 @@
 /**
- * One list of cases at five servers: embedded in process, over HTTP, over HTTPS with HTTP/2, as the shipped program
- * `bin/seamark apiserver`, and a real kube-apiserver when one is found. Where they differ the real one is right.
+ * Runs the same cases against five servers: embedded in process, over HTTP, over HTTPS with HTTP/2, as the shipped
+ * program `bin/seamark apiserver`, and a real kube-apiserver when available. Where they differ, kube-apiserver is the
+ * reference.
  */
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -42,7 +43,7 @@ function embedded(name: string, connect: (server: ReturnType<typeof createApiSer
   }
 }
 
-/** `bin/seamark apiserver`, reached with the kubeconfig it writes. */
+/** `bin/seamark apiserver`, accessed with the kubeconfig that it writes. */
 async function startProgram(): Promise<Server> {
   const folder = await mkdtemp(join(tmpdir(), 'seamark-contract-'))
   const kubeconfig = join(folder, 'kubeconfig')
@@ -98,7 +99,7 @@ const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 async function prepare(client: Client): Promise<void> {
   const created = await client.request('POST', definitions, { body: widgetDefinition(group) })
   expect(created.status, created.text).toBe(201)
-  // Discovery of a real server follows the definition a moment later.
+  // Discovery of kube-apiserver is updated after the definition, with a delay.
   const isServed = async (): Promise<boolean> => {
     const [list, index] = [
       await client.request('GET', `/apis/${group}/v1/widgets`),
@@ -137,7 +138,7 @@ function contextOf(transport: Transport, index: number, isReal: boolean): CaseCo
   }
 }
 
-it('has at least 250 cases, each with a name of its own', () => {
+it('has at least 250 cases with unique names', () => {
   const names = cases.map((one) => `${one.covers}: ${one.name}`)
   expect(new Set(names).size).toBe(names.length)
   expect(names.length).toBeGreaterThanOrEqual(250)
@@ -157,8 +158,8 @@ describe.each(drivers)('$name', (driver) => {
   })
 
   for (const [index, one] of cases.entries()) {
-    const isLeftOut = isSkipped || (isReal && (one.needsControllers === true || one.notOnReal !== undefined))
-    it.skipIf(isLeftOut)(`${one.covers}: ${one.name}`, async () => {
+    const isExcluded = isSkipped || (isReal && (one.needsControllers === true || one.notOnReal !== undefined))
+    it.skipIf(isExcluded)(`${one.covers}: ${one.name}`, async () => {
       const t = contextOf((server as Server).transport, index, isReal)
       const created = await t.client.request('POST', '/api/v1/namespaces', { body: { metadata: { name: t.ns } } })
       expect(created.status, created.text).toBe(201)

@@ -1,6 +1,6 @@
 /**
- * One script at two servers. recording.txt is what kube-apiserver 1.36 answered (`RECORD=1` writes it again); the
- * embedded server must answer the same, everywhere; a real server that is found must still answer the same.
+ * Runs one script against two servers. recording.txt contains the responses of kube-apiserver 1.36 (`RECORD=1` rewrites
+ * it); the embedded server must always respond the same, and so must a real server when available.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 /**
- * How a contract case reaches a server: in process, HTTP, HTTPS with HTTP/2 (also to the shipped program and to a real
+ * Transports of contract cases: in process, HTTP, HTTPS with HTTP/2 (also for the shipped program and a real
  * kube-apiserver). Each is one function from request to response.
  */
 import { connect, type ClientHttp2Session, constants } from 'node:http2'
@@ -7,7 +7,7 @@ import type { ApiServer } from '@seamark/apiserver'
 
 interface RawRequest {
   readonly method: string
-  /** With the query. */
+  /** Including the query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer | undefined
@@ -35,7 +35,7 @@ function fromFetch(
         method,
         headers,
         signal,
-        ...(body === undefined ? {} : { body: new Uint8Array(body) }),
+        ...(body !== undefined && { body: new Uint8Array(body) }),
       }
       const response = await fetchLike(path, init)
       const all = new Map<string, string[]>()
@@ -47,7 +47,7 @@ function fromFetch(
   }
 }
 
-/** fetch joins repeated headers by a comma. */
+/** fetch joins repeated headers with a comma. */
 function splitWarnings(value: string): string[] {
   return value.split(/, (?=299 - ")/)
 }
@@ -108,7 +108,7 @@ export function http2(url: string, credentials: Credentials): Transport {
   }
 }
 
-/** Sends `headers` with every request that does not have them itself. */
+/** Adds `headers` to every request that does not set them itself. */
 export function withHeaders(transport: Transport, headers: Readonly<Record<string, string>>): Transport {
   return {
     send: async (request) => await transport.send({ ...request, headers: { ...headers, ...request.headers } }),

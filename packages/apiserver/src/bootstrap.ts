@@ -1,4 +1,4 @@
-/** What every cluster starts with: the four namespaces, the API's own Service, and the roles that RBAC builds on. */
+/** Initial objects of every cluster: the four namespaces, the Service of the API server, and the default RBAC roles. */
 import { SystemClient } from './controllers/system-client.ts'
 import type { Backend } from './handlers/call.ts'
 import { timestamp } from './clock.ts'
@@ -20,7 +20,7 @@ function put(backend: Backend, resource: Resource, object: ApiObject): void {
   resource.collection.put(resource.namespaced ? `${namespace ?? ''}/${name}` : name, copy)
 }
 
-/** In the turn of the call: a client never sees a cluster without its namespaces. */
+/** Synchronous: a client never observes a cluster without its namespaces. */
 export function bootstrap(backend: Backend): void {
   const { registry } = backend
   const resource = registry.find('', 'v1', 'namespaces') as Resource
@@ -31,7 +31,7 @@ export function bootstrap(backend: Backend): void {
   }
 }
 
-/** The Service `kubernetes`, made as any other, so that it gets the first address. */
+/** The Service `kubernetes`, created through the normal write path, so that it gets the first address. */
 export async function bootstrapService(backend: Backend): Promise<void> {
   const client = new SystemClient(backend, 'kube-apiserver')
   await client.ensure(backend.registry.find('', 'v1', 'services') as Resource, {

@@ -1,6 +1,6 @@
 /**
- * Time as an argument: every timestamp, timer and time-out of the server goes through one of these, so that tests and the
- * simulation kit decide when a second passes.
+ * Injected time: every timestamp, timer and timeout of the server uses one of these, so that tests and the simulation
+ * kit control the passage of time.
  */
 export interface Timer {
   cancel(): void

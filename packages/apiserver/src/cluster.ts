@@ -1,8 +1,8 @@
 /**
- * One logical cluster: its store, its kinds, its watches, its controllers, and the function that answers its requests.
+ * One logical cluster: its store, resources, watches, controllers, and the request handler.
  *
- * Flow of a request: authenticate → request info → impersonate → authorize → faults → handler. Everything a handler throws
- * becomes a Status.
+ * Flow of a request: authenticate → request info → impersonate → authorize → faults → handler. Every error thrown by a
+ * handler becomes a Status.
  */
 import { randomUUID } from 'node:crypto'
 import { Admission, type AdmissionHook } from './admission/admission.ts'
@@ -29,7 +29,7 @@ import {
   textResponse,
   type UserInfo,
 } from './http/exchange.ts'
-import { Faults, LostAnswer } from './faults.ts'
+import { Faults, DroppedResponse } from './faults.ts'
 import { OpenApiRoutes } from './handlers/openapi.ts'
 import { applyDefaults, patchObject } from './handlers/patch.ts'
 import { getObject, listObjects } from './handlers/read.ts'
@@ -74,18 +74,18 @@ export interface ClusterOptions {
   readonly name: string
   readonly clock: Clock
   readonly random: () => number
-  /** Who may come in, beside ServiceAccounts. */
+  /** Users beside ServiceAccounts. */
   readonly users: Omit<AuthenticatorOptions, 'reviewToken'>
   readonly admission: readonly AdmissionHook[]
   readonly historyLimit?: number
   readonly historyBytes?: number
-  /** What kube-controller-manager does: garbage collection, namespace removal, default ServiceAccounts. */
+  /** The functions of kube-controller-manager: garbage collection, namespace deletion, default ServiceAccounts. */
   readonly hasControllers: boolean
-  /** Roles and bindings decide; otherwise everything is allowed. */
+  /** RBAC is enforced; otherwise every request is allowed. */
   readonly isAuthorizing: boolean
-  /** Where webhooks that name a Service are reached. */
+  /** Base URLs of Services that webhooks name. */
   readonly resolveService: ResolveService
-  /** Certificate of the server's authority, PEM, for kube-root-ca.crt. */
+  /** CA certificate of the server, PEM, for kube-root-ca.crt. */
   readonly rootCa: () => string
   readonly onError: (error: unknown) => void
 }
@@ -108,7 +108,7 @@ export class Cluster implements Backend {
   readonly #tokens: TokenIssuer
   readonly #isAuthorizing: boolean
   readonly #controllers: Controller[] = []
-  /** Where clients reach the server, for discovery. */
+  /** Address at which clients reach the server, for discovery. */
   address = '127.0.0.1:6443'
 
   constructor(options: ClusterOptions) {
@@ -161,11 +161,11 @@ export class Cluster implements Backend {
       if (info === undefined) throw badRequest('malformed path')
       const caller = this.#authenticator.authenticate(head)
       for (const { resource, namespace, name } of impersonationsIn(head)) {
-        const asked = { ...info, isResource: true, verb: 'impersonate', group: '', resource, subresource: '' }
-        this.#authorize({ ...asked, namespace, name }, caller)
+        const attributes = { ...info, isResource: true, verb: 'impersonate', group: '', resource, subresource: '' }
+        this.#authorize({ ...attributes, namespace, name }, caller)
       }
       const user = impersonate(caller, head)
-      // Before anything is looked up: who may not read a resource does not learn whether it exists.
+      // Before any lookup: an unauthorized user cannot find out whether a resource exists.
       this.#authorize(info, user)
       return async (body) => {
         try {
@@ -184,7 +184,7 @@ export class Cluster implements Backend {
 
   #failureResponse(error: unknown): ApiResponse {
     if (error instanceof ApiError) return statusResponse(error.status, error.headers)
-    if (error instanceof LostAnswer) throw error
+    if (error instanceof DroppedResponse) throw error
     if (error instanceof ObjectTooLarge) return statusResponse(unclassified(error.message).status)
     this.#onError(error)
     return statusResponse(internal(error instanceof Error ? error.message : 'unknown error').status)
@@ -228,13 +228,13 @@ export class Cluster implements Backend {
     const call: Call = { backend: this, request, info, resource, user, warnings: [] }
     const delayMs = this.faults.delayMs(call)
     if (delayMs > 0) await new Promise<void>((resolve) => this.clock.schedule(delayMs, resolve))
-    const isLost = this.faults.checkRequest(call)
+    const isDropped = this.faults.checkRequest(call)
     const response = await this.#dispatch(call).catch((error: unknown) => {
       if (!(error instanceof ApiError)) throw error
-      // Warnings are for the user whatever became of the request.
+      // Warnings are returned with errors, too.
       return statusResponse(error.status, { ...error.headers, ...warningHeaders(call) })
     })
-    if (isLost) throw new LostAnswer('the answer is lost by a fault rule')
+    if (isDropped) throw new DroppedResponse('the answer is lost by a fault rule')
     return response
   }
 
@@ -269,7 +269,7 @@ export class Cluster implements Backend {
     }
   }
 
-  /** Subresources that are not a view of the object itself. */
+  /** Subresources that are not a representation of the object itself. */
   async #dispatchSubresource(call: Call): Promise<ApiResponse | undefined> {
     switch (call.info.subresource) {
       case 'scale':
@@ -298,10 +298,10 @@ export class Cluster implements Backend {
       call.warnings.push(text),
     )
     if (isReview(call.resource.group)) {
-      const { status: _status, ...asked } = object
-      const managedFields = ownFields(call, options, asked, undefined)
+      const { status: _status, ...submitted } = object
+      const managedFields = ownFields(call, options, submitted, undefined)
       const tracked = {
-        ...asked,
+        ...submitted,
         metadata: { ...object.metadata, ...(managedFields.length === 0 ? {} : { managedFields }) },
       } as ApiObject
       const answer = answerReview(call, tracked, this.#rbac, this.#authenticator)
@@ -374,7 +374,7 @@ function isRouted(resource: Resource, info: RequestInfo): boolean {
   return info.namespace === '' || (resource.group === '' && resource.plural === 'namespaces')
 }
 
-/** Which verbs a resource or one of its subresources takes. */
+/** Whether a resource or subresource supports the verb. */
 function isAllowed(resource: Resource, info: RequestInfo): boolean {
   if (info.subresource !== '') return subresourceVerbs(info.subresource).includes(info.verb)
   if (info.name !== '' && info.verb === 'create') return false

@@ -8,7 +8,7 @@ interface Seen {
   readonly object: { metadata: { name: string }; code?: number }
 }
 
-/** Reads `count` events of a watch, or all of them when it ends before. */
+/** Reads `count` events of a watch, or fewer when it ends earlier. */
 async function readEvents(response: Response, count: number): Promise<string[]> {
   const seen: string[] = []
   let rest = ''
@@ -37,7 +37,7 @@ describe('faults', () => {
   beforeEach(() => (server = createApiServer({ controllers: false })))
   afterEach(async () => await server.close())
 
-  it('fail answers as told, as often as told', async () => {
+  it('fail responds with the given error the given number of times', async () => {
     server.faults.fail({ verb: 'list', resource: 'configmaps' }, { status: 429, retryAfterSeconds: 7, times: 2 })
     const first = await server.fetch(maps)
     expect(first.status).toBe(429)
@@ -52,13 +52,13 @@ describe('faults', () => {
     expect((await server.fetch(maps)).status).toBe(200)
   })
 
-  it('fail afterwards does the work and loses the answer', async () => {
+  it('fail with afterwards performs the request and drops the response', async () => {
     server.faults.fail({ verb: 'create' }, { afterwards: true, times: 1 })
     await expect(create('a')).rejects.toThrow('fetch failed')
     expect((await server.fetch(`${maps}/a`)).status).toBe(200)
   })
 
-  it('conflict fails an update that was right', async () => {
+  it('conflict fails a valid update', async () => {
     await create('a')
     server.faults.conflict({ name: 'a' })
     const put = async (): Promise<number> =>
@@ -66,7 +66,7 @@ describe('faults', () => {
     expect([await put(), await put()]).toEqual([409, 200])
   })
 
-  it('shorten answers 200 with fewer items', async () => {
+  it('shorten returns 200 with fewer items', async () => {
     await create('a')
     await create('b')
     const remove = server.faults.shorten({ resource: 'configmaps' }, 1)
@@ -77,7 +77,7 @@ describe('faults', () => {
     expect(await count()).toBe(2)
   })
 
-  it('freeze holds events until thawed, then delivers them in order', async () => {
+  it('freeze buffers events until it is removed, then delivers them in order', async () => {
     const response = await watch()
     const thaw = server.faults.freeze({ resource: 'configmaps' })
     await create('a')
@@ -89,7 +89,7 @@ describe('faults', () => {
     expect(await reading).toEqual(['ADDED a', 'ADDED b'])
   })
 
-  it('drop loses the events it hits, duplicate repeats them', async () => {
+  it('drop discards matching events, duplicate repeats them', async () => {
     server.faults.drop({ resource: 'configmaps' }, (event) => event.key === 'default/a')
     server.faults.duplicate({ resource: 'configmaps' }, (event) => event.key === 'default/b')
     const response = await watch()
@@ -99,11 +99,11 @@ describe('faults', () => {
     expect(await readEvents(response, 3)).toEqual(['ADDED b', 'ADDED b', 'ADDED c'])
   })
 
-  it('reorder delivers events that come together the other way round, and loses none', async () => {
+  it('reorder delivers the events of a batch in reverse order, and discards none', async () => {
     const fill = async (): Promise<void> => {
       for (const name of ['a', 'b', 'c']) await create(name)
     }
-    // One request that makes several events.
+    // One request that causes several events.
     const clear = async (): Promise<void> => void (await server.fetch(maps, { method: 'DELETE' }))
     const deletions = async (): Promise<string[]> => {
       await fill()
@@ -117,7 +117,7 @@ describe('faults', () => {
     expect(await deletions()).toEqual(['DELETED a', 'DELETED b', 'DELETED c'])
   })
 
-  it('delay and lag wait as long as told, on the clock of the server', async () => {
+  it('delay and lag wait for the given time, on the clock of the server', async () => {
     const timers: { afterMs: number; task: () => void }[] = []
     const schedule = (afterMs: number, task: () => void) => {
       timers.push({ afterMs, task })
@@ -147,7 +147,7 @@ describe('faults', () => {
     expect(await reading).toEqual(['ADDED late'])
   })
 
-  it('cut ends watches, or breaks them', async () => {
+  it('cut ends watches, or aborts their connections', async () => {
     const [ended, broken] = [await watch(), await watch()]
     expect(server.faults.cut({ resource: 'configmaps' })).toBe(2)
     expect(await readEvents(ended, 1)).toEqual([])
@@ -179,7 +179,7 @@ describe('faults', () => {
     expect((await server.fetch(`${maps}?limit=1&continue=${expired.metadata.continue}`)).status).toBe(200)
   })
 
-  it('logical clusters do not see each other', async () => {
+  it('logical clusters are isolated from each other', async () => {
     server.addCluster('east')
     const east = `/clusters/east${maps}`
     expect((await send('POST', east, { metadata: { name: 'only-east' } })).status).toBe(201)

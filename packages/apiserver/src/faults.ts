@@ -1,9 +1,9 @@
 /**
- * Fault hooks for tests: what no real API server does on demand. Reachable only from the process that made the server.
+ * Fault injection for tests. Available only in the process that created the server.
  *
- * A rule is added by a method and removed by the function it returns; rules match requests by resource, verb, name and so
- * on, and may be limited to a number of times. Watches can be frozen, lagged, cut; their events dropped, duplicated,
- * reordered; lists shortened; answers replaced by errors, delayed, or lost after the write was done.
+ * A method adds a rule and returns the function that removes it; rules match requests by resource, verb, name and other
+ * attributes, and may be limited to a number of uses. Watches can be frozen, delayed or cut; their events dropped,
+ * duplicated or reordered; lists shortened; responses replaced by errors, delayed, or dropped after the write.
  */
 import type { Call } from './handlers/call.ts'
 import { ApiError, statusError } from './http/status.ts'
@@ -30,11 +30,11 @@ export interface ErrorFault {
   readonly reason?: string
   readonly message?: string
   readonly retryAfterSeconds?: number
-  /** How many requests fail. @default until removed */
+  /** Number of requests that fail. @default until removed */
   readonly times?: number
-  /** Fail this share of the requests. @default 1 */
+  /** Fraction of the requests that fail. @default 1 */
   readonly probability?: number
-  /** Do the work and lose the answer: the client sees a broken connection. */
+  /** Performs the request and drops the response: the client sees a broken connection. */
   readonly afterwards?: boolean
 }
 
@@ -54,8 +54,8 @@ const reasons: Record<number, string> = {
   409: 'Conflict',
 }
 
-/** The transport breaks the connection instead of answering. */
-export class LostAnswer extends Error {
+/** The transport aborts the connection instead of responding. */
+export class DroppedResponse extends Error {
   readonly code = 'LOST_ANSWER'
 }
 
@@ -77,7 +77,7 @@ export class Faults implements WatchFaults {
     this.#random = random
   }
 
-  /** Answers matching requests with an error. */
+  /** Responds to matching requests with an error. */
   fail(match: RequestMatch, fault: ErrorFault = {}): Remove {
     return add(this.#errors, { match, what: fault, left: fault.times ?? Infinity })
   }
@@ -92,12 +92,12 @@ export class Faults implements WatchFaults {
     return add(this.#conflicts, { match, what: true, left: times })
   }
 
-  /** Lists answer 200 with fewer items: `keep` of the count (0 empties). */
+  /** Lists return 200 with fewer items: `keep` of the count (0 returns none). */
   shorten(match: RequestMatch, keep: number | ((count: number) => number) = 0, times = Infinity): Remove {
     return add(this.#lists, { match, what: typeof keep === 'number' ? () => keep : keep, left: times })
   }
 
-  /** Watches deliver nothing until removed; then everything they held. */
+  /** Watches deliver nothing until removed, then all buffered events. */
   freeze(match: WatchMatch = {}): Remove {
     const remove = add(this.#frozen, match)
     return () => {
@@ -106,22 +106,22 @@ export class Faults implements WatchFaults {
     }
   }
 
-  /** Watches deliver late, in order. */
+  /** Watches deliver with a delay, in order. */
   lag(match: WatchMatch, ms: number): Remove {
     return add(this.#lags, { match, ms })
   }
 
-  /** Events that `isHit` are never delivered. */
+  /** Events for which `isHit` returns true are never delivered. */
   drop(match: WatchMatch, isHit: (event: WatchEvent, watch: WatchInfo) => boolean = () => true): Remove {
     return add(this.#copies, { match, count: (event, watch) => (isHit(event, watch) ? 0 : 1) })
   }
 
-  /** Events that `isHit` are delivered twice. */
+  /** Events for which `isHit` returns true are delivered twice. */
   duplicate(match: WatchMatch, isHit: (event: WatchEvent, watch: WatchInfo) => boolean = () => true): Remove {
     return add(this.#copies, { match, count: (event, watch) => (isHit(event, watch) ? 2 : 1) })
   }
 
-  /** Events that are delivered together come in another order. @default reversed */
+  /** Changes the order of events that are delivered together. @default reversed */
   reorder(
     match: WatchMatch,
     order: (events: readonly WatchEvent[]) => readonly WatchEvent[] = (events) => [...events].reverse(),
@@ -129,7 +129,7 @@ export class Faults implements WatchFaults {
     return add(this.#orders, { match, order })
   }
 
-  /** Ends open watches: politely, or by breaking the connection. The answer is how many. */
+  /** Ends open watches, by a regular end or by aborting the connection. Returns their number. */
   cut(match: WatchMatch = {}, how: 'end' | 'break' = 'end'): number {
     const hit = [...this.#watchers].filter((watcher) => isWatchMatch(match, watcher.info))
     for (const watcher of hit) {
@@ -139,12 +139,12 @@ export class Faults implements WatchFaults {
     return hit.length
   }
 
-  /** Forgets history: older resourceVersions are answered 410 from now on. */
+  /** Compacts the history: older resourceVersions get 410 from now on. */
   compact(revision?: number): void {
     this.#store.compact(revision)
   }
 
-  /** Removes every rule and thaws every watch. */
+  /** Removes every rule and unfreezes every watch. */
   clear(): void {
     for (const list of [
       this.#errors,
@@ -165,20 +165,20 @@ export class Faults implements WatchFaults {
     return [...this.#watchers].map((watcher) => watcher.info)
   }
 
-  // What the server asks.
+  // Called by the server.
 
   delayMs(call: Call): number {
     return this.#delays.length === 0 ? 0 : (take(this.#delays, call) ?? 0)
   }
 
-  /** Throws when the request is to fail; says whether its answer is to be lost after the work. */
+  /** Throws when the request is to fail; returns whether its response is to be dropped afterwards. */
   checkRequest(call: Call): boolean {
     if (this.#errors.length === 0) return false
     const fault = take(this.#errors, call, (candidate) => this.#random() < (candidate.probability ?? 1))
     if (fault === undefined) return false
     if (fault.afterwards === true) return true
     const status = fault.status ?? 500
-    if (status === 0) throw new LostAnswer('the connection is broken by a fault rule')
+    if (status === 0) throw new DroppedResponse('the connection is broken by a fault rule')
     throw describeFault(fault, status)
   }
 
@@ -218,7 +218,7 @@ export class Faults implements WatchFaults {
     this.#watchers.delete(watcher)
   }
 
-  /** See `WatchFaults.reorder`; rules speak of events, the hub of frames. */
+  /** See `WatchFaults.reorder`; rules take events, the hub takes frames. */
   reorderFrames<T extends { event: WatchEvent }>(watch: WatchInfo, batch: T[]): T[] {
     let frames = batch
     for (const rule of this.#orders) {

@@ -6,7 +6,7 @@
  *     const response = await server.fetch('/api/v1/namespaces')
  *     await server.close()
  *
- * Several logical clusters live in one server; the first is at the root, the others under `/clusters/<name>`.
+ * Several logical clusters share one server; the first is at the root, the others under `/clusters/<name>`.
  */
 import type { AdmissionHook } from './admission/admission.ts'
 import { admin, anonymous } from './auth/authenticate.ts'
@@ -41,23 +41,29 @@ export interface ApiServerOptions {
   readonly clock?: Clock
   /** In [0, 1). @default Math.random */
   readonly random?: () => number
-  /** Functions that may change or refuse writes. */
+  /** Functions that may change or reject writes. */
   readonly admission?: readonly AdmissionHook[]
   /** Bearer tokens and their users. */
   readonly tokens?: ReadonlyMap<string, UserInfo>
-  /** Who a request without credentials is. @default the administrator */
+  /** The user of requests without credentials. @default the administrator */
   readonly anonymous?: 'admin' | 'anonymous' | 'refused'
-  /** What kube-controller-manager does: garbage collection, namespace removal, default ServiceAccounts. @default true */
+  /**
+   * The functions of kube-controller-manager: garbage collection, namespace deletion, default ServiceAccounts. @default
+   * true
+   */
   readonly controllers?: boolean
-  /** Whether roles and bindings decide who may do what. Access reviews always answer by them. @default AlwaysAllow */
+  /** Whether RBAC is enforced. Access reviews always use it. @default AlwaysAllow */
   readonly authorization?: 'AlwaysAllow' | 'RBAC'
-  /** Base URL of a Service, for webhooks that name one: nothing routes cluster addresses here. @default none is reachable */
+  /**
+   * Base URL of a Service, for webhooks that name one: cluster addresses are not routed. @default no Service is
+   * reachable
+   */
   readonly resolveService?: (namespace: string, name: string, port: number) => string | undefined
-  /** Most changes kept for watches to resume from. @default 100 000 */
+  /** Maximum number of changes retained for watches to resume from. @default 100 000 */
   readonly historyLimit?: number
-  /** Most bytes of the changes kept for watches to resume from. @default 256 MiB */
+  /** Maximum bytes of the changes retained for watches to resume from. @default 256 MiB */
   readonly historyBytes?: number
-  /** Called with failures inside the server. @default they are ignored */
+  /** Called with internal errors of the server. @default they are ignored */
   readonly onError?: (error: unknown) => void
 }
 
@@ -66,7 +72,7 @@ export interface ServerListenOptions extends Omit<ListenOptions, 'tls'> {
 }
 
 export interface ServerListener extends Listener {
-  /** What clients must trust, PEM; undefined without TLS. */
+  /** CA certificate that clients must trust, PEM; undefined without TLS. */
   readonly caPem: string | undefined
 }
 
@@ -81,9 +87,9 @@ export interface ApiServer {
   readonly fetch: InProcessFetch
   /** The in-process transport of another user. */
   fetchAs(user: UserInfo): InProcessFetch
-  /** Fault hooks of the root cluster. */
+  /** Fault injection of the root cluster. */
   readonly faults: Faults
-  /** Opens a port. `tls: 'self-signed'` makes an authority and a serving certificate; the answer carries its CA. */
+  /** Opens a port. `tls: 'self-signed'` creates a CA and a serving certificate; the result contains the CA. */
   listen(options?: ServerListenOptions): Promise<ServerListener>
   close(): Promise<void>
 }
@@ -143,10 +149,11 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
     fetchAs: (user) => createFetch(handle, user),
     faults: root.faults,
     async listen(listenOptions = {}) {
-      const { tls: wanted, ...rest } = listenOptions
-      const tls = wanted === 'self-signed' ? issueServingCredentials(rest.host ?? '127.0.0.1', clock.now()).tls : wanted
+      const { tls: tlsOption, ...rest } = listenOptions
+      const tls =
+        tlsOption === 'self-signed' ? issueServingCredentials(rest.host ?? '127.0.0.1', clock.now()).tls : tlsOption
       if (tls !== undefined) rootCa = tls.ca
-      const opened = await listen(admit, { ...rest, ...(tls === undefined ? {} : { tls }) })
+      const opened = await listen(admit, { ...rest, ...(tls !== undefined && { tls }) })
       const listener: ServerListener = { ...opened, caPem: tls?.ca }
       listeners.push(listener)
       for (const cluster of clusters.values()) cluster.address = `${listener.host}:${listener.port}`

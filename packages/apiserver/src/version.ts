@@ -1,4 +1,4 @@
-/** What `/version` says. kubectl compares the minor version with its own and warns when they are far apart. */
+/** The content of `/version`. kubectl compares the minor version with its own and warns about a large skew. */
 export const serverVersion = {
   major: '1',
   minor: '36',

@@ -1,5 +1,5 @@
 /**
- * Parts of the API server for the contract tests, which run the same cases against the parts alone. Not a public surface.
+ * Parts of the API server for the contract tests, which run cases against single parts. Not a public API.
  */
 export { ApplyError, conflictCauses, conflictMessage, serverSideApply, trackUpdate } from '../src/apply/apply.ts'
 export { findBuiltinKind } from '../src/builtin/builtin.ts'

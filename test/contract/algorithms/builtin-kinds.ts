@@ -1,4 +1,4 @@
-/** Built-in kinds for the differential scripts: how our decoding treats them, and random bodies for them. */
+/** Built-in kinds for the differential scripts: decoding by the embedded server, and random bodies. */
 import {
   type ApiObject,
   applyBuiltinDefaults,
@@ -41,8 +41,8 @@ function modelKind(group: string, version: string, kind: string): ModelKind {
   }
 }
 
-const word = fc.constantFrom('a', 'b', 'c')
-const strings = fc.dictionary(word, word, { maxKeys: 3 })
+const letter = fc.constantFrom('a', 'b', 'c')
+const strings = fc.dictionary(letter, letter, { maxKeys: 3 })
 
 function some(shape: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<Body> {
   return fc.record(shape, { requiredKeys: [] })
@@ -74,16 +74,16 @@ function subject(
 const configMap = some({
   data: strings,
   binaryData: fc
-    .dictionary(word, fc.constantFrom('YQ==', 'Yg=='), { maxKeys: 1 })
+    .dictionary(letter, fc.constantFrom('YQ==', 'Yg=='), { maxKeys: 1 })
     .map((data) => Object.fromEntries(Object.entries(data).map(([key, value]) => [`bin-${key}`, value]))),
 })
 
-const secret = some({ data: fc.dictionary(word, fc.constantFrom('YQ==', 'Yg=='), { maxKeys: 2 }) })
+const secret = some({ data: fc.dictionary(letter, fc.constantFrom('YQ==', 'Yg=='), { maxKeys: 2 }) })
 
 const servicePort = fc
   .tuple(
     fc.integer({ min: 80, max: 82 }),
-    some({ targetPort: fc.oneof(fc.constant(8080), fc.constant('web')), appProtocol: word }),
+    some({ targetPort: fc.oneof(fc.constant(8080), fc.constant('web')), appProtocol: letter }),
   )
   .map(([port, rest]) => ({ name: `p${port}`, port, ...rest }))
 const servicePorts = fc.uniqueArray(servicePort, { minLength: 1, maxLength: 3, selector: ({ port }) => port })
@@ -112,14 +112,14 @@ const servicePatch = fc
     fc.option(servicePorts, { nil: undefined }),
     some({ selector: strings, publishNotReadyAddresses: fc.boolean() }),
   )
-  .map(([ports, rest]) => ({ spec: { ...(ports === undefined ? {} : { ports }), ...rest } }))
+  .map(([ports, rest]) => ({ spec: { ...(ports !== undefined && { ports }), ...rest } }))
 
-const env = fc.uniqueArray(fc.record({ name: word, value: word }), { maxLength: 3, selector: ({ name }) => name })
+const env = fc.uniqueArray(fc.record({ name: letter, value: letter }), { maxLength: 3, selector: ({ name }) => name })
 const container = fc
   .tuple(
-    word,
+    letter,
     some({
-      args: fc.array(word, { maxLength: 2 }),
+      args: fc.array(letter, { maxLength: 2 }),
       env,
       ports: fc.uniqueArray(fc.record({ containerPort: fc.integer({ min: 80, max: 82 }) }), {
         maxLength: 2,
@@ -142,7 +142,7 @@ const deployment = fc
       paused: fc.boolean(),
       minReadySeconds: fc.integer({ min: 0, max: 2 }),
     }),
-    fc.array(word, { maxLength: 1 }),
+    fc.array(letter, { maxLength: 1 }),
   )
   .map(([list, rest, volumes]) => ({
     spec: {
@@ -158,20 +158,20 @@ const deploymentPatch = fc
   .tuple(containers, some({ replicas: fc.integer({ min: 0, max: 2 }), paused: fc.boolean() }))
   .map(([list, rest]) => ({ spec: { ...rest, template: { spec: { containers: list } } } }))
 
-const path = fc.tuple(word, word).map(([at, name]) => ({
+const path = fc.tuple(letter, letter).map(([at, name]) => ({
   path: `/${at}`,
   pathType: 'Prefix',
   backend: { service: { name, port: { number: 80 } } },
 }))
 const rule = fc
-  .tuple(word, fc.array(path, { minLength: 1, maxLength: 2 }))
+  .tuple(letter, fc.array(path, { minLength: 1, maxLength: 2 }))
   .map(([host, paths]) => ({ host: `${host}.example`, http: { paths } }))
 const ingress = fc
   .tuple(
     fc.array(rule, { minLength: 1, maxLength: 2 }),
     some({
-      ingressClassName: word,
-      tls: fc.array(some({ secretName: word, hosts: fc.constant(['a.example']) }), { maxLength: 1 }),
+      ingressClassName: letter,
+      tls: fc.array(some({ secretName: letter, hosts: fc.constant(['a.example']) }), { maxLength: 1 }),
     }),
   )
   .map(([rules, rest]) => ({ spec: { rules, ...rest } }))

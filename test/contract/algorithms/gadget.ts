@@ -1,4 +1,4 @@
-/** A custom kind with every sort of constraint, and bodies that violate them in every way. */
+/** A custom kind with every kind of constraint, and bodies that violate them. */
 import type { Schema } from '@seamark/apiserver/testing'
 import fc from 'fast-check'
 
@@ -102,7 +102,7 @@ export const GADGET_CRD = {
   },
 }
 
-const strange: fc.Arbitrary<unknown> = fc.constantFrom<unknown>(
+const unexpected: fc.Arbitrary<unknown> = fc.constantFrom<unknown>(
   null,
   true,
   0,
@@ -148,12 +148,16 @@ const strange: fc.Arbitrary<unknown> = fc.constantFrom<unknown>(
   { kind: '' },
 )
 
-/** Mostly valid, with a few fields replaced by something strange. */
+/** Mostly valid, with a few fields replaced by unexpected values. */
 export const gadgetSpec: fc.Arbitrary<unknown> = fc
   .tuple(
     fc.record({ name: fc.constantFrom('abc', 'zz'), kind: fc.constantFrom('red', 'green') }),
-    fc.dictionary(fc.constantFrom(...Object.keys(GADGET_SCHEMA.properties!['spec']!.properties!), 'unknown'), strange, {
-      maxKeys: 4,
-    }),
+    fc.dictionary(
+      fc.constantFrom(...Object.keys(GADGET_SCHEMA.properties!['spec']!.properties!), 'unknown'),
+      unexpected,
+      {
+        maxKeys: 4,
+      },
+    ),
   )
   .map(([good, odd]) => ({ ...good, ...odd }))

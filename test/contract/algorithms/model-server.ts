@@ -1,6 +1,6 @@
 /**
- * The smallest server around the algorithms: one object, created, updated, patched and applied by our pure functions in the
- * order of the real write path. The differential tests play one script against it and against a real kube-apiserver.
+ * A minimal server around the algorithms: one object, created, updated, patched and applied by pure functions in the
+ * order of the real write path. The differential tests run one script against it and against a real kube-apiserver.
  */
 import type { ManagedFieldsEntry, Obj } from '@seamark/kube/object'
 import {
@@ -34,7 +34,7 @@ export interface Outcome {
   causes?: { reason?: string; message?: string; field?: string }[]
 }
 
-/** What a kind does to a decoded object, and what is wrong with one. */
+/** Decoding and validation of a kind. */
 export interface ModelKind {
   apiVersion: string
   kind: string
@@ -43,22 +43,22 @@ export interface ModelKind {
   statusResets: readonly string[]
   /** Decoding: prune or normalise, then default. In place or as a new object. */
   decode(object: Obj): Obj
-  /** The result of an apply is only defaulted: what it leaves as null is for validation to judge. */
+  /** The result of an apply is only defaulted: validation reports remaining nulls. */
   afterApply(object: Obj): Obj
   validate(object: Obj, old: Obj | undefined, part: 'whole' | 'status'): Cause[]
 }
 
 export class ModelServer {
-  private readonly kind: ModelKind
-  private stored: Obj | undefined
+  readonly #kind: ModelKind
+  #stored: Obj | undefined
 
   constructor(kind: ModelKind) {
-    this.kind = kind
+    this.#kind = kind
   }
 
   play(step: Step): Outcome {
     try {
-      return this.write(step)
+      return this.#write(step)
     } catch (error) {
       if (error instanceof ApplyError || error instanceof PatchError)
         return { status: error.status, message: error.message }
@@ -66,14 +66,14 @@ export class ModelServer {
     }
   }
 
-  private write(step: Step): Outcome {
-    const old = this.stored
+  #write(step: Step): Outcome {
+    const old = this.#stored
     const isStatus = step.kind === 'status' || step.kind === 'apply-status'
     const shared = {
       manager: step.manager,
-      schema: this.kind.schema,
-      apiVersion: this.kind.apiVersion,
-      resetFields: isStatus ? this.kind.statusResets : this.kind.hasStatus ? ['status'] : [],
+      schema: this.#kind.schema,
+      apiVersion: this.#kind.apiVersion,
+      resetFields: isStatus ? this.#kind.statusResets : this.#kind.hasStatus ? ['status'] : [],
       now: '1970-01-01T00:00:00Z',
       ...(isStatus ? { subresource: 'status' } : {}),
     }
@@ -88,20 +88,20 @@ export class ModelServer {
       if ('conflicts' in outcome) {
         return { status: 409, message: conflictMessage(outcome.conflicts), causes: conflictCauses(outcome.conflicts) }
       }
-      next = this.kind.afterApply(structuredClone(outcome.object))
+      next = this.#kind.afterApply(structuredClone(outcome.object))
     } else {
-      next = this.kind.decode(structuredClone(this.patched(step, old)))
+      next = this.#kind.decode(structuredClone(this.#patched(step, old)))
       setManagedFields(next, trackUpdate({ old, next, ...shared }))
     }
-    this.reset(next, old, isStatus)
-    const causes = this.kind.validate(next, old, isStatus ? 'status' : 'whole')
+    this.#reset(next, old, isStatus)
+    const causes = this.#kind.validate(next, old, isStatus ? 'status' : 'whole')
     if (causes.length > 0) return { status: 422, causes }
-    // What is stored is read as any other object: decoded once more.
-    this.stored = this.kind.decode(next)
-    return { status: old === undefined ? 201 : 200, object: this.stored }
+    // A stored object is decoded again on read, like any other object.
+    this.#stored = this.#kind.decode(next)
+    return { status: old === undefined ? 201 : 200, object: this.#stored }
   }
 
-  private patched(step: Exclude<Step, { kind: 'apply' | 'apply-status' }>, old: Obj | undefined): Obj {
+  #patched(step: Exclude<Step, { kind: 'apply' | 'apply-status' }>, old: Obj | undefined): Obj {
     switch (step.kind) {
       case 'create':
       case 'update':
@@ -112,12 +112,12 @@ export class ModelServer {
       case 'json':
         return applyJsonPatch(old, step.body) as Obj
       case 'strategic':
-        return applyStrategicMergePatch(old, step.body, this.kind.schema) as Obj
+        return applyStrategicMergePatch(old, step.body, this.#kind.schema) as Obj
     }
   }
 
-  /** What the strategy takes from the stored object whatever the request says. */
-  private reset(next: Obj, old: Obj | undefined, isStatus: boolean): void {
+  /** Resets the fields that the strategy takes from the stored object. */
+  #reset(next: Obj, old: Obj | undefined, isStatus: boolean): void {
     const target = next as unknown as Body
     const source = (old ?? {}) as unknown as Body
     const keep = (name: string): void => {
@@ -132,7 +132,7 @@ export class ModelServer {
       const { managedFields } = next.metadata
       next.metadata = { ...structuredClone(old!.metadata) }
       setManagedFields(next, managedFields ?? [])
-    } else if (this.kind.hasStatus) {
+    } else if (this.#kind.hasStatus) {
       keep('status')
     }
   }

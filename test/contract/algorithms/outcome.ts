@@ -1,4 +1,4 @@
-/** The comparison of both servers' answers to one step. */
+/** Compares the responses of both servers to one step. */
 import { expect } from 'vitest'
 import type { Outcome, Step } from './model-server.ts'
 import { comparable } from './real-server.ts'

@@ -1,4 +1,4 @@
-/** Plays the steps of a script against a real kube-apiserver and brings the answers into the model's form. */
+/** Runs the steps of a script against a real kube-apiserver and converts the responses to the model's form. */
 import type { Obj } from '@seamark/kube/object'
 import type { ControlPlane } from '@seamark/kube/testing'
 import type { Body, Outcome, Step } from './model-server.ts'
@@ -12,69 +12,72 @@ const PATCH_TYPES = {
 } as const
 
 export class RealServer {
-  private readonly plane: ControlPlane
-  private readonly collection: string
-  private readonly name: string
-  private stored: Obj | undefined
+  readonly #plane: ControlPlane
+  readonly #collection: string
+  readonly #name: string
+  #stored: Obj | undefined
 
   constructor(plane: ControlPlane, collection: string, name: string) {
-    this.plane = plane
-    this.collection = collection
-    this.name = name
+    this.#plane = plane
+    this.#collection = collection
+    this.#name = name
   }
 
   async play(step: Step): Promise<Outcome> {
-    const path = `${this.collection}/${this.name}`
+    const path = `${this.#collection}/${this.#name}`
     const query = `fieldManager=${encodeURIComponent(step.manager)}`
     switch (step.kind) {
       case 'create':
-        return this.outcome(await this.plane.request('POST', `${this.collection}?${query}`, step.body))
+        return this.#outcome(await this.#plane.request('POST', `${this.#collection}?${query}`, step.body))
       case 'update':
-        return this.outcome(await this.plane.request('PUT', `${path}?${query}`, this.withVersion(step.body)))
+        return this.#outcome(await this.#plane.request('PUT', `${path}?${query}`, this.#withVersion(step.body)))
       case 'status':
-        return this.outcome(await this.plane.request('PUT', `${path}/status?${query}`, this.withVersion(step.body)))
+        return this.#outcome(await this.#plane.request('PUT', `${path}/status?${query}`, this.#withVersion(step.body)))
       case 'apply-status':
       case 'apply': {
         const target = step.kind === 'apply' ? path : `${path}/status`
         const url = `${target}?${query}&force=${step.force}`
-        return this.outcome(await this.plane.request('PATCH', url, step.body, { type: PATCH_TYPES[step.kind] }))
+        return this.#outcome(await this.#plane.request('PATCH', url, step.body, { type: PATCH_TYPES[step.kind] }))
       }
       case 'merge':
       case 'json':
       case 'strategic':
-        return this.outcome(
-          await this.plane.request('PATCH', `${path}?${query}`, step.body, { type: PATCH_TYPES[step.kind] }),
+        return this.#outcome(
+          await this.#plane.request('PATCH', `${path}?${query}`, step.body, { type: PATCH_TYPES[step.kind] }),
         )
     }
   }
 
-  private withVersion(body: Body): Body {
-    const { resourceVersion } = this.stored?.metadata ?? {}
+  #withVersion(body: Body): Body {
+    const { resourceVersion } = this.#stored?.metadata ?? {}
     return {
       ...body,
-      metadata: { ...(body['metadata'] as Body), ...(resourceVersion === undefined ? {} : { resourceVersion }) },
+      metadata: { ...(body['metadata'] as Body), ...(resourceVersion !== undefined && { resourceVersion }) },
     }
   }
 
-  private outcome({ status, body }: { status: number; body: unknown }): Outcome {
+  #outcome({ status, body }: { status: number; body: unknown }): Outcome {
     if (status < 300) {
-      this.stored = body as Obj
+      this.#stored = body as Obj
       return { status, object: body as Obj }
     }
     const failure = body as { message?: string; details?: { causes?: Outcome['causes'] } }
     return {
       status,
-      ...(failure.message === undefined ? {} : { message: failure.message }),
+      ...(failure.message !== undefined && { message: failure.message }),
       causes: failure.details?.causes ?? [],
     }
   }
 
   async remove(): Promise<void> {
-    await this.plane.request('DELETE', `${this.collection}/${this.name}`)
+    await this.#plane.request('DELETE', `${this.#collection}/${this.#name}`)
   }
 }
 
-/** What both servers must agree on: everything but what the server invents. Times only count as there or not. */
+/**
+ * The part of an object that must be equal on both servers: everything but server-generated values. Of times only the
+ * presence is compared.
+ */
 export function comparable(object: Obj | undefined): unknown {
   if (object === undefined) return undefined
   const {
@@ -86,7 +89,7 @@ export function comparable(object: Obj | undefined): unknown {
     ...metadata
   } = object.metadata
   const entries = managedFields
-    .map((entry) => ({ ...entry, ...(entry.time === undefined ? {} : { time: 'T' }) }))
+    .map((entry) => ({ ...entry, ...(entry.time !== undefined && { time: 'T' }) }))
     .toSorted((a, b) =>
       JSON.stringify([a.operation, a.manager, a.subresource]) < JSON.stringify([b.operation, b.manager, b.subresource])
         ? -1

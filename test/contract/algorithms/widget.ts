@@ -1,4 +1,4 @@
-/** A custom kind with every sort of list and map, and scripts of writes to it by several managers. */
+/** A custom kind with every kind of list and map, and scripts of writes to it by several managers. */
 import type { Schema } from '@seamark/apiserver/testing'
 import fc from 'fast-check'
 import type { Body, Step } from './model-server.ts'
@@ -87,15 +87,15 @@ export const WIDGET_CRD = {
   },
 }
 
-const word = fc.constantFrom('a', 'b', 'c')
+const letter = fc.constantFrom('a', 'b', 'c')
 const number = fc.integer({ min: 0, max: 3 })
-const strings = fc.dictionary(word, word, { maxKeys: 3 })
+const strings = fc.dictionary(letter, letter, { maxKeys: 3 })
 
 function some(shape: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<Body> {
   return fc.record(shape, { requiredKeys: [] })
 }
 
-const pair = some({ x: number, y: word })
+const pair = some({ x: number, y: letter })
 
 function portsOf(allowsClash: boolean): fc.Arbitrary<unknown[]> {
   const port = fc
@@ -103,9 +103,9 @@ function portsOf(allowsClash: boolean): fc.Arbitrary<unknown[]> {
       fc.integer({ min: 80, max: 82 }),
       some({
         protocol: fc.constantFrom('TCP', 'UDP'),
-        name: word,
-        tags: fc.uniqueArray(word, { maxLength: 2 }),
-        options: some({ a: number, b: word }),
+        name: letter,
+        tags: fc.uniqueArray(letter, { maxLength: 2 }),
+        options: some({ a: number, b: letter }),
       }),
     )
     .map(([at, rest]) => ({ port: at, ...rest }))
@@ -115,20 +115,20 @@ function portsOf(allowsClash: boolean): fc.Arbitrary<unknown[]> {
 
 const spec = some({
   size: number,
-  title: word,
+  title: letter,
   flag: fc.boolean(),
   ratio: fc.constantFrom(0.5, 1, 2.25),
-  any: fc.oneof(number, word),
+  any: fc.oneof(number, letter),
   labels: strings,
   whole: strings,
-  plain: fc.array(word, { maxLength: 3 }),
-  set: fc.uniqueArray(word, { maxLength: 3 }),
+  plain: fc.array(letter, { maxLength: 3 }),
+  set: fc.uniqueArray(letter, { maxLength: 3 }),
   numbers: fc.uniqueArray(number, { maxLength: 3 }),
   ports: portsOf(false),
   objects: fc.array(some({ a: number }), { maxLength: 2 }),
-  nested: some({ inner: pair, byName: fc.dictionary(word, pair, { maxKeys: 2 }) }),
+  nested: some({ inner: pair, byName: fc.dictionary(letter, pair, { maxKeys: 2 }) }),
   free: some({ a: number, b: strings, c: fc.array(number, { maxLength: 2 }) }),
-  maybe: fc.option(word),
+  maybe: fc.option(letter),
 })
 
 const metadata = some({
@@ -138,9 +138,9 @@ const metadata = some({
 })
 
 const status = some({
-  phase: word,
+  phase: letter,
   conditions: fc.uniqueArray(
-    fc.tuple(word, word).map(([type, value]) => ({ type, status: value })),
+    fc.tuple(letter, letter).map(([type, value]) => ({ type, status: value })),
     { maxLength: 2, selector: ({ type }) => type },
   ),
 })
@@ -156,7 +156,7 @@ function widget(name: string, extra: fc.Arbitrary<Body>): fc.Arbitrary<Body> {
 
 const manager = fc.constantFrom('one', 'two', 'three')
 
-/** A script begins with a create or an apply; both servers see the same bytes. */
+/** A script begins with a create or an apply; both servers receive the same bytes. */
 export function widgetScript(name: string): fc.Arbitrary<Step[]> {
   const whole = widget(name, some({ spec, status }))
   const step = fc.oneof(

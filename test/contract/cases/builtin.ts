@@ -1,4 +1,4 @@
-/** Built-in kinds: what the server fills in, allocates and refuses; access (B3.6, B3.8). */
+/** Built-in kinds: defaults, allocation, validation; access (B3.6, B3.8). */
 import { expect } from 'vitest'
 import { answers, area, type CaseContext, merge, ok } from '../case.ts'
 import type { Json } from '../client.ts'
@@ -62,7 +62,7 @@ export const builtin = [
       expect(String(clusterIP)).toMatch(/^10\.\d+\.\d+\.\d+$/)
       expect(clusterIPs).toEqual([clusterIP])
     },
-    'headless ones keep None': async (t) => {
+    'headless services keep None': async (t) => {
       expect(
         await ok(
           t.client.request('POST', t.services, { body: service('s', { clusterIP: 'None', selector: { a: 'b' } }) }),
@@ -76,7 +76,7 @@ export const builtin = [
       expect(port).toBeGreaterThanOrEqual(30_000)
       expect(port).toBeLessThanOrEqual(32_767)
     },
-    'LoadBalancers allocate node ports and wait': async (t) => {
+    'LoadBalancers allocate node ports and stay pending': async (t) => {
       expect(
         await ok(t.client.request('POST', t.services, { body: service('s', { type: 'LoadBalancer' }) }), 201),
       ).toMatchObject({
@@ -202,7 +202,7 @@ export const builtin = [
         (await t.client.request('PUT', `${leases}/l`, { body: { ...lease, spec: { holderIdentity: 'c' } } })).status,
       ).toBe(409)
     },
-    'an immutable ConfigMap stays': async (t) => {
+    'an immutable ConfigMap cannot be changed': async (t) => {
       await ok(t.client.request('POST', t.maps, { body: t.map('i', { data: { a: '1' }, immutable: true }) }), 201)
       const reply = await t.client.request('PATCH', `${t.maps}/i`, { ...merge, body: { data: { a: '2' } } })
       expect(reply.json['message']).toBe(
@@ -246,7 +246,7 @@ export const builtin = [
       422,
       /data\[bad key\]: Invalid value: "bad key": a valid config key must consist of/,
     ],
-    'a ConfigMap key in both': [
+    'a ConfigMap key in data and binaryData': [
       'POST',
       (t) => t.maps,
       () => ({ body: { metadata: { name: 'a' }, data: { k: 'x' }, binaryData: { k: 'AAAA' } } }),
@@ -274,7 +274,7 @@ export const builtin = [
       422,
       'Role.rbac.authorization.k8s.io "r" is invalid: rules[0].verbs: Required value: verbs must contain at least one value',
     ],
-    'a Deployment whose selector misses its template': [
+    'a Deployment whose selector does not match its template': [
       'POST',
       (t) => t.deployments,
       () => ({ body: { ...deployment, spec: { ...deployment.spec, selector: { matchLabels: { x: 'y' } } } } }),
@@ -283,7 +283,7 @@ export const builtin = [
     ],
   }),
   ...area('B3.8 access', {
-    'SelfSubjectAccessReview: the administrator may': async (t) => {
+    'SelfSubjectAccessReview: the administrator is allowed': async (t) => {
       const answer = await ok(
         t.client.request('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
           body: { spec: { resourceAttributes: { verb: 'create', resource: 'configmaps' } } },
@@ -292,7 +292,7 @@ export const builtin = [
       )
       expect(answer['status']).toMatchObject({ allowed: true })
     },
-    'SubjectAccessReview: a stranger may not': async (t) => {
+    'SubjectAccessReview: a user without roles is not allowed': async (t) => {
       expect(
         (
           await ok(
@@ -302,7 +302,7 @@ export const builtin = [
         )['status'],
       ).toMatchObject({ allowed: false })
     },
-    'SubjectAccessReview: a role allows what it says': async (t) => {
+    'SubjectAccessReview: a role allows its rules': async (t) => {
       await bind(t)
       const ask = async (verb: string, resource: string): Promise<unknown> =>
         (
@@ -319,7 +319,7 @@ export const builtin = [
       expect(await ask('delete', 'configmaps')).toBe(false)
       expect(await ask('get', 'secrets')).toBe(false)
     },
-    'SubjectAccessReview: a role of one namespace ends there': async (t) => {
+    'SubjectAccessReview: a role applies in its namespace only': async (t) => {
       await bind(t)
       const body = review(t, { resourceAttributes: { namespace: 'default', verb: 'get', resource: 'configmaps' } })
       expect(
@@ -328,7 +328,7 @@ export const builtin = [
         ],
       ).toMatchObject({ allowed: false })
     },
-    'SelfSubjectReview honours impersonation': async (t) => {
+    'SelfSubjectReview returns the impersonated user': async (t) => {
       const answer = await ok(
         t.as('jane', 'team').request('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', { body: {} }),
         201,
@@ -338,7 +338,7 @@ export const builtin = [
         groups: ['team', 'system:authenticated'],
       })
     },
-    'an impersonated stranger is Forbidden': async (t) => {
+    'an impersonated user without roles is Forbidden': async (t) => {
       const reply = await t.as('jane').request('GET', `/api/v1/namespaces/${t.ns}/secrets/s`)
       expect(reply.json).toMatchObject({
         code: 403,
@@ -346,17 +346,17 @@ export const builtin = [
         message: `secrets "s" is forbidden: User "jane" cannot get resource "secrets" in API group "" in the namespace "${t.ns}"`,
       })
     },
-    'an impersonated user may what a role allows': async (t) => {
+    'an impersonated user has the permissions of a role': async (t) => {
       await bind(t)
       await ok(t.as('jane').request('GET', t.maps))
       expect((await t.as('jane').request('DELETE', `${t.maps}/a`)).status).toBe(403)
     },
-    'a stranger may not list at the cluster scope': async (t) => {
+    'a user without roles may not list at the cluster scope': async (t) => {
       expect((await t.as('jane').request('GET', '/api/v1/nodes')).json['message']).toBe(
         'nodes is forbidden: User "jane" cannot list resource "nodes" in API group "" at the cluster scope',
       )
     },
-    'discovery is open to who is authenticated': async (t) =>
+    'discovery is allowed to authenticated users': async (t) =>
       void (await ok(t.as('jane', 'system:authenticated').request('GET', '/api'))),
     'a ServiceAccount token is issued': async (t) => {
       await ok(
@@ -372,7 +372,7 @@ export const builtin = [
       expect(answer).toMatchObject({ kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1' })
       expect(String((answer['status'] as Json)['token']).split('.')).toHaveLength(3)
     },
-    'a TokenReview knows an issued token': async (t) => {
+    'a TokenReview authenticates an issued token': async (t) => {
       await ok(
         t.client.request('POST', `/api/v1/namespaces/${t.ns}/serviceaccounts`, {
           body: { metadata: { name: 'robot' } },
@@ -394,7 +394,7 @@ export const builtin = [
         user: { username: `system:serviceaccount:${t.ns}:robot` },
       })
     },
-    'a TokenReview of nonsense is not authenticated': async (t) => {
+    'a TokenReview of an invalid token is not authenticated': async (t) => {
       const answer = await ok(
         t.client.request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', {
           body: { spec: { token: 'nonsense' } },

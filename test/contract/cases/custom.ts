@@ -132,7 +132,7 @@ export const custom = [
       expect(reply.json['spec']).toEqual({ size: 1, color: 'red' })
       expect(reply.warnings).toEqual(['299 - "unknown field \\"spec.nosuch\\""'])
     },
-    'unknown fields are kept where the schema says so': async (t) => {
+    'unknown fields are kept with x-kubernetes-preserve-unknown-fields': async (t) => {
       const created = await ok(
         t.client.request('POST', t.widgets, {
           body: t.widget('a', { spec: { size: 1, free: { any: [1, { x: null }] } } }),
@@ -141,12 +141,12 @@ export const custom = [
       )
       expect((created['spec'] as Json)['free']).toEqual({ any: [1, { x: null }] })
     },
-    'defaults are filled on create': async (t) => {
+    'defaults are applied on create': async (t) => {
       expect((await ok(t.client.request('POST', t.widgets, { body: t.widget('a') }), 201))['spec']).toMatchObject({
         color: 'red',
       })
     },
-    'defaults are filled on update': async (t) => {
+    'defaults are applied on update': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget('a', { spec: { size: 1, color: 'blue' } }) }), 201)
       expect(
         (await ok(t.client.request('PATCH', `${t.widgets}/a`, { ...merge, body: { spec: { color: null } } })))['spec'],
@@ -162,7 +162,7 @@ export const custom = [
         )['spec'],
       ).toMatchObject({ color: 'red' })
     },
-    'an int-or-string takes both': async (t) => {
+    'an int-or-string accepts both': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget('a', { spec: { size: 1, port: 80 } }) }), 201)
       await ok(t.client.request('POST', t.widgets, { body: t.widget('b', { spec: { size: 1, port: 'http' } }) }), 201)
     },
@@ -175,7 +175,7 @@ export const custom = [
       expect(created['apiVersion']).toBe(`${t.group}/v1beta1`)
       expect((await ok(t.client.request('GET', `${t.widgets}/a`)))['apiVersion']).toBe(`${t.group}/v1`)
     },
-    'scale shows replicas and selector': async (t) => {
+    'scale returns replicas and selector': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget('a', { spec: { size: 3 } }) }), 201)
       await ok(
         t.client.request('PATCH', `${t.widgets}/a/status`, {
@@ -198,10 +198,10 @@ export const custom = [
         metadata: { generation: 2 },
       })
     },
-    'a CEL rule that holds admits': async (t) => {
+    'a CEL rule that is true accepts the object': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget('a', { spec: { size: 4, limit: 5 } }) }), 201)
     },
-    'a transition rule sees the old value': async (t) => {
+    'a transition rule reads the old value': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget('a', { spec: { size: 1, fixed: 'x' } }) }), 201)
       const reply = await t.client.request('PATCH', `${t.widgets}/a`, { ...merge, body: { spec: { fixed: 'y' } } })
       expect(reply.json['message']).toBe(

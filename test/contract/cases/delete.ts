@@ -21,7 +21,7 @@ const ownedBy = (owner: Json, more: object = {}): object => ({
 
 export const remove = [
   ...area('B3.6 delete', {
-    'answers a Status with details': async (t) => {
+    'returns a Status with details': async (t) => {
       const created = await create(t, 'a')
       expect(await ok(t.client.request('DELETE', `${t.maps}/a`))).toEqual({
         kind: 'Status',
@@ -37,7 +37,7 @@ export const remove = [
         details: { group: t.group, kind: 'widgets' },
       })
     },
-    'of a Service answers the Service': async (t) => {
+    'of a Service returns the Service': async (t) => {
       await ok(
         t.client.request('POST', t.services, { body: { metadata: { name: 's' }, spec: { ports: [{ port: 80 }] } } }),
         201,
@@ -78,12 +78,12 @@ export const remove = [
       await ok(t.client.request('DELETE', `${t.maps}/a`, { body: { dryRun: ['All'] } }))
       await ok(t.client.request('GET', `${t.maps}/a`))
     },
-    'takes its options from the query too': async (t) => {
+    'accepts its options in the query': async (t) => {
       await create(t, 'a')
       await ok(t.client.request('DELETE', `${t.maps}/a`, { query: { dryRun: 'All' } }))
       await ok(t.client.request('GET', `${t.maps}/a`))
     },
-    'of a collection takes a selector and answers the list': async (t) => {
+    'of a collection accepts a selector and returns the list': async (t) => {
       await create(t, 'a', { labels: { on: 'yes' } })
       await create(t, 'b')
       const deleted = await ok(t.client.request('DELETE', t.maps, { query: { labelSelector: 'on=yes' } }))
@@ -135,7 +135,7 @@ export const remove = [
     async (t) => void (await create(t, 'a')),
   ),
   ...area('B3.6 finalizers', {
-    'a delete only marks': async (t) => {
+    'a delete only sets the deletionTimestamp': async (t) => {
       await ok(
         t.client.request('POST', t.widgets, {
           body: t.widget('a', { metadata: { name: 'a', finalizers: ['x.dev/f'] } }),
@@ -149,19 +149,19 @@ export const remove = [
       })
       expect(meta(marked)['deletionTimestamp']).toBeDefined()
     },
-    'a second delete keeps the first time': async (t) => {
+    'a second delete keeps the first deletionTimestamp': async (t) => {
       await create(t, 'a', { finalizers: ['x.dev/f'] })
       const first = await ok(t.client.request('DELETE', `${t.maps}/a`))
       const second = await ok(t.client.request('DELETE', `${t.maps}/a`))
       expect(meta(second)['resourceVersion']).toBe(meta(first)['resourceVersion'])
     },
-    'removal of the last one deletes': async (t) => {
+    'removal of the last one deletes the object': async (t) => {
       await create(t, 'a', { finalizers: ['x.dev/f'] })
       await ok(t.client.request('DELETE', `${t.maps}/a`))
       await ok(t.client.request('PATCH', `${t.maps}/a`, { ...merge, body: { metadata: { finalizers: null } } }))
       expect(await isGone(t, `${t.maps}/a`)).toBe(true)
     },
-    'removal of one of two keeps': async (t) => {
+    'removal of one of two keeps the object': async (t) => {
       await create(t, 'a', { finalizers: ['x.dev/f', 'x.dev/g'] })
       await ok(t.client.request('DELETE', `${t.maps}/a`))
       await ok(t.client.request('PATCH', `${t.maps}/a`, { ...merge, body: { metadata: { finalizers: ['x.dev/g'] } } }))
@@ -178,7 +178,7 @@ export const remove = [
         'ConfigMap "a" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"x.dev/new"}',
       )
     },
-    'an update cannot take the deletionTimestamp away': async (t) => {
+    'an update cannot remove the deletionTimestamp': async (t) => {
       await create(t, 'a', { finalizers: ['x.dev/f'] })
       await ok(t.client.request('DELETE', `${t.maps}/a`))
       const updated = await ok(
@@ -203,13 +203,13 @@ export const remove = [
   ...area(
     'B3.6 garbage collection',
     {
-      'a dependent goes after its owner': async (t) => {
+      'a dependent is deleted after its owner': async (t) => {
         const owner = await create(t, 'owner')
         await create(t, 'child', ownedBy(owner))
         await ok(t.client.request('DELETE', `${t.maps}/owner`, { body: { propagationPolicy: 'Background' } }))
         await until(async () => await isGone(t, `${t.maps}/child`), 'the child goes')
       },
-      'a dependent of two owners stays with one': async (t) => {
+      'a dependent of two owners is kept while one exists': async (t) => {
         const [one, two] = [await create(t, 'one'), await create(t, 'two')]
         const refs = [one, two].map((owner) => ({
           apiVersion: 'v1',
@@ -240,14 +240,14 @@ export const remove = [
         await ok(t.client.request('PATCH', `${t.maps}/child`, { ...merge, body: { metadata: { finalizers: null } } }))
         await until(async () => await isGone(t, `${t.maps}/owner`), 'the owner goes')
       },
-      'Orphan releases the dependents': async (t) => {
+      'Orphan removes the owner references of dependents': async (t) => {
         const owner = await create(t, 'owner')
         await create(t, 'child', ownedBy(owner))
         await ok(t.client.request('DELETE', `${t.maps}/owner`, { body: { propagationPolicy: 'Orphan' } }))
         await until(async () => await isGone(t, `${t.maps}/owner`), 'the owner goes')
         expect(meta(await ok(t.client.request('GET', `${t.maps}/child`)))).not.toHaveProperty('ownerReferences')
       },
-      'an object whose owner never was goes': async (t) => {
+      'an object whose owner never existed is deleted': async (t) => {
         await create(t, 'child', {
           ownerReferences: [
             { apiVersion: 'v1', kind: 'ConfigMap', name: 'never', uid: '00000000-0000-0000-0000-000000000000' },
@@ -255,7 +255,7 @@ export const remove = [
         })
         await until(async () => await isGone(t, `${t.maps}/child`), 'the child goes')
       },
-      'an object whose owner is of an unknown kind stays': async (t) => {
+      'an object whose owner is of an unknown kind is kept': async (t) => {
         await create(t, 'child', {
           ownerReferences: [
             { apiVersion: 'nosuch.dev/v1', kind: 'Nosuch', name: 'x', uid: '00000000-0000-0000-0000-000000000000' },
@@ -278,7 +278,7 @@ export const remove = [
         status: { phase: 'Active' },
       })
     },
-    'the four of the system exist': async (t) => {
+    'the four system namespaces exist': async (t) => {
       for (const name of ['default', 'kube-system', 'kube-public', 'kube-node-lease'])
         await ok(t.client.request('GET', `/api/v1/namespaces/${name}`))
     },
@@ -288,7 +288,7 @@ export const remove = [
         'Namespace "a.b" is invalid: metadata.name: Invalid value: "a.b": must not contain dots',
       )
     },
-    'a deleted one is Terminating and takes no more': async (t) => {
+    'a deleted one is Terminating and rejects new objects': async (t) => {
       const name = `${t.ns}-gone`
       await ok(
         t.client.request('POST', '/api/v1/namespaces', { body: { metadata: { name, finalizers: ['x.dev/hold'] } } }),
@@ -320,7 +320,7 @@ export const remove = [
   ...area(
     'B3.6 namespace removal',
     {
-      'removes everything in it': async (t) => {
+      'deletes its content': async (t) => {
         const name = `${t.ns}-full`
         await ok(t.client.request('POST', '/api/v1/namespaces', { body: { metadata: { name } } }), 201)
         await ok(t.client.request('POST', `/api/v1/namespaces/${name}/configmaps`, { body: t.map('a') }), 201)
@@ -332,7 +332,7 @@ export const remove = [
         await until(async () => await isGone(t, `/api/v1/namespaces/${name}`), 'the namespace goes')
         expect(await isGone(t, `/api/v1/namespaces/${name}/configmaps/a`)).toBe(true)
       },
-      'waits for what has finalizers, and says so': async (t) => {
+      'waits for objects with finalizers, and reports them': async (t) => {
         const name = `${t.ns}-held`
         await ok(t.client.request('POST', '/api/v1/namespaces', { body: { metadata: { name } } }), 201)
         const maps = `/api/v1/namespaces/${name}/configmaps`

@@ -13,14 +13,14 @@ const list = (json: Json, key: string): Json[] => json[key] as unknown as Json[]
 
 export const discovery = [
   ...area('B3.1 health and version', {
-    '/version names major and minor': async (t) => {
+    '/version contains major and minor': async (t) => {
       const version = await ok(t.client.request('GET', '/version'))
       expect(version['major']).toBe('1')
       expect(Number(version['minor'])).toBeGreaterThan(30)
     },
-    '/healthz answers ok': async (t) => expect((await t.client.request('GET', '/healthz')).text).toBe('ok'),
-    '/livez answers ok': async (t) => expect((await t.client.request('GET', '/livez')).text).toBe('ok'),
-    '/readyz answers ok': async (t) => expect((await t.client.request('GET', '/readyz')).text).toBe('ok'),
+    '/healthz returns ok': async (t) => expect((await t.client.request('GET', '/healthz')).text).toBe('ok'),
+    '/livez returns ok': async (t) => expect((await t.client.request('GET', '/livez')).text).toBe('ok'),
+    '/readyz returns ok': async (t) => expect((await t.client.request('GET', '/readyz')).text).toBe('ok'),
   }),
   ...area('B3.1 legacy discovery', {
     '/api lists v1': async (t) => {
@@ -60,7 +60,7 @@ export const discovery = [
       expect(find('namespaces/finalize')).toMatchObject({ kind: 'Namespace', verbs: ['update'] })
       expect(find('serviceaccounts/token')).toMatchObject({ kind: 'TokenRequest', group: 'authentication.k8s.io' })
     },
-    '/apis/apps/v1 shows scale as autoscaling/v1 Scale': async (t) => {
+    '/apis/apps/v1 lists scale as autoscaling/v1 Scale': async (t) => {
       const resources = list(await ok(t.client.request('GET', '/apis/apps/v1')), 'resources')
       expect(resources.find((one) => String(one['name']) === 'deployments/scale')).toMatchObject({
         kind: 'Scale',
@@ -75,14 +75,14 @@ export const discovery = [
     },
   }),
   ...area('B3.1 aggregated discovery', {
-    '/api answers v2 with its content type': async (t) => {
+    '/api returns v2 with its content type': async (t) => {
       const reply = await t.client.request('GET', '/api', { headers: aggregated('v2') })
       expect(reply.headers.get('content-type')).toEqual([
         'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',
       ])
       expect(reply.json['apiVersion']).toBe('apidiscovery.k8s.io/v2')
     },
-    '/apis answers v2 with every group once': async (t) => {
+    '/apis returns v2 with every group once': async (t) => {
       const items = list(await ok(t.client.request('GET', '/apis', { headers: aggregated('v2') })), 'items')
       const names = items.map((item) => (item['metadata'] as Json)['name'])
       expect(new Set(names).size).toBe(names.length)
@@ -99,7 +99,7 @@ export const discovery = [
         singularResource: 'widget',
       })
     },
-    'If-None-Match is answered 304': async (t) => {
+    'If-None-Match returns 304': async (t) => {
       const first = await t.client.request('GET', '/apis', { headers: aggregated('v2') })
       const etag = first.headers.get('etag')?.[0] ?? ''
       expect(etag).not.toBe('')
@@ -122,7 +122,7 @@ export const discovery = [
       expect(parameters).toContain('fieldValidation')
       expect(parameters).toContain('dryRun')
     },
-    '/openapi/v2 answers kubectl up to 1.28 in protobuf': async (t) => {
+    '/openapi/v2 returns protobuf to kubectl up to 1.28': async (t) => {
       const accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
       const reply = await t.client.request('GET', '/openapi/v2', { headers: { accept } })
       expect(reply.status).toBe(200)
@@ -130,7 +130,7 @@ export const discovery = [
     },
   }),
   ...area('B3.2 representations', {
-    'Table has column definitions and one row an object': async (t) => {
+    'Table has column definitions and one row per object': async (t) => {
       await ok(t.client.request('POST', t.maps, { body: t.map('a', { data: { x: '1' } }) }), 201)
       const body = await ok(t.client.request('GET', t.maps, { headers: table, query: { labelSelector: '!none' } }))
       expect(body['kind']).toBe('Table')
@@ -139,14 +139,14 @@ export const discovery = [
       expect((row['cells'] as unknown as unknown[]).slice(0, 2)).toEqual(['a', 1])
       expect(row['object']).toMatchObject({ kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' })
     },
-    'Table includeObject=None leaves the object out': async (t) => {
+    'Table includeObject=None omits the object': async (t) => {
       await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
       const body = await ok(
         t.client.request('GET', `${t.maps}/a`, { headers: table, query: { includeObject: 'None' } }),
       )
       expect((list(body, 'rows')[0] as Json)['object']).toBeNull()
     },
-    'Table includeObject=Object carries the object': async (t) => {
+    'Table includeObject=Object includes the object': async (t) => {
       await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
       const body = await ok(
         t.client.request('GET', `${t.maps}/a`, { headers: table, query: { includeObject: 'Object' } }),
@@ -176,7 +176,7 @@ export const discovery = [
       expect(Object.keys(body).sort()).toEqual(['apiVersion', 'kind', 'metadata'])
       expect(body['kind']).toBe('PartialObjectMetadata')
     },
-    'PartialObjectMetadataList shows a list': async (t) => {
+    'PartialObjectMetadataList of a list': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget('a') }), 201)
       const body = await ok(t.client.request('GET', t.widgets, { headers: partialList }))
       expect(body['kind']).toBe('PartialObjectMetadataList')
@@ -193,13 +193,13 @@ export const discovery = [
       )
       expect(body['kind']).toBe('PartialObjectMetadata')
     },
-    'YAML is answered to those who ask for it': async (t) => {
+    'YAML is returned when requested': async (t) => {
       await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
       const reply = await t.client.request('GET', `${t.maps}/a`, { headers: { accept: 'application/yaml' } })
       expect(reply.headers.get('content-type')).toEqual(['application/yaml'])
       expect(reply.text).toMatch(/^apiVersion: v1\n/)
     },
-    'a YAML body is read': async (t) => {
+    'a YAML body is accepted': async (t) => {
       const body = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: from-yaml\ndata:\n  k: "1"\n`
       const created = await ok(t.client.request('POST', t.maps, { body, type: 'application/yaml' }), 201)
       expect(created['data']).toEqual({ k: '1' })
@@ -207,11 +207,11 @@ export const discovery = [
     'no Content-Type means JSON': async (t) => {
       await ok(t.client.request('POST', t.maps, { body: Buffer.from(JSON.stringify(t.map('n'))), type: '' }), 201)
     },
-    'items of a typed list carry no kind': async (t) => {
+    'items of a typed list have no kind': async (t) => {
       await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
       expect(list(await ok(t.client.request('GET', t.maps)), 'items')[0]).not.toHaveProperty('kind')
     },
-    'items of a custom list carry their kind': async (t) => {
+    'items of a custom list have their kind': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget('a') }), 201)
       expect(list(await ok(t.client.request('GET', t.widgets)), 'items')[0]).toMatchObject({ kind: 'Widget' })
     },

@@ -186,7 +186,7 @@ export const patch = [
         422,
         rejected,
       ],
-      'removal of what is not there': [
+      'removal of an absent field': [
         'PATCH',
         (t) => `${t.maps}/a`,
         () => ({ ...jsonPatch, body: [{ op: 'remove', path: '/data/none' }] }),
@@ -300,22 +300,22 @@ export const patch = [
     start,
   ),
   ...area('B3.5 server-side apply', {
-    'creates what is absent, 201': async (t) => expect((await apply(t, 'one', { a: '1' })).status).toBe(201),
-    'owns what it applied': async (t) => {
+    'creates an absent object, 201': async (t) => expect((await apply(t, 'one', { a: '1' })).status).toBe(201),
+    'owns the applied fields': async (t) => {
       const created = await ok(apply(t, 'one', { a: '1' }), 201)
       expect(meta(created)['managedFields']).toMatchObject([
         { manager: 'one', operation: 'Apply', fieldsV1: { 'f:data': { 'f:a': {} } } },
       ])
     },
-    'again changes nothing': async (t) => {
+    'of the same configuration changes nothing': async (t) => {
       const created = await ok(apply(t, 'one', { a: '1' }), 201)
       expect(meta(await ok(apply(t, 'one', { a: '1' })))['resourceVersion']).toBe(meta(created)['resourceVersion'])
     },
-    'removes what it no longer applies': async (t) => {
+    'removes fields that are no longer applied': async (t) => {
       await ok(apply(t, 'one', { a: '1', b: '2' }), 201)
       expect((await ok(apply(t, 'one', { b: '2' })))['data']).toEqual({ b: '2' })
     },
-    'keeps what another manager applied': async (t) => {
+    'keeps fields that another manager applied': async (t) => {
       await ok(apply(t, 'one', { a: '1' }), 201)
       await ok(apply(t, 'two', { b: '2' }))
       expect((await ok(apply(t, 'one', { c: '3' })))['data']).toEqual({ b: '2', c: '3' })
@@ -335,7 +335,7 @@ export const patch = [
         details: { causes: [{ reason: 'FieldManagerConflict', message: 'conflict with "one"', field: '.data.a' }] },
       })
     },
-    'conflicts with an update name its version': async (t) => {
+    'conflicts with an update contain its version': async (t) => {
       await ok(t.client.request('POST', t.maps, { body: t.map('s', { data: { a: '1' } }) }), 201)
       expect((await apply(t, 'two', { a: '2' })).json['message']).toBe(
         'Apply failed with 1 conflict: conflict with "contract" using v1: .data.a',
@@ -347,7 +347,7 @@ export const patch = [
         'Apply failed with 2 conflicts: conflicts with "one":\n- .data.a\n- .data.b',
       )
     },
-    'force takes over': async (t) => {
+    'force takes ownership': async (t) => {
       await ok(apply(t, 'one', { a: '1' }), 201)
       const forced = await ok(apply(t, 'two', { a: '2' }, { force: true }))
       expect(forced['data']).toEqual({ a: '2' })
@@ -394,7 +394,7 @@ export const patch = [
       expect((created['spec'] as Json)['color']).toBe('red')
       expect(JSON.stringify(meta(created)['managedFields'])).not.toContain('f:color')
     },
-    'of the status is its own entry': async (t) => {
+    'of the status has a separate entry': async (t) => {
       await ok(applyWidget(t, 'one', { size: 1 }), 201)
       const updated = await ok(
         t.client.request('PATCH', `${t.widgets}/w/status`, {

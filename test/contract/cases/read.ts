@@ -39,7 +39,7 @@ const labelCases: Record<string, [selector: string, expected: string[]]> = {
   'an empty selector matches everything': ['', ['a', 'b', 'c', 'd']],
   'an empty value': ['app=', []],
   'in with an empty set means the empty value': ['app in ()', []],
-  'spaces do not count': ['  app  =  x  ', ['a']],
+  'spaces are ignored': ['  app  =  x  ', ['a']],
 }
 
 const fieldCases: Record<string, [selector: string, expected: string[]]> = {
@@ -75,7 +75,7 @@ const listOptions = (why: string): string => `ListOptions.meta.k8s.io "" is inva
 
 export const read = [
   ...area('B3.3 get', {
-    'shows kind and apiVersion': async (t) => {
+    'returns kind and apiVersion': async (t) => {
       await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
       expect(await ok(t.client.request('GET', `${t.maps}/a`))).toMatchObject({
         kind: 'ConfigMap',
@@ -96,7 +96,7 @@ export const read = [
         code: 404,
       })
     },
-    'shows an object in another version': async (t) => {
+    'returns an object in another version': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget('a', { spec: { size: 2 } }) }), 201)
       const other = await ok(t.client.request('GET', `/apis/${t.group}/v1beta1/namespaces/${t.ns}/widgets/a`))
       expect(other).toMatchObject({ apiVersion: `${t.group}/v1beta1`, spec: { size: 2 } })
@@ -132,7 +132,7 @@ export const read = [
       )
       expect(names(list)).toEqual(['a'])
     },
-    'at resourceVersion 0 is answered': async (t) => {
+    'at resourceVersion 0 succeeds': async (t) => {
       await fill(t)
       expect(names(await ok(t.client.request('GET', t.widgets, { query: { resourceVersion: 0 } })))).toEqual([
         'a',
@@ -141,7 +141,7 @@ export const read = [
         'd',
       ])
     },
-    'not older than a version shows the newest': async (t) => {
+    'not older than a version returns the newest state': async (t) => {
       const first = await ok(t.client.request('POST', t.widgets, { body: t.widget('a') }), 201)
       await ok(t.client.request('POST', t.widgets, { body: t.widget('b') }), 201)
       const resourceVersion = String((first['metadata'] as Json)['resourceVersion'])
@@ -153,7 +153,7 @@ export const read = [
         ),
       ).toEqual(['a', 'b'])
     },
-    'exactly at a version shows that state': async (t) => {
+    'exactly at a version returns that state': async (t) => {
       const first = await ok(t.client.request('POST', t.widgets, { body: t.widget('a') }), 201)
       await ok(t.client.request('POST', t.widgets, { body: t.widget('b') }), 201)
       await ok(t.client.request('DELETE', `${t.widgets}/a`))
@@ -166,7 +166,7 @@ export const read = [
     },
   }),
   ...area('B3.3 paging', {
-    'pages through everything once': async (t) => {
+    'pages return every object once': async (t) => {
       await fill(t)
       const seen: string[] = []
       let token = ''
@@ -180,18 +180,18 @@ export const read = [
       }
       expect(seen).toEqual(['a', 'b', 'c', 'd'])
     },
-    'counts what remains': async (t) => {
+    'counts the remaining items': async (t) => {
       await fill(t)
       const list = await ok(t.client.request('GET', t.widgets, { query: { limit: 1 } }))
       expect((list['metadata'] as Json)['remainingItemCount']).toBe(3)
     },
-    'does not count what remains under a selector': async (t) => {
+    'does not count the remaining items with a selector': async (t) => {
       await fill(t)
       const list = await ok(t.client.request('GET', t.widgets, { query: { limit: 1, labelSelector: 'app' } }))
       expect(list['metadata']).not.toHaveProperty('remainingItemCount')
       expect((list['metadata'] as Json)['continue']).not.toBe('')
     },
-    'later pages show the state of the first': async (t) => {
+    'later pages return the state of the first': async (t) => {
       await fill(t)
       const first = await ok(t.client.request('GET', t.widgets, { query: { limit: 2 } }))
       await ok(t.client.request('DELETE', `${t.widgets}/c`))
@@ -204,7 +204,7 @@ export const read = [
       expect(names(second)).toEqual(['c', 'd'])
       expect((second['metadata'] as Json)['resourceVersion']).toBe((first['metadata'] as Json)['resourceVersion'])
     },
-    'a limit that holds everything has no continue': async (t) => {
+    'a limit above the number of items has no continue': async (t) => {
       await fill(t)
       const list = await ok(t.client.request('GET', t.widgets, { query: { limit: 10 } }))
       expect((list['metadata'] as Json)['continue'] ?? '').toBe('')
@@ -286,7 +286,7 @@ export const read = [
       400,
       'field label not supported: spec.size',
     ],
-    'resourceVersion that is no number': [
+    'resourceVersion that is not a number': [
       'GET',
       (t) => t.maps,
       () => ({ query: { resourceVersion: 'abc' } }),
@@ -339,21 +339,21 @@ export const read = [
         'resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
       ),
     ],
-    'a limit that is no number': [
+    'a limit that is not a number': [
       'GET',
       (t) => t.maps,
       () => ({ query: { limit: 'abc' } }),
       400,
       'strconv.ParseInt: parsing "abc": invalid syntax',
     ],
-    'a timeout that is no number': [
+    'a timeout that is not a number': [
       'GET',
       (t) => t.maps,
       () => ({ query: { timeoutSeconds: 'abc' } }),
       400,
       'strconv.ParseInt: parsing "abc": invalid syntax',
     ],
-    'a continue token that is nonsense': [
+    'an invalid continue token': [
       'GET',
       (t) => t.maps,
       () => ({ query: { continue: 'abc' } }),

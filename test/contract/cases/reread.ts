@@ -1,4 +1,4 @@
-/** Objects are shown as the schema of today reads them, whatever they were stored as. */
+/** Stored objects are served according to the current schema, independent of the schema at the time of the write. */
 import { expect } from 'vitest'
 import { area, type Case, type CaseContext, merge, ok, until } from '../case.ts'
 import type { Json } from '../client.ts'
@@ -20,7 +20,7 @@ function definition(plural: string, fields: object, root: object = {}): { metada
   }
 }
 
-/** The definition, served, and one object of it. */
+/** Creates the definition and one object of it. */
 async function start(t: CaseContext, plural: string): Promise<{ path: string; created: Json }> {
   const text = { type: 'string' }
   await ok(t.client.request('POST', definitions, { body: definition(plural, { kept: text, gone: text }) }), 201)
@@ -34,11 +34,11 @@ async function start(t: CaseContext, plural: string): Promise<{ path: string; cr
 const revision = (object: Json): unknown => object['metadata']?.['resourceVersion']
 
 export const reread: readonly Case[] = area('B3.7 defaulting on read', {
-  'a default of the status is there before anyone wrote one, and owned by nobody': async (t) => {
+  'a default of the status is served before the first write of the status, and has no owner': async (t) => {
     const { path, created } = await start(t, 'newborns')
     expect(created['status']).toEqual({ phase: 'New' })
-    const shown = await ok(t.client.request('GET', path))
-    expect(shown['status']).toEqual({ phase: 'New' })
+    const served = await ok(t.client.request('GET', path))
+    expect(served['status']).toEqual({ phase: 'New' })
     const written = await ok(
       t.client.request('PATCH', `${path}/status?fieldManager=s`, { ...merge, body: { status: { phase: 'Old' } } }),
     )
@@ -48,7 +48,7 @@ export const reread: readonly Case[] = area('B3.7 defaulting on read', {
       ['s', { 'f:status': { 'f:phase': {} } }],
     ])
   },
-  'the first write of what is only shown is a change, the second is none': async (t) => {
+  'the first write of a served default is a change, the second is not': async (t) => {
     const { path, created } = await start(t, 'rewritten')
     const same = async (): Promise<Json> =>
       await ok(t.client.request('PATCH', path, { ...merge, body: { spec: { kept: 'k' } } }))
@@ -57,7 +57,9 @@ export const reread: readonly Case[] = area('B3.7 defaulting on read', {
     expect(first['spec']).toEqual(created['spec'])
     expect(revision(await same())).toBe(revision(first))
   },
-  'a field that the schema drops is gone, one that it defaults is there, at the same version': async (t) => {
+  'a field that the schema drops is absent, one that it defaults is present, at the same resourceVersion': async (
+    t,
+  ) => {
     const { path, created } = await start(t, 'reshaped')
     const old = await ok(t.client.request('GET', `${definitions}/reshaped.reread.dev`))
     const fields = { kept: { type: 'string' }, fresh: { type: 'string', default: 'f' } }
@@ -65,18 +67,18 @@ export const reread: readonly Case[] = area('B3.7 defaulting on read', {
     await ok(t.client.request('PUT', `${definitions}/reshaped.reread.dev`, { body: { ...old, spec } }))
     const read = async (): Promise<Json> => await ok(t.client.request('GET', path))
     await until(async () => String((await read())['spec']?.['fresh']) === 'f', 'the new schema is in use')
-    const shown = await read()
-    expect(shown['spec']).toEqual({ kept: 'k', fresh: 'f' })
-    expect(revision(shown)).toBe(revision(created))
+    const served = await read()
+    expect(served['spec']).toEqual({ kept: 'k', fresh: 'f' })
+    expect(revision(served)).toBe(revision(created))
     const list = await ok(t.client.request('GET', path.slice(0, -2)))
     expect((list['items'] as unknown as Json[]).map((item) => item['spec'])).toEqual([{ kept: 'k', fresh: 'f' }])
-    // It was not shown, and not lost.
+    // The field was not served, but still stored.
     const again = await ok(t.client.request('GET', `${definitions}/reshaped.reread.dev`))
     await ok(t.client.request('PUT', `${definitions}/reshaped.reread.dev`, { body: { ...again, spec: old['spec'] } }))
     await until(async () => String((await read())['spec']?.['gone']) === 'g', 'the first schema is in use again')
     expect((await read())['spec']).toEqual({ kept: 'k', gone: 'g' })
   },
-  'another version to store in takes nothing from what is stored': async (t) => {
+  'a new storage version does not change stored objects': async (t) => {
     const { path } = await start(t, 'moved')
     const old = await ok(t.client.request('GET', `${definitions}/moved.reread.dev`))
     const fields = { kept: { type: 'string' }, fresh: { type: 'string', default: 'f' } }
@@ -92,7 +94,7 @@ export const reread: readonly Case[] = area('B3.7 defaulting on read', {
     await until(async () => (await t.client.request('GET', inSecond)).status === 200, 'the new version is served')
     expect((await ok(t.client.request('GET', path)))['spec']).toEqual({ kept: 'k', gone: 'g' })
   },
-  'a schema that became stricter stops neither a status nor an update of what was wrong before': async (t) => {
+  'a stricter schema blocks neither status updates nor updates that keep existing violations': async (t) => {
     const { path } = await start(t, 'stricter')
     const name = `${definitions}/stricter.reread.dev`
     const put = async (fields: object, root?: object): Promise<void> => {
@@ -116,8 +118,8 @@ export const reread: readonly Case[] = area('B3.7 defaulting on read', {
       },
       { required: ['extra'] },
     )
-    const shown = async (): Promise<Json> => await ok(t.client.request('GET', path))
-    await until(async () => String((await shown())['spec']?.['fresh']) === 'f', 'the new schema is in use')
+    const served = async (): Promise<Json> => await ok(t.client.request('GET', path))
+    await until(async () => String((await served())['spec']?.['fresh']) === 'f', 'the new schema is in use')
     await ok(patch({ status: { phase: 'Old' } }, '/status'))
     const refused = await ok(patch({ status: { phase: 7 } }, '/status'), 422)
     expect(refused['details']?.['causes']).toEqual([

@@ -1,4 +1,4 @@
-/** Authorization: paths, tokens, escalation; limits of requests; conditions of webhooks and rules. */
+/** Authorization: paths, tokens, escalation; request limits; conditions of webhooks and rules. */
 import { expect } from 'vitest'
 import { area, type Case, type CaseContext, jsonPatch, merge, names, ok, until } from '../case.ts'
 import type { Json, Options } from '../client.ts'
@@ -8,8 +8,8 @@ const apiGroup = 'rbac.authorization.k8s.io'
 const webhooks = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
-/** `eve` may make roles in the namespace of the case and do these things. */
-async function letEve(t: CaseContext, ...rules: object[]): Promise<void> {
+/** Grants `eve` the creation of roles in the namespace of the case and these permissions. */
+async function grantEve(t: CaseContext, ...rules: object[]): Promise<void> {
   const maker = { apiGroups: [apiGroup], resources: ['roles', 'rolebindings'], verbs: ['create', 'patch'] }
   const { client, ns } = t
   const path = `${rbac}/namespaces/${ns}`
@@ -23,7 +23,7 @@ async function letEve(t: CaseContext, ...rules: object[]): Promise<void> {
     client.request('POST', `${path}/rolebindings`, { body: { metadata: { name: 'eve' }, subjects, roleRef } }),
     201,
   )
-  // A real server learns of roles and bindings a moment later.
+  // kube-apiserver applies roles and bindings with a delay.
   const probe = async () =>
     await t.as('eve').request('POST', `${path}/roles?dryRun=All`, { body: { metadata: { name: 'probe' }, rules: [] } })
   await until(async () => (await probe()).status === 201, 'eve may create roles')
@@ -38,7 +38,7 @@ async function withWebhook(t: CaseContext, changes: object, run: () => Promise<v
     name: 'refused.contract.dev',
     admissionReviewVersions: ['v1'],
     sideEffects: 'None',
-    // Nothing listens there: a webhook that is called fails.
+    // Nothing listens on this address: a call of the webhook fails.
     clientConfig: { url: 'https://127.0.0.1:1/' },
     namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': t.ns } },
     rules: [{ operations: ['CREATE'], apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'] }],
@@ -97,7 +97,7 @@ function definitionOf(plural: string, definedGroup: string, annotations: object 
   }
 }
 
-/** Where the path of a Namespace object does not belong: below another namespace, whatever the verb. */
+/** Invalid paths of Namespace objects: below another namespace, with any verb. */
 const misplaced: readonly (readonly [method: string, path: (t: CaseContext) => string, options?: Options])[] = [
   ['GET', ({ ns }) => `/api/v1/namespaces/${ns}/namespaces`],
   ['GET', ({ ns }) => `/api/v1/namespaces/${ns}/namespaces/default`],
@@ -124,7 +124,7 @@ const misplaced: readonly (readonly [method: string, path: (t: CaseContext) => s
 export const rights: readonly Case[] = [
   ...area('B3.8 paths', {
     'a cluster-scoped object is not reachable below a namespace': async (t) => {
-      await letEve(t, { apiGroups: ['*'], resources: ['*'], verbs: ['*'] })
+      await grantEve(t, { apiGroups: ['*'], resources: ['*'], verbs: ['*'] })
       for (const [method, path, options] of misplaced) {
         for (const client of [t.client, t.as('eve')]) {
           const { status } = await client.request(method, path(t), options)
@@ -142,7 +142,7 @@ export const rights: readonly Case[] = [
       const { json } = await t.client.request('GET', `/api/v1/namespaces/${t.ns}%2Fconfigmaps%2Fa`)
       expect(json['metadata']).toMatchObject({ name: 'a', namespace: t.ns })
     },
-    'who may not read a resource does not learn whether it exists': async (t) => {
+    'an unauthorized user cannot find out whether a resource exists': async (t) => {
       const eve = t.as('eve')
       const paths = [
         '/api/v1/secrets',
@@ -159,7 +159,7 @@ export const rights: readonly Case[] = [
         expect([path, status, json['reason']]).toEqual([path, 403, 'Forbidden'])
       }
     },
-    'the refusal of a namespace names it': async (t) => {
+    'the error for a namespace contains its name': async (t) => {
       const { status, json } = await t.as('eve').request('GET', `/api/v1/namespaces/${t.ns}`)
       expect([status, json['message']]).toEqual([
         403,
@@ -227,7 +227,7 @@ export const rights: readonly Case[] = [
           extra: { 'authentication.kubernetes.io/pod-name': ['mine'], 'authentication.kubernetes.io/pod-uid': [uid] },
         },
       })
-      // A real server remembers a valid token for some seconds.
+      // kube-apiserver caches valid tokens for some seconds.
       if (t.isReal) return
       await ok(t.client.request('DELETE', `${pods}/mine?gracePeriodSeconds=0`))
       expect((await reviewToken(t, { token }))['authenticated'] ?? false).toBe(false)
@@ -250,7 +250,7 @@ export const rights: readonly Case[] = [
         'CustomResourceDefinition.apiextensions.k8s.io "clusterroles.rbac.authorization.k8s.io" is invalid: metadata.annotations[api-approved.kubernetes.io]: Invalid value: "yes": protected groups must have approval annotation "api-approved.kubernetes.io" with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111',
       ])
     },
-    'a definition with the name of a built-in resource takes nothing from it': async (t) => {
+    'a definition with the name of a built-in resource does not affect it': async (t) => {
       const annotations = { 'api-approved.kubernetes.io': 'unapproved, a test' }
       const role = `${rbac}/clusterroles/admin`
       const before = await ok(t.client.request('GET', role))
@@ -267,13 +267,13 @@ export const rights: readonly Case[] = [
     },
   }),
   ...area('B3.8 RBAC escalation', {
-    'who has a right may grant it': async (t) => {
-      await letEve(t, reading)
+    'a user may grant own permissions': async (t) => {
+      await grantEve(t, reading)
       const path = `${rbac}/namespaces/${t.ns}/roles`
       await ok(t.as('eve').request('POST', path, role('same', reading)), 201)
     },
-    'who lacks a right may not grant it': async (t) => {
-      await letEve(t, reading)
+    'a user may not grant missing permissions': async (t) => {
+      await grantEve(t, reading)
       const more = { ...reading, verbs: ['get', 'list'] }
       const { status, json } = await t.as('eve').request('POST', `${rbac}/namespaces/${t.ns}/roles`, role('more', more))
       expect([status, json['message']]).toEqual([
@@ -281,13 +281,13 @@ export const rights: readonly Case[] = [
         `roles.${apiGroup} "more" is forbidden: user "eve" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:[""], Resources:["secrets"], Verbs:["list"]}`,
       ])
     },
-    'who may escalate may grant anything': async (t) => {
-      await letEve(t, { apiGroups: [apiGroup], resources: ['roles'], verbs: ['escalate'] })
+    'a user with the verb escalate may grant anything': async (t) => {
+      await grantEve(t, { apiGroups: [apiGroup], resources: ['roles'], verbs: ['escalate'] })
       const path = `${rbac}/namespaces/${t.ns}/roles`
       await ok(t.as('eve').request('POST', path, role('more', reading)), 201)
     },
-    'a binding needs the rights of its role, or bind': async (t) => {
-      await letEve(t)
+    'a binding requires the permissions of its role, or the verb bind': async (t) => {
+      await grantEve(t)
       const path = `${rbac}/namespaces/${t.ns}`
       const bind = async () =>
         await t.as('eve').request('POST', `${path}/rolebindings`, {
@@ -316,7 +316,7 @@ export const rights: readonly Case[] = [
       const { status, json } = await t.client.request('PATCH', `${t.maps}/a`, { body: bomb, ...jsonPatch })
       expect([status, json['message']]).toEqual([422, 'the server rejected our request due to an error in our request'])
     },
-    'an object that etcd refuses is refused': async (t) => {
+    'an object above the limit of etcd is rejected': async (t) => {
       const free = t.widget('large', {
         metadata: { name: 'large', annotations: {} },
         spec: { size: 1, free: { note: 'x'.repeat(2e6) } },
@@ -326,19 +326,19 @@ export const rights: readonly Case[] = [
     },
   }),
   ...area('B3.8 webhooks', {
-    'a condition that is false keeps a webhook out': async (t) => {
+    'a false condition excludes a webhook': async (t) => {
       const matchConditions = [{ name: 'never', expression: "object.metadata.name == 'other'" }]
       await withWebhook(t, { matchConditions }, async () => {
         await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
       })
     },
-    'a condition that cannot be evaluated passes when failures are ignored': async (t) => {
+    'a condition that cannot be evaluated admits the request when failures are ignored': async (t) => {
       const matchConditions = [{ name: 'broken', expression: 'object.nosuch.field == 1' }]
       await withWebhook(t, { matchConditions, failurePolicy: 'Ignore' }, async () => {
         await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
       })
     },
-    'an object selector keeps a webhook out': async (t) => {
+    'an object selector excludes a webhook': async (t) => {
       await withWebhook(t, { objectSelector: { matchLabels: { watched: 'yes' } } }, async () => {
         await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
       })
@@ -362,7 +362,7 @@ export const rights: readonly Case[] = [
         expect(status, text).toBe(422)
       }
     },
-    'a field that the schema does not have is refused with the definition': async (t) => {
+    'a rule with an undeclared field is rejected with the definition': async (t) => {
       const body = definition('self.nosuch == 1', `never-${t.ns}`)
       const { status, json } = await t.client.request('POST', definitions, { body })
       expect(status).toBe(422)
@@ -372,7 +372,7 @@ export const rights: readonly Case[] = [
     },
   }),
   ...area('B3.8 pods without a kubelet', {
-    'have no logs, and those that are not there are not found': async (t) => {
+    'have no logs, and absent pods are not found': async (t) => {
       const pods = `/api/v1/namespaces/${t.ns}/pods`
       const spec = { containers: [{ name: 'c', image: 'i', resources: { requests: { cpu: '2000m' } } }] }
       const { json } = await t.client.request('POST', pods, { body: { metadata: { name: 'p' }, spec } })

@@ -1,4 +1,4 @@
-/** What rules may use of CEL and of Kubernetes' functions: expressions that a real server finds true (rules.txt). */
+/** CEL and Kubernetes functions in rules: expressions that evaluate to true on kube-apiserver (rules.txt). */
 import { readFileSync } from 'node:fs'
 import { expect } from 'vitest'
 import { type Case, type CaseContext, until } from '../case.ts'
@@ -61,7 +61,7 @@ const value = {
   nullable: null,
 }
 
-/** A definition with these rules takes the value; what it objects to is the failure. */
+/** Creates a definition with these rules and an object; a rejected object is the failure. */
 async function expectAllTrue(t: CaseContext, name: string, rules: readonly string[]): Promise<void> {
   const validations = rules.map((rule) => ({ rule, message: `false: ${rule}` }))
   const spec = { type: 'object', properties, 'x-kubernetes-validations': validations }
@@ -78,7 +78,7 @@ async function expectAllTrue(t: CaseContext, name: string, rules: readonly strin
     },
   })
   expect(created.status, created.text).toBe(201)
-  // A rule that could not be evaluated would be named here, and hold whatever it says.
+  // A rule that cannot be evaluated is reported here, and would always hold.
   expect(created.headers.get('warning')).toBeUndefined()
   const path = `/apis/rules.dev/v1/${name}`
   await until(async () => (await t.client.request('GET', path)).status === 200, 'the resource is served')

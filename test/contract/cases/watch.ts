@@ -19,27 +19,27 @@ const oldEtcd = 'needs etcd 3.4.25 or newer for progress notifications'
 
 export const watch = [
   ...area('B3.3 watch', {
-    'without a version starts with the state': async (t) => {
+    'without a version starts with the current state': async (t) => {
       await create(t, 'a')
       await create(t, 'b')
       const watch = await t.client.watch(t.widgets)
       expect([brief(await watch.next()), brief(await watch.next())].sort()).toEqual(['ADDED a', 'ADDED b'])
       watch.close()
     },
-    'from version 0 starts with the state': async (t) => {
+    'from version 0 starts with the current state': async (t) => {
       await create(t, 'a')
       const watch = await t.client.watch(t.widgets, { query: { resourceVersion: 0 } })
       expect(brief(await watch.next())).toBe('ADDED a')
       watch.close()
     },
-    'from a version shows what came after': async (t) => {
+    'from a version delivers the later changes': async (t) => {
       const a = await create(t, 'a')
       await create(t, 'b')
       const watch = await t.client.watch(t.widgets, { query: { resourceVersion: version(a) } })
       expect(brief(await watch.next())).toBe('ADDED b')
       watch.close()
     },
-    'shows create, change and delete live': async (t) => {
+    'delivers create, change and delete': async (t) => {
       const list = await ok(t.client.request('GET', t.widgets))
       const watch = await t.client.watch(t.widgets, { query: { resourceVersion: version(list) } })
       await create(t, 'a')
@@ -52,7 +52,7 @@ export const watch = [
       ])
       watch.close()
     },
-    'carries the whole object with kind': async (t) => {
+    'contains the whole object with kind': async (t) => {
       const list = await ok(t.client.request('GET', t.maps))
       const watch = await t.client.watch(t.maps, {
         query: { resourceVersion: version(list), fieldSelector: 'metadata.name=a' },
@@ -90,14 +90,14 @@ export const watch = [
       expect(brief(await watch.next())).toBe('ADDED a')
       watch.close()
     },
-    'an object that starts to match is ADDED': async (t) => {
+    'an object that starts matching is ADDED': async (t) => {
       const a = await create(t, 'a')
       const watch = await t.client.watch(t.widgets, { query: { resourceVersion: version(a), labelSelector: 'on=yes' } })
       await relabel(t, 'a', { on: 'yes' })
       expect(brief(await watch.next())).toBe('ADDED a')
       watch.close()
     },
-    'an object that stops to match is DELETED with its new state': async (t) => {
+    'an object that stops matching is DELETED with its new state': async (t) => {
       const a = await create(t, 'a', { metadata: { name: 'a', labels: { on: 'yes' } } })
       const watch = await t.client.watch(t.widgets, { query: { resourceVersion: version(a), labelSelector: 'on=yes' } })
       const changed = await relabel(t, 'a', { on: 'no' })
@@ -106,7 +106,7 @@ export const watch = [
       expect(version(event?.object as Json)).toBe(version(changed))
       watch.close()
     },
-    'a change that changes nothing makes no event': async (t) => {
+    'an update without changes causes no event': async (t) => {
       const a = await create(t, 'a', { spec: { size: 2 } })
       const watch = await t.client.watch(t.widgets, { query: { resourceVersion: version(a) } })
       await ok(t.client.request('PATCH', `${t.widgets}/a`, { ...merge, body: { spec: { size: 2 } } }))
@@ -114,7 +114,7 @@ export const watch = [
       expect(brief(await watch.next())).toBe('ADDED b')
       watch.close()
     },
-    'a dry run makes no event': async (t) => {
+    'a dry run causes no event': async (t) => {
       const list = await ok(t.client.request('GET', t.widgets))
       const watch = await t.client.watch(t.widgets, { query: { resourceVersion: version(list) } })
       await ok(t.client.request('POST', t.widgets, { body: t.widget('dry'), query: { dryRun: 'All' } }), 201)
@@ -122,17 +122,17 @@ export const watch = [
       expect(brief(await watch.next())).toBe('ADDED real')
       watch.close()
     },
-    'ends by itself after timeoutSeconds': async (t) => {
+    'ends after timeoutSeconds': async (t) => {
       const watch = await t.client.watch(t.widgets, { query: { timeoutSeconds: 1 } })
       expect(await watch.next()).toBeUndefined()
     },
-    'in another version shows that version': async (t) => {
+    'in another version delivers that version': async (t) => {
       await create(t, 'a')
       const watch = await t.client.watch(`/apis/${t.group}/v1beta1/namespaces/${t.ns}/widgets`)
       expect((await watch.next())?.object['apiVersion']).toBe(`${t.group}/v1beta1`)
       watch.close()
     },
-    'of a Table sends one row an event, columns once': async (t) => {
+    'of a Table sends one row per event, columns once': async (t) => {
       await create(t, 'a', { spec: { size: 5 } })
       const watch = await t.client.watch(t.widgets, {
         headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
@@ -175,7 +175,7 @@ export const watch = [
   ...area(
     'B3.3 WatchList',
     {
-      'sendInitialEvents sends the state and a bookmark that ends it': async (t) => {
+      'sendInitialEvents sends the current state and a final bookmark': async (t) => {
         await create(t, 'a')
         const query = { allowWatchBookmarks: true, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }
         const watch = await t.client.watch(t.widgets, { query })
@@ -189,13 +189,13 @@ export const watch = [
         expect(brief(await watch.next())).toBe('ADDED b')
         watch.close()
       },
-      'sendInitialEvents of an empty collection sends the bookmark at once': async (t) => {
+      'sendInitialEvents of an empty collection sends the bookmark immediately': async (t) => {
         const query = { allowWatchBookmarks: true, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' }
         const watch = await t.client.watch(t.widgets, { query })
         expect((await watch.next())?.type).toBe('BOOKMARK')
         watch.close()
       },
-      'sendInitialEvents honours selectors': async (t) => {
+      'sendInitialEvents applies selectors': async (t) => {
         await create(t, 'a')
         await create(t, 'b', { metadata: { name: 'b', labels: { on: 'yes' } } })
         const query = {

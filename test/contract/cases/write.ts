@@ -12,7 +12,7 @@ const unrecognized = (why: string, body: string): string =>
 
 export const write = [
   ...area('B3.4 create', {
-    'answers 201 with uid, creationTimestamp and resourceVersion': async (t) => {
+    'returns 201 with uid, creationTimestamp and resourceVersion': async (t) => {
       const created = await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
       expect(String(meta(created)['uid'])).toMatch(/^[0-9a-f-]{36}$/)
       expect(String(meta(created)['creationTimestamp'])).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
@@ -22,7 +22,7 @@ export const write = [
       const created = await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
       expect(meta(created)['namespace']).toBe(t.ns)
     },
-    'resourceVersions grow over kinds': async (t) => {
+    'resourceVersions increase across kinds': async (t) => {
       const a = await ok(t.client.request('POST', t.maps, { body: t.map('a') }), 201)
       const b = await ok(t.client.request('POST', t.widgets, { body: t.widget('b') }), 201)
       expect(Number(meta(b)['resourceVersion'])).toBeGreaterThan(Number(meta(a)['resourceVersion']))
@@ -57,14 +57,14 @@ export const write = [
       const created = await ok(t.client.request('POST', t.maps, { body: { metadata: { generateName: 'gen-' } } }), 201)
       expect(String(meta(created)['name'])).toMatch(/^gen-[bcdfghjklmnpqrstvwxz2456789]{5}$/)
     },
-    'a name wins over generateName': async (t) => {
+    'a name takes precedence over generateName': async (t) => {
       const created = await ok(
         t.client.request('POST', t.maps, { body: { metadata: { name: 'a', generateName: 'gen-' } } }),
         201,
       )
       expect(meta(created)['name']).toBe('a')
     },
-    'generateName is cut to fit': async (t) => {
+    'generateName is truncated': async (t) => {
       const created = await ok(
         t.client.request('POST', t.maps, { body: { metadata: { generateName: `${'a'.repeat(70)}-` } } }),
         201,
@@ -81,7 +81,7 @@ export const write = [
         details: { name: 'a', kind: 'configmaps' },
       })
     },
-    'dry run answers 201 and stores nothing': async (t) => {
+    'dry run returns 201 and stores nothing': async (t) => {
       const created = await ok(t.client.request('POST', t.maps, { body: t.map('a'), query: { dryRun: 'All' } }), 201)
       expect(meta(created)['uid']).toBeDefined()
       expect((await t.client.request('GET', `${t.maps}/a`)).status).toBe(404)
@@ -117,14 +117,14 @@ export const write = [
       expect(reply.warnings).toEqual(['299 - "unknown field \\"nosuch\\""'])
       expect(reply.json).not.toHaveProperty('nosuch')
     },
-    'fieldValidation=Ignore is silent': async (t) => {
+    'fieldValidation=Ignore does not warn': async (t) => {
       const reply = await t.client.request('POST', t.maps, {
         body: t.map('a', { nosuch: 1 }),
         query: { fieldValidation: 'Ignore' },
       })
       expect(reply.warnings).toEqual([])
     },
-    'a key called __proto__ is data like any other': async (t) => {
+    'a key called __proto__ is ordinary data': async (t) => {
       const body = `{"metadata":{"name":"p"},"data":{"__proto__":"x","constructor":"y"}}`
       const created = await t.client.request('POST', t.maps, { body })
       expect(created.status).toBe(201)
@@ -140,7 +140,7 @@ export const write = [
       422,
       invalidMap('', 'metadata.name: Required value: name or generateName is required'),
     ],
-    'a name that is no subdomain': [
+    'a name that is not a subdomain': [
       'POST',
       (t) => t.maps,
       () => ({ body: { metadata: { name: 'Bad_Name' } } }),
@@ -276,7 +276,7 @@ export const write = [
       400,
       /^Foo in version "v1" cannot be handled as a ConfigMap: no kind "Foo" is registered for version "v1" in scheme/,
     ],
-    'a number where text belongs': [
+    'a number instead of a string': [
       'POST',
       (t) => t.maps,
       () => ({ body: { metadata: { name: 'a' }, data: { a: 1 } } }),
@@ -370,19 +370,19 @@ export const write = [
         details: { name: 'a', group: t.group, kind: 'widgets' },
       })
     },
-    'of a spec counts the generation': async (t) => {
+    'of a spec increments the generation': async (t) => {
       const created = await ok(t.client.request('POST', t.widgets, { body: t.widget('a', { spec: { size: 1 } }) }), 201)
       const updated = await ok(t.client.request('PUT', `${t.widgets}/a`, { body: { ...created, spec: { size: 2 } } }))
       expect(meta(updated)['generation']).toBe(2)
     },
-    'of labels does not count the generation': async (t) => {
+    'of labels does not increment the generation': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget('a') }), 201)
       const updated = await ok(
         t.client.request('PATCH', `${t.widgets}/a`, { ...merge, body: { metadata: { labels: { a: 'b' } } } }),
       )
       expect(meta(updated)['generation']).toBe(1)
     },
-    'of the main endpoint leaves the status alone': async (t) => {
+    'of the main endpoint does not change the status': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget('a') }), 201)
       await ok(t.client.request('PATCH', `${t.widgets}/a/status`, { ...merge, body: { status: { ok: true } } }))
       const updated = await ok(
@@ -390,7 +390,7 @@ export const write = [
       )
       expect(updated).toMatchObject({ status: { ok: true }, spec: { size: 7 } })
     },
-    'of the status leaves everything else alone': async (t) => {
+    'of the status changes nothing else': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget('a', { spec: { size: 1 } }) }), 201)
       const updated = await ok(
         t.client.request('PATCH', `${t.widgets}/a/status`, {
@@ -417,13 +417,13 @@ export const write = [
         },
       ])
     },
-    'PUT to status takes the status of the body': async (t) => {
+    'PUT to status stores the status of the body': async (t) => {
       const created = await ok(t.client.request('POST', t.widgets, { body: t.widget('a') }), 201)
       expect(
         await ok(t.client.request('PUT', `${t.widgets}/a/status`, { body: { ...created, status: { size: 5 } } })),
       ).toMatchObject({ status: { size: 5 } })
     },
-    'GET of status shows the object': async (t) => {
+    'GET of status returns the object': async (t) => {
       await ok(t.client.request('POST', t.widgets, { body: t.widget('a') }), 201)
       expect(await ok(t.client.request('GET', `${t.widgets}/a/status`))).toMatchObject({ kind: 'Widget', spec: {} })
     },
@@ -487,7 +487,7 @@ export const write = [
         422,
         /^widgets\.\S+ "a" is invalid: metadata\.resourceVersion: Invalid value: 0: must be specified for an update$/,
       ],
-      'PUT with a version that is no number': [
+      'PUT with a version that is not a number': [
         'PUT',
         (t) => `${t.maps}/a`,
         () => ({ body: { metadata: { name: 'a', resourceVersion: 'x' } } }),

@@ -1,10 +1,9 @@
 /**
- * What two honest servers may answer differently, made equal: identifiers, revisions, times, ages, allocated addresses,
- * orders that a real server takes from Go maps, the prose that describes a column, the words of a YAML parser.
- * Everything else stays and counts.
+ * Removes legitimate differences between two servers: identifiers, revisions, times, ages, allocated addresses, orders
+ * that kube-apiserver takes from Go maps, descriptions of columns, messages of a YAML parser. Everything else is compared.
  *
- * uids and revisions of objects keep their identity: the first object seen as `a` is `a-1`, its first revision `a-1-1`, so that "unchanged" and
- * "the same object" still show.
+ * uids and revisions of objects keep their identity: the first object seen as `a` is `a-1`, its first revision `a-1-1`,
+ * so that "unchanged" and "the same object" remain visible.
  */
 import { parse as parseYaml } from 'yaml'
 import type { RawAnswer } from './raw-client.ts'
@@ -12,7 +11,7 @@ import type { RawAnswer } from './raw-client.ts'
 const uidPattern = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 const timePattern = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g
 
-/** Headers that carry behaviour; the rest (Date, Audit-Id, lengths) is of the transport or of the one request. */
+/** Headers that are compared; the others (Date, Audit-Id, lengths) depend on the transport or the single request. */
 const comparedHeaders = ['content-type', 'warning', 'allow', 'retry-after', 'location', 'cache-control']
 
 export interface Normaliser {
@@ -105,7 +104,7 @@ function parseJson(text: string): unknown {
 
 const width = 118
 
-/** JSON in lines of readable length: what fits on one line stays together. */
+/** JSON in lines of readable length: values that fit on one line are not split. */
 function print(value: unknown, indent: string): string {
   const compact = JSON.stringify(value)
   if (typeof value !== 'object' || value === null || indent.length + compact.length <= width) return compact
@@ -128,7 +127,7 @@ function fill(items: readonly string[], indent: string): string {
   return lines.join(',\n')
 }
 
-/** Causes come in the order of a Go map, managers in the order of seconds on a clock. */
+/** Causes have the order of a Go map, managers the order of their times in seconds. */
 function sortUnordered(key: string, items: readonly unknown[]): readonly unknown[] {
   const fields = { causes: ['field', 'message'], managedFields: ['manager', 'operation', 'subresource'] }[key]
   if (fields === undefined) return items

@@ -1,6 +1,4 @@
-/**
- * HTTPS as plain as it gets, by a kubeconfig: nothing between the test and the bytes that would hide a difference.
- */
+/** A plain HTTPS client configured by a kubeconfig, without layers that could hide a difference. */
 import { Agent, request as httpsRequest } from 'node:https'
 import type { IncomingHttpHeaders } from 'node:http'
 import { parse } from 'yaml'
@@ -11,7 +9,7 @@ export interface RawRequest {
   path: string
   headers?: Readonly<Record<string, string>>
   body?: string | Buffer
-  /** A stream: read this many lines, then hang up. */
+  /** A stream: the number of lines to read before disconnecting. */
   lines?: number
 }
 
@@ -33,7 +31,7 @@ interface Kubeconfig {
 
 const streamTimeoutMs = 10_000
 
-/** `isAnonymous` leaves the credentials of the kubeconfig aside. */
+/** `isAnonymous` ignores the credentials of the kubeconfig. */
 export function rawClient(kubeconfig: string, isAnonymous = false): RawClient {
   const { clusters, users } = parse(kubeconfig) as Kubeconfig
   const [cluster, user] = [clusters[0]?.cluster, isAnonymous ? {} : users[0]?.user]
@@ -49,7 +47,7 @@ export function rawClient(kubeconfig: string, isAnonymous = false): RawClient {
     close: () => agent.destroy(),
     async send({ method, path, headers = {}, body, lines }) {
       return new Promise((resolve, reject) => {
-        // Node sends the body of a DELETE without framing unless told its length.
+        // Node sends the body of a DELETE without framing unless its length is set.
         const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }
         const target = { hostname: server.hostname, port: server.port, path }
         const options = { ...target, method, agent, headers: { ...authorization, ...length, ...headers } }

@@ -1,6 +1,6 @@
 /**
- * Reads requests.txt: requests that stand alone, one a line, where a script in TypeScript would be many times as long.
- * `METHOD [TYPE] [@USER] PATH [BODY]`; TYPE is that of a patch, or `table`; `GET?` asks until the answer is 200.
+ * Reads requests.txt: independent requests, one per line, more compact than a script in TypeScript. `METHOD [TYPE]
+ * [@USER] PATH [BODY]`; TYPE is that of a patch, or `table`; `GET?` repeats the request until the response is 200.
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,10 +23,10 @@ function readRequest(text: string): Step {
     path,
     headers: {
       ...(type === 'table' ? asTable.headers : {}),
-      ...(body === undefined ? {} : { 'content-type': media }),
-      ...(user === undefined ? {} : { 'impersonate-user': user }),
+      ...(body !== undefined && { 'content-type': media }),
+      ...(user !== undefined && { 'impersonate-user': user }),
     },
-    ...(body === undefined ? {} : { body: JSON.parse(body) as unknown }),
+    ...(body !== undefined && { body: JSON.parse(body) as unknown }),
     ...(waits === '' ? {} : { until: ({ status }) => status === 200 }),
   }
 }

@@ -1,4 +1,4 @@
-/** Runs the script at one server and writes down what it answered, normalised, one paragraph a request. */
+/** Runs the script against one server and records the normalised responses, one paragraph per request. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { createNormaliser } from './normalise.ts'
 import { rawClient, type RawAnswer, type RawClient } from './raw-client.ts'
@@ -6,7 +6,7 @@ import type { Seen, Step } from './step.ts'
 
 const untilMs = 10_000
 
-/** `METHOD path` of each step with the answer, in order. */
+/** `METHOD path` of each step with the response, in order. */
 export async function runScript(script: readonly Step[], kubeconfig: string): Promise<string[]> {
   const client = rawClient(kubeconfig)
   const normaliser = createNormaliser()
@@ -18,8 +18,11 @@ export async function runScript(script: readonly Step[], kubeconfig: string): Pr
       const path = typeof step.path === 'string' ? step.path : step.path(recall)
       const answer = await sendUntil(client, step, path, step.bodyFrom?.(recall) ?? step.body)
       if (step.as !== undefined) seen.set(step.as, answer.text)
-      const shown = typeof step.path === 'string' ? path : path.replaceAll(/(resourceVersion|continue)=[^&]+/g, '$1=…')
-      paragraphs.push(`## ${index + 1}. ${step.method} ${shown}\n${describeBody(step)}${normaliser.answer(answer)}\n`)
+      const displayedPath =
+        typeof step.path === 'string' ? path : path.replaceAll(/(resourceVersion|continue)=[^&]+/g, '$1=…')
+      paragraphs.push(
+        `## ${index + 1}. ${step.method} ${displayedPath}\n${describeBody(step)}${normaliser.answer(answer)}\n`,
+      )
     }
   } finally {
     client.close()
@@ -35,8 +38,8 @@ async function sendUntil(client: RawClient, step: Step, path: string, body: unkn
       method,
       path,
       headers,
-      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      ...(lines === undefined ? {} : { lines }),
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(lines !== undefined && { lines }),
     })
     if (until === undefined || until(answer) || performance.now() > deadline) return answer
     await delay(25)
@@ -49,7 +52,7 @@ function describeBody({ headers, body }: Step): string {
   return `${type === undefined ? '' : `   ${type}\n`}${text === '' ? '' : `   ${text.replaceAll('\n', '\n   ')}\n`}`
 }
 
-/** A step that went wrong must not stop the ones after it: they show their own difference. */
+/** A failed step must not stop the following ones: each reports its own difference. */
 function parseObject(text: string): ReturnType<Seen> {
   try {
     return JSON.parse(text) as ReturnType<Seen>

@@ -1,4 +1,4 @@
-/** Built-in kinds with rules of their own: what the server fills in, allocates, checks and answers to questions. */
+/** Built-in kinds with specific behaviour: defaults, allocation, validation and reviews. */
 import { asTable, get, patch, post, put, remove, type Step } from './step.ts'
 
 const core = '/api/v1/namespaces/diff'

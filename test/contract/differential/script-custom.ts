@@ -1,4 +1,4 @@
-/** A custom resource from its definition to its end: schema, defaults, pruning, status, scale, versions, rules. */
+/** The life cycle of a custom resource: schema, defaults, pruning, status, scale, versions, rules. */
 import { asTable, get, patch, post, put, remove, watch, type Step } from './step.ts'
 
 const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'

@@ -1,4 +1,4 @@
-/** Create, read, list, watch, change and delete plain objects; and what is refused on the way. */
+/** Creates, reads, lists, watches, changes and deletes plain objects, including rejected requests. */
 import { asMetadata, asMetadataList, asTable, asYaml, get, patch, post, put, remove, watch, type Step } from './step.ts'
 
 const core = '/api/v1/namespaces/diff'
@@ -11,7 +11,7 @@ const map = (name: string, data: unknown = { k: 'v' }, metadata: object = {}) =>
 })
 
 export const objectSteps: readonly Step[] = [
-  // Paths that name nothing.
+  // Paths that do not exist.
   get('/nosuch'),
   get('/api/v2'),
   get('/apis/nosuch.test'),
@@ -74,7 +74,7 @@ export const objectSteps: readonly Step[] = [
   post(`${maps}/a`, map('a')),
   post(`${maps}?fieldManager=${'m'.repeat(129)}`, map('long-manager')),
 
-  // Reading in many forms.
+  // Representations.
   get(`${maps}/a`),
   get(`${maps}/a`, asTable),
   get(`${maps}/a?includeObject=None`, asTable),

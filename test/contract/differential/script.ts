@@ -1,6 +1,6 @@
 /**
- * The differential script: what clients do to a server in its life, right and wrong, as one list of requests. Later
- * steps build on earlier ones. The namespace `diff` and the group `diff.test` are its own.
+ * The differential script: valid and invalid requests of clients, as one list. Later steps depend on earlier ones. The
+ * namespace `diff` and the group `diff.test` are reserved for it.
  */
 import { readRequests } from './requests.ts'
 import { builtinSteps } from './script-builtin.ts'

@@ -1,17 +1,17 @@
-/** One request of the differential script, and short ways to write it down. */
+/** One request of the differential script, and functions to create it. */
 import type { RawAnswer, RawRequest } from './raw-client.ts'
 
-/** Answers so far, by the name a step gave itself. */
+/** Previous responses, by the name (`as`) of their step. */
 export type Seen = (name: string) => { metadata: { resourceVersion: string; uid: string; continue: string } }
 
 export interface Step extends Omit<RawRequest, 'body' | 'path'> {
   path: string | ((seen: Seen) => string)
   body?: unknown
-  /** The body depends on what was answered before. */
+  /** Computes the body from previous responses. */
   bodyFrom?: (seen: Seen) => unknown
-  /** Name for `seen`. */
+  /** Name of the response for `seen`. */
   as?: string
-  /** Ask again until this holds: what a server does a moment later. */
+  /** Repeats the request until this returns true: for results that the server produces with a delay. */
   until?: (answer: RawAnswer) => boolean
 }
 
@@ -41,7 +41,7 @@ export const put = (path: string, bodyFrom: (seen: Seen) => unknown, more: More 
 export const remove = (path: string, body?: unknown, more: More = {}): Step => ({
   method: 'DELETE',
   path,
-  ...(body === undefined ? {} : { body, headers: json }),
+  ...(body !== undefined && { body, headers: json }),
   ...more,
 })
 

@@ -1,9 +1,9 @@
 /**
- * Admission: what may object to a write, or change it, before it is stored. First the mutating hooks and webhooks, in order;
- * after validation the validating ones.
+ * Admission control: mutates or rejects a write before it is stored. Mutating hooks and webhooks run first, in order;
+ * validating ones run after validation.
  *
- * Hooks are functions of the process that made the server; webhooks are those that the cluster's webhook configurations
- * name. A request that matches no hook and no webhook costs one check.
+ * Hooks are functions registered in the process that embeds the server; webhooks come from the cluster's webhook
+ * configurations. A request that matches no hook and no webhook costs one check.
  */
 import type { Call } from '../handlers/call.ts'
 import type { UserInfo } from '../http/exchange.ts'
@@ -26,19 +26,19 @@ export interface AdmissionReview {
   warn(message: string): void
 }
 
-/** A refusal: the message, or message and HTTP status. */
+/** A rejection: the message, or message and HTTP status. */
 export type Refusal = string | { readonly message: string; readonly status?: number; readonly reason?: string }
 
 export interface AdmissionHook {
-  /** The object to go on with; undefined keeps it. */
+  /** Returns the object to continue with; undefined leaves it unchanged. */
   mutate?(review: AdmissionReview): ApiObject | undefined | Promise<ApiObject | undefined>
-  /** A refusal, or undefined to admit. */
+  /** Returns a rejection, or undefined to admit. */
   validate?(review: AdmissionReview): Refusal | undefined | Promise<Refusal | undefined>
 }
 
-/** The side that calls webhooks over the network. */
+/** Calls admission webhooks over the network. */
 export interface WebhookCaller {
-  isInterested(call: Call, operation: Operation): boolean
+  hasMatch(call: Call, operation: Operation): boolean
   mutate(review: AdmissionReview): Promise<ApiObject>
   validate(review: AdmissionReview): Promise<void>
 }
@@ -52,7 +52,7 @@ export class Admission {
     this.#webhooks = webhooks
   }
 
-  /** Adds a hook; the answer removes it. */
+  /** Adds a hook; the returned function removes it. */
   add(hook: AdmissionHook): () => void {
     this.#hooks.push(hook)
     return () => {
@@ -61,8 +61,8 @@ export class Admission {
     }
   }
 
-  isInterested(call: Call, operation: Operation): boolean {
-    return this.#hooks.length > 0 || this.#webhooks?.isInterested(call, operation) === true
+  hasMatch(call: Call, operation: Operation): boolean {
+    return this.#hooks.length > 0 || this.#webhooks?.hasMatch(call, operation) === true
   }
 
   async mutate(
@@ -77,7 +77,7 @@ export class Admission {
       const changed = await hook.mutate?.(review)
       if (changed !== undefined) review = { ...review, object: changed }
     }
-    if (this.#webhooks?.isInterested(call, operation) !== true) return review.object as ApiObject
+    if (this.#webhooks?.hasMatch(call, operation) !== true) return review.object as ApiObject
     return await this.#webhooks.mutate(review)
   }
 
@@ -95,7 +95,7 @@ export class Admission {
       if (typeof refusal === 'string') throw forbidden(call.resource, review.name, refusal)
       throw statusError(refusal.status ?? 403, refusal.reason ?? 'Forbidden', refusal.message)
     }
-    if (this.#webhooks?.isInterested(call, operation) === true) await this.#webhooks.validate(review)
+    if (this.#webhooks?.hasMatch(call, operation) === true) await this.#webhooks.validate(review)
   }
 }
 

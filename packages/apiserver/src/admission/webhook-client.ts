@@ -1,13 +1,13 @@
 /**
- * Calls to webhooks: one HTTPS POST of a review, with the bundle of its configuration as the only trust, a deadline, and a
- * bound on the answer. Connections are kept per bundle.
+ * HTTPS client for webhooks: one POST of a review. Only the CA bundle of the configuration is trusted; time and
+ * response size are limited. Connections are reused per bundle.
  */
 import { Agent, request } from 'node:https'
 import { getPath, isRecord, type Json } from '../codec/object-shape.ts'
 
-const answerLimit = 10 * 1024 * 1024
+const responseLimit = 10 * 1024 * 1024
 
-/** Where a Service is reached from this process; undefined when it is not. */
+/** Base URL at which this process reaches a Service; undefined when it is unreachable. */
 export type ResolveService = (namespace: string, name: string, port: number) => string | undefined
 
 export interface WebhookTarget {
@@ -21,16 +21,16 @@ function agentFor(caBundle: string | undefined): Agent {
   const key = caBundle ?? ''
   let agent = agents.get(key)
   if (agent === undefined) {
-    // Rotated bundles must not pile up.
+    // Limits the number of agents when bundles are rotated.
     if (agents.size > 64) for (const old of agents.values()) old.destroy()
     if (agents.size > 64) agents.clear()
-    agent = new Agent({ keepAlive: true, ...(caBundle === undefined ? {} : { ca: Buffer.from(caBundle, 'base64') }) })
+    agent = new Agent({ keepAlive: true, ...(caBundle !== undefined && { ca: Buffer.from(caBundle, 'base64') }) })
     agents.set(key, agent)
   }
   return agent
 }
 
-/** The target of a clientConfig. Throws when it names a Service that cannot be reached from here. */
+/** The target of a clientConfig. Throws when it names a Service that this process cannot reach. */
 export function readTarget(clientConfig: unknown, resolveService: ResolveService): WebhookTarget {
   const bundle = getPath(clientConfig, 'caBundle')
   const caBundle = typeof bundle === 'string' && bundle !== '' ? bundle : undefined
@@ -46,7 +46,7 @@ export function readTarget(clientConfig: unknown, resolveService: ResolveService
   return { url: `${base}${String(getPath(service, 'path') ?? '')}`, caBundle }
 }
 
-/** A refused connection in Go's words; other failures in their own. */
+/** A refused connection in Go's format; other errors keep their message. */
 function dialText(error: Error & { code?: string; address?: string; port?: number }): string {
   const { code, address, port, message } = error
   return code === 'ECONNREFUSED' ? `dial tcp ${address}:${port}: connect: connection refused` : message
@@ -71,7 +71,7 @@ export async function postReview(target: WebhookTarget, review: Json, timeoutMs:
         let size = 0
         response.on('data', (chunk: Buffer) => {
           size += chunk.length
-          if (size > answerLimit) response.destroy(new Error('the answer is too large'))
+          if (size > responseLimit) response.destroy(new Error('the answer is too large'))
           else chunks.push(chunk)
         })
         response.on('error', reject)

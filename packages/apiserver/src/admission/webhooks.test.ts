@@ -7,7 +7,7 @@ import { type ApiServer, createApiServer } from '../index.ts'
 
 type Json = Record<string, unknown>
 
-/** What the webhook answers to a review. */
+/** The response of the webhook to a review. */
 let answer: (path: string, request: Json) => Json = () => ({ allowed: true })
 let reviews: { path: string; request: Json }[] = []
 let https: Server
@@ -112,7 +112,7 @@ describe('admission webhooks', () => {
     })
   })
 
-  it('webhooks run in order of name, each on the work of the one before', async () => {
+  it('webhooks run in order of name, each on the result of the previous one', async () => {
     answer = (path) => ({
       allowed: true,
       patchType: 'JSONPatch',
@@ -130,7 +130,7 @@ describe('admission webhooks', () => {
     expect((await send('POST', maps, { metadata: { name: 'a' } })).json['data']).toEqual({ by: 'b' })
   })
 
-  it('a validating webhook refuses with its message', async () => {
+  it('a validating webhook rejects with its message', async () => {
     answer = () => ({ allowed: false, status: { message: 'not today', code: 422, reason: 'Invalid' } })
     await install('Validating', 'deny')
     const { status, json } = await send('POST', maps, { metadata: { name: 'a' } })
@@ -141,7 +141,7 @@ describe('admission webhooks', () => {
     expect((await server.fetch(`${maps}/a`)).status).toBe(404)
   })
 
-  it('a refusal without a word is a 400 without explanation', async () => {
+  it('a rejection without a message is a 400 without explanation', async () => {
     answer = () => ({ allowed: false })
     await install('Validating', 'deny')
     const { status, json } = await send('POST', maps, { metadata: { name: 'a' } })
@@ -151,7 +151,7 @@ describe('admission webhooks', () => {
     ])
   })
 
-  it('updates and deletes are shown with the old object', async () => {
+  it('updates and deletes carry the old object', async () => {
     await send('POST', maps, { metadata: { name: 'a' }, data: { k: '1' } })
     await install('Validating', 'see')
     await send('PATCH', `${maps}/a`, { data: { k: '2' } }, 'application/merge-patch+json')
@@ -168,7 +168,7 @@ describe('admission webhooks', () => {
     ])
   })
 
-  it('selectors and rules decide who is asked', async () => {
+  it('selectors and rules decide which webhooks are called', async () => {
     await install('Validating', 'labelled', { objectSelector: { matchLabels: { ask: 'yes' } } })
     await install('Validating', 'elsewhere', { namespaceSelector: { matchLabels: { none: 'such' } } })
     await send('POST', maps, { metadata: { name: 'a' } })
@@ -178,7 +178,7 @@ describe('admission webhooks', () => {
     expect(reviews.map(({ path }) => path)).toEqual(['labelled'])
   })
 
-  it('a webhook that cannot be reached counts as its failurePolicy says', async () => {
+  it('an unreachable webhook is handled according to its failurePolicy', async () => {
     const clientConfig = { url: 'https://127.0.0.1:1/none', caBundle }
     await install('Validating', 'ignored', { clientConfig, failurePolicy: 'Ignore' })
     expect((await send('POST', maps, { metadata: { name: 'a' } })).status).toBe(201)
@@ -190,7 +190,7 @@ describe('admission webhooks', () => {
     )
   })
 
-  it('a certificate of another authority is not trusted', async () => {
+  it('a certificate of another CA is not trusted', async () => {
     const stranger = await createAuthority({ commonName: 'stranger' })
     await install('Validating', 'strange', {
       clientConfig: { url: `${url}/strange`, caBundle: Buffer.from(stranger.certPem).toString('base64') },
@@ -199,7 +199,7 @@ describe('admission webhooks', () => {
     expect(reviews).toEqual([])
   })
 
-  it('a dry run asks only webhooks without side effects', async () => {
+  it('a dry run calls only webhooks without side effects', async () => {
     await install('Validating', 'pure')
     expect((await send('POST', `${maps}?dryRun=All`, { metadata: { name: 'a' } })).status).toBe(201)
     expect(reviews[0]?.request['dryRun']).toBe(true)
@@ -208,7 +208,7 @@ describe('admission webhooks', () => {
     expect(status).toBe(422)
   })
 
-  it('conditions keep a webhook out of what does not concern it', async () => {
+  it('match conditions exclude requests from a webhook', async () => {
     const matchConditions = [
       { name: 'only-b', expression: "object.metadata.name == 'b' && request.operation == 'CREATE'" },
     ]
@@ -219,7 +219,7 @@ describe('admission webhooks', () => {
     expect(reviews).toHaveLength(1)
   })
 
-  it('a condition that fails refuses the request, or lets it pass, as failurePolicy says', async () => {
+  it('a match condition that fails to evaluate rejects or admits the request according to failurePolicy', async () => {
     const matchConditions = [{ name: 'broken', expression: 'object.nosuch.field == 1' }]
     await install('Validating', 'lenient', { matchConditions, failurePolicy: 'Ignore' })
     expect((await send('POST', maps, { metadata: { name: 'a' } })).status).toBe(201)
@@ -232,7 +232,7 @@ describe('admission webhooks', () => {
     expect(reviews).toHaveLength(0)
   })
 
-  it('a webhook that asks for it sees once more what those after it changed', async () => {
+  it('a webhook with reinvocationPolicy IfNeeded is called again after later changes', async () => {
     const add = (key: string) => encode([{ op: 'add', path: `/data/${key}`, value: 'x' }])
     answer = (path, request) => {
       const data = (request['object'] as Json)['data'] as Json
@@ -245,13 +245,13 @@ describe('admission webhooks', () => {
     expect(reviews.map(({ path }) => path)).toEqual(['first', 'second', 'first'])
   })
 
-  it('warnings of a webhook reach the client', async () => {
+  it('warnings of a webhook are returned to the client', async () => {
     answer = () => ({ allowed: true, warnings: ['mind the gap'] })
     await install('Validating', 'warn')
     expect((await send('POST', maps, { metadata: { name: 'a' } })).warnings).toBe('299 - "mind the gap"')
   })
 
-  it('hooks in process do the same', async () => {
+  it('in-process hooks mutate and validate as webhooks do', async () => {
     server.cluster.admission.add({
       mutate: ({ object }) => (object === undefined ? undefined : { ...object, data: { hooked: 'yes' } }),
       validate: ({ name }) => (name === 'bad' ? 'we do not like it' : undefined),
@@ -288,7 +288,7 @@ describe('conversion webhooks', () => {
     expect(status).toBe(201)
   }
 
-  /** v1 calls `old` what v2 calls `new`. */
+  /** The field `old` of v1 is the field `new` of v2. */
   const convert = (_path: string, request: Json): Json => ({
     result: { status: 'Success' },
     convertedObjects: (request['objects'] as Json[]).map((object) => {
@@ -302,7 +302,7 @@ describe('conversion webhooks', () => {
     }),
   })
 
-  it('objects are stored in one version and shown in each', async () => {
+  it('objects are stored in one version and served in each', async () => {
     answer = convert
     await define()
     const path = (version: string): string => `/apis/${group}/${version}/namespaces/default/things`
@@ -313,15 +313,15 @@ describe('conversion webhooks', () => {
       spec: { old: 'x' },
     })
     expect([created.status, created.json['spec']]).toEqual([201, { old: 'x' }])
-    const shown = async (version: string): Promise<unknown> =>
+    const fetchSpec = async (version: string): Promise<unknown> =>
       ((await (await server.fetch(`${path(version)}/a`)).json()) as Json)['spec']
-    expect(await shown('v2')).toEqual({ new: 'x' })
-    expect(await shown('v1')).toEqual({ old: 'x' })
+    expect(await fetchSpec('v2')).toEqual({ new: 'x' })
+    expect(await fetchSpec('v1')).toEqual({ old: 'x' })
     const list = (await (await server.fetch(path('v1'))).json()) as { items: Json[] }
     expect(list.items.map((item) => item['spec'])).toEqual([{ old: 'x' }])
   })
 
-  it('a watch in another version shows that version, in order', async () => {
+  it('a watch in another version delivers that version, in order', async () => {
     answer = convert
     await define()
     const path = `/apis/${group}/v2/namespaces/default/things`

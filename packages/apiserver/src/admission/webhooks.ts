@@ -1,8 +1,8 @@
 /**
- * Admission webhooks: the Mutating- and ValidatingWebhookConfigurations of the cluster, called as AdmissionReview v1.
+ * Admission webhooks: the Mutating- and ValidatingWebhookConfigurations of the cluster, called with AdmissionReview v1.
  *
- * Mutating webhooks run one after the other, in order of configuration name, each seeing what the one before made of the
- * object; validating ones run together. A webhook that cannot be asked counts as its failurePolicy says.
+ * Mutating webhooks run sequentially, ordered by configuration name, each on the result of the previous one; validating
+ * webhooks run concurrently. A failed call is handled according to the webhook's failurePolicy.
  */
 import { randomUUID } from 'node:crypto'
 import type { Call } from '../handlers/call.ts'
@@ -47,7 +47,7 @@ export class Webhooks implements WebhookCaller {
     this.#resolveService = resolveService
   }
 
-  isInterested(call: Call, operation: Operation): boolean {
+  hasMatch(call: Call, operation: Operation): boolean {
     if (this.#mutating.size + this.#validating.size === 0 || call.resource.group === group) return false
     return [this.#mutating, this.#validating].some((collection) =>
       this.#webhooks(collection).some(({ configuration }) =>
@@ -73,7 +73,7 @@ export class Webhooks implements WebhookCaller {
     )
   }
 
-  /** In order; each is matched against what the review is when its turn comes. */
+  /** In order; each webhook is matched against the review at the time it is called. */
   *#matching(collection: Collection, review: () => AdmissionReview): Generator<Webhook> {
     for (const webhook of this.#webhooks(collection)) {
       const { configuration } = webhook
@@ -101,26 +101,24 @@ export class Webhooks implements WebhookCaller {
     return review.namespace === '' || selector.matches(this.#namespaces.get(review.namespace)?.labels)
   }
 
-  /**
-   * Two rounds: those with reinvocationPolicy IfNeeded are asked once more when a webhook after them changed the object.
-   */
+  /** Two rounds: a webhook with reinvocationPolicy IfNeeded is called again when a later webhook changed the object. */
   async mutate(review: AdmissionReview): Promise<ApiObject> {
     let object = review.object as ApiObject
-    /** What each webhook left behind. */
-    const left = new Map<Json, ApiObject>()
-    const ask = async (webhook: Webhook): Promise<void> => {
+    /** The object after each webhook. */
+    const results = new Map<Json, ApiObject>()
+    const invoke = async (webhook: Webhook): Promise<void> => {
       const current = { ...review, object }
       if (!(await meetsConditions(webhook, current))) return
       const response = await this.#call(webhook, current)
       const patch = getPath(response, 'patch')
       if (typeof patch === 'string' && patch !== '') object = applyPatch(webhook, current, patch)
-      left.set(webhook.configuration, object)
+      results.set(webhook.configuration, object)
     }
-    for (const webhook of this.#matching(this.#mutating, () => ({ ...review, object }))) await ask(webhook)
+    for (const webhook of this.#matching(this.#mutating, () => ({ ...review, object }))) await invoke(webhook)
     for (const webhook of this.#matching(this.#mutating, () => ({ ...review, object }))) {
-      const before = left.get(webhook.configuration)
+      const before = results.get(webhook.configuration)
       const isNeeded = webhook.configuration['reinvocationPolicy'] === 'IfNeeded' && before !== undefined
-      if (isNeeded && !isSameJson(before, object)) await ask(webhook)
+      if (isNeeded && !isSameJson(before, object)) await invoke(webhook)
     }
     return object
   }
@@ -131,11 +129,14 @@ export class Webhooks implements WebhookCaller {
         if (await meetsConditions(webhook, review)) await this.#call(webhook, review)
       }),
     )
-    // The first refusal in the order of the webhooks, whichever answered first.
+    // The first rejection in webhook order, independent of which response arrived first.
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
   }
 
-  /** The response of a webhook that allows; throws the refusal of one that does not. Undefined: it could not be asked. */
+  /**
+   * The response of a webhook that allows the request; throws its rejection otherwise. Undefined: the call failed and
+   * was ignored.
+   */
   async #call(webhook: Webhook, review: AdmissionReview): Promise<Json | undefined> {
     const { name, configuration } = webhook
     const uid = randomUUID()
@@ -165,8 +166,8 @@ export class Webhooks implements WebhookCaller {
 }
 
 /**
- * All conditions hold. One that is false keeps the webhook out of it, whatever the others; else one that cannot be
- * evaluated counts as the failurePolicy says.
+ * Whether all match conditions hold. One false condition excludes the webhook regardless of the others; otherwise an
+ * evaluation error is handled according to the failurePolicy.
  */
 async function meetsConditions({ configuration }: Webhook, review: AdmissionReview): Promise<boolean> {
   const conditions = asRecords(configuration['matchConditions'])
@@ -209,7 +210,7 @@ function requestOf(uid: string, review: AdmissionReview): Json {
     name: review.name,
     ...(review.namespace === '' ? {} : { namespace: review.namespace }),
     operation,
-    userInfo: { username: user.name, groups: user.groups, ...(user.uid === undefined ? {} : { uid: user.uid }) },
+    userInfo: { username: user.name, groups: user.groups, ...(user.uid !== undefined && { uid: user.uid }) },
     object: review.object === undefined ? null : inVersion(review.object, review),
     oldObject: review.oldObject === undefined ? null : inVersion(review.oldObject, review),
     dryRun: review.isDryRun,
@@ -241,12 +242,12 @@ function applyPatch(webhook: Webhook, review: AdmissionReview, patch: string): A
   const object = checkObject(patched, resource, 'Ignore', [], () => undefined)
   resource.strategy.applyDefaults?.(object)
   if (resource.isCustom) resource.compiled()?.applyDefaults(object)
-  // Identity is not the webhook's to change.
+  // A webhook cannot change the identity of the object.
   const { uid, name, namespace } = (review.object as ApiObject).metadata
   return withMetadata(object, {
-    ...(uid === undefined ? {} : { uid }),
-    ...(name === undefined ? {} : { name }),
-    ...(namespace === undefined ? {} : { namespace }),
+    ...(uid !== undefined && { uid }),
+    ...(name !== undefined && { name }),
+    ...(namespace !== undefined && { namespace }),
   })
 }
 

@@ -31,7 +31,7 @@ const schema: Schema = {
   },
 }
 
-function thing(spec: object): Obj {
+function objectWith(spec: object): Obj {
   return { apiVersion: 'x/v1', kind: 'Thing', metadata: { name: 'n' }, spec } as Obj
 }
 
@@ -43,7 +43,7 @@ function apply(
 ): ReturnType<typeof serverSideApply> {
   return serverSideApply({
     live,
-    intent: thing(spec),
+    intent: objectWith(spec),
     manager,
     force: false,
     schema,
@@ -60,18 +60,18 @@ function applied(...args: Parameters<typeof apply>): Obj & { spec?: unknown } {
 }
 
 describe('server-side apply', () => {
-  it('removes what the same manager applied before and applies no more', () => {
+  it('removes fields that the same manager applied before and no longer applies', () => {
     const first = applied(undefined, { a: 1, map: { x: '1', y: '2' } }, 'one')
     expect(applied(first, { map: { y: '2' } }, 'one').spec).toEqual({ map: { y: '2' } })
   })
 
-  it('leaves what another manager owns as well', () => {
+  it('keeps fields that another manager also owns', () => {
     const first = applied(undefined, { a: 1, map: { x: '1' } }, 'one')
     const shared = applied(first, { map: { x: '1' } }, 'two')
     expect(applied(shared, {}, 'one').spec).toEqual({ map: { x: '1' } })
   })
 
-  it('conflicts with another value of another manager, and takes over by force', () => {
+  it('conflicts with a different value of another manager, and takes ownership with force', () => {
     const first = applied(undefined, { a: 1, list: [{ k: 'x', v: 1 }] }, 'one')
     const outcome = apply(first, { a: 2, list: [{ k: 'x', v: 2 }] }, 'two')
     if (!('conflicts' in outcome)) throw new Error('no conflict')
@@ -91,8 +91,8 @@ describe('server-side apply', () => {
     ])
   })
 
-  it('names an updater with its version in a conflict', () => {
-    const object = thing({ a: 1 })
+  it('includes the version of an Update manager in a conflict', () => {
+    const object = objectWith({ a: 1 })
     object.metadata.managedFields = trackUpdate({
       old: undefined,
       next: object,
@@ -108,7 +108,7 @@ describe('server-side apply', () => {
   })
 
   it('keeps fields without a known owner', () => {
-    const object = applied(thing({ a: 1 }), { b: 'x' }, 'one')
+    const object = applied(objectWith({ a: 1 }), { b: 'x' }, 'one')
     expect(object.metadata.managedFields?.map(({ manager }) => manager)).toEqual(['one', 'before-first-apply'])
   })
 
@@ -135,21 +135,21 @@ describe('server-side apply', () => {
       'failed to create typed patch object (/n; x/v1, Kind=Thing): errors:\n  .spec.a: expected numeric (int or float), got string\n  .spec.b: expected string, got &value.valueUnstructured{Value:map[string]interface {}{"c":[]interface {}{1, "y"}}}',
     ],
     ['another version', {}, { apiVersion: 'x/v2' }, 400, 'invalid object type: x/v2, Kind=Thing'],
-  ])('refuses %s', (_, spec, more, status, message) => {
-    expect(() => apply(undefined, spec, 'one', { intent: { ...thing(spec), ...more } })).toThrow(
+  ])('rejects %s', (_, spec, more, status, message) => {
+    expect(() => apply(undefined, spec, 'one', { intent: { ...objectWith(spec), ...more } })).toThrow(
       new ApplyError(status, message),
     )
   })
 })
 
-const word = fc.constantFrom('a', 'b', 'c')
+const letter = fc.constantFrom('a', 'b', 'c')
 const specs = fc.record(
   {
     a: fc.integer({ max: 2, min: 0 }),
-    b: word,
-    map: fc.dictionary(word, word, { maxKeys: 3 }),
-    set: fc.uniqueArray(word, { maxLength: 3 }),
-    list: fc.uniqueArray(fc.record({ k: word, v: fc.integer({ max: 2, min: 0 }) }), {
+    b: letter,
+    map: fc.dictionary(letter, letter, { maxKeys: 3 }),
+    set: fc.uniqueArray(letter, { maxLength: 3 }),
+    list: fc.uniqueArray(fc.record({ k: letter, v: fc.integer({ max: 2, min: 0 }) }), {
       maxLength: 3,
       selector: ({ k }) => k,
     }),
@@ -158,15 +158,15 @@ const specs = fc.record(
 )
 
 describe('ownership', () => {
-  it('of a creator is what comparing with the empty object says', () => {
+  it('of a creator equals the comparison with the empty object', () => {
     const type = objectType(schema)
     const metadata = fc.record(
-      { name: fc.constant('n'), labels: fc.dictionary(word, word), finalizers: fc.uniqueArray(word) },
+      { name: fc.constant('n'), labels: fc.dictionary(letter, letter), finalizers: fc.uniqueArray(letter) },
       { requiredKeys: ['name'] },
     )
     fc.assert(
       fc.property(specs, metadata, (spec, meta) => {
-        const object = { ...thing(spec), metadata: meta } as unknown as Record<string, unknown>
+        const object = { ...objectWith(spec), metadata: meta } as unknown as Record<string, unknown>
         const empty = { apiVersion: 'x/v1', kind: 'Thing' }
         const { added, modified } = compareFields(type, empty, object)
         const direct = FieldSet.fromFieldsV1(fieldsOfCreator(type, empty, object, []) ?? {})
@@ -194,7 +194,7 @@ describe('ownership', () => {
       fc.property(specs, specs, (one, two) => {
         const object = applied(applied(undefined, one, 'one'), two, 'one')
         const clean = applied(undefined, two, 'one')
-        // Of a first configuration that owned nothing (`list: []`) the real server makes an owner of its own, too.
+        // For a first configuration that owned nothing (`list: []`) kube-apiserver also adds an owner.
         const owned = ({ metadata }: Obj) =>
           metadata.managedFields?.flatMap(({ manager, fieldsV1 }) => (manager === 'one' ? [fieldsV1] : []))
         expect(owned(object)).toEqual(owned(clean))
@@ -202,7 +202,7 @@ describe('ownership', () => {
     )
   })
 
-  it('moves to the manager that changes a value, and ends with the value', () => {
+  it('moves to the manager that changes a value, and is removed with the value', () => {
     const { schema: service } = findBuiltinKind('', 'v1', 'ConfigMap')!
     const write = { schema: service, apiVersion: 'v1', now: 'T' }
     const create = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c' }, data: { a: '1', b: '1' } } as Obj
@@ -216,10 +216,10 @@ describe('ownership', () => {
     ])
   })
 
-  it('of more than ten updaters is joined into one entry', () => {
-    let object = thing({ map: {} })
+  it('of more than ten Update managers is merged into one entry', () => {
+    let object = objectWith({ map: {} })
     for (let i = 0; i < 12; i++) {
-      const next = thing({ map: { ...(object as unknown as { spec: { map: object } }).spec.map, [`k${i}`]: 'x' } })
+      const next = objectWith({ map: { ...(object as unknown as { spec: { map: object } }).spec.map, [`k${i}`]: 'x' } })
       const now = `2020-01-01T00:00:${String(i).padStart(2, '0')}Z`
       next.metadata.managedFields = trackUpdate({
         old: i === 0 ? undefined : object,
@@ -235,7 +235,7 @@ describe('ownership', () => {
     expect(object.metadata.managedFields?.[0]?.manager).toBe('ancient-changes')
   })
 
-  it('is forgotten when the request sends an empty list', () => {
+  it('is reset when the request sends an empty list', () => {
     const old = applied(undefined, { a: 1 }, 'one')
     const next = { ...old, metadata: { ...old.metadata, managedFields: [] } }
     expect(trackUpdate({ old, next, manager: 'two', schema, apiVersion: 'x/v1', now: 'T' })).toEqual([])

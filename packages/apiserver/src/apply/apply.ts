@@ -1,10 +1,11 @@
 /**
- * Server-side apply and update tracking: who owns which field, and what an applied configuration does to an object.
+ * Server-side apply and update tracking: which manager owns which field, and how an applied configuration changes an
+ * object.
  *
  * Place in the flow: the write path calls `serverSideApply` for apply patches and `trackUpdate` for every other write.
- * Both see objects as decoded and defaulted, before the strategy sets uid, timestamps and resets foreign fields.
- * What apply returns is to be defaulted and validated, not pruned: a null that it leaves is for validation to judge. When
- * it is stored it is read like any other object, pruned and defaulted.
+ * Both receive objects as decoded and defaulted, before the strategy sets uid and timestamps and resets fields of other
+ * endpoints. The caller defaults and validates the result of an apply but does not prune it, because validation reports
+ * remaining nulls; the stored result is pruned and defaulted on read like any other object.
  * Guarantees: pure (the time is an argument); the result equals structured-merge-diff's, field for field.
  * Caveats: one schema serves all versions in managedFields, which is exact for conversion strategy None.
  */
@@ -54,7 +55,7 @@ export interface UpdateInput extends Write {
   next: Obj
 }
 
-/** The configuration does not fit the kind; the server answers with `status`. */
+/** The configuration does not fit the kind; the server responds with `status`. */
 export class ApplyError extends Error {
   readonly code = 'APPLY_REJECTED'
   readonly status: 400 | 500
@@ -121,9 +122,9 @@ function applyOnce(
     const conflicts = conflictsOf(managers, id, changes)
     if (conflicts.length > 0) return { conflicts }
   }
-  giveUp(managers, id, changes)
-  const mine = managers.get(id)
-  if (mine !== undefined) replaceSet(managers, id, mine, mine.set.difference(STRIPPED))
+  releaseFields(managers, id, changes)
+  const current = managers.get(id)
+  if (current !== undefined) replaceSet(managers, id, current, current.set.difference(STRIPPED))
   const isChanged = !jsonEqual(live, next)
   const owned = managers.get(id)
   if (isChanged && owned !== undefined) managers.set(id, { ...owned, time: input.now })
@@ -132,7 +133,9 @@ function applyOnce(
   return { object }
 }
 
-/** Without managedFields no owner is known: existing fields get a manager of their own, so that they are kept. */
+/**
+ * Without managedFields no owner is known: existing fields are assigned to a separate manager, so that they are kept.
+ */
 function claimExisting(input: ApplyInput, type: FieldType, live: Fields, managers: Managers): void {
   const owner = ownedBy(input, 'before-first-apply', 'Update')
   const fields = fieldsOfCreator(type, emptyObject(input, input.intent.kind), live, input.resetFields ?? [])
@@ -148,13 +151,13 @@ export function trackUpdate(input: UpdateInput): ManagedFieldsEntry[] {
     if (managers.size === 0) return input.old === undefined ? trackCreate(input, type) : []
     return trackChange(input, type, managers)
   } catch (error) {
-    // A list that cannot be split into items: ownership is given up, the write itself is not refused.
+    // A list that cannot be split into items: ownership is dropped, the write itself succeeds.
     if (error instanceof TypedValueError) return []
     throw error
   }
 }
 
-/** What the request says of managedFields counts, except on a subresource; `[]` or `[{}]` forgets everything. */
+/** managedFields of the request take effect, except on a subresource; `[]` or `[{}]` resets them. */
 function managersBefore({ old, next, subresource }: UpdateInput): Managers {
   const given = next.metadata.managedFields
   if (subresource === undefined || subresource === '') {
@@ -186,7 +189,7 @@ function trackChange(input: UpdateInput, type: FieldType, managers: Managers): M
   const live = withoutManagedFields(input.old) ?? emptyObject(input, input.next.kind)
   for (const [key, owned] of managers) managers.set(key, { ...owned, set: reconcileWithType(owned.set, type) })
   const changes = withoutFields(compareFields(type, live, withoutManagedFields(input.next)), resetSet(input))
-  giveUp(managers, undefined, changes)
+  releaseFields(managers, undefined, changes)
   const gained = changes.modified.union(changes.added).difference(STRIPPED)
   if (!gained.isEmpty()) {
     const self = ownedBy(input, input.manager, 'Update')
@@ -197,8 +200,8 @@ function trackChange(input: UpdateInput, type: FieldType, managers: Managers): M
   return encodeManagers(managers)
 }
 
-/** Everyone but `keeper` loses what changed or went; managers left with nothing go. */
-function giveUp(managers: Managers, keeper: string | undefined, { added, modified, removed }: Comparison): void {
+/** Removes changed and removed fields from every manager except `keeper`; managers without fields are deleted. */
+function releaseFields(managers: Managers, keeper: string | undefined, { added, modified, removed }: Comparison): void {
   const changed = modified.union(added).union(removed)
   for (const [id, owned] of managers) {
     if (id === keeper) {
@@ -239,7 +242,7 @@ function withoutFields(changes: Comparison, reset: FieldSet): Comparison {
   }
 }
 
-/** The object before it exists: its type, and what encoders always write of a built-in kind. */
+/** The object before creation: apiVersion and kind, and the fields that encoders always write for a built-in kind. */
 function emptyObject({ apiVersion, schema }: Write, kind: string | undefined): Fields {
   const zero = schema === undefined ? {} : (zeroValue(schema) as Fields)
   return { ...zero, apiVersion, kind }

@@ -1,4 +1,4 @@
-/** Conflicts of an apply with other managers, and how the server words them. */
+/** Conflicts of an apply with other managers, and their messages. */
 import type { FieldSet } from './field-set.ts'
 import type { Managers } from './managers.ts'
 import { elementText } from './path-element.ts'
@@ -26,14 +26,14 @@ export function conflictsOf(managers: Managers, self: string, changes: Compariso
   return conflicts
 }
 
-/** `"kubectl" using v1`; who applied is named without a version. */
+/** `"kubectl" using v1`; Apply managers are listed without a version. */
 function describeManager({ manager, apiVersion, operation, subresource }: ApplyConflict): string {
   const name = JSON.stringify(manager)
   const where = subresource === '' ? '' : ` with subresource ${JSON.stringify(subresource)}`
   return `${name}${where}${operation === 'Update' ? ` using ${apiVersion}` : ''}`
 }
 
-/** The message of the 409 answer. */
+/** The message of the 409 response. */
 export function conflictMessage(conflicts: readonly ApplyConflict[]): string {
   const [first] = conflicts
   if (first !== undefined && conflicts.length === 1) {
@@ -50,7 +50,7 @@ export function conflictMessage(conflicts: readonly ApplyConflict[]): string {
   return `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`
 }
 
-/** `details.causes` of the 409 answer. */
+/** `details.causes` of the 409 response. */
 export function conflictCauses(
   conflicts: readonly ApplyConflict[],
 ): { reason: 'FieldManagerConflict'; message: string; field: string }[] {

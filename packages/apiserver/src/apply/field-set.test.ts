@@ -29,7 +29,7 @@ function only(set: FieldSet, test: (path: string) => boolean): string[] {
 }
 
 describe('field sets', () => {
-  it('survive FieldsV1', () => {
+  it('round-trip through FieldsV1', () => {
     fc.assert(
       fc.property(sets, (set) => {
         const wire: unknown = JSON.parse(JSON.stringify(set.toFieldsV1()))
@@ -38,7 +38,7 @@ describe('field sets', () => {
     )
   })
 
-  it('unite, intersect and subtract as sets of paths do', () => {
+  it('implement union, intersection and difference of path sets', () => {
     fc.assert(
       fc.property(sets, sets, (a, b) => {
         const inB = new Set(texts(b))
@@ -52,7 +52,7 @@ describe('field sets', () => {
     )
   })
 
-  it('say "." for a node that is owned and has parts', () => {
+  it('write "." for a node that is owned and has children', () => {
     const set = new FieldSet()
     set.insert(['f:a'])
     set.insert(['f:a', 'f:b'])
@@ -60,7 +60,7 @@ describe('field sets', () => {
     expect(set.toFieldsV1()).toEqual({ 'f:a': { '.': {}, 'f:b': {} }, 'f:c': { 'f:d': {} } })
   })
 
-  it('read keys in any order as one element', () => {
+  it('treat keys in any order as one element', () => {
     expect(parseElement('k:{"port":80,"name":"a"}')).toBe(parseElement('k:{"name":"a","port":80}'))
     expect(elementText('k:{"name":"a","port":80}')).toBe('[name="a",port=80]')
     expect(elementText(valueElement('x'))).toBe('[="x"]')

@@ -1,8 +1,8 @@
 /**
  * Sets of field paths, and their FieldsV1 form in `managedFields`.
  *
- * A node holds the elements that are members themselves and those that only lead to members. Operations return new
- * sets and share untouched parts; nothing reachable from a published set is ever changed.
+ * A node stores the elements that are members and those that only lead to members. Operations return new sets and share
+ * unchanged parts; a published set is immutable.
  */
 import { parseElement } from './path-element.ts'
 
@@ -20,11 +20,11 @@ export class FieldSet {
   /** Only while building: adds the path. The empty path, the object itself, is never owned. */
   insert(path: readonly string[]): void {
     if (path.length === 0) return
-    const parent = path.slice(0, -1).reduce<FieldSet>((node, element) => node.descend(element), this)
+    const parent = path.slice(0, -1).reduce<FieldSet>((node, element) => node.#descend(element), this)
     parent.members.add(path[path.length - 1]!)
   }
 
-  private descend(element: string): FieldSet {
+  #descend(element: string): FieldSet {
     let child = this.children.get(element)
     if (child === undefined) this.children.set(element, (child = new FieldSet()))
     return child
@@ -55,8 +55,8 @@ export class FieldSet {
     for (const element of other.members) members.add(element)
     const children = new Map(this.children)
     for (const [element, child] of other.children) {
-      const mine = children.get(element)
-      children.set(element, mine === undefined ? child : mine.union(child))
+      const existing = children.get(element)
+      children.set(element, existing === undefined ? child : existing.union(child))
     }
     return new FieldSet(members, children)
   }
@@ -73,28 +73,28 @@ export class FieldSet {
 
   /** Removes exactly the members of `other`. */
   difference(other: FieldSet): FieldSet {
-    return this.subtract(other, false)
+    return this.#subtract(other, false)
   }
 
   /** Removes the members of `other` and everything below them. */
   differenceWithBelow(other: FieldSet): FieldSet {
-    return this.subtract(other, true)
+    return this.#subtract(other, true)
   }
 
-  private subtract(other: FieldSet, withBelow: boolean): FieldSet {
+  #subtract(other: FieldSet, withBelow: boolean): FieldSet {
     if (other.isEmpty()) return this
     const result = new FieldSet()
     for (const element of this.members) if (!other.members.has(element)) result.members.add(element)
     for (const [element, child] of this.children) {
       if (withBelow && other.members.has(element)) continue
-      const theirs = other.children.get(element)
-      const rest = theirs === undefined ? child : child.subtract(theirs, withBelow)
+      const otherChild = other.children.get(element)
+      const rest = otherChild === undefined ? child : child.#subtract(otherChild, withBelow)
       if (!rest.isEmpty()) result.children.set(element, rest)
     }
     return result
   }
 
-  /** All paths in the order messages use: the members of a node first, then what is below it. */
+  /** All paths in the order of messages: the members of a node first, then their descendants. */
   *paths(prefix: readonly string[] = []): Generator<string[]> {
     for (const element of [...this.members].toSorted()) yield [...prefix, element]
     for (const element of [...this.children.keys()].toSorted()) {
@@ -118,7 +118,7 @@ export class FieldSet {
     return fields
   }
 
-  /** Throws SyntaxError when an element cannot be read. */
+  /** Throws SyntaxError on an element that cannot be parsed. */
   static fromFieldsV1(fields: unknown): FieldSet {
     return readFields(fields).set
   }

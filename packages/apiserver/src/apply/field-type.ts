@@ -1,9 +1,9 @@
 /**
- * How values merge: schemas reduced to the three shapes that ownership knows (scalar, list, map), each list and map
- * either atomic or split into its parts.
+ * Merge types: schemas reduced to the three shapes of field ownership (scalar, list, map), each list and map either
+ * atomic or granular.
  *
  * Place in the flow: apply/ walks objects along these types. They are derived from a schema on first use and cached by
- * schema identity; cyclic schemas (JSONSchemaProps) are fine.
+ * schema identity; cyclic schemas (JSONSchemaProps) are supported.
  */
 import type { Schema } from '../schema/model.ts'
 import { OBJECT_META } from '../schema/object-meta.ts'
@@ -48,11 +48,11 @@ const DEDUCED: FieldType = {
   map: { atomic: false, field: () => undefined, defaultOf: () => undefined, element: () => DEDUCED, isDeduced: true },
 }
 
-/** One cache per inherited value of preserve-unknown-fields: a schema node means two types. */
+/** One cache per inherited value of preserve-unknown-fields: a schema node has two types. */
 const caches = [new WeakMap<Schema, FieldType>(), new WeakMap<Schema, FieldType>()] as const
 const roots = new WeakMap<Schema, FieldType>()
 
-/** Type of a whole object. Its metadata is ObjectMeta, whatever the schema says. */
+/** Type of a whole object. Its metadata always has the type ObjectMeta. */
 export function objectType(schema: Schema | undefined): FieldType {
   if (schema === undefined) return DEDUCED
   let type = roots.get(schema)
@@ -153,7 +153,7 @@ function isEmpty(record: object): boolean {
 
 export type Shape = 'map' | 'scalar' | 'list'
 
-/** Which shape of the type the value has; a value that fits none (or null) takes the first the type offers. */
+/** The shape of the type that the value has; a value that fits none (or null) takes the first shape of the type. */
 export function shapeOf(type: FieldType, value: unknown): Shape {
   if (Array.isArray(value)) {
     if (type.list !== undefined) return 'list'

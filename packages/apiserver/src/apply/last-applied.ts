@@ -1,6 +1,6 @@
 /**
- * The bridge from client-side to server-side apply: the manager `kubectl` may take over what its own last-applied
- * annotation already says, and the annotation is kept up to date for as long as it exists.
+ * Migration from client-side to server-side apply: the manager `kubectl` may take ownership of fields in its
+ * last-applied annotation, and the annotation is updated as long as it exists.
  */
 import type { Obj } from '@seamark/kube/object'
 import { checkValue } from './typed-validate.ts'
@@ -11,7 +11,10 @@ const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 /** Total size of all annotations that the server accepts, in bytes. */
 const MAX_ANNOTATIONS = 256 * 1024
 
-/** Whether the annotation names the field with the value it has now: no conflict then, it was kubectl's all along. */
+/**
+ * Whether the annotation contains the field with its current value: kubectl already managed it, so there is no
+ * conflict.
+ */
 export function allowedByLastApplied(
   type: FieldType,
   live: Fields,
@@ -34,7 +37,9 @@ function parseObject(text: string): Fields | undefined {
   }
 }
 
-/** Rewrites the annotation of `object` in place if there is one; drops it when annotations would grow too large. */
+/**
+ * Rewrites the annotation of `object` in place if it exists; drops it when the annotations would exceed their limit.
+ */
 export function refreshLastApplied(object: Obj, intent: Obj): void {
   const { annotations } = object.metadata
   if (annotations?.[LAST_APPLIED] === undefined || annotations[LAST_APPLIED] === '') return

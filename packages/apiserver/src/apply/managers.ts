@@ -1,8 +1,8 @@
 /**
- * The managers of an object: `metadata.managedFields` decoded into sets, and back in the order of the real server.
+ * The managers of an object: `metadata.managedFields` decoded into sets, and encoded in the order of kube-apiserver.
  *
- * A manager is identified by name, operation and subresource, an updater also by apiVersion: one program writing two
- * versions has two entries.
+ * A manager is identified by name, operation and subresource, an Update manager also by apiVersion: a program that
+ * writes two versions has two entries.
  */
 import type { ManagedFieldsEntry } from '@seamark/kube/object'
 import { FieldSet } from './field-set.ts'
@@ -23,7 +23,7 @@ export function identify(entry: Pick<Owned, 'manager' | 'operation' | 'apiVersio
   return JSON.stringify([entry.manager, entry.operation, version, entry.subresource])
 }
 
-/** Undefined when an entry cannot be understood. */
+/** Undefined when an entry cannot be decoded. */
 export function decodeManagers(entries: readonly ManagedFieldsEntry[] | undefined): Managers | undefined {
   const managers: Managers = new Map()
   for (const entry of entries ?? []) {
@@ -53,7 +53,7 @@ function encodeEntry(owned: Owned): ManagedFieldsEntry {
     ...(owned.manager === '' ? {} : { manager: owned.manager }),
     operation: owned.operation,
     apiVersion: owned.apiVersion,
-    ...(owned.time === undefined ? {} : { time: owned.time }),
+    ...(owned.time !== undefined && { time: owned.time }),
     fieldsType: 'FieldsV1',
     fieldsV1: owned.set.toFieldsV1(),
     ...(owned.subresource === '' ? {} : { subresource: owned.subresource }),
@@ -81,7 +81,7 @@ function compareText(a: string, b: string): number {
 
 const MAX_UPDATE_MANAGERS = 10
 
-/** Joins the oldest updaters into one entry per version, so that many one-off writers cannot grow an object. */
+/** Merges the oldest Update managers into one entry per version, so that many one-off writers cannot grow an object. */
 export function capUpdateManagers(managers: Managers): void {
   const updaters = [...managers].filter(([, owned]) => owned.operation === 'Update')
   let excess = updaters.length - MAX_UPDATE_MANAGERS

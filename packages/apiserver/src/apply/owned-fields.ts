@@ -1,6 +1,7 @@
 /**
- * What the creator of an object owns, built straight as FieldsV1: the common case of update tracking, where there is
- * no other manager and nothing to subtract. Equal to comparing with the empty object (a property test says so).
+ * The fields that the creator of an object owns, built directly as FieldsV1: the common case of update tracking,
+ * without other managers and without a difference. Equal to the comparison with the empty object (verified by a
+ * property test).
  */
 import { jsonEqual } from '../codec/json-equal.ts'
 import type { FieldsV1 } from './field-set.ts'
@@ -23,8 +24,8 @@ export const UNOWNED_METADATA: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Undefined when nothing is owned. `empty` is the object before: only what a new object of the kind always has.
- * `skipped` names top-level fields that this endpoint resets.
+ * Undefined when nothing is owned. `empty` is the object before creation: only the fields that a new object of the kind
+ * always has. `skipped` names top-level fields that this endpoint resets.
  */
 export function fieldsOfCreator(
   type: FieldType,
@@ -59,7 +60,10 @@ function metadataFields(type: FieldType, metadata: unknown): FieldsV1 | undefine
   return isEmpty ? undefined : fields
 }
 
-/** What is added or modified; undefined when nothing is. A value that was there before is not owned itself, only its parts. */
+/**
+ * Added and modified fields; undefined when there are none. A value that existed before is not owned itself, only its
+ * children.
+ */
 function changed(type: FieldType, before: unknown, after: unknown): FieldsV1 | undefined {
   if (before === undefined) return all(type, after)
   const shape = shapeOf(type, after)
@@ -78,7 +82,7 @@ function isEmptyFields(fields: FieldsV1): boolean {
   return true
 }
 
-/** Everything in a value that was not there before: each node on the way is owned as well. */
+/** All fields of a new value: each node on the path is owned as well. */
 function all(type: FieldType, value: unknown): FieldsV1 {
   const shape = shapeOf(type, value)
   if (shape === 'map' && !type.map!.atomic && value !== null) return allOfMap(type.map!, value as Fields)

@@ -2,7 +2,7 @@
  * Path elements in their FieldsV1 spelling: `f:name`, `k:{"name":"a"}`, `v:"x"`, `i:0`. The spelling is canonical, so
  * that string equality is element equality and sets are plain string sets.
  *
- * Place in the flow: the alphabet of apply/. Invariant: two elements are equal iff their strings are.
+ * Place in the flow: the elements of all paths in apply/. Invariant: two elements are equal iff their strings are.
  */
 
 /** JSON text of a scalar as Go writes it inside path elements: `<`, `>` and `&` are escaped. */
@@ -51,7 +51,7 @@ export function parseElement(text: string): string | undefined {
   }
 }
 
-/** How a person reads the element: `.name`, `[name="a"]`, `[="x"]`, `[0]`. */
+/** Human-readable form of the element: `.name`, `[name="a"]`, `[="x"]`, `[0]`. */
 export function elementText(element: string): string {
   const body = element.slice(2)
   switch (element.charAt(0)) {

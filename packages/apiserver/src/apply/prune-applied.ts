@@ -1,7 +1,8 @@
 /**
- * Removes what a manager applied before and applies no more, unless another manager owns it or no manager ever did.
+ * Removes fields that a manager applied before and no longer applies, unless another manager owns them or no manager
+ * ever did.
  *
- * Place in the flow: after the merge, before conflicts are looked for.
+ * Place in the flow: after the merge, before conflict detection.
  */
 import { FieldSet } from './field-set.ts'
 import type { FieldType } from './field-type.ts'

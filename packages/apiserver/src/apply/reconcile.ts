@@ -1,6 +1,6 @@
 /**
- * Keeps stored ownership meaningful when a schema changes from granular to atomic: a manager that owned parts of a
- * field that is now one unit owns the unit.
+ * Reconciles stored ownership with a schema that changed from granular to atomic: a manager that owned parts of a now
+ * atomic field owns the whole field.
  */
 import { FieldSet } from './field-set.ts'
 import type { FieldType } from './field-type.ts'
@@ -12,7 +12,7 @@ export function reconcileWithType(set: FieldSet, type: FieldType): FieldSet {
   return atoms.isEmpty() ? set : set.differenceWithBelow(atoms).union(atoms)
 }
 
-/** The paths where `set` reaches below something that is atomic. */
+/** The paths at which `set` has members below an atomic field. */
 function collectAtoms(
   set: FieldSet | undefined,
   type: FieldType,

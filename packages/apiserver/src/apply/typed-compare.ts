@@ -1,8 +1,8 @@
 /**
- * Which fields one object has, and how two objects differ, along a type.
+ * The fields of one object, and the difference of two objects, along a type.
  *
- * Place in the flow: `compareFields` feeds update tracking and conflict detection, `fieldsOf` the ownership of an
- * applied configuration. Neither changes its arguments.
+ * Place in the flow: update tracking and conflict detection use `compareFields`, the ownership of an applied
+ * configuration uses `fieldsOf`. Neither changes its arguments.
  */
 import { jsonEqual } from '../codec/json-equal.ts'
 import { asList, asMap, shapeOf } from './field-type.ts'
@@ -30,7 +30,7 @@ function compareValues(type: FieldType, before: unknown, after: unknown, path: s
   } else {
     const shape = shapeOf(type, after)
     const shapeBefore = before === undefined ? shape : shapeOf(type, before)
-    // A value that changes its shape is both: gone as the old shape, there as the new.
+    // A value whose shape changed is removed in the old shape and added in the new one.
     if (shapeBefore !== shape) compareAs(shapeBefore, type, before, after, path, result)
     isLeaf = compareAs(shape, type, before, after, path, result)
   }
@@ -39,7 +39,7 @@ function compareValues(type: FieldType, before: unknown, after: unknown, path: s
   else if (after === undefined) result.removed.insert(path)
 }
 
-/** True when the value was compared whole. */
+/** True when the value was compared as a whole. */
 function compareAs(
   shape: Shape,
   type: FieldType,
@@ -100,12 +100,12 @@ function compareField(
   path.pop()
 }
 
-/** Keys that the schema does not allow are compared as if it did: validation has refused or pruned them before. */
+/** Keys that the schema does not allow are compared as if it did: validation has rejected or pruned them before. */
 export function childType(type: MapType, key: string): FieldType {
-  return type.field(key) ?? type.element?.() ?? NOWHERE
+  return type.field(key) ?? type.element?.() ?? UNDECLARED
 }
 
-const NOWHERE: FieldType = { scalar: 'untyped' }
+const UNDECLARED: FieldType = { scalar: 'untyped' }
 
 function compareLists(type: ListType, left: unknown[], right: unknown[], path: string[], result: Comparison): void {
   const before = groupItems(type, left)
@@ -141,7 +141,7 @@ function groupItems(type: ListType, items: unknown[]): Map<string, unknown[]> {
   return groups
 }
 
-/** The fields a configuration names: leaves, list items, keys of free maps, explicit empties. */
+/** The fields that a configuration names: leaves, list items, keys of free maps, explicit empty values. */
 export function fieldsOf(type: FieldType, value: unknown): FieldSet {
   const set = new FieldSet()
   collectFields(type, value, [], set)

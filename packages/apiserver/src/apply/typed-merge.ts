@@ -1,8 +1,8 @@
 /**
- * Merges an applied configuration into the live object: leaves of the configuration win, maps merge by key, associative
- * lists by item in an order that keeps both sides' relative orders as far as they agree.
+ * Merges an applied configuration into the live object: leaves of the configuration take precedence, maps merge by key,
+ * associative lists by item in an order that preserves the relative order of both sides where they agree.
  *
- * Pure; what is not touched is shared with the arguments.
+ * Pure; unchanged parts are shared with the arguments.
  */
 import { setOwn } from '../codec/json-object.ts'
 import { asList, asMap, shapeOf } from './field-type.ts'
@@ -11,7 +11,7 @@ import { TypedValueError, itemElement } from './list-item.ts'
 import { childType } from './typed-compare.ts'
 import { elementText } from './path-element.ts'
 
-/** Undefined when nothing is left, e.g. two empty associative lists of which neither is given. */
+/** Undefined when nothing remains, e.g. two empty associative lists of which neither is given. */
 export function mergeValues(type: FieldType, live: unknown, applied: unknown): unknown {
   const shape = shapeOf(type, applied === undefined ? live : applied)
   if (shape === 'map') {
@@ -51,9 +51,9 @@ function mergeMaps(type: MapType, left: Fields = {}, right: Fields = {}): Fields
 }
 
 function mergeLists(type: ListType, left: unknown[], right: unknown[]): unknown[] | undefined {
-  const { elements: theirs, items: rightItems } = indexItems(type, right, false)
-  const { elements: mine, items: leftItems } = indexItems(type, left, true)
-  const shared = theirs.filter((element) => leftItems.has(element))
+  const { elements: rightElements, items: rightItems } = indexItems(type, right, false)
+  const { elements: leftElements, items: leftItems } = indexItems(type, left, true)
+  const shared = rightElements.filter((element) => leftItems.has(element))
   let next = shared.shift()
   const merged = new Set<string>()
   const out: unknown[] = []
@@ -66,10 +66,10 @@ function mergeLists(type: ListType, left: unknown[], right: unknown[]): unknown[
   }
   let l = 0
   let r = 0
-  while (l < mine.length || r < theirs.length) {
-    if (l < mine.length && r < theirs.length) {
-      const element = mine[l]!
-      if (element === theirs[r]) {
+  while (l < leftElements.length || r < rightElements.length) {
+    if (l < leftElements.length && r < rightElements.length) {
+      const element = leftElements[l]!
+      if (element === rightElements[r]) {
         take(element)
         l++
         r++
@@ -81,8 +81,8 @@ function mergeLists(type: ListType, left: unknown[], right: unknown[]): unknown[
         continue
       }
     }
-    if (l < mine.length) {
-      const element = mine[l]!
+    if (l < leftElements.length) {
+      const element = leftElements[l]!
       if (!rightItems.has(element)) {
         push(mergeValues(type.element(), left[l], undefined))
         l++
@@ -90,8 +90,8 @@ function mergeLists(type: ListType, left: unknown[], right: unknown[]): unknown[
       }
       if (merged.has(element)) l++
     }
-    if (r < theirs.length) {
-      const element = theirs[r]!
+    if (r < rightElements.length) {
+      const element = rightElements[r]!
       take(element)
       r++
       if (next === element) next = shared.shift()

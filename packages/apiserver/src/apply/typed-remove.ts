@@ -1,4 +1,4 @@
-/** Removes a set of fields from an object along its type. Pure; what stays is shared. */
+/** Removes a set of fields from an object along its type. Pure; unchanged parts are shared. */
 import { setOwn } from '../codec/json-object.ts'
 import type { FieldSet } from './field-set.ts'
 import { asList, asMap, shapeOf } from './field-type.ts'
@@ -7,7 +7,7 @@ import { itemElement } from './list-item.ts'
 import { fieldElement } from './path-element.ts'
 import { childType } from './typed-compare.ts'
 
-/** Null when nothing is left, as an emptied map or list becomes an explicit null. */
+/** Null when nothing remains: an emptied map or list becomes an explicit null. */
 export function removeFields(type: FieldType, value: unknown, fields: FieldSet): unknown {
   const shape = shapeOf(type, value)
   if (shape === 'map') return removeFromMap(type, asMap(value), fields)

@@ -1,6 +1,6 @@
 /**
- * Checks that an applied configuration fits the type, before anything is merged: the messages stand in the real
- * server's answer to a bad apply.
+ * Checks an applied configuration against the type before the merge; the messages equal those in kube-apiserver's
+ * response to an invalid apply.
  */
 import { goText } from '../codec/go-text.ts'
 import { asList, asMap, shapeOf } from './field-type.ts'
@@ -15,7 +15,7 @@ export function checkValue(type: FieldType, value: unknown): string[] {
   return errors
 }
 
-/** As one text: a single message stands alone, several are listed. */
+/** As one text: a single message as it is, several as a list. */
 export function violationText(errors: readonly string[]): string {
   return errors.length === 1 ? errors[0]! : ['errors:', ...errors.map((error) => `  ${error}`)].join('\n')
 }

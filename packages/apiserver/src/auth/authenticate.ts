@@ -9,15 +9,15 @@ export const anonymous: UserInfo = { name: 'system:anonymous', groups: ['system:
 export const admin: UserInfo = { name: 'admin', groups: ['system:masters', 'system:authenticated'] }
 
 export interface Authenticator {
-  /** Who a bearer token stands for, if it is for one of these audiences; an empty list means the server itself. */
+  /** Verifies a bearer token for one of these audiences; an empty list means the server itself. */
   reviewToken(token: string, audiences: readonly string[]): TokenVerdict
-  /** Throws 401 for credentials that are wrong; a request without any is anonymous, if that is allowed. */
+  /** Throws 401 for invalid credentials; a request without credentials is anonymous, if that is allowed. */
   authenticate(request: RequestHead): UserInfo
 }
 
 export interface AuthenticatorOptions {
   readonly tokens: ReadonlyMap<string, UserInfo>
-  /** Who a request without credentials is; undefined refuses it. */
+  /** The user of requests without credentials; undefined rejects them. */
   readonly anonymous: UserInfo | undefined
   /** Checks ServiceAccount tokens. */
   readonly reviewToken: (token: string, audiences: readonly string[]) => TokenVerdict
@@ -30,11 +30,11 @@ function withAuthenticated(user: UserInfo): UserInfo {
 }
 
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const reviewToken = (token: string, asked: readonly string[]): TokenVerdict => {
-    const audiences = asked.length === 0 ? [TOKEN_ISSUER] : asked
+  const reviewToken = (token: string, requested: readonly string[]): TokenVerdict => {
+    const audiences = requested.length === 0 ? [TOKEN_ISSUER] : requested
     const user = options.tokens.get(token)
     if (user === undefined) return options.reviewToken(token, audiences)
-    // Configured tokens are for the server itself.
+    // Configured tokens have the audience of the server itself.
     return audiences.includes(TOKEN_ISSUER)
       ? { user: withAuthenticated(user), audiences: [TOKEN_ISSUER] }
       : { problem: 'invalid bearer token' }
@@ -42,7 +42,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   return {
     reviewToken,
     authenticate(request) {
-      // As in a real server a certificate that is good wins over a token that is not.
+      // As in kube-apiserver, a valid certificate takes precedence over an invalid token.
       const { identity } = request
       if (typeof identity === 'object') return withAuthenticated(identity)
       const header = request.headers['authorization'] ?? ''
@@ -58,30 +58,30 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   }
 }
 
-/** What a request asks to impersonate; each needs the verb `impersonate` of its own. */
+/** The identities that a request impersonates; each requires the verb `impersonate`. */
 export function impersonationsIn({ headers }: RequestHead): { resource: string; namespace: string; name: string }[] {
   const user = headers['impersonate-user'] ?? ''
   if (user === '') return []
   const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(user) ?? []
-  const asked =
+  const target =
     namespace === undefined || account === undefined
       ? { resource: 'users', namespace: '', name: user }
       : { resource: 'serviceaccounts', namespace, name: account }
-  return [asked, ...askedGroups(headers).map((name) => ({ resource: 'groups', namespace: '', name }))]
+  return [target, ...requestedGroups(headers).map((name) => ({ resource: 'groups', namespace: '', name }))]
 }
 
-function askedGroups(headers: RequestHead['headers']): string[] {
+function requestedGroups(headers: RequestHead['headers']): string[] {
   return (headers['impersonate-group'] ?? '')
     .split(',')
     .map((group) => group.trim())
     .filter((group) => group !== '')
 }
 
-/** The user of the Impersonate-* headers. That the caller may do so is for authorization to say. */
+/** The user of the Impersonate-* headers. Authorization of the impersonation is separate. */
 export function impersonate(user: UserInfo, request: RequestHead): UserInfo {
   const name = request.headers['impersonate-user']
   if (name === undefined || name === '') return user
-  const groups = askedGroups(request.headers)
+  const groups = requestedGroups(request.headers)
   const serviceAccount = /^system:serviceaccount:([^:]+):[^:]+$/.exec(name)
   const implied =
     serviceAccount === null ? [] : ['system:serviceaccounts', `system:serviceaccounts:${serviceAccount[1]}`]

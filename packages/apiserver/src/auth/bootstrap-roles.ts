@@ -1,4 +1,4 @@
-/** The cluster roles and bindings that every cluster has and that users build on. */
+/** The default cluster roles and bindings of every cluster. */
 import type { ApiObject, Json } from '../codec/object-shape.ts'
 
 const apiVersion = 'rbac.authorization.k8s.io/v1'

@@ -27,8 +27,8 @@ describe('a client certificate', () => {
   })
   afterAll(async () => await server.close())
 
-  /** Who the server says the bearer of these credentials is, over HTTP/2 and over HTTP/1.1. */
-  const askHttp2 = async (pair?: CertificatePair): Promise<Review> => {
+  /** The user that the server reports for these credentials, over HTTP/2 and over HTTP/1.1. */
+  const reviewHttp2 = async (pair?: CertificatePair): Promise<Review> => {
     const session = connect(listener.url, { ca: authority.certPem, cert: pair?.certPem, key: pair?.keyPem })
     const stream = session.request({ ':method': 'POST', ':path': path, ...headers })
     stream.end(body)
@@ -37,7 +37,7 @@ describe('a client certificate', () => {
     session.close()
     return JSON.parse(text) as Review
   }
-  const askHttp1 = async (pair?: CertificatePair): Promise<Review> =>
+  const reviewHttp1 = async (pair?: CertificatePair): Promise<Review> =>
     await new Promise((resolve, reject) => {
       const options = { method: 'POST', headers, ca: authority.certPem, cert: pair?.certPem, key: pair?.keyPem }
       const request = https(`${listener.url}${path}`, options, (response) => {
@@ -50,20 +50,21 @@ describe('a client certificate', () => {
     })
 
   it('names the user by its common name and the groups by its organizations', async () => {
-    for (const ask of [askHttp2, askHttp1]) {
-      const { status } = await ask(credentials)
+    for (const review of [reviewHttp2, reviewHttp1]) {
+      const { status } = await review(credentials)
       expect(status?.userInfo?.username).toBe('jane')
       expect(status?.userInfo?.groups.toSorted()).toEqual(['dev', 'ops', 'system:authenticated'])
     }
   })
 
-  it('of another authority is refused, as a wrong token is', async () => {
+  it('of another CA is rejected like an invalid token', async () => {
     const other = await createAuthority({ commonName: 'others' })
     const forged = await other.issue({ commonName: 'root', organizations: ['system:masters'], usages: 'client' })
-    for (const ask of [askHttp2, askHttp1]) expect((await ask(forged)).code).toBe(401)
+    for (const review of [reviewHttp2, reviewHttp1]) expect((await review(forged)).code).toBe(401)
   })
 
-  it('is not needed', async () => {
-    for (const ask of [askHttp2, askHttp1]) expect((await ask()).status?.userInfo?.username).toBe('system:anonymous')
+  it('is optional', async () => {
+    for (const review of [reviewHttp2, reviewHttp1])
+      expect((await review()).status?.userInfo?.username).toBe('system:anonymous')
   })
 })

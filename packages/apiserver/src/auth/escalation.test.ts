@@ -6,7 +6,7 @@ const apiGroup = 'rbac.authorization.k8s.io'
 const eve = { name: 'eve', groups: ['system:authenticated'] }
 const may = (verbs: string[], ...resources: string[]) => ({ apiGroups: ['', apiGroup], resources, verbs })
 
-/** A server on which eve has these rights everywhere. */
+/** A server on which eve has these permissions everywhere. */
 async function serverFor(...rules: object[]) {
   const server = createApiServer({ authorization: 'RBAC', controllers: false })
   const post = (send: typeof server.fetch) => async (path: string, body: object) => {
@@ -28,13 +28,13 @@ const binding = (name: string) => ({ metadata: { name }, roleRef: roleRef(name) 
 const maker = may(['create'], 'clusterroles', 'clusterrolebindings')
 
 describe('a role or binding', () => {
-  it('may grant what its author has', async () => {
+  it('may grant the permissions of its author', async () => {
     const { asEve } = await serverFor(maker, may(['get', 'list'], 'secrets'))
     expect((await asEve('clusterroles', role('less', may(['get'], 'secrets')))).status).toBe(201)
     expect((await asEve('clusterrolebindings', binding('secrets'))).status).toBe(201)
   })
 
-  it('may not grant more, and says what is missing', async () => {
+  it('may not grant more, and the error lists the missing permissions', async () => {
     const { asEve } = await serverFor(maker, may(['get'], 'secrets'))
     const { status, message } = await asEve(
       'clusterroles',
@@ -50,7 +50,7 @@ describe('a role or binding', () => {
     expect((await other.asEve('clusterrolebindings', binding('secrets'))).status).toBe(403)
   })
 
-  it('may not turn a right to named objects into one without names, or with other names', async () => {
+  it('may not extend a permission on named objects to all or other names', async () => {
     const named = (...resourceNames: string[]) => ({ ...may(['get'], 'secrets'), resourceNames })
     const { asEve } = await serverFor(maker, named('mine', 'ours'))
     expect((await asEve('clusterroles', role('same', named('mine')))).status).toBe(201)
@@ -61,13 +61,13 @@ describe('a role or binding', () => {
     expect((await asEve('clusterrolebindings', binding('secrets'))).status).toBe(403)
   })
 
-  it('may grant anything when its author may escalate, or bind', async () => {
+  it('may grant anything when its author has the verb escalate or bind', async () => {
     const { asEve } = await serverFor(maker, may(['escalate', 'bind'], 'clusterroles'))
     expect((await asEve('clusterroles', role('all', may(['*'], '*')))).status).toBe(201)
     expect((await asEve('clusterrolebindings', binding('secrets'))).status).toBe(201)
   })
 
-  it('is nothing that system:masters are asked about', async () => {
+  it('is not restricted for system:masters', async () => {
     const { asAdmin } = await serverFor()
     expect((await asAdmin('clusterroles', role('all', may(['*'], '*')))).status).toBe(201)
   })

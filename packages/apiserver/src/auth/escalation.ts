@@ -1,7 +1,8 @@
 /**
- * Nobody may grant by a role or a binding what they may not do themselves, unless they may `escalate` the role or `bind` it.
+ * Prevention of privilege escalation: a user cannot grant permissions by a role or binding that the user does not have,
+ * unless the user has the verb `escalate` or `bind` on the role.
  *
- * Place in the flow: asked with the object a request would leave, before it is validated and stored.
+ * Place in the flow: called with the object that a write would store, before validation.
  */
 import type { UserInfo } from '../http/exchange.ts'
 import { type ApiObject, asRecords, asStrings, getPath, isSameJson, type Json } from '../codec/object-shape.ts'
@@ -21,7 +22,7 @@ interface Grant {
 }
 
 /** One group, one resource, one verb, at most one name; or one path and one verb. */
-interface Right {
+interface Permission {
   readonly group: string
   readonly resource: string
   readonly resourceName: string | undefined
@@ -29,7 +30,7 @@ interface Right {
   readonly verb: string
 }
 
-/** Throws Forbidden when the object grants more than its author has. */
+/** Throws Forbidden when the object grants permissions that its author does not have. */
 export function confirmGrant(rbac: Rbac, grant: Grant): void {
   const { user, plural, old } = grant
   if (user.groups.includes('system:masters')) return
@@ -37,14 +38,14 @@ export function confirmGrant(rbac: Rbac, grant: Grant): void {
   const rules = isBinding ? boundRules(rbac, grant) : ownRules(rbac, grant)
   if (rules === undefined) return
   const owned = rbac.granted(user, grant.namespace).flatMap((granted) => granted.rules)
-  const missing = rules.flatMap(rightsOf).filter((right) => !owned.some((rule) => covers(rule, right)))
+  const missing = rules.flatMap(permissionsOf).filter((permission) => !owned.some((rule) => covers(rule, permission)))
   if (missing.length === 0) return
   const groups = user.groups.map((name) => JSON.stringify(name)).join(' ')
   const why = `user ${JSON.stringify(user.name)} (groups=[${groups}]) is attempting to grant RBAC permissions not currently held:\n${describe(missing)}`
   throw forbidden({ group, plural }, old?.metadata.name ?? grant.object.metadata.name ?? '', why)
 }
 
-/** What a role holds, unless that did not change or its author may `escalate`. */
+/** The rules of a role; undefined when they are unchanged or its author may `escalate`. */
 function ownRules(rbac: Rbac, { user, plural, namespace, name, object, old }: Grant): Json[] | undefined {
   const hasSame = (key: string): boolean => isSameJson(object[key] ?? [], old?.[key] ?? [])
   if (old !== undefined && hasSame('rules') && hasSame('aggregationRule')) return undefined
@@ -54,19 +55,19 @@ function ownRules(rbac: Rbac, { user, plural, namespace, name, object, old }: Gr
   return object['aggregationRule'] === undefined ? asRecords(object['rules']) : [all, ...asRecords(object['rules'])]
 }
 
-/** What a binding gives, unless its author may `bind` the role. */
+/** The rules that a binding grants; undefined when its author may `bind` the role. */
 function boundRules(rbac: Rbac, { user, plural, namespace, object }: Grant): Json[] | undefined {
   const [kind, name] = [String(getPath(object, 'roleRef', 'kind')), String(getPath(object, 'roleRef', 'name') ?? '')]
   const resource = kind === 'ClusterRole' ? 'clusterroles' : 'roles'
   const question = { user, verb: 'bind', isResource: true, path: '', group, resource, subresource: '' }
   if (rbac.decide({ ...question, namespace, name }).isAllowed) return undefined
   const rules = rbac.findRules(kind, name, namespace)
-  // Named after the binding's own resource, as there.
+  // The error names the resource of the binding, as in kube-apiserver.
   if (rules === undefined) throw notFound({ group, plural }, name)
   return rules
 }
 
-function rightsOf(rule: Json): Right[] {
+function permissionsOf(rule: Json): Permission[] {
   const verbs = asStrings(rule['verbs'])
   const names = asStrings(rule['resourceNames'])
   const none = { group: '', resource: '', resourceName: undefined, url: undefined }
@@ -86,9 +87,9 @@ const has = (list: unknown, value: string): boolean => {
   return values.includes('*') || values.includes(value)
 }
 
-function covers(rule: Json, right: Right): boolean {
-  if (!has(rule['verbs'], right.verb)) return false
-  const { url, resource, resourceName } = right
+function covers(rule: Json, permission: Permission): boolean {
+  if (!has(rule['verbs'], permission.verb)) return false
+  const { url, resource, resourceName } = permission
   if (url !== undefined) {
     return asStrings(rule['nonResourceURLs']).some(
       (own) => own === url || (own.endsWith('*') && url.startsWith(own.slice(0, -1))),
@@ -98,20 +99,20 @@ function covers(rule: Json, right: Right): boolean {
   const isNamed = has(rule['resources'], resource) || (subresource !== '' && has(rule['resources'], `*/${subresource}`))
   const names = asStrings(rule['resourceNames'])
   const isFree = names.length === 0 || (resourceName !== undefined && names.includes(resourceName))
-  return has(rule['apiGroups'], right.group) && isNamed && isFree
+  return has(rule['apiGroups'], permission.group) && isNamed && isFree
 }
 
 /** Lines like `{APIGroups:[""], Resources:["secrets"], Verbs:["get" "list"]}`, sorted. */
-function describe(missing: readonly Right[]): string {
+function describe(missing: readonly Permission[]): string {
   const verbs = new Map<string, string[]>()
-  for (const right of missing) {
+  for (const permission of missing) {
     const what =
-      right.url === undefined
-        ? `APIGroups:[${JSON.stringify(right.group)}], Resources:[${JSON.stringify(right.resource)}]${right.resourceName === undefined ? '' : `, ResourceNames:[${JSON.stringify(right.resourceName)}]`}`
-        : `NonResourceURLs:[${JSON.stringify(right.url)}]`
-    // Rights to paths are listed one by one, those to resources together.
-    const key = right.url === undefined ? what : `${what}\0${right.verb}`
-    verbs.set(key, [...(verbs.get(key) ?? []), right.verb])
+      permission.url === undefined
+        ? `APIGroups:[${JSON.stringify(permission.group)}], Resources:[${JSON.stringify(permission.resource)}]${permission.resourceName === undefined ? '' : `, ResourceNames:[${JSON.stringify(permission.resourceName)}]`}`
+        : `NonResourceURLs:[${JSON.stringify(permission.url)}]`
+    // Permissions on paths are listed one by one, those on resources are combined.
+    const key = permission.url === undefined ? what : `${what}\0${permission.verb}`
+    verbs.set(key, [...(verbs.get(key) ?? []), permission.verb])
   }
   return [...verbs]
     .map(([what, list]) => `{${what.split('\0')[0]}, Verbs:[${list.map((verb) => JSON.stringify(verb)).join(' ')}]}`)

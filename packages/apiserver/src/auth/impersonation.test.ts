@@ -3,7 +3,7 @@ import { createApiServer } from '../index.ts'
 
 const bob = { name: 'bob', groups: ['system:authenticated'] }
 
-describe('impersonation where roles decide', () => {
+describe('impersonation with RBAC', () => {
   const server = createApiServer({ authorization: 'RBAC', controllers: false })
   const asBob = server.fetchAs(bob)
   const post = async (path: string, body: unknown) =>
@@ -22,7 +22,7 @@ describe('impersonation where roles decide', () => {
     return { status: response.status, body: (await response.json()) as Record<string, unknown> }
   }
 
-  it('is refused to who may not impersonate that user, in the words of the real server', async () => {
+  it('is rejected without permission to impersonate that user, with the message of kube-apiserver', async () => {
     const { status, body } = await whoAmI({ 'impersonate-user': 'admin' })
     expect(status).toBe(403)
     expect(body['message']).toBe(

@@ -1,10 +1,10 @@
-/** Who a connection is, by the certificate of its client. */
+/** Identity of a connection, from its client certificate. */
 import type { TLSSocket } from 'node:tls'
 import type { PeerIdentity, UserInfo } from '../http/exchange.ts'
 
 const known = new WeakMap<object, { readonly identity: PeerIdentity | undefined }>()
 
-/** One look at the certificate per connection: a session of HTTP/2 hands out its socket through a slow proxy. */
+/** Reads the certificate once per connection: an HTTP/2 session exposes its socket through a slow proxy. */
 export function identityOf(connection: object, socketOf: () => object): PeerIdentity | undefined {
   let found = known.get(connection)
   if (found === undefined) {

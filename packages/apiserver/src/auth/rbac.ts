@@ -1,8 +1,8 @@
 /**
- * Role-based access control: may this user do this? The roles and bindings are the stored objects, read at each question;
- * resolved rules are kept until one of those objects changes.
+ * Role-based access control. Roles and bindings are the stored objects, read at each decision; resolved rules are
+ * cached until one of those objects changes.
  *
- * `system:masters` may do everything, whatever the bindings say.
+ * `system:masters` is always allowed, independent of bindings.
  */
 import type { UserInfo } from '../http/exchange.ts'
 import { type ApiObject, asRecords, asStrings, getPath, isRecord, type Json } from '../codec/object-shape.ts'
@@ -24,7 +24,7 @@ export interface Attributes {
 
 export interface Decision {
   readonly isAllowed: boolean
-  /** Empty when refused by the absence of a rule. */
+  /** Empty when no rule allows the request. */
   readonly reason: string
 }
 
@@ -55,7 +55,7 @@ export class Rbac {
     return { isAllowed: false, reason: '' }
   }
 
-  /** Every rule that holds for the user in a namespace ('' is the cluster alone). */
+  /** Every rule that applies to the user in a namespace ('' is the cluster alone). */
   granted(user: UserInfo, namespace: string): Granted[] {
     const key = JSON.stringify([user.name, user.groups, namespace])
     let granted = this.#cache.get(key)
@@ -99,7 +99,7 @@ export class Rbac {
     granted.push({ rules, reason: `RBAC: allowed by ${source} of ${kind} ${JSON.stringify(name)} to ${whom}` })
   }
 
-  /** What a role of that name grants; undefined when there is none. */
+  /** The rules of a role; undefined when it does not exist. */
   findRules(kind: string, name: string, namespace: string): Json[] | undefined {
     return this.#findRole(kind, name, namespace) === undefined ? undefined : this.#rulesOf(kind, name, namespace)
   }

@@ -1,5 +1,5 @@
 /**
- * ServiceAccount tokens: JWTs (RFC 7519, ES256) that the TokenRequest subresource hands out and the server itself verifies.
+ * ServiceAccount tokens: JWTs (RFC 7519, ES256) that the TokenRequest subresource issues and the server verifies.
  *
  * A token is valid while its signature, time and audience are, and while the ServiceAccount it was issued for and the
  * object it is bound to exist with the same UIDs.
@@ -20,7 +20,7 @@ export const TOKEN_ISSUER = 'https://kubernetes.default.svc'
 const MIN_TOKEN_SECONDS = 600
 const MAX_TOKEN_SECONDS = 2 ** 32
 
-/** What a token may be bound to, by kind: the claim that names it and the collection it is in. */
+/** Objects that a token can be bound to, by kind: the claim that names the object and its collection. */
 const BINDABLE: ReadonlyMap<string, { claim: 'pod' | 'secret' | 'node'; plural: string; isNamespaced: boolean }> =
   new Map([
     ['Pod', { claim: 'pod', plural: 'pods', isNamespaced: true }],
@@ -34,7 +34,7 @@ interface BoundObject {
   readonly uid: string
 }
 
-interface TokenOrder {
+interface TokenRequestSpec {
   readonly namespace: string
   readonly name: string
   readonly uid: string
@@ -43,7 +43,7 @@ interface TokenOrder {
   readonly bound: BoundObject | undefined
 }
 
-/** A valid token, with those of the audiences asked for that it has; or why it is not valid. */
+/** A valid token with the requested audiences that it has; or the reason why it is invalid. */
 export type TokenVerdict =
   | { readonly user: UserInfo; readonly audiences: readonly string[] }
   | { readonly problem: string }
@@ -60,7 +60,7 @@ export class TokenIssuer {
     this.#store = store
   }
 
-  /** Made when first needed: most clusters never hand out a token. */
+  /** Generated on first use: most clusters never issue a token. */
   #pair(): { privateKey: KeyObject; publicKey: KeyObject } {
     if (this.#keys === undefined) {
       const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -69,7 +69,7 @@ export class TokenIssuer {
     return this.#keys
   }
 
-  issue({ namespace, name, uid, audiences, seconds, bound }: TokenOrder): string {
+  issue({ namespace, name, uid, audiences, seconds, bound }: TokenRequestSpec): string {
     const now = Math.floor(this.#clock.now() / 1000)
     const head = encode({ alg: 'ES256', typ: 'JWT' })
     const claims = encode({
@@ -93,7 +93,7 @@ export class TokenIssuer {
     return `${head}.${claims}.${signature.toString('base64url')}`
   }
 
-  /** Who a token stands for, if it is for one of the audiences. */
+  /** Verifies a token for one of the audiences. */
   review(token: string, audiences: readonly string[]): TokenVerdict {
     const claims = this.#verify(token)
     if (claims === undefined) return { problem: 'invalid bearer token' }
@@ -104,9 +104,9 @@ export class TokenIssuer {
     const own = asStrings(claims['aud'])
     const shared = audiences.filter((audience) => own.includes(audience))
     if (shared.length === 0) {
-      const [has, wanted] = [quoteList(own), quoteList(audiences)]
+      const [has, expected] = [quoteList(own), quoteList(audiences)]
       return {
-        problem: `[invalid bearer token, token audiences ${has} is invalid for the target audiences ${wanted}]`,
+        problem: `[invalid bearer token, token audiences ${has} is invalid for the target audiences ${expected}]`,
       }
     }
     const namespace = String(getPath(claims, 'kubernetes.io', 'namespace'))
@@ -166,7 +166,7 @@ function quoteList(texts: readonly string[]): string {
   return `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`
 }
 
-/** The object that a token is to be bound to; undefined when none is asked for. */
+/** The object that a token is bound to; undefined when none is requested. */
 function readBound({ info, backend }: Call, reference: unknown): BoundObject | undefined {
   if (!isRecord(reference)) return undefined
   const read = (key: string): string => (typeof reference[key] === 'string' ? reference[key] : '')
@@ -203,8 +203,8 @@ export async function serveTokenRequest(call: Call, tokens: TokenIssuer): Promis
   )
   const stored = resource.collection.get(`${info.namespace}/${info.name}`)
   if (stored === undefined) throw notFound(resource, info.name)
-  const asked = asStrings(getPath(decoded.value, 'spec', 'audiences'))
-  const audiences = asked.length === 0 ? [TOKEN_ISSUER] : asked
+  const requested = asStrings(getPath(decoded.value, 'spec', 'audiences'))
+  const audiences = requested.length === 0 ? [TOKEN_ISSUER] : requested
   const seconds = Number(getPath(decoded.value, 'spec', 'expirationSeconds') ?? 3600)
   const field = 'spec.expirationSeconds'
   const kind = { group: 'authentication.k8s.io', kind: 'TokenRequest' }

@@ -1,6 +1,6 @@
 /**
- * Schemas of built-in types, made from the table on first use. A type is one Schema object wherever it occurs, so that
- * everything derived from it is shared; recursive types make cyclic schemas.
+ * Schemas of built-in types, built from the table on first use. A type is one Schema object wherever it occurs, so that
+ * everything derived from it is shared; recursive types produce cyclic schemas.
  */
 import type { Schema } from '../schema/model.ts'
 import { OBJECT_META } from '../schema/object-meta.ts'
@@ -72,7 +72,7 @@ function schemaOfField(field: FieldSpec): Schema {
   return schema
 }
 
-/** How the field differs from its type: presence, default, atomicity. A type's own schema is never changed. */
+/** Differences of the field from its type: presence, default, atomicity. The schema of the type is never modified. */
 function presence(field: FieldSpec, inner: Schema): Schema {
   const { isPointer, isAlways, patchStrategy, mergeKey, listType } = field
   const extra: Schema = {}
@@ -86,7 +86,7 @@ function presence(field: FieldSpec, inner: Schema): Schema {
   if (Object.keys(extra).length === 0) return inner
   if (!field.isStruct) return { ...inner, ...extra }
   const { type = 'object', typeName = field.base, required } = inner
-  const own: Schema = { type, typeName, ...(required === undefined ? {} : { required }) }
+  const own: Schema = { type, typeName, ...(required !== undefined && { required }) }
   if (inner['x-kubernetes-map-type'] !== undefined) own['x-kubernetes-map-type'] = inner['x-kubernetes-map-type']
   return withLazyProperties({ ...own, ...extra }, () => inner.properties ?? {})
 }
@@ -124,7 +124,7 @@ function scalarSchema(code: string): Schema {
   }
 }
 
-/** Free JSON is one unit; the alternatives of JSONSchemaProps are checked by their own reader. */
+/** Free JSON is atomic; the alternatives of JSONSchemaProps are checked by a separate decoder. */
 function freeSchema(code: string): Schema {
   const schema: Schema = { 'x-kubernetes-preserve-unknown-fields': true }
   if (code === 'R') schema['x-kubernetes-map-type'] = 'atomic'

@@ -25,7 +25,7 @@ describe('built-in kinds', () => {
     expect(template('Deployment')).toBe(template('DaemonSet'))
   })
 
-  it('know how lists merge', () => {
+  it('have the merge rules of lists', () => {
     const ports = findBuiltinKind('', 'v1', 'Service')!.schema.properties!['spec']!.properties!['ports']
     expect(ports).toMatchObject({
       'x-kubernetes-list-map-keys': ['port', 'protocol'],
@@ -33,7 +33,7 @@ describe('built-in kinds', () => {
     })
   })
 
-  it('find the types of kinds that only travel', () => {
+  it('include the types of kinds that occur in requests only', () => {
     expect(findTypeName('apps/v1', 'DeleteOptions')).toBe('meta.v1.DeleteOptions')
     expect(findTypeName('authentication.k8s.io/v1', 'TokenRequest')).toBe('authentication.v1.TokenRequest')
     expect(findTypeName('v1', 'Nope')).toBeUndefined()
@@ -41,7 +41,7 @@ describe('built-in kinds', () => {
 })
 
 describe('decoding built-in objects', () => {
-  it('writes what is always written, drops what is empty or unknown, and defaults', () => {
+  it('adds fields that are always written, drops empty and unknown fields, and applies defaults', () => {
     expect(
       decode('', 'Service', {
         apiVersion: 'v1',
@@ -63,7 +63,7 @@ describe('decoding built-in objects', () => {
     })
   })
 
-  it('keeps explicit zeros of fields whose presence counts', () => {
+  it('keeps explicit zero values of optional fields', () => {
     const { spec } = decode('apps', 'Deployment', {
       metadata: { name: 'd' },
       spec: { replicas: 0, paused: false, template: { spec: { containers: [{ name: 'a', image: 'x:latest' }] } } },
@@ -82,7 +82,7 @@ describe('decoding built-in objects', () => {
     expect(spec).not.toHaveProperty('paused')
   })
 
-  it('is the same done twice', () => {
+  it('is idempotent', () => {
     const once = decode('apps', 'StatefulSet', {
       metadata: { name: 'd' },
       spec: { template: { spec: { containers: [{ name: 'a' }], volumes: [{ name: 'v' }] } } },
@@ -112,7 +112,7 @@ describe('decoding built-in objects', () => {
       { spec: { ports: [{ port: 1, targetPort: true }] } },
       'json: cannot unmarshal bool into Go struct field ServicePort.spec.ports.targetPort of type int32',
     ],
-  ])('%j is refused in the words of the real server', (object, message) => {
+  ])('%j is rejected with the message of kube-apiserver', (object, message) => {
     expect(() => decode('', 'Service', object)).toThrow(new DecodeError(message))
   })
 })

@@ -1,7 +1,7 @@
 /**
- * The built-in kinds: what discovery, storage, patching and field ownership need to know of them.
+ * The built-in kinds: what discovery, storage, patching and field ownership need of them.
  *
- * Reading this list costs one short table; a kind's schema is made when it is first asked for.
+ * Parsing this list costs one short table; the schema of a kind is built on first use.
  */
 import type { Schema } from '../schema/model.ts'
 import { schemaOfType } from './builtin-schema.ts'
@@ -71,7 +71,7 @@ export function findBuiltinKind(group: string, version: string, kind: string): B
   return index.get(`${group}/${version}/${kind}`)
 }
 
-/** Kinds that travel in requests but are not resources of their own, by apiVersion and kind. */
+/** Kinds that occur in requests but are not resources, by apiVersion and kind. */
 const MESSAGE_TYPES: ReadonlyMap<string, string> = new Map([
   ['v1/Binding', 'core.v1.Binding'],
   ['policy/v1/Eviction', 'policy.v1.Eviction'],

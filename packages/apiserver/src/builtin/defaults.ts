@@ -1,7 +1,7 @@
 /**
- * Defaults of built-in kinds, by type: what the real server fills in when it decodes an object. In place.
+ * Defaults of built-in kinds, by type, as kube-apiserver sets them when it decodes an object. In place.
  *
- * Place in the flow: after normalising, before admission and storing. Allocation (clusterIP, nodePort) is not defaulting.
+ * Place in the flow: after normalisation, before admission and storage. Allocation (clusterIP, nodePort) is separate.
  */
 import { isJsonObject } from '../codec/json-object.ts'
 import type { JsonObject } from '../codec/json-object.ts'
@@ -21,7 +21,7 @@ export function applyBuiltinDefaults(schema: Schema, object: JsonObject): void {
 function fillOf(schema: Schema): Fill | undefined {
   const known = fills.get(schema)
   if (known !== undefined) return known ?? undefined
-  // Recursive types find this while they are being looked at.
+  // Ends the recursion for recursive types.
   fills.set(schema, NOTHING)
   const fill = compile(schema)
   fills.set(schema, fill ?? null)
@@ -33,7 +33,7 @@ function compile(schema: Schema): Fill | undefined {
   const simple: [name: string, value: unknown][] = []
   const inner: [name: string, fill: (value: unknown) => void][] = []
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    // An empty text is what an absent one means: only keys of lists are read by it.
+    // A default of '' is equivalent to absence: only the keys of lists use it.
     if (property.default !== undefined && property.default !== '') simple.push([name, property.default])
     const fill = childFill(property)
     if (fill !== undefined) inner.push([name, fill])

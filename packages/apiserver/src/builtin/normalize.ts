@@ -1,9 +1,10 @@
 /**
- * What decoding a built-in object into its type and writing it again does to JSON: unknown fields go, empty values of
- * fields that are omitted when empty go, fields that are always written appear. In place.
+ * Normalises JSON as decoding a built-in object into its Go type and encoding it again does: drops unknown fields and
+ * empty values of fields that are omitted when empty, adds fields that are always written. In place.
  *
- * Place in the flow: built-in kinds are normalised after decoding JSON and after every patch, before defaulting; so that the
- * stored object and its owners are those of the real server. Values of a wrong type throw DecodeError with Go's wording.
+ * Place in the flow: built-in kinds are normalised after decoding JSON and after every patch, before defaulting, so
+ * that the stored object and its field owners equal those of kube-apiserver. Values of a wrong type throw DecodeError
+ * with Go's message.
  */
 import { isJsonObject } from '../codec/json-object.ts'
 import type { JsonObject } from '../codec/json-object.ts'
@@ -12,7 +13,7 @@ import { zeroValue } from '../schema/zero.ts'
 import { formatQuantity } from '../cel/quantity.ts'
 import { explainTime, normalizeTime } from '../codec/time-text.ts'
 
-/** The server answers 400: `Service in version "v1" cannot be handled as a Service: ` and this message. */
+/** The server responds 400: `Service in version "v1" cannot be handled as a Service: ` and this message. */
 export class DecodeError extends Error {
   readonly code = 'DECODE_FAILED'
   readonly status = 400
@@ -23,7 +24,7 @@ export class DecodeError extends Error {
   }
 }
 
-interface Place {
+interface Location {
   /** Type that holds the field, without its package: `ServicePort`. */
   struct: string
   /** Path from the root without indices: `spec.ports.port`. */
@@ -38,7 +39,7 @@ function shortName({ typeName = '' }: Schema): string {
   return typeName.slice(typeName.lastIndexOf('.') + 1)
 }
 
-function normalizeFields(schema: Schema, object: JsonObject, place: Place): void {
+function normalizeFields(schema: Schema, object: JsonObject, location: Location): void {
   const properties = schema.properties ?? {}
   for (const key of Object.keys(object)) {
     const property = Object.hasOwn(properties, key) ? properties[key] : undefined
@@ -47,8 +48,8 @@ function normalizeFields(schema: Schema, object: JsonObject, place: Place): void
       continue
     }
     const value = normalizeValue(property, object[key], {
-      struct: place.struct,
-      path: place.path === '' ? key : `${place.path}.${key}`,
+      struct: location.struct,
+      path: location.path === '' ? key : `${location.path}.${key}`,
     })
     if (value === undefined) delete object[key]
     else object[key] = value
@@ -59,17 +60,17 @@ function normalizeFields(schema: Schema, object: JsonObject, place: Place): void
   }
 }
 
-/** Undefined: the field is left out. */
-function normalizeValue(schema: Schema, value: unknown, place: Place): unknown {
+/** Undefined: the field is omitted. */
+function normalizeValue(schema: Schema, value: unknown, location: Location): unknown {
   if (value === null) return schema.zero === undefined ? undefined : structuredClone(zeroValue(schema))
-  const result = normalizePresent(schema, value, place)
-  // Stored as protobuf there, which knows no empty list.
+  const result = normalizePresent(schema, value, location)
+  // kube-apiserver stores protobuf, which has no empty lists.
   if (schema.zero !== undefined && Array.isArray(result) && result.length === 0)
     return structuredClone(zeroValue(schema))
   return schema.optional !== true && schema.zero === undefined && isEmpty(schema, result) ? undefined : result
 }
 
-/** Structs are not empty for encoders: only those that ask for it are left out, and these have no `zero`. */
+/** Encoders never omit empty structs, except fields that are marked so; these have no `zero`. */
 function isEmpty(schema: Schema, value: unknown): boolean {
   if (typeof value !== 'object') return value === '' || value === 0 || value === false
   if (value === null) return true
@@ -77,17 +78,18 @@ function isEmpty(schema: Schema, value: unknown): boolean {
   return schema.type === 'object' && Object.keys(value).length === 0
 }
 
-function normalizePresent(schema: Schema, value: unknown, place: Place): unknown {
+function normalizePresent(schema: Schema, value: unknown, location: Location): unknown {
   switch (schema.type) {
     case 'object':
-      if (!isJsonObject(value)) throw wrongType(schema, value, place)
+      if (!isJsonObject(value)) throw wrongType(schema, value, location)
       if (schema.properties !== undefined)
-        normalizeFields(schema, value, { struct: shortName(schema), path: place.path })
-      else if (typeof schema.additionalProperties === 'object') normalizeMap(schema.additionalProperties, value, place)
+        normalizeFields(schema, value, { struct: shortName(schema), path: location.path })
+      else if (typeof schema.additionalProperties === 'object')
+        normalizeMap(schema.additionalProperties, value, location)
       return value
     case 'array':
-      if (!Array.isArray(value)) throw wrongType(schema, value, place)
-      if (schema.items !== undefined) normalizeItems(schema.items, value, place)
+      if (!Array.isArray(value)) throw wrongType(schema, value, location)
+      if (schema.items !== undefined) normalizeItems(schema.items, value, location)
       return value
     case 'integer':
       if (
@@ -95,45 +97,45 @@ function normalizePresent(schema: Schema, value: unknown, place: Place): unknown
         !Number.isInteger(value) ||
         (schema.format === 'int32' && (value | 0) !== value)
       ) {
-        throw wrongType(schema, value, place)
+        throw wrongType(schema, value, location)
       }
       return value
     case 'number':
-      if (typeof value !== 'number') throw wrongType(schema, value, place)
+      if (typeof value !== 'number') throw wrongType(schema, value, location)
       return value
     case 'boolean':
-      if (typeof value !== 'boolean') throw wrongType(schema, value, place)
+      if (typeof value !== 'boolean') throw wrongType(schema, value, location)
       return value
     case 'string':
-      return normalizeString(schema, value, place)
+      return normalizeString(schema, value, location)
     case undefined:
       return value
   }
 }
 
-function normalizeMap(schema: Schema, map: JsonObject, place: Place): void {
-  for (const key of Object.keys(map)) map[key] = normalizeElement(schema, map[key], place)
+function normalizeMap(schema: Schema, map: JsonObject, location: Location): void {
+  for (const key of Object.keys(map)) map[key] = normalizeElement(schema, map[key], location)
 }
 
-function normalizeItems(schema: Schema, list: unknown[], place: Place): void {
-  for (let i = 0; i < list.length; i++) list[i] = normalizeElement(schema, list[i], place)
+function normalizeItems(schema: Schema, list: unknown[], location: Location): void {
+  for (let i = 0; i < list.length; i++) list[i] = normalizeElement(schema, list[i], location)
 }
 
 /** Inside lists and maps null is the zero value of the element. */
-function normalizeElement(schema: Schema, value: unknown, place: Place): unknown {
-  if (value !== null) return normalizePresent(schema, value, place)
+function normalizeElement(schema: Schema, value: unknown, location: Location): unknown {
+  if (value !== null) return normalizePresent(schema, value, location)
   if (schema.properties !== undefined) return structuredClone(zeroValue(schema))
   if (schema.type === 'array' || schema.format === 'byte' || schema.format === 'date-time') return null
   return schema.type === 'string' ? '' : schema.type === 'boolean' ? false : 0
 }
 
-function normalizeString(schema: Schema, value: unknown, place: Place): unknown {
+function normalizeString(schema: Schema, value: unknown, location: Location): unknown {
   if (schema['x-kubernetes-int-or-string'] === true || schema.format === 'quantity') {
     if (typeof value === 'number') return schema.format === 'quantity' ? readAmount(String(value)) : value
-    if (typeof value !== 'string') throw wrongType(schema, value, place)
+    if (typeof value !== 'string') throw wrongType(schema, value, location)
     return schema.format === 'quantity' ? readAmount(value) : value
   }
-  if (typeof value !== 'string') throw wrongType(schema, value, place)
+  if (typeof value !== 'string') throw wrongType(schema, value, location)
   return schema.format === 'date-time' ? readTime(value, schema.hasMicroseconds === true) : value
 }
 
@@ -149,13 +151,13 @@ function readAmount(text: string): string {
   throw new DecodeError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
 }
 
-function wrongType(schema: Schema, value: unknown, { struct, path }: Place): DecodeError {
+function wrongType(schema: Schema, value: unknown, { struct, path }: Location): DecodeError {
   return new DecodeError(
     `json: cannot unmarshal ${jsonKind(schema, value)} into Go struct field ${struct}.${path} of type ${goTypeName(schema)}`,
   )
 }
 
-/** A number is named with its value when the type was right and only the value was not. */
+/** A number is reported with its value when its type is right and its value is not. */
 function jsonKind(schema: Schema, value: unknown): string {
   if (Array.isArray(value)) return 'array'
   if (typeof value === 'boolean') return 'bool'

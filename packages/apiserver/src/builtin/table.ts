@@ -10,8 +10,8 @@
  * strategy, `@map(keys)` `@set` `@atomic` list or map type, `:json` default (last). `^` in front: fields are inlined.
  * `@atomic` after the type's name: the type is one unit for ownership.
  *
- * Place in the flow: schemas (builtin.ts), decoding (protobuf/) and normalising (normalize.ts) read types by name. Nothing
- * is parsed before it is asked for; importing costs only the strings.
+ * Place in the flow: schemas (builtin.ts), decoding (protobuf/) and normalisation (normalize.ts) look up types by name.
+ * Types are parsed on first use; importing costs only the strings.
  */
 import { CORE_TYPES } from './tables/core.ts'
 import { GROUP_TYPES } from './tables/groups.ts'
@@ -121,7 +121,7 @@ function parseField(token: string, pkg: string): FieldSpec {
   }
 }
 
-/** What JSON shows for the zero value of a scalar type that is always written. */
+/** JSON form of the zero value of a scalar type that is always written. */
 export function scalarZero(code: string): unknown {
   switch (code) {
     case 's':

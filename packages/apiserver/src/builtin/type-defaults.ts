@@ -1,4 +1,4 @@
-/** The default rules, one per type. A rule sees its own object only; defaults of parts are the parts' own rules. */
+/** The default rules, one per type. A rule receives only its own object; nested types have their own rules. */
 import { isJsonObject } from '../codec/json-object.ts'
 import type { JsonObject } from '../codec/json-object.ts'
 import { setOwn } from '../codec/object-shape.ts'
@@ -34,7 +34,7 @@ function list(value: unknown): JsonObject[] {
   return Array.isArray(value) ? (value as JsonObject[]) : []
 }
 
-/** `latest`, or no tag and no digest: pulled always. */
+/** `latest`, or neither tag nor digest: always pulled. */
 function pullPolicy(image: unknown): string {
   const name = (typeof image === 'string' ? image : '').replace(/^.*\//, '')
   if (name.includes('@')) return 'IfNotPresent'
@@ -80,7 +80,7 @@ function defaultTraffic(spec: JsonObject): void {
     fields({ internalTrafficPolicy: 'Cluster' })(spec)
 }
 
-/** `stringData` is a way to write, not a place to keep. */
+/** `stringData` is write-only. */
 function defaultSecret(secret: JsonObject): void {
   fields({ type: 'Opaque' })(secret)
   const text = secret['stringData']
@@ -99,7 +99,7 @@ function defaultPodSpec(spec: JsonObject): void {
     terminationGracePeriodSeconds: 30,
     schedulerName: 'default-scheduler',
   })(spec)
-  // One account under two names, of which the first is the old one.
+  // `serviceAccount` is the deprecated alias of `serviceAccountName`.
   const { serviceAccount, serviceAccountName } = spec
   const account = typeof serviceAccountName === 'string' ? serviceAccountName : serviceAccount
   if (typeof account === 'string') Object.assign(spec, { serviceAccount: account, serviceAccountName: account })

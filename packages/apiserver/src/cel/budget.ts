@@ -1,13 +1,13 @@
 /**
- * What an evaluation may cost. Evaluation is synchronous, so one counter is enough; it is set before each object.
+ * Cost limits of evaluation. Evaluation is synchronous, so one counter suffices; it is reset before each object.
  *
- * A rule never stops by an exception inside a loop (CEL's `all` and `exists` may absorb errors): loops, operators and
- * functions call `spend` and are skipped once nothing is left, so that the rest of the evaluation is cheap.
+ * A rule is never stopped by an exception inside a loop (CEL's `all` and `exists` may absorb errors): loops, operators
+ * and functions call `spend` and are skipped once the budget is exhausted, so that the rest of the evaluation is cheap.
  */
 
-/** Steps of all rules of one object: a second or two of work at worst. */
+/** Steps of all rules of one object: at most one or two seconds of work. */
 export const MAX_STEPS = 1_000_000
-/** Steps of one rule; the real server's limit per expression admits about as many loop iterations. */
+/** Steps of one rule; kube-apiserver's limit per expression admits about as many loop iterations. */
 export const MAX_STEPS_PER_RULE = 200_000
 
 let left = 0
@@ -26,7 +26,7 @@ export function endRule(): void {
   left += Math.max(0, leftOfRule)
 }
 
-/** Whether steps are left after these. */
+/** Whether the budget covers these steps. */
 export function spend(steps: number): boolean {
   leftOfRule -= steps
   return leftOfRule > 0

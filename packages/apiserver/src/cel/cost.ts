@@ -1,9 +1,9 @@
 /**
- * What operators and functions of a rule cost, by the size of their operands. `rewrite.ts` asks before each of them;
- * the answer is false once the budget is spent, and the operation is then skipped.
+ * Cost of operators and functions of a rule, by the size of their operands. `rewrite.ts` inserts a call before each of
+ * them; it returns false once the budget is exhausted, and the operation is then skipped.
  *
- * A unit is what one element or ten characters cost in a comparison, about 50 ns; a step of the budget (budget.ts) is what
- * one run of a loop body costs, about 1 µs. The real server charges by size too, with weights of its own.
+ * A unit is the cost of one element or ten characters in a comparison, about 50 ns; a step of the budget (budget.ts) is
+ * the cost of one run of a loop body, about 1 µs. kube-apiserver also charges by size, with different weights.
  */
 import { remainingSteps, spend } from './budget.ts'
 
@@ -14,7 +14,7 @@ const CHARS_PER_UNIT = 10
 /** Searching a text compares at most this many characters of the pattern per position without skipping ahead. */
 const CHARS_PER_COMPARISON = 250
 
-/** Units of a value with everything in it. Stops counting above `limit`. */
+/** Units of a value including nested values. Stops counting above `limit`. */
 function measure(value: unknown, limit: number): number {
   if (typeof value === 'string') return 1 + value.length / CHARS_PER_UNIT
   if (typeof value !== 'object' || value === null) return 1
@@ -30,7 +30,7 @@ function measure(value: unknown, limit: number): number {
 
 function* entriesOf(value: object): Iterable<readonly [unknown, unknown]> {
   if (Array.isArray(value) || value instanceof Map) yield* value.entries()
-  // Values of types of their own (IP, URL, Quantity, …) are small.
+  // Values of extension types (IP, URL, Quantity, …) are small.
   else if (isPlain(value)) for (const key of Object.keys(value)) yield [key, (value as Record<string, unknown>)[key]]
 }
 
@@ -50,7 +50,7 @@ export function payOperator(operator: string, left: unknown, right: unknown): bo
   switch (operator) {
     case '==':
     case '!=':
-      // Values differ in size before they differ in content, or are compared up to the end of the smaller one.
+      // A comparison ends at a difference in size, or at the end of the smaller value.
       return pay(measure(right, measure(left, limit)))
     case 'in':
       return pay(Array.isArray(right) ? 1 + right.length * measure(left, limit) : 1)
@@ -73,7 +73,7 @@ export function payCall(name: string, operands: readonly unknown[]): boolean {
   return pay(units + extraUnits(name, operands))
 }
 
-/** What a function costs beyond reading its operands. */
+/** Cost of a function beyond reading its operands. */
 function extraUnits(name: string, operands: readonly unknown[]): number {
   const [first, second, third] = operands
   switch (name) {
@@ -96,7 +96,7 @@ function extraUnits(name: string, operands: readonly unknown[]): number {
     case 'isSemver':
     case 'int':
     case 'uint':
-      // Digits become numbers of any size in quadratic time.
+      // Parsing digits into integers of any size takes quadratic time.
       return (lengthOf(first) / CHARS_PER_UNIT) ** 2
     case 'duration':
       return lengthOf(first) > MAX_DURATION_LENGTH ? Infinity : 0

@@ -1,6 +1,6 @@
 /**
- * The CEL engine, loaded when the first rule is met: most processes start without one, and loading costs more than
- * everything else here.
+ * The CEL engine, loaded with the first rule: most processes never need it, and loading it costs more than everything
+ * else in this package.
  */
 import type { ASTNode, Environment } from '@marcbachmann/cel-js'
 import type { Schema } from '../schema/model.ts'
@@ -21,15 +21,18 @@ interface Condition {
 }
 
 export interface Engine {
-  /** Throws an Error when the expression cannot be parsed or names something unknown. */
+  /** Throws an Error when the expression cannot be parsed or references an unknown name. */
   compile(source: string): Expression
   /** Throws as `compile` does. */
   compileCondition(source: string): Condition
-  /** The same about a rule over values of `self`, whose result is to be of a type. What the engine lacks is no problem. */
+  /**
+   * As `compile`, for a rule over values of `self` whose result must have the given type. Features that the engine
+   * lacks are not reported.
+   */
   explainRule(source: string, self: Schema, type: 'boolean' | 'string'): string | undefined
-  /** The real server's error about a match condition; undefined when it is valid. */
+  /** kube-apiserver's error for a match condition; undefined when it is valid. */
   explainCondition(source: string): string | undefined
-  /** Undefined when the text is no duration. */
+  /** Undefined when the text is not a duration. */
   readDuration(text: string): unknown
   optionalOf(value: unknown): unknown
 }
@@ -95,13 +98,13 @@ function explain(env: Environment, source: string): string | undefined {
   }
 }
 
-/** What the engine brings along and Kubernetes does not have. */
-const FOREIGN: ReadonlySet<unknown> = new Set(['math', 'base64', 'regex', 'cel'])
+/** Built-ins of the engine that Kubernetes does not have. */
+const UNSUPPORTED: ReadonlySet<unknown> = new Set(['math', 'base64', 'regex', 'cel'])
 
-function findForeign(ast: ASTNode): ASTNode | undefined {
+function findUnsupported(ast: ASTNode): ASTNode | undefined {
   let found: ASTNode | undefined
   visit(ast, (node) => {
-    if (node.op === 'id' && FOREIGN.has(node.args)) found ??= node
+    if (node.op === 'id' && UNSUPPORTED.has(node.args)) found ??= node
   })
   return found
 }
@@ -113,15 +116,16 @@ function explainRule(env: Environment, source: string, self: Schema, type: 'bool
   let found: FieldCheck
   try {
     const { ast } = env.parse(source)
-    const foreign = findForeign(ast)
-    if (foreign !== undefined) return `${prefix}${placeText(source, foreign.start, undeclared(foreign.args as string))}`
+    const unsupported = findUnsupported(ast)
+    if (unsupported !== undefined)
+      return `${prefix}${errorText(source, unsupported.start, undeclared(unsupported.args as string))}`
     found = checkFields(source, ast, self)
   } catch (error) {
     return `${prefix}${problemText(source, error)}`
   }
   const { undefinedField: missing } = found
-  if (missing !== undefined) return `${prefix}${placeText(source, missing.at, `undefined field '${missing.field}'`)}`
-  // Without charges: what is skipped when the budget is spent has no type.
+  if (missing !== undefined) return `${prefix}${errorText(source, missing.at, `undefined field '${missing.field}'`)}`
+  // Without charges: operations skipped by an exhausted budget have no type.
   const program = env.parse(rewriteRule(source, env.parse(source).ast, { isCharged: false }))
   const { type: dynamic } = program.check()
   const result = found.type ?? (dynamic === undefined || dynamic === 'dyn' ? undefined : dynamic)
@@ -129,15 +133,15 @@ function explainRule(env: Environment, source: string, self: Schema, type: 'bool
   return type === 'boolean' ? 'cel expression must evaluate to a bool' : 'messageExpression must evaluate to a string'
 }
 
-/** The place and the name of what is wrong as cel-go shows them; the words of a syntax error are the parser's. */
+/** Position and name in the format of cel-go; the message of a syntax error is the parser's. */
 function problemText(source: string, error: unknown): string {
   const [first = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
   const at = (error as { node?: { pos?: number } }).node?.pos ?? 0
   const unknown = /^Unknown variable: (.*)$/.exec(first)?.[1]
-  return placeText(source, at, unknown === undefined ? first : undeclared(unknown))
+  return errorText(source, at, unknown === undefined ? first : undeclared(unknown))
 }
 
-function placeText(source: string, at: number, what: string): string {
+function errorText(source: string, at: number, what: string): string {
   const before = source.slice(0, at)
   const line = before.split('\n').length
   const column = at - (before.lastIndexOf('\n') + 1)

@@ -14,7 +14,7 @@ const self: Schema = {
   },
 }
 
-describe('the fields of a rule', () => {
+describe('field references of a rule', () => {
   let engine: Engine
   beforeAll(async () => (engine = await loadEngine()))
 
@@ -31,7 +31,7 @@ describe('the fields of a rule', () => {
     'self.?a.orValue("") == ""',
     'self.list.filter(x, x.k != "").map(x, x.k).size() > 0',
     'oldSelf.a == self.a',
-  ])('%s are there', (rule) => {
+  ])('are declared: %s', (rule) => {
     expect(engine.explainRule(rule, self, 'boolean')).toBeUndefined()
   })
 
@@ -43,13 +43,13 @@ describe('the fields of a rule', () => {
     ['self.map["q"].nosuch == 1', '1:14', 'nosuch'],
     ['self.map.all(key, value, value.nosuch == 1)', '1:31', 'nosuch'],
     ['true &&\n self.nosuch', '2:6', 'nosuch'],
-  ])('%j: at %s %s is not', (rule, place, field) => {
+  ])('are undefined: %j at %s, field %s', (rule, position, field) => {
     expect(engine.explainRule(rule, self, 'boolean')).toContain(
-      `compilation failed: ERROR: <input>:${place}: undefined field '${field}'\n | `,
+      `compilation failed: ERROR: <input>:${position}: undefined field '${field}'\n | `,
     )
   })
 
-  it('make a result, which must be of the right type', () => {
+  it('determine the type of the result, which is checked', () => {
     expect(engine.explainRule('self.a', self, 'boolean')).toBe('cel expression must evaluate to a bool')
     expect(engine.explainRule('1', self, 'string')).toBe('messageExpression must evaluate to a string')
     expect(engine.explainRule('self.a', self, 'string')).toBeUndefined()

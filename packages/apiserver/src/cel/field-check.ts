@@ -1,22 +1,22 @@
 /**
- * Which fields a rule names that its schema does not have. The engine sees every value as dynamic; this walk gives it the
- * part of cel-go's type check that authors of CRDs run into.
+ * Finds fields that a rule references and its schema does not have. The engine treats every value as dynamic; this pass
+ * adds the part of cel-go's type check that matters most to CRD authors.
  *
- * Guarantees: what the schema leaves open (maps, preserved fields, results of functions) is never objected to.
+ * Guarantees: parts that the schema leaves open (maps, preserved fields, results of functions) are never reported.
  */
 import type { ASTNode } from '@marcbachmann/cel-js'
 import type { Schema } from '../schema/model.ts'
 import { escapeName } from './value.ts'
 
 interface UndefinedField {
-  /** Offset in the source, where cel-go points. */
+  /** Offset in the source, as cel-go reports it. */
   readonly at: number
   readonly field: string
 }
 
 export interface FieldCheck {
   readonly undefinedField: UndefinedField | undefined
-  /** Of the whole expression, where the schema tells. */
+  /** Type of the whole expression, where the schema determines it. */
   readonly type: Schema['type'] | undefined
 }
 
@@ -53,7 +53,7 @@ interface Walk {
   readonly found: UndefinedField[]
 }
 
-/** The schema of what a node evaluates to; undefined when nothing is known. */
+/** The schema of the result of a node; undefined when unknown. */
 function infer(node: ASTNode, scope: Scope, walk: Walk): Schema | undefined {
   if (node.op === 'id') return scope.get(node.args)
   if (node.op === '.') {
@@ -72,7 +72,7 @@ function infer(node: ASTNode, scope: Scope, walk: Walk): Schema | undefined {
   return undefined
 }
 
-/** Of `has(a.b)`: `a`, `b`, and where cel-go points. */
+/** Of `has(a.b)`: `a`, `b`, and the offset that cel-go reports. */
 function testedField(
   [name, args]: [string, ASTNode[]],
   source: string,

@@ -1,4 +1,4 @@
-/** `format.…()`: named syntaxes of texts, with the real server's error messages. */
+/** `format.…()`: named string formats, with the error messages of kube-apiserver. */
 import type { Environment } from '@marcbachmann/cel-js'
 import {
   type Check,
@@ -14,7 +14,7 @@ import { spend } from './budget.ts'
 import { Namespace, OPTIONALS } from './library-kit.ts'
 import { parseUrl } from './url.ts'
 
-/** Characters that checking a format reads in one step of the budget. */
+/** Characters that a format check reads per step of the budget. */
 const CHARS_PER_STEP = 50
 
 class FormatNamespace extends Namespace {
@@ -36,7 +36,7 @@ const prefixOf =
   (text) =>
     check(maskTrailingDash(text))
 
-/** A format of schemas, whose error message is one sentence. */
+/** A string format of schemas, whose error message is one sentence. */
 const schemaFormat =
   (name: string, problem: string): Check =>
   (text) =>

@@ -1,6 +1,6 @@
-/** What the parts of the library share. */
+/** Shared parts of the function library. */
 
-/** What `sets`, `strings`, … stand for: a value whose type carries the functions. Each needs a class of its own. */
+/** The value of `sets`, `strings`, …: its type carries the functions. Each namespace needs its own class. */
 export class Namespace {
   readonly name: string
 
@@ -13,7 +13,7 @@ export function fail(message: string): never {
   throw new Error(message)
 }
 
-/** Set by the engine when it is loaded: this module must not load it. */
+/** Set by the engine when it is loaded: this module must not import it. */
 export const OPTIONALS: { none(): unknown; of(value: unknown): unknown } = {
   none: () => undefined,
   of: (value) => value,

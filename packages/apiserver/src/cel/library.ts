@@ -1,7 +1,7 @@
 /**
  * The functions Kubernetes adds to CEL: strings, lists, sets, URLs, IPs, quantities, versions, formats.
  *
- * Values of their own types (URL, IP, …) are small classes registered with the engine.
+ * Values of extension types (URL, IP, …) are small classes registered with the engine.
  */
 import type { Environment } from '@marcbachmann/cel-js'
 import type { Span } from '../regexp/finder.ts'
@@ -17,10 +17,10 @@ import { Quantity, parseQuantity } from './quantity.ts'
 import { Semver, parseSemver } from './semver.ts'
 import { GoUrl, parseUrl } from './url.ts'
 
-/** Matching costs one step per this many characters that cached states pass, or places that are looked at. */
+/** Matching costs one step per this many characters in cached states, or instructions that are evaluated. */
 const CHARS_PER_STEP = 50
-const PLACES_PER_STEP = 10
-/** A pattern that is longer costs one step per two further characters. */
+const INSTRUCTIONS_PER_STEP = 10
+/** A longer pattern costs one step per two further characters. */
 const USUAL_PATTERN_LENGTH = 1000
 const CHARS_PER_COMPILE_STEP = 2
 
@@ -56,7 +56,7 @@ function hasField(value: unknown, field: string): boolean {
   return value instanceof Map ? value.has(field) : Object.hasOwn(value, field)
 }
 
-/** What a loop over two variables runs over: the keys of a map, the indices of a list. */
+/** The range of a loop over two variables: the keys of a map, the indices of a list. */
 function keysOf(value: unknown): unknown[] {
   if (Array.isArray(value)) return value.map((_, index) => BigInt(index))
   if (value instanceof Map) return [...value.keys()]
@@ -67,7 +67,7 @@ function mapOf(keys: unknown[], values: unknown[]): Map<unknown, unknown> {
   return new Map(keys.map((key, index) => [key, values[index]]))
 }
 
-/** One map of maps that may not have a key in common. */
+/** Merges maps that must not have a key in common. */
 function mergeOf(maps: object[]): object {
   const merged: Record<string, unknown> = Object.create(null) as Record<string, unknown>
   for (const map of maps)
@@ -84,18 +84,18 @@ function isZero(value: unknown): boolean {
   return value === null || value === 0n || value === 0 || value === '' || value === false
 }
 
-/** Compiling takes time too, and a pattern may come from the object; patterns of usual length are compiled once. */
+/** Compilation is charged because a pattern may come from the object; patterns of usual length are cached. */
 function compilePattern(pattern: string): Matcher | undefined {
   if (!spend(Math.max(1, (pattern.length - USUAL_PATTERN_LENGTH) / CHARS_PER_COMPILE_STEP))) return undefined
   const matcher = findMatcher(pattern)
   return matcher instanceof Matcher ? matcher : fail(matcher.message)
 }
 
-const payPlaces = (places: number): boolean => spend(places / PLACES_PER_STEP)
+const payInstructions = (instructions: number): boolean => spend(instructions / INSTRUCTIONS_PER_STEP)
 
 function matchText(text: string, pattern: string): boolean {
   const matcher = compilePattern(pattern)
-  return matcher !== undefined && spend(text.length / CHARS_PER_STEP) && matcher.test(text, payPlaces)
+  return matcher !== undefined && spend(text.length / CHARS_PER_STEP) && matcher.test(text, payInstructions)
 }
 
 /** The first `limit` matches. */
@@ -103,7 +103,7 @@ function findTexts(text: string, pattern: string, limit: number): string[] {
   const matcher = compilePattern(pattern)
   const found: string[] = []
   if (matcher === undefined) return found
-  const matches = matcher.find(text, payPlaces)
+  const matches = matcher.find(text, payInstructions)
   while (found.length < limit) {
     const { value: span } = matches.next() as IteratorResult<Span, undefined>
     if (span === undefined) break

@@ -13,10 +13,10 @@ class ListsNamespace extends Namespace {
 
 type Ordered = string | bigint | number | boolean | Date
 
-/** A duration of the engine has a method for it. */
+/** A duration of the engine has a method for addition. */
 type Summand = bigint | number | { addDuration(other: Summand): Summand }
 
-/** Longest list that `lists.range` makes; the real server's budget ends about there. */
+/** Longest list of `lists.range`; kube-apiserver's cost budget ends at about this length. */
 const MAX_RANGE = 100_000n
 
 export function registerLists(env: Environment): void {
@@ -74,7 +74,7 @@ function add(a: Summand, b: Summand): Summand {
   return typeof a === 'bigint' ? a + (b as bigint) : a + (b as number)
 }
 
-/** `list` in the order of the keys at the same places. */
+/** `list` in the order of the keys at the same indices. */
 function sortedBy(list: unknown[], keys: Ordered[]): unknown[] {
   spend(list.length)
   const order = [...keys.keys()].toSorted((a, b) => (keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : a - b))

@@ -33,7 +33,7 @@ function ipv6Bytes(text: string): number[] {
   const groups = (part: string): number[] =>
     part === ''
       ? []
-      : part.split(':').flatMap((group) => (group.includes('.') ? group.split('.').map(Number) : wordBytes(group)))
+      : part.split(':').flatMap((group) => (group.includes('.') ? group.split('.').map(Number) : groupBytes(group)))
   const [head = '', tail] = text.split('::')
   const left = groups(head)
   if (tail === undefined) return left
@@ -41,23 +41,23 @@ function ipv6Bytes(text: string): number[] {
   return [...left, ...Array<number>(16 - left.length - right.length).fill(0), ...right]
 }
 
-function wordBytes(group: string): number[] {
-  const word = Number.parseInt(group, 16)
-  return [word >> 8, word & 255]
+function groupBytes(text: string): number[] {
+  const group = Number.parseInt(text, 16)
+  return [group >> 8, group & 255]
 }
 
-/** RFC 5952: the longest run of two or more zero groups is shortened. */
+/** RFC 5952: the longest run of two or more zero groups is compressed. */
 function ipv6Text(bytes: readonly number[]): string {
-  const words = Array.from({ length: 8 }, (_, i) => bytes[2 * i]! * 256 + bytes[2 * i + 1]!)
+  const groups = Array.from({ length: 8 }, (_, i) => bytes[2 * i]! * 256 + bytes[2 * i + 1]!)
   let best = { start: -1, length: 1 }
   for (let start = 0; start < 8; start++) {
     let length = 0
-    while (start + length < 8 && words[start + length] === 0) length++
+    while (start + length < 8 && groups[start + length] === 0) length++
     if (length > best.length) best = { start, length }
   }
-  const hex = (part: number[]): string => part.map((word) => word.toString(16)).join(':')
-  if (best.start < 0) return hex(words)
-  return `${hex(words.slice(0, best.start))}::${hex(words.slice(best.start + best.length))}`
+  const hex = (part: number[]): string => part.map((group) => group.toString(16)).join(':')
+  if (best.start < 0) return hex(groups)
+  return `${hex(groups.slice(0, best.start))}::${hex(groups.slice(best.start + best.length))}`
 }
 
 export class Cidr {

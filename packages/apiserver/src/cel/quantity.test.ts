@@ -19,7 +19,7 @@ describe('the canonical text of a quantity', () => {
     expect(formatQuantity(given)).toBe(canonical)
   })
 
-  it('is none for what is no quantity', () => {
+  it('is undefined for an invalid quantity', () => {
     expect(['', 'abc', '1x', '1 Gi', '--1'].map(formatQuantity)).toEqual(Array(5).fill(undefined))
   })
 

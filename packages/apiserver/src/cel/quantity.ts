@@ -61,7 +61,7 @@ export class Quantity {
   }
 }
 
-/** Undefined when the text is no quantity. */
+/** Undefined when the text is not a quantity. */
 export function parseQuantity(text: string): Quantity | undefined {
   const match = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d{1,3})|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]))?$/.exec(text)
   if (match === null) return undefined
@@ -77,12 +77,15 @@ export function parseQuantity(text: string): Quantity | undefined {
 const DECIMAL_SUFFIXES = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']
 const BINARY_SUFFIXES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
 
-/** The canonical text of a quantity, as a real server writes it: `4000m` is `4`, `1.5Gi` is `1536Mi`. Undefined: none. */
+/**
+ * The canonical text of a quantity, as kube-apiserver writes it: `4000m` is `4`, `1.5Gi` is `1536Mi`. Undefined: not a
+ * quantity.
+ */
 export function formatQuantity(text: string): string | undefined {
   const quantity = parseQuantity(text)
   if (quantity === undefined) return undefined
   const isBinary = text.endsWith('i')
-  // Nothing below a nano is kept, and of bytes no fraction; both are rounded away from zero.
+  // Digits below nano, and fractions of binary quantities (bytes), are rounded away from zero.
   const units = roundUp(quantity, isBinary && !isSmall(quantity) ? 0 : 9)
   if (units === 0n) return '0'
   if (isBinary && !isSmall(quantity)) return shorten(units, 1024n, BINARY_SUFFIXES)
@@ -96,10 +99,10 @@ function isSmall({ units, scale }: Quantity): boolean {
   return units < limit && units > -limit
 }
 
-/** Whole units at 10^-`places`. */
-function roundUp({ units, scale }: Quantity, places: number): bigint {
-  if (scale <= places) return units * 10n ** BigInt(places - scale)
-  const divisor = 10n ** BigInt(scale - places)
+/** Whole units at 10^-`decimals`. */
+function roundUp({ units, scale }: Quantity, decimals: number): bigint {
+  if (scale <= decimals) return units * 10n ** BigInt(decimals - scale)
+  const divisor = 10n ** BigInt(scale - decimals)
   const rest = units % divisor
   return units / divisor + (rest === 0n ? 0n : rest > 0n ? 1n : -1n)
 }

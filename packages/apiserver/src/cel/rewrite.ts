@@ -1,15 +1,16 @@
 /**
- * Prints a parsed rule as the engine runs it: loop bodies, and operators and functions whose work depends on the size of
- * their operands, are charged before they run (cost.ts), `matches` becomes our linear-time matcher, `has` takes any expression before the last field, and the macros that the engine does not have
- * (loops over two variables, `optMap`, `sortBy`) become those it has.
+ * Prints a parsed rule in the form that the engine runs. Loop bodies, and operators and functions whose cost depends on
+ * the size of their operands, are charged before they run (cost.ts); `matches` becomes the linear-time matcher; `has`
+ * accepts any expression before the last field; macros that the engine lacks (loops over two variables, `optMap`,
+ * `sortBy`) are translated into supported ones.
  *
- * Guarantees: literals are copied from the source; every operator gets its parentheses, so nothing binds otherwise than in
- * the source. The result is parsed again by the engine.
+ * Guarantees: literals are copied from the source; every operator is parenthesised, so that precedence is that of the
+ * source. The engine parses the result again.
  */
 import type { ASTNode } from '@marcbachmann/cel-js'
 
 export interface RewriteOptions {
-  /** Whether what the rule does is paid from the budget. */
+  /** Whether operations are charged to the budget. */
   readonly isCharged: boolean
 }
 
@@ -17,10 +18,10 @@ export function rewriteRule(source: string, ast: ASTNode, { isCharged }: Rewrite
   return new Printer(source, isCharged).print(ast)
 }
 
-/** AST nodes that cost one step when a loop runs them. */
+/** AST nodes of a loop body that cost one step per iteration. */
 const NODES_PER_STEP = 10
 
-/** Functions that take constant time, or that charge themselves or their arguments. */
+/** Functions that take constant time, or that charge the budget themselves. */
 const CHEAP: ReadonlySet<string> = new Set([
   'has',
   'dyn',
@@ -44,13 +45,13 @@ const CHEAP: ReadonlySet<string> = new Set([
   'validate',
 ])
 
-/** Values that only carry functions. */
+/** Namespaces: values that only carry functions. */
 const NAMESPACES: ReadonlySet<string> = new Set(['sets', 'lists', 'strings', 'ip', 'optional', 'format', 'math'])
 
-/** Macros whose second argument runs once per element. */
+/** Macros whose second argument is evaluated once per element. */
 const LOOPS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'existsOne', 'filter', 'map'])
 
-/** Loops over two variables, and the loop over keys that each of them becomes. */
+/** Loops over two variables, and the loop over keys that replaces each of them. */
 const PAIR_LOOPS: ReadonlyMap<string, string> = new Map([
   ['all', 'all'],
   ['exists', 'exists'],
@@ -64,7 +65,7 @@ const PAIR_LOOPS: ReadonlyMap<string, string> = new Map([
 class Printer {
   readonly #source: string
   readonly #isCharged: boolean
-  #holders = 0
+  #bindings = 0
 
   constructor(source: string, isCharged: boolean) {
     this.#source = source
@@ -122,7 +123,7 @@ class Printer {
     const isBounded = op === 'in' ? right.op === 'value' : left.op === 'value' || right.op === 'value'
     if (!this.#isCharged || (isBounded && (op !== '+' || isNumber(left) || isNumber(right))))
       return `(${this.print(left)} ${op} ${this.print(right)})`
-    return this.#hold([left, right], ([a = '', b = '']) => {
+    return this.#bindAll([left, right], ([a = '', b = '']) => {
       const skipped = op === '+' ? 'dyn(null)' : 'false'
       return `(payOperator(${JSON.stringify(op)}, ${a}, ${b}) ? (${a} ${op} ${b}) : ${skipped})`
     })
@@ -132,29 +133,29 @@ class Printer {
   #paidCall(name: string, operands: readonly ASTNode[], print: (names: readonly string[]) => string): string {
     if (!this.#isCharged || CHEAP.has(name) || operands.length === 0)
       return print(operands.map((node) => this.print(node)))
-    return this.#hold(
+    return this.#bindAll(
       operands,
       (names) => `(payCall(${JSON.stringify(name)}, [${names.join(', ')}]) ? ${print(names)} : dyn(null))`,
     )
   }
 
-  /** Evaluates each node once and hands on what to refer to its value by. */
-  #hold(nodes: readonly ASTNode[], body: (names: readonly string[]) => string): string {
-    const held: [name: string, value: string][] = []
+  /** Evaluates each node once and passes the names of the results to `body`. */
+  #bindAll(nodes: readonly ASTNode[], body: (names: readonly string[]) => string): string {
+    const bound: [name: string, value: string][] = []
     const names = nodes.map((node) => {
       if (node.op === 'value' || isChain(node)) return this.#inside(node)
-      const name = `held_${this.#holders++}`
-      held.push([name, this.print(node)])
+      const name = `bound_${this.#bindings++}`
+      bound.push([name, this.print(node)])
       return name
     })
-    return held.reduceRight((text, [name, value]) => `cel.bind(${name}, ${value}, ${text})`, body(names))
+    return bound.reduceRight((text, [name, value]) => `cel.bind(${name}, ${value}, ${text})`, body(names))
   }
 
   #all(nodes: readonly ASTNode[]): string {
     return nodes.map((node) => this.print(node)).join(', ')
   }
 
-  /** In front of a dot or a bracket; a number there would read as another one. */
+  /** Operand before a dot or a bracket; a bare number there would be parsed differently. */
   #inside(node: ASTNode): string {
     return node.op === 'value' ? `(${this.print(node)})` : this.print(node)
   }
@@ -201,7 +202,9 @@ class Printer {
     return paid(name, paid('filter', on, variable, test, nodes[0] ?? 0), variable, body, nodes[1] ?? 0)
   }
 
-  /** `e.all(k, v, body)` becomes `keysOf(e).all(k, cel.bind(v, e[k], body))`; a test before the body chooses the keys. */
+  /**
+   * `e.all(k, v, body)` becomes `keysOf(e).all(k, cel.bind(v, e[k], body))`; a filter before the body selects the keys.
+   */
   #pairs(name: string, on: string, key: string, value: string, rest: readonly ASTNode[]): string {
     const [test, body] = rest.length > 1 ? rest : [undefined, rest[0]]
     const printed = body === undefined ? '' : this.print(body)
@@ -223,12 +226,12 @@ class Printer {
   }
 
   #bind(value: string, body: (name: string) => string): string {
-    const name = `held_${this.#holders++}`
+    const name = `bound_${this.#bindings++}`
     return `cel.bind(${name}, ${value}, ${body(name)})`
   }
 }
 
-/** A loop whose body runs only while there is budget; a run costs by the nodes of the body. */
+/** A loop whose body runs only while the budget lasts; an iteration costs by the number of nodes in the body. */
 function paid(loop: string, on: string, variable: string, body: string, nodes: number): string {
   const steps = 1 + Math.floor(nodes / NODES_PER_STEP)
   return `${on}.${loop}(${variable}, (maySpend(${steps}) ? ${body} : ${loop === 'map' ? 'dyn(null)' : 'false'}))`

@@ -10,8 +10,8 @@ export class Semver {
 
   compare(other: Semver): bigint {
     for (const [i, number] of this.numbers.entries()) {
-      const theirs = other.numbers[i]!
-      if (number !== theirs) return number < theirs ? -1n : 1n
+      const otherNumber = other.numbers[i]!
+      if (number !== otherNumber) return number < otherNumber ? -1n : 1n
     }
     return comparePrerelease(this.prerelease, other.prerelease)
   }
@@ -38,7 +38,7 @@ const SEMVER = new RegExp(
   `^${NUMBER}\\.${NUMBER}\\.${NUMBER}(?:-((?:0|[1-9]\\d*|\\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\\.(?:0|[1-9]\\d*|\\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\\+[0-9a-zA-Z-]+(?:\\.[0-9a-zA-Z-]+)*)?$`,
 )
 
-/** Undefined when the text is no version. `normalizes`: `v1.2` and leading zeros are accepted. */
+/** Undefined when the text is not a version. `normalizes`: `v1.2` and leading zeros are accepted. */
 export function parseSemver(text: string, normalizes = false): Semver | undefined {
   const match = SEMVER.exec(normalizes ? normalize(text) : text)
   if (match === null) return undefined

@@ -1,10 +1,10 @@
 /**
- * URLs as Go's net/url reads them: nothing is normalised, ports and the case of hosts stay as they are written. An absolute
- * URL or an absolute path counts as one.
+ * URLs as Go's net/url parses them, without normalisation: ports and the case of hosts are preserved. Absolute URLs and
+ * absolute paths are accepted.
  */
 export class GoUrl {
   readonly scheme: string
-  /** With the port. */
+  /** Including the port. */
   readonly host: string
   readonly path: string
   readonly query: string
@@ -26,7 +26,7 @@ export class GoUrl {
   }
 
   get escapedPath(): string {
-    // Characters that need an escape get one; what is escaped already stays.
+    // Percent-encodes characters that need it; existing escapes are kept.
     return this.path.replace(/[^\w.~!$&'()*+,;=:@/%-]/gu, (char) => encodeURIComponent(char))
   }
 
@@ -40,10 +40,10 @@ export class GoUrl {
 
 /** scheme ':' opaque-or-rest, or an absolute path. */
 const FORM = /^(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?$/s
-// The alternatives exclude each other: otherwise a text that does not match would be tried in exponentially many ways.
+// The alternatives are disjoint: otherwise a text that does not match would backtrack exponentially.
 const HOST = /^(?:[^\s<>"[\]:%\x80-\uffff]|%25|[\x80-\uffff])*(?::\d*)?$|^\[[^\s[\]]*\](?::\d*)?$/
 
-/** Undefined when Go's `url.ParseRequestURI` would refuse the text. */
+/** Undefined when Go's `url.ParseRequestURI` would reject the text. */
 export function parseUrl(text: string): GoUrl | undefined {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   if (text === '' || /[\0-\x1f\x7f]/.test(text) || /%(?![0-9A-Fa-f]{2})/.test(text)) return undefined

@@ -1,6 +1,6 @@
 /**
- * JSON values as CEL sees them, by schema: whole numbers of integer fields are ints, dates are timestamps, and field names
- * that are no identifiers are escaped. Fields that the schema does not name do not exist for rules.
+ * Conversion of JSON values to CEL values by schema: whole numbers of integer fields are ints, dates are timestamps,
+ * and field names that are not identifiers are escaped. Rules cannot access fields that the schema does not declare.
  */
 import type { Schema } from '../schema/model.ts'
 
@@ -17,7 +17,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['/', '__slash__'],
 ])
 
-/** The name by which a rule reaches a field; undefined when it cannot. */
+/** The name of a field in rules; undefined when rules cannot access it. */
 export function escapeName(name: string): string | undefined {
   if (RESERVED.has(name)) return `__${name}__`
   if (/^[A-Za-z_]\w*$/.test(name) && !name.includes('__')) return name
@@ -25,30 +25,30 @@ export function escapeName(name: string): string | undefined {
   return name.replace(/__|[./-]/g, (part) => ESCAPES.get(part)!)
 }
 
-/** The engine's own duration value; undefined when the text is none. */
+/** The engine's duration value; undefined when the text is not a duration. */
 export type DurationReader = (text: string) => unknown
 
-/** Converted objects are kept for one validation: several rules look at the same parts. */
+/** Converted objects are cached for one validation: several rules read the same parts. */
 export class ValueReader {
-  private readonly known = new Map<object, unknown>()
-  private readonly readDuration: DurationReader
+  readonly #converted = new Map<object, unknown>()
+  readonly #readDuration: DurationReader
 
   constructor(readDuration: DurationReader) {
-    this.readDuration = readDuration
+    this.#readDuration = readDuration
   }
 
   read(schema: Schema | undefined, value: unknown): unknown {
-    if (typeof value !== 'object' || value === null) return this.scalar(schema, value)
-    const known = this.known.get(value)
+    if (typeof value !== 'object' || value === null) return this.#scalar(schema, value)
+    const known = this.#converted.get(value)
     if (known !== undefined) return known
     const result = Array.isArray(value)
       ? value.map((item) => this.read(schema?.items, item))
-      : this.fields(schema, value as Record<string, unknown>)
-    this.known.set(value, result)
+      : this.#fields(schema, value as Record<string, unknown>)
+    this.#converted.set(value, result)
     return result
   }
 
-  private scalar(schema: Schema | undefined, value: unknown): unknown {
+  #scalar(schema: Schema | undefined, value: unknown): unknown {
     if (typeof value === 'number') return isInteger(schema, value) ? BigInt(value) : value
     if (typeof value !== 'string' || schema?.format === undefined || schema.type !== 'string') return value
     switch (schema.format) {
@@ -59,7 +59,7 @@ export class ValueReader {
         return Number.isNaN(date.getTime()) ? value : date
       }
       case 'duration':
-        return this.readDuration(value) ?? value
+        return this.#readDuration(value) ?? value
       case 'byte':
         return new Uint8Array(Buffer.from(value, 'base64'))
       default:
@@ -67,17 +67,17 @@ export class ValueReader {
     }
   }
 
-  private fields(schema: Schema | undefined, value: Record<string, unknown>): Record<string, unknown> {
+  #fields(schema: Schema | undefined, value: Record<string, unknown>): Record<string, unknown> {
     const result: Record<string, unknown> = Object.create(null) as Record<string, unknown>
     const properties = schema?.properties
     const extra = typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined
     for (const [key, item] of Object.entries(value)) {
       if (properties !== undefined && Object.hasOwn(properties, key)) {
-        // For rules a field that is null is absent.
+        // To rules, a null field is absent.
         if (item === null) continue
         const name = escapeName(key)
         if (name !== undefined) result[name] = this.read(properties[key], item)
-        // Rules reach a field that is named like a keyword by either name.
+        // A field named like a keyword is accessible by both names.
         if (RESERVED.has(key)) result[key] = result[`__${key}__`]
       } else if (properties === undefined || extra !== undefined) {
         result[key] = this.read(extra, item)

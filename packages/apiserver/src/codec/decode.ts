@@ -1,9 +1,10 @@
 /**
- * Request bodies to objects: JSON, YAML and, for built-in kinds, protobuf; then what a typed decoder does: the right kind,
- * the right types, no unknown and no duplicate fields.
+ * Decodes request bodies: JSON, YAML and, for built-in kinds, protobuf; then the checks of a typed decoder: kind,
+ * types, unknown and duplicate fields.
  *
- * Flow: bytes → value → kind check → type check (built-in kinds) → prune. Unknown and duplicate fields are errors, warnings
- * or silence as `fieldValidation` says. Custom resources are pruned here too, and typed by validation later.
+ * Flow: bytes → value → kind check → type check (built-in kinds) → prune. `fieldValidation` decides whether unknown and
+ * duplicate fields are errors, warnings or ignored. Custom resources are pruned here, and type-checked by validation
+ * later.
  */
 import { findTypeName } from '../builtin/builtin.ts'
 import { DecodeError, normalizeBuiltin } from '../builtin/normalize.ts'
@@ -26,12 +27,12 @@ export type FieldValidation = 'Strict' | 'Warn' | 'Ignore'
 
 export interface Decoded {
   readonly value: unknown
-  /** A number that no float64 holds, as it stands in the text. */
+  /** The literal of a number that exceeds float64. */
   readonly hugeNumber?: string | undefined
   readonly duplicates: readonly string[]
 }
 
-/** JSON only, with the message of Go's decoder about what is not. */
+/** JSON only, with the error messages of Go's decoder. */
 export function parseJson(text: string): unknown {
   const deep = text.length > MAX_OBJECT_DEPTH ? findTooDeep(text, MAX_OBJECT_DEPTH) : undefined
   if (deep !== undefined) throw new SyntaxError(`invalid character '${deep}' exceeded max depth`)
@@ -43,7 +44,7 @@ export function parseJson(text: string): unknown {
 }
 
 export async function parseYaml(text: string): Promise<unknown> {
-  // Controllers announce YAML and send JSON, which is YAML too and far cheaper to read.
+  // Controllers declare YAML and send JSON, which is valid YAML and much faster to parse.
   if (text.startsWith('{')) {
     try {
       const value = JSON.parse(text) as unknown
@@ -64,7 +65,7 @@ function requireShallow(value: unknown): unknown {
   return value
 }
 
-/** The body in its announced format, whatever it holds. */
+/** The body in its declared format; any value is accepted. */
 export async function decodeBody(
   body: Buffer,
   contentType: string | undefined,
@@ -76,7 +77,7 @@ export async function decodeBody(
     const { decodeProtobuf, UnsupportedKind } = await import('../protobuf/decoder.ts')
     try {
       const { apiVersion, kind, object } = decodeProtobuf(body)
-      // Fields that hold raw JSON have no schema that bounds them.
+      // Fields with raw JSON have no schema that limits their depth.
       if (isDeeperThan(object, MAX_OBJECT_DEPTH)) throw new SyntaxError('exceeded max depth')
       return { value: { ...object, apiVersion, kind }, duplicates: [] }
     } catch (error) {
@@ -112,7 +113,7 @@ const goType = (value: unknown): string =>
 const versionKind =
   'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
-/** Why a value cannot be an object at all; undefined when it can. */
+/** Why a value cannot be an object; undefined when it can. */
 function explainShape(value: unknown): string | undefined {
   if (value === null) return undefined
   if (!isRecord(value)) return `json: cannot unmarshal ${goType(value)} into Go value of type ${versionKind}`
@@ -125,7 +126,7 @@ function explainShape(value: unknown): string | undefined {
   return undefined
 }
 
-/** An object for `resource`, from a body that must hold one. */
+/** An object of `resource`, from a body that must contain one. */
 export async function decodeObject(
   body: Buffer,
   contentType: string | undefined,
@@ -160,7 +161,7 @@ export async function decodeObject(
   return checkObject((decoded.value ?? {}) as Json, resource, validation, decoded.duplicates, warn)
 }
 
-/** Kind, types and unknown fields of a decoded value; the value itself is pruned and becomes the object. */
+/** Checks kind, types and unknown fields of a decoded value; the value is pruned in place and returned. */
 export function checkObject(
   value: Json,
   resource: Resource,
@@ -188,10 +189,10 @@ export function checkObject(
       throw error instanceof DecodeError ? handled(error.message) : error
     }
   }
-  const twice = duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`)
+  const duplicated = duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`)
   const undeclared = unknown.map((path) => `unknown field ${JSON.stringify(path)}`)
-  // Typed decoders see what comes twice while they read, the dynamic one before.
-  const problems = resource.isCustom ? [...undeclared, ...twice] : [...twice, ...undeclared]
+  // Typed decoders report duplicates first, the dynamic decoder reports them last.
+  const problems = resource.isCustom ? [...undeclared, ...duplicated] : [...duplicated, ...undeclared]
   if (problems.length > 0 && validation === 'Strict') throw handled(`strict decoding error: ${problems.join(', ')}`)
   if (validation === 'Warn') for (const problem of problems) warn(problem)
   return value as ApiObject
@@ -238,7 +239,7 @@ const metadataFields = new Set([
   'managedFields',
 ])
 
-/** Drops unknown fields in place; the answer is their paths. */
+/** Drops unknown fields in place; returns their paths. */
 export function pruneObject(value: Json, resource: Resource): string[] {
   const unknown: string[] = []
   const metadata = value['metadata']
@@ -257,7 +258,7 @@ export function pruneObject(value: Json, resource: Resource): string[] {
   return unknown
 }
 
-/** Go's error about the first value of a wrong type in the metadata. */
+/** Go's error for the first value of a wrong type in the metadata. */
 function explainMetadataTypes(value: Json, resource: Resource): string | undefined {
   const metadata = value['metadata']
   if (metadata === undefined || metadata === null) return undefined
@@ -289,10 +290,10 @@ function explainMetadata(metadata: Json): string | undefined {
     const element =
       key === 'finalizers' ? 'string' : key === 'ownerReferences' ? 'v1.OwnerReference' : 'v1.ManagedFieldsEntry'
     if (!Array.isArray(found)) return mismatch(found, `ObjectMeta.metadata.${key}`, `[]${element}`)
-    const wrong: unknown = found.find((item: unknown) =>
+    const invalidItem: unknown = found.find((item: unknown) =>
       key === 'finalizers' ? typeof item !== 'string' : !isRecord(item),
     )
-    if (wrong !== undefined) return mismatch(wrong, `ObjectMeta.metadata.${key}`, element)
+    if (invalidItem !== undefined) return mismatch(invalidItem, `ObjectMeta.metadata.${key}`, element)
   }
   for (const key of ['creationTimestamp', 'deletionTimestamp']) {
     const found = metadata[key]
@@ -315,7 +316,7 @@ function mismatch(value: unknown, field: string, type: string): string {
   return `json: cannot unmarshal ${found} into Go struct field ${field} of type ${type}`
 }
 
-/** Fields that hold bytes are base64 on the wire (Secret.data, ConfigMap.binaryData). */
+/** Fields of type bytes are base64 on the wire (Secret.data, ConfigMap.binaryData). */
 function checkBytes(value: Json, schema: Schema): void {
   for (const [key, property] of Object.entries(schema.properties ?? {})) {
     const { additionalProperties } = property
@@ -328,7 +329,7 @@ function checkBytes(value: Json, schema: Schema): void {
   }
 }
 
-/** Position of the first byte that is not base64, as Go reports it. */
+/** Position of the first invalid base64 byte, as Go reports it. */
 function explainBase64(value: string): string | undefined {
   const text = value.replaceAll(/[\r\n]/g, '')
   const bad = /[^A-Za-z0-9+/]/.exec(text.replace(/={1,2}$/, ''))

@@ -1,6 +1,6 @@
 /**
- * Stored objects to answers: as JSON (the stored bytes, untouched), YAML, Table or PartialObjectMetadata, in the version that
- * was asked for.
+ * Encodes stored objects into responses: JSON (the stored bytes, unchanged), YAML, Table or PartialObjectMetadata, in
+ * the requested version.
  */
 import type { WholeResponse } from '../http/exchange.ts'
 import type { Representation } from '../http/negotiate.ts'
@@ -11,7 +11,7 @@ import type { Stored } from '../store/stored-object.ts'
 import { columnDefinitions, type IncludeObject, partialMetadata, tableRow } from '../table/table.ts'
 import type { WatchEventType } from '../store/watch-hub.ts'
 
-/** How a request wants its answer. */
+/** The representation that a request selects. */
 export interface View {
   readonly resource: Resource
   readonly representation: Representation
@@ -25,22 +25,22 @@ export interface ListMetadata {
   readonly remainingItemCount?: number
 }
 
-/** True when the stored bytes can be sent as they are. */
+/** True when the stored bytes can be sent unchanged. */
 function isVerbatim(resource: Resource, stored: Stored): boolean {
   return resource.converter === undefined || stored.apiVersion === resource.apiVersion
 }
 
 async function objectsIn(resource: Resource, items: readonly Stored[]): Promise<ApiObject[]> {
   const { converter, apiVersion, kind } = resource
-  const foreign = converter === undefined ? [] : items.filter((stored) => !isVerbatim(resource, stored))
+  const otherVersions = converter === undefined ? [] : items.filter((stored) => !isVerbatim(resource, stored))
   const converted =
-    converter === undefined || foreign.length === 0
+    converter === undefined || otherVersions.length === 0
       ? []
       : await converter.convert(
-          foreign.map((stored) => stored.object),
+          otherVersions.map((stored) => stored.object),
           apiVersion,
         )
-  const byStored = new Map(foreign.map((stored, index) => [stored, converted[index]]))
+  const byStored = new Map(otherVersions.map((stored, index) => [stored, converted[index]]))
   return items.map((stored) => byStored.get(stored) ?? inVersion(stored.object, apiVersion, kind))
 }
 
@@ -83,7 +83,7 @@ function table(view: View, objects: readonly ApiObject[], metadata: Json, isFirs
   }
 }
 
-/** One object as an answer. */
+/** A response with one object. */
 export async function encodeObject(
   view: View,
   stored: Stored,
@@ -116,7 +116,7 @@ function shape(view: View, object: ApiObject): Json {
   }
 }
 
-/** What the real server calls the Go type it holds. */
+/** Go type of the resource in kube-apiserver's messages. */
 function goName(resource: Resource, suffix = ''): string {
   if (resource.isCustom) return `unstructured.Unstructured${suffix}`
   return `${resource.group === '' ? 'core' : (resource.group.split('.')[0] ?? '')}.${resource.kind}${suffix}`
@@ -126,7 +126,7 @@ const comma = Buffer.from(',')
 const open = Buffer.from('{')
 const close = Buffer.from(']}')
 
-/** A page of a list as an answer. */
+/** A response with one page of a list. */
 export async function encodeList(
   view: View,
   items: readonly Stored[],
@@ -140,7 +140,7 @@ export async function encodeList(
     representation.format === 'json' &&
     items.every((stored) => isVerbatim(resource, stored))
   ) {
-    // Items of typed lists carry no kind, as on a real server; dynamic clients of custom resources need it.
+    // Items of typed lists have no kind, as in kube-apiserver; dynamic clients of custom resources need it.
     const prefix = resource.isCustom ? resource.prefix : open
     const head = `{"kind":${JSON.stringify(listKind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[`
     const body: Buffer[] = [Buffer.from(head)]
@@ -153,8 +153,8 @@ export async function encodeList(
   }
   const objects = await objectsIn(resource, items)
   const { continue: token, ...others } = metadata
-  const shown = token === '' && representation.as !== undefined ? others : metadata
-  return await encodeValue(shapeList(view, objects, { ...shown }), representation, 200, headers)
+  const listMetadata = token === '' && representation.as !== undefined ? others : metadata
+  return await encodeValue(shapeList(view, objects, { ...listMetadata }), representation, 200, headers)
 }
 
 function shapeList(view: View, objects: readonly ApiObject[], metadata: Json): Json {
@@ -193,7 +193,7 @@ function frameHead(type: string): Buffer {
   return head
 }
 
-/** One line of a watch. `isFirst` asks for the column definitions of a Table. */
+/** One line of a watch. `isFirst` adds the column definitions of a Table. */
 export function encodeEvent(
   view: View,
   type: WatchEventType,

@@ -1,4 +1,4 @@
-/** Values as Go's `%v` prints them, for messages that quote them: maps sorted by key, no quotes. */
+/** Values formatted by Go's `%v`, for messages that contain them: maps sorted by key, no quotes. */
 export function goText(value: unknown): string {
   if (value === null || value === undefined) return '<nil>'
   if (typeof value === 'string') return value

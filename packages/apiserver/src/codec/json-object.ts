@@ -1,4 +1,4 @@
-/** JSON objects with keys that come from outside: no key may reach a prototype. */
+/** JSON objects with untrusted keys: no key can reach a prototype. */
 export type JsonObject = Record<string, unknown>
 
 export function isJsonObject(value: unknown): value is JsonObject {

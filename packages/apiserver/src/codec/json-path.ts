@@ -1,6 +1,6 @@
 /**
- * The simple JSONPath of printer columns, scale paths and selectable fields: fields, indices, `[*]` and one kind of filter,
- * `[?(@.type=="Ready")]`. Anything richer is refused when the CRD is written, as on a real server.
+ * The JSONPath subset of printer columns, scale paths and selectable fields: fields, indices, `[*]` and one kind of
+ * filter, `[?(@.type=="Ready")]`. Other expressions are rejected when the CRD is written, as in kube-apiserver.
  */
 import { getOwn, isRecord } from './object-shape.ts'
 
@@ -11,14 +11,14 @@ type Step =
   | { kind: 'filter'; path: JsonPath; value: string }
 
 export interface JsonPath {
-  /** Every value the path reaches. */
+  /** Every value that the path selects. */
   read(source: unknown): unknown[]
 }
 
 const token =
   /^(?:\.?\[\?\(\s*@((?:\.[\w-]+|\['[^']*'\])+)\s*==\s*(?:"([^"]*)"|'([^']*)'|([\w.-]+))\s*\)\]|\.?\['((?:[^'\\]|\\.)*)'\]|\.?\["((?:[^"\\]|\\.)*)"\]|\[(-?\d+)\]|\[\*\]|\.\*|\.((?:[^.[\]\\]|\\.)+))/
 
-/** Undefined when the path is not one of the simple ones. */
+/** Undefined when the path is outside the subset. */
 export function parseJsonPath(path: string): JsonPath | undefined {
   const steps: Step[] = []
   let rest = path.startsWith('{') && path.endsWith('}') ? path.slice(1, -1) : path

@@ -1,9 +1,9 @@
 /**
- * What JSON.parse does not tell: where and why a text is not JSON, in the words of Go's decoder, and which object members
- * occur twice.
+ * Information that JSON.parse does not provide: where and why a text is not JSON, with the messages of Go's decoder,
+ * and duplicate object members.
  *
- * Runs only on text that JSON.parse refused, or that holds more members than its parsed value; both are rare, so clarity
- * comes before speed here. `countMembers` is the cheap test that decides.
+ * Runs only on text that JSON.parse rejected, or that contains more members than its parsed value; both are rare, so
+ * the code favours clarity over speed. `hasDuplicateFields` is the fast test.
  */
 import { isRecord } from './object-shape.ts'
 
@@ -12,14 +12,14 @@ class GoSyntaxError extends Error {}
 const quoteCharacter = (character: string): string =>
   character === "'" ? "'\\''" : character === '"' ? `'"'` : `'${goEscape(character)}'`
 
-/** Control characters are written out, as Go's %q does. */
+/** Control characters are escaped, as by Go's %q. */
 function goEscape(character: string): string {
   const code = character.charCodeAt(0)
   if (code < 0x20 || character === '\\') return JSON.stringify(character).slice(1, -1)
   return code >= 0x7f && code < 0xa0 ? `\\u${code.toString(16).padStart(4, '0')}` : character
 }
 
-/** Walks JSON text as Go's scanner does. */
+/** Scans JSON text as Go's scanner does. */
 class Scanner {
   readonly #text: string
   readonly duplicates: string[] = []
@@ -155,7 +155,7 @@ class Scanner {
   }
 }
 
-/** Why a text is not JSON, in Go's words. Undefined when it is. */
+/** Why a text is not JSON, as Go's decoder reports it. Undefined when it is JSON. */
 export function explainSyntaxError(text: string): string | undefined {
   try {
     new Scanner(text).run()
@@ -167,14 +167,14 @@ export function explainSyntaxError(text: string): string | undefined {
   }
 }
 
-/** Paths of members that stand twice in one object. */
+/** Paths of members that occur twice in one object. */
 export function findDuplicateFields(text: string): string[] {
   const scanner = new Scanner(text)
   scanner.run()
   return scanner.duplicates
 }
 
-/** Members in the text, by its colons outside strings. */
+/** Number of members in the text: its colons outside strings. */
 function countMembersInText(text: string): number {
   let count = 0
   let isString = false
@@ -213,9 +213,12 @@ export function findTooDeep(text: string, limit: number): string | undefined {
   return undefined
 }
 
-/** A number literal that JSON.parse reads as infinite, or undefined. Only one with a large exponent, or very long, can be. */
+/**
+ * A number literal that JSON.parse reads as infinite, or undefined. Only a large exponent or a very long literal can be
+ * infinite.
+ */
 export function findHugeNumber(text: string): string | undefined {
-  // The lookbehind keeps a run of digits from being searched again from each of them.
+  // The lookbehind prevents a repeated search from each digit of a run.
   if (!/\d[eE]\+?\d{3}|(?<!\d)\d{309}/.test(text)) return undefined
   for (let at = 0; at < text.length; at++) {
     if (text[at] === '"') {
@@ -232,7 +235,7 @@ export function findHugeNumber(text: string): string | undefined {
   return undefined
 }
 
-/** Index of the quote that ends the string which begins at `start`. */
+/** Index of the closing quote of the string that begins at `start`. */
 function endOfString(text: string, start: number): number {
   let at = start + 1
   while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1

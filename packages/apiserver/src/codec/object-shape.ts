@@ -1,13 +1,13 @@
 /**
- * Safe handling of JSON values whose keys tenants choose: `__proto__` and friends are ordinary keys here.
+ * Safe handling of JSON values with untrusted keys: `__proto__` and similar names are ordinary keys.
  *
- * Invariant: nothing in this package assigns a tenant's key with `target[key] = value`; it goes through `setOwn`.
+ * Invariant: this package never assigns an untrusted key with `target[key] = value`; it uses `setOwn`.
  */
 import type { Obj, ObjectMeta } from '@seamark/kube/object'
 
 export type Json = Record<string, unknown>
 
-/** A stored or incoming object: the shared shape plus whatever fields its kind has. */
+/** A stored or incoming object: the shared fields plus those of its kind. */
 export type ApiObject = Obj & Json
 
 export function isRecord(value: unknown): value is Json {
@@ -33,8 +33,8 @@ export function getPath(source: unknown, ...path: string[]): unknown {
 }
 
 /**
- * Levels of nesting in an object. The real server takes 10 000; functions here recurse over values and would exhaust the
- * stack.
+ * Maximum nesting of an object. kube-apiserver accepts 10 000 levels; recursive functions of this package would exhaust
+ * the stack.
  */
 export const MAX_OBJECT_DEPTH = 1000
 
@@ -55,7 +55,7 @@ export function cloneJson<T>(value: T): T {
   return copy as T
 }
 
-/** Deep equality of JSON values; the order of keys does not count. */
+/** Deep equality of JSON values; the order of keys is ignored. */
 export function isSameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (Array.isArray(a)) {
@@ -67,7 +67,7 @@ export function isSameJson(a: unknown, b: unknown): boolean {
   return keys.every((key) => Object.hasOwn(b, key) && isSameJson(a[key], b[key]))
 }
 
-/** A shallow copy with other metadata: the way an object is changed without touching the stored one. */
+/** A shallow copy with other metadata; the stored object is not modified. */
 export function withMetadata(object: ApiObject, changes: Partial<ObjectMeta>): ApiObject {
   const metadata: ObjectMeta = { ...object.metadata, ...changes }
   for (const key of Object.keys(changes) as (keyof ObjectMeta)[]) {

@@ -6,12 +6,12 @@
  */
 import { type Document, parseDocument, stringify } from 'yaml'
 
-/** Aliases that one document may resolve: a bound keeps a small document from becoming a huge value. */
+/** Aliases that one document may resolve: limits the expansion of a small document into a huge value. */
 export const MAX_YAML_ALIASES = 100
 
-/** Throws SyntaxError with the message of the real server's decoder. */
+/** Throws SyntaxError with the message of kube-apiserver's decoder. */
 export function parseYamlDocument(text: string): unknown {
-  // YAML 1.1, as Go's decoder reads it (`on`, `y` are true), except that times stay text.
+  // YAML 1.1, as Go's decoder (`on`, `y` are true), except that timestamps remain strings.
   const document = readDocument(text)
   const problem = document.errors[0]
   if (problem !== undefined)
@@ -38,7 +38,7 @@ function readDocument(text: string): Document {
       customTags: (tags) => tags.filter((tag) => typeof tag === 'string' || tag.tag !== 'tag:yaml.org,2002:timestamp'),
     })
   } catch (error) {
-    // The parser recurses over nested collections until the stack is full.
+    // The parser recurses over nested collections until the stack overflows.
     if (error instanceof RangeError) throw new SyntaxError('yaml: exceeded max depth')
     throw error
   }

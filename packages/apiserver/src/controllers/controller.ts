@@ -1,4 +1,4 @@
-/** What the built-in controllers are made with, and what they are. */
+/** Interface of the built-in controllers and the dependencies they receive. */
 import type { Backend } from '../handlers/call.ts'
 
 export interface ControllerContext {

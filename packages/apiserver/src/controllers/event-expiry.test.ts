@@ -24,7 +24,7 @@ describe('an Event', () => {
   })
   afterEach(async () => await server.close())
 
-  it('is removed an hour after it was written, and its watchers are told', async () => {
+  it('is deleted an hour after it was written, and watches receive the deletion', async () => {
     await create('first')
     await clock.advance(30 * minutes)
     await create('second')
@@ -42,7 +42,7 @@ describe('an Event', () => {
     expect(await names()).toEqual([])
   })
 
-  it('lives an hour longer with every change', async () => {
+  it('expires an hour after its last change', async () => {
     await create('counted')
     await clock.advance(40 * minutes)
     expect(await send('PATCH', `${events}/counted`, 'application/merge-patch+json', { count: 2 })).toBe(200)

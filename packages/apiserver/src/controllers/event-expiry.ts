@@ -1,4 +1,4 @@
-/** Events live for an hour after their last change. */
+/** Deletes Events one hour after their last change. */
 import type { Timer } from '../clock.ts'
 import type { Controller, ControllerContext } from './controller.ts'
 
@@ -12,7 +12,7 @@ interface Due {
 
 export class EventExpiry implements Controller {
   readonly #unsubscribe: () => void
-  /** Oldest first; a later change of the same event stands behind it with a higher revision. */
+  /** Oldest first; a later change of the same event is queued again with a higher revision. */
   readonly #waiting: Due[] = []
   #timer: Timer | undefined
 

@@ -1,11 +1,11 @@
 /**
- * The garbage collector: deletes objects whose owners are all gone, waits for dependents on foreground deletion, releases
- * them on orphaning.
+ * The garbage collector: deletes objects whose owners are all deleted, waits for dependents on foreground deletion, and
+ * removes owner references on orphaning.
  *
- * Flow: an index from owner uid to dependents, kept by every change; a change of an owner or a dependent puts what it
- * concerns into the queue; a work item decides on the present state only.
- * Guarantees: nothing is deleted while one of its owners exists, or while the kind of an owner is not known here; deletes
- * carry the uid that was looked at. A namespaced owner counts only in the dependent's own namespace.
+ * Flow: an index from owner uid to dependents is updated by every change; a change of an owner or a dependent enqueues
+ * the affected objects; a work item decides by the current state only.
+ * Guarantees: an object is never deleted while one of its owners exists, or while the kind of an owner is unknown;
+ * deletes carry the uid that was read. A namespaced owner counts only in the dependent's own namespace.
  */
 import type { OwnerReference } from '@seamark/kube/object'
 import { withMetadata } from '../codec/object-shape.ts'
@@ -57,7 +57,7 @@ export class GarbageCollector implements Controller {
     if (after.length > 0) this.#queue.add(id, item)
     const metadata = current.parsed?.metadata ?? current.object.metadata
     if (type !== 'delete' && metadata.deletionTimestamp !== undefined) this.#queue.add(id, item)
-    // Dependents of what is gone or going, and owners that wait for what is gone.
+    // Dependents of a deleted or terminating object, and owners that wait for a deleted one.
     if (type === 'delete' || metadata.deletionTimestamp !== undefined) {
       for (const [dependentId, dependent] of this.#dependents.get(metadata.uid ?? '') ?? [])
         this.#queue.add(dependentId, dependent)
@@ -162,7 +162,7 @@ export class GarbageCollector implements Controller {
     return deletionTimestamp !== undefined && finalizers.includes('foregroundDeletion') ? 'waiting' : 'solid'
   }
 
-  /** Deletes an object that no owner wants any more. */
+  /** Deletes an object when none of its owners exists. */
   async #checkOwners(resource: Resource, stored: Stored): Promise<void> {
     const owners = ownersOf(stored)
     if (owners.length === 0 || stored.object.metadata.deletionTimestamp !== undefined) return
@@ -190,7 +190,7 @@ export class GarbageCollector implements Controller {
 
 function ownersOf(stored: Stored | undefined): readonly OwnerReference[] {
   if (stored === undefined) return []
-  // Most objects have no owner: do not parse them to find that out.
+  // Most objects have no owner: avoids parsing them.
   if (stored.parsed === undefined && !stored.body.includes('"ownerReferences"')) return []
   return stored.object.metadata.ownerReferences ?? []
 }

@@ -1,6 +1,6 @@
 /**
- * Removal of namespaces: once a namespace is marked, everything in it is deleted; when nothing is left the namespace's own
- * finalizer is taken away and it goes. What is held by finalizers keeps it, and its conditions say so.
+ * Deletion of namespaces: deletes the content of a terminating namespace; when it is empty, removes the finalizer of
+ * the namespace, which deletes it. Objects with finalizers delay this, and the namespace's conditions report them.
  */
 import { timestamp } from '../clock.ts'
 import { type ApiObject, asStrings, getPath, type Json } from '../codec/object-shape.ts'
@@ -34,7 +34,7 @@ export class NamespaceController implements Controller {
         }
         return
       }
-      // Something left a namespace that waits for it.
+      // An object of a terminating namespace was deleted.
       if (this.#terminating.size === 0 || type !== 'delete') return
       const namespace = current.namespace
       if (this.#terminating.has(namespace)) this.#queue.add(namespace, namespace)
@@ -65,7 +65,7 @@ export class NamespaceController implements Controller {
     )
   }
 
-  /** Deletes what is in the namespace; the answer is what stayed. */
+  /** Deletes the content of the namespace; returns the remaining objects. */
   async #empty(name: string): Promise<{ resource: Resource; stored: Stored }[]> {
     const left: { resource: Resource; stored: Stored }[] = []
     const seen = new Set<string>()

@@ -1,4 +1,4 @@
-/** Every active namespace has a ServiceAccount `default` and the ConfigMap `kube-root-ca.crt`. */
+/** Creates the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt` in every active namespace. */
 import type { Resource } from '../resource/resource.ts'
 import type { Controller, ControllerContext } from './controller.ts'
 import { SystemClient } from './system-client.ts'
@@ -8,7 +8,7 @@ export class ServiceAccountController implements Controller {
   readonly #queue: WorkQueue<string>
   readonly #unsubscribe: () => void
 
-  /** `rootCa` is the certificate of the server's authority, PEM. */
+  /** `rootCa` is the CA certificate of the server, PEM. */
   constructor(context: ControllerContext, rootCa: () => string) {
     const { registry, store, clock } = context.backend
     const namespaces = registry.find('', 'v1', 'namespaces') as Resource

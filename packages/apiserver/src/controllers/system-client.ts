@@ -1,6 +1,4 @@
-/**
- * The client of the built-in controllers: the ordinary write path, called directly, as a system user.
- */
+/** The client of the built-in controllers: calls the normal write path directly, as a system user. */
 import type { Backend, Call, WriteOptions } from '../handlers/call.ts'
 import { type Deletion, type DeleteOptions, deleteStored } from '../handlers/delete.ts'
 import { type ApiObject, cloneJson } from '../codec/object-shape.ts'
@@ -62,7 +60,7 @@ export class SystemClient {
     return await createObject(this.#call(resource, 'create', namespace, name), copy, this.#options)
   }
 
-  /** Creates unless it is there. */
+  /** Creates the object unless it exists. */
   async ensure(resource: Resource, object: ApiObject): Promise<void> {
     const { namespace = '', name = '' } = object.metadata
     if (resource.collection.get(keyFor(resource, namespace, name)) !== undefined) return

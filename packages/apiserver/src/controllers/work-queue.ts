@@ -1,6 +1,6 @@
 /**
- * A small keyed queue: each key is worked on once at a time, after the write that caused it has been answered, and again
- * when it was added meanwhile. Failures are tried again with growing pauses.
+ * A keyed work queue: a key is processed by one worker at a time, after the write that added it has completed, and
+ * again when it was added during processing. Failures are retried with increasing delays.
  */
 import type { Clock, Timer } from '../clock.ts'
 

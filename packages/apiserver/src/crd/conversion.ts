@@ -1,4 +1,4 @@
-/** Conversion webhooks: objects of a custom resource from one version to another, as ConversionReview v1. */
+/** Conversion webhooks: convert objects of a custom resource between versions, with ConversionReview v1. */
 import { randomUUID } from 'node:crypto'
 import { type ApiObject, asStrings, getPath, isRecord } from '../codec/object-shape.ts'
 import type { Converter } from '../resource/resource.ts'
@@ -7,22 +7,22 @@ import { postReview, readTarget, type ResolveService } from '../admission/webhoo
 
 const timeoutMs = 30_000
 
-/** Undefined when the definition converts by renaming alone. */
+/** Undefined for conversion strategy None, which only changes apiVersion. */
 export function readConverter(definition: ApiObject, resolveService: ResolveService): Converter | undefined {
   const conversion = getPath(definition, 'spec', 'conversion')
   if (getPath(conversion, 'strategy') !== 'Webhook') return undefined
   const kind = String(getPath(definition, 'spec', 'names', 'kind'))
   return {
     async convert(objects, apiVersion) {
-      const foreign = objects.filter((object) => object.apiVersion !== apiVersion)
-      if (foreign.length === 0) return [...objects]
-      const converted = await ask(foreign, apiVersion)
-      const byObject = new Map(foreign.map((object, index) => [object, converted[index]]))
+      const otherVersions = objects.filter((object) => object.apiVersion !== apiVersion)
+      if (otherVersions.length === 0) return [...objects]
+      const converted = await callWebhook(otherVersions, apiVersion)
+      const byObject = new Map(otherVersions.map((object, index) => [object, converted[index]]))
       return objects.map((object) => byObject.get(object) ?? object)
     },
   }
 
-  async function ask(objects: readonly ApiObject[], apiVersion: string): Promise<ApiObject[]> {
+  async function callWebhook(objects: readonly ApiObject[], apiVersion: string): Promise<ApiObject[]> {
     const failed = (why: string): Error => internal(`conversion webhook for ${apiVersion}, Kind=${kind} failed: ${why}`)
     const uid = randomUUID()
     const versions = asStrings(getPath(conversion, 'webhook', 'conversionReviewVersions'))
@@ -51,7 +51,7 @@ export function readConverter(definition: ApiObject, resolveService: ResolveServ
     return converted.map((object: unknown, index) => restore(object, objects[index] as ApiObject))
   }
 
-  /** A webhook may change spec, status, labels and annotations, and nothing else of the metadata. */
+  /** A webhook may change spec, status, labels and annotations, but no other metadata. */
   function restore(converted: unknown, original: ApiObject): ApiObject {
     if (!isRecord(converted) || !isRecord(converted['metadata']))
       throw internal(`conversion webhook for ${kind} returned no object`)
@@ -63,8 +63,8 @@ export function readConverter(definition: ApiObject, resolveService: ResolveServ
       ...converted,
       metadata: {
         ...metadata,
-        ...(labels === undefined ? {} : { labels }),
-        ...(annotations === undefined ? {} : { annotations }),
+        ...(labels !== undefined && { labels }),
+        ...(annotations !== undefined && { annotations }),
       },
     }
   }

@@ -1,9 +1,9 @@
 /**
- * CustomResourceDefinitions at work: what is defined is served in the turn of the write; names are accepted or refused, and
- * the conditions that clients wait for are set right after. A deleted definition stops taking new objects, its objects are
- * removed, and then it goes itself.
+ * The controller of CustomResourceDefinitions: serves a defined resource synchronously with the write, then accepts or
+ * rejects its names and sets the conditions that clients wait for. A deleted definition rejects new objects, its
+ * objects are deleted, and then the definition itself.
  *
- * This is the API server's own work, not that of the controller manager: it always runs.
+ * This is part of the API server, not of the controller manager: it always runs.
  */
 import { timestamp } from '../clock.ts'
 import type { Controller, ControllerContext } from '../controllers/controller.ts'
@@ -34,7 +34,7 @@ export class DefinitionController implements Controller {
     this.#queue = new WorkQueue(clock, async (name) => await this.#work(name), context.onError)
     const stopDefinitions = this.#definitions.collection.subscribe((change) => this.#serve(change))
     const stopInstances = store.subscribe((change) => {
-      // An instance went: its definition may have waited for it.
+      // An instance was deleted: its definition may wait for that.
       if (change.type === 'delete' && this.#served.has(change.collection.id))
         this.#queue.add(change.collection.id, change.collection.id)
     })
@@ -58,7 +58,7 @@ export class DefinitionController implements Controller {
       return
     }
     const definition = current.object
-    // A built-in resource of that name stays what is served, and its objects stay when the definition is deleted.
+    // A built-in resource of that name is still served, and its objects remain when the definition is deleted.
     if (registry.isBuiltin(String(getPath(definition, 'spec', 'group')), readNames(definition).plural)) {
       this.#queue.add(key, key)
       return
@@ -74,14 +74,14 @@ export class DefinitionController implements Controller {
     this.#queue.add(key, key)
   }
 
-  /** Another definition of the group that already has one of the names. */
+  /** Finds another definition of the group that already uses one of the names. */
   #findConflict(name: string, definition: ApiObject): string | undefined {
     const group = getPath(definition, 'spec', 'group')
-    const mine = readNames(definition)
+    const names = readNames(definition)
     for (const stored of this.#definitions.collection.values()) {
       if (stored.name === name || getPath(stored.object, 'spec', 'group') !== group) continue
       if (!hasCondition(stored.object, 'Established')) continue
-      const taken = conflictingName(mine, readNames(stored.object))
+      const taken = conflictingName(names, readNames(stored.object))
       if (taken !== undefined) return taken
     }
     return undefined
@@ -132,7 +132,7 @@ export class DefinitionController implements Controller {
       for (const instance of served.collection.range({ namespace: '', limit: 0 }).items) {
         if (instance.object.metadata.deletionTimestamp === undefined) await this.#client.delete(served, instance)
       }
-      // The deletion of the last one comes back here.
+      // The deletion of the last object triggers this again.
       if (served.collection.size > 0) return
     }
     const stored = this.#definitions.collection.get(name)
@@ -145,8 +145,8 @@ export class DefinitionController implements Controller {
 }
 
 /**
- * Objects are read by the schema of today: what it does not name is not shown, what it defaults is there. Each by that of
- * the version it was stored in; other versions are made from it when they are asked for.
+ * Rereads stored objects with the current schema: drops fields that it does not declare and applies its defaults. Each
+ * object is read with the schema of the version it was stored in; other versions are converted from it on request.
  */
 function rereadAll(collection: Collection, before: readonly Resource[], now: readonly Resource[]): void {
   const schemaOf = (resources: readonly Resource[], { apiVersion }: Resource) =>
@@ -166,15 +166,15 @@ function rereadAll(collection: Collection, before: readonly Resource[], now: rea
   })
 }
 
-function conflictingName(mine: Names, other: Names): string | undefined {
+function conflictingName(names: Names, other: Names): string | undefined {
   const taken = new Set([other.plural, other.singular, ...other.shortNames])
-  if (taken.has(mine.plural)) return `${JSON.stringify(mine.plural)} is already in use`
-  if (taken.has(mine.singular)) return `${JSON.stringify(mine.singular)} is already in use`
-  const short = mine.shortNames.find((name) => taken.has(name))
+  if (taken.has(names.plural)) return `${JSON.stringify(names.plural)} is already in use`
+  if (taken.has(names.singular)) return `${JSON.stringify(names.singular)} is already in use`
+  const short = names.shortNames.find((name) => taken.has(name))
   if (short !== undefined) return `${JSON.stringify(short)} is already in use`
   const kinds = new Set([other.kind, other.listKind])
-  if (kinds.has(mine.kind)) return `${JSON.stringify(mine.kind)} is already in use`
-  return kinds.has(mine.listKind) ? `${JSON.stringify(mine.listKind)} is already in use` : undefined
+  if (kinds.has(names.kind)) return `${JSON.stringify(names.kind)} is already in use`
+  return kinds.has(names.listKind) ? `${JSON.stringify(names.listKind)} is already in use` : undefined
 }
 
 function hasCondition(definition: ApiObject, type: string): boolean {
@@ -183,10 +183,10 @@ function hasCondition(definition: ApiObject, type: string): boolean {
   )
 }
 
-function mergeConditions(old: ApiObject, wanted: readonly Json[], now: string): Json[] {
+function mergeConditions(old: ApiObject, desired: readonly Json[], now: string): Json[] {
   const before = asRecords(getPath(old, 'status', 'conditions'))
-  const others = before.filter((condition) => !wanted.some((next) => next['type'] === condition['type']))
-  const merged = wanted.map((next) => {
+  const others = before.filter((condition) => !desired.some((next) => next['type'] === condition['type']))
+  const merged = desired.map((next) => {
     const same = before.find((condition) => condition['type'] === next['type'])
     const isSame = same !== undefined && same['status'] === next['status'] && same['reason'] === next['reason']
     const { type, status, ...rest } = next

@@ -1,4 +1,4 @@
-/** What is particular to CustomResourceDefinitions as objects: their defaults, their validation, how they are deleted. */
+/** Strategy of CustomResourceDefinition objects: defaults, validation, deletion. */
 import { forbiddenValue, invalidValue, requiredValue, unsupportedValue } from '../validation/metadata.ts'
 import { checkDns1035Label, checkSubdomain } from '../validation/names.ts'
 import {
@@ -39,7 +39,7 @@ function storageName(object: ApiObject): string {
   return text(readVersions(object).find((version) => version['storage'] === true)?.['name'])
 }
 
-/** Every version that was ever the storage version stays listed until a client migrates the objects and removes it. */
+/** Every former storage version remains listed until a client migrates the objects and removes it. */
 function storedVersions(object: ApiObject, old: ApiObject | undefined): string[] {
   const before = asStrings(getPath(old, 'status', 'storedVersions'))
   const now = storageName(object)
@@ -47,22 +47,22 @@ function storedVersions(object: ApiObject, old: ApiObject | undefined): string[]
 }
 
 function checkNames(object: ApiObject): Cause[] {
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   const at = 'spec.names'
   const names = getPath(object, 'spec', 'names')
   const read = (key: string): string => text(getPath(names, key))
   for (const key of ['plural', 'singular', 'kind', 'listKind'])
-    if (read(key) === '') wrong.push(requiredValue(`${at}.${key}`))
+    if (read(key) === '') causes.push(requiredValue(`${at}.${key}`))
   const check = (field: string, value: string): void => {
     const problems = value === '' ? [] : checkDns1035Label(value)
-    if (problems.length > 0) wrong.push(invalidValue(field, value, problems.join(',')))
+    if (problems.length > 0) causes.push(invalidValue(field, value, problems.join(',')))
   }
   check(`${at}.plural`, read('plural'))
   check(`${at}.singular`, read('singular'))
   for (const key of ['kind', 'listKind']) {
     const problems = read(key) === '' ? [] : checkDns1035Label(read(key).toLowerCase())
     if (problems.length > 0)
-      wrong.push(
+      causes.push(
         invalidValue(
           `${at}.${key}`,
           read(key),
@@ -72,47 +72,47 @@ function checkNames(object: ApiObject): Cause[] {
   }
   asStrings(getPath(names, 'shortNames')).forEach((name, index) => check(`${at}.shortNames[${index}]`, name))
   if (read('kind') !== '' && read('kind') === read('listKind')) {
-    wrong.push(invalidValue(`${at}.listKind`, read('listKind'), 'kind and listKind may not be the same'))
+    causes.push(invalidValue(`${at}.listKind`, read('listKind'), 'kind and listKind may not be the same'))
   }
   asStrings(getPath(names, 'categories')).forEach((name, index) => check(`${at}.categories[${index}]`, name))
-  return wrong
+  return causes
 }
 
 function checkVersions(object: ApiObject): Cause[] {
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   const versions = readVersions(object)
   versions.forEach((version, index) => {
     const at = `spec.versions[${index}]`
     if (!isRecord(getPath(version, 'schema', 'openAPIV3Schema')))
-      wrong.push(requiredValue(`${at}.schema.openAPIV3Schema`))
+      causes.push(requiredValue(`${at}.schema.openAPIV3Schema`))
   })
   versions.forEach((version, index) => {
     const at = `spec.versions[${index}]`
     const name = text(version['name'])
     const problems = checkDns1035Label(name)
-    if (problems.length > 0) wrong.push(invalidValue(`${at}.name`, name, problems.join(',')))
-    // What all versions share is checked, and named, as if it stood once at the top.
+    if (problems.length > 0) causes.push(invalidValue(`${at}.name`, name, problems.join(',')))
+    // Properties that are equal in all versions are validated and reported as if declared once at the top level.
     const isShared = (key: string): boolean => versions.every((other) => isSameJson(other[key], versions[0]?.[key]))
     const schemaAt = isShared('schema') ? 'spec.validation' : `${at}.schema`
     const columnsAt = isShared('additionalPrinterColumns') ? 'spec' : at
-    if (index === 0 || !isShared('schema')) wrong.push(...checkSchema(version, schemaAt))
-    if (index === 0 || !isShared('additionalPrinterColumns')) wrong.push(...checkColumns(version, columnsAt))
+    if (index === 0 || !isShared('schema')) causes.push(...checkSchema(version, schemaAt))
+    if (index === 0 || !isShared('additionalPrinterColumns')) causes.push(...checkColumns(version, columnsAt))
     if (index === 0 || !isShared('subresources'))
-      wrong.push(...checkScalePaths(version, isShared('subresources') ? 'spec' : at))
+      causes.push(...checkScalePaths(version, isShared('subresources') ? 'spec' : at))
     if (index === 0 || !isShared('selectableFields'))
-      wrong.push(...checkSelectable(version, isShared('selectableFields') ? 'spec' : at))
-    // The first name also stands where a definition of one version had its only one.
-    if (index === 0 && problems.length > 0) wrong.push(invalidValue('spec.version', name, problems.join(',')))
+      causes.push(...checkSelectable(version, isShared('selectableFields') ? 'spec' : at))
+    // An invalid first name is also reported at `spec.version`, the deprecated field of definitions with one version.
+    if (index === 0 && problems.length > 0) causes.push(invalidValue('spec.version', name, problems.join(',')))
   })
   const names = versions.map((version) => text(version['name']))
   if (new Set(names).size !== names.length)
-    wrong.push(invalidValue('spec.versions', versions, 'must contain unique version names'))
+    causes.push(invalidValue('spec.versions', versions, 'must contain unique version names'))
   const storage = versions.filter((version) => version['storage'] === true)
   if (storage.length !== 1)
-    wrong.push(invalidValue('spec.versions', versions, 'must have exactly one version marked as storage version'))
+    causes.push(invalidValue('spec.versions', versions, 'must have exactly one version marked as storage version'))
   if (storage.length === 0)
-    wrong.push(invalidValue('status.storedVersions', null, 'must have at least one stored version'))
-  return wrong
+    causes.push(invalidValue('status.storedVersions', null, 'must have at least one stored version'))
+  return causes
 }
 
 function checkSchema(version: Json, at: string): Cause[] {
@@ -122,28 +122,28 @@ function checkSchema(version: Json, at: string): Cause[] {
   const wrongTypes = checkTypes(schema, prefix)
   if (wrongTypes.length > 0) return wrongTypes
   const keywords = checkKeywords(schema)
-  const wrong = keywords.length > 0 ? keywords : checkStructural(schema)
+  const causes = keywords.length > 0 ? keywords : checkStructural(schema)
   const engine = findEngine()
-  if (wrong.length === 0) wrong.push(...checkSchemaDefaults(schema))
-  if (wrong.length === 0 && engine !== undefined) wrong.push(...checkRules(schema, engine))
-  return wrong.map((cause) => ({ ...cause, field: cause.field === '' ? prefix : `${prefix}.${cause.field}` }))
+  if (causes.length === 0) causes.push(...checkSchemaDefaults(schema))
+  if (causes.length === 0 && engine !== undefined) causes.push(...checkRules(schema, engine))
+  return causes.map((cause) => ({ ...cause, field: cause.field === '' ? prefix : `${prefix}.${cause.field}` }))
 }
 
 const schemaTypes = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 
 function checkTypes(schema: Json, at: string): Cause[] {
   const { type, properties, items, additionalProperties } = schema
-  const wrong =
+  const causes =
     typeof type === 'string' && type !== '' && !schemaTypes.includes(type)
       ? [unsupportedValue(`${at}.type`, type, schemaTypes)]
       : []
   for (const key of isRecord(properties) ? Object.keys(properties).sort() : []) {
     const child = (properties as Json)[key]
-    if (isRecord(child)) wrong.push(...checkTypes(child, `${at}.properties[${key}]`))
+    if (isRecord(child)) causes.push(...checkTypes(child, `${at}.properties[${key}]`))
   }
-  if (isRecord(items)) wrong.push(...checkTypes(items, `${at}.items`))
-  if (isRecord(additionalProperties)) wrong.push(...checkTypes(additionalProperties, `${at}.additionalProperties`))
-  return wrong
+  if (isRecord(items)) causes.push(...checkTypes(items, `${at}.items`))
+  if (isRecord(additionalProperties)) causes.push(...checkTypes(additionalProperties, `${at}.additionalProperties`))
+  return causes
 }
 
 const columnTypes = ['boolean', 'date', 'integer', 'number', 'string']
@@ -172,7 +172,7 @@ function checkColumns(version: Json, at: string): Cause[] {
 
 const notSimple = 'must be a simple json path starting with .'
 
-/** Where the scale subresource reads and writes. */
+/** Validates the paths of the scale subresource. */
 function checkScalePaths(version: Json, at: string): Cause[] {
   const scale = getPath(version, 'subresources', 'scale')
   if (!isRecord(scale)) return []
@@ -225,28 +225,31 @@ function checkConversion(object: ApiObject): Cause[] {
 }
 
 function checkDefinition(object: ApiObject): Cause[] {
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   const group = text(getPath(object, 'spec', 'group'))
   const plural = text(getPath(object, 'spec', 'names', 'plural'))
   const name = object.metadata.name ?? ''
   if (name !== `${plural}.${group}`)
-    wrong.push(invalidValue('metadata.name', name, 'must be spec.names.plural+"."+spec.group'))
+    causes.push(invalidValue('metadata.name', name, 'must be spec.names.plural+"."+spec.group'))
   const problems = group === '' ? [] : checkSubdomain(group)
-  if (group === '') wrong.push(requiredValue('spec.group'))
-  else if (problems.length > 0) wrong.push(invalidValue('spec.group', group, problems.join(',')))
+  if (group === '') causes.push(requiredValue('spec.group'))
+  else if (problems.length > 0) causes.push(invalidValue('spec.group', group, problems.join(',')))
   else if (!group.includes('.'))
-    wrong.push(invalidValue('spec.group', group, 'should be a domain with at least one dot'))
+    causes.push(invalidValue('spec.group', group, 'should be a domain with at least one dot'))
   const scope = getPath(object, 'spec', 'scope')
-  if (text(scope) === '') wrong.push(requiredValue('spec.scope'))
+  if (text(scope) === '') causes.push(requiredValue('spec.scope'))
   else if (scope !== 'Cluster' && scope !== 'Namespaced')
-    wrong.push(unsupportedValue('spec.scope', scope, ['Cluster', 'Namespaced']))
-  return [...wrong, ...checkVersions(object), ...checkNames(object), ...checkConversion(object)]
+    causes.push(unsupportedValue('spec.scope', scope, ['Cluster', 'Namespaced']))
+  return [...causes, ...checkVersions(object), ...checkNames(object), ...checkConversion(object)]
 }
 
 const approvalAnnotation = 'api-approved.kubernetes.io'
 const approvalHelp = 'see https://github.com/kubernetes/enhancements/pull/1111'
 
-/** Groups of the Kubernetes project: a definition there says where its API was approved, or that it was not. */
+/**
+ * Groups of the Kubernetes project: an annotation of the definition must state where its API was approved, or that it
+ * is unapproved.
+ */
 function checkApproval(object: ApiObject, old: ApiObject | undefined): Cause[] {
   if (!/(?:^|\.)(?:k8s|kubernetes)\.io$/.test(text(getPath(object, 'spec', 'group')))) return []
   const read = (definition: ApiObject): string => definition.metadata.annotations?.[approvalAnnotation] ?? ''
@@ -270,18 +273,18 @@ function checkUpdate(object: ApiObject, old: ApiObject): Cause[] {
   const established = asRecords(getPath(old, 'status', 'conditions')).some(
     (condition) => condition['type'] === 'Established' && condition['status'] === 'True',
   )
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (established) {
     for (const path of immutable) {
       const keys = path.split('.')
       const [next, before] = [getPath(object, 'spec', ...keys), getPath(old, 'spec', ...keys)]
-      if (!isSameJson(next, before)) wrong.push(invalidValue(`spec.${path}`, next, 'field is immutable'))
+      if (!isSameJson(next, before)) causes.push(invalidValue(`spec.${path}`, next, 'field is immutable'))
     }
   }
   const served = new Set(readVersions(object).map((version) => text(version['name'])))
   asStrings(getPath(object, 'status', 'storedVersions')).forEach((version, index) => {
     if (!served.has(version))
-      wrong.push(
+      causes.push(
         invalidValue(
           `status.storedVersions[${index}]`,
           version,
@@ -289,7 +292,7 @@ function checkUpdate(object: ApiObject, old: ApiObject): Cause[] {
         ),
       )
   })
-  return wrong
+  return causes
 }
 
 export function definitionStrategy(common: Strategy): Strategy {
@@ -344,11 +347,11 @@ export function definitionStrategy(common: Strategy): Strategy {
   }
 }
 
-/** Rules that cannot be evaluated here are said when they are written: they will not be enforced. */
+/** Warns of rules that cannot be evaluated, and therefore are not enforced, when the definition is written. */
 function warnOfRules(version: Json, warn: (message: string) => void): void {
   const schema = getPath(version, 'schema', 'openAPIV3Schema')
   if (!isRecord(schema)) return
-  // A schema that is not structural is refused anyway, and may not compile.
+  // A schema that is not structural is rejected anyway, and may not compile.
   if (checkStructural(schema).length > 0) return
   for (const warning of compileSchema(schema).warnings) warn(warning)
   for (const format of unknownFormats(schema)) warn(`unrecognized format ${JSON.stringify(format)}`)

@@ -1,6 +1,4 @@
-/**
- * CustomResourceDefinitions read into what the server needs of them: a `Resource` per served version.
- */
+/** Reads CustomResourceDefinitions into a `Resource` per served version. */
 import type { Converter, Resource, ScalePaths, Strategy } from '../resource/resource.ts'
 import { parseJsonPath } from '../codec/json-path.ts'
 import { type ApiObject, asRecords, asStrings, getPath, isRecord, type Json } from '../codec/object-shape.ts'
@@ -48,7 +46,7 @@ export function isTerminating(definition: ApiObject): boolean {
   return definition.metadata.deletionTimestamp !== undefined
 }
 
-/** A value of a column with a type; what does not fit its type is not shown. */
+/** The value of a typed column; a value of another type is omitted. */
 function cell(type: string, values: readonly unknown[], nowMs: number): unknown {
   const [value] = values
   if (value === undefined || value === null) return null
@@ -165,7 +163,7 @@ class CustomResource implements Resource {
   }
 }
 
-/** The given text, or which version to use instead. */
+/** The given text, or the version to use instead. */
 function deprecation(definition: ApiObject, version: Json, resource: CustomResource): string {
   const given = version['deprecationWarning']
   if (typeof given === 'string') return given

@@ -19,7 +19,7 @@ import type { Store } from '../store/store.ts'
 import type { IncludeObject } from '../table/table.ts'
 import type { WatchHub } from '../store/watch-hub.ts'
 
-/** What handlers need of the cluster they serve. */
+/** The parts of the cluster that handlers use. */
 export interface Backend {
   readonly store: Store
   readonly registry: Registry
@@ -30,7 +30,7 @@ export interface Backend {
   /** In [0, 1). */
   readonly random: () => number
   readonly newUid: () => string
-  /** Throws when a role or binding grants what its author does not have. */
+  /** Throws when a role or binding grants permissions that its author does not have. */
   confirmGrant(call: Call, object: ApiObject, old: ApiObject | undefined): void
 }
 
@@ -51,7 +51,7 @@ export interface WriteOptions {
 
 const optionKinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions' } as const
 
-/** Checks the query of a write. `extra` are errors particular to the verb. */
+/** Validates the query of a write. `extra` are errors specific to the verb. */
 export function readWriteOptions(
   call: Call,
   verb: keyof typeof optionKinds,
@@ -61,20 +61,20 @@ export function readWriteOptions(
   const dryRun = query.getAll('dryRun').filter((value) => value !== '')
   const fieldManager = query.get('fieldManager') ?? ''
   const fieldValidation = query.get('fieldValidation') ?? ''
-  const wrong: Cause[] = [...extra]
-  if (Buffer.byteLength(fieldManager) > 128) wrong.push(tooLong('fieldManager', 128))
+  const causes: Cause[] = [...extra]
+  if (Buffer.byteLength(fieldManager) > 128) causes.push(tooLong('fieldManager', 128))
   const unprintable = /[^\P{C}]/u.exec(fieldManager)
   if (unprintable !== null) {
     const code = (unprintable[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
-    wrong.push(
+    causes.push(
       invalidValue('fieldManager', fieldManager, `invalid character U+${code} (at position ${unprintable.index})`),
     )
   }
-  if (dryRun.some((value) => value !== 'All')) wrong.push(unsupportedValue('dryRun', dryRun, ['All']))
+  if (dryRun.some((value) => value !== 'All')) causes.push(unsupportedValue('dryRun', dryRun, ['All']))
   if (!['', 'Ignore', 'Strict', 'Warn'].includes(fieldValidation)) {
-    wrong.push(unsupportedValue('fieldValidation', fieldValidation, ['', 'Ignore', 'Strict', 'Warn']))
+    causes.push(unsupportedValue('fieldValidation', fieldValidation, ['', 'Ignore', 'Strict', 'Warn']))
   }
-  if (wrong.length > 0) throw invalid({ group: 'meta.k8s.io', kind: optionKinds[verb] }, '', wrong)
+  if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: optionKinds[verb] }, '', causes)
   return {
     isDryRun: dryRun.length > 0,
     fieldManager: fieldManager === '' ? managerFromUserAgent(headers['user-agent']) : fieldManager,
@@ -82,7 +82,7 @@ export function readWriteOptions(
   }
 }
 
-/** The program part of a User-Agent, cut to what a manager may be. */
+/** The program name of a User-Agent, truncated to the maximum length of a manager. */
 function managerFromUserAgent(userAgent: string | undefined): string {
   const program = (userAgent ?? '').split('/')[0] ?? ''
   const printable = program.replaceAll(/[^\P{C}]/gu, '')
@@ -109,7 +109,7 @@ export function readView(call: Call): View {
   }
 }
 
-/** Warning headers of the answer (RFC 7234 §5.5, code 299). */
+/** Warning headers of the response (RFC 7234 §5.5, code 299). */
 export function warningHeaders(call: Call): Record<string, string[]> {
   const all =
     call.resource.deprecationWarning === undefined

@@ -1,6 +1,7 @@
 /**
- * Deletes: one object or a collection. An object with finalizers is marked and stays until the last one is removed; others
- * go at once. What has to follow (dependents, the content of a namespace) is the work of the controllers.
+ * Deletes one object or a collection. An object with finalizers is marked with a deletionTimestamp and remains until
+ * the last finalizer is removed; other objects are removed immediately. Controllers delete dependents and the content
+ * of namespaces.
  */
 import { type Call, readView, warningHeaders } from './call.ts'
 import { timestamp } from '../clock.ts'
@@ -57,7 +58,7 @@ async function readDeleteOptions(call: Call): Promise<DeleteOptions> {
   return checkDeleteOptions(value)
 }
 
-/** Go's error about a value of the wrong type. */
+/** Go's error for a value of the wrong type. */
 function checkOptionTypes(value: Json): void {
   const types = { gracePeriodSeconds: 'number', orphanDependents: 'boolean', propagationPolicy: 'string' } as const
   const goTypes = { number: 'int64', boolean: 'bool', string: 'v1.DeletionPropagation' } as const
@@ -79,15 +80,17 @@ function checkDeleteOptions(value: unknown): DeleteOptions {
   const dryRun = getPath(value, 'dryRun')
   const dryRuns = Array.isArray(dryRun) ? dryRun.filter((item) => item !== '') : []
   const grace = getPath(value, 'gracePeriodSeconds')
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (orphan !== undefined && policy !== undefined) {
-    wrong.push(invalidValue('propagationPolicy', policy, 'orphanDependents and deletionPropagation cannot be both set'))
+    causes.push(
+      invalidValue('propagationPolicy', policy, 'orphanDependents and deletionPropagation cannot be both set'),
+    )
   }
   if (policy !== undefined && !policies.some((known) => known === policy)) {
-    wrong.push(unsupportedValue('propagationPolicy', policy, [...policies, 'nil']))
+    causes.push(unsupportedValue('propagationPolicy', policy, [...policies, 'nil']))
   }
-  if (dryRuns.some((item) => item !== 'All')) wrong.push(unsupportedValue('dryRun', dryRuns, ['All']))
-  if (wrong.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', wrong)
+  if (dryRuns.some((item) => item !== 'All')) causes.push(unsupportedValue('dryRun', dryRuns, ['All']))
+  if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', causes)
   const uid = getPath(value, 'preconditions', 'uid')
   const resourceVersion = getPath(value, 'preconditions', 'resourceVersion')
   return {
@@ -108,7 +111,7 @@ function checkDeleteOptions(value: unknown): DeleteOptions {
 
 const collectorFinalizers = ['foregroundDeletion', 'orphan'] as const
 
-/** The propagation policy is remembered as a finalizer until the garbage collector has acted on it. */
+/** The propagation policy is stored as a finalizer until the garbage collector has processed it. */
 function finalizersFor(object: ApiObject, policy: DeleteOptions['propagationPolicy']): string[] {
   const present = object.metadata.finalizers ?? []
   if (policy === undefined) return present
@@ -119,11 +122,11 @@ function finalizersFor(object: ApiObject, policy: DeleteOptions['propagationPoli
 
 export interface Deletion {
   readonly stored: Stored
-  /** True when nothing is left; false when finalizers or a grace period hold the object. */
+  /** True when the object was removed; false when finalizers or a grace period delay it. */
   readonly isGone: boolean
 }
 
-/** Deletes the object of the call, or marks it. */
+/** Deletes the object of the call, or marks it for deletion. */
 export async function deleteStored(call: Call, key: string, options: DeleteOptions): Promise<Deletion> {
   const { resource, backend } = call
   const { collection, strategy } = resource
@@ -133,7 +136,7 @@ export async function deleteStored(call: Call, key: string, options: DeleteOptio
     const object = current.object
     checkPreconditions(call, current, options)
     strategy.beforeDelete?.(object)
-    if (backend.admission.isInterested(call, 'DELETE')) {
+    if (backend.admission.hasMatch(call, 'DELETE')) {
       await backend.admission.validate(call, 'DELETE', undefined, object, options.isDryRun)
       if (collection.get(key) !== current) continue
     }
@@ -167,8 +170,8 @@ function removeOrMark(call: Call, current: Stored, options: DeleteOptions): Dele
   const kept = finalizersFor(object, options.propagationPolicy)
   const finalizers = isMarked ? kept : [...new Set([...kept, ...(strategy.finalizersOnDelete ?? [])])]
   const grace = strategy.gracePeriod?.(object, options.gracePeriodSeconds) ?? 0
-  const isHeld = finalizers.length > 0 || strategy.isHeld?.(object) === true || grace > 0
-  if (!isHeld) {
+  const isDelayed = finalizers.length > 0 || strategy.hasOtherFinalizers?.(object) === true || grace > 0
+  if (!isDelayed) {
     if (options.isDryRun) return { stored: current, isGone: true }
     return { stored: collection.remove(current.key) as Stored, isGone: true }
   }
@@ -216,7 +219,7 @@ export async function deleteCollection(call: Call): Promise<ApiResponse> {
       const deletion = await deleteStored(one, stored.key, options)
       removed.push(deletion.isGone ? stored : deletion.stored)
     } catch (error) {
-      // Gone meanwhile is what was asked for.
+      // An object deleted concurrently is not an error.
       if (resource.collection.get(stored.key) !== undefined) throw error
     }
   }

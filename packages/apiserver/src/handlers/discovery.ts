@@ -1,6 +1,6 @@
 /**
- * Discovery: which groups, versions and resources are served, in the legacy form and in the aggregated one (v2, v2beta1).
- * Documents are made once per registry generation and carry an ETag.
+ * Discovery: the served groups, versions and resources, in the legacy form and in the aggregated one (v2, v2beta1).
+ * Documents are built once per registry generation and have an ETag.
  */
 import { createHash } from 'node:crypto'
 import { type ApiResponse, jsonResponse, textResponse, type WholeResponse } from '../http/exchange.ts'
@@ -44,7 +44,7 @@ function subresourceKind(resource: Resource, name: string): SubresourceKind {
   }
 }
 
-function orNothing(key: string, list: readonly string[]): Json {
+function unlessEmpty(key: string, list: readonly string[]): Json {
   return list.length === 0 ? {} : { [key]: list }
 }
 
@@ -57,8 +57,8 @@ function legacyResources(resource: Resource): Json[] {
       namespaced,
       kind,
       verbs,
-      ...orNothing('shortNames', shortNames),
-      ...orNothing('categories', categories),
+      ...unlessEmpty('shortNames', shortNames),
+      ...unlessEmpty('categories', categories),
       ...(verbs.includes('watch') ? { storageVersionHash: storageHash(resource) } : {}),
     },
     ...subresources.map((name) => {
@@ -67,7 +67,7 @@ function legacyResources(resource: Resource): Json[] {
         name: `${plural}/${name}`,
         singularName: '',
         namespaced,
-        ...(group === undefined ? {} : { group, version }),
+        ...(group !== undefined && { group, version }),
         kind: subKind,
         verbs: subVerbs,
       }
@@ -84,8 +84,8 @@ function aggregatedResource(resource: Resource): Json {
     scope: namespaced ? 'Namespaced' : 'Cluster',
     singularResource: singular,
     verbs,
-    ...orNothing('shortNames', shortNames),
-    ...orNothing('categories', categories),
+    ...unlessEmpty('shortNames', shortNames),
+    ...unlessEmpty('categories', categories),
     ...(subresources.length === 0
       ? {}
       : {
@@ -115,7 +115,7 @@ export class Discovery {
     this.#registry = registry
   }
 
-  /** The answer to a path under /api or /apis that is not a resource. Undefined: not a discovery path. */
+  /** The response to a path under /api or /apis that is not a resource. Undefined: not a discovery path. */
   respond(
     path: string,
     headers: Readonly<Record<string, string | undefined>>,
@@ -224,7 +224,7 @@ function coreVersions(serverAddress: string): Json {
   }
 }
 
-/** The aggregated version the client prefers; undefined asks for the legacy form. */
+/** The aggregated version that the client prefers; undefined selects the legacy form. */
 function aggregatedVersion(accept: string | undefined): string | undefined {
   for (const clause of parseAccept(accept ?? '')) {
     const version = clause.parameters.get('v')

@@ -1,5 +1,6 @@
 /**
- * The OpenAPI endpoints: documents made once per registry generation, with ETags, in the formats kubectl asks for.
+ * The OpenAPI endpoints: documents built once per registry generation, with ETags, in the formats that kubectl
+ * requests.
  */
 import { createHash } from 'node:crypto'
 import { type ApiResponse, jsonResponse, textResponse } from '../http/exchange.ts'

@@ -1,6 +1,6 @@
 /**
  * Patches: JSON patch, merge patch, strategic merge patch (built-in kinds) and server-side apply.
- * Each computes the wanted object from the stored one; the rest is an ordinary update (or, for apply, maybe a create).
+ * Each computes the desired object from the stored one; the rest is a normal update (or, for apply, possibly a create).
  */
 import { ApplyError, conflictCauses, conflictMessage, serverSideApply } from '../apply/apply.ts'
 import { type Call, readView, readWriteOptions, warningHeaders, type WriteOptions } from './call.ts'
@@ -48,7 +48,7 @@ const strategicType = 'application/strategic-merge-patch+json'
 
 const rejected = 'the server rejected our request due to an error in our request'
 
-/** A patch as a function of the document; the body is read once, the function may run again after a race. */
+/** A patch as a function of the document; the body is parsed once, the function may run again after a conflict. */
 function readPatch(call: Call, media: string): (document: unknown) => unknown {
   const { resource, request } = call
   const text = request.body.toString()
@@ -76,18 +76,18 @@ function parsePatch(text: string, media: string): unknown {
     if (error instanceof SyntaxError) throw badRequest(`error decoding patch: ${error.message}`)
     throw error
   }
-  const isRight = media === jsonType ? Array.isArray(patch) : isRecord(patch)
-  if (isRight || patch === null) return patch ?? (media === jsonType ? [] : {})
+  const isValid = media === jsonType ? Array.isArray(patch) : isRecord(patch)
+  if (isValid || patch === null) return patch ?? (media === jsonType ? [] : {})
   const found = Array.isArray(patch) ? 'array' : typeof patch === 'boolean' ? 'bool' : typeof patch
-  const wanted = media === jsonType ? '[]handlers.jsonPatchOp' : 'map[string]interface {}'
-  throw badRequest(`error decoding patch: json: cannot unmarshal ${found} into Go value of type ${wanted}`)
+  const expectedType = media === jsonType ? '[]handlers.jsonPatchOp' : 'map[string]interface {}'
+  throw badRequest(`error decoding patch: json: cannot unmarshal ${found} into Go value of type ${expectedType}`)
 }
 
 function acceptedPatches(call: Call): string[] {
   return call.resource.isCustom ? [jsonType, mergeType, applyType] : [jsonType, mergeType, strategicType, applyType]
 }
 
-/** What a patch does to the object that a subresource shows; the main endpoint and status show the object itself. */
+/** Patches the representation that a subresource serves; the main endpoint and status serve the object itself. */
 export async function patchObject(call: Call): Promise<ApiResponse> {
   const { request } = call
   const media = bodyMediaType(request.headers['content-type'])
@@ -125,12 +125,14 @@ export async function patchObject(call: Call): Promise<ApiResponse> {
   return await encodeObject(view, stored, 200, warningHeaders(call))
 }
 
-/** A patch that names the resourceVersion wants a conflict, not a retry. */
+/** A patch with a resourceVersion must fail on a conflict instead of being retried. */
 function hasVersion(body: Buffer): boolean {
   return body.includes('resourceVersion')
 }
 
-/** `strategic` is the text of a strategic merge patch: a real server then shows the patch, not the patched object. */
+/**
+ * `strategic` is the text of a strategic merge patch: kube-apiserver then reports the patch, not the patched object.
+ */
 function decodePatched(call: Call, patched: Json, options: WriteOptions, strategic: Buffer | undefined): ApiObject {
   const text = strategic === undefined ? sortedText(patched) : goText(JSON.parse(strategic.toString()))
   try {
@@ -141,7 +143,7 @@ function decodePatched(call: Call, patched: Json, options: WriteOptions, strateg
     return object
   } catch (error) {
     if (!(error instanceof ApiError) || error.status.code !== 400 || call.resource.isCustom) throw error
-    // A patched document that no longer decodes is an error of the patch; the message contains all of it.
+    // A patched document that cannot be decoded is an error of the patch; the message contains the whole document.
     const decoding = error.message.replace(/^.* cannot be handled as a \w+: /, '')
     const why =
       strategic === undefined
@@ -151,10 +153,10 @@ function decodePatched(call: Call, patched: Json, options: WriteOptions, strateg
   }
 }
 
-/** The error of the converter that strategic merge patches go through. */
-function restoreText(_whole: string, found: string, wanted: string): string {
+/** The error of the converter that kube-apiserver uses for strategic merge patches. */
+function restoreText(_whole: string, found: string, expected: string): string {
   const from = { number: 'int64', object: 'map', array: 'slice' }[found] ?? found
-  const to = wanted.startsWith('map') ? 'map' : wanted.startsWith('[]') ? 'slice' : wanted
+  const to = expected.startsWith('map') ? 'map' : expected.startsWith('[]') ? 'slice' : expected
   return to === 'map' || to === 'slice' ? `cannot restore ${to} from ${from}` : `cannot convert ${from} to ${to}`
 }
 
@@ -198,7 +200,7 @@ async function readIntent(call: Call, options: WriteOptions): Promise<ApiObject>
     const { namespace = '', name: given = '' } = (copy['metadata'] ?? {}) as ApiObject['metadata']
     throw unclassified(`failed to create typed patch object (${namespace}/${given}; ${typeName(value)}): ${why}`)
   }
-  // Checked like any object, but applied as it came: what is empty in it is owned too.
+  // Validated like any object, but applied unchanged: empty values in it are owned, too.
   checkObject(cloneJson(value), resource, options.fieldValidation, duplicates, (message) => call.warnings.push(message))
   if (!isRecord(copy['metadata'])) copy['metadata'] = {}
   const intent = copy as ApiObject
@@ -275,8 +277,9 @@ async function applyObject(call: Call, options: WriteOptions): Promise<ApiRespon
       {
         isTracked: true,
         build: (old) => {
-          const wanted = intent.metadata.resourceVersion ?? ''
-          if (wanted !== '' && wanted !== old.metadata.resourceVersion) throw conflict(resource, info.name, MODIFIED)
+          const resourceVersion = intent.metadata.resourceVersion ?? ''
+          if (resourceVersion !== '' && resourceVersion !== old.metadata.resourceVersion)
+            throw conflict(resource, info.name, MODIFIED)
           return withMetadata(apply(old), { resourceVersion: old.metadata.resourceVersion as string })
         },
       },
@@ -286,7 +289,7 @@ async function applyObject(call: Call, options: WriteOptions): Promise<ApiRespon
   }
 }
 
-/** Top-level fields that this endpoint takes from the stored object: an apply that names them does not come to own them. */
+/** Top-level fields that this endpoint takes from the stored object: an apply that names them does not own them. */
 function resetFieldsOf({ resource, info }: Call): readonly string[] {
   if (info.subresource === 'status') return resource.isCustom ? ['metadata', 'spec'] : ['spec']
   return info.subresource === '' && resource.subresources.includes('status') ? ['status'] : []

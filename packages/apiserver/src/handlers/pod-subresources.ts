@@ -1,6 +1,6 @@
 /**
- * Eviction and binding of pods: a delete, and the assignment of a node. What a kubelet would answer (logs, commands, ports)
- * is refused as a real server refuses it for a pod that no kubelet has.
+ * Eviction and binding of pods: a delete, and the assignment of a node. Requests that a kubelet would serve (logs,
+ * exec, port-forward) are rejected as kube-apiserver rejects them for a pod without a kubelet.
  */
 import { type Call, readWriteOptions } from './call.ts'
 import { decodeBody } from '../codec/decode.ts'

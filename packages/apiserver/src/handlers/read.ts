@@ -1,4 +1,4 @@
-/** Reads: get and list, with the exact meaning of resourceVersion, limit and continue. */
+/** Get and list, with the exact semantics of resourceVersion, limit and continue. */
 import { type Call, readView, warningHeaders } from './call.ts'
 import { encodeList, encodeObject } from '../codec/encode.ts'
 import type { ApiResponse } from '../http/exchange.ts'
@@ -66,10 +66,10 @@ export function readListOptions(call: Call, isWatch: boolean): ListOptions {
   const fields = parseFieldSelector(fieldText, call.resource.selectableFields, (field) =>
     unsupportedField(call.resource, field),
   )
-  const wrong = isWatch
+  const causes = isWatch
     ? checkWatch(match, continueToken, sendInitialEvents)
     : checkList(match, resourceVersion, continueToken, sendInitialEvents)
-  if (wrong.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', wrong)
+  if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', causes)
   return {
     labels,
     fields,
@@ -88,39 +88,39 @@ export function readListOptions(call: Call, isWatch: boolean): ListOptions {
 const matchField = 'resourceVersionMatch'
 
 function checkList(match: string, version: string, token: string, sendInitialEvents: boolean | undefined): Cause[] {
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (match !== '') {
     if (version === '')
-      wrong.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden unless resourceVersion is provided'))
+      causes.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden unless resourceVersion is provided'))
     if (token !== '')
-      wrong.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden when continue is provided'))
+      causes.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden when continue is provided'))
     if (match !== 'Exact' && match !== 'NotOlderThan')
-      wrong.push(unsupportedValue(matchField, match, ['Exact', 'NotOlderThan', '']))
+      causes.push(unsupportedValue(matchField, match, ['Exact', 'NotOlderThan', '']))
     if (match === 'Exact' && version === '0') {
-      wrong.push(forbiddenValue(matchField, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+      causes.push(forbiddenValue(matchField, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     }
   }
   if (sendInitialEvents !== undefined)
-    wrong.push(forbiddenValue('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
-  return wrong
+    causes.push(forbiddenValue('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
+  return causes
 }
 
 function checkWatch(match: string, token: string, sendInitialEvents: boolean | undefined): Cause[] {
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
-    wrong.push(forbiddenValue(matchField, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'))
+    causes.push(forbiddenValue(matchField, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'))
   }
   if (match !== '') {
     if (sendInitialEvents === undefined) {
-      wrong.push(
+      causes.push(
         forbiddenValue(matchField, 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided'),
       )
     }
-    if (match !== 'NotOlderThan') wrong.push(unsupportedValue(matchField, match, ['NotOlderThan']))
+    if (match !== 'NotOlderThan') causes.push(unsupportedValue(matchField, match, ['NotOlderThan']))
     if (token !== '')
-      wrong.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden when continue is provided'))
+      causes.push(forbiddenValue(matchField, 'resourceVersionMatch is forbidden when continue is provided'))
   }
-  return wrong
+  return causes
 }
 
 /** The revision in a resourceVersion; '' and '0' are undefined. */
@@ -151,7 +151,7 @@ export function findStored(call: Call): Stored | undefined {
   return call.resource.collection.get(keyFor(call.resource, call.info.namespace, call.info.name))
 }
 
-/** A version from the future cannot be answered; one that was is answered by the newest. */
+/** A future version is an error; an older one returns the current state. */
 function checkFreshness(call: Call, text: string): number | undefined {
   const { revision, problem } = parseRevision(text)
   if (problem !== undefined) throw badRequest(`invalid resource version: ${problem}`)
@@ -166,7 +166,7 @@ interface ContinueToken {
   readonly after: string
 }
 
-/** base64url of `{"v","rv","start"}`, as a real server writes it: clients must not care, tools do look. */
+/** base64url of `{"v","rv","start"}`, the format of kube-apiserver: opaque to clients, but read by some tools. */
 function writeToken(token: ContinueToken): string {
   return Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv: token.revision, start: `${token.after}\0` })).toString(
     'base64url',
@@ -175,7 +175,7 @@ function writeToken(token: ContinueToken): string {
 
 function readToken(text: string): ContinueToken {
   const bytes = Buffer.from(text, 'base64url')
-  // Go's error names single bytes.
+  // Go's error reports single bytes.
   const problem = explainSyntaxError(bytes.toString('latin1'))
   if (problem !== undefined) throw badRequest(`invalid continue token: continue key is not valid: ${problem}`)
   const token = JSON.parse(bytes.toString()) as unknown
@@ -223,25 +223,25 @@ export async function listObjects(call: Call): Promise<ApiResponse> {
       isHistoric = true
     }
   } else {
-    const asked = checkFreshness(call, options.resourceVersion)
-    if (asked !== undefined && (options.match === 'Exact' || (options.match === '' && options.limit > 0))) {
-      if (asked < resource.collection.compactedRevision)
+    const requested = checkFreshness(call, options.resourceVersion)
+    if (requested !== undefined && (options.match === 'Exact' || (options.match === '' && options.limit > 0))) {
+      if (requested < resource.collection.compactedRevision)
         throw expired('The resourceVersion for the provided list is too old.')
-      revision = asked
+      revision = requested
       isHistoric = true
     }
   }
-  // Keys in a token are relative to what is listed.
+  // Keys in a token are relative to the listed range.
   const root = resource.namespaced && info.namespace !== '' ? `${info.namespace}/` : ''
   const hasSelector = !labels.isEmpty || !fields.isEmpty
-  // A list at "0" comes from the cache of a real server, which does not page.
+  // kube-apiserver serves a list at "0" from its watch cache, which does not paginate.
   const limit = options.resourceVersion === '0' ? 0 : options.limit
   const page = backend.faults.shortenList(
     call,
     resource.collection.range({
       namespace: resource.namespaced ? info.namespace : '',
       limit,
-      ...(after === undefined ? {} : { after: `${root}${after}` }),
+      ...(after !== undefined && { after: `${root}${after}` }),
       ...(isHistoric && revision !== current ? { revision } : {}),
       ...(hasSelector
         ? {

@@ -1,6 +1,6 @@
 /**
- * Questions to the API: who am I, may I, may they, what may I, whose token is this. Answered by RBAC, always, also where
- * RBAC is not enforced.
+ * Review APIs: SelfSubjectReview, access reviews, rules reviews and TokenReview. RBAC always answers access reviews,
+ * even when it is not enforced.
  */
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Call } from './call.ts'
@@ -17,9 +17,9 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 function readAttributes(spec: unknown, user: UserInfo, needsUser = false): Attributes {
   const resource = getPath(spec, 'resourceAttributes')
   const other = getPath(spec, 'nonResourceAttributes')
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (isRecord(resource) && isRecord(other))
-    wrong.push(
+    causes.push(
       invalidValue(
         'spec.nonResourceAttributes',
         internalForm(other),
@@ -27,7 +27,7 @@ function readAttributes(spec: unknown, user: UserInfo, needsUser = false): Attri
       ),
     )
   else if (!isRecord(resource) && !isRecord(other)) {
-    wrong.push(
+    causes.push(
       invalidValue(
         'spec.resourceAttributes',
         null,
@@ -36,8 +36,8 @@ function readAttributes(spec: unknown, user: UserInfo, needsUser = false): Attri
     )
   }
   if (needsUser && user.name === '' && user.groups.length === 0)
-    wrong.push(invalidValue('spec.user', '', 'at least one of user or group must be specified'))
-  if (wrong.length > 0) throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', wrong)
+    causes.push(invalidValue('spec.user', '', 'at least one of user or group must be specified'))
+  if (causes.length > 0) throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', causes)
   const read = (key: string): string => text(getPath(resource, key))
   return {
     user,
@@ -52,7 +52,7 @@ function readAttributes(spec: unknown, user: UserInfo, needsUser = false): Attri
   }
 }
 
-/** Attributes as the server's internal type shows them. */
+/** Attributes in the format of kube-apiserver's internal type. */
 function internalForm(other: Json): Json {
   return { Path: text(other['path']), Verb: text(other['verb']) }
 }
@@ -60,9 +60,9 @@ function internalForm(other: Json): Json {
 function describeUser(user: UserInfo): Json {
   return {
     username: user.name,
-    ...(user.uid === undefined ? {} : { uid: user.uid }),
+    ...(user.uid !== undefined && { uid: user.uid }),
     groups: user.groups,
-    ...(user.extra === undefined ? {} : { extra: user.extra }),
+    ...(user.extra !== undefined && { extra: user.extra }),
   }
 }
 
@@ -80,7 +80,7 @@ function rulesReview(rbac: Rbac, user: UserInfo, namespace: string): Json {
         verbs,
         apiGroups,
         resources,
-        ...(resourceNames === undefined ? {} : { resourceNames }),
+        ...(resourceNames !== undefined && { resourceNames }),
       })),
     nonResourceRules: rules
       .filter((rule) => asStrings(rule['nonResourceURLs']).length > 0)
@@ -126,11 +126,11 @@ export function answerReview(call: Call, review: ApiObject, rbac: Rbac, authenti
   }
 }
 
-/** A local question is about its own namespace. */
+/** A local access review is restricted to its own namespace. */
 function checkLocal({ namespace }: Attributes, own: string): void {
   if (namespace === own) return
-  const wrong = invalidValue('spec.resourceAttributes.namespace', namespace, 'must match metadata.namespace')
-  throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', [wrong])
+  const causes = invalidValue('spec.resourceAttributes.namespace', namespace, 'must match metadata.namespace')
+  throw invalid({ group: 'authorization.k8s.io', kind: '' }, '', [causes])
 }
 
 function withDecision(review: ApiObject, rbac: Rbac, attributes: Attributes): ApiObject {
@@ -145,7 +145,7 @@ function tokenStatus(token: string, audiences: readonly string[], authenticator:
     : { authenticated: true, user: describeUser(verdict.user), audiences: verdict.audiences }
 }
 
-/** True for kinds that are questions and are never stored. */
+/** True for review kinds, which are never stored. */
 export function isReview(group: string): boolean {
   return group === 'authorization.k8s.io' || group === 'authentication.k8s.io'
 }

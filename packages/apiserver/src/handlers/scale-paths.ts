@@ -1,4 +1,4 @@
-/** The paths at which a kind keeps its replicas: how they are read, and what custom resources must keep there. */
+/** The replica paths of a kind: how they are read, and what they must contain in custom resources. */
 import { invalidValue } from '../validation/metadata.ts'
 import { type ApiObject, getOwn, isRecord } from '../codec/object-shape.ts'
 import type { Resource } from '../resource/resource.ts'
@@ -6,7 +6,9 @@ import type { Cause } from '../schema/model.ts'
 
 export const keysOf = (path: string): string[] => path.split('.').filter((key) => key !== '')
 
-/** The replica paths of a custom resource must lead to numbers; a write to the status answers for that of the status. */
+/**
+ * The replica paths of a custom resource must refer to numbers; a write to the status is checked for the status path.
+ */
 export function checkScale({ isCustom, scale }: Resource, object: ApiObject, subresource: string): Cause[] {
   if (!isCustom || scale === undefined) return []
   const ofSpec = subresource === 'status' ? [] : [scale.specReplicasPath]

@@ -1,6 +1,4 @@
-/**
- * The scale subresource: a small object that shows, and sets, the number of replicas of another one.
- */
+/** The scale subresource: a Scale object that reads and sets the number of replicas of another object. */
 import { type Call, readView, readWriteOptions, warningHeaders } from './call.ts'
 import { decodeBody } from '../codec/decode.ts'
 import { type ApiResponse, jsonResponse } from '../http/exchange.ts'
@@ -56,8 +54,8 @@ function withReplicas(object: ApiObject, path: string, replicas: number): ApiObj
   return copy
 }
 
-/** The Scale a request wants, from the present one. */
-async function readWanted(call: Call, present: Json): Promise<unknown> {
+/** The desired Scale of a request, computed from the current one. */
+async function readDesired(call: Call, present: Json): Promise<unknown> {
   const { method, body, headers } = call.request
   if (method === 'PUT') return (await decodeBody(body, headers['content-type'], builtinMediaTypes)).value
   const media = bodyMediaType(headers['content-type'])
@@ -94,10 +92,10 @@ export async function serveScale(call: Call): Promise<ApiResponse> {
     call,
     {
       async build(old) {
-        const wanted = await readWanted(call, scaleOf(old, paths)).catch((error: unknown) => {
+        const desired = await readDesired(call, scaleOf(old, paths)).catch((error: unknown) => {
           throw error instanceof SyntaxError ? badRequest(`error decoding patch: ${error.message}`) : error
         })
-        const replicas = getPath(wanted, 'spec', 'replicas') ?? 0
+        const replicas = getPath(desired, 'spec', 'replicas') ?? 0
         if (typeof replicas !== 'number' || !Number.isInteger(replicas))
           throw badRequest('spec.replicas must be an integer')
         if (replicas < 0 && !resource.isCustom) {
@@ -105,7 +103,7 @@ export async function serveScale(call: Call): Promise<ApiResponse> {
             invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0'),
           ])
         }
-        const version = getPath(wanted, 'metadata', 'resourceVersion')
+        const version = getPath(desired, 'metadata', 'resourceVersion')
         const next = withReplicas(old, paths.specReplicasPath, replicas)
         if (resource.isCustom) resource.compiled()?.prune(next)
         return typeof version === 'string' && version !== ''

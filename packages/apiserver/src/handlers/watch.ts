@@ -1,8 +1,8 @@
 /**
- * Watches: where they start, what they send first, how they end.
+ * Watch requests: start, initial events, bookmarks and end.
  *
- * Flow: the state or the missed changes are sent at once, then the watcher joins the hub in the same turn, so nothing falls
- * between. Bookmarks are sent about every minute and shortly before the time is up.
+ * Flow: the initial state or the missed changes are sent first, then the watcher joins the hub synchronously, so that
+ * no change is lost in between. Bookmarks are sent about every minute and shortly before the timeout.
  */
 import type { Timer } from '../clock.ts'
 import { type Call, readView, warningHeaders } from './call.ts'
@@ -46,7 +46,7 @@ class WatchSession {
   readonly #request: ChannelRequest
   readonly #timers: Timer[] = []
   #bookmarkTimer: Timer | undefined
-  /** A Table needs its columns once. */
+  /** A Table contains its column definitions once. */
   #isFirst = true
 
   constructor(call: Call, view: View, options: ListOptions, since: number | undefined, sink: WatchSink) {
@@ -70,7 +70,7 @@ class WatchSession {
       labels: options.labels,
       fields: options.fields,
       encode: (type, stored) => this.#encode(type, stored),
-      // Ages in a Table differ by the moment, columns by the watcher: each has its own.
+      // Ages in a Table depend on the time, columns on the watcher: Tables are not shared.
       shareKey: isTable
         ? undefined
         : [
@@ -122,7 +122,7 @@ class WatchSession {
     return leave
   }
 
-  /** Conversion takes turns of the loop: the live changes wait behind the first frames. */
+  /** Conversion is asynchronous: live changes are sent after the initial frames. */
   #joinAfter(first: readonly (Buffer | Promise<Buffer>)[]): () => void {
     const { shareKey: _shareKey, ...rest } = this.#request
     const waiting = Promise.all(first.map(async (frame) => await frame))
@@ -164,8 +164,11 @@ class WatchSession {
 
   #scheduleEnd(): void {
     const { clock, random } = this.#call.backend
-    const asked = this.#options.timeoutSeconds
-    const timeoutMs = asked !== undefined && asked > 0 ? asked * 1000 : 1_800_000 + random() * 1_800_000
+    const requestedSeconds = this.#options.timeoutSeconds
+    const timeoutMs =
+      requestedSeconds !== undefined && requestedSeconds > 0
+        ? requestedSeconds * 1000
+        : 1_800_000 + random() * 1_800_000
     this.#timers.push(clock.schedule(Math.min(timeoutMs, 2 ** 31 - 1), () => this.#watcher.end()))
     if (timeoutMs > bookmarkBeforeEndMs) {
       this.#timers.push(clock.schedule(Math.min(timeoutMs - bookmarkBeforeEndMs, 2 ** 31 - 1), () => this.#bookmark()))
@@ -182,7 +185,7 @@ class WatchSession {
     })
   }
 
-  /** Only after everything up to its revision was sent. */
+  /** Sent only after everything up to its revision. */
   #bookmark(): void {
     if (!this.#options.allowBookmarks || !this.#watcher.isOpen) return
     const { hub, store } = this.#call.backend

@@ -1,11 +1,12 @@
 /**
- * Creates and updates. Whatever changes an object comes through `createObject` or `updateObject`: requests of every kind,
- * the scale and status subresources, server-side apply, and the built-in controllers.
+ * Creates and updates. Every change of an object goes through `createObject` or `updateObject`: requests, the scale and
+ * status subresources, server-side apply, and the built-in controllers.
  *
- * Flow: decode → defaults → field ownership → mutating admission → strategy → validation → validating admission → store.
- * Guarantees: between reading the stored object and storing its successor nothing else is stored at that key; when admission
- * has to wait for a webhook the object is compared again and the whole step repeated. A change that changes nothing is not
- * stored and makes no event.
+ * Flow: decode → defaults → field ownership → mutating admission → strategy → validation → validating admission →
+ * store.
+ * Guarantees: nothing else is stored at a key between reading the stored object and storing its successor; when
+ * admission waits for a webhook, the stored object is compared again and the whole step repeated on a change. An update
+ * without changes is not stored and causes no event.
  */
 import type { ManagedFieldsEntry } from '@seamark/kube/object'
 import { trackUpdate } from '../apply/apply.ts'
@@ -49,13 +50,13 @@ function contextOf(call: Call, options: WriteOptions): StrategyContext {
   }
 }
 
-/** The namespace of the request must exist and not be going away. */
+/** The namespace of the request must exist and not be terminating. */
 function checkNamespace(call: Call, name: string): void {
   const { resource, info, backend } = call
   if (!resource.namespaced) return
   const namespace = backend.store.collection('namespaces').get(info.namespace)
   if (namespace === undefined) throw notFound({ group: '', plural: 'namespaces' }, info.namespace)
-  // Asked at every create: the text is searched, the object not parsed.
+  // Runs at every create: searches the text instead of parsing the object.
   if (!namespace.body.includes('"deletionTimestamp"') || namespace.object.metadata.deletionTimestamp === undefined)
     return
   const why = `unable to create new content in namespace ${info.namespace} because it is being terminated`
@@ -68,24 +69,24 @@ function checkNamespace(call: Call, name: string): void {
   ])
 }
 
-/** The body may leave its namespace out, but not name another one. */
+/** The body may omit its namespace, but not name a different one. */
 function adoptNamespace(call: Call, object: ApiObject): ApiObject {
   const { resource, info } = call
-  const wanted = resource.namespaced ? info.namespace : ''
+  const desired = resource.namespaced ? info.namespace : ''
   const given = object.metadata.namespace ?? ''
-  if (given === wanted) return object
+  if (given === desired) return object
   if (given !== '')
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
-  return withMetadata(object, { namespace: wanted })
+  return withMetadata(object, { namespace: desired })
 }
 
-/** Causes of everything a stored object of this kind must be. */
+/** All validation errors of an object. */
 function validate(call: Call, object: ApiObject, old: ApiObject | undefined, context: StrategyContext): Cause[] {
   const { resource } = call
   const { strategy, namespaced } = resource
   const compiled = resource.isCustom ? resource.compiled() : undefined
   if (compiled !== undefined) for (const warning of compiled.warnings) context.warn(warning)
-  // The real server checks the metadata of an update twice, and lists what it finds twice.
+  // kube-apiserver validates the metadata of an update twice, and reports its errors twice.
   const updated = old === undefined ? [] : validateMetadataUpdate(object.metadata, old.metadata)
   return [
     ...(old === undefined
@@ -112,7 +113,7 @@ function withoutStatus(object: ApiObject): ApiObject {
   return rest
 }
 
-/** Field ownership after a write that is not an apply. Undefined managedFields stay undefined only in an empty object. */
+/** Field ownership after a write that is not an apply. managedFields remain undefined only in an empty object. */
 export function ownFields(
   call: Call,
   options: WriteOptions,
@@ -120,7 +121,7 @@ export function ownFields(
   old: ApiObject | undefined,
 ): ManagedFieldsEntry[] {
   const { resource, info, backend } = call
-  // A real server tracks scale for built-in kinds only.
+  // kube-apiserver tracks scale for built-in kinds only.
   if (info.subresource === 'scale' && resource.isCustom) return old?.metadata.managedFields ?? []
   const entries = trackUpdate({
     old,
@@ -132,7 +133,7 @@ export function ownFields(
     ...(info.subresource === '' ? {} : { subresource: info.subresource }),
   })
   if (info.subresource !== 'scale') return entries
-  // A real server keeps no time for what was set through scale; entries without a time come first.
+  // kube-apiserver stores no time for fields set through scale; entries without a time come first.
   const scaled = entries.map(({ time, ...entry }) =>
     entry.subresource === 'scale' || time === undefined ? entry : { ...entry, time },
   )
@@ -145,7 +146,7 @@ function setManagedFields(object: ApiObject, entries: ManagedFieldsEntry[]): Api
     : withMetadata(object, { managedFields: entries })
 }
 
-/** Stores a new object. `isTracked` says that managedFields are already right (server-side apply). */
+/** Stores a new object. `isTracked`: managedFields are already set (server-side apply). */
 export async function createObject(
   call: Call,
   body: ApiObject,
@@ -191,10 +192,10 @@ async function createOnce(
   if (!isTracked) object = setManagedFields(object, ownFields(call, options, object, undefined))
   const emptyStatus = hasStatus(call) ? zeroStatus(resource.schema) : undefined
   if (emptyStatus !== undefined) object['status'] = emptyStatus
-  if (backend.admission.isInterested(call, 'CREATE')) {
+  if (backend.admission.hasMatch(call, 'CREATE')) {
     object = await backend.admission.mutate(call, 'CREATE', object, undefined, options.isDryRun)
   }
-  // What was defaulted before the status was dropped comes back when the object is read.
+  // Defaults of the dropped status reappear when the object is read.
   const isStale = resource.isCustom && hasStatus(call) && addStatusDefault(resource, object)
   if (strategy.hasGeneration === true) object = withMetadata(object, { generation: 1 })
   if (strategy.prepareForCreate !== undefined) {
@@ -202,31 +203,31 @@ async function createOnce(
     strategy.prepareForCreate(object, context)
   }
   await strategy.prepare?.(object)
-  const wrong = validate(call, object, undefined, context)
-  if (wrong.length > 0) throw invalid(strategy.namedAs ?? resource, object.metadata.name ?? '', wrong)
-  if (backend.admission.isInterested(call, 'CREATE'))
+  const causes = validate(call, object, undefined, context)
+  if (causes.length > 0) throw invalid(strategy.namedAs ?? resource, object.metadata.name ?? '', causes)
+  if (backend.admission.hasMatch(call, 'CREATE'))
     await backend.admission.validate(call, 'CREATE', object, undefined, options.isDryRun)
   const successor = await inStorageVersion(call, object)
   if (collection.get(key) !== undefined) return undefined
   return options.isDryRun ? new Stored(key, 0, successor) : collection.put(key, successor, isStale)
 }
 
-/** Whether there is one. */
+/** Returns whether a default exists. */
 function addStatusDefault(resource: Resource, object: ApiObject): boolean {
   resource.compiled()?.applyDefaults(object)
   return object['status'] !== undefined
 }
 
 export interface UpdateRequest {
-  /** The wanted object, from the stored one. Undefined keeps it. May be called again when the stored one changed meanwhile. */
+  /** Computes the desired object from the stored one. Called again when the stored one changed concurrently. */
   build(old: ApiObject): Promise<ApiObject> | ApiObject
-  /** managedFields are already right in what `build` returns. */
+  /** `build` already sets managedFields. */
   readonly isTracked?: boolean
-  /** True when a changed object must be a conflict instead of a new attempt. */
+  /** True when a concurrent change is a conflict instead of a retry. */
   readonly failsOnRace?: boolean
 }
 
-/** Replaces a stored object. Throws NotFound when there is none. */
+/** Replaces a stored object. Throws NotFound when it does not exist. */
 export async function updateObject(call: Call, request: UpdateRequest, options: WriteOptions): Promise<Stored> {
   const { resource, info } = call
   const key = keyFor(resource, info.namespace, info.name)
@@ -249,12 +250,12 @@ async function updateOnce(
   const { strategy, collection } = resource
   const context = contextOf(call, options)
   const old = await inRequestVersion(call, current)
-  const wanted = await request.build(old)
-  const checkedOut = checkPreconditions(call, wanted, old)
+  const desired = await request.build(old)
+  const checkedOut = checkPreconditions(call, desired, old)
   let object = restrict(call, checkedOut, old)
   backend.confirmGrant(call, object, old)
   if (request.isTracked !== true) object = setManagedFields(object, ownFields(call, options, object, old))
-  if (backend.admission.isInterested(call, 'UPDATE')) {
+  if (backend.admission.hasMatch(call, 'UPDATE')) {
     object = await backend.admission.mutate(call, 'UPDATE', object, old, options.isDryRun)
     object = restrict(call, object, old)
   }
@@ -272,9 +273,9 @@ async function updateOnce(
     throw invalid({ group: resource.group, kind: resource.plural }, info.name, [unversioned])
   }
   await strategy.prepare?.(object)
-  const wrong = validate(call, object, old, context)
-  if (wrong.length > 0) throw invalid(strategy.namedAs ?? resource, info.name, wrong)
-  if (backend.admission.isInterested(call, 'UPDATE'))
+  const causes = validate(call, object, old, context)
+  if (causes.length > 0) throw invalid(strategy.namedAs ?? resource, info.name, causes)
+  if (backend.admission.hasMatch(call, 'UPDATE'))
     await backend.admission.validate(call, 'UPDATE', object, old, options.isDryRun)
   const successor = await inStorageVersion(call, object)
   if (backend.faults.forcesConflict(call)) throw conflict(resource, info.name, MODIFIED)
@@ -285,7 +286,7 @@ async function updateOnce(
   return commit(call, key, current, successor, options)
 }
 
-/** In the turn of the comparison above: stores, removes, or keeps. */
+/** Stores, removes or keeps the object, synchronously with the comparison above. */
 function commit(call: Call, key: string, current: Stored, object: ApiObject, options: WriteOptions): Stored {
   const { collection, strategy } = call.resource
   if (!current.isStale && isUnchanged(object, current.object)) return current
@@ -300,10 +301,10 @@ function commit(call: Call, key: string, current: Stored, object: ApiObject, opt
     deletionTimestamp !== undefined &&
     (finalizers ?? []).length === 0 &&
     (deletionGracePeriodSeconds ?? 0) === 0 &&
-    strategy.isHeld?.(object) !== true
+    strategy.hasOtherFinalizers?.(object) !== true
   if (!isReleased) return collection.put(key, object)
   collection.remove(key, object)
-  // The answer shows the object as it was let go, at the version it had.
+  // The response contains the last state of the object, at its version before the removal.
   return new Stored(
     key,
     current.resourceVersion,
@@ -311,7 +312,7 @@ function commit(call: Call, key: string, current: Stored, object: ApiObject, opt
   )
 }
 
-/** Same content and same owners; when a field was last touched does not count. */
+/** Same content and same owners; the times of managedFields are ignored. */
 function isUnchanged(object: ApiObject, old: ApiObject): boolean {
   const strip = (value: ApiObject): ApiObject =>
     withMetadata(value, {
@@ -321,14 +322,14 @@ function isUnchanged(object: ApiObject, old: ApiObject): boolean {
   return isSameJson(strip(object), strip(old))
 }
 
-function checkPreconditions(call: Call, wanted: ApiObject, old: ApiObject): ApiObject {
+function checkPreconditions(call: Call, desired: ApiObject, old: ApiObject): ApiObject {
   const { resource, info } = call
-  const { name = '', uid = '', resourceVersion = '' } = wanted.metadata
+  const { name = '', uid = '', resourceVersion = '' } = desired.metadata
   if (name === '')
     throw badRequest(`the name of the object (${info.name} based on URL) was undeterminable: name must be provided`)
   if (name !== info.name)
     throw badRequest(`the name of the object (${name}) does not match the name on the URL (${info.name})`)
-  const object = adoptNamespace(call, wanted)
+  const object = adoptNamespace(call, desired)
   if (uid !== '' && uid !== old.metadata.uid) {
     if (info.verb === 'patch') throw invalid(resource, name, [invalidValue('metadata.uid', uid, 'field is immutable')])
     const path = `/registry/${resource.group === '' ? '' : `${resource.group}/`}${resource.plural}/${keyFor(resource, info.namespace, info.name)}`
@@ -347,7 +348,10 @@ function checkPreconditions(call: Call, wanted: ApiObject, old: ApiObject): ApiO
   return object
 }
 
-/** What a request may change: on the main endpoint everything but status and system metadata, on a subresource only its part. */
+/**
+ * Restricts a request to the fields it may change: on the main endpoint everything but status and system metadata, on a
+ * subresource only its part.
+ */
 function restrict(call: Call, object: ApiObject, old: ApiObject): ApiObject {
   const { subresource } = call.info
   if (subresource === 'status') {

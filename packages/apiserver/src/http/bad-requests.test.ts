@@ -1,9 +1,9 @@
-/** Whatever is thrown at the server, it answers with a Status of its own making and stays up. */
+/** Invalid requests are answered with a Status, and the server keeps running. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createApiServer } from '../index.ts'
 
-const evil = fc.constantFrom(
+const hostile = fc.constantFrom(
   '__proto__',
   'constructor',
   'prototype',
@@ -21,8 +21,8 @@ const evil = fc.constantFrom(
   '1e999',
   'null',
 )
-const word = fc.oneof(
-  evil,
+const segment = fc.oneof(
+  hostile,
   fc.string({ maxLength: 12 }),
   fc.constantFrom(
     'default',
@@ -40,10 +40,10 @@ const word = fc.oneof(
 )
 
 const path = fc.oneof(
-  fc.array(word, { maxLength: 7 }).map((words) => `/${words.map((one) => encodeURIComponent(one)).join('/')}`),
-  fc.array(word, { maxLength: 5 }).map((words) => `/api/v1/${words.join('/')}`),
-  word.map((name) => `/api/v1/namespaces/default/configmaps/${encodeURIComponent(name)}`),
-  word.map((name) => `/apis/apps/v1/namespaces/default/deployments/${encodeURIComponent(name)}/scale`),
+  fc.array(segment, { maxLength: 7 }).map((segments) => `/${segments.map((one) => encodeURIComponent(one)).join('/')}`),
+  fc.array(segment, { maxLength: 5 }).map((segments) => `/api/v1/${segments.join('/')}`),
+  segment.map((name) => `/api/v1/namespaces/default/configmaps/${encodeURIComponent(name)}`),
+  segment.map((name) => `/apis/apps/v1/namespaces/default/deployments/${encodeURIComponent(name)}/scale`),
   fc.constantFrom(
     '/api/v1/namespaces/default/configmaps',
     '/api/v1/namespaces',
@@ -70,20 +70,20 @@ const parameter = fc.tuple(
     'includeObject',
     'propagationPolicy',
   ),
-  fc.oneof(word, fc.constantFrom('a in (', '!', 'a=b,', '((', 'metadata.name=\\', '(a+)+$', 'All', 'Strict')),
+  fc.oneof(segment, fc.constantFrom('a in (', '!', 'a=b,', '((', 'metadata.name=\\', '(a+)+$', 'All', 'Strict')),
 )
 
 const json = fc.oneof(
   fc.json(),
   fc
     .object({
-      key: word,
+      key: segment,
       maxDepth: 4,
-      values: [fc.string(), fc.integer(), fc.constant(null), fc.boolean(), fc.double(), evil],
+      values: [fc.string(), fc.integer(), fc.constant(null), fc.boolean(), fc.double(), hostile],
     })
     .map((value) => JSON.stringify(value)),
   fc
-    .tuple(word, fc.jsonValue())
+    .tuple(segment, fc.jsonValue())
     .map(([name, data]) =>
       JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: data, finalizers: data }, data }),
     ),
@@ -99,7 +99,7 @@ const json = fc.oneof(
       },
     }),
   ),
-  fc.array(fc.record({ op: word, path: word, value: fc.jsonValue() })).map((patch) => JSON.stringify(patch)),
+  fc.array(fc.record({ op: segment, path: segment, value: fc.jsonValue() })).map((patch) => JSON.stringify(patch)),
   fc.string(),
   fc.constant('['.repeat(5000)),
   fc.constant('{"__proto__":{"polluted":true},"metadata":{"__proto__":{"polluted":true},"name":"p"}}'),
@@ -138,7 +138,7 @@ const request = fc.record({
 })
 
 describe('bad requests', () => {
-  it('get a Status, and the process stays up', { timeout: 120_000 }, async () => {
+  it('are answered with a Status, and the process keeps running', { timeout: 120_000 }, async () => {
     const failures: unknown[] = []
     const server = createApiServer({ onError: (error) => failures.push(error) })
     await fc.assert(

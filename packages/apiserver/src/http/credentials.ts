@@ -1,6 +1,4 @@
-/**
- * The server's own authority, its serving certificate, and the kubeconfig that lets a client in.
- */
+/** The CA of the server, its serving certificate, and kubeconfigs for clients. */
 import { randomBytes } from 'node:crypto'
 import type { TlsOptions } from './http-server.ts'
 import { issueServingCertificate } from './serving-certificate.ts'
@@ -10,7 +8,7 @@ export interface ServingCredentials {
   readonly caPem: string
 }
 
-/** Makes an authority and a serving certificate for `host` and the usual local names. */
+/** Creates a CA and a serving certificate for `host` and the usual local names. */
 export function issueServingCredentials(host: string, nowMs: number): ServingCredentials {
   const hosts = new Set([
     'localhost',
@@ -36,7 +34,7 @@ export interface KubeconfigRequest {
   readonly token?: string
   /** @default admin */
   readonly user?: string
-  /** Names of further logical clusters, each with a context of its own. */
+  /** Names of additional logical clusters, each with its own context. */
   readonly clusters?: readonly string[]
 }
 

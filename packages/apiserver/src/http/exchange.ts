@@ -11,7 +11,7 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>>
 }
 
-/** `unverified`: a certificate was shown that our authority did not sign. */
+/** `unverified`: the client certificate is not signed by the CA of the server. */
 export type PeerIdentity = UserInfo | 'unverified'
 
 /** A request without its body: enough to authenticate and to authorize it. */
@@ -22,7 +22,7 @@ export interface RequestHead {
   readonly query: URLSearchParams
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string | undefined>>
-  /** Who the transport says is calling: the subject of a verified client certificate, or the caller in process. */
+  /** Identity from the transport: the subject of a verified client certificate, or the in-process caller. */
   readonly identity?: PeerIdentity
 }
 
@@ -30,7 +30,10 @@ export interface ApiRequest extends RequestHead {
   readonly body: Buffer
 }
 
-/** An authorized request that waits for its body. Rejects only with `LostAnswer`: the transport then breaks the connection. */
+/**
+ * An authorized request that waits for its body. Rejects only with `DroppedResponse`: the transport then aborts the
+ * connection.
+ */
 export type Admitted = (body: Buffer) => Promise<ApiResponse>
 
 /**
@@ -39,10 +42,10 @@ export type Admitted = (body: Buffer) => Promise<ApiResponse>
  */
 export type Admit = (head: RequestHead) => ApiResponse | Admitted
 
-/** Where a watch writes. */
+/** Output stream of a watch. */
 export interface WatchSink {
   write(chunk: Buffer): void
-  /** Bytes accepted and not yet taken by the client. */
+  /** Bytes written and not yet received by the client. */
   readonly bufferedBytes: number
   end(): void
   /** Ends without a last chunk: the client sees a broken stream. */

@@ -2,9 +2,10 @@
  * The listener: HTTP/1.1 in the clear, or TLS with HTTP/2 and HTTP/1.1 by ALPN, calling one request handler.
  *
  * HTTP/2 streams are served by the core API: the compatibility layer costs a third of the time of a small request.
- * Flow: head → authentication and authorization (`Admit`) → body → response. The body of a refused request is discarded.
- * Invariants: heads and bodies that do not end are cut off; a client that disconnects stops its watch; `close` ends every
- * stream, refuses new ones and settles when the sockets are closed.
+ * Flow: head → authentication and authorization (`Admit`) → body → response. The body of a rejected request is
+ * discarded.
+ * Invariants: incomplete heads and bodies time out; a disconnected client stops its watch; `close` ends every stream,
+ * rejects new ones and settles when the sockets are closed.
  */
 import {
   createServer as createHttpServer,
@@ -38,7 +39,7 @@ export const HEAD_TIMEOUT_MS = 30_000
 export const IDLE_TIMEOUT_MS = 90_000
 /** Requests and watches at a time on an HTTP/2 connection. */
 export const MAX_STREAMS = 1000
-/** How often HTTP/1.1 connections are compared with their time limits. */
+/** Interval at which HTTP/1.1 connections are checked against their timeouts. */
 const CHECK_INTERVAL_MS = 5000
 
 export interface TlsOptions {
@@ -62,7 +63,7 @@ export interface ListenOptions {
   readonly idleTimeoutMs?: number
 }
 
-/** What serving a request needs beside the request. */
+/** Context of a listener for serving requests. */
 interface Context {
   readonly admit: Admit
   readonly budget: BodyBudget
@@ -85,7 +86,7 @@ export async function listen(admit: Admit, options: ListenOptions): Promise<List
     {
       keepAliveTimeout: idleTimeoutMs,
       headersTimeout: headTimeoutMs,
-      // The rest of a body that was refused is read and discarded until then.
+      // The rest of a rejected body is read and discarded until then.
       requestTimeout: headTimeoutMs + bodyTimeoutMs,
       connectionsCheckingInterval: Math.min(CHECK_INTERVAL_MS, headTimeoutMs),
     },
@@ -104,7 +105,7 @@ export async function listen(admit: Admit, options: ListenOptions): Promise<List
     server.once('error', reject)
     server.listen(options.port ?? 0, host, () => {
       server.off('error', reject)
-      // Node starts the timers of the time limits on this event, which a server behind TLS would never emit.
+      // Node starts its timeout checks on this event, which a server behind TLS would never emit.
       if (server !== http1) http1.emit('listening')
       resolve()
     })
@@ -142,7 +143,7 @@ function createTlsListener(
   })
   http2.on('session', (session) => {
     sessions.add(session)
-    // The default window of a connection would stall many lists on it.
+    // The default window of a connection would stall many concurrent lists.
     session.setLocalWindowSize(8 * 1024 * 1024)
     session.on('close', () => sessions.delete(session))
     session.on('error', () => session.destroy())
@@ -165,7 +166,9 @@ function createTlsListener(
   return server
 }
 
-/** Closes a session without streams, also one whose first head never ends. A session with a silent watch stays open. */
+/**
+ * Closes a session without streams, also one whose first head is incomplete. A session with an idle watch stays open.
+ */
 function closeWhenIdle(session: ServerHttp2Session, idleTimeoutMs: number): void {
   let open = 0
   session.on('stream', (stream: ServerHttp2Stream) => {
@@ -195,7 +198,7 @@ function flatten(headers: IncomingHttpHeaders | IncomingMessage['headers']): Rec
 
 const compress = promisify(gzip)
 
-/** One buffer, compressed when it is large and the client can read it. */
+/** One buffer, compressed when it is large and the client accepts gzip. */
 async function wholeBody(
   response: Extract<ApiResponse, { kind: 'whole' }>,
   accepted: string | undefined,
@@ -240,10 +243,10 @@ async function serveHttp2(context: Context, stream: ServerHttp2Stream, headers: 
       { endStream: isBodyless },
     )
     if (!isBodyless) stream.end(whole.body)
-    // A refused body: the client need not send the rest (RFC 9113 §8.1).
+    // A rejected body: the client need not send the rest (RFC 9113 §8.1).
     if (hasBody && !stream.readableEnded) stream.resume().close(constants.NGHTTP2_NO_ERROR)
   } catch {
-    // The response is lost by a fault rule, or the client disconnected.
+    // A fault rule drops the response, or the client disconnected.
     stream.close(constants.NGHTTP2_INTERNAL_ERROR)
   }
 }
@@ -273,7 +276,7 @@ async function serveHttp1(context: Context, request: IncomingMessage, response: 
       return
     }
     const whole = await wholeBody(result, flat['accept-encoding'])
-    // What is left of a refused body is discarded, so that the client sees the response before it has sent everything.
+    // The rest of a rejected body is discarded, so that the client receives the response before it has sent everything.
     request.resume()
     response.writeHead(result.status, { ...noStore, ...whole.headers, 'content-length': whole.body.length })
     response.end(method === 'HEAD' || result.status === 304 ? undefined : whole.body)
@@ -282,7 +285,7 @@ async function serveHttp1(context: Context, request: IncomingMessage, response: 
   }
 }
 
-/** Admits the request by its head, then reads its body and answers it. */
+/** Admits the request by its head, then reads its body and responds. */
 async function answer(
   context: Context,
   head: RequestHead,

@@ -1,12 +1,13 @@
 /**
- * The in-process transport: the same requests and answers without sockets, as a function with the shape of `fetch`.
+ * The in-process transport: the same requests and responses without sockets, as a function with the signature of
+ * `fetch`.
  */
 import type { ApiRequest, ApiResponse, UserInfo } from './exchange.ts'
 
-/** What answers requests whose body has been read. */
+/** Handles requests whose body has been read. */
 export type Answer = (request: ApiRequest) => Promise<ApiResponse>
 
-/** `fetch` against the server: the host of the URL does not matter. */
+/** `fetch` against the server: the host of the URL is ignored. */
 export type InProcessFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
 async function toRequest(
@@ -32,7 +33,7 @@ export function createFetch(answer: Answer, identity: UserInfo): InProcessFetch 
     try {
       response = await answer(request)
     } catch (error) {
-      // What a broken connection looks like to fetch.
+      // The error of fetch for a broken connection.
       throw new TypeError('fetch failed', { cause: error })
     }
     signal.throwIfAborted()

@@ -1,8 +1,8 @@
 /**
- * Content negotiation: which representation an Accept header asks for, which format a Content-Type announces.
+ * Content negotiation: the representation that an Accept header selects and the format that a Content-Type declares.
  *
- * Answers are JSON or YAML. A client that also takes protobuf takes JSON (every known one does); one that takes protobuf
- * alone is answered 406.
+ * Responses are JSON or YAML. A client that accepts protobuf and JSON gets JSON (every known client accepts both); one
+ * that accepts only protobuf gets 406.
  */
 import { notAcceptable } from './status.ts'
 
@@ -13,7 +13,7 @@ export interface MediaClause {
 
 export interface Representation {
   readonly format: 'json' | 'yaml'
-  /** How the object is shown; undefined is as it is. */
+  /** Representation of the object; undefined is the object itself. */
   readonly as: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | undefined
   /** Version of meta.k8s.io of a Table or PartialObjectMetadata. */
   readonly version: string
@@ -30,7 +30,7 @@ export const customMediaTypes = ['application/json', 'application/yaml'] as cons
 
 const parsed = new Map<string, readonly MediaClause[]>()
 
-/** Clauses in order of preference. Parsed headers are kept: clients send a handful of them. */
+/** Clauses in order of preference. Parsed headers are cached: clients send few distinct ones. */
 export function parseAccept(header: string): readonly MediaClause[] {
   const known = parsed.get(header)
   if (known !== undefined) return known
@@ -46,7 +46,7 @@ export function parseAccept(header: string): readonly MediaClause[] {
   })
   const quality = (clause: MediaClause): number => Number(clause.parameters.get('q') ?? '1')
   clauses.sort((a, b) => quality(b) - quality(a))
-  // An endless stream of distinct headers must not fill the memory.
+  // Limits the memory used by distinct headers.
   if (parsed.size > 256) parsed.clear()
   parsed.set(header, clauses)
   return clauses
@@ -81,7 +81,7 @@ export function negotiate(accept: string | undefined, offered: readonly string[]
   throw notAcceptable(offered)
 }
 
-/** The media type of a request body without parameters; JSON when none is said. */
+/** The media type of a request body without parameters; JSON when absent. */
 export function bodyMediaType(contentType: string | undefined): string {
   const type = (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
   return type === '' ? 'application/json' : type

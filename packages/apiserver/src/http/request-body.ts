@@ -1,15 +1,15 @@
 /**
- * Reads the body of an admitted request within limits: bytes of one body, bytes of all bodies on a connection and in the
- * server, and time.
+ * Reads the body of an admitted request within limits: bytes of one body, bytes of all bodies on a connection and in
+ * the server, and time.
  *
- * Guarantees: a body above its limit is never held; bytes are counted from the first chunk until `release`.
+ * Guarantees: a body above its limit is never buffered; bytes are counted from the first chunk until `release`.
  */
 import { requestTooLarge, statusError } from './status.ts'
 import { statusResponse, type WholeResponse } from './exchange.ts'
 
-/** Bytes of a request body, as a real server. */
+/** Bytes of a request body, as in kube-apiserver. */
 export const MAX_BODY_BYTES = 3 * 1024 * 1024
-/** Bytes of request bodies that one connection may have in flight: HTTP/2 carries 1000 requests at a time on one. */
+/** Bytes of request bodies in flight on one connection: an HTTP/2 connection carries up to 1000 concurrent requests. */
 export const MAX_CONNECTION_BODY_BYTES = 32 * 1024 * 1024
 /** Bytes of request bodies in flight in the whole server. */
 export const MAX_SERVER_BODY_BYTES = 256 * 1024 * 1024
@@ -21,7 +21,7 @@ export class BodyBudget {
   readonly #connections = new WeakMap<object, { bytes: number }>()
   #bytes = 0
 
-  /** False when the connection or the server would have too many; then nothing is taken. */
+  /** False when the connection or the server would exceed its limit; then nothing is counted. */
   take(connection: object, bytes: number): boolean {
     let taken = this.#connections.get(connection)
     if (taken === undefined) this.#connections.set(connection, (taken = { bytes: 0 }))
@@ -41,7 +41,7 @@ export class BodyBudget {
 export interface BodyRequest {
   readonly stream: NodeJS.ReadableStream
   readonly contentLength: string | undefined
-  /** What bytes are counted for: an HTTP/2 session or a socket. */
+  /** The connection that bytes are counted for: an HTTP/2 session or a socket. */
   readonly connection: object
   readonly budget: BodyBudget
   readonly timeoutMs: number
@@ -49,7 +49,7 @@ export interface BodyRequest {
 
 export interface ReceivedBody {
   readonly body: Buffer
-  /** To be called when the request has been answered. */
+  /** Must be called when the response has been sent. */
   release(): void
 }
 
@@ -59,7 +59,7 @@ export function emptyBody(): ReceivedBody {
   return none
 }
 
-/** The body, or the response that refuses it. Rejects when the client disconnects. */
+/** The body, or the response that rejects it. Rejects when the client disconnects. */
 export async function readBody(request: BodyRequest): Promise<ReceivedBody | WholeResponse> {
   const { stream, connection, budget, timeoutMs } = request
   if (Number(request.contentLength ?? 0) > MAX_BODY_BYTES) {
@@ -80,7 +80,7 @@ export async function readBody(request: BodyRequest): Promise<ReceivedBody | Who
     }
     const timer = setTimeout(() => refuse(timedOut(timeoutMs)), timeoutMs)
     stream.on('data', (chunk: Buffer) => {
-      // The rest of a refused body is discarded.
+      // The rest of a rejected body is discarded.
       if (isSettled) return
       if (size + chunk.length > MAX_BODY_BYTES) refuse(tooLarge())
       else if (budget.take(connection, chunk.length)) {
@@ -102,7 +102,7 @@ export async function readBody(request: BodyRequest): Promise<ReceivedBody | Who
       reject(error)
     }
     stream.on('error', abandon)
-    // An error costs a stack trace: it is made only for a client that disconnected.
+    // An error captures a stack trace: it is created only for a disconnected client.
     stream.on('close', () => (isSettled ? undefined : abandon(new Error('the client disconnected'))))
   })
 }

@@ -1,6 +1,4 @@
-/**
- * What a request is about, read from its method and path alone: the vocabulary of routing, authorization and messages.
- */
+/** Attributes of a request, read from its method and path alone; used by routing, authorization and messages. */
 export interface RequestInfo {
   readonly isResource: boolean
   readonly path: string
@@ -12,9 +10,9 @@ export interface RequestInfo {
   readonly resource: string
   readonly subresource: string
   readonly name: string
-  /** Path segments after the subresource. No route has any, but authorization comes before routing. */
+  /** Path segments after the subresource. No route has any, but authorization precedes routing. */
   readonly hasExtraSegments: boolean
-  /** `…/namespaces/A/resource…`: the namespace is a place, and not the object itself as in `/api/v1/namespaces/A`. */
+  /** `…/namespaces/A/resource…`: the namespace is the scope, not the object itself as in `/api/v1/namespaces/A`. */
   readonly isInNamespace: boolean
 }
 

@@ -1,4 +1,4 @@
-/** Requests that do not end, bodies that the client may not send, and more bodies than a connection may have. */
+/** Incomplete requests, bodies that are rejected, and more bodies than a connection may have. */
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
@@ -34,7 +34,7 @@ function openTo(url: string, caPem: string | undefined): ClientHttp2Session {
   return session
 }
 
-/** A POST whose body is still to be written. */
+/** A POST whose body is not yet written. */
 function post(session: ClientHttp2Session, headers: Record<string, string> = {}): ClientHttp2Stream {
   const stream = session.request(
     { ':method': 'POST', ':path': maps, 'content-type': 'application/json', ...headers },
@@ -68,12 +68,12 @@ describe('a request', () => {
     ['without credentials', { anonymous: 'refused' }, {}, 401],
     ['with a wrong token', {}, { authorization: 'Bearer wrong' }, 401],
     ['that is not authorized', { anonymous: 'anonymous', authorization: 'RBAC' }, {}, 403],
-  ])('%s is answered before its body is read, over HTTP/2', async (_, options, headers, status) => {
+  ])('%s gets a response before its body is read, over HTTP/2', async (_, options, headers, status) => {
     const session = await openSession(options)
     expect(await statusOf(post(session, headers))).toBe(status)
   })
 
-  it('without credentials is answered before its body is read, over HTTP/1.1', async () => {
+  it('without credentials gets a response before its body is read, over HTTP/1.1', async () => {
     const { host, port } = await start({ anonymous: 'refused' }).listen()
     const request = httpRequest({ host, port, path: maps, method: 'POST', headers: { 'content-length': '1000' } })
     request.on('error', () => undefined)
@@ -83,42 +83,42 @@ describe('a request', () => {
     expect(response.statusCode).toBe(401)
   })
 
-  it('that announces too large a body is answered before it is sent', async () => {
+  it('that declares too large a body gets a response before the body is sent', async () => {
     const session = await openSession({})
     expect(await statusOf(post(session, { 'content-length': String(MAX_BODY_BYTES + 1) }))).toBe(413)
   })
 
-  it('whose body does not end is ended, over HTTP/2', async () => {
+  it('with an incomplete body times out, over HTTP/2', async () => {
     const session = await openSession({}, { bodyTimeoutMs: 20 })
     const stream = post(session)
     stream.write('{')
     expect(await statusOf(stream)).toBe(408)
   })
 
-  it('whose body does not end is ended, over HTTPS with HTTP/1.1', async () => {
+  it('with an incomplete body times out, over HTTPS with HTTP/1.1', async () => {
     const socket = await openTls({ bodyTimeoutMs: 20, headTimeoutMs: 20 })
     socket.write(`POST ${maps} HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{`)
     expect(await readAll(socket)).toMatch(/^HTTP\/1.1 408 /)
   })
 
-  it('whose head does not end is ended, over HTTPS with HTTP/1.1', async () => {
+  it('with an incomplete head times out, over HTTPS with HTTP/1.1', async () => {
     const socket = await openTls({ bodyTimeoutMs: 20, headTimeoutMs: 20 })
     socket.write(`GET ${maps} HTTP/1.1\r\nhost: x\r\nx-more: `)
     expect(await readAll(socket)).toMatch(/^HTTP\/1.1 408 /)
   })
 
-  it('that never comes closes an HTTP/2 connection, and a watch does not', async () => {
+  it('that never arrives closes an HTTP/2 connection, and an idle watch does not', async () => {
     const { url, caPem } = await start().listen({ tls: 'self-signed', idleTimeoutMs: 50 })
     const busy = openTo(url, caPem)
     const watch = busy.request({ ':path': `${maps}?watch=true` })
     watch.on('error', () => undefined)
     expect(await statusOf(watch)).toBe(200)
-    // Opened after the last byte of the watch: when this one is closed, the other has been silent for longer.
+    // Opened after the last byte of the watch: when this one is closed, the other has been idle for longer.
     await once(openTo(url, caPem), 'close')
     expect(watch.closed).toBe(false)
   })
 
-  it('is refused while its connection has too many bytes of bodies in flight, and accepted afterwards', async () => {
+  it('is rejected while its connection has too many bytes of bodies in flight, and accepted afterwards', async () => {
     const session = await openSession({})
     const chunk = Buffer.alloc(MAX_BODY_BYTES - 1, ' ')
     const open: ClientHttp2Stream[] = []
@@ -140,7 +140,7 @@ describe('a request', () => {
 })
 
 describe('a connection that sends nothing', () => {
-  it('is closed when its head is due', async () => {
+  it('is closed after the timeout of the head', async () => {
     const { host, port } = await start().listen({ headTimeoutMs: 20, bodyTimeoutMs: 20 })
     const socket = connectTcp({ host, port })
     cleanups.push(() => socket.destroy())

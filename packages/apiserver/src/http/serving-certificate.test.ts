@@ -7,14 +7,14 @@ describe('issueServingCertificate', () => {
   const ca = new X509Certificate(caPem)
   const leaf = new X509Certificate(certPem)
 
-  it('makes an authority that signed the leaf', () => {
+  it('creates a CA that signed the leaf', () => {
     expect(ca.ca).toBe(true)
     expect(leaf.verify(ca.publicKey)).toBe(true)
     expect(leaf.checkIssued(ca)).toBe(true)
     expect(leaf.ca).toBe(false)
   })
 
-  it('is good for each host and for no other', () => {
+  it('is valid for each host and for no other', () => {
     expect(leaf.checkHost('localhost')).toBe('localhost')
     expect(leaf.checkHost('example.com')).toBeUndefined()
     expect(leaf.checkIP('127.0.0.1')).toBe('127.0.0.1')
@@ -23,7 +23,7 @@ describe('issueServingCertificate', () => {
     expect(leaf.checkIP('127.0.0.2')).toBeUndefined()
   })
 
-  it('is valid now, and its key is its own', async () => {
+  it('is valid now, and matches its key', async () => {
     const { createPrivateKey } = await import('node:crypto')
     expect(leaf.checkPrivateKey(createPrivateKey(keyPem))).toBe(true)
     expect(Date.parse(leaf.validFrom)).toBeLessThan(Date.now())

@@ -1,9 +1,9 @@
 /**
- * An authority and a serving certificate for one start of the server (X.509 v3, RFC 5280; ECDSA P-256, SHA-256).
+ * A CA and a serving certificate for one start of the server (X.509 v3, RFC 5280; ECDSA P-256, SHA-256).
  *
- * Written by hand because it stands in the way of `ready`: loading @peculiar/x509 takes several times as long as Node
- * itself needs to start (from sources 300 to 500 ms were seen). Everything that issues more than these two certificates
- * uses @seamark/kube/certificates.
+ * Encoded here to shorten the time until `ready`: loading @peculiar/x509 takes several times as long as the start of
+ * Node itself (300 to 500 ms measured from sources). Everything that issues more than these two certificates uses
+ * @seamark/kube/certificates.
  */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { isIP, isIPv6 } from 'node:net'
@@ -108,7 +108,7 @@ function certificate(request: Certificate): string {
     .trimEnd()}\n-----END CERTIFICATE-----\n`
 }
 
-/** SHA-1 of the key, a name for it and nothing more (RFC 5280 §4.2.1.2). */
+/** SHA-1 of the key, only an identifier (RFC 5280 §4.2.1.2). */
 function keyId(key: KeyObject): Buffer {
   return createHash('sha1')
     .update(key.export({ type: 'spki', format: 'der' }).subarray(-65))
@@ -121,7 +121,7 @@ export interface ServingCertificate {
   readonly keyPem: string
 }
 
-/** A new authority, and a certificate of it for a server with these names and addresses. */
+/** A new CA, and a certificate signed by it for a server with these names and addresses. */
 export function issueServingCertificate(hosts: readonly string[], nowMs: number): ServingCertificate {
   const authority = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const serving = generateKeyPairSync('ec', { namedCurve: 'P-256' })

@@ -1,8 +1,8 @@
 /**
- * The failures of the API, each with the `Status` body a real server sends, word for word.
+ * API errors, each with the exact `Status` body of kube-apiserver.
  *
- * Place in the flow: every layer throws `ApiError`; the cluster turns it into the HTTP response. Nothing else is thrown on
- * purpose; anything else that arrives there is a 500 and reported to `onError`.
+ * Place in the flow: every layer throws `ApiError`; the cluster turns it into the HTTP response. Any other error is
+ * unexpected: it becomes a 500 and is reported to `onError`.
  */
 import type { Status } from '@seamark/kube/object'
 import type { Cause } from '../schema/model.ts'
@@ -12,7 +12,7 @@ export type StatusCause = NonNullable<NonNullable<Status['details']>['causes']>[
 export class ApiError extends Error {
   readonly code: string
   readonly status: Status
-  /** HTTP headers beside the body. */
+  /** HTTP headers of the response. */
   readonly headers: Record<string, string>
 
   constructor(status: Status, headers: Record<string, string> = {}, options?: ErrorOptions) {
@@ -24,13 +24,13 @@ export class ApiError extends Error {
   }
 }
 
-/** What a message calls the objects of a resource: `configmaps`, `widgets.example.dev`. */
+/** Name of a resource in messages: `configmaps`, `widgets.example.dev`. */
 export interface ResourceName {
   readonly group: string
   readonly plural: string
 }
 
-/** What a message calls the kind of an object. */
+/** Name of a kind in messages. */
 export interface KindName {
   readonly group: string
   readonly kind: string
@@ -54,7 +54,7 @@ function failure(
     status: 'Failure',
     message,
     reason,
-    ...(details === undefined ? {} : { details }),
+    ...(details !== undefined && { details }),
     code,
   }
   return new ApiError(status, headers)
@@ -100,7 +100,7 @@ export function applyConflict(message: string, causes: StatusCause[]): ApiError 
 
 /** 422 with one cause per field error. */
 export function invalid(kind: KindName, name: string, causes: readonly (Cause | StatusCause)[]): ApiError {
-  // A field error reads `field: message`; the same error from two validators is said once.
+  // A field error is formatted as `field: message`; the same error from two validators is listed once.
   const lines = [...new Set(causes.map((cause) => `${cause.field ?? ''}: ${cause.message ?? ''}`))]
   const list = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`
   const message = `${qualified(kind.group, kind.kind)} ${JSON.stringify(name)} is invalid: ${list}`
@@ -109,9 +109,9 @@ export function invalid(kind: KindName, name: string, causes: readonly (Cause | 
     ...(kind.group === '' ? {} : { group: kind.group }),
     ...(kind.kind === '' ? {} : { kind: kind.kind }),
     causes: causes.map(({ reason, message: text, field }) => ({
-      ...(reason === undefined ? {} : { reason }),
-      ...(text === undefined ? {} : { message: text }),
-      ...(field === undefined ? {} : { field }),
+      ...(reason !== undefined && { reason }),
+      ...(text !== undefined && { message: text }),
+      ...(field !== undefined && { field }),
     })),
   })
 }
@@ -130,7 +130,7 @@ export function forbidden(resource: ResourceName, name: string, why: string, cau
   const subject =
     resource.plural === '' ? 'forbidden' : `${target}${name === '' ? '' : ` ${JSON.stringify(name)}`} is forbidden`
   const details = resource.plural === '' ? {} : detailsOf(resource, name)
-  return failure(403, 'Forbidden', `${subject}: ${why}`, { ...details, ...(causes === undefined ? {} : { causes }) })
+  return failure(403, 'Forbidden', `${subject}: ${why}`, { ...details, ...(causes !== undefined && { causes }) })
 }
 
 export function unauthorized(): ApiError {
@@ -146,9 +146,9 @@ export function notAcceptable(offered: readonly string[]): ApiError {
   return failure(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${list}`, {})
 }
 
-/** A list was asked for as an object, or the other way round. */
-export function mismatchedShape(asked: string, why: string): ApiError {
-  return failure(406, 'NotAcceptable', `you requested ${asked}, but the requested object ${why}`)
+/** A list was requested as an object, or vice versa. */
+export function mismatchedShape(requested: string, why: string): ApiError {
+  return failure(406, 'NotAcceptable', `you requested ${requested}, but the requested object ${why}`)
 }
 
 export function unsupportedMediaType(offered: readonly string[]): ApiError {
@@ -163,8 +163,8 @@ export function expired(message: string, token?: string): ApiError {
 }
 
 /** A request for exactly that version gets no Retry-After: waiting does not help. */
-export function tooLargeResourceVersion(wanted: number, current: number, isExact = false): ApiError {
-  const message = `Timeout: Too large resource version: ${wanted}, current: ${current}`
+export function tooLargeResourceVersion(requested: number, current: number, isExact = false): ApiError {
+  const message = `Timeout: Too large resource version: ${requested}, current: ${current}`
   const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }]
   if (isExact) return failure(504, 'Timeout', message, { causes })
   return failure(504, 'Timeout', message, { causes, retryAfterSeconds: 1 }, { 'retry-after': '1' })
@@ -178,14 +178,14 @@ export function internal(why: string): ApiError {
   return failure(500, 'InternalError', `Internal error occurred: ${why}`, { causes: [{ message: why }] })
 }
 
-/** A failure that carries a message and nothing else: what Go code returns without classifying it. */
+/** An error with only a message: errors that Go code returns without classification. */
 export function unclassified(message: string): ApiError {
   const error = failure(500, '', message)
   delete error.status.reason
   return error
 }
 
-/** An arbitrary answer, for fault hooks and admission webhooks. */
+/** An arbitrary error response, for fault rules and admission webhooks. */
 export function statusError(code: number, reason: string, message: string, retryAfterSeconds?: number): ApiError {
   return failure(
     code,

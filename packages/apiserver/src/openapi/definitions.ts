@@ -1,8 +1,8 @@
 /**
- * Named schemas of OpenAPI documents: built-in types become definitions that refer to each other, a custom kind one
- * definition with everything inline. What only we need of a schema (zero, optional, typeName) is left out.
+ * Named schemas of OpenAPI documents: built-in types become definitions that reference each other, a custom kind
+ * becomes one definition with everything inline. Internal schema properties (zero, optional, typeName) are omitted.
  *
- * `dialect` v3 is the truth; v2 cannot say nullable, anyOf, int-or-string and says less about such fields.
+ * `dialect` v3 is complete; v2 cannot express nullable, anyOf and int-or-string and omits them.
  */
 import { schemaOfType } from '../builtin/builtin-schema.ts'
 import type { Schema } from '../schema/model.ts'
@@ -10,7 +10,7 @@ import type { Schema } from '../schema/model.ts'
 export type Dialect = 'v2' | 'v3'
 export type Json = Record<string, unknown>
 
-/** One served kind, as the OpenAPI documents need it. */
+/** One served kind, as used by the OpenAPI documents. */
 export interface OpenApiKind {
   group: string
   version: string
@@ -18,7 +18,7 @@ export interface OpenApiKind {
   plural: string
   namespaced: boolean
   subresources: readonly string[]
-  /** Custom resources take no strategic merge patch, and say so. */
+  /** Custom resources do not support strategic merge patch, and the document declares that. */
   isCustom?: boolean
   verbs?: readonly string[]
   schema: Schema | undefined
@@ -54,10 +54,10 @@ const OBJECT_META = 'meta.v1.ObjectMeta'
 
 export class Definitions {
   readonly schemas: Record<string, Json> = {}
-  private readonly dialect: Dialect
+  readonly #dialect: Dialect
 
   constructor(dialect: Dialect) {
-    this.dialect = dialect
+    this.#dialect = dialect
   }
 
   /** Adds a kind and its list; returns the name of the kind's definition. */
@@ -65,7 +65,7 @@ export class Definitions {
     const name = kindDefinitionName(kind)
     const { group, version } = kind
     const definition =
-      kind.schema?.typeName === undefined ? this.customObject(kind.schema) : this.typeDefinition(kind.schema)
+      kind.schema?.typeName === undefined ? this.#customObject(kind.schema) : this.#typeDefinition(kind.schema)
     const properties = definition['properties'] as Json | undefined
     this.schemas[name] = {
       ...definition,
@@ -87,62 +87,62 @@ export class Definitions {
   }
 
   reference(name: string): Json {
-    return { $ref: `#/${this.dialect === 'v3' ? 'components/schemas' : 'definitions'}/${name}` }
+    return { $ref: `#/${this.#dialect === 'v3' ? 'components/schemas' : 'definitions'}/${name}` }
   }
 
-  private customObject(schema: Schema | undefined): Json {
+  #customObject(schema: Schema | undefined): Json {
     const definition =
-      schema === undefined ? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } : this.inline(schema)
+      schema === undefined ? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } : this.#inline(schema)
     const { metadata: _, ...properties } = (definition['properties'] ?? {}) as Json
     return { ...definition, properties: { ...properties, metadata: this.typeReference(OBJECT_META) } }
   }
 
-  /** A reference to a built-in type, which is defined on the way. */
+  /** A reference to a built-in type, which is defined if necessary. */
   typeReference(typeName: string): Json {
     const name = typeDefinitionName(typeName)
     if (!Object.hasOwn(this.schemas, name)) {
-      // Claimed first: a type may contain itself.
+      // Reserved first: a type may contain itself.
       this.schemas[name] = {}
-      this.schemas[name] = this.typeDefinition(schemaOfType(typeName))
+      this.schemas[name] = this.#typeDefinition(schemaOfType(typeName))
     }
-    return this.dialect === 'v3' ? { allOf: [this.reference(name)] } : this.reference(name)
+    return this.#dialect === 'v3' ? { allOf: [this.reference(name)] } : this.reference(name)
   }
 
-  private typeDefinition(schema: Schema): Json {
+  #typeDefinition(schema: Schema): Json {
     const definition: Json = { type: 'object' }
     if (schema.required !== undefined) definition['required'] = schema.required
     if (schema['x-kubernetes-map-type'] !== undefined)
       definition['x-kubernetes-map-type'] = schema['x-kubernetes-map-type']
-    definition['properties'] = this.fields(schema.properties ?? {})
+    definition['properties'] = this.#fields(schema.properties ?? {})
     return definition
   }
 
-  private fields(properties: Record<string, Schema>): Json {
-    return Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, this.field(property)]))
+  #fields(properties: Record<string, Schema>): Json {
+    return Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, this.#field(property)]))
   }
 
-  private field(schema: Schema): Json {
-    if (schema.typeName === undefined || schema.properties === undefined) return this.inline(schema)
+  #field(schema: Schema): Json {
+    if (schema.typeName === undefined || schema.properties === undefined) return this.#inline(schema)
     const reference = this.typeReference(schema.typeName)
     const strategy = schema['x-kubernetes-patch-strategy']
-    return strategy === undefined || this.dialect === 'v2'
+    return strategy === undefined || this.#dialect === 'v2'
       ? reference
       : { ...reference, 'x-kubernetes-patch-strategy': strategy }
   }
 
-  private inline(schema: Schema): Json {
+  #inline(schema: Schema): Json {
     const result: Json = {}
     for (const [key, value] of Object.entries(schema)) {
-      if (DROPPED.has(key) || (this.dialect === 'v2' && V3_ONLY.has(key))) continue
-      if (key === 'properties') result[key] = this.fields(value as Record<string, Schema>)
-      else if (key === 'items' || key === 'not') result[key] = this.field(value as Schema)
+      if (DROPPED.has(key) || (this.#dialect === 'v2' && V3_ONLY.has(key))) continue
+      if (key === 'properties') result[key] = this.#fields(value as Record<string, Schema>)
+      else if (key === 'items' || key === 'not') result[key] = this.#field(value as Schema)
       else if (key === 'allOf' || key === 'anyOf' || key === 'oneOf')
-        result[key] = (value as Schema[]).map((sub) => this.inline(sub))
+        result[key] = (value as Schema[]).map((sub) => this.#inline(sub))
       else if (key !== 'additionalProperties') result[key] = value
     }
-    this.additional(schema, result)
-    if (schema['x-kubernetes-int-or-string'] === true) this.intOrString(schema, result)
-    if (this.dialect === 'v2' && schema.nullable === true) delete result['type']
+    this.#additional(schema, result)
+    if (schema['x-kubernetes-int-or-string'] === true) this.#intOrString(schema, result)
+    if (this.#dialect === 'v2' && schema.nullable === true) delete result['type']
     if (schema['x-kubernetes-embedded-resource'] === true) {
       const properties = (result['properties'] ?? {}) as Json
       result['properties'] = {
@@ -155,14 +155,15 @@ export class Definitions {
     return result
   }
 
-  /** `additionalProperties: true` breaks `kubectl explain` of some versions; the extension says the same. */
-  private additional({ additionalProperties }: Schema, result: Json): void {
+  /** `additionalProperties: true` breaks `kubectl explain` of some versions; the extension is equivalent. */
+  #additional({ additionalProperties }: Schema, result: Json): void {
     if (additionalProperties === true) result['x-kubernetes-preserve-unknown-fields'] = true
-    else if (typeof additionalProperties === 'object') result['additionalProperties'] = this.field(additionalProperties)
+    else if (typeof additionalProperties === 'object')
+      result['additionalProperties'] = this.#field(additionalProperties)
   }
 
-  private intOrString(schema: Schema, result: Json): void {
-    if (this.dialect === 'v2') {
+  #intOrString(schema: Schema, result: Json): void {
+    if (this.#dialect === 'v2') {
       if (schema.format !== 'int-or-string') delete result['type']
       return
     }

@@ -1,64 +1,65 @@
 /**
- * OpenAPI v2 in protobuf, the message `openapi.v2.Document` that kubectl up to 1.28 insists on. Only what those clients
- * read is written: definitions, operations with their query parameters, and extensions (as YAML, of which JSON is a part).
+ * OpenAPI v2 in protobuf, the message `openapi.v2.Document` that kubectl up to 1.28 requires. Only the parts that those
+ * clients read are written: definitions, operations with their query parameters, and extensions (as YAML, of which JSON
+ * is a subset).
  *
- * Written from the end to the beginning: a message's length is known when its content has been written, and nothing is
- * copied. Repeated fields are therefore written last item first.
+ * Written from the end to the beginning: the length of a message is known when its content has been written, and
+ * nothing is copied. Repeated fields are therefore written last item first.
  */
 import type { Json } from './definitions.ts'
 
 class BackwardWriter {
-  private bytes = Buffer.allocUnsafe(1 << 16)
-  /** Everything from here to the end is written. */
-  private at = this.bytes.length
+  #bytes = Buffer.allocUnsafe(1 << 16)
+  /** Everything from this offset to the end is written. */
+  #at = this.#bytes.length
 
-  private reserve(size: number): void {
-    if (size <= this.at) return
-    const written = this.bytes.length - this.at
-    const grown = Buffer.allocUnsafe((this.bytes.length + size) * 2)
-    this.bytes.copy(grown, grown.length - written, this.at)
-    this.at = grown.length - written
-    this.bytes = grown
+  #reserve(size: number): void {
+    if (size <= this.#at) return
+    const written = this.#bytes.length - this.#at
+    const grown = Buffer.allocUnsafe((this.#bytes.length + size) * 2)
+    this.#bytes.copy(grown, grown.length - written, this.#at)
+    this.#at = grown.length - written
+    this.#bytes = grown
   }
 
-  private varint(value: number): void {
+  #varint(value: number): void {
     let size = 1
     for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) size++
-    this.reserve(size)
-    this.at -= size
+    this.#reserve(size)
+    this.#at -= size
     let rest = value
     for (let i = 0; i < size; i++) {
-      this.bytes[this.at + i] = i === size - 1 ? rest : (rest % 0x80) + 0x80
+      this.#bytes[this.#at + i] = i === size - 1 ? rest : (rest % 0x80) + 0x80
       rest = Math.floor(rest / 0x80)
     }
   }
 
-  /** A message field: whatever `content` writes. */
+  /** A message field with the bytes that `content` writes. */
   block(field: number, content: () => void): void {
-    const end = this.bytes.length - this.at
+    const end = this.#bytes.length - this.#at
     content()
-    this.varint(this.bytes.length - this.at - end)
-    this.varint(field * 8 + 2)
+    this.#varint(this.#bytes.length - this.#at - end)
+    this.#varint(field * 8 + 2)
   }
 
   text(field: number, value: unknown): void {
     if (value === undefined || value === '') return
     const content = typeof value === 'string' ? value : JSON.stringify(value)
     const size = Buffer.byteLength(content)
-    this.reserve(size)
-    this.at -= size
-    this.bytes.write(content, this.at, size, 'utf8')
-    this.varint(size)
-    this.varint(field * 8 + 2)
+    this.#reserve(size)
+    this.#at -= size
+    this.#bytes.write(content, this.#at, size, 'utf8')
+    this.#varint(size)
+    this.#varint(field * 8 + 2)
   }
 
   flag(field: number, value: unknown): void {
     if (value !== true) return
-    this.varint(1)
-    this.varint(field * 8)
+    this.#varint(1)
+    this.#varint(field * 8)
   }
 
-  /** An entry of what JSON would call an object. */
+  /** An entry of a JSON object. */
   named(field: number, name: string, content: () => void): void {
     this.block(field, () => {
       this.block(2, content)
@@ -67,7 +68,7 @@ class BackwardWriter {
   }
 
   finish(): Uint8Array {
-    return this.bytes.subarray(this.at)
+    return this.#bytes.subarray(this.#at)
   }
 }
 
@@ -123,7 +124,7 @@ function writeResponse(writer: BackwardWriter, response: Json): void {
   writer.text(1, response['description'])
 }
 
-/** Parameters are nested in three choices: parameter, not in the body, in the query. */
+/** Parameters are nested in three oneofs: parameter, non-body parameter, query parameter. */
 function writeParameter(writer: BackwardWriter, parameter: Json): void {
   const writeQuery = (): void => {
     writer.flag(20, parameter['uniqueItems'])

@@ -46,14 +46,14 @@ describe('OpenAPI', () => {
     })
   })
 
-  it('defines everything it refers to', () => {
+  it('defines everything it references', () => {
     const v3 = openApiV3Document([...BUILTIN_KINDS, widget]) as { components: { schemas: object } }
     for (const name of references(v3)) expect(Object.keys(v3.components.schemas)).toContain(name)
     const v2 = openApiV2Json([...BUILTIN_KINDS, widget])
     for (const name of references(v2)) expect(Object.keys(v2['definitions'] as object)).toContain(name)
   })
 
-  it('v3 says of a kind what kubectl asks: its schema, and that PATCH validates and can be tried', () => {
+  it('v3 contains what kubectl needs of a kind: its schema, and that PATCH supports validation and dry run', () => {
     const document = openApiV3Document([widget]) as {
       paths: Record<
         string,
@@ -73,7 +73,7 @@ describe('OpenAPI', () => {
     expect(JSON.stringify(document)).not.toContain('"typeName"')
   })
 
-  it('v2 leaves out what it cannot say', () => {
+  it('v2 omits what it cannot express', () => {
     const definitions = openApiV2Json([widget])['definitions'] as Record<string, { properties: Record<string, object> }>
     expect(definitions['dev.example.v1.Widget']!.properties['port']).toEqual({ 'x-kubernetes-int-or-string': true })
   })
@@ -84,7 +84,7 @@ describe('OpenAPI', () => {
     )
   })
 
-  it('v2 in protobuf holds every definition by name', () => {
+  it('v2 in protobuf contains every definition by name', () => {
     const bytes = Buffer.from(openApiV2Protobuf([...BUILTIN_KINDS, widget]))
     for (const name of ['io.k8s.api.core.v1.Service', 'dev.example.v1.Widget', 'io.k8s.api.apps.v1.DeploymentList'])
       expect(bytes.includes(name)).toBe(true)

@@ -1,8 +1,8 @@
 /**
- * OpenAPI documents from the schemas that are served: v3 per group-version (kubectl 1.27 and later: explain, validation,
- * dry-run), v2 as JSON and in gnostic protobuf (kubectl up to 1.28).
+ * OpenAPI documents of the served schemas: v3 per group-version (kubectl 1.27 and later: explain, validation, dry-run),
+ * v2 as JSON and in gnostic protobuf (kubectl up to 1.28).
  *
- * Pure and not cheap: callers keep the result until a kind appears, changes or goes.
+ * Pure and expensive: callers cache the result until a kind is added, changed or removed.
  */
 import { Definitions } from './definitions.ts'
 import type { Json, OpenApiKind } from './definitions.ts'
@@ -13,7 +13,7 @@ export type { OpenApiKind } from './definitions.ts'
 
 const INFO = { title: 'Kubernetes', version: 'unversioned' }
 
-/** `/openapi/v3`: where each group-version's document is; the hash makes it cacheable for ever. */
+/** `/openapi/v3`: the path of each group-version's document; the hash makes it cacheable indefinitely. */
 export function openApiV3Index(groupVersions: readonly { group: string; version: string; hash: string }[]): object {
   const paths: Record<string, { serverRelativeURL: string }> = {}
   for (const { group, version, hash } of groupVersions) {
@@ -33,7 +33,7 @@ export function openApiV3Document(kinds: readonly OpenApiKind[]): object {
   return { openapi: '3.0.0', info: INFO, paths, components: { schemas: definitions.schemas } }
 }
 
-/** The v2 document of everything. */
+/** The v2 document of all kinds. */
 export function openApiV2Json(kinds: readonly OpenApiKind[]): Json {
   const definitions = new Definitions('v2')
   const paths: Record<string, Json> = {}

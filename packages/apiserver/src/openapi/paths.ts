@@ -1,4 +1,4 @@
-/** Paths of OpenAPI documents: enough for clients to find kinds, the operations on them and what PATCH accepts. */
+/** Paths of OpenAPI documents: enough for clients to find kinds, their operations and the parameters of PATCH. */
 import type { Definitions, Dialect, Json, OpenApiKind } from './definitions.ts'
 
 const WRITE_PARAMETERS = ['dryRun', 'fieldManager', 'fieldValidation']

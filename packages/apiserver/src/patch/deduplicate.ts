@@ -1,6 +1,6 @@
 /**
- * Removes repetitions from a list of primitives as the real server does: the last item of the list takes the place of a
- * repeated one. The positions of each value are kept in a heap, so that n items take n log n steps.
+ * Removes repetitions from a list of primitives as kube-apiserver does: the last item of the list replaces a repeated
+ * one. The positions of each value are kept in a heap, so that n items take n log n steps.
  */
 import { canonicalText } from './item-index.ts'
 
@@ -18,7 +18,7 @@ export function deduplicate(list: readonly unknown[]): unknown[] {
     const text = texts[at] as string
     const heap = positions.get(text) as MinHeap
     for (let next = heap.pop(); next !== undefined; next = heap.pop()) {
-      // Positions before this one are done; a position behind the end belongs to an item that was moved from there.
+      // Positions before this one are done; a position past the end belongs to an item that was moved from there.
       if (next <= at || next >= items.length || texts[next] !== text) continue
       const last = items.pop()
       if (next >= items.length) continue

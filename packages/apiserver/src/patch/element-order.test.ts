@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { deduplicate } from './deduplicate.ts'
 import { orderItems } from './element-order.ts'
 
-/** What the real server does, step by step: an insertion sort whose comparison is "less" for unknown items. */
+/** kube-apiserver's algorithm, step by step: an insertion sort whose comparison is "less" for unknown items. */
 function sortSlowly(items: readonly string[], order: readonly string[]): string[] {
   const isLess = (a: string, b: string): boolean =>
     order.includes(a) && order.includes(b) ? order.indexOf(a) < order.indexOf(b) : true
@@ -33,7 +33,7 @@ function deduplicateSlowly(list: readonly string[]): string[] {
 const words = fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'), { maxLength: 12 })
 
 describe('order of merged lists', () => {
-  it('is that of an insertion sort with the comparison of the real server', () => {
+  it('is that of an insertion sort with the comparison of kube-apiserver', () => {
     fc.assert(
       fc.property(words, words, (items, order) => {
         expect(orderItems(items, [], order, [], undefined)).toEqual(sortSlowly(items, order))
@@ -43,7 +43,7 @@ describe('order of merged lists', () => {
     )
   })
 
-  it('puts the last item in the place of a repeated one', () => {
+  it('moves the last item to the position of a repeated one', () => {
     fc.assert(
       fc.property(words, (list) => {
         expect(deduplicate(list)).toEqual(deduplicateSlowly(list))

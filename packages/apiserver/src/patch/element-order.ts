@@ -1,4 +1,6 @@
-/** Order of merged lists: items that the patch names are in the patch's order, the others keep their place around them. */
+/**
+ * Order of merged lists: items that the patch names follow the patch's order, the others keep their relative position.
+ */
 import { ItemIndex } from './item-index.ts'
 
 /** Items that `by` names, and the others. */
@@ -47,16 +49,16 @@ interface Node {
 }
 
 /**
- * The order that an insertion sort with the real server's comparison gives. The comparison is "less" whenever one of the
- * two items is not in `order`, so an unknown item goes to the front, and a known one passes unknown items until it meets a
- * known one that does not come after it.
+ * The order that an insertion sort with kube-apiserver's comparison produces. The comparison is "less" whenever one of
+ * the two items is not in `order`, so an unknown item moves to the front, and a known one passes unknown items until it
+ * reaches a known one that does not sort after it.
  *
- * Known items are therefore always sorted among themselves, and each is inserted directly behind its predecessor among
- * the known items that were inserted before it. The predecessors come from the sorted list of all known items, by taking
- * items out of it in reverse order of insertion: n log n steps.
+ * Known items are therefore always sorted among themselves, and each is inserted directly after its predecessor among
+ * the known items that were inserted before it. The predecessors are computed from the sorted list of all known items,
+ * by removing items from it in reverse order of insertion: n log n steps.
  */
 function sortByIndex(items: readonly unknown[], order: ItemIndex): unknown[] {
-  // The comparison looks at no item of a list of one.
+  // A list of one item is never compared.
   if (items.length < 2) return [...items]
   const positions = items.map((item) => order.find(item))
   const predecessors = findPredecessors(positions)

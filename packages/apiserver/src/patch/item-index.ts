@@ -8,7 +8,7 @@ import { isJsonObject } from '../codec/json-object.ts'
 import type { JsonObject } from '../codec/json-object.ts'
 import { PatchError } from './patch-error.ts'
 
-/** Own value of the merge key; undefined when the item is no object or does not have it. */
+/** Own value of the merge key; undefined when the item is not an object or lacks the key. */
 export function findKey(item: unknown, key: string): unknown {
   return isJsonObject(item) && Object.hasOwn(item, key) ? item[key] : undefined
 }
@@ -23,7 +23,7 @@ export function identityOf(item: unknown, key: string | undefined): unknown {
   return key === undefined ? item : requireKey(item as JsonObject, key)
 }
 
-/** Text that is the same for two JSON values exactly if they are equal; the order of keys does not count. */
+/** Text that is the same for two JSON values exactly if they are equal; the order of keys is ignored. */
 export function canonicalText(value: unknown): string {
   if (typeof value === 'string') return `"${value}`
   return typeof value === 'object' && value !== null ? JSON.stringify(value, sortKeys) : String(value)
@@ -34,7 +34,7 @@ function sortKeys(_name: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** First position of each item of a list, read as far as it was needed. */
+/** First position of each item of a list, indexed lazily. */
 export class ItemIndex {
   readonly #list: readonly unknown[]
   readonly #key: string | undefined
@@ -48,14 +48,14 @@ export class ItemIndex {
 
   /** -1 when the list has no such item. Throws when an item before it lacks the merge key. */
   find(item: unknown): number {
-    const wanted = canonicalText(identityOf(item, this.#key))
-    const known = this.#positions.get(wanted)
+    const identity = canonicalText(identityOf(item, this.#key))
+    const known = this.#positions.get(identity)
     if (known !== undefined) return known
     while (this.#scanned < this.#list.length) {
       const text = canonicalText(identityOf(this.#list[this.#scanned], this.#key))
       const position = this.#scanned++
       if (!this.#positions.has(text)) this.#positions.set(text, position)
-      if (text === wanted) return position
+      if (text === identity) return position
     }
     return -1
   }

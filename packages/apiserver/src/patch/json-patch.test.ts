@@ -51,18 +51,18 @@ describe('JSON patch', () => {
       Array.from({ length: 10_001 }, () => ({})),
       '413 The allowed maximum operations in a JSON patch is 10000, got 10001',
     ],
-  ])('%j is refused', (patch, message) => {
+  ])('%j is rejected', (patch, message) => {
     expect(messageOf(patch)).toBe(message)
   })
 
-  it('refuses copies that add more than their limit, before they are made', () => {
+  it('rejects copies that exceed the limit, before they are made', () => {
     const bomb = Array.from({ length: 40 }, (_, index) => ({ op: 'copy', from: '/list', path: `/list/${index}` }))
     expect(messageOf(bomb)).toMatch(/^422 Unable to complete the copy, the accumulated size increase of copy is \d+/)
     const names = Array.from({ length: 40 }, (_, index) => ({ op: 'copy', from: '/deep', path: `/deep/${index}` }))
     expect(messageOf(names)).toMatch(/^422 Unable to complete the copy/)
   })
 
-  it('refuses values that are moved into each other until no stack holds them', () => {
+  it('rejects values nested by moves deeper than the stack', () => {
     const into = '/n'.repeat(900)
     const chain = JSON.parse(`${'{"n":'.repeat(900)}{}${'}'.repeat(900)}`) as unknown
     const patch = Array.from({ length: 200 }, () => [
@@ -77,7 +77,7 @@ describe('JSON patch', () => {
     expect(() => applyJsonPatch(deep, [{ op: 'copy', from: '/n', path: '/copy' }, last])).toThrow(PatchError)
   })
 
-  it('gives each copy containers of its own', () => {
+  it('copies containers by value', () => {
     const patch = [
       { op: 'copy', from: '/list', path: '/twin' },
       { op: 'add', path: '/list/-', value: 4 },

@@ -1,5 +1,5 @@
 /**
- * JSON patch (RFC 6902) with the messages and the leniency of the real server: `replace` may create a key of an object,
+ * JSON patch (RFC 6902) with the messages and the leniency of kube-apiserver: `replace` may create a key of an object,
  * negative indices count from the end.
  *
  * Guarantees: neither the document nor the operations are changed. A container is copied by the first operation that
@@ -10,15 +10,15 @@ import { getOwn, isJsonObject, setOwn } from '../codec/json-object.ts'
 import type { JsonObject } from '../codec/json-object.ts'
 import { PatchError } from './patch-error.ts'
 
-/** Operations in one JSON patch, as the real server. */
+/** Operations in one JSON patch, as in kube-apiserver. */
 export const MAX_OPERATIONS = 10_000
-/** What all `copy` operations of one patch may add, in bytes of JSON, as the real server (JSONPatchMaxCopyBytes). */
+/** Bytes of JSON that all `copy` operations of one patch may add, as in kube-apiserver (JSONPatchMaxCopyBytes). */
 export const MAX_COPY_BYTES = 3 * 1024 * 1024
 
 /** A document being patched. */
 class Draft {
   root: unknown
-  /** Containers that only this draft refers to: they may be changed in place. */
+  /** Containers that only this draft references: they may be changed in place. */
   readonly #owned = new Set<unknown>()
   #copiedBytes = 0
 
@@ -33,7 +33,7 @@ class Draft {
     return copy
   }
 
-  /** A copy whose containers belong to the draft. Fails before the copies of this patch exceed their limit. */
+  /** A copy whose containers are owned by the draft. Fails before the copies of this patch exceed their limit. */
   clone(value: unknown): unknown {
     if (typeof value !== 'object' || value === null) {
       this.#charge(typeof value === 'string' ? value.length + 2 : 4)
@@ -79,7 +79,7 @@ export function applyJsonPatch(document: unknown, operations: unknown): unknown 
   try {
     for (const operation of operations) applyOperation(draft, requireOperation(operation))
   } catch (error) {
-    // Values moved into each other may nest deeper than the stack; what is left within it is checked by the caller.
+    // Moves may nest values deeper than the stack; the caller checks the depth of the result.
     if (error instanceof RangeError) fail('the patched document is nested too deeply')
     throw error
   }
@@ -94,7 +94,7 @@ function requireOperation(operation: unknown): JsonObject {
   )
 }
 
-/** How Go names the type of a JSON value. */
+/** Go's name for the type of a JSON value. */
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return 'array'
   return typeof value === 'boolean' ? 'bool' : typeof value
@@ -234,7 +234,7 @@ function step(node: unknown, part: string): unknown {
   return node.at(Number(part)) as unknown
 }
 
-/** Makes the containers on the way to the path changeable and lets `change` edit the innermost. */
+/** Copies the containers on the path on first change and calls `change` with the innermost. */
 function edit(draft: Draft, path: string, missing: string, change: (parent: Container, key: string) => void): void {
   const parts = splitPointer(path)
   if (parts === undefined || !isContainer(draft.root)) return fail(`${missing}: missing value`)
@@ -261,7 +261,7 @@ function positionOf(list: readonly unknown[], part: string): number {
 
 type Describe = (why: string) => string
 
-/** A position that exists. */
+/** The index of an existing item. */
 function indexOf(list: unknown[], key: string, describe: Describe): number {
   const index = parseIndex(key, (why) => describe(why))
   if (index >= list.length || index < -list.length)

@@ -27,7 +27,7 @@ describe('merge patch', () => {
     expect(applyMergePatch(document, patch)).toEqual(expected)
   })
 
-  it('is the same applied twice, and changes neither argument', () => {
+  it('is idempotent, and changes neither argument', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (document, patch) => {
         const before = JSON.stringify([document, patch])
@@ -38,7 +38,7 @@ describe('merge patch', () => {
     )
   })
 
-  it('keeps __proto__ an ordinary key', () => {
+  it('treats __proto__ as an ordinary key', () => {
     const result = applyMergePatch({}, JSON.parse('{"__proto__":{"polluted":true}}')) as object
     expect(Object.getPrototypeOf(result)).toBe(Object.prototype)
     expect(JSON.stringify(result)).toBe('{"__proto__":{"polluted":true}}')

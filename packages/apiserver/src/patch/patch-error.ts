@@ -1,4 +1,4 @@
-/** What every patch algorithm throws: the HTTP status the server answers with, and its message. */
+/** The error of every patch algorithm: the HTTP status of the response, and its message. */
 export type PatchStatus = 400 | 413 | 422 | 500
 
 export class PatchError extends Error {

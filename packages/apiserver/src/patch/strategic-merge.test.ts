@@ -55,7 +55,7 @@ describe('strategic merge patch', () => {
     [{ metadata: { labels: { $patch: 'x' } } }, 500, 'unknown patch type: x in map: map[$patch:x]'],
     [{ spec: { $retainKeys: 'x' } }, 400, 'invalid patch format of retainKeys'],
     [[], 400, 'json: cannot unmarshal array into Go value of type map[string]interface {}'],
-  ])('%j is refused', (patch, status, message) => {
+  ])('%j is rejected', (patch, status, message) => {
     expect(() => merge(pod, patch)).toThrow(expect.objectContaining({ status, message }) as Error)
   })
 

@@ -1,8 +1,8 @@
 /**
- * Strategic merge patch for built-in kinds: lists merge by key as the schema says, directives steer (`$patch`,
- * `$retainKeys`, `$setElementOrder/x`, `$deleteFromPrimitiveList/x`).
+ * Strategic merge patch for built-in kinds: lists merge by the key in the schema; directives (`$patch`, `$retainKeys`,
+ * `$setElementOrder/x`, `$deleteFromPrimitiveList/x`) change the merge.
  *
- * Pure: neither argument is changed. Throws PatchError with the real server's status and message.
+ * Pure: neither argument is changed. Throws PatchError with kube-apiserver's status and message.
  */
 import { goText } from '../codec/go-text.ts'
 import { jsonEqual } from '../codec/json-equal.ts'
@@ -116,7 +116,7 @@ function typeName(value: unknown): string {
   return typeof value
 }
 
-/** New content: nulls in it mean nothing. */
+/** New content: nulls in it are dropped. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (!isJsonObject(value)) return value
@@ -233,28 +233,29 @@ function mergeOrdered(
 }
 
 /**
- * The order of the document as the real server sees it after merging: it deletes and appends in place, so that deleted
- * items are overwritten by what follows and freed places by new items. Where items without an order go depends on it.
+ * The order of the document as kube-apiserver computes it after merging: it deletes and appends in place, so that
+ * deleted items are overwritten by their successors and freed slots by new items. The position of items without an
+ * order depends on it.
  */
 function orderAfterMerge(document: readonly unknown[], patch: unknown, key: string | undefined): readonly unknown[] {
   if (key === undefined || !Array.isArray(patch)) return document
   const { survivors, freed } = removeInPlace(document, patch as JsonObject[], key)
   const known = new Set(survivors.map((item) => canonicalText(findKey(item, key))))
-  const places = [...survivors]
+  const slots = [...survivors]
   for (const item of patch as JsonObject[]) {
     if (Object.hasOwn(item, DIRECTIVE)) continue
     const text = canonicalText(findKey(item, key))
     if (known.has(text)) continue
-    if (places.length === document.length) break
+    if (slots.length === document.length) break
     known.add(text)
-    places.push(item)
+    slots.push(item)
   }
-  return [...places, ...freed.slice(places.length - survivors.length)]
+  return [...slots, ...freed.slice(slots.length - survivors.length)]
 }
 
 /**
- * Deletes items one by one by moving those behind them forward, as in a slice of fixed capacity: every deletion leaves the
- * item that was last at that moment in the place it frees. `freed` are those places, from the first to the last.
+ * Deletes items one by one by moving their successors forward, as in a slice of fixed capacity: every deletion leaves
+ * the item that was last at that moment in the slot it frees. `freed` are those slots, from the first to the last.
  */
 function removeInPlace(
   document: readonly unknown[],
@@ -284,7 +285,7 @@ function removeInPlace(
   return { survivors: document.filter((_, position) => isDeleted[position] !== true), freed: freed.reverse() }
 }
 
-/** The items of the patch must be in the order that the directive gives. */
+/** The items of the patch must be in the order of the directive. */
 function checkOrder(patch: unknown[], order: unknown[], key: string | undefined): void {
   if (order.length === 0 || patch.length === 0) return
   const items = patch.filter((item) => !(isJsonObject(item) && Object.hasOwn(item, DIRECTIVE)))

@@ -39,7 +39,7 @@ function envelope(apiVersion: string, kind: string, body: Message | Buffer): Buf
   return Buffer.concat([Buffer.from('k8s\0'), wrapper])
 }
 
-/** What Go writes of an empty ObjectMeta: every field that is no pointer. */
+/** Go's encoding of an empty ObjectMeta: every field that is not a pointer. */
 function metadata(name: string, ...more: [number, unknown][]): Message {
   return message([1, name], [2, ''], [3, ''], [4, ''], [5, ''], [6, ''], [7, 0], [8, message()], ...more)
 }
@@ -229,15 +229,15 @@ describe('protobuf', () => {
     expect(object['gracePeriodSeconds']).toBe(-5)
   })
 
-  it('refuses kinds without a table', () => {
+  it('rejects kinds without a table', () => {
     expect(() => decodeProtobuf(envelope('x/v1', 'Nope', message()))).toThrow(UnsupportedKind)
   })
 
-  it('refuses bytes that are no envelope', () => {
+  it('rejects bytes without an envelope', () => {
     expect(() => decodeProtobuf(Buffer.from('{}'))).toThrow(MalformedProtobuf)
   })
 
-  it('survives anything', () => {
+  it('throws only MalformedProtobuf on arbitrary bytes', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(['v1', 'Pod'], ['apiextensions.k8s.io/v1', 'CustomResourceDefinition'], ['v1', 'Event']),

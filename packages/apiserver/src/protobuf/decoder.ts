@@ -12,7 +12,7 @@ import { MalformedProtobuf, WireReader } from './wire.ts'
 
 export { MalformedProtobuf } from './wire.ts'
 
-/** The kind has no table; the server answers 415. */
+/** The kind has no table; the server responds 415. */
 export class UnsupportedKind extends Error {
   readonly code = 'UNSUPPORTED_KIND'
   readonly apiVersion: string
@@ -27,7 +27,7 @@ export class UnsupportedKind extends Error {
 }
 
 const MAGIC = [0x6b, 0x38, 0x73, 0x00]
-/** Deeper than any real object; recursive types (JSONSchemaProps) could otherwise exhaust the stack. */
+/** Exceeds the depth of any valid object; recursive types (JSONSchemaProps) could otherwise exhaust the stack. */
 const MAX_DEPTH = 200
 
 export function decodeProtobuf(bytes: Uint8Array): {
@@ -218,7 +218,7 @@ function isZero(value: unknown): boolean {
   return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0
 }
 
-/** Fields that JSON always writes, though the wire left them out. */
+/** Fields that JSON always contains, although they are absent on the wire. */
 function fillAlways(type: TypeSpec, object: Fields): void {
   for (const field of type.fields) {
     if (!field.isAlways || Object.hasOwn(object, field.name)) continue

@@ -1,7 +1,7 @@
 /** Messages whose JSON form is not an object of their fields: times, quantities, int-or-string, embedded JSON. */
 import { MalformedProtobuf, WireReader } from './wire.ts'
 
-/** All fields of a small message by number; repeated fields keep the last. */
+/** All fields of a small message by number; the last value of a repeated field is used. */
 function readNumbers(bytes: Uint8Array): Map<number, number | Uint8Array> {
   const reader = new WireReader(bytes)
   const fields = new Map<number, number | Uint8Array>()
@@ -63,7 +63,7 @@ export function readRaw(bytes: Uint8Array): unknown {
   }
 }
 
-/** A duration in Go's spelling: `1h2m3.5s`. */
+/** A duration in Go's format: `1h2m3.5s`. */
 export function readDuration(bytes: Uint8Array): string {
   const nanos = integerAt(readNumbers(bytes), 1)
   if (nanos === 0) return '0s'

@@ -17,31 +17,31 @@ export class MalformedProtobuf extends Error {
 const text = new TextDecoder('utf-8', { ignoreBOM: true })
 
 export class WireReader {
-  private readonly bytes: Uint8Array
-  private readonly view: DataView
-  private position = 0
+  readonly #bytes: Uint8Array
+  readonly #view: DataView
+  #position = 0
 
   constructor(bytes: Uint8Array) {
-    this.bytes = bytes
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#bytes = bytes
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
   isAtEnd(): boolean {
-    return this.position >= this.bytes.length
+    return this.#position >= this.#bytes.length
   }
 
   /** Field number and wire type of the next field. */
   tag(): { number: number; wireType: number } {
-    const tag = Number(this.unsigned())
+    const tag = Number(this.#unsigned())
     const number = Math.floor(tag / 8)
     if (number === 0) throw new MalformedProtobuf('proto: illegal tag 0')
     return { number, wireType: tag % 8 }
   }
 
-  private unsigned(): bigint {
+  #unsigned(): bigint {
     let result = 0n
     for (let shift = 0n; shift < 70n; shift += 7n) {
-      const byte = this.bytes[this.position++]
+      const byte = this.#bytes[this.#position++]
       if (byte === undefined) throw new MalformedProtobuf('unexpected EOF')
       result |= BigInt(byte & 0x7f) << shift
       if (byte < 0x80) return result
@@ -51,26 +51,26 @@ export class WireReader {
 
   /** A varint read as a signed 64-bit integer. */
   integer(): number {
-    const first = this.bytes[this.position]
+    const first = this.#bytes[this.#position]
     if (first !== undefined && first < 0x80) {
-      this.position++
+      this.#position++
       return first
     }
-    return Number(BigInt.asIntN(64, this.unsigned()))
+    return Number(BigInt.asIntN(64, this.#unsigned()))
   }
 
   double(): number {
-    this.need(8)
-    const value = this.view.getFloat64(this.position, true)
-    this.position += 8
+    this.#require(8)
+    const value = this.#view.getFloat64(this.#position, true)
+    this.#position += 8
     return value
   }
 
   block(): Uint8Array {
-    const length = Number(this.unsigned())
-    this.need(length)
-    const block = this.bytes.subarray(this.position, this.position + length)
-    this.position += length
+    const length = Number(this.#unsigned())
+    this.#require(length)
+    const block = this.#bytes.subarray(this.#position, this.#position + length)
+    this.#position += length
     return block
   }
 
@@ -81,25 +81,25 @@ export class WireReader {
   skip(wireType: number): void {
     switch (wireType) {
       case 0:
-        this.unsigned()
+        this.#unsigned()
         break
       case 1:
-        this.need(8)
-        this.position += 8
+        this.#require(8)
+        this.#position += 8
         break
       case 2:
         this.block()
         break
       case 5:
-        this.need(4)
-        this.position += 4
+        this.#require(4)
+        this.#position += 4
         break
       default:
         throw new MalformedProtobuf(`proto: illegal wireType ${wireType}`)
     }
   }
 
-  private need(length: number): void {
-    if (!(length >= 0) || this.position + length > this.bytes.length) throw new MalformedProtobuf('unexpected EOF')
+  #require(length: number): void {
+    if (!(length >= 0) || this.#position + length > this.#bytes.length) throw new MalformedProtobuf('unexpected EOF')
   }
 }

@@ -1,6 +1,6 @@
-/** Escapes of RE2 syntax that stand for one character, and the error every reader of the syntax throws. */
+/** Escapes of RE2 syntax that denote one character, and the syntax error of all parsers in this folder. */
 
-/** Worded as Go words it: `error parsing regexp: missing closing ]: …`. */
+/** Formatted as in Go: `error parsing regexp: missing closing ]: …`. */
 export class RegexpSyntaxError extends Error {
   readonly code = 'REGEXP_SYNTAX'
 
@@ -19,7 +19,7 @@ const CONTROLS: ReadonlyMap<string, number> = new Map([
   ['v', 11],
 ])
 
-/** An escape that stands for one character; `at` is the backslash. */
+/** An escape that denotes one character; `at` is the index of the backslash. */
 export function parseEscape(chars: readonly string[], at: number): { code: number; length: number } {
   const text = chars.slice(at, at + 14).join('')
   const next = chars[at + 1]

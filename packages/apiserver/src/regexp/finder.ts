@@ -1,6 +1,6 @@
 /**
- * Where a pattern matches, by RE2's leftmost-first rule: all ways through the program run side by side, in the order of
- * preference, and the first of them to reach the end cuts off those behind it.
+ * Finds the matches of a pattern by RE2's leftmost-first rule: all threads of the program run in lockstep, ordered by
+ * priority; the first thread that reaches `match` discards those of lower priority.
  *
  * Guarantee: one search takes at most text length × program size.
  */
@@ -9,20 +9,20 @@ import { holds, kindBefore, type Program, START_OF_TEXT } from './program.ts'
 
 export interface Span {
   readonly start: number
-  /** Just behind the last character. */
+  /** Index after the last character. */
   readonly end: number
 }
 
-/** Called with the number of places that are looked at next; false ends the search without a result. */
-export type Pay = (places: number) => boolean
+/** Called with the number of instructions that are evaluated next; false ends the search without a result. */
+export type Pay = (instructions: number) => boolean
 
-/** One way through the program: where it is, and where in the text it began. */
-interface Way {
-  readonly place: number
+/** One thread: its program counter, and the start of its match in the text. */
+interface Thread {
+  readonly pc: number
   readonly start: number
 }
 
-/** The matches that do not overlap, each searched when it is asked for. As in Go, an empty one right behind another is none. */
+/** The non-overlapping matches, searched lazily. As in Go, an empty match directly after another one is skipped. */
 export function* findMatches(program: Program, text: string, pay: Pay): Generator<Span> {
   let from = 0
   let lastEnd = -1
@@ -37,40 +37,43 @@ export function* findMatches(program: Program, text: string, pay: Pay): Generato
 }
 
 function findFirst(program: Program, text: string, from: number, pay: Pay): Span | undefined {
-  let ways: Way[] = []
+  let threads: Thread[] = []
   let found: Span | undefined
   for (let at = from; ; at += widthAt(text, at)) {
     const code = at < text.length ? text.codePointAt(at)! : -1
     const before = at === 0 ? START_OF_TEXT : kindBefore(text.charCodeAt(at - 1))
-    if (found === undefined) ways.push({ place: program.start, start: at })
-    if (!pay(1 + ways.length)) return undefined
-    const next: Way[] = []
-    for (const { place, start } of reach(program, ways, before, code)) {
-      const instruction = program.instructions[place]!
+    if (found === undefined) threads.push({ pc: program.start, start: at })
+    if (!pay(1 + threads.length)) return undefined
+    const next: Thread[] = []
+    for (const { pc, start } of reach(program, threads, before, code)) {
+      const instruction = program.instructions[pc]!
       if (instruction.op === 'match') {
         found = { start, end: at }
         break
       }
       if (instruction.op === 'set' && code >= 0 && inSet(program.sets[instruction.set]!, code))
-        next.push({ place: instruction.next, start })
+        next.push({ pc: instruction.next, start })
     }
     if (code < 0 || (next.length === 0 && found !== undefined)) return found
-    ways = next
+    threads = next
   }
 }
 
-/** Every place that `ways` reach without a character, best first; of two ways to one place the better one counts. */
-function* reach(program: Program, ways: readonly Way[], before: number, code: number): Generator<Way> {
+/**
+ * Every thread that `threads` reach without consuming a character, by priority; of two threads at one instruction the
+ * first one is kept.
+ */
+function* reach(program: Program, threads: readonly Thread[], before: number, code: number): Generator<Thread> {
   const seen = new Set<number>()
-  const pending = ways.toReversed()
-  for (let way = pending.pop(); way !== undefined; way = pending.pop()) {
-    const { place, start } = way
-    if (seen.has(place)) continue
-    seen.add(place)
-    const instruction = program.instructions[place]!
-    if (instruction.op === 'split') pending.push({ place: instruction.b, start }, { place: instruction.a, start })
-    else if (instruction.op !== 'assert') yield way
-    else if (holds(instruction.what, before, code)) pending.push({ place: instruction.next, start })
+  const pending = threads.toReversed()
+  for (let thread = pending.pop(); thread !== undefined; thread = pending.pop()) {
+    const { pc, start } = thread
+    if (seen.has(pc)) continue
+    seen.add(pc)
+    const instruction = program.instructions[pc]!
+    if (instruction.op === 'split') pending.push({ pc: instruction.b, start }, { pc: instruction.a, start })
+    else if (instruction.op !== 'assert') yield thread
+    else if (holds(instruction.what, before, code)) pending.push({ pc: instruction.next, start })
   }
 }
 

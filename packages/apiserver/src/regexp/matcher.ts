@@ -1,9 +1,10 @@
 /**
- * Linear-time matching of RE2 patterns: the pattern becomes a nondeterministic automaton, its sets of states are made
- * deterministic while they are met.
+ * Linear-time matching of RE2 patterns: the pattern becomes a nondeterministic automaton, whose sets of states are made
+ * deterministic lazily.
  *
- * Guarantees: time is at most text length × program size, whatever the pattern; memory is bounded (the cache of states
- * is emptied when full, programs have a size limit). `test` asks whether the pattern matches somewhere, `find` where.
+ * Guarantees: time is at most text length × program size for any pattern; memory is bounded (the cache of states is
+ * cleared when full, programs have a size limit). `test` returns whether the pattern matches anywhere, `find` returns
+ * the matches.
  */
 import { inSet } from './char-class.ts'
 import { RegexpSyntaxError } from './escape.ts'
@@ -12,34 +13,37 @@ import { compileRegexp, holds, isWord, kindBefore, type Program, START_OF_TEXT }
 
 const MAX_CACHED_STATES = 2_000
 
-/** A set of places in the program before what follows them is known, and the kind of the character just passed. */
+/**
+ * A state of the lazy DFA: a set of program counters before following empty transitions, and the kind of the previous
+ * character.
+ */
 interface State {
-  places: number[]
+  counters: number[]
   before: number
-  /** By class of the next character; undefined: not met yet. */
+  /** By class of the next character; undefined: not computed yet. */
   next: (State | undefined)[]
 }
 
-const MATCHED: State = { places: [], before: 0, next: [] }
+const MATCHED: State = { counters: [], before: 0, next: [] }
 const END_OF_TEXT = 0
 
 export class Matcher {
-  private readonly program: Program
-  private states = new Map<string, State>()
-  private classIds = new Map<string, number>()
-  private readonly asciiClasses: Int32Array = new Int32Array(128).fill(-1)
-  private readonly otherClasses = new Map<number, number>()
+  readonly #program: Program
+  #states = new Map<string, State>()
+  #classIds = new Map<string, number>()
+  readonly #asciiClasses: Int32Array = new Int32Array(128).fill(-1)
+  readonly #otherClasses = new Map<number, number>()
   /** One code point of each class, to test sets with. */
-  private readonly samples: number[] = [-1]
-  private first: State | undefined
+  readonly #samples: number[] = [-1]
+  #first: State | undefined
 
   constructor(pattern: string) {
-    this.program = compileRegexp(pattern)
+    this.#program = compileRegexp(pattern)
   }
 
   /** `pay` is called for work that is not cached; when it returns false the result is false. */
   test(text: string, pay?: Pay): boolean {
-    let state = (this.first ??= this.stateOf([this.program.start], START_OF_TEXT))
+    let state = (this.#first ??= this.#stateOf([this.#program.start], START_OF_TEXT))
     for (let i = 0; i < text.length;) {
       let code = text.charCodeAt(i)
       let width = 1
@@ -47,61 +51,61 @@ export class Matcher {
         code = text.codePointAt(i)!
         width = code > 0xffff ? 2 : 1
       }
-      const cls = this.classOf(code)
+      const cls = this.#classOf(code)
       let next = state.next[cls]
       if (next === undefined) {
-        if (pay?.(1 + state.places.length) === false) return false
-        next = this.advance(state, cls)
+        if (pay?.(1 + state.counters.length) === false) return false
+        next = this.#advance(state, cls)
       }
       if (next === MATCHED) return true
       state = next
       i += width
     }
-    return (state.next[END_OF_TEXT] ?? this.advance(state, END_OF_TEXT)) === MATCHED
+    return (state.next[END_OF_TEXT] ?? this.#advance(state, END_OF_TEXT)) === MATCHED
   }
 
-  /** Where the pattern matches: the places that do not overlap, leftmost first. */
+  /** The non-overlapping matches, leftmost first. */
   find(text: string, pay: Pay = () => true): Generator<Span> {
-    return findMatches(this.program, text, pay)
+    return findMatches(this.#program, text, pay)
   }
 
-  /** Characters that no set tells apart share a class; class 0 is the end of the text. */
-  private classOf(code: number): number {
-    const known = code < 128 ? this.asciiClasses[code]! : (this.otherClasses.get(code) ?? -1)
+  /** Characters that no set distinguishes share a class; class 0 is the end of the text. */
+  #classOf(code: number): number {
+    const known = code < 128 ? this.#asciiClasses[code]! : (this.#otherClasses.get(code) ?? -1)
     if (known >= 0) return known
     let signature = isWord(code) ? 'w' : code === 10 ? 'n' : 'o'
-    for (const set of this.program.sets) signature += inSet(set, code) ? '1' : '0'
-    let id = this.classIds.get(signature)
+    for (const set of this.#program.sets) signature += inSet(set, code) ? '1' : '0'
+    let id = this.#classIds.get(signature)
     if (id === undefined) {
-      id = this.samples.push(code) - 1
-      this.classIds.set(signature, id)
+      id = this.#samples.push(code) - 1
+      this.#classIds.set(signature, id)
     }
-    if (code < 128) this.asciiClasses[code] = id
-    else if (this.otherClasses.size < MAX_CACHED_STATES) this.otherClasses.set(code, id)
+    if (code < 128) this.#asciiClasses[code] = id
+    else if (this.#otherClasses.size < MAX_CACHED_STATES) this.#otherClasses.set(code, id)
     return id
   }
 
-  private stateOf(places: number[], before: number): State {
-    const key = `${before}:${places.join(',')}`
-    let state = this.states.get(key)
+  #stateOf(counters: number[], before: number): State {
+    const key = `${before}:${counters.join(',')}`
+    let state = this.#states.get(key)
     if (state === undefined) {
-      if (this.states.size >= MAX_CACHED_STATES) this.states = new Map()
-      state = { places, before, next: [] }
-      this.states.set(key, state)
+      if (this.#states.size >= MAX_CACHED_STATES) this.#states = new Map()
+      state = { counters, before, next: [] }
+      this.#states.set(key, state)
     }
     return state
   }
 
-  private advance(state: State, cls: number): State {
-    const code = this.samples[cls]!
+  #advance(state: State, cls: number): State {
+    const code = this.#samples[cls]!
     const reached = new Set<number>()
-    const pending = [...state.places]
+    const pending = [...state.counters]
     let isMatched = false
     while (pending.length > 0) {
-      const place = pending.pop()!
-      if (reached.has(place)) continue
-      reached.add(place)
-      const instruction = this.program.instructions[place]!
+      const pc = pending.pop()!
+      if (reached.has(pc)) continue
+      reached.add(pc)
+      const instruction = this.#program.instructions[pc]!
       if (instruction.op === 'match') isMatched = true
       else if (instruction.op === 'split') pending.push(instruction.a, instruction.b)
       else if (instruction.op === 'assert' && holds(instruction.what, state.before, code))
@@ -109,14 +113,14 @@ export class Matcher {
     }
     let next = MATCHED
     if (!isMatched) {
-      const places = new Set<number>([this.program.start])
-      for (const place of reached) {
-        const instruction = this.program.instructions[place]!
-        if (code >= 0 && instruction.op === 'set' && inSet(this.program.sets[instruction.set]!, code))
-          places.add(instruction.next)
+      const counters = new Set<number>([this.#program.start])
+      for (const pc of reached) {
+        const instruction = this.#program.instructions[pc]!
+        if (code >= 0 && instruction.op === 'set' && inSet(this.#program.sets[instruction.set]!, code))
+          counters.add(instruction.next)
       }
-      next = this.stateOf(
-        [...places].toSorted((a, b) => a - b),
+      next = this.#stateOf(
+        [...counters].toSorted((a, b) => a - b),
         kindBefore(code),
       )
     }
@@ -128,7 +132,7 @@ export class Matcher {
 const matchers = new Map<string, Matcher | RegexpSyntaxError>()
 const MAX_CACHED_PATTERNS = 1_000
 
-/** The matcher of a pattern, or why there is none. Cached: schemas repeat patterns, CEL rules match in loops. */
+/** The matcher of a pattern, or its syntax error. Cached: schemas repeat patterns, CEL rules match in loops. */
 export function findMatcher(pattern: string): Matcher | RegexpSyntaxError {
   let matcher = matchers.get(pattern)
   if (matcher === undefined) {

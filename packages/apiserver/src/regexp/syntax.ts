@@ -1,6 +1,6 @@
 /**
- * RE2 syntax (as Go's `regexp` reads it) into a small tree. No back-references, no look-around: what is left can always
- * be matched in linear time.
+ * Parses RE2 syntax (as Go's `regexp`) into a syntax tree. No back-references, no look-around: the remaining syntax can
+ * always be matched in linear time.
  *
  * Place in the flow: patterns of schemas and CEL's `matches` are parsed here and run by matcher.ts.
  */
@@ -22,7 +22,7 @@ interface Flags {
   foldsCase: boolean
   isMultiline: boolean
   dotIsAll: boolean
-  /** Repetitions take as little as they can, and with a `?` as much. */
+  /** Repetitions are lazy by default, and greedy with a `?`. */
   isUngreedy: boolean
 }
 
@@ -35,148 +35,148 @@ export function parseRegexp(pattern: string): Node {
 }
 
 class Parser {
-  private readonly chars: string[]
-  private readonly pattern: string
-  private at = 0
-  private depth = 0
-  private flags: Flags = { foldsCase: false, isMultiline: false, dotIsAll: false, isUngreedy: false }
+  readonly #chars: string[]
+  readonly #pattern: string
+  #at = 0
+  #depth = 0
+  #flags: Flags = { foldsCase: false, isMultiline: false, dotIsAll: false, isUngreedy: false }
 
   constructor(pattern: string) {
-    this.pattern = pattern
-    this.chars = Array.from(pattern)
+    this.#pattern = pattern
+    this.#chars = Array.from(pattern)
   }
 
   parse(): Node {
-    const node = this.choice()
-    if (this.at < this.chars.length) throw new RegexpSyntaxError('unexpected )', this.pattern)
+    const node = this.#choice()
+    if (this.#at < this.#chars.length) throw new RegexpSyntaxError('unexpected )', this.#pattern)
     return node
   }
 
-  private rest(from = this.at): string {
-    return this.chars.slice(from).join('')
+  #rest(from = this.#at): string {
+    return this.#chars.slice(from).join('')
   }
 
-  private take(text: string): boolean {
+  #take(text: string): boolean {
     if (
-      !this.chars
-        .slice(this.at, this.at + text.length)
+      !this.#chars
+        .slice(this.#at, this.#at + text.length)
         .join('')
         .startsWith(text)
     )
       return false
-    this.at += text.length
+    this.#at += text.length
     return true
   }
 
-  private choice(): Node {
-    if (++this.depth > MAX_DEPTH) throw new RegexpSyntaxError('expression nests too deeply', this.pattern)
-    const nodes = [this.sequence()]
-    while (this.take('|')) nodes.push(this.sequence())
-    this.depth--
+  #choice(): Node {
+    if (++this.#depth > MAX_DEPTH) throw new RegexpSyntaxError('expression nests too deeply', this.#pattern)
+    const nodes = [this.#sequence()]
+    while (this.#take('|')) nodes.push(this.#sequence())
+    this.#depth--
     return nodes.length === 1 ? nodes[0]! : { kind: 'choice', nodes }
   }
 
-  private sequence(): Node {
+  #sequence(): Node {
     const nodes: Node[] = []
-    while (this.at < this.chars.length && this.chars[this.at] !== '|' && this.chars[this.at] !== ')') {
-      nodes.push(this.repetitions(this.atom()))
+    while (this.#at < this.#chars.length && this.#chars[this.#at] !== '|' && this.#chars[this.#at] !== ')') {
+      nodes.push(this.#repetitions(this.#atom()))
     }
     return nodes.length === 1 ? nodes[0]! : nodes.length === 0 ? { kind: 'empty' } : { kind: 'sequence', nodes }
   }
 
-  private repetitions(node: Node): Node {
+  #repetitions(node: Node): Node {
     let result = node
-    const start = this.at
+    const start = this.#at
     for (let count = 0; ; count++) {
-      const operatorStart = this.at
-      const bounds = this.bounds()
+      const operatorStart = this.#at
+      const bounds = this.#bounds()
       if (bounds === undefined) return result
       if (count > 0)
-        throw new RegexpSyntaxError('invalid nested repetition operator', this.chars.slice(start, this.at).join(''))
-      const isLazy = this.take('?') !== this.flags.isUngreedy
+        throw new RegexpSyntaxError('invalid nested repetition operator', this.#chars.slice(start, this.#at).join(''))
+      const isLazy = this.#take('?') !== this.#flags.isUngreedy
       const [min, max] = bounds
       if (min > MAX_REPEAT || (max !== Infinity && (max > MAX_REPEAT || max < min))) {
-        throw new RegexpSyntaxError('invalid repeat count', this.chars.slice(operatorStart, this.at).join(''))
+        throw new RegexpSyntaxError('invalid repeat count', this.#chars.slice(operatorStart, this.#at).join(''))
       }
       result = { kind: 'repeat', node: result, min, max, isLazy }
     }
   }
 
-  private bounds(): [number, number] | undefined {
-    if (this.take('*')) return [0, Infinity]
-    if (this.take('+')) return [1, Infinity]
-    if (this.take('?')) return [0, 1]
-    const match = /^\{(\d+)(?:(,)(\d*))?\}/.exec(this.chars.slice(this.at, this.at + 30).join(''))
+  #bounds(): [number, number] | undefined {
+    if (this.#take('*')) return [0, Infinity]
+    if (this.#take('+')) return [1, Infinity]
+    if (this.#take('?')) return [0, 1]
+    const match = /^\{(\d+)(?:(,)(\d*))?\}/.exec(this.#chars.slice(this.#at, this.#at + 30).join(''))
     if (match === null) return undefined
-    this.at += match[0].length
+    this.#at += match[0].length
     const min = Number(match[1])
     return [min, match[2] === undefined ? min : match[3] === '' ? Infinity : Number(match[3])]
   }
 
-  private atom(): Node {
-    const char = this.chars[this.at]!
+  #atom(): Node {
+    const char = this.#chars[this.#at]!
     switch (char) {
       case '(':
-        return this.group()
+        return this.#group()
       case '[': {
-        const { set, length } = parseClass(this.chars, this.at, this.flags.foldsCase)
-        this.at += length
+        const { set, length } = parseClass(this.#chars, this.#at, this.#flags.foldsCase)
+        this.#at += length
         return { kind: 'set', set }
       }
       case '.':
-        this.at++
+        this.#at++
         return {
           kind: 'set',
-          set: { ranges: this.flags.dotIsAll ? [] : [[10, 10]], classes: [], isNegated: true, foldsCase: false },
+          set: { ranges: this.#flags.dotIsAll ? [] : [[10, 10]], classes: [], isNegated: true, foldsCase: false },
         }
       case '^':
-        this.at++
-        return { kind: 'assert', what: this.flags.isMultiline ? 'line-start' : 'text-start' }
+        this.#at++
+        return { kind: 'assert', what: this.#flags.isMultiline ? 'line-start' : 'text-start' }
       case '$':
-        this.at++
-        return { kind: 'assert', what: this.flags.isMultiline ? 'line-end' : 'text-end' }
+        this.#at++
+        return { kind: 'assert', what: this.#flags.isMultiline ? 'line-end' : 'text-end' }
       case '*':
       case '+':
       case '?':
         throw new RegexpSyntaxError('missing argument to repetition operator', char)
       case '\\':
-        return this.escape()
+        return this.#escape()
       default:
-        this.at++
-        return this.literal(char.codePointAt(0)!)
+        this.#at++
+        return this.#literal(char.codePointAt(0)!)
     }
   }
 
-  private literal(code: number): Node {
+  #literal(code: number): Node {
     return {
       kind: 'set',
-      set: { ranges: [[code, code]], classes: [], isNegated: false, foldsCase: this.flags.foldsCase },
+      set: { ranges: [[code, code]], classes: [], isNegated: false, foldsCase: this.#flags.foldsCase },
     }
   }
 
-  private group(): Node {
-    const start = this.at
-    this.at++
-    const outer = { ...this.flags }
-    if (this.take('?')) {
-      const name = /^P?<(\w+)>/.exec(this.rest())
-      if (name !== null) this.at += name[0].length
-      else if (!this.flagsOfGroup(start)) return { kind: 'empty' }
+  #group(): Node {
+    const start = this.#at
+    this.#at++
+    const outer = { ...this.#flags }
+    if (this.#take('?')) {
+      const name = /^P?<(\w+)>/.exec(this.#rest())
+      if (name !== null) this.#at += name[0].length
+      else if (!this.#flagsOfGroup(start)) return { kind: 'empty' }
     }
-    const node = this.choice()
-    if (!this.take(')')) throw new RegexpSyntaxError('missing closing )', this.pattern)
-    this.flags = outer
+    const node = this.#choice()
+    if (!this.#take(')')) throw new RegexpSyntaxError('missing closing )', this.#pattern)
+    this.#flags = outer
     return node
   }
 
   /** `(?i:` opens a group (true), `(?i)` changes the flags of what follows (false). */
-  private flagsOfGroup(start: number): boolean {
-    const match = /^([imsU]*)(?:-([imsU]+))?([:)])/.exec(this.rest())
+  #flagsOfGroup(start: number): boolean {
+    const match = /^([imsU]*)(?:-([imsU]+))?([:)])/.exec(this.#rest())
     if (match === null) {
-      throw new RegexpSyntaxError('invalid or unsupported Perl syntax', this.rest(start).slice(0, 3))
+      throw new RegexpSyntaxError('invalid or unsupported Perl syntax', this.#rest(start).slice(0, 3))
     }
-    this.at += match[0].length
-    const flags = { ...this.flags }
+    this.#at += match[0].length
+    const flags = { ...this.#flags }
     for (const [letters, value] of [
       [match[1] ?? '', true],
       [match[2] ?? '', false],
@@ -186,40 +186,40 @@ class Parser {
       if (letters.includes('s')) flags.dotIsAll = value
       if (letters.includes('U')) flags.isUngreedy = value
     }
-    this.flags = flags
+    this.#flags = flags
     return match[3] === ':'
   }
 
-  private escape(): Node {
-    const next = this.chars[this.at + 1]
+  #escape(): Node {
+    const next = this.#chars[this.#at + 1]
     if (next === undefined) throw new RegexpSyntaxError('trailing backslash at end of expression', '')
     const assertion = ASSERTIONS.get(next)
     if (assertion !== undefined) {
-      this.at += 2
+      this.#at += 2
       return { kind: 'assert', what: assertion }
     }
-    if (next === 'Q') return this.quoted()
-    const { foldsCase } = this.flags
+    if (next === 'Q') return this.#quoted()
+    const { foldsCase } = this.#flags
     const set = perlClass(next, foldsCase)
     if (set !== undefined) {
-      this.at += 2
+      this.#at += 2
       return { kind: 'set', set }
     }
     if (next === 'p' || next === 'P') {
-      const { set: unicode, length } = unicodeClass(this.chars, this.at, foldsCase)
-      this.at += length
+      const { set: unicode, length } = unicodeClass(this.#chars, this.#at, foldsCase)
+      this.#at += length
       return { kind: 'set', set: unicode }
     }
-    const { code, length } = parseEscape(this.chars, this.at)
-    this.at += length
-    return this.literal(code)
+    const { code, length } = parseEscape(this.#chars, this.#at)
+    this.#at += length
+    return this.#literal(code)
   }
 
-  private quoted(): Node {
+  #quoted(): Node {
     const nodes: Node[] = []
-    this.at += 2
-    while (this.at < this.chars.length && !this.take('\\E'))
-      nodes.push(this.literal(this.chars[this.at++]!.codePointAt(0)!))
+    this.#at += 2
+    while (this.#at < this.#chars.length && !this.#take('\\E'))
+      nodes.push(this.#literal(this.#chars[this.#at++]!.codePointAt(0)!))
     return { kind: 'sequence', nodes }
   }
 }

@@ -1,7 +1,7 @@
 /**
- * What is served: built-in kinds and the kinds that CustomResourceDefinitions add, found by group, version and plural.
+ * The served resources: built-in kinds and the kinds of CustomResourceDefinitions, by group, version and plural.
  *
- * `generation` grows with every change, so that discovery and OpenAPI documents are made once per state.
+ * `generation` increases with every change, so that discovery and OpenAPI documents are built once per state.
  */
 import { BUILTIN_KINDS, type BuiltinKind } from '../builtin/builtin.ts'
 import { eventConverter } from './event-versions.ts'
@@ -15,9 +15,9 @@ import type { Collection, Store } from '../store/store.ts'
 import { bodyPrefix } from '../store/stored-object.ts'
 import type { Column } from '../table/table.ts'
 
-/** Name of the collection that holds a resource: `services`, `widgets.example.dev`. */
+/** Identifier of the collection that stores a resource: `services`, `widgets.example.dev`. */
 function collectionId(group: string, plural: string): string {
-  // The two event APIs are two views of one collection.
+  // The two Event APIs share one collection.
   if (plural === 'events' && group === 'events.k8s.io') return 'events'
   return group === '' ? plural : `${plural}.${group}`
 }
@@ -168,7 +168,7 @@ export class Registry {
     return this.#builtin.has(id) || (this.#custom.get(id)?.size ?? 0) > 0
   }
 
-  /** Replaces what one CRD serves. */
+  /** Replaces the resources of one CRD. */
   setCustom(definition: string, resources: readonly Resource[]): void {
     for (const old of this.#byDefinition.get(definition) ?? []) {
       const id = `${old.group}/${old.version}`

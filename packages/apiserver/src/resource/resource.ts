@@ -1,6 +1,6 @@
 /**
- * One served version of one resource: everything the handlers need to know of it. Built-in kinds and custom resources are
- * the same to them; what differs is data (schema, columns, fields) and a `Strategy`.
+ * One served version of one resource: everything that the handlers need. Handlers treat built-in kinds and custom
+ * resources alike; the differences are data (schema, columns, fields) and a `Strategy`.
  */
 import type { Status } from '@seamark/kube/object'
 import type { Check } from '../validation/names.ts'
@@ -11,7 +11,7 @@ import type { Collection } from '../store/store.ts'
 import type { Stored } from '../store/stored-object.ts'
 import type { Column } from '../table/table.ts'
 
-/** What a strategy may ask of the cluster it runs in. */
+/** The parts of the cluster that a strategy uses. */
 export interface StrategyContext {
   readonly nowMs: number
   readonly isDryRun: boolean
@@ -19,42 +19,42 @@ export interface StrategyContext {
   warn(message: string): void
 }
 
-/** What is particular to a kind. Every member is optional: absence is the common behaviour. */
+/** Behaviour specific to a kind. Every member is optional: absence is the common behaviour. */
 export interface Strategy {
   /** Syntax of metadata.name. @default RFC 1123 subdomain */
   readonly checkName?: Check
-  /** metadata.generation is kept. */
+  /** metadata.generation is maintained. */
   readonly hasGeneration?: boolean
   /** PUT and status updates need no resourceVersion. */
   readonly allowsUnconditionalUpdate?: boolean
   /** PUT of an absent object creates it. */
   readonly allowsCreateOnUpdate?: boolean
-  /** Fills what the server fills in an object of this kind, in place. Runs on every decoded object. */
+  /** Sets defaults of this kind, in place. Runs on every decoded object. */
   applyDefaults?(object: ApiObject): void
-  /** What has to be loaded before an object of this kind can be checked. */
+  /** Loads what the validation of an object of this kind requires. */
   prepare?(object: ApiObject): Promise<void>
   /** In place, before validation. */
   prepareForCreate?(object: ApiObject, context: StrategyContext): void
   prepareForUpdate?(object: ApiObject, old: ApiObject, context: StrategyContext): void
   validate?(object: ApiObject, old: ApiObject | undefined, context: StrategyContext): Cause[]
-  /** May an object of this name be deleted at all? Throws when not. */
+  /** Throws when the object must not be deleted. */
   beforeDelete?(object: ApiObject): void
-  /** Grace period given to a delete, in s; undefined deletes at once. */
-  gracePeriod?(object: ApiObject, asked: number | undefined): number | undefined
-  /** Extra finalizers (outside metadata) hold the object: namespaces. */
-  isHeld?(object: ApiObject): boolean
+  /** Grace period of a delete, in s; undefined deletes immediately. */
+  gracePeriod?(object: ApiObject, requested: number | undefined): number | undefined
+  /** Finalizers outside metadata that delay deletion: namespaces. */
+  hasOtherFinalizers?(object: ApiObject): boolean
   /** Finalizers that a delete adds, so that content can be removed first. */
   readonly finalizersOnDelete?: readonly string[]
-  /** How the object is marked for deletion, where that is not the common way (no grace period, no new generation). */
+  /** Marks the object for deletion, where this differs from the common way (no grace period, no new generation). */
   whenMarked?(object: ApiObject): ApiObject
-  /** What validation errors call the object, where that is not its own kind. */
+  /** Group and kind of the object in validation errors, where they differ from its own. */
   readonly namedAs?: { readonly group: string; readonly kind: string }
-  /** The answer to a delete that removed the object is the object itself, not a Status. */
+  /** A delete that removed the object returns the object itself, not a Status. */
   readonly returnsDeletedObject?: boolean
 }
 
 export interface Converter {
-  /** Objects in another version of their kind. */
+  /** Converts objects to another version of their kind. */
   convert(objects: readonly ApiObject[], apiVersion: string): ApiObject[] | Promise<ApiObject[]>
 }
 
@@ -82,17 +82,17 @@ export interface Resource {
   /** `{"kind":…,"apiVersion":…,` */
   readonly prefix: Buffer
   readonly columns: readonly Column[]
-  /** Fields beside name and namespace that a field selector may name. */
+  /** Fields beside name and namespace that field selectors support. */
   readonly selectableFields: Readonly<Record<string, FieldReader>>
   readonly strategy: Strategy
   readonly scale: ScalePaths | undefined
-  /** Present when versions differ in more than their name. */
+  /** Present when versions differ in more than apiVersion. */
   readonly converter: Converter | undefined
-  /** Warning header on every request. */
+  /** Text of the Warning header on every request. */
   readonly deprecationWarning: string | undefined
 }
 
-/** Where a kind keeps what its scale subresource shows. */
+/** Paths of the fields that the scale subresource serves. */
 export interface ScalePaths {
   readonly specReplicasPath: string
   readonly statusReplicasPath: string
@@ -115,7 +115,7 @@ export function deletedStatus(resource: Resource, stored: Stored): Status {
       name: stored.name,
       ...(resource.group === '' ? {} : { group: resource.group }),
       kind: resource.plural,
-      ...(uid === undefined ? {} : { uid }),
+      ...(uid !== undefined && { uid }),
     },
   }
 }

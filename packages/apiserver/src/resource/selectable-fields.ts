@@ -1,4 +1,4 @@
-/** Fields of built-in kinds that a field selector may name, beside metadata.name and metadata.namespace. */
+/** Fields of built-in kinds that field selectors support, beside metadata.name and metadata.namespace. */
 import { getPath } from '../codec/object-shape.ts'
 import type { FieldReader } from './selectors.ts'
 

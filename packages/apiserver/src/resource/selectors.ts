@@ -1,7 +1,8 @@
 /**
- * Label and field selectors: parsed once per request, then a predicate over stored objects.
- * Parse errors are worded as the real server words them, token by token, which is why this parser is not that of
- * `@seamark/kube/object`: that one only says that a text is no selector.
+ * Label and field selectors: parsed once per request into a predicate over stored objects.
+ *
+ * Parse errors equal those of kube-apiserver, token by token. This requires a parser other than that of
+ * `@seamark/kube/object`, which only reports that a text is not a selector.
  */
 import { checkLabelValue, checkQualifiedName } from '../validation/names.ts'
 import { getPath } from '../codec/object-shape.ts'
@@ -80,8 +81,8 @@ class LabelParser {
     if (isNegated) token = this.#take()
     if (!isIdentifier(token)) throw unparsable(`found '${token.text}', expected: identifier`)
     const key = token.text
-    const wrong = checkQualifiedName(key)
-    if (wrong.length > 0) throw unparsable(`<nil>: Invalid value: ${JSON.stringify(key)}: ${wrong.join('; ')}`)
+    const errors = checkQualifiedName(key)
+    if (errors.length > 0) throw unparsable(`<nil>: Invalid value: ${JSON.stringify(key)}: ${errors.join('; ')}`)
     const next = this.#peek()
     if (isNegated) return { key, operator: '!', values: [] }
     if (next.type === 'end' || next.type === ',') return { key, operator: 'exists', values: [] }
@@ -162,7 +163,7 @@ class LabelParser {
   }
 }
 
-/** `in` and `notin` are ordinary words wherever a key or value may stand. */
+/** `in` and `notin` are identifiers wherever a key or value is allowed. */
 function isIdentifier(token: Token): boolean {
   return token.type === 'id' || token.type === 'in' || token.type === 'notin'
 }
@@ -174,14 +175,14 @@ function unparsable(why: string): Error {
 function checked(requirement: Requirement): Requirement {
   const { key, operator, values } = requirement
   for (const [index, value] of values.entries()) {
-    const wrong = checkLabelValue(value)
+    const errors = checkLabelValue(value)
     if ((operator === 'gt' || operator === 'lt') && !/^[-+]?\d+$/.test(value)) {
       throw unparsable(
         `values[${index}]: Invalid value: ${JSON.stringify(value)}: for 'Gt', 'Lt' operators, the value must be an integer`,
       )
     }
-    if (wrong.length > 0)
-      throw unparsable(`values[${index}][${key}]: Invalid value: ${JSON.stringify(value)}: ${wrong.join('; ')}`)
+    if (errors.length > 0)
+      throw unparsable(`values[${index}][${key}]: Invalid value: ${JSON.stringify(value)}: ${errors.join('; ')}`)
   }
   return requirement
 }
@@ -218,7 +219,7 @@ export function parseLabelSelector(selector: string): LabelSelector {
   return selectorOf(new LabelParser(selector).parse())
 }
 
-/** The `matchLabels` / `matchExpressions` form that objects carry. Undefined selects everything. */
+/** The `matchLabels` / `matchExpressions` form of selectors in objects. Undefined selects everything. */
 export function compileLabelSelector(selector: unknown): LabelSelector {
   const requirements: Requirement[] = []
   const matchLabels = getPath(selector, 'matchLabels')
@@ -249,12 +250,12 @@ interface FieldTerm {
 
 export interface FieldSelector {
   readonly isEmpty: boolean
-  /** The one name selected, when the selector says `metadata.name=X`. */
+  /** The selected name, when the selector contains `metadata.name=X`. */
   readonly name: string | undefined
   matches(stored: Stored): boolean
 }
 
-/** How a supported field is read. `fallback` is what an absent field counts as. */
+/** Reads a supported field. `fallback` is the value of an absent field. */
 export type FieldReader = (stored: Stored) => string
 
 const commonFields: Record<string, FieldReader> = {
@@ -300,7 +301,7 @@ function parseTerm(term: string, selector: string): FieldTerm {
   return { field: found[1] as string, isNegated: found[2] === '!=', value: unescape(found[3] as string) }
 }
 
-/** `kindFields` are the fields a kind supports beside name and namespace. */
+/** `kindFields` are the fields that a kind supports beside name and namespace. */
 export function parseFieldSelector(
   selector: string,
   kindFields: Readonly<Record<string, FieldReader>>,

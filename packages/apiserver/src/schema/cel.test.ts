@@ -32,7 +32,7 @@ function rule(schema: Schema, ...rules: ValidationRule[]): Schema {
   return { type: 'object', properties: { spec: { ...schema, 'x-kubernetes-validations': rules } } }
 }
 
-/** `a` and `b` in no order that an automaton with few states could follow. */
+/** `a` and `b` in an order that no automaton with few states can follow. */
 function mixedText(length: number): string {
   let [state, text] = [1, '']
   while (text.length < length) {
@@ -63,7 +63,7 @@ describe('rules', () => {
     properties: { a: { type: 'integer' }, b: { type: 'integer' }, s: { type: 'string' } },
   } as const
   it.each<[string, string, unknown, string[]]>([
-    ['a true rule says nothing', 'self.a <= self.b', { a: 1, b: 2 }, []],
+    ['a true rule reports nothing', 'self.a <= self.b', { a: 1, b: 2 }, []],
     [
       'a false rule is a violation of the object',
       'self.a <= self.b',
@@ -78,7 +78,7 @@ describe('rules', () => {
       ['spec: Invalid value: "object": no such key: a evaluating rule: self.a > 0'],
     ],
     ['has() takes any expression', 'has([self][0].a) && !has([self][0].b)', { a: 1 }, []],
-    ['has() asks first', '!has(self.a) || self.a > 0', {}, []],
+    ['has() guards an absent field', '!has(self.a) || self.a > 0', {}, []],
     ['patterns are RE2', "self.s.matches('^[[:alpha:]]+$')", { s: 'abc' }, []],
     ['quantities compare', "quantity('1Gi').isGreaterThan(quantity('1M'))", {}, []],
     [
@@ -111,26 +111,26 @@ describe('rules', () => {
     ])
   })
 
-  it('on a scalar name its value', () => {
+  it('on a scalar report its value', () => {
     expect(messages(rule({ type: 'string' }, { rule: "self != 'x'", message: 'not x' }), 'x')).toEqual([
       'spec: Invalid value: "x": not x',
     ])
   })
 
-  it('with oldSelf run only on updates of a value that was there', () => {
+  it('with oldSelf run only on updates of an existing value', () => {
     const schema = rule(object, { rule: 'self.a == oldSelf.a', message: 'immutable' })
     expect(messages(schema, { a: 1 })).toEqual([])
     expect(messages(schema, { a: 2 }, { a: 1 })).toEqual(['spec: Invalid value: immutable'])
     expect(messages(schema, { a: 1 }, { a: 1 })).toEqual([])
   })
 
-  it('do not object to what an update leaves unchanged', () => {
+  it('do not report what an update leaves unchanged', () => {
     const schema = rule(object, { rule: 'self.a > 1' })
     expect(messages(schema, { a: 1 }, { a: 1 })).toEqual([])
     expect(messages(schema, { a: 0 }, { a: 1 })).toHaveLength(1)
   })
 
-  it('reach fields whose names are no identifiers', () => {
+  it('access fields whose names are not identifiers', () => {
     const schema = rule(
       { type: 'object', properties: { namespace: { type: 'string' }, 'a-b.c/d__e': { type: 'string' } } },
       { rule: "self.__namespace__ == 'n' && self.a__dash__b__dot__c__slash__d__underscores__e == 'v'" },
@@ -138,7 +138,7 @@ describe('rules', () => {
     expect(messages(schema, { namespace: 'n', 'a-b.c/d__e': 'v' })).toEqual([])
   })
 
-  it('that cannot be compiled are named in the warnings and skipped', () => {
+  it('that cannot be compiled are reported as warnings and skipped', () => {
     const schema = rule(
       object,
       { rule: "self.nosuchFunction('x') == ''" },
@@ -151,7 +151,7 @@ describe('rules', () => {
     expect(compiled.validate({ spec: {} })).toHaveLength(1)
   })
 
-  it('that would run for ever are stopped', () => {
+  it('that would not terminate are stopped', () => {
     const list: Schema = { type: 'array', items: { type: 'integer' } }
     const text = 'self.all(a, self.all(b, self.all(c, a + b + c >= 0)))'
     const started = process.cpuUsage().user
@@ -164,7 +164,7 @@ describe('rules', () => {
     expect(process.cpuUsage().user - started).toBeLessThan(10_000_000)
   })
 
-  it('are not run on an object of the wrong shape, and it is said', () => {
+  it('are not run on an object of the wrong shape, and this is reported', () => {
     const found = messages(rule(object, { rule: 'self.a > 0' }), { a: 'x' })
     expect(found[1]).toBe(
       '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
@@ -175,7 +175,7 @@ describe('rules', () => {
     expect((await prepareSchema(rule(object, { rule: 'true' }))).warnings).toEqual([])
   })
 
-  describe('that would take long', () => {
+  describe('with a high cost', () => {
     const list = Array.from({ length: 20_000 }, (_, index) => `item-${index}`)
     const spec = {
       list,
@@ -215,7 +215,7 @@ describe('rules', () => {
       'quantity(self.digits).isInteger()',
       'int(self.digits) == 1',
       "optional.of(self.text).optMap(a, a + a).optMap(b, b + b).optMap(c, c + c + c + c + c + c + c + c).hasValue() && self.list.all(x, self.text + self.text != '')",
-    ])('is ended by the budget: %s', (source) => {
+    ])('are stopped by the budget: %s', (source) => {
       expect(messages(rule(schema, { rule: source }), spec)).toEqual([
         expect.stringContaining('call cost exceeds limit for rule'),
       ])
@@ -238,7 +238,7 @@ describe('rules', () => {
       "self.list.exists(x, x == 'item-19999')",
       "self.text.lowerAscii().startsWith('aaa')",
       'sets.contains(self.list.slice(0, 500), self.list.slice(0, 500))',
-    ])('is not, when its cost is that of a large object: %s', (source) => {
+    ])('are not stopped when the cost is that of a large object: %s', (source) => {
       expect(messages(rule(schema, { rule: source }), spec)).toEqual([])
     })
   })

@@ -1,9 +1,9 @@
 /**
  * `x-kubernetes-validations`: CEL rules of a schema, compiled once, run on every write after structural validation.
  *
- * Guarantees: evaluation is bounded (cel/budget.ts). A rule the engine cannot compile is skipped and named in `warnings`,
- * never silently. Transition rules (`oldSelf`) run only when there is a corresponding old value; a violation that an update
- * leaves unchanged is not reported.
+ * Guarantees: evaluation is bounded (cel/budget.ts). A rule that the engine cannot compile is skipped and reported in
+ * `warnings`, never silently. Transition rules (`oldSelf`) run only when there is a corresponding old value; a
+ * violation that an update leaves unchanged is not reported.
  */
 import { endRule, isExhausted, startObject, startRule } from '../cel/budget.ts'
 import type { Engine, Expression } from '../cel/engine.ts'
@@ -24,8 +24,8 @@ interface Run {
   reader: ValueReader
   engine: Engine
   causes: Cause[]
-  /** False once the budget is gone. */
-  goesOn: boolean
+  /** False once the budget is exhausted. */
+  canContinue: boolean
 }
 
 type Visit = (value: unknown, old: unknown, path: string, run: Run) => void
@@ -55,7 +55,7 @@ export function compileRules(schema: Schema, engine: Engine): Rules {
         reader: new ValueReader((text) => engine.readDuration(text)),
         engine,
         causes: [],
-        goesOn: true,
+        canContinue: true,
       }
       startObject()
       visit?.(value, old, '', run)
@@ -64,7 +64,7 @@ export function compileRules(schema: Schema, engine: Engine): Rules {
   }
 }
 
-/** The schema of a whole object as its rules see it. */
+/** The schema of a whole object as its rules access it. */
 export function withObjectFields(schema: Schema): Schema {
   const properties = {
     apiVersion: { type: 'string' },
@@ -75,57 +75,58 @@ export function withObjectFields(schema: Schema): Schema {
   return { ...schema, properties }
 }
 
-/** What rules may see of metadata. */
+/** The part of metadata that rules can access. */
 const META: Schema = {
   type: 'object',
   properties: { name: OBJECT_META.properties!['name']!, generateName: OBJECT_META.properties!['generateName']! },
 }
 
-function compileNode(schema: Schema, place: string, engine: Engine, warnings: string[]): Visit | undefined {
+function compileNode(schema: Schema, location: string, engine: Engine, warnings: string[]): Visit | undefined {
   const parts: Visit[] = []
-  // An empty rule is refused where rules are checked.
+  // Empty rules are rejected by the validation of rules.
   const rules = (schema['x-kubernetes-validations'] ?? []).flatMap((rule) =>
-    rule.rule.trim() === '' ? [] : compileRule(rule, place, engine, warnings),
+    rule.rule.trim() === '' ? [] : compileRule(rule, location, engine, warnings),
   )
   if (rules.length > 0) parts.push((value, old, path, run) => runRules(schema, rules, value, old, path, run))
   for (const sub of schema.allOf ?? []) {
     const visit = compileNode(
       { ...schema, ...sub, allOf: sub.allOf ?? [], 'x-kubernetes-validations': sub['x-kubernetes-validations'] ?? [] },
-      place,
+      location,
       engine,
       warnings,
     )
     if (visit !== undefined && hasRules(sub)) parts.push(visit)
   }
   const ofItems =
-    schema.items && hasRules(schema.items) ? compileNode(schema.items, `${place}[*]`, engine, warnings) : undefined
+    schema.items && hasRules(schema.items) ? compileNode(schema.items, `${location}[*]`, engine, warnings) : undefined
   if (ofItems !== undefined) {
     parts.push((value, old, path, run) => {
       if (!Array.isArray(value)) return
       for (const [i, item] of value.entries())
-        if (run.goesOn) ofItems(item, findOldItem(schema, item, old), `${path}[${i}]`, run)
+        if (run.canContinue) ofItems(item, findOldItem(schema, item, old), `${path}[${i}]`, run)
     })
   }
-  const ofFields = compileFields(schema, place, engine, warnings)
+  const ofFields = compileFields(schema, location, engine, warnings)
   if (ofFields !== undefined) parts.push(ofFields)
   if (parts.length === 0) return undefined
   return (value, old, path, run) => {
-    if (value !== null && value !== undefined) for (const part of parts) if (run.goesOn) part(value, old, path, run)
+    if (value !== null && value !== undefined)
+      for (const part of parts) if (run.canContinue) part(value, old, path, run)
   }
 }
 
-function compileFields(schema: Schema, place: string, engine: Engine, warnings: string[]): Visit | undefined {
+function compileFields(schema: Schema, location: string, engine: Engine, warnings: string[]): Visit | undefined {
   const known = new Map<string, Visit>()
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const visit = hasRules(property)
-      ? compileNode(property, place === '' ? name : `${place}.${name}`, engine, warnings)
+      ? compileNode(property, location === '' ? name : `${location}.${name}`, engine, warnings)
       : undefined
     if (visit !== undefined) known.set(name, visit)
   }
   const { additionalProperties } = schema
   const extra =
     typeof additionalProperties === 'object' && hasRules(additionalProperties)
-      ? compileNode(additionalProperties, `${place}[*]`, engine, warnings)
+      ? compileNode(additionalProperties, `${location}[*]`, engine, warnings)
       : undefined
   if (known.size === 0 && extra === undefined) return undefined
   return (value, old, path, run) => {
@@ -138,14 +139,14 @@ function compileFields(schema: Schema, place: string, engine: Engine, warnings: 
   }
 }
 
-function compileRule(rule: ValidationRule, place: string, engine: Engine, warnings: string[]): CompiledRule[] {
+function compileRule(rule: ValidationRule, location: string, engine: Engine, warnings: string[]): CompiledRule[] {
   const compile = (source: string, what: string): Expression | undefined => {
     try {
       return engine.compile(source)
     } catch (error) {
       const [reason] = (error instanceof Error ? error.message : String(error)).split('\n')
       warnings.push(
-        `${place === '' ? '<root>' : place}: ${what} ${goQuote(source)} cannot be evaluated and is not enforced: ${reason}`,
+        `${location === '' ? '<root>' : location}: ${what} ${goQuote(source)} cannot be evaluated and is not enforced: ${reason}`,
       )
       return undefined
     }
@@ -175,10 +176,10 @@ function runRules(
       rule.optionalOldSelf === true ? { self, oldSelf: run.engine.optionalOf(oldSelf) } : { self, oldSelf }
     const cause = runRule(schema, compiled, variables, value, path, run)
     if (cause === undefined) continue
-    // Nothing got worse: only a rule that looks at the old value may object to an unchanged one.
+    // An unchanged value is only checked by rules that read the old value.
     isUnchanged ??= old !== undefined && jsonEqual(value, old)
     if (expression.usesOldSelf || !isUnchanged) run.causes.push(cause)
-    if (!run.goesOn) return
+    if (!run.canContinue) return
   }
 }
 
@@ -204,7 +205,7 @@ function runRule(
   const isOverBudget = isExhausted()
   endRule()
   if (isOverBudget) {
-    run.goesOn = false
+    run.canContinue = false
     return invalid(
       field,
       schema.type ?? '',

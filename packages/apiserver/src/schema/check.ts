@@ -1,10 +1,10 @@
 /**
- * The fast path of validation: closures that only answer whether a value fits. Nearly every write is valid, so that
- * paths and messages are built (report.ts) only when one of these says no.
+ * The fast path of validation: closures that only return whether a value is valid. Nearly every write is valid, so
+ * paths and messages are built (report.ts) only when one of these returns false.
  *
- * Invariant: `check(value)` is true only when `report` finds nothing (a property test says so); where it is false, the
- * report decides: the real server lets some oddities pass, such as a list for a text with a format. A node is compiled
- * when it is first met: large schemas cost only what objects use, and recursive ones end.
+ * Invariant: `check(value)` is true only when `report` finds nothing (verified by a property test); where it is false,
+ * the report decides: kube-apiserver accepts some invalid values, such as a list for a string with a format. A node is
+ * compiled on first use: large schemas cost only what objects use, and recursive ones terminate.
  */
 import { jsonEqual } from '../codec/json-equal.ts'
 import { Matcher, findMatcher } from '../regexp/matcher.ts'
@@ -57,7 +57,7 @@ export function enumAllows({ enum: values }: Schema, value: unknown): boolean {
   return values === undefined || values.length === 0 || (value !== null && values.some((item) => isSame(item, value)))
 }
 
-/** The real server converts a number to the type of the listed value first: 2.5 counts as 2, 120 as 'x'. */
+/** kube-apiserver converts a number to the type of the listed value first: 2.5 equals 2, 120 equals 'x'. */
 function isSame(listed: unknown, value: unknown): boolean {
   if (typeof value !== 'number') return jsonEqual(listed, value)
   if (typeof listed === 'string')
@@ -82,7 +82,7 @@ function stringCheck(schema: Schema): (value: string) => boolean {
     (allowed === undefined || allowed.has(value))
 }
 
-/** Length in code points, as limits count. */
+/** Length in code points, the unit of length limits. */
 export function runeCount(text: string): number {
   let count = text.length
   for (let i = 0; i + 1 < text.length; i++) {

@@ -1,4 +1,4 @@
-/** Which old value a new value corresponds to: fields by name, items of list-maps by key; other lists have no memory. */
+/** Correlates new values with old values: fields by name, items of list-maps by key; other lists are not correlated. */
 import { jsonEqual } from '../codec/json-equal.ts'
 import type { Schema } from './model.ts'
 

@@ -1,4 +1,7 @@
-/** Defaults of a schema must themselves be valid. Paths begin at the schema; the value's own path stays empty, as there. */
+/**
+ * Validates the defaults of a schema. Paths begin at the schema; the path inside the value is empty, as in
+ * kube-apiserver.
+ */
 import type { Cause, Schema } from './model.ts'
 import { reportViolations } from './report.ts'
 

@@ -1,4 +1,6 @@
-/** Fills defaults in place: absent fields, and nulls where null is not allowed. Recursion stays inside what exists. */
+/**
+ * Applies defaults in place: absent fields, and nulls where null is not allowed. Recurses only into existing values.
+ */
 import type { Schema } from './model.ts'
 
 type Fields = Record<string, unknown>
@@ -7,7 +9,7 @@ type Fill = (value: unknown) => void
 const fills = new WeakMap<Schema, Fill | null>()
 const NOTHING: Fill = () => undefined
 
-/** Undefined when the schema has no default anywhere. */
+/** Undefined when the schema contains no default. */
 export function defaultsOf(schema: Schema): Fill | undefined {
   const known = fills.get(schema)
   if (known !== undefined) return known ?? undefined

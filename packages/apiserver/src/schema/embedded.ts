@@ -1,9 +1,12 @@
-/** Embedded resources (`x-kubernetes-embedded-resource`): apiVersion and kind are needed and well-formed, at any depth. */
+/**
+ * Embedded resources (`x-kubernetes-embedded-resource`): apiVersion and kind are required and well-formed, at any
+ * depth.
+ */
 import { invalid, required } from './field-error.ts'
 import type { Cause, Schema } from './model.ts'
 import { oncePerSchema, type SchemaCheck } from './schema-check.ts'
 
-/** Undefined when the schema has no embedded resource anywhere. */
+/** Undefined when the schema contains no embedded resource. */
 export const embeddedCheck = oncePerSchema(compile)
 
 function compile(schema: Schema): SchemaCheck | undefined {

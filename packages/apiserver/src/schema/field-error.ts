@@ -1,7 +1,7 @@
 /**
- * Field errors as the real server words them in `details.causes`: the kind of error, the bad value, the detail.
+ * Field errors as kube-apiserver formats them in `details.causes`: the kind of error, the invalid value, the detail.
  *
- * Place in the flow: every validator of schema/ reports through these, so that wording stands in one place.
+ * Place in the flow: every validator of schema/ uses these, so that the format is defined once.
  */
 import type { Cause, CauseReason } from './model.ts'
 

@@ -1,6 +1,6 @@
 /**
- * String formats that CustomResourceDefinitions may name, checked as the real server checks them. A format that is not
- * listed here is ignored, as there.
+ * String formats of CustomResourceDefinitions, validated as kube-apiserver does. A format that is not listed here is
+ * ignored, as in kube-apiserver.
  */
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 
@@ -34,9 +34,9 @@ function isDay(year: number, month: number, day: number): boolean {
   return month >= 1 && month <= 12 && day >= 1 && date.getUTCMonth() === month - 1
 }
 
-/** Go durations (`1h30m`), and numbers with a unit in words (`22 ns`, `3 days`). */
+/** Go durations (`1h30m`), and numbers with a spelled-out unit (`22 ns`, `3 days`). */
 function isDuration(text: string): boolean {
-  // Each part can be read in one way only, so that a long text that does not match takes linear time.
+  // The alternatives are unambiguous, so that a long text that does not match takes linear time.
   if (/^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.test(text)) return true
   return /^((\d+)\s*(ns|nanos?|nanoseconds?|us|µs|micros?|microseconds?|ms|millis?|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?))+$/i.test(
     text.trim(),
@@ -129,7 +129,7 @@ const FORMATS: ReadonlyMap<string, FormatCheck> = new Map<string, FormatCheck>([
   ],
 ])
 
-/** The check of a format, with the dashes of its name ignored; undefined when the format is not known. */
+/** The check of a format, ignoring dashes in its name; undefined when the format is unknown. */
 export function findFormat(name: string): FormatCheck | undefined {
   return FORMATS.get(name.replaceAll('-', ''))
 }

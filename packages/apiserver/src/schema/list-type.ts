@@ -3,7 +3,7 @@ import { duplicate, goJson, invalid } from './field-error.ts'
 import type { Cause, Schema } from './model.ts'
 import { oncePerSchema, type SchemaCheck } from './schema-check.ts'
 
-/** Undefined when the schema has no such list anywhere. */
+/** Undefined when the schema contains no such list. */
 export const listTypeCheck = oncePerSchema(compile)
 
 function compile(schema: Schema): SchemaCheck | undefined {
@@ -66,9 +66,11 @@ function repeated(values: readonly unknown[]): number[] {
 
 function checkMap(schema: Schema, value: unknown, path: string, causes: Cause[]): void {
   if (!Array.isArray(value)) return
-  const wrong = value.findIndex((item) => item !== null && (typeof item !== 'object' || Array.isArray(item)))
-  if (wrong >= 0) {
-    causes.push(invalid(`${path}[${wrong}]`, value[wrong], 'must be an object for an array of list-type map'))
+  const invalidIndex = value.findIndex((item) => item !== null && (typeof item !== 'object' || Array.isArray(item)))
+  if (invalidIndex >= 0) {
+    causes.push(
+      invalid(`${path}[${invalidIndex}]`, value[invalidIndex], 'must be an object for an array of list-type map'),
+    )
     return
   }
   if (value.length <= 1) return

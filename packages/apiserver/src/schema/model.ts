@@ -1,8 +1,8 @@
 /**
- * The vocabulary of schemas: the OpenAPI v3 subset that CustomResourceDefinitions carry, extended with the
- * `x-kubernetes-*` facts that decoding, patching and field ownership need of built-in kinds.
+ * Types of schemas: the OpenAPI v3 subset of CustomResourceDefinitions, extended with the `x-kubernetes-*` properties
+ * that decoding, patching and field ownership need of built-in kinds.
  *
- * Place in the flow: pure types; every module of schema/, apply/, patch/ and builtin/ speaks them.
+ * Place in the flow: pure types, used by every module of schema/, apply/, patch/ and builtin/.
  */
 
 type SchemaType = 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
@@ -55,16 +55,16 @@ export interface Schema {
   'x-kubernetes-int-or-string'?: boolean
   'x-kubernetes-embedded-resource'?: boolean
   'x-kubernetes-validations'?: ValidationRule[]
-  /** Built-in kinds only: strategic merge patch facts. */
+  /** Built-in kinds only: strategic merge patch strategy. */
   'x-kubernetes-patch-strategy'?: string
   'x-kubernetes-patch-merge-key'?: string
   /** Built-in kinds only: name of the type, e.g. `core.v1.ServicePort`; names OpenAPI definitions and decode errors. */
   typeName?: string
-  /** Built-in kinds only: written even when empty, as this value (fields that encoders never omit). */
+  /** Built-in kinds only: written even when empty, with this value (fields that encoders never omit). */
   zero?: unknown
-  /** Built-in kinds only: a time that is kept with six digits after the second. */
+  /** Built-in kinds only: a time with six digits after the second. */
   hasMicroseconds?: boolean
-  /** Built-in kinds only: an explicit 0, false, '' or {} is kept; otherwise it means absent. */
+  /** Built-in kinds only: an explicit 0, false, '' or {} is kept; otherwise it is equivalent to an absent field. */
   optional?: boolean
 }
 
@@ -79,7 +79,7 @@ export type CauseReason =
   | 'FieldValueForbidden'
   | 'FieldValueNotFound'
 
-/** One entry of `details.causes` of a 422 answer. `message` excludes the field, as on the wire. */
+/** One entry of `details.causes` of a 422 response. `message` excludes the field, as on the wire. */
 export interface Cause {
   reason: CauseReason
   message: string
@@ -89,16 +89,16 @@ export interface Cause {
 export interface CompiledSchema {
   readonly schema: Schema
   /**
-   * All violations; `old` is the stored object on an update and feeds transition rules and ratcheting. Of a write to the
-   * status only the status is checked against the schema.
+   * All violations; `old` is the stored object on an update, used by transition rules and ratcheting. For a write to
+   * the status only the status is validated against the schema.
    */
   validate(value: unknown, old?: unknown, part?: 'whole' | 'status'): Cause[]
-  /** Drops what the schema does not name, in place; returns the dropped paths. */
+  /** Drops undeclared fields, in place; returns the dropped paths. */
   prune(value: unknown): string[]
-  /** Fills defaults in place. */
+  /** Applies defaults in place. */
   applyDefaults(value: unknown): void
   /** Paths that `prune` would drop; the value is not changed. */
   unknownFields(value: unknown): string[]
-  /** Rules that cannot be evaluated here: one sentence each, for a Warning header. */
+  /** Rules that cannot be evaluated: one sentence each, for a Warning header. */
   readonly warnings: readonly string[]
 }

@@ -1,4 +1,4 @@
-/** The schema of `metadata`, the same for every kind: what survives pruning and how its lists merge. */
+/** The schema of `metadata`, the same for every kind: the fields that pruning keeps and how its lists merge. */
 import type { Schema } from './model.ts'
 
 const STRING: Schema = { type: 'string' }

@@ -1,7 +1,7 @@
 /**
- * Unknown fields: dropped from custom resources, named in warnings and strict errors.
+ * Unknown fields: dropped from custom resources, listed in warnings and strict errors.
  *
- * Metadata is pruned to ObjectMeta at the root and in embedded resources. Nulls that a field may not hold and that no
+ * Metadata is pruned to ObjectMeta at the root and in embedded resources. Nulls that are not allowed and that no
  * default replaces are dropped as well.
  */
 import type { Schema } from './model.ts'
@@ -11,7 +11,7 @@ type Fields = Record<string, unknown>
 
 interface Walk {
   dropped: string[]
-  /** False: only look. */
+  /** False: report only. */
   removes: boolean
 }
 
@@ -58,7 +58,7 @@ function join(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`
 }
 
-/** Null: the key is unknown. Undefined: known, but nothing below it is. */
+/** Null: the key is unknown. Undefined: known, without a schema for its content. */
 function childSchema(schema: Schema | undefined, key: string): Schema | undefined | null {
   if (schema === undefined) return null
   const { properties, additionalProperties } = schema
@@ -78,7 +78,7 @@ function pruneMeta(schema: Schema, fields: Fields, key: string, path: string, wa
   return true
 }
 
-/** Metadata is read into its type and written again: what is empty there is absent. Fields that count as present stay. */
+/** Metadata is decoded into its type and encoded again, which drops empty fields. Optional fields are kept. */
 function omitEmpty({ properties = {} }: Schema, metadata: Fields): void {
   for (const key of Object.keys(metadata)) {
     const value = metadata[key]
@@ -88,7 +88,7 @@ function omitEmpty({ properties = {} }: Schema, metadata: Fields): void {
   }
 }
 
-/** Unknown fields stay, but what the schema does name is pruned. */
+/** Unknown fields are kept, but declared fields are pruned. */
 function visitKnown(schema: Schema, value: unknown, path: string, walk: Walk): void {
   if (Array.isArray(value)) {
     if (schema.items === undefined) return

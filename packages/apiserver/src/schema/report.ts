@@ -1,7 +1,8 @@
 /**
- * The slow path of validation: every violation with its path and the real server's wording, in its order.
+ * The slow path of validation: every violation with its path and kube-apiserver's message, in its order.
  *
- * Place in the flow: runs only when the fast check failed. Ratcheting: what an update leaves unchanged is not reported.
+ * Place in the flow: runs only when the fast check failed. Ratcheting: violations that an update leaves unchanged are
+ * not reported.
  */
 import { jsonEqual } from '../codec/json-equal.ts'
 import { Matcher, findMatcher } from '../regexp/matcher.ts'
@@ -16,7 +17,7 @@ class Result {
   readonly causes: Cause[] = []
   matches = 0
 
-  /** One batch; from the first repeated error on, the rest of the batch is dropped. */
+  /** Adds one batch; from the first repeated error on, the rest of the batch is dropped. */
   add(causes: readonly Cause[]): void {
     let isRepeated = false
     for (const cause of causes) {
@@ -32,7 +33,7 @@ class Result {
 }
 
 /** Errors that belong to no single field are reported at the object itself. */
-export const NOWHERE = '<nil>'
+export const NO_FIELD = '<nil>'
 
 export function reportViolations(schema: Schema, value: unknown, old: unknown): Cause[] {
   return report(schema, value, '', old).causes
@@ -60,7 +61,7 @@ function report(schema: Schema, value: unknown, path: string, old: unknown): Res
   return result
 }
 
-/** JSON type and numeric format of a value, as messages name them. */
+/** JSON type and numeric format of a value, as used in messages. */
 function typeOf(value: unknown): [type: string, format: string] {
   if (value === null) return ['null', '']
   if (Array.isArray(value)) return ['array', '']
@@ -78,17 +79,18 @@ function checkType(schema: Schema, value: unknown, path: string): Cause | undefi
   const [type, valueFormat] = typeOf(value)
   const format = usedFormat(schema)
   if (types.length === 0 && format === '') return undefined
-  const wrong = (expected: string, actual: string): Cause =>
+  const typeError = (expected: string, actual: string): Cause =>
     typeInvalid(path, actual, `${path} in body must be of type ${expected}: ${JSON.stringify(actual)}`)
-  if (type === 'null') return types.length > 0 && schema.nullable !== true ? wrong(types.join(','), 'null') : undefined
+  if (type === 'null')
+    return types.length > 0 && schema.nullable !== true ? typeError(types.join(','), 'null') : undefined
   const isAllowed = types.includes(type) || (type === 'integer' && types.includes('number'))
   const isText = type === 'string' || type === 'array'
-  if (!isText && format !== '' && !isAllowed && valueFormat !== format) return wrong(format, valueFormat)
+  if (!isText && format !== '' && !isAllowed && valueFormat !== format) return typeError(format, valueFormat)
   if (isText && format !== '' && !types.includes('number') && !types.includes('integer')) return undefined
-  return isAllowed ? undefined : wrong(types.join(','), type)
+  return isAllowed ? undefined : typeError(types.join(','), type)
 }
 
-/** Formats that mean nothing for the type are ignored. */
+/** Formats that do not apply to the type are ignored. */
 function usedFormat({ type, format = '' }: Schema): string {
   switch (type) {
     case 'integer':
@@ -131,7 +133,7 @@ function reportNumber(schema: Schema, value: number, path: string, result: Resul
   const add = (text: string): void => result.add([invalid(path, value, `${path} in body should be ${text}`)])
   if (type === 'integer' && (isOutOfRange(value, format) || !Number.isInteger(value))) {
     const kind = format === undefined || format === '' ? `${type} (default format)` : `${type} with format ${format}`
-    result.add([invalid(NOWHERE, '', `Checked value must be of type ${kind} in ${path}`)])
+    result.add([invalid(NO_FIELD, '', `Checked value must be of type ${kind} in ${path}`)])
   }
   if (multipleOf !== undefined && !isMultiple(value, multipleOf)) add(`a multiple of ${multipleOf}`)
   if (minimum !== undefined && (exclusiveMinimum === true ? value <= minimum : value < minimum)) {
@@ -191,7 +193,7 @@ function reportObject(schema: Schema, value: Fields, path: string, old: unknown,
 function reportLogic(schema: Schema, value: unknown, path: string, old: unknown): Result {
   const result = new Result()
   const { anyOf = [], oneOf = [], allOf = [], not } = schema
-  const general = (text: string): void => result.add([invalid(NOWHERE, '', `${JSON.stringify(path)} ${text}`)])
+  const general = (text: string): void => result.add([invalid(NO_FIELD, '', `${JSON.stringify(path)} ${text}`)])
   if (anyOf.length > 0) {
     const results = anyOf.map((sub) => report(sub, value, path, old))
     const passed = results.find(({ causes }) => causes.length === 0)

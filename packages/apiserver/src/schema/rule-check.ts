@@ -1,6 +1,6 @@
 /**
- * The rules of a schema themselves, when a CustomResourceDefinition is written: complete, readable, about fields that
- * exist. Paths begin at the schema. Costs are not estimated (docs/apiserver.md).
+ * Validates the rules of a schema when a CustomResourceDefinition is written: complete, parsable, and referencing
+ * declared fields. Paths begin at the schema. Costs are not estimated (docs/apiserver.md).
  */
 import type { Engine } from '../cel/engine.ts'
 import { forbidden, goJson, invalid, notSupported, required } from './field-error.ts'
@@ -15,7 +15,7 @@ export function checkRules(schema: Schema, engine: Engine): Cause[] {
   return causes
 }
 
-/** `seen` is what rules see; `schema` is what was written. */
+/** `seen` is the schema that rules access; `schema` is the schema as written. */
 function checkNode(seen: Schema, schema: Schema, path: string, engine: Engine, causes: Cause[]): void {
   for (const [index, rule] of (schema['x-kubernetes-validations'] ?? []).entries()) {
     const at = `${path === '' ? '' : `${path}.`}x-kubernetes-validations[${index}]`
@@ -38,7 +38,7 @@ function checkRule(rule: ValidationRule, seen: Schema, at: string, engine: Engin
   const refuse = (key: string, why: string): unknown =>
     causes.push({
       reason: 'FieldValueInvalid',
-      message: `Invalid value: ${shown(rule)}: ${why}`,
+      message: `Invalid value: ${internalText(rule)}: ${why}`,
       field: `${at}.${key}`,
     })
   if (message !== '' && message.trim() === '')
@@ -55,8 +55,8 @@ function checkRule(rule: ValidationRule, seen: Schema, at: string, engine: Engin
   if (text !== undefined) refuse('messageExpression', text)
 }
 
-/** The rule as the server's internal type shows it, with Go's escapes. */
-function shown(rule: ValidationRule): string {
+/** The rule in the format of kube-apiserver's internal type, with Go's escapes. */
+function internalText(rule: ValidationRule): string {
   const fields: readonly (readonly [string, unknown])[] = [
     ['Rule', rule.rule],
     ['Message', rule.message ?? ''],
@@ -87,7 +87,7 @@ function isField(schema: Schema, path: string): boolean {
   return true
 }
 
-/** Formats that a real server does not know are kept and warned of. */
+/** Formats that kube-apiserver does not support are kept and reported as warnings. */
 const FORMATS: ReadonlySet<string> = new Set(
   'bsonobjectid uri email hostname ipv4 ipv6 cidr mac uuid uuid3 uuid4 uuid5 isbn isbn10 isbn13 creditcard ssn hexcolor rgbcolor byte password date duration datetime date-time int32 int64 float double int-or-string k8s-short-name k8s-long-name'.split(
     ' ',
@@ -104,7 +104,7 @@ export function unknownFormats(schema: Schema): string[] {
   ]
 }
 
-/** What a schema may not say although it is structural. */
+/** Keywords that are forbidden even in a structural schema. */
 export function checkKeywords(schema: Schema & { $ref?: unknown; uniqueItems?: unknown }, path = ''): Cause[] {
   const inside = (name: string): string => (path === '' ? name : `${path}.${name}`)
   const { properties, items, additionalProperties: extra } = schema

@@ -1,11 +1,11 @@
-/** A check that is made once per schema: the schema's own parts decide whether there is anything to check at all. */
+/** A check that is compiled once per schema; undefined when the schema contains nothing to check. */
 import type { Cause, Schema } from './model.ts'
 
 export type SchemaCheck = (value: unknown, path: string, causes: Cause[]) => void
 
 const NOTHING: SchemaCheck = () => undefined
 
-/** `compile` runs once per schema; undefined when the schema has nothing of the sort anywhere. */
+/** `compile` runs once per schema; undefined when the schema contains nothing to check. */
 export function oncePerSchema(
   compile: (schema: Schema) => SchemaCheck | undefined,
 ): (schema: Schema) => SchemaCheck | undefined {
@@ -13,7 +13,7 @@ export function oncePerSchema(
   return (schema) => {
     const known = checks.get(schema)
     if (known !== undefined) return known ?? undefined
-    // A schema that contains itself finds this while it is being looked at, and adds nothing by that.
+    // Ends the recursion for a schema that contains itself.
     checks.set(schema, NOTHING)
     const check = compile(schema)
     checks.set(schema, check ?? null)

@@ -84,7 +84,7 @@ describe('validation', () => {
     expect(texts(schema, value)).toEqual([expected])
   })
 
-  it('lets an update keep what was wrong before', () => {
+  it('accepts updates that keep existing violations', () => {
     const schema: Schema = {
       type: 'object',
       properties: {
@@ -102,7 +102,7 @@ describe('validation', () => {
     expect(texts(schema, { a: 'other', list: old.list }, old)).toHaveLength(1)
   })
 
-  it('of a pattern that would run away ends', () => {
+  it('of a pattern with exponential backtracking terminates', () => {
     expect(texts({ type: 'string', pattern: '^(a+)+$' }, `${'a'.repeat(10_000)}!`)).toHaveLength(1)
   })
 
@@ -169,7 +169,7 @@ describe('validation', () => {
     }),
   )
 
-  it('is fast and slow of one mind', () => {
+  it('agrees between the fast and the slow path', () => {
     fc.assert(
       fc.property(schemas, values, (schema, value) => {
         expect(checkOf(schema)(value)).toBe(reportViolations(schema, value, undefined).length === 0)
@@ -207,7 +207,7 @@ describe('pruning', () => {
   })
   const unknown = ['extra', 'metadata.bogus', 'spec.free.known.y', 'spec.list[0].y', 'spec.map.k.y', 'spec.z']
 
-  it('drops what the schema does not name and says what', () => {
+  it('drops undeclared fields and returns their paths', () => {
     const object = body()
     expect(compileSchema(schema).prune(object)).toEqual(unknown)
     expect(object).toEqual({
@@ -217,13 +217,13 @@ describe('pruning', () => {
     })
   })
 
-  it('only looks when it is asked for unknown fields', () => {
+  it('only reports unknown fields when nothing is to be removed', () => {
     const object = body()
     expect(compileSchema(schema).unknownFields(object)).toEqual(unknown)
     expect(object).toEqual(body())
   })
 
-  it('drops nulls that nothing replaces', () => {
+  it('drops nulls that no default replaces', () => {
     const object = { spec: { a: null, free: { x: null } } }
     compileSchema(schema).prune(object)
     expect(object).toEqual({ spec: { free: { x: null } } })
@@ -257,7 +257,7 @@ describe('defaulting', () => {
     expect(copy).toEqual(expected)
   })
 
-  it('gives each object its own copy', () => {
+  it('copies defaults into each object', () => {
     const [one, two] = [{ spec: {} as { deep?: object } }, { spec: {} as { deep?: object } }]
     compileSchema(schema).applyDefaults(one)
     compileSchema(schema).applyDefaults(two)
@@ -293,11 +293,11 @@ describe('structural rules', () => {
       { type: 'object', properties: { metadata: { type: 'object', properties: { labels: { type: 'object' } } } } },
       'properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified',
     ],
-  ])('ask for %s', (_, schema, expected) => {
+  ])('require %s', (_, schema, expected) => {
     expect(checkStructural(schema).map(({ field, message }) => `${field}: ${message}`)).toContain(expected)
   })
 
-  it('accept int-or-string as it is usually written', () => {
+  it('accept the usual forms of int-or-string', () => {
     const port: Schema = { 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }] }
     expect(checkStructural({ type: 'object', properties: { port } })).toEqual([])
   })

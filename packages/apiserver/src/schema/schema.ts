@@ -1,8 +1,8 @@
 /**
- * Entry point of schema/: turns a structural schema into closures once, so that each request only runs them.
+ * Entry point of schema/: compiles a structural schema into closures once, so that each request only runs them.
  *
  * Place in the flow: the registry prepares the schema of every served version; requests call prune, applyDefaults and
- * validate, in this order. Everything is compiled when it is first used.
+ * validate, in this order. Everything is compiled on first use.
  */
 import { getPath } from '../codec/object-shape.ts'
 import { findEngine, loadEngine } from '../cel/engine.ts'
@@ -15,7 +15,7 @@ import { invalid } from './field-error.ts'
 import { listTypeCheck } from './list-type.ts'
 import type { Cause, CauseReason, CompiledSchema, Schema } from './model.ts'
 import { pruneUnknown } from './prune.ts'
-import { NOWHERE, reportViolations } from './report.ts'
+import { NO_FIELD, reportViolations } from './report.ts'
 
 export { checkStructural } from './structural.ts'
 
@@ -25,7 +25,7 @@ export async function prepareSchema(schema: Schema): Promise<CompiledSchema> {
   return compileSchema(schema)
 }
 
-/** For schemas without rules, or when the engine is loaded; throws otherwise, so that no rule is ever overlooked. */
+/** For schemas without rules, or when the engine is loaded; throws otherwise, so that no rule is ever skipped. */
 export function compileSchema(schema: Schema): CompiledSchema {
   const rules = rulesOf(schema)
   return {
@@ -34,7 +34,7 @@ export function compileSchema(schema: Schema): CompiledSchema {
       const causes = part === 'status' ? violationsOfStatus(schema, value, old) : violationsOf(schema, value, old)
       if (part === 'whole') embeddedCheck(schema)?.(value, '', causes)
       const ofLists = listViolations(schema, value)
-      // Lists that were wrong before the schema said so do not stop an update.
+      // List violations of the stored object do not block an update.
       if (ofLists.length > 0 && (old === undefined || listViolations(schema, old).length === 0)) causes.push(...ofLists)
       if (rules !== undefined) causes.push(...(causes.some(isBlocking) ? [NOT_CHECKED] : rules.check(value, old)))
       return causes
@@ -50,14 +50,17 @@ function violationsOf(schema: Schema, value: unknown, old: unknown): Cause[] {
   return checkOf(schema)(value) ? [] : reportViolations(schema, value, old)
 }
 
-/** A real server checks a written status by itself: paths in its messages begin there, and the rest may be wrong. */
+/**
+ * kube-apiserver validates a written status separately: paths in messages begin at the status, and the rest may be
+ * invalid.
+ */
 function violationsOfStatus(schema: Schema, value: unknown, old: unknown): Cause[] {
   const status = getPath(value, 'status')
   const statusSchema = schema.properties?.['status']
   if (status === undefined || statusSchema === undefined) return []
   return violationsOf(statusSchema, status, getPath(old, 'status')).map((cause) => ({
     ...cause,
-    field: cause.field === '' || cause.field === NOWHERE ? 'status' : `status.${cause.field}`,
+    field: cause.field === '' || cause.field === NO_FIELD ? 'status' : `status.${cause.field}`,
   }))
 }
 
@@ -68,14 +71,14 @@ function listViolations(schema: Schema, value: unknown): Cause[] {
 }
 
 function rulesOf(schema: Schema): Rules | undefined {
-  // Built-in types have none, and looking for them would read all their tables.
+  // Built-in types have no rules, and searching for them would parse all their tables.
   if (schema.typeName !== undefined || !hasRules(schema)) return undefined
   const engine = findEngine()
   if (engine === undefined) throw new Error('the schema has CEL rules and the engine is not loaded; use prepareSchema')
   return compileRules(schema, engine)
 }
 
-/** With these violations the object has not the shape that rules rely on. */
+/** Violations after which the object does not have the shape that rules require. */
 const BLOCKING: ReadonlySet<CauseReason> = new Set<CauseReason>([
   'FieldValueNotSupported',
   'FieldValueRequired',
@@ -89,7 +92,7 @@ function isBlocking({ reason }: Cause): boolean {
 }
 
 const NOT_CHECKED: Cause = invalid(
-  NOWHERE,
+  NO_FIELD,
   null,
   'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
 )

@@ -1,6 +1,6 @@
 /**
- * The rules a CustomResourceDefinition's schema must follow to be structural: every value has a type, value validations
- * nest no types. Paths begin at the schema; the caller puts its own in front.
+ * The requirements of a structural schema: every value has a type, value validations contain no types. Paths begin at
+ * the schema; the caller prepends its own.
  */
 import { Matcher, findMatcher } from '../regexp/matcher.ts'
 import { jsonEqual } from '../codec/json-equal.ts'
@@ -33,9 +33,9 @@ function checkNode(schema: Schema, level: Level, path: string, causes: Cause[]):
     checkNode(property, 'field', `${child(path, 'properties')}[${name}]`, causes)
   }
   if (additionalProperties !== undefined && additionalProperties !== false) {
-    const place = child(path, 'additionalProperties')
-    if (level === 'root') causes.push(forbidden(place, 'must not be used at the root'))
-    if (typeof additionalProperties === 'object') checkNode(additionalProperties, 'field', place, causes)
+    const location = child(path, 'additionalProperties')
+    if (level === 'root') causes.push(forbidden(location, 'must not be used at the root'))
+    if (typeof additionalProperties === 'object') checkNode(additionalProperties, 'field', location, causes)
   }
   checkExtensions(schema, path, causes)
   checkTypes(schema, level, path, causes)
@@ -55,14 +55,14 @@ function checkExtensions(schema: Schema, path: string, causes: Cause[]): void {
 
 function checkTypes(schema: Schema, level: Level, path: string, causes: Cause[]): void {
   const { type } = schema
-  const place = child(path, 'type')
+  const location = child(path, 'type')
   const isEmbedded = schema['x-kubernetes-embedded-resource'] === true
   const keepsUnknown = schema['x-kubernetes-preserve-unknown-fields'] === true
   if (isEmbedded && type !== 'object') {
     const detail = 'must be object if x-kubernetes-embedded-resource is true'
-    causes.push(type === undefined ? required(place, detail) : invalid(place, type, detail))
+    causes.push(type === undefined ? required(location, detail) : invalid(location, type, detail))
   } else if (type === undefined && schema['x-kubernetes-int-or-string'] !== true && !keepsUnknown) {
-    causes.push(required(place, EMPTY_TYPE[level]))
+    causes.push(required(location, EMPTY_TYPE[level]))
   }
   if (isEmbedded && schema.additionalProperties !== undefined) {
     causes.push(
@@ -70,7 +70,7 @@ function checkTypes(schema: Schema, level: Level, path: string, causes: Cause[])
     )
   }
   if (level === 'root' && type !== undefined && type !== 'object')
-    causes.push(invalid(place, type, 'must be object at the root'))
+    causes.push(invalid(location, type, 'must be object at the root'))
   if (isEmbedded && !keepsUnknown && Object.keys(schema.properties ?? {}).length === 0) {
     causes.push(
       required(
@@ -85,22 +85,22 @@ function checkMeta(schema: Schema, level: Level, path: string, causes: Cause[]):
   const { properties = {} } = schema
   const isObject = level === 'root' || schema['x-kubernetes-embedded-resource'] === true
   if (!isObject) return
-  const place = (name: string): string => `${child(path, 'properties')}[${name}]`
+  const location = (name: string): string => `${child(path, 'properties')}[${name}]`
   for (const name of ['kind', 'apiVersion']) {
     const type = Object.hasOwn(properties, name) ? properties[name]!.type : 'string'
-    if (type !== 'string') causes.push(invalid(`${place(name)}.type`, type ?? '', 'must be string'))
+    if (type !== 'string') causes.push(invalid(`${location(name)}.type`, type ?? '', 'must be string'))
   }
   const metadata = Object.hasOwn(properties, 'metadata') ? properties['metadata'] : undefined
   if (metadata === undefined) return
   if (metadata.type !== 'object')
-    causes.push(invalid(`${place('metadata')}.type`, metadata.type ?? '', 'must be object'))
+    causes.push(invalid(`${location('metadata')}.type`, metadata.type ?? '', 'must be object'))
   if (level !== 'root') return
   const { type: _t, description: _d, default: _f, properties: inner = {}, ...rest } = metadata
   const isPlain = Object.keys(inner).every((name) => name === 'name' || name === 'generateName')
   if (!isPlain || Object.keys(rest).length > 0) {
     causes.push(
       forbidden(
-        place('metadata'),
+        location('metadata'),
         'must not specify anything other than name and generateName, but metadata is implicitly specified',
       ),
     )
@@ -130,7 +130,7 @@ function checkLogic(schema: Schema, path: string, causes: Cause[], isIntOrString
   if (not !== undefined) checkNested(not, child(path, 'not'), causes, false)
 }
 
-/** What may not stand in a nested value validation, and why. */
+/** Keywords that are forbidden in a nested value validation, and the messages. */
 const FORBIDDEN: readonly [keyof Schema, string][] = [
   ['type', 'must be empty to be structural'],
   ['additionalProperties', 'must be undefined to be structural'],

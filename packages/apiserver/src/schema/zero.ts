@@ -1,4 +1,7 @@
-/** What encoders always write of a built-in type, recursively; `{}` for custom resources, whose fields are all optional. */
+/**
+ * The fields that encoders always write for a built-in type, recursively; `{}` for custom resources, whose fields are
+ * optional.
+ */
 import type { Schema } from './model.ts'
 
 const cache = new WeakMap<Schema, unknown>()

@@ -5,7 +5,7 @@ import { SortedKeys } from './sorted-keys.ts'
 const key = fc.string({ minLength: 0, maxLength: 4 })
 
 describe('SortedKeys', () => {
-  it('is a sorted set, whatever was added and deleted', () => {
+  it('is a sorted set after any sequence of inserts and deletes', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.boolean(), key), { maxLength: 1500 }), key, key, (steps, from, to) => {
         const keys = new SortedKeys()

@@ -55,7 +55,7 @@ describe('Store', () => {
             for (;;) {
               const page = store
                 .collection('configmaps')
-                .range({ namespace, limit, revision, ...(after === undefined ? {} : { after }) })
+                .range({ namespace, limit, revision, ...(after !== undefined && { after }) })
               seen.push(...page.items.map((stored) => stored.key))
               expect(page.remaining).toBe(expected.length - seen.length)
               if (page.lastKey === undefined) break
@@ -69,7 +69,7 @@ describe('Store', () => {
     )
   })
 
-  it('replays the changes after any revision to the present state', () => {
+  it('replays the changes after any revision to the current state', () => {
     fc.assert(
       fc.property(steps, (all) => {
         const store = new Store({ clock: systemClock })
@@ -88,7 +88,7 @@ describe('Store', () => {
     )
   })
 
-  it('hands every change to subscribers in order, in the turn of the write', () => {
+  it('calls subscribers with every change in order, synchronously with the write', () => {
     const store = new Store({ clock: systemClock })
     const seen: Change[] = []
     store.collection('x').subscribe((change) => seen.push(change))
@@ -100,7 +100,7 @@ describe('Store', () => {
     expect(seen[2]?.current.object.metadata.resourceVersion).toBe('4')
   })
 
-  it('forgets what exceeds its history, oldest first, over all collections', () => {
+  it('discards changes beyond its history limit, oldest first, over all collections', () => {
     const store = new Store({ clock: systemClock, historyLimit: 3 })
     for (let index = 0; index < 4; index += 1)
       store.collection(index % 2 === 0 ? 'x' : 'y').put(`k${index}`, object('k', index))
@@ -109,7 +109,7 @@ describe('Store', () => {
     expect([...store.collection('x').changesSince(0)].map((change) => change.key)).toEqual(['k2'])
   })
 
-  it('forgets what exceeds the bytes of its history, and keeps the parsed form of no more than its bytes', () => {
+  it('discards changes beyond the bytes of its history, and limits the bytes of cached parsed objects', () => {
     const store = new Store({ clock: systemClock, historyBytes: 3 * 1024 * 1024 })
     const collection = store.collection('x')
     const big = { ...object('big', 1), data: { text: 'x'.repeat(1024 * 1024) } }
@@ -121,7 +121,7 @@ describe('Store', () => {
     expect(parsed.length).toBeGreaterThan(10)
   })
 
-  it('refuses an object that etcd would refuse, and changes nothing', () => {
+  it("rejects an object that exceeds etcd's limit, and changes nothing", () => {
     const store = new Store({ clock: systemClock })
     const collection = store.collection('x')
     const huge = { ...object('huge', 1), data: { text: 'x'.repeat(MAX_OBJECT_BYTES) } }
@@ -129,7 +129,7 @@ describe('Store', () => {
     expect([collection.get('huge'), store.revision]).toEqual([undefined, 1])
   })
 
-  it('forgets what is too old', () => {
+  it('discards changes beyond the maximum age', () => {
     let now = 0
     const store = new Store({ clock: { ...systemClock, now: () => now }, historyMs: 1000 })
     store.collection('x').put('a', object('a', 1))
@@ -138,7 +138,7 @@ describe('Store', () => {
     expect([...store.collection('x').changesSince(0)].map((change) => change.key)).toEqual(['b'])
   })
 
-  it('keeps an object whose parsed form was dropped', () => {
+  it('returns an object whose parsed form was dropped', () => {
     const store = new Store({ clock: systemClock })
     const collection = store.collection('x')
     collection.put('first', object('first', 7))

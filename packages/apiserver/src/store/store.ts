@@ -1,31 +1,32 @@
 /**
- * The store: one revision counter, one sorted collection per resource, and the history that exact lists, paging, watch
- * resumption and 410 all come from.
+ * The store: one revision counter, one sorted collection per resource, and the history that implements exact lists,
+ * pagination, watch resumption and 410.
  *
- * Flow: a write path decides, then calls `put` or `remove`; the collection's subscribers are called in the same
- * turn, in revision order.
- * Guarantees: one turn of the event loop is one transaction; revisions increase by one and are never reused; `Change`s of a
- * collection are in revision order; a list at revision R shows exactly the state after R or fails with "compacted".
- * Caveats: history is bounded by `historyLimit` changes, `historyBytes` and `historyMs`; what is older is compacted.
+ * Flow: a write path decides, then calls `put` or `remove`; the collection's subscribers are called synchronously, in
+ * revision order.
+ * Guarantees: one turn of the event loop is one transaction; revisions increase by one and are never reused; `Change`s
+ * of a collection are in revision order; a list at revision R returns exactly the state after R or fails with
+ * "compacted".
+ * Caveats: history is bounded by `historyLimit` changes, `historyBytes` and `historyMs`; older changes are compacted.
  */
 import type { Clock } from '../clock.ts'
 import { type ApiObject, isSameJson, withMetadata } from '../codec/object-shape.ts'
 import { SortedKeys } from './sorted-keys.ts'
 import { RecentObjects, Stored } from './stored-object.ts'
 
-/** Bytes of one object, as the default of etcd (--max-request-bytes). */
+/** Bytes of one object, the default of etcd (--max-request-bytes). */
 export const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024
-/** Changes kept. */
+/** Maximum number of changes in the history. */
 export const HISTORY_LIMIT = 100_000
-/** Bytes of the objects in the changes kept. */
+/** Maximum bytes of the objects in the history. */
 export const HISTORY_BYTES = 256 * 1024 * 1024
-/** Time a change is kept: the compaction interval of a real server. */
+/** Maximum age of a change: the compaction interval of kube-apiserver. */
 export const HISTORY_MS = 300_000
-/** Objects whose parsed form is kept, and the bytes of their bodies. */
+/** Maximum number of cached parsed objects, and the bytes of their bodies. */
 const RECENT_OBJECTS = 1024
 export const RECENT_BYTES = 32 * 1024 * 1024
 
-/** The message of a real server, whose etcd refuses the write. */
+/** The message of kube-apiserver when etcd rejects the write. */
 export class ObjectTooLarge extends Error {
   constructor() {
     super('etcdserver: request is too large')
@@ -87,7 +88,7 @@ export interface RangeRequest {
   readonly after?: string
   /** 0 is no limit. */
   readonly limit: number
-  /** State of this revision; undefined is now. */
+  /** Returns the state of this revision; undefined is the current state. */
   readonly revision?: number
   readonly matches?: (stored: Stored) => boolean
 }
@@ -96,12 +97,12 @@ export class Collection {
   readonly id: string
   readonly #store: Store
   readonly #items = new Map<string, Stored>()
-  /** What was written, of objects that are shown otherwise since their schema changed. */
+  /** The written form of objects whose served form differs since their schema changed. */
   readonly #written = new Map<string, Stored>()
   readonly #keys = new SortedKeys()
   readonly #log = new Log()
   readonly #subscribers = new Set<(change: Change) => void>()
-  /** Changes up to and including this revision are forgotten. */
+  /** Changes up to and including this revision are compacted. */
   compactedRevision = 0
 
   constructor(id: string, store: Store, compactedRevision: number) {
@@ -137,7 +138,7 @@ export class Collection {
     return current
   }
 
-  /** Removes `key`; the answer is its last state at the revision of the removal. `last` replaces that state. */
+  /** Removes `key`; returns its last state at the revision of the removal. `last` replaces that state. */
   remove(key: string, last?: ApiObject): Stored | undefined {
     const previous = this.#items.get(key)
     if (previous === undefined) return undefined
@@ -153,16 +154,17 @@ export class Collection {
   }
 
   /**
-   * Shows every object as `read` has it now, at the revision it has: no change is recorded and no watch is notified. `read` starts from what was
-   * written, so that what it leaves out is there again when it is read otherwise; undefined leaves the object as it is shown.
+   * Replaces the served form of every object by the result of `read`, at its current revision: no change is recorded
+   * and no watch is notified. `read` receives the written form, so that fields it drops reappear when a later `read`
+   * keeps them; undefined leaves the served form unchanged.
    */
   reread(read: (object: ApiObject) => ApiObject | undefined): void {
-    for (const [key, shown] of this.#items) {
-      const written = this.#written.get(key) ?? shown
+    for (const [key, served] of this.#items) {
+      const written = this.#written.get(key) ?? served
       const object = read(structuredClone(written.object))
-      if (object === undefined || isSameJson(object, shown.object)) continue
+      if (object === undefined || isSameJson(object, served.object)) continue
       const isWritten = isSameJson(object, written.object)
-      this.#items.set(key, isWritten ? written : new Stored(key, shown.resourceVersion, object, true))
+      this.#items.set(key, isWritten ? written : new Stored(key, served.resourceVersion, object, true))
       if (isWritten) this.#written.delete(key)
       else this.#written.set(key, written)
     }
@@ -185,7 +187,7 @@ export class Collection {
     this.#store.announce(change)
   }
 
-  /** Calls `listener` with every later change, in order, in the turn of the change. */
+  /** Calls `listener` with every later change, in order, synchronously. */
   subscribe(listener: (change: Change) => void): () => void {
     this.#subscribers.add(listener)
     return () => this.#subscribers.delete(listener)
@@ -208,13 +210,13 @@ export class Collection {
     return low
   }
 
-  /** Forgets the oldest change. Only the store calls it, in global order. */
+  /** Discards the oldest change. Only the store calls it, in global order. */
   forgetOldest(): void {
     const oldest = this.#log.shift()
     if (oldest !== undefined) this.compactedRevision = Math.max(this.compactedRevision, oldest.resourceVersion)
   }
 
-  /** Objects in key order. With a revision, the state as of it: today's state with the later changes undone. */
+  /** Objects in key order. With a revision, the state as of it: the current state with the later changes undone. */
   range(request: RangeRequest): Page {
     const { namespace, limit, matches } = request
     const from = request.after === undefined ? (namespace === '' ? '' : `${namespace}/`) : `${request.after}\0`
@@ -257,7 +259,7 @@ function* mergeKeys(present: Iterable<string>, undone: ReadonlyMap<string, unkno
   yield* extra.slice(at)
 }
 
-/** How many more keys the undone state has than the present one. */
+/** Number of keys that the undone state has in addition to the current one. */
 function extraKeys(
   undone: ReadonlyMap<string, Stored | undefined> | undefined,
   items: ReadonlyMap<string, Stored>,
@@ -269,11 +271,11 @@ function extraKeys(
 
 export interface StoreOptions {
   readonly clock: Clock
-  /** Most changes kept. @default 100 000 */
+  /** Maximum number of changes in the history. @default 100 000 */
   readonly historyLimit?: number
-  /** Most bytes of the objects in the changes kept. @default 256 MiB */
+  /** Maximum bytes of the objects in the history. @default 256 MiB */
   readonly historyBytes?: number
-  /** Longest time a change is kept. @default 5 min, the compaction interval of a real server */
+  /** Maximum age of a change. @default 5 min, the compaction interval of kube-apiserver */
   readonly historyMs?: number
 }
 
@@ -324,7 +326,7 @@ export class Store {
     return this.#clock.now()
   }
 
-  /** Calls `listener` with every change of every collection, in the turn of the change. */
+  /** Calls `listener` with every change of every collection, synchronously. */
   subscribe(listener: (change: Change) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -349,7 +351,7 @@ export class Store {
     }
   }
 
-  /** Forgets every change up to and including `revision`, as an etcd compaction does. */
+  /** Discards every change up to and including `revision`, as an etcd compaction does. */
   compact(revision: number = this.#revision): void {
     for (let oldest = this.#history.at(0); oldest !== undefined; oldest = this.#history.at(0)) {
       if (oldest.resourceVersion > revision) break

@@ -1,10 +1,11 @@
 /**
- * One version of one object as it is kept: its serialised body, shared by every get, list and watch that shows it, and the
- * few facts that selectors need without parsing.
+ * One version of one stored object: its serialised body, shared by every get, list and watch that returns it, and the
+ * fields that selectors need without parsing.
  *
- * Invariants: a `Stored` never changes. The body is the JSON text after the opening brace and without `kind` and
- * `apiVersion`, so the same bytes serve every version of a kind whose versions differ in name only. The parsed object is a
- * cache that may be dropped at any time (`RecentObjects`): 100 000 parsed objects would cost several times their bytes.
+ * Invariants: a `Stored` is immutable. The body is the JSON text after the opening brace and without `kind` and
+ * `apiVersion`, so the same bytes serve every version of a kind whose versions differ in name only. The parsed object
+ * is a cache that may be dropped at any time (`RecentObjects`): 100 000 parsed objects would cost several times their
+ * bytes.
  */
 import { type ApiObject } from '../codec/object-shape.ts'
 
@@ -17,8 +18,8 @@ export class Stored {
   readonly labels: Readonly<Record<string, string>> | undefined
   parsed: ApiObject | undefined
   /**
-   * A real server would have other bytes in etcd: what it shows was pruned and defaulted when it was read. The next write
-   * stores what is shown, even one that changes nothing else.
+   * The bytes in the etcd of kube-apiserver would differ: the served form was pruned and defaulted on read. The next
+   * write stores the served form, even if it changes nothing else.
    */
   readonly isStale: boolean
 
@@ -33,7 +34,7 @@ export class Stored {
     this.parsed = object
   }
 
-  /** The object, to read and never to change: it is shared. */
+  /** The parsed object, read-only because it is shared. */
   get object(): ApiObject {
     return (
       this.parsed ??
@@ -59,16 +60,16 @@ function encodeBody(object: ApiObject): Buffer {
   return Buffer.from(JSON.stringify(rest).slice(1))
 }
 
-/** What precedes a body on the wire. */
+/** The bytes before a body on the wire. */
 export function bodyPrefix(apiVersion: string, kind: string): Buffer {
   return Buffer.from(`{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},`)
 }
 
-/** Keeps the parsed form of the newest versions only: they are what the next write and the selectors read. */
+/** Caches the parsed form of the newest versions only: the next write and the selectors read them. */
 export class RecentObjects {
   readonly #slots: (Stored | undefined)[]
   readonly #maxBytes: number
-  /** Where the next one goes, and where the oldest one is. */
+  /** Index of the next entry, which is the oldest one. */
   #next = 0
   #oldest = 0
   #count = 0

@@ -1,12 +1,13 @@
 /**
- * The watch hub: carries every stored change to every watch that asked for it.
+ * The watch hub: delivers every stored change to every matching watch.
  *
- * Flow: watches that ask for the same thing (resource version, namespace, selectors, representation) share a channel. A
- * channel selects and encodes each change once; its bytes go to all its watchers. Changes are gathered until the hub
- * flushes: at once when idle, and, when the last flush took long, only after as long a pause again, so that a thousand
- * watchers cost batches instead of latency for everybody else.
- * Guarantees: each watcher gets the changes of its channel in revision order, none twice, none missing, from the revision it
- * started at; a watcher whose client does not read is cut after `bufferLimit` bytes and can resume from its last revision.
+ * Flow: watches with the same request (resource version, namespace, selectors, representation) share a channel. A
+ * channel selects and encodes each change once; its bytes go to all its watchers. Changes are batched until the hub
+ * flushes: immediately when idle, and, after a long flush, only after a pause of the same length, so that a thousand
+ * watchers cause larger batches instead of latency for other requests.
+ * Guarantees: each watcher gets the changes of its channel in revision order, without duplicates or gaps, from the
+ * revision it started at; a watcher whose client does not read is closed after `bufferLimit` bytes and can resume from
+ * its last revision.
  */
 import type { Clock, Timer } from '../clock.ts'
 import type { WatchSink } from '../http/exchange.ts'
@@ -16,7 +17,7 @@ import type { Stored } from './stored-object.ts'
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED'
 
-/** A watch as faults see it. */
+/** Attributes of a watch that fault rules match. */
 export interface WatchInfo {
   readonly group: string
   readonly resource: string
@@ -31,13 +32,13 @@ export interface WatchEvent {
   readonly resourceVersion: number
 }
 
-/** What tests may do to watches; see faults.ts. */
+/** Fault injection for watches; see faults.ts. */
 export interface WatchFaults {
-  /** True when some rule looks at single events, so that bytes cannot be shared. */
+  /** True when a rule applies to single events, so that bytes cannot be shared. */
   readonly hasEventRules: boolean
-  /** How often the event is delivered: 0 drops, 2 duplicates. */
+  /** Number of deliveries of the event: 0 drops, 2 duplicates. */
   copies(watch: WatchInfo, event: WatchEvent): number
-  /** Order of a batch of events. */
+  /** Reorders a batch of events. */
   reorderFrames<T extends { event: WatchEvent }>(watch: WatchInfo, batch: T[]): T[]
   isFrozen(watch: WatchInfo): boolean
   lagMs(watch: WatchInfo): number
@@ -49,13 +50,13 @@ export interface ChannelRequest {
   readonly namespace: string
   readonly labels: LabelSelector
   readonly fields: FieldSelector
-  /** Encodes one event; may need to ask a conversion webhook. */
+  /** Encodes one event; may call a conversion webhook. */
   encode(type: WatchEventType, stored: Stored): Buffer | Promise<Buffer>
-  /** Equal keys mean equal requests; undefined never shares. */
+  /** Equal keys mean equal requests; undefined is never shared. */
   readonly shareKey: string | undefined
 }
 
-/** The event a change is to a watch with selectors: an object that starts or stops matching appears or disappears. */
+/** The event of a change for a watch with selectors: an object that starts or stops matching is ADDED or DELETED. */
 export function selectEvent(
   change: Change,
   request: ChannelRequest,
@@ -84,7 +85,7 @@ export class Watcher {
   readonly #clock: Clock
   readonly #bufferLimit: number
   readonly #held: Buffer[] = []
-  /** The last lagging delivery; later ones must not overtake it. */
+  /** Time of the last delayed delivery; later ones must not overtake it. */
   #busyUntilMs = 0
   #isOpen = true
 
@@ -116,7 +117,7 @@ export class Watcher {
     this.#write(chunk)
   }
 
-  /** Delivers what was held while the watch was frozen. */
+  /** Delivers the events buffered while the watch was frozen. */
   thaw(): void {
     for (const chunk of this.#held.splice(0)) this.#write(chunk)
   }
@@ -142,7 +143,7 @@ export class Watcher {
     this.#sink.abort()
   }
 
-  /** The client is gone: nothing to say to it any more. */
+  /** The client disconnected: later events are discarded. */
   forget(): void {
     this.#isOpen = false
   }
@@ -155,7 +156,7 @@ class Channel {
   readonly #wake: (channel: Channel) => void
   readonly #unsubscribe: () => void
   #batch: Frame[] = []
-  /** Encodings still under way, in order. */
+  /** Encodings in progress, in order. */
   #pending: Promise<void> | undefined
 
   constructor(request: ChannelRequest, faults: WatchFaults, wake: (channel: Channel) => void) {
@@ -182,7 +183,7 @@ class Channel {
       this.#push({ event, bytes: await encoded })
       if (this.#pending === turn) this.#pending = undefined
     })
-    // A conversion that fails ends the watches: they would otherwise miss a change without knowing.
+    // A failed conversion ends the watches: they would otherwise miss a change.
     turn.catch(() => {
       for (const watcher of this.watchers) watcher.abort()
     })
@@ -240,7 +241,7 @@ export class WatchHub {
     return this.#watchers.keys()
   }
 
-  /** Joins `watcher` to the live changes, beginning with the next one. The answer leaves. */
+  /** Adds `watcher` to the live changes, beginning with the next one. The returned function removes it. */
   join(watcher: Watcher, request: ChannelRequest): () => void {
     const { shareKey } = request
     let channel = shareKey === undefined ? undefined : this.#channels.get(shareKey)
@@ -248,7 +249,7 @@ export class WatchHub {
       channel = new Channel(request, this.#faults, (dirty) => this.#markDirty(dirty))
       if (shareKey !== undefined && !this.#channels.has(shareKey)) this.#channels.set(shareKey, channel)
     } else {
-      // The newcomer has seen everything up to now; the others have not been sent it yet.
+      // The new watcher has received everything up to now; pending changes go only to the others.
       channel.flush()
       this.#dirty.delete(channel)
     }
@@ -278,7 +279,7 @@ export class WatchHub {
     }
   }
 
-  /** Sends what is gathered. */
+  /** Sends the pending batch. */
   flush(): void {
     this.#isScheduled = false
     this.#pause?.cancel()
@@ -287,7 +288,7 @@ export class WatchHub {
     this.#dirty = new Set()
     for (const channel of dirty) channel.flush()
     const tookMs = performance.now() - started
-    // At most half of the time goes into fan-out; what arrives meanwhile travels in the next batch.
+    // Fan-out takes at most half of the time; changes that arrive meanwhile go into the next batch.
     this.#resumeAtMs = tookMs > 2 ? performance.now() + Math.min(tookMs, 200) : 0
   }
 
@@ -301,7 +302,7 @@ export class WatchHub {
     }
   }
 
-  /** Ends every watch, as a server that shuts down. */
+  /** Ends every watch on shutdown. */
   close(): void {
     this.flush()
     for (const [watcher, { leave }] of Array.from(this.#watchers)) {
@@ -310,7 +311,7 @@ export class WatchHub {
     }
   }
 
-  /** The clock that watchers time their lag by. */
+  /** The clock of delayed deliveries. */
   get clock(): Clock {
     return this.#clock
   }

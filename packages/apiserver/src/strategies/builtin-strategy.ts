@@ -1,6 +1,6 @@
 /**
- * Which strategy a built-in kind has. Most kinds differ in data only: whether they count generations, whether an update
- * needs a resourceVersion, how their names look.
+ * The strategy of each built-in kind. Most kinds differ in data only: whether they have a generation, whether an update
+ * requires a resourceVersion, the syntax of their names.
  */
 import type { BuiltinKind } from '../builtin/builtin.ts'
 import { applyBuiltinDefaults } from '../builtin/defaults.ts'
@@ -18,8 +18,8 @@ import { podStrategy } from './pod.ts'
 import { serviceStrategy } from './service.ts'
 import { validateKind, warnOfKind } from '../validation/validation.ts'
 
-/** Kinds whose spec changes are counted. */
-const counted = new Set([
+/** Kinds with metadata.generation. */
+const withGeneration = new Set([
   'deployments.apps',
   'replicasets.apps',
   'daemonsets.apps',
@@ -39,10 +39,10 @@ const counted = new Set([
   'pods',
 ])
 
-/** Kinds whose update must name the version it is based on. */
+/** Kinds whose update must contain a resourceVersion. */
 const conditional = new Set(['leases.coordination.k8s.io', 'customresourcedefinitions.apiextensions.k8s.io'])
 
-/** Kinds that a PUT creates. */
+/** Kinds that a PUT can create. */
 const creatable = new Set([
   'endpoints',
   'events',
@@ -56,8 +56,8 @@ const creatable = new Set([
   'clusterrolebindings.rbac.authorization.k8s.io',
 ])
 
-/** Kinds whose delete answers with the object. */
-const shown = new Set([
+/** Kinds whose delete returns the object. */
+const returnedOnDelete = new Set([
   'namespaces',
   'services',
   'pods',
@@ -68,7 +68,7 @@ const shown = new Set([
   'podtemplates',
 ])
 
-/** Conditions are compiled when they are written, so that a mistake is told to who made it. */
+/** Loads the engine for match conditions, which are compiled on write so that errors are returned to their author. */
 async function loadForConditions(object: ApiObject): Promise<void> {
   const hasConditions = asRecords(object['webhooks']).some((webhook) => webhook['matchConditions'] !== undefined)
   if (hasConditions) await loadEngine()
@@ -77,10 +77,10 @@ async function loadForConditions(object: ApiObject): Promise<void> {
 export function builtinStrategy(kind: BuiltinKind, collection: Collection): Strategy {
   const id = kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`
   const common: Strategy = {
-    hasGeneration: counted.has(id),
+    hasGeneration: withGeneration.has(id),
     allowsUnconditionalUpdate: !conditional.has(id),
     allowsCreateOnUpdate: creatable.has(id),
-    returnsDeletedObject: shown.has(id),
+    returnsDeletedObject: returnedOnDelete.has(id),
     applyDefaults: (object) => applyBuiltinDefaults(kind.schema, object),
     validate: (object, old, context) => {
       for (const warning of warnOfKind(id, object, old)) context.warn(warning)

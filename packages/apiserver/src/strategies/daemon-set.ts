@@ -1,4 +1,4 @@
-/** DaemonSets carry the count of their template's changes in an annotation, as they did before `generation` counted all. */
+/** DaemonSets have an annotation that counts changes of their template, kept for compatibility. */
 import { type ApiObject, getPath, isSameJson } from '../codec/object-shape.ts'
 import type { Strategy } from '../resource/resource.ts'
 

@@ -1,13 +1,13 @@
 /**
- * Namespaces: created with the finalizer `kubernetes` in their spec, which holds them until their content is gone; the phase
- * in their status tells the two states. Three of them cannot be deleted.
+ * Namespaces: created with the finalizer `kubernetes` in their spec, which delays their deletion until their content is
+ * deleted; status.phase is Active or Terminating. Three of them cannot be deleted.
  */
 import { checkLabel } from '../validation/names.ts'
 import { type ApiObject, asStrings, getPath } from '../codec/object-shape.ts'
 import type { Strategy } from '../resource/resource.ts'
 import { forbidden } from '../http/status.ts'
 
-const immortal = new Set(['default', 'kube-system', 'kube-public'])
+const undeletable = new Set(['default', 'kube-system', 'kube-public'])
 const nameLabel = 'kubernetes.io/metadata.name'
 
 export const namespaceFinalizer = 'kubernetes'
@@ -30,19 +30,19 @@ export function namespaceStrategy(common: Strategy): Strategy {
     },
     prepareForUpdate(object, old, context) {
       label(object)
-      // Only the finalize subresource takes these away.
+      // Only the finalize subresource removes these.
       if (context.subresource !== 'finalize') object['spec'] = old['spec']
       if (context.subresource !== 'status') object['status'] = old['status']
     },
     beforeDelete(object) {
       const name = object.metadata.name ?? ''
-      if (immortal.has(name))
+      if (undeletable.has(name))
         throw forbidden({ group: '', plural: 'namespaces' }, name, 'this namespace may not be deleted')
     },
     whenMarked: (object) => ({
       ...object,
       status: { ...(object['status'] as object | undefined), phase: 'Terminating' },
     }),
-    isHeld: (object) => asStrings(getPath(object, 'spec', 'finalizers')).length > 0,
+    hasOtherFinalizers: (object) => asStrings(getPath(object, 'spec', 'finalizers')).length > 0,
   }
 }

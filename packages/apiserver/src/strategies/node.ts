@@ -1,4 +1,4 @@
-/** Nodes: not ready until a kubelet says so; one range of pod addresses is also a list; all of a capacity can be used. */
+/** Nodes: tainted not-ready on creation; podCIDR is copied to podCIDRs; allocatable defaults to capacity. */
 import { asRecords, isRecord, type Json } from '../codec/object-shape.ts'
 import type { Strategy } from '../resource/resource.ts'
 

@@ -1,8 +1,8 @@
-/** Pods: pending until something runs them; a scheduled pod is deleted with a grace period, which its kubelet ends. */
+/** Pods: Pending on creation; a scheduled pod is deleted with a grace period, which its kubelet ends. */
 import { asRecords, getPath, isRecord, type Json } from '../codec/object-shape.ts'
 import type { Strategy } from '../resource/resource.ts'
 
-/** Pods stay five minutes on a node that is lost, unless they say otherwise. */
+/** Default tolerations: pods remain five minutes on an unreachable node. */
 const evictions = ['not-ready', 'unreachable'].map((condition) => ({
   key: `node.kubernetes.io/${condition}`,
   operator: 'Exists',
@@ -28,17 +28,17 @@ export function podStrategy(common: Strategy): Strategy {
       const spec = { ...(object['spec'] as Json) }
       const given = asRecords(spec['tolerations'])
       const added = evictions.filter(({ key }) => !given.some((one) => tolerates(one, key)))
-      // Below zero means at once, and one second is as near as a pod gets.
+      // A negative value is treated as one second, the minimum.
       if (Number(spec['terminationGracePeriodSeconds'] ?? 0) < 0) spec['terminationGracePeriodSeconds'] = 1
       const priority = { priority: 0, preemptionPolicy: 'PreemptLowerPriority' }
       object['spec'] = { ...priority, ...spec, tolerations: [...given, ...added] }
     },
-    gracePeriod(object, asked) {
+    gracePeriod(object, requested) {
       const isScheduled = (getPath(object, 'spec', 'nodeName') ?? '') !== ''
       const phase = getPath(object, 'status', 'phase')
       if (!isScheduled || phase === 'Failed' || phase === 'Succeeded') return 0
-      const wanted = getPath(object, 'spec', 'terminationGracePeriodSeconds')
-      return asked ?? (typeof wanted === 'number' ? wanted : 30)
+      const desired = getPath(object, 'spec', 'terminationGracePeriodSeconds')
+      return requested ?? (typeof desired === 'number' ? desired : 30)
     },
   }
 }

@@ -1,8 +1,8 @@
 /**
- * Services: addresses and node ports are handed out when a Service is written and taken back when it goes. What is taken is
- * read from the stored Services themselves, so nothing can be lost or leak.
+ * Services: cluster IPs and node ports are allocated when a Service is written and released when it is deleted.
+ * Allocations are derived from the stored Services, so that none can be lost or leak.
  *
- * A dry run gets an address too, as on a real server; it is free again at once.
+ * A dry run gets an address too, as in kube-apiserver; it is released immediately.
  */
 import { isIPv4 } from 'node:net'
 import { invalidValue } from '../validation/metadata.ts'
@@ -15,7 +15,7 @@ import { type Cause } from '../schema/model.ts'
 import { internal, invalid } from '../http/status.ts'
 import type { Collection } from '../store/store.ts'
 
-/** 10.96.0.0/12, as kubeadm has it. */
+/** 10.96.0.0/12, the default of kubeadm. */
 const firstAddress = (10 << 24) + (96 << 16)
 const addressBits = 20
 const firstPort = 30_000
@@ -32,7 +32,7 @@ function parseAddress(address: string): number | undefined {
 
 const isInRange = (value: number): boolean => value > firstAddress && value < firstAddress + 2 ** addressBits - 1
 
-/** What is taken, kept up to date by the collection's own changes. */
+/** Allocated addresses and ports, updated by the changes of the collection. */
 class Allocations {
   readonly #collection: Collection
   readonly #addresses = new Map<string, string>()
@@ -159,7 +159,7 @@ export function serviceStrategy(common: Strategy, collection: Collection): Strat
     if (address === '') address = allocations.newAddress()
     spec['clusterIP'] = address
     spec['clusterIPs'] = [address]
-    // A headless Service without a selector takes what its owner puts into it.
+    // A headless Service without a selector defaults to both IP families: its endpoints are managed externally.
     const isOpen = address === 'None' && !isRecord(spec['selector'])
     spec['ipFamilies'] ??= isOpen ? ['IPv4', 'IPv6'] : ['IPv4']
     spec['ipFamilyPolicy'] ??= isOpen ? 'RequireDualStack' : 'SingleStack'
@@ -203,8 +203,8 @@ export function serviceStrategy(common: Strategy, collection: Collection): Strat
       spec['healthCheckNodePort'] = getPath(old, 'spec', 'healthCheckNodePort') ?? allocations.newPort(used)
   }
 
-  /** A copy of what is filled in: the decoded object may be shared with the request's patch. */
-  const own = (object: ApiObject): Json => {
+  /** A copy of the parts that are modified: the decoded object may be shared with the patch of the request. */
+  const ownSpec = (object: ApiObject): Json => {
     const spec: Json = isRecord(object['spec']) ? { ...object['spec'] } : {}
     if (Array.isArray(spec['ports'])) spec['ports'] = asRecords(spec['ports']).map((port) => ({ ...port }))
     object['spec'] = spec
@@ -216,14 +216,14 @@ export function serviceStrategy(common: Strategy, collection: Collection): Strat
     checkName: checkLabel,
     prepareForCreate(object) {
       object['status'] = { loadBalancer: {} }
-      const spec = own(object)
+      const spec = ownSpec(object)
       if (validateKind('services', object, undefined).length > 0) return
       assignAddress(object, spec, undefined)
       assignPorts(object, spec, undefined)
     },
     prepareForUpdate(object, old, context) {
       if (context.subresource === 'status') return
-      const spec = own(object)
+      const spec = ownSpec(object)
       dropOldTypeFields(spec, old['spec'] as Json)
       if (spec['type'] !== 'LoadBalancer') object['status'] = { ...(object['status'] as Json), loadBalancer: {} }
       if (validateKind('services', object, old).length > 0) return

@@ -1,10 +1,10 @@
-/** What stands in the cells of tables of built-in kinds: addresses, ports, ages, readiness, as kubectl shows them. */
+/** Cells of the tables of built-in kinds: addresses, ports, ages, readiness, as kubectl prints them. */
 import { type ApiObject, asRecords, asStrings, getPath, isRecord } from '../codec/object-shape.ts'
 import { age, ageColumn, type Column, humanDuration, nameColumn } from './table.ts'
 
 type Read = (object: ApiObject, nowMs: number) => unknown
 
-/** `Name`, `Name:integer`, `Name+` for a column that only `-o wide` shows. */
+/** `Name`, `Name:integer`, `Name+` for a column of `-o wide` only. */
 export function column(spec: string, read: Read): Column {
   const [title = '', type = 'string'] = spec.split(':')
   const isWide = title.endsWith('+')
@@ -49,8 +49,8 @@ export function formatSelector(selector: unknown): string {
 
 export function withMore(list: readonly string[], count = list.length): string {
   if (count === 0) return '<unset>'
-  const shown = list.slice(0, 3).join(',')
-  return count > 3 ? `${shown} + ${count - 3} more...` : shown
+  const visible = list.slice(0, 3).join(',')
+  return count > 3 ? `${visible} + ${count - 3} more...` : visible
 }
 
 export function loadBalancer(object: ApiObject): string {

@@ -1,4 +1,4 @@
-/** The columns of built-in kinds, as kubectl shows them; a kind that is not listed has Name and Age. */
+/** The columns of built-in kinds, as kubectl prints them; a kind that is not listed has Name and Age. */
 import {
   accessModes,
   bindingColumns,

@@ -1,6 +1,6 @@
 /**
- * Tables: what `kubectl get` prints. Columns read cells from objects; the object itself rides along in each row as the
- * client asked (`includeObject`).
+ * Tables, the output of `kubectl get`. Columns read cells from objects; each row includes the object as requested by
+ * `includeObject`.
  */
 import type { ApiObject, Json } from '../codec/object-shape.ts'
 
@@ -9,7 +9,7 @@ export interface Column {
   readonly type: string
   readonly format?: string
   readonly description?: string
-  /** Above 0: shown by `-o wide` only. */
+  /** Above 0: only with `-o wide`. */
   readonly priority?: number
   read(object: ApiObject, nowMs: number): unknown
 }
@@ -48,7 +48,7 @@ export function partialMetadata(object: ApiObject, version = 'v1'): Json {
   return { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${version}`, metadata: object.metadata }
 }
 
-/** How long ago, as kubectl shows ages: two units while they matter, one later. */
+/** Age as kubectl prints it: two units for short durations, one for long ones. */
 export function humanDuration(ms: number): string {
   const seconds = Math.trunc(ms / 1000)
   if (seconds < -1) return '<invalid>'

@@ -1,4 +1,4 @@
-/** Kinds with a rule or two: Namespaces, Nodes, Leases, Events, budgets, classes, claims. */
+/** Kinds with few rules: Namespaces, Nodes, Leases, Events, PodDisruptionBudgets, classes, claims. */
 import { parseQuantity } from '../cel/quantity.ts'
 import { forbiddenValue, invalidValue, requiredValue } from './metadata.ts'
 import { checkQualifiedName } from './names.ts'
@@ -30,28 +30,28 @@ export function validateLease(object: ApiObject): Cause[] {
 
 const unqualified = 'name is neither a standard finalizer name nor is it fully qualified'
 
-/** The finalizers of a Namespace's spec; `finalize` numbers them, a create does not. */
+/** The finalizers of a Namespace's spec; paths contain an index on `finalize`, but not on create. */
 export function validateNamespace(object: ApiObject, old: ApiObject | undefined): Cause[] {
   return asStrings(specOf(object)['finalizers']).flatMap((name, index) => {
     const field = old === undefined ? 'spec.finalizers' : `spec.finalizers[${index}]`
-    const wrong = named(checkQualifiedName, field, name)
-    return name.includes('/') || name === 'kubernetes' ? wrong : [...wrong, invalidValue(field, name, unqualified)]
+    const causes = named(checkQualifiedName, field, name)
+    return name.includes('/') || name === 'kubernetes' ? causes : [...causes, invalidValue(field, name, unqualified)]
   })
 }
 
-/** Events as they were first, and as events.k8s.io has them: with a time of their own, much more is asked. */
+/** Additional rules apply to new Events of events.k8s.io and to those of the core group with an eventTime. */
 export function validateEvent(object: ApiObject, old: ApiObject | undefined): Cause[] {
   const isNew = object.apiVersion === 'events.k8s.io/v1'
   const [subject, controller] = isNew ? ['regarding', 'reportingController'] : ['involvedObject', 'reportingComponent']
   const { namespace = '' } = object.metadata
   const given = text(getPath(object, subject, 'namespace'))
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (given !== namespace && !(given === '' && namespace === 'default'))
-    wrong.push(invalidValue('involvedObject.namespace', given, 'does not match event.namespace'))
+    causes.push(invalidValue('involvedObject.namespace', given, 'does not match event.namespace'))
   const hasTime = object['eventTime'] !== undefined && object['eventTime'] !== null
-  if (old !== undefined || (!isNew && !hasTime)) return wrong
+  if (old !== undefined || (!isNew && !hasTime)) return causes
   return [
-    ...wrong,
+    ...causes,
     ...(hasTime ? timedEvent(object, controller) : [requiredValue('eventTime')]),
     ...eventType(object, isNew),
   ]
@@ -81,7 +81,7 @@ function eventType(object: ApiObject, isNew: boolean): Cause[] {
 export function validateNode(object: ApiObject, old: ApiObject | undefined): Cause[] {
   const spec = specOf(object)
   const seen = new Set<string>()
-  const wrong = asRecords(spec['taints']).flatMap((taint, index) => {
+  const causes = asRecords(spec['taints']).flatMap((taint, index) => {
     const at = `metadata.taints[${index}]`
     const [key, effect] = [text(taint['key']), text(taint['effect'])]
     const problems = [
@@ -90,14 +90,14 @@ export function validateNode(object: ApiObject, old: ApiObject | undefined): Cau
     ]
     if (problems.length > 0) return problems
     const pair = `${key}:${effect}`
-    const shown = { Key: key, Value: text(taint['value']), Effect: effect, TimeAdded: taint['timeAdded'] ?? null }
-    const isTwice = seen.has(pair)
+    const internal = { Key: key, Value: text(taint['value']), Effect: effect, TimeAdded: taint['timeAdded'] ?? null }
+    const isDuplicate = seen.has(pair)
     seen.add(pair)
-    return isTwice ? [duplicateWith(at, shown, 'taints must be unique by key and effect pair')] : []
+    return isDuplicate ? [duplicateWith(at, internal, 'taints must be unique by key and effect pair')] : []
   })
-  wrong.push(...asStrings(spec['podCIDRs']).flatMap((range, index) => ipRange(`spec.podCIDRs[${index}]`, range)))
-  wrong.push(...nodeStatus(object))
-  return old === undefined ? wrong : [...wrong, ...keptNode(spec, specOf(old))]
+  causes.push(...asStrings(spec['podCIDRs']).flatMap((range, index) => ipRange(`spec.podCIDRs[${index}]`, range)))
+  causes.push(...nodeStatus(object))
+  return old === undefined ? causes : [...causes, ...keptNode(spec, specOf(old))]
 }
 
 const taintEffects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
@@ -114,14 +114,14 @@ function nodeStatus(object: ApiObject): Cause[] {
     )
   }
   const seen: Json[] = []
-  const twice = asRecords(getPath(object, 'status', 'addresses')).flatMap((address, index) => {
-    const shown = { Type: text(address['type']), Address: text(address['address']) }
-    const isTwice = seen.some((other) => isSameJson(other, shown))
-    seen.push(shown)
-    const message = `Duplicate value: ${JSON.stringify(shown)}`
-    return isTwice ? [{ reason: 'FieldValueDuplicate' as const, message, field: `status.addresses[${index}]` }] : []
+  const duplicates = asRecords(getPath(object, 'status', 'addresses')).flatMap((address, index) => {
+    const internal = { Type: text(address['type']), Address: text(address['address']) }
+    const isDuplicate = seen.some((other) => isSameJson(other, internal))
+    seen.push(internal)
+    const message = `Duplicate value: ${JSON.stringify(internal)}`
+    return isDuplicate ? [{ reason: 'FieldValueDuplicate' as const, message, field: `status.addresses[${index}]` }] : []
   })
-  return [...amounts('capacity'), ...amounts('allocatable'), ...twice]
+  return [...amounts('capacity'), ...amounts('allocatable'), ...duplicates]
 }
 
 function keptNode(spec: Json, old: Json): Cause[] {
@@ -134,18 +134,18 @@ function keptNode(spec: Json, old: Json): Cause[] {
 
 export function validateBudget(object: ApiObject): Cause[] {
   const { minAvailable, maxUnavailable, selector } = specOf(object)
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (minAvailable !== undefined && maxUnavailable !== undefined) {
-    const shown = {
+    const internal = {
       MinAvailable: minAvailable,
       Selector: selector ?? null,
       MaxUnavailable: maxUnavailable,
       UnhealthyPodEvictionPolicy: specOf(object)['unhealthyPodEvictionPolicy'] ?? null,
     }
-    wrong.push(invalidValue('spec', shown, 'minAvailable and maxUnavailable cannot be both set'))
+    causes.push(invalidValue('spec', internal, 'minAvailable and maxUnavailable cannot be both set'))
   }
   return [
-    ...wrong,
+    ...causes,
     ...share('spec.minAvailable', minAvailable, true),
     ...share('spec.maxUnavailable', maxUnavailable, true),
     ...labelSelector('spec.selector', selector),
@@ -154,20 +154,20 @@ export function validateBudget(object: ApiObject): Cause[] {
 
 export function validateAutoscaler(object: ApiObject): Cause[] {
   const { minReplicas, maxReplicas, scaleTargetRef: target } = specOf(object)
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (count(minReplicas) < 1 && minReplicas !== undefined)
-    wrong.push(invalidValue('spec.minReplicas', minReplicas, 'must be greater than or equal to 1'))
-  if (count(maxReplicas) < 1) wrong.push(requiredValue('spec.maxReplicas', 'must be set and greater than 0'))
+    causes.push(invalidValue('spec.minReplicas', minReplicas, 'must be greater than or equal to 1'))
+  if (count(maxReplicas) < 1) causes.push(requiredValue('spec.maxReplicas', 'must be set and greater than 0'))
   if (count(maxReplicas) < count(minReplicas)) {
     const why = 'must be greater than or equal to `minReplicas`'
-    wrong.push(invalidValue('spec.maxReplicas', count(maxReplicas), why))
+    causes.push(invalidValue('spec.maxReplicas', count(maxReplicas), why))
   }
   for (const key of ['kind', 'name'])
-    if (text(getPath(target, key)) === '') wrong.push(requiredValue(`spec.scaleTargetRef.${key}`))
+    if (text(getPath(target, key)) === '') causes.push(requiredValue(`spec.scaleTargetRef.${key}`))
   const version = text(getPath(target, 'apiVersion'))
   if (version === '')
-    wrong.push(invalidValue('spec.scaleTargetRef.apiVersion', version, 'apiVersion must specify API group'))
-  return wrong
+    causes.push(invalidValue('spec.scaleTargetRef.apiVersion', version, 'apiVersion must specify API group'))
+  return causes
 }
 
 export function validateStorageClass(object: ApiObject): Cause[] {
@@ -187,22 +187,22 @@ export function validateClaim(object: ApiObject): Cause[] {
   const spec = specOf(object)
   const size = getPath(spec, 'resources', 'requests', 'storage')
   const amount = parseQuantity(String(size))
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (asStrings(spec['accessModes']).length === 0)
-    wrong.push(requiredValue('spec.accessModes', 'at least 1 access mode is required'))
-  if (size === undefined) wrong.push(requiredValue('spec.resources[storage]'))
+    causes.push(requiredValue('spec.accessModes', 'at least 1 access mode is required'))
+  if (size === undefined) causes.push(requiredValue('spec.resources[storage]'))
   else if (amount !== undefined && amount.units <= 0n)
-    wrong.push(invalidValue('spec.resources[storage]', String(size), 'must be greater than zero'))
-  return wrong
+    causes.push(invalidValue('spec.resources[storage]', String(size), 'must be greater than zero'))
+  return causes
 }
 
 export function validateQuota(object: ApiObject): Cause[] {
   const hard = specOf(object)['hard']
   return Object.entries(isRecord(hard) ? hard : {}).flatMap(([name, amount]) => {
     const at = `spec.hard[${name}]`
-    const wrong = named(checkQualifiedName, at, name)
-    if (wrong.length > 0) wrong.push(invalidValue(at, name, 'must be a standard resource for quota'))
-    return [...wrong, ...resourceAmount(at, amount)]
+    const causes = named(checkQualifiedName, at, name)
+    if (causes.length > 0) causes.push(invalidValue(at, name, 'must be a standard resource for quota'))
+    return [...causes, ...resourceAmount(at, amount)]
   })
 }
 

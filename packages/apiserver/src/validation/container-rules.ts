@@ -37,7 +37,7 @@ const resourceFields = ['limits', 'requests']
   .flatMap((kind) => ['cpu', 'ephemeral-storage', 'memory'].map((name) => `${kind}.${name}`))
   .toSorted()
 
-/** `names` gathers the names of all containers of the pod. */
+/** `names` collects the names of all containers of the pod. */
 export function validateContainer(
   container: Json,
   at: string,
@@ -45,14 +45,14 @@ export function validateContainer(
   volumes: ReadonlySet<string>,
 ): Cause[] {
   const [name, image] = [text(container['name']), text(container['image'])]
-  const wrong = requiredName(checkLabel, `${at}.name`, name)
-  if (name !== '' && names.has(name)) wrong.push(duplicateValue(`${at}.name`, name))
+  const causes = requiredName(checkLabel, `${at}.name`, name)
+  if (name !== '' && names.has(name)) causes.push(duplicateValue(`${at}.name`, name))
   names.add(name)
-  if (image === '') wrong.push(requiredValue(`${at}.image`))
+  if (image === '') causes.push(requiredValue(`${at}.image`))
   else if (image !== image.trim())
-    wrong.push(invalidValue(`${at}.image`, image, 'must not have leading or trailing whitespace'))
+    causes.push(invalidValue(`${at}.image`, image, 'must not have leading or trailing whitespace'))
   return [
-    ...wrong,
+    ...causes,
     ...lifecycle(container['lifecycle'], `${at}.lifecycle`),
     ...['livenessProbe', 'readinessProbe', 'startupProbe'].flatMap((key) => probe(container[key], `${at}.${key}`, key)),
     ...oneOfIfSet(`${at}.terminationMessagePolicy`, container['terminationMessagePolicy'], [
@@ -74,32 +74,32 @@ function ports(container: Json, at: string): Cause[] {
   return asRecords(container['ports']).flatMap((port, index) => {
     const here = `${at}.ports[${index}]`
     const name = text(port['name'])
-    const wrong = name === '' ? [] : named(checkPortName, `${here}.name`, name)
-    if (wrong.length === 0 && name !== '') {
-      if (names.has(name)) wrong.push(duplicateValue(`${here}.name`, name))
+    const causes = name === '' ? [] : named(checkPortName, `${here}.name`, name)
+    if (causes.length === 0 && name !== '') {
+      if (names.has(name)) causes.push(duplicateValue(`${here}.name`, name))
       names.add(name)
     }
-    if (count(port['containerPort']) === 0) wrong.push(requiredValue(`${here}.containerPort`))
-    else wrong.push(...portNumber(`${here}.containerPort`, port['containerPort']))
-    if (count(port['hostPort']) !== 0) wrong.push(...portNumber(`${here}.hostPort`, port['hostPort']))
-    return [...wrong, ...oneOf(`${here}.protocol`, port['protocol'], protocols)]
+    if (count(port['containerPort']) === 0) causes.push(requiredValue(`${here}.containerPort`))
+    else causes.push(...portNumber(`${here}.containerPort`, port['containerPort']))
+    if (count(port['hostPort']) !== 0) causes.push(...portNumber(`${here}.hostPort`, port['hostPort']))
+    return [...causes, ...oneOf(`${here}.protocol`, port['protocol'], protocols)]
   })
 }
 
 function environment(variable: Json, at: string): Cause[] {
   const source = variable['valueFrom']
-  const wrong: Cause[] = text(variable['name']) === '' ? [requiredValue(`${at}.name`)] : []
-  if (!isRecord(source)) return wrong
+  const causes: Cause[] = text(variable['name']) === '' ? [requiredValue(`${at}.name`)] : []
+  if (!isRecord(source)) return causes
   if (text(variable['value']) !== '')
-    return [...wrong, invalidValue(`${at}.valueFrom`, '', 'may not be specified when `value` is not empty')]
+    return [...causes, invalidValue(`${at}.valueFrom`, '', 'may not be specified when `value` is not empty')]
   const given = Object.keys(source).filter((key) => isRecord(source[key]))
   if (given.length === 0) {
     const why = 'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`'
-    wrong.push(invalidValue(`${at}.valueFrom`, '', why))
+    causes.push(invalidValue(`${at}.valueFrom`, '', why))
   }
   if (given.length > 1)
-    wrong.push(invalidValue(`${at}.valueFrom`, '', 'may not have more than one field specified at a time'))
-  return [...wrong, ...given.flatMap((key) => valueSource(key, source[key] as Json, `${at}.valueFrom.${key}`))]
+    causes.push(invalidValue(`${at}.valueFrom`, '', 'may not have more than one field specified at a time'))
+  return [...causes, ...given.flatMap((key) => valueSource(key, source[key] as Json, `${at}.valueFrom.${key}`))]
 }
 
 function valueSource(kind: string, source: Json, at: string): Cause[] {
@@ -138,18 +138,22 @@ function mounts(container: Json, at: string, volumes: ReadonlySet<string>): Caus
   return asRecords(container['volumeMounts']).flatMap((mount, index) => {
     const here = `${at}.volumeMounts[${index}]`
     const [name, path, part] = [text(mount['name']), text(mount['mountPath']), text(mount['subPath'])]
-    const wrong: Cause[] = []
-    if (name === '') wrong.push(requiredValue(`${here}.name`))
+    const causes: Cause[] = []
+    if (name === '') causes.push(requiredValue(`${here}.name`))
     if (!volumes.has(name))
-      wrong.push({ reason: 'FieldValueNotFound', message: `Not found: ${JSON.stringify(name)}`, field: `${here}.name` })
-    if (path === '') wrong.push(requiredValue(`${here}.mountPath`))
-    if (used.has(path)) wrong.push(invalidValue(`${here}.mountPath`, path, 'must be unique'))
+      causes.push({
+        reason: 'FieldValueNotFound',
+        message: `Not found: ${JSON.stringify(name)}`,
+        field: `${here}.name`,
+      })
+    if (path === '') causes.push(requiredValue(`${here}.mountPath`))
+    if (used.has(path)) causes.push(invalidValue(`${here}.mountPath`, path, 'must be unique'))
     used.add(path)
-    // The field's name as a real server gives it, without the index.
+    // The path in kube-apiserver's error, which lacks the index.
     const field = `${at}.volumeMounts.subPath`
-    if (part.startsWith('/')) wrong.push(invalidValue(field, part, 'must be a relative path'))
-    if (part.split('/').includes('..')) wrong.push(invalidValue(field, part, "must not contain '..'"))
-    return wrong
+    if (part.startsWith('/')) causes.push(invalidValue(field, part, 'must be a relative path'))
+    if (part.split('/').includes('..')) causes.push(invalidValue(field, part, "must not contain '..'"))
+    return causes
   })
 }
 
@@ -169,8 +173,8 @@ function resources(value: unknown, at: string): Cause[] {
       ...resourceAmount(`${at}.${key}[${name}]`, amount),
     ])
   const over = Object.entries(list('requests')).flatMap(([name, amount]) => {
-    const [wanted, limit] = [parseQuantity(String(amount)), parseQuantity(String(list('limits')[name]))]
-    const isOver = wanted !== undefined && limit !== undefined && wanted.compare(limit) > 0n
+    const [request, limit] = [parseQuantity(String(amount)), parseQuantity(String(list('limits')[name]))]
+    const isOver = request !== undefined && limit !== undefined && request.compare(limit) > 0n
     const why = `must be less than or equal to ${name} limit of ${String(list('limits')[name])}`
     return isOver ? [invalidValue(`${at}.requests`, String(amount), why)] : []
   })
@@ -178,8 +182,8 @@ function resources(value: unknown, at: string): Cause[] {
 }
 
 function resourceName(field: string, name: string): Cause[] {
-  const wrong = named(checkQualifiedName, field, name)
-  if (wrong.length > 0 || name.includes('/')) return wrong
+  const causes = named(checkQualifiedName, field, name)
+  if (causes.length > 0 || name.includes('/')) return causes
   if (standardResources.includes(name) || name.startsWith('hugepages-')) return []
   return [
     invalidValue(field, name, 'must be a standard resource type or fully qualified'),
@@ -189,7 +193,7 @@ function resourceName(field: string, name: string): Cause[] {
 
 const handlers = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep']
 
-/** What a probe or a hook does: exactly one thing. */
+/** The handler of a probe or a hook: exactly one action. */
 function handler(value: Json, at: string): Cause[] {
   const [first, ...more] = handlers.filter((key) => isRecord(value[key]))
   if (first === undefined) return [requiredValue(at, 'must specify a handler type')]
@@ -219,7 +223,7 @@ function action(kind: string, value: Json, at: string): Cause[] {
 
 function probe(value: unknown, at: string, kind: string): Cause[] {
   if (!isRecord(value)) return []
-  const wrong = handler(value, at)
+  const causes = handler(value, at)
   const numbers = [
     'initialDelaySeconds',
     'timeoutSeconds',
@@ -228,11 +232,11 @@ function probe(value: unknown, at: string, kind: string): Cause[] {
     'failureThreshold',
     'terminationGracePeriodSeconds',
   ]
-  for (const key of numbers) wrong.push(...atLeastZero(`${at}.${key}`, value[key]))
+  for (const key of numbers) causes.push(...atLeastZero(`${at}.${key}`, value[key]))
   const successes = value['successThreshold']
   if (kind !== 'readinessProbe' && typeof successes === 'number' && successes !== 1)
-    wrong.push(invalidValue(`${at}.successThreshold`, successes, 'must be 1'))
-  return wrong
+    causes.push(invalidValue(`${at}.successThreshold`, successes, 'must be 1'))
+  return causes
 }
 
 function lifecycle(value: unknown, at: string): Cause[] {
@@ -260,17 +264,17 @@ const contextFields = [
 
 function security(value: unknown, at: string): Cause[] {
   if (!isRecord(value)) return []
-  const wrong = ['runAsUser', 'runAsGroup'].flatMap((key) => within(`${at}.${key}`, value[key], 0, maxId))
+  const causes = ['runAsUser', 'runAsGroup'].flatMap((key) => within(`${at}.${key}`, value[key], 0, maxId))
   if (value['privileged'] === true && value['allowPrivilegeEscalation'] === false) {
-    // Shown as the server's internal type has it.
-    const shown = Object.fromEntries(
+    // In the format of kube-apiserver's internal type.
+    const internal = Object.fromEntries(
       contextFields.map((key) => [
         key === 'seLinuxOptions' ? 'SELinuxOptions' : `${key.charAt(0).toUpperCase()}${key.slice(1)}`,
         value[key] ?? null,
       ]),
     )
     const why = 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true'
-    wrong.push(invalidValue(at, shown, why))
+    causes.push(invalidValue(at, internal, why))
   }
-  return wrong
+  return causes
 }

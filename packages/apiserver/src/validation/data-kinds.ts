@@ -1,4 +1,4 @@
-/** ConfigMaps and Secrets: keys that can be file names, a bound on the whole, types with keys of their own. */
+/** ConfigMaps and Secrets: syntax of keys, total size, required keys of Secret types. */
 import { explainSyntaxError } from '../codec/json-text.ts'
 import { forbiddenValue, invalidValue, requiredValue, tooLong } from './metadata.ts'
 import { checkConfigKey } from './names.ts'
@@ -31,7 +31,7 @@ function frozen(object: ApiObject, old: ApiObject | undefined, fields: readonly 
 export function validateConfigMap(object: ApiObject, old: ApiObject | undefined): Cause[] {
   const { data, binaryData } = object
   const isTaken = (key: string): boolean => isRecord(binaryData) && Object.hasOwn(binaryData, key)
-  const wrong = [
+  const causes = [
     ...frozen(object, old, ['data', 'binaryData']),
     ...(isRecord(data) ? Object.keys(data) : []).flatMap((key) => [
       ...named(checkConfigKey, `data[${key}]`, key),
@@ -39,13 +39,13 @@ export function validateConfigMap(object: ApiObject, old: ApiObject | undefined)
     ]),
     ...keys(binaryData, 'binaryData'),
   ]
-  if (bytes(data, 'utf8') + bytes(binaryData, 'base64') > maxDataBytes) wrong.push(tooLong('', maxDataBytes))
-  return wrong
+  if (bytes(data, 'utf8') + bytes(binaryData, 'base64') > maxDataBytes) causes.push(tooLong('', maxDataBytes))
+  return causes
 }
 
 const accountAnnotation = 'kubernetes.io/service-account.name'
 
-/** What a Secret of a type that Kubernetes defines must hold. */
+/** Required content of the Secret types that Kubernetes defines. */
 const secretTypes: ReadonlyMap<string, (object: ApiObject) => Cause[]> = new Map([
   ['kubernetes.io/tls', (object) => ['tls.crt', 'tls.key'].flatMap((key) => requiredKey(object, key))],
   ['kubernetes.io/ssh-auth', (object) => requiredKey(object, 'ssh-privatekey')],
@@ -54,8 +54,8 @@ const secretTypes: ReadonlyMap<string, (object: ApiObject) => Cause[]> = new Map
   [
     'kubernetes.io/basic-auth',
     (object) => {
-      const wrong = ['username', 'password'].flatMap((key) => requiredKey(object, key))
-      return wrong.length === 2 ? wrong : []
+      const causes = ['username', 'password'].flatMap((key) => requiredKey(object, key))
+      return causes.length === 2 ? causes : []
     },
   ],
   [
@@ -80,11 +80,11 @@ function jsonKey(object: ApiObject, key: string): Cause[] {
 
 export function validateSecret(object: ApiObject, old: ApiObject | undefined): Cause[] {
   const { data, type } = object
-  const wrong = [
+  const causes = [
     ...(old !== undefined && type !== old['type'] ? [invalidValue('type', type, immutable)] : []),
     ...frozen(object, old, ['data']),
     ...keys(data, 'data'),
   ]
-  if (bytes(data, 'base64') > maxDataBytes) wrong.push(tooLong('data', maxDataBytes))
-  return [...wrong, ...(secretTypes.get(text(type))?.(object) ?? [])]
+  if (bytes(data, 'base64') > maxDataBytes) causes.push(tooLong('data', maxDataBytes))
+  return [...causes, ...(secretTypes.get(text(type))?.(object) ?? [])]
 }

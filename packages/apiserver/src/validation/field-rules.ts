@@ -1,6 +1,6 @@
 /**
- * The rules that fields of many built-in kinds share, in the real server's words. Each function takes the field's path and
- * value and returns causes; none means valid.
+ * Rules shared by fields of many built-in kinds, with the messages of kube-apiserver. Each function takes the field's
+ * path and value and returns causes; an empty list means valid.
  */
 import { isIP } from 'node:net'
 import {
@@ -24,7 +24,7 @@ export const protocols = ['SCTP', 'TCP', 'UDP']
 const ipExample = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
 const cidrExample = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'
 
-/** Complaints of a name check as causes. */
+/** Errors of a name check as causes. */
 export function named(check: Check, field: string, value: string): Cause[] {
   return check(value).map((why) => invalidValue(field, value, why))
 }
@@ -53,20 +53,20 @@ export function oneOf(field: string, value: unknown, supported: readonly string[
   return supported.includes(text(value)) ? [] : [unsupportedValue(field, text(value), supported)]
 }
 
-/** Nothing is wrong with what is not there. */
+/** An absent value is valid. */
 export function oneOfIfSet(field: string, value: unknown, supported: readonly string[]): Cause[] {
   return value === undefined || value === null ? [] : oneOf(field, value, supported)
 }
 
 /** IANA service names: named ports. */
 export const checkPortName: Check = (value) => {
-  const wrong: string[] = []
-  if (value.length > 15) wrong.push('must be no more than 15 characters')
-  if (!/^[-a-z0-9]+$/.test(value)) wrong.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)')
-  if (!/[a-z]/.test(value)) wrong.push('must contain at least one letter (a-z)')
-  if (value.includes('--')) wrong.push('must not contain consecutive hyphens')
-  if (value.startsWith('-') || value.endsWith('-')) wrong.push('must not begin or end with a hyphen')
-  return wrong
+  const errors: string[] = []
+  if (value.length > 15) errors.push('must be no more than 15 characters')
+  if (!/^[-a-z0-9]+$/.test(value)) errors.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)')
+  if (!/[a-z]/.test(value)) errors.push('must contain at least one letter (a-z)')
+  if (value.includes('--')) errors.push('must not contain consecutive hyphens')
+  if (value.startsWith('-') || value.endsWith('-')) errors.push('must not begin or end with a hyphen')
+  return errors
 }
 
 /** A number or the name of a port. */
@@ -82,15 +82,16 @@ export function ipRange(field: string, value: string): Cause[] {
   return parseCidr(value) === undefined ? [invalidValue(field, value, cidrExample)] : []
 }
 
-/** Addresses that cannot be those of an endpoint. */
+/** Rejects addresses that cannot belong to an endpoint. */
 export function ordinaryAddress(field: string, value: string): Cause[] {
   const ip = parseIp(value)
   if (ip === undefined) return []
-  const say = (why: string): Cause[] => [invalidValue(field, value, why)]
-  if (isUnspecified(ip)) return say(`may not be unspecified (${value})`)
-  if (isLoopback(ip)) return say('may not be in the loopback range (127.0.0.0/8, ::1/128)')
-  if (isLinkLocalUnicast(ip)) return say('may not be in the link-local range (169.254.0.0/16, fe80::/10)')
-  if (isLinkLocalMulticast(ip)) return say('may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)')
+  const invalidAddress = (why: string): Cause[] => [invalidValue(field, value, why)]
+  if (isUnspecified(ip)) return invalidAddress(`may not be unspecified (${value})`)
+  if (isLoopback(ip)) return invalidAddress('may not be in the loopback range (127.0.0.0/8, ::1/128)')
+  if (isLinkLocalUnicast(ip)) return invalidAddress('may not be in the link-local range (169.254.0.0/16, fe80::/10)')
+  if (isLinkLocalMulticast(ip))
+    return invalidAddress('may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)')
   return []
 }
 
@@ -130,7 +131,7 @@ function selectorOperator(at: string, operator: string, values: readonly string[
   return [invalidValue(`${at}.operator`, operator, 'not a valid selector operator')]
 }
 
-/** Where a load balancer is reached: status of Services and Ingresses. */
+/** Load balancer ingress points: status of Services and Ingresses. */
 export function loadBalancerPoints(status: unknown): Cause[] {
   return asRecords(getPath(status, 'loadBalancer', 'ingress')).flatMap((point, index) => {
     const at = `status.loadBalancer.ingress[${index}]`

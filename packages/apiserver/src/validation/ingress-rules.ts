@@ -21,28 +21,28 @@ const classAnnotation = 'kubernetes.io/ingress.class'
 const wildcardRule =
   "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 
-/** What a path may not hold anywhere, and how it may not end. */
+/** Sequences that a path must not contain, and suffixes it must not have. */
 const badParts = ['//', '/./', '/../', '%2f', '%2F']
 const badEnds = ['/..', '/.']
 
 export function validateIngress(object: ApiObject, old: ApiObject | undefined): Cause[] {
   const spec: Json = isRecord(object['spec']) ? object['spec'] : {}
   const { rules, defaultBackend } = spec
-  const wrong: Cause[] = []
-  if (old === undefined) wrong.push(...annotated(object, spec))
+  const causes: Cause[] = []
+  if (old === undefined) causes.push(...annotated(object, spec))
   if (asRecords(rules).length === 0 && !isRecord(defaultBackend)) {
     const why = 'either `defaultBackend` or `rules` must be specified'
-    wrong.push(invalidValue('spec', Array.isArray(rules) ? [] : null, why))
+    causes.push(invalidValue('spec', Array.isArray(rules) ? [] : null, why))
   }
-  if (isRecord(defaultBackend)) wrong.push(...backendRules(defaultBackend, 'spec.defaultBackend'))
-  asRecords(rules).forEach((rule, index) => wrong.push(...ruleOf(rule, `spec.rules[${index}]`)))
-  asRecords(spec['tls']).forEach((entry, index) => wrong.push(...certificate(entry, `spec.tls[${index}]`)))
+  if (isRecord(defaultBackend)) causes.push(...backendRules(defaultBackend, 'spec.defaultBackend'))
+  asRecords(rules).forEach((rule, index) => causes.push(...ruleOf(rule, `spec.rules[${index}]`)))
+  asRecords(spec['tls']).forEach((entry, index) => causes.push(...certificate(entry, `spec.tls[${index}]`)))
   if (spec['ingressClassName'] !== undefined)
-    wrong.push(...named(checkSubdomain, 'spec.ingressClassName', text(spec['ingressClassName'])))
-  return [...wrong, ...loadBalancerPoints(object['status'])]
+    causes.push(...named(checkSubdomain, 'spec.ingressClassName', text(spec['ingressClassName'])))
+  return [...causes, ...loadBalancerPoints(object['status'])]
 }
 
-/** The annotation that named the class before the field did. */
+/** The deprecated annotation of the class, which preceded the field. */
 function annotated({ metadata }: ApiObject, spec: Json): Cause[] {
   const [given, field] = [metadata.annotations?.[classAnnotation], spec['ingressClassName']]
   if (given === undefined || field === undefined || given === field) return []
@@ -59,36 +59,36 @@ export function warnOfIngress({ metadata, spec }: ApiObject, old: ApiObject | un
 
 function hostName(host: string, field: string): Cause[] {
   if (!host.includes('*')) return named(checkSubdomain, field, host)
-  const isRight = host.startsWith('*.') && checkSubdomain(host.slice(2)).length === 0
-  return isRight ? [] : [invalidValue(field, host, wildcardRule)]
+  const isValid = host.startsWith('*.') && checkSubdomain(host.slice(2)).length === 0
+  return isValid ? [] : [invalidValue(field, host, wildcardRule)]
 }
 
 function ruleOf(rule: Json, at: string): Cause[] {
   const host = text(rule['host'])
-  const wrong: Cause[] = []
-  if (isIP(host) !== 0) wrong.push(invalidValue(`${at}.host`, host, 'must be a DNS name, not an IP address'))
-  else if (host !== '') wrong.push(...hostName(host, `${at}.host`))
-  if (!isRecord(rule['http'])) return wrong
+  const causes: Cause[] = []
+  if (isIP(host) !== 0) causes.push(invalidValue(`${at}.host`, host, 'must be a DNS name, not an IP address'))
+  else if (host !== '') causes.push(...hostName(host, `${at}.host`))
+  if (!isRecord(rule['http'])) return causes
   const paths = asRecords(rule['http']['paths'])
-  if (paths.length === 0) wrong.push(requiredValue(`${at}.http.paths`))
-  return [...wrong, ...paths.flatMap((path, index) => pathOf(path, `${at}.http.paths[${index}]`))]
+  if (paths.length === 0) causes.push(requiredValue(`${at}.http.paths`))
+  return [...causes, ...paths.flatMap((path, index) => pathOf(path, `${at}.http.paths[${index}]`))]
 }
 
 function pathOf(entry: Json, at: string): Cause[] {
   const [type, path] = [entry['pathType'], text(entry['path'])]
-  // A real server looks no further into a path without a type.
+  // kube-apiserver does not validate a path without a type further.
   if (type === undefined || type === null) return [requiredValue(`${at}.pathType`, 'pathType must be specified')]
-  const wrong = oneOf(`${at}.pathType`, type, pathTypes)
+  const causes = oneOf(`${at}.pathType`, type, pathTypes)
   const isFree = type === 'ImplementationSpecific'
-  if (wrong.length === 0 && !path.startsWith('/') && !(isFree && path === ''))
-    wrong.push(invalidValue(`${at}.path`, path, 'must be an absolute path'))
-  else if (wrong.length === 0 && !isFree) {
+  if (causes.length === 0 && !path.startsWith('/') && !(isFree && path === ''))
+    causes.push(invalidValue(`${at}.path`, path, 'must be an absolute path'))
+  else if (causes.length === 0 && !isFree) {
     for (const part of badParts)
-      if (path.includes(part)) wrong.push(invalidValue(`${at}.path`, path, `must not contain '${part}'`))
+      if (path.includes(part)) causes.push(invalidValue(`${at}.path`, path, `must not contain '${part}'`))
     for (const end of badEnds)
-      if (path.endsWith(end)) wrong.push(invalidValue(`${at}.path`, path, `cannot end with '${end}'`))
+      if (path.endsWith(end)) causes.push(invalidValue(`${at}.path`, path, `cannot end with '${end}'`))
   }
-  return [...wrong, ...backendRules(entry['backend'], `${at}.backend`)]
+  return [...causes, ...backendRules(entry['backend'], `${at}.backend`)]
 }
 
 function backendRules(backend: unknown, at: string): Cause[] {
@@ -100,12 +100,12 @@ function backendRules(backend: unknown, at: string): Cause[] {
   }
   if (!isRecord(service)) return [invalidValue(at, '', 'resource or service backend is required')]
   const [name, number] = [text(getPath(service, 'port', 'name')), count(getPath(service, 'port', 'number'))]
-  const wrong = requiredName(checkLabel, `${at}.service.name`, service['name'])
-  if (name !== '' && number !== 0) wrong.push(invalidValue(at, '', 'cannot set both port name & port number'))
-  else if (name === '' && number === 0) wrong.push(requiredValue(at, 'port name or number is required'))
-  else if (name === '') wrong.push(...portNumber(`${at}.service.port.number`, number))
-  else wrong.push(...named(checkPortName, `${at}.service.port.name`, name))
-  return wrong
+  const causes = requiredName(checkLabel, `${at}.service.name`, service['name'])
+  if (name !== '' && number !== 0) causes.push(invalidValue(at, '', 'cannot set both port name & port number'))
+  else if (name === '' && number === 0) causes.push(requiredValue(at, 'port name or number is required'))
+  else if (name === '') causes.push(...portNumber(`${at}.service.port.number`, number))
+  else causes.push(...named(checkPortName, `${at}.service.port.name`, name))
+  return causes
 }
 
 function typedReference(reference: Json, at: string): Cause[] {
@@ -128,11 +128,11 @@ function certificate(entry: Json, at: string): Cause[] {
 export function validateIngressClass(object: ApiObject, old: ApiObject | undefined): Cause[] {
   const controller = text(getPath(object, 'spec', 'controller'))
   const parameters = getPath(object, 'spec', 'parameters')
-  const wrong: Cause[] = []
-  if (old === undefined) wrong.push(...controllerName(controller))
+  const causes: Cause[] = []
+  if (old === undefined) causes.push(...controllerName(controller))
   else if (controller !== getPath(old, 'spec', 'controller'))
-    wrong.push(invalidValue('spec.controller', controller, immutable))
-  return isRecord(parameters) ? [...wrong, ...parameterRules(parameters)] : wrong
+    causes.push(invalidValue('spec.controller', controller, immutable))
+  return isRecord(parameters) ? [...causes, ...parameterRules(parameters)] : causes
 }
 
 function controllerName(controller: string): Cause[] {
@@ -147,12 +147,12 @@ function controllerName(controller: string): Cause[] {
 function parameterRules(parameters: Json): Cause[] {
   const at = 'spec.parameters'
   const [scope, namespace] = [text(parameters['scope']), parameters['namespace']]
-  const wrong = typedReference(parameters, at)
-  if (scope === '') return [...wrong, requiredValue(`${at}.scope`)]
-  wrong.push(...oneOf(`${at}.scope`, scope, ['Cluster', 'Namespace']))
+  const causes = typedReference(parameters, at)
+  if (scope === '') return [...causes, requiredValue(`${at}.scope`)]
+  causes.push(...oneOf(`${at}.scope`, scope, ['Cluster', 'Namespace']))
   if (scope === 'Namespace' && text(namespace) === '')
-    wrong.push(requiredValue(`${at}.namespace`, "`parameters.scope` is set to 'Namespace'"))
+    causes.push(requiredValue(`${at}.namespace`, "`parameters.scope` is set to 'Namespace'"))
   if (scope === 'Cluster' && namespace !== undefined)
-    wrong.push(forbiddenValue(`${at}.namespace`, "`parameters.scope` is set to 'Cluster'"))
-  return wrong
+    causes.push(forbiddenValue(`${at}.namespace`, "`parameters.scope` is set to 'Cluster'"))
+  return causes
 }

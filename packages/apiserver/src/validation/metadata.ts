@@ -1,5 +1,6 @@
 /**
- * Validation of metadata, in the order and the words of the real server. Returns causes; the caller makes one 422 of all.
+ * Validation of metadata, in the order and with the messages of kube-apiserver. Returns causes; the caller combines
+ * them into one 422.
  */
 import type { ObjectMeta, OwnerReference } from '@seamark/kube/object'
 import {
@@ -17,7 +18,7 @@ import type { Cause } from '../schema/model.ts'
 const maxAnnotationBytes = 256 * 1024
 
 export function invalidValue(field: string, value: unknown, why: string): Cause {
-  return { reason: 'FieldValueInvalid', message: `Invalid value: ${showValue(value)}: ${why}`, field }
+  return { reason: 'FieldValueInvalid', message: `Invalid value: ${valueText(value)}: ${why}`, field }
 }
 
 export function requiredValue(field: string, why = ''): Cause {
@@ -32,13 +33,13 @@ export function unsupportedValue(field: string, value: unknown, supported: reado
   const list = supported.map((item) => JSON.stringify(item)).join(', ')
   return {
     reason: 'FieldValueNotSupported',
-    message: `Unsupported value: ${showValue(value)}: supported values: ${list}`,
+    message: `Unsupported value: ${valueText(value)}: supported values: ${list}`,
     field,
   }
 }
 
 export function duplicateValue(field: string, value: unknown): Cause {
-  return { reason: 'FieldValueDuplicate', message: `Duplicate value: ${showValue(value)}`, field }
+  return { reason: 'FieldValueDuplicate', message: `Duplicate value: ${valueText(value)}`, field }
 }
 
 export function tooLong(field: string, limit: number): Cause {
@@ -46,7 +47,7 @@ export function tooLong(field: string, limit: number): Cause {
 }
 
 /** Go's %v for values that are not strings. */
-function showValue(value: unknown): string {
+function valueText(value: unknown): string {
   if (value === undefined || value === null) return 'null'
   return typeof value === 'object'
     ? JSON.stringify(value)
@@ -56,29 +57,29 @@ function showValue(value: unknown): string {
 }
 
 function checkOwner(owner: OwnerReference, field: string): Cause[] {
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   const parts = (owner.apiVersion ?? '').split('/')
   if (parts.length > 2 || parts.at(-1) === '')
-    wrong.push(invalidValue(`${field}.apiVersion`, owner.apiVersion ?? '', 'version must not be empty'))
+    causes.push(invalidValue(`${field}.apiVersion`, owner.apiVersion ?? '', 'version must not be empty'))
   for (const key of ['kind', 'name', 'uid'] as const) {
-    if ((owner[key] ?? '') === '') wrong.push(invalidValue(`${field}.${key}`, '', 'must not be empty'))
+    if ((owner[key] ?? '') === '') causes.push(invalidValue(`${field}.${key}`, '', 'must not be empty'))
   }
-  // Events come and go: nothing may live as long as one.
+  // Events expire: they cannot own objects.
   if (owner.apiVersion === 'v1' && owner.kind === 'Event')
-    wrong.push(invalidValue(field, owner, '/v1, Kind=Event is disallowed from being an owner'))
-  return wrong
+    causes.push(invalidValue(field, owner, '/v1, Kind=Event is disallowed from being an owner'))
+  return causes
 }
 
 function checkOwners(owners: readonly OwnerReference[], field: string): Cause[] {
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   let controller: string | undefined
   for (const owner of owners) {
-    wrong.push(...checkOwner(owner, field))
+    causes.push(...checkOwner(owner, field))
     if (owner.controller !== true) continue
     const name = `${owner.kind}/${owner.name}`
     if (controller === undefined) controller = name
     else {
-      wrong.push(
+      causes.push(
         invalidValue(
           field,
           owners,
@@ -87,22 +88,22 @@ function checkOwners(owners: readonly OwnerReference[], field: string): Cause[] 
       )
     }
   }
-  return wrong
+  return causes
 }
 
 function checkFinalizers(finalizers: readonly string[], field: string): Cause[] {
-  const wrong = finalizers.flatMap((finalizer) =>
+  const causes = finalizers.flatMap((finalizer) =>
     checkQualifiedName(finalizer).map((why) => invalidValue(field, finalizer, why)),
   )
   if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
-    wrong.push(invalidValue(field, finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'))
+    causes.push(invalidValue(field, finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'))
   }
-  return wrong
+  return causes
 }
 
 const standardFinalizers = new Set(['kubernetes', 'orphan', 'foregroundDeletion'])
 
-/** Built-in kinds ask for qualified names; custom resources only warn. */
+/** Built-in kinds require qualified names; custom resources only warn. */
 export function checkFinalizerNames(metadata: ObjectMeta): Cause[] {
   return (metadata.finalizers ?? []).flatMap((name, index) =>
     name.includes('/') || standardFinalizers.has(name)
@@ -118,12 +119,12 @@ export function checkFinalizerNames(metadata: ObjectMeta): Cause[] {
 }
 
 function checkCommon(metadata: ObjectMeta): Cause[] {
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   const { labels, annotations, ownerReferences, finalizers } = metadata
   if (labels !== undefined) {
     for (const key of Object.keys(labels)) {
-      wrong.push(...checkQualifiedName(key).map((why) => invalidValue('metadata.labels', key, why)))
-      wrong.push(
+      causes.push(...checkQualifiedName(key).map((why) => invalidValue('metadata.labels', key, why)))
+      causes.push(
         ...checkLabelValue(labels[key] as string).map((why) => invalidValue('metadata.labels', labels[key], why)),
       )
     }
@@ -131,14 +132,14 @@ function checkCommon(metadata: ObjectMeta): Cause[] {
   if (annotations !== undefined) {
     let bytes = 0
     for (const key of Object.keys(annotations)) {
-      wrong.push(...checkQualifiedName(key.toLowerCase()).map((why) => invalidValue('metadata.annotations', key, why)))
+      causes.push(...checkQualifiedName(key.toLowerCase()).map((why) => invalidValue('metadata.annotations', key, why)))
       bytes += Buffer.byteLength(key) + Buffer.byteLength(annotations[key] as string)
     }
-    if (bytes > maxAnnotationBytes) wrong.push(tooLong('metadata.annotations', maxAnnotationBytes))
+    if (bytes > maxAnnotationBytes) causes.push(tooLong('metadata.annotations', maxAnnotationBytes))
   }
-  if (ownerReferences !== undefined) wrong.push(...checkOwners(ownerReferences, 'metadata.ownerReferences'))
-  if (finalizers !== undefined) wrong.push(...checkFinalizers(finalizers, 'metadata.finalizers'))
-  return wrong
+  if (ownerReferences !== undefined) causes.push(...checkOwners(ownerReferences, 'metadata.ownerReferences'))
+  if (finalizers !== undefined) causes.push(...checkFinalizers(finalizers, 'metadata.finalizers'))
+  return causes
 }
 
 export function validateMetadata(
@@ -146,31 +147,31 @@ export function validateMetadata(
   isNamespaced: boolean,
   checkName: Check = checkSubdomain,
 ): Cause[] {
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   const { name = '', generateName = '', namespace = '' } = metadata
   if (generateName !== '') {
-    wrong.push(
+    causes.push(
       ...checkName(maskTrailingDash(generateName)).map((why) =>
         invalidValue('metadata.generateName', generateName, why),
       ),
     )
   }
-  if (name === '') wrong.push(requiredValue('metadata.name', 'name or generateName is required'))
-  else wrong.push(...checkName(name).map((why) => invalidValue('metadata.name', name, why)))
+  if (name === '') causes.push(requiredValue('metadata.name', 'name or generateName is required'))
+  else causes.push(...checkName(name).map((why) => invalidValue('metadata.name', name, why)))
   if (isNamespaced) {
-    if (namespace === '') wrong.push(requiredValue('metadata.namespace'))
-    else wrong.push(...checkLabel(namespace).map((why) => invalidValue('metadata.namespace', namespace, why)))
-  } else if (namespace !== '') wrong.push(forbiddenValue('metadata.namespace', 'not allowed on this type'))
-  if (checkName !== checkPathSegment && wrong.length === 0) {
-    wrong.push(...checkPathSegment(name).map((why) => invalidValue('metadata.name', name, why)))
+    if (namespace === '') causes.push(requiredValue('metadata.namespace'))
+    else causes.push(...checkLabel(namespace).map((why) => invalidValue('metadata.namespace', namespace, why)))
+  } else if (namespace !== '') causes.push(forbiddenValue('metadata.namespace', 'not allowed on this type'))
+  if (checkName !== checkPathSegment && causes.length === 0) {
+    causes.push(...checkPathSegment(name).map((why) => invalidValue('metadata.name', name, why)))
   }
   if ((metadata.generation ?? 0) < 0)
-    wrong.push(invalidValue('metadata.generation', metadata.generation, 'must be greater than or equal to 0'))
-  return [...wrong, ...checkCommon(metadata)]
+    causes.push(invalidValue('metadata.generation', metadata.generation, 'must be greater than or equal to 0'))
+  return [...causes, ...checkCommon(metadata)]
 }
 
 export function validateMetadataUpdate(next: ObjectMeta, old: ObjectMeta): Cause[] {
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (old.deletionTimestamp !== undefined) {
     const extra = (next.finalizers ?? []).filter((finalizer) => !(old.finalizers ?? []).includes(finalizer))
     if (extra.length > 0) {
@@ -178,7 +179,7 @@ export function validateMetadataUpdate(next: ObjectMeta, old: ObjectMeta): Cause
         .sort()
         .map((name) => JSON.stringify(name))
         .join(', ')}}`
-      wrong.push(
+      causes.push(
         forbiddenValue(
           'metadata.finalizers',
           `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`,
@@ -194,7 +195,7 @@ export function validateMetadataUpdate(next: ObjectMeta, old: ObjectMeta): Cause
     'deletionTimestamp',
     'deletionGracePeriodSeconds',
   ] as const) {
-    if (!isSameJson(next[key], old[key])) wrong.push(invalidValue(`metadata.${key}`, next[key], 'field is immutable'))
+    if (!isSameJson(next[key], old[key])) causes.push(invalidValue(`metadata.${key}`, next[key], 'field is immutable'))
   }
-  return [...wrong, ...checkCommon(next)]
+  return [...causes, ...checkCommon(next)]
 }

@@ -1,5 +1,5 @@
 /**
- * The syntax of names, label keys and label values, with the error messages of the real server. Each function returns
+ * The syntax of names, label keys and label values, with the error messages of kube-apiserver. Each function returns
  * the errors; an empty list means valid.
  */
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
@@ -27,12 +27,12 @@ const byteLength = (value: string): number => Buffer.byteLength(value)
 /** RFC 1123 subdomain: the name of most objects. */
 export const checkSubdomain: Check = (value) => subdomainProblems(value, 'characters')
 
-/** The same rule is worded differently for names and for the prefixes of label keys. */
+/** The same rule has different messages for names and for the prefixes of label keys. */
 function subdomainProblems(value: string, unit: 'bytes' | 'characters'): string[] {
-  const wrong: string[] = []
-  if (byteLength(value) > 253) wrong.push(`must be no more than 253 ${unit}`)
+  const errors: string[] = []
+  if (byteLength(value) > 253) errors.push(`must be no more than 253 ${unit}`)
   if (value.length > 512 || !subdomainPattern.test(value)) {
-    wrong.push(
+    errors.push(
       expected(
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
         subdomain,
@@ -40,15 +40,15 @@ function subdomainProblems(value: string, unit: 'bytes' | 'characters'): string[
       ),
     )
   }
-  return wrong
+  return errors
 }
 
 /** RFC 1123 label: namespaces. */
 export const checkLabel: Check = (value) => {
-  const wrong: string[] = []
-  if (byteLength(value) > 63) wrong.push('must be no more than 63 characters')
+  const errors: string[] = []
+  if (byteLength(value) > 63) errors.push('must be no more than 63 characters')
   if (value.length > 512 || !labelPattern.test(value)) {
-    wrong.push(
+    errors.push(
       value.length <= 512 && subdomainPattern.test(value)
         ? 'must not contain dots'
         : expected(
@@ -59,15 +59,15 @@ export const checkLabel: Check = (value) => {
           ),
     )
   }
-  return wrong
+  return errors
 }
 
 /** RFC 1035 label: services. */
 export const checkDns1035Label: Check = (value) => {
-  const wrong: string[] = []
-  if (byteLength(value) > 63) wrong.push('must be no more than 63 characters')
+  const errors: string[] = []
+  if (byteLength(value) > 63) errors.push('must be no more than 63 characters')
   if (value.length > 512 || !dns1035Pattern.test(value)) {
-    wrong.push(
+    errors.push(
       expected(
         "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
         dns1035,
@@ -76,10 +76,10 @@ export const checkDns1035Label: Check = (value) => {
       ),
     )
   }
-  return wrong
+  return errors
 }
 
-/** One path segment: the least a name has to be, and all that RBAC asks. */
+/** One path segment: the minimum requirement of a name, and the only one of RBAC. */
 export const checkPathSegment: Check = (value) => {
   if (value === '.' || value === '..') return [`may not be '${value}'`]
   return ['/', '%']
@@ -98,24 +98,24 @@ export const checkQualifiedName: Check = (value) => {
       `a valid label key ${expected(shape, qualifiedPart, ...examples)} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
     ]
   }
-  const wrong: string[] = []
+  const errors: string[] = []
   if (parts.length === 2) {
     const prefix = parts[0] as string
-    if (prefix === '') wrong.push('prefix part must be non-empty')
-    else wrong.push(...subdomainProblems(prefix, 'bytes').map((problem) => `prefix part ${problem}`))
+    if (prefix === '') errors.push('prefix part must be non-empty')
+    else errors.push(...subdomainProblems(prefix, 'bytes').map((problem) => `prefix part ${problem}`))
   }
   const name = parts.at(-1) as string
-  if (name === '') wrong.push('name part must be non-empty')
-  else if (byteLength(name) > 63) wrong.push('name part must be no more than 63 bytes')
-  if (!qualifiedPattern.test(name)) wrong.push(`name part ${expected(shape, qualifiedPart, ...examples)}`)
-  return wrong
+  if (name === '') errors.push('name part must be non-empty')
+  else if (byteLength(name) > 63) errors.push('name part must be no more than 63 bytes')
+  if (!qualifiedPattern.test(name)) errors.push(`name part ${expected(shape, qualifiedPart, ...examples)}`)
+  return errors
 }
 
 export const checkLabelValue: Check = (value) => {
-  const wrong: string[] = []
-  if (byteLength(value) > 63) wrong.push('must be no more than 63 bytes')
+  const errors: string[] = []
+  if (byteLength(value) > 63) errors.push('must be no more than 63 bytes')
   if (value !== '' && !qualifiedPattern.test(value)) {
-    wrong.push(
+    errors.push(
       expected(
         "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
         labelValue,
@@ -125,15 +125,15 @@ export const checkLabelValue: Check = (value) => {
       ),
     )
   }
-  return wrong
+  return errors
 }
 
-/** Keys of ConfigMap and Secret data: they become file names. */
+/** Keys of ConfigMap and Secret data, which become file names. */
 export const checkConfigKey: Check = (value) => {
-  const wrong: string[] = []
-  if (byteLength(value) > 253) wrong.push('must be no more than 253 characters')
+  const errors: string[] = []
+  if (byteLength(value) > 253) errors.push('must be no more than 253 characters')
   if (!configKeyPattern.test(value)) {
-    wrong.push(
+    errors.push(
       expected(
         "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
         configKey,
@@ -143,21 +143,21 @@ export const checkConfigKey: Check = (value) => {
       ),
     )
   }
-  if (value === '.') wrong.push("must not be '.'")
-  else if (value === '..') wrong.push("must not be '..'")
-  else if (value.startsWith('..')) wrong.push("must not start with '..'")
-  return wrong
+  if (value === '.') errors.push("must not be '.'")
+  else if (value === '..') errors.push("must not be '..'")
+  else if (value.startsWith('..')) errors.push("must not start with '..'")
+  return errors
 }
 
-/** A generateName is checked as if its trailing dash were a letter: something follows it. */
+/** A generateName is validated as if its trailing dash were a letter, because a suffix follows. */
 export function maskTrailingDash(base: string): string {
   return base.length > 1 && base.endsWith('-') ? `${base.slice(0, -2)}a` : base
 }
 
-/** Vowels, look-alikes and 0, 1, 3 are left out so that no word is ever generated. */
+/** Vowels, similar characters and 0, 1, 3 are excluded so that no word is ever generated. */
 const suffixAlphabet = 'bcdfghjklmnpqrstvwxz2456789'
 
-/** The base, cut to 58 characters, and five random ones. `random` is in [0, 1). */
+/** The base, truncated to 58 characters, and five random characters. `random` is in [0, 1). */
 export function generateName(base: string, random: () => number): string {
   let name = base.slice(0, 58)
   for (let count = 0; count < 5; count += 1) name += suffixAlphabet[Math.floor(random() * suffixAlphabet.length)]

@@ -1,4 +1,4 @@
-/** Pod specs, wherever they stand: pods, templates, jobs. */
+/** Pod specs of pods, templates and jobs. */
 import { duplicateValue, forbiddenValue, invalidValue, requiredValue } from './metadata.ts'
 import { checkLabel, checkQualifiedName, checkSubdomain } from './names.ts'
 import {
@@ -54,7 +54,7 @@ export function warnOfPodSpec(spec: unknown, at: string): string[] {
   )
 }
 
-/** The field that names what a volume shows. */
+/** Volume sources and the required field of each; '' when none is required. */
 const volumeSources: ReadonlyMap<string, string> = new Map([
   ['emptyDir', ''],
   ['hostPath', 'path'],
@@ -75,40 +75,40 @@ function volumeRules(spec: Json, at: string): Cause[] {
     const here = `${at}[${index}]`
     const name = text(volume['name'])
     const [first, ...more] = [...volumeSources.keys()].filter((key) => isRecord(volume[key]))
-    const wrong = more.map((key) => forbiddenValue(`${here}.${key}`, 'may not specify more than 1 volume type'))
+    const causes = more.map((key) => forbiddenValue(`${here}.${key}`, 'may not specify more than 1 volume type'))
     const field = first === undefined ? '' : (volumeSources.get(first) ?? '')
     if (first !== undefined && field !== '' && text(getPath(volume, first, field)) === '')
-      wrong.push(requiredValue(`${here}.${first}.${field}`))
+      causes.push(requiredValue(`${here}.${first}.${field}`))
     const named = requiredName(checkLabel, `${here}.name`, name)
     if (named.length === 0 && names.has(name)) named.push(duplicateValue(`${here}.name`, name))
     names.add(name)
-    return [...wrong, ...named]
+    return [...causes, ...named]
   })
 }
 
 function toleration(value: Json, at: string): Cause[] {
   const [key, operator, effect] = [text(value['key']), text(value['operator']), text(value['effect'])]
-  const wrong: Cause[] = key === '' ? [] : named(checkQualifiedName, `${at}.key`, key)
+  const causes: Cause[] = key === '' ? [] : named(checkQualifiedName, `${at}.key`, key)
   const all = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-  if (key === '' && operator !== 'Exists') wrong.push(invalidValue(`${at}.operator`, operator, all))
+  if (key === '' && operator !== 'Exists') causes.push(invalidValue(`${at}.operator`, operator, all))
   if (value['tolerationSeconds'] !== undefined && effect !== 'NoExecute') {
     const why = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-    wrong.push(invalidValue(`${at}.effect`, effect, why))
+    causes.push(invalidValue(`${at}.effect`, effect, why))
   }
   if (operator === 'Exists' && text(value['value']) !== '') {
     const why = "value must be empty when `operator` is 'Exists'"
-    wrong.push(invalidValue(`${at}.operator`, text(value['value']), why))
-  } else if (operator !== '') wrong.push(...oneOf(`${at}.operator`, operator, ['Equal', 'Exists']))
-  return [...wrong, ...(effect === '' ? [] : oneOf(`${at}.effect`, effect, taintEffects))]
+    causes.push(invalidValue(`${at}.operator`, text(value['value']), why))
+  } else if (operator !== '') causes.push(...oneOf(`${at}.operator`, operator, ['Equal', 'Exists']))
+  return [...causes, ...(effect === '' ? [] : oneOf(`${at}.effect`, effect, taintEffects))]
 }
 
 const changeable =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)'
 
-/** A pod keeps the spec it was made with, but for its images and a few limits. */
+/** The spec of a pod is immutable, except for its images and a few limits. */
 export function validatePod(object: ApiObject, old: ApiObject | undefined): Cause[] {
-  const wrong = validatePodSpec(object['spec'], 'spec')
-  if (old === undefined || wrong.length > 0) return wrong
+  const causes = validatePodSpec(object['spec'], 'spec')
+  if (old === undefined || causes.length > 0) return causes
   const isBound = text(getPath(old, 'spec', 'nodeName')) === '' && text(getPath(object, 'spec', 'nodeName')) !== ''
   return isSameJson(fixedPart(object, isBound), fixedPart(old, isBound)) ? [] : [forbiddenValue('spec', changeable)]
 }

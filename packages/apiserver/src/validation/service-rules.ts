@@ -1,4 +1,4 @@
-/** Services: which fields go with which type, and what a port may be. */
+/** Services: the fields allowed for each type, and ports. */
 import { duplicateValue, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from './metadata.ts'
 import { checkLabel, checkQualifiedName, checkSubdomain } from './names.ts'
 import {
@@ -44,8 +44,8 @@ export function validateService(object: ApiObject, old: ApiObject | undefined): 
     ...labels('spec.selector', spec['selector']),
     ...asStrings(spec['externalIPs']).flatMap((ip, index) => {
       const at = `spec.externalIPs[${index}]`
-      const wrong = ipAddress(at, ip)
-      return wrong.length > 0 ? wrong : ordinaryAddress(at, ip)
+      const causes = ipAddress(at, ip)
+      return causes.length > 0 ? causes : ordinaryAddress(at, ip)
     }),
     ...balancing(spec, type),
     ...traffic(spec, type),
@@ -64,58 +64,58 @@ function changes(spec: Json, old: ApiObject): Cause[] {
 
 function ports(spec: Json, type: string): Cause[] {
   const list = asRecords(spec['ports'])
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (list.length === 0 && spec['clusterIP'] !== 'None' && type !== 'ExternalName')
-    wrong.push(requiredValue('spec.ports'))
+    causes.push(requiredValue('spec.ports'))
   const [names, used] = [new Set<string>(), new Set<string>()]
   for (const [index, port] of list.entries()) {
     const at = `spec.ports[${index}]`
     const [name, protocol] = [text(port['name']), text(port['protocol'])]
     if (name === '') {
-      if (list.length > 1) wrong.push(requiredValue(`${at}.name`))
+      if (list.length > 1) causes.push(requiredValue(`${at}.name`))
     } else {
-      wrong.push(...named(checkLabel, `${at}.name`, name))
-      if (names.has(name)) wrong.push(duplicateValue(`${at}.name`, name))
+      causes.push(...named(checkLabel, `${at}.name`, name))
+      if (names.has(name)) causes.push(duplicateValue(`${at}.name`, name))
       names.add(name)
     }
-    wrong.push(...portNumber(`${at}.port`, port['port']))
-    wrong.push(...oneOf(`${at}.protocol`, protocol, protocols))
-    wrong.push(...portOrName(`${at}.targetPort`, port['targetPort']))
+    causes.push(...portNumber(`${at}.port`, port['port']))
+    causes.push(...oneOf(`${at}.protocol`, protocol, protocols))
+    causes.push(...portOrName(`${at}.targetPort`, port['targetPort']))
     if (port['appProtocol'] !== undefined)
-      wrong.push(...named(checkQualifiedName, `${at}.appProtocol`, text(port['appProtocol'])))
+      causes.push(...named(checkQualifiedName, `${at}.appProtocol`, text(port['appProtocol'])))
     if (type === 'ClusterIP' && count(port['nodePort']) !== 0)
-      wrong.push(forbiddenValue(`${at}.nodePort`, "may not be used when `type` is 'ClusterIP'"))
+      causes.push(forbiddenValue(`${at}.nodePort`, "may not be used when `type` is 'ClusterIP'"))
     const key = `${protocol}/${count(port['port'])}`
-    if (used.has(key)) wrong.push(duplicateValue(at, internalPort(protocol, count(port['port']))))
+    if (used.has(key)) causes.push(duplicateValue(at, internalPort(protocol, count(port['port']))))
     used.add(key)
   }
-  return wrong
+  return causes
 }
 
-/** The port as a real server shows it: the key fields of its internal type. */
+/** The port in kube-apiserver's error: the key fields of its internal type. */
 function internalPort(protocol: string, port: number): Json {
   return { Name: '', Protocol: protocol, AppProtocol: null, Port: port, TargetPort: 0, NodePort: 0 }
 }
 
 function affinity(spec: Json): Cause[] {
-  const wrong = oneOf('spec.sessionAffinity', spec['sessionAffinity'], ['ClientIP', 'None'])
-  if (spec['sessionAffinity'] !== 'ClientIP') return wrong
+  const causes = oneOf('spec.sessionAffinity', spec['sessionAffinity'], ['ClientIP', 'None'])
+  if (spec['sessionAffinity'] !== 'ClientIP') return causes
   const seconds = getPath(spec, 'sessionAffinityConfig', 'clientIP', 'timeoutSeconds')
   if (typeof seconds === 'number' && (seconds <= 0 || seconds > maxAffinitySeconds)) {
     const field = 'spec.sessionAffinityConfig.clientIP.timeoutSeconds'
-    wrong.push(invalidValue(field, seconds, `must be greater than 0 and less than ${maxAffinitySeconds}`))
+    causes.push(invalidValue(field, seconds, `must be greater than 0 and less than ${maxAffinitySeconds}`))
   }
-  return wrong
+  return causes
 }
 
 function externalName(spec: Json): Cause[] {
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (text(spec['clusterIP']) !== '' || asStrings(spec['clusterIPs']).length > 0)
-    wrong.push(forbiddenValue('spec.clusterIPs', 'may not be set for ExternalName services'))
+    causes.push(forbiddenValue('spec.clusterIPs', 'may not be set for ExternalName services'))
   const name = text(spec['externalName'])
-  if (name === '') return [...wrong, requiredValue('spec.externalName')]
+  if (name === '') return [...causes, requiredValue('spec.externalName')]
   return [
-    ...wrong,
+    ...causes,
     ...checkSubdomain(name.replace(/\.$/, '')).map((why) => invalidValue('spec.externalName', name, why)),
   ]
 }
@@ -124,10 +124,10 @@ function addresses(spec: Json): Cause[] {
   const first = text(spec['clusterIP'])
   const list = asStrings(spec['clusterIPs'])
   if (first === '' && list.length > 0) {
-    const wrong = [invalidValue('spec.clusterIPs', list, 'must be empty when `clusterIP` is not specified')]
+    const causes = [invalidValue('spec.clusterIPs', list, 'must be empty when `clusterIP` is not specified')]
     if (list.length > 1 && list.includes('None'))
-      wrong.push(invalidValue('spec.clusterIPs', list, "'None' must be the first and only value"))
-    return wrong
+      causes.push(invalidValue('spec.clusterIPs', list, "'None' must be the first and only value"))
+    return causes
   }
   if (first === '' || first === 'None') return []
   return ipAddress('spec.clusterIPs[0]', first)
@@ -135,18 +135,18 @@ function addresses(spec: Json): Cause[] {
 
 function balancing(spec: Json, type: string): Cause[] {
   const isBalanced = type === 'LoadBalancer'
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   const ranges = asStrings(spec['loadBalancerSourceRanges'])
-  if (ranges.length > 0 && !isBalanced) wrong.push(forbiddenValue('spec.LoadBalancerSourceRanges', onlyBalanced))
-  else wrong.push(...ranges.flatMap((range, index) => ipRange(`spec.LoadBalancerSourceRanges[${index}]`, range)))
+  if (ranges.length > 0 && !isBalanced) causes.push(forbiddenValue('spec.LoadBalancerSourceRanges', onlyBalanced))
+  else causes.push(...ranges.flatMap((range, index) => ipRange(`spec.LoadBalancerSourceRanges[${index}]`, range)))
   if (spec['allocateLoadBalancerNodePorts'] !== undefined && !isBalanced)
-    wrong.push(forbiddenValue('spec.allocateLoadBalancerNodePorts', onlyBalanced))
+    causes.push(forbiddenValue('spec.allocateLoadBalancerNodePorts', onlyBalanced))
   const balancer = spec['loadBalancerClass']
   if (balancer !== undefined) {
-    if (isBalanced) wrong.push(...named(checkQualifiedName, 'spec.loadBalancerClass', text(balancer)))
-    else wrong.push(forbiddenValue('spec.loadBalancerClass', onlyBalanced))
+    if (isBalanced) causes.push(...named(checkQualifiedName, 'spec.loadBalancerClass', text(balancer)))
+    else causes.push(forbiddenValue('spec.loadBalancerClass', onlyBalanced))
   }
-  return wrong
+  return causes
 }
 
 function traffic(spec: Json, type: string): Cause[] {
@@ -156,38 +156,38 @@ function traffic(spec: Json, type: string): Cause[] {
     type === 'NodePort' ||
     (type === 'ClusterIP' && asStrings(spec['externalIPs']).length > 0)
   const health = count(spec['healthCheckNodePort'])
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (outside !== '') {
     const field = 'spec.externalTrafficPolicy'
-    if (isOutside) wrong.push(...oneOf(field, outside, policies))
-    else wrong.push(invalidValue(field, outside, 'may only be set for externally-accessible services'))
+    if (isOutside) causes.push(...oneOf(field, outside, policies))
+    else causes.push(invalidValue(field, outside, 'may only be set for externally-accessible services'))
   }
   if (health !== 0 && !(type === 'LoadBalancer' && outside === 'Local')) {
     const why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
-    wrong.push(invalidValue('spec.healthCheckNodePort', health, why))
+    causes.push(invalidValue('spec.healthCheckNodePort', health, why))
   }
-  wrong.push(...oneOfIfSet('spec.internalTrafficPolicy', spec['internalTrafficPolicy'], policies))
+  causes.push(...oneOfIfSet('spec.internalTrafficPolicy', spec['internalTrafficPolicy'], policies))
   const near = ['PreferClose', 'PreferSameZone', 'PreferSameNode']
-  return [...wrong, ...oneOfIfSet('spec.trafficDistribution', spec['trafficDistribution'], near)]
+  return [...causes, ...oneOfIfSet('spec.trafficDistribution', spec['trafficDistribution'], near)]
 }
 
-/** This cluster has IPv4 only, as a real server has with one service range. */
+/** This cluster is IPv4 only, like kube-apiserver with one service range. */
 function families(spec: Json): Cause[] {
   const policy = spec['ipFamilyPolicy']
   const known = ['PreferDualStack', 'RequireDualStack', 'SingleStack']
   const list = asStrings(spec['ipFamilies'])
   const isOpen = spec['clusterIP'] === 'None' && !isRecord(spec['selector'])
-  const wrong = list.flatMap((family, index): Cause[] => {
+  const causes = list.flatMap((family, index): Cause[] => {
     const field = `spec.ipFamilies[${index}]`
     if (family !== 'IPv4' && family !== 'IPv6') return [unsupportedValue(field, family, ['IPv4', 'IPv6'])]
     return family === 'IPv6' && !isOpen ? [invalidValue(field, family, 'not configured on this cluster')] : []
   })
-  wrong.push(...oneOfIfSet('spec.ipFamilyPolicy', policy, known))
+  causes.push(...oneOfIfSet('spec.ipFamilyPolicy', policy, known))
   if (policy === 'RequireDualStack' && !isOpen) {
     const why = 'this cluster is not configured for dual-stack services'
-    wrong.push(invalidValue('spec.ipFamilyPolicy', policy, why))
+    causes.push(invalidValue('spec.ipFamilyPolicy', policy, why))
   }
-  return wrong
+  return causes
 }
 
 function status(object: ApiObject, type: string): Cause[] {
@@ -198,7 +198,7 @@ function status(object: ApiObject, type: string): Cause[] {
   return loadBalancerPoints(object['status'])
 }
 
-/** What only the old type of a Service needed goes with it, unless the request names it anew. In place. */
+/** Drops fields that only the old type of a Service used, unless the request sets them. In place. */
 export function dropOldTypeFields(spec: Json, old: Json): void {
   const [type, before] = [text(spec['type']), text(old['type'])]
   if (type === before) return

@@ -1,6 +1,6 @@
 /**
- * Validation of built-in kinds: the rules that users meet with kubectl and that controllers rely on, in the real server's
- * words and order. Not every rule of every kind; what is not checked is accepted (docs/apiserver.md).
+ * Validation of built-in kinds: the rules that kubectl users encounter and that controllers rely on, with the messages
+ * and order of kube-apiserver. Not every rule of every kind; what is not checked is accepted (docs/apiserver.md).
  */
 import { findEngine } from '../cel/engine.ts'
 import { type ApiObject, getPath } from '../codec/object-shape.ts'
@@ -24,7 +24,7 @@ import {
 
 type Validate = (object: ApiObject, old: ApiObject | undefined) => Cause[]
 
-/** The engine is there by then: the strategy loads it for a configuration that has conditions. */
+/** The engine is loaded: the strategy loads it for a configuration with match conditions. */
 const validateHooks: Validate = (object) =>
   validateWebhooks(object, (expression) => findEngine()?.explainCondition(expression))
 
@@ -68,7 +68,7 @@ export function validateKind(id: string, object: ApiObject, old: ApiObject | und
   return byKind.get(id)?.(object, old) ?? []
 }
 
-/** What is allowed but deserves a Warning header. */
+/** Warnings for valid objects, returned as Warning headers. */
 export function warnOfKind(id: string, object: ApiObject, old: ApiObject | undefined): string[] {
   switch (id) {
     case 'pods':

@@ -9,7 +9,7 @@ const reviewVersions = ['v1', 'v1beta1']
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 const urlFormat = 'desired format: https://host[/path]'
 
-/** Says what is wrong with a match condition; undefined when it compiles. Loaded with the engine, so an argument. */
+/** The error of a match condition; undefined when it compiles. An argument, because it is loaded with the engine. */
 type ExplainCondition = (expression: string) => string | undefined
 
 export function validateWebhooks(object: ApiObject, explain: ExplainCondition): Cause[] {
@@ -17,10 +17,10 @@ export function validateWebhooks(object: ApiObject, explain: ExplainCondition): 
   return asRecords(object['webhooks']).flatMap((webhook, index) => {
     const at = `webhooks[${index}]`
     const name = text(webhook['name'])
-    const wrong = webhookRules(webhook, at, explain)
-    if (names.has(name)) wrong.push(duplicateValue(`${at}.name`, name))
+    const causes = webhookRules(webhook, at, explain)
+    if (names.has(name)) causes.push(duplicateValue(`${at}.name`, name))
     names.add(name)
-    return wrong
+    return causes
   })
 }
 
@@ -46,8 +46,8 @@ function webhookRules(webhook: Json, at: string, explain: ExplainCondition): Cau
 
 function fullName(name: string, field: string): Cause[] {
   if (name === '') return [requiredValue(field)]
-  const wrong = named(checkSubdomain, field, name)
-  if (wrong.length > 0 || name.split('.').length >= 3) return wrong
+  const causes = named(checkSubdomain, field, name)
+  if (causes.length > 0 || name.split('.').length >= 3) return causes
   return [invalidValue(field, name, 'should be a domain with at least three segments separated by dots')]
 }
 
@@ -66,7 +66,7 @@ function sideEffects(webhook: Json, at: string): Cause[] {
     : oneOf(`${at}.sideEffects`, webhook['sideEffects'], allowed)
 }
 
-/** `*` means all: anything beside it is a mistake. */
+/** `*` matches everything: other values beside it are errors. */
 function starAlone(values: readonly string[], field: string, what: string): Cause[] {
   return values.length > 1 && values.includes('*')
     ? [invalidValue(field, values, `if '*' is present, must not specify other ${what}`)]
@@ -76,21 +76,21 @@ function starAlone(values: readonly string[], field: string, what: string): Caus
 function ruleOf(rule: Json, at: string): Cause[] {
   const list = (key: string): string[] => asStrings(rule[key])
   const verbs = list('operations')
-  const wrong: Cause[] = verbs.length === 0 ? [requiredValue(`${at}.operations`)] : []
-  wrong.push(...starAlone(verbs, `${at}.operations`, 'operations'))
-  verbs.forEach((verb, index) => wrong.push(...oneOf(`${at}.operations[${index}]`, verb, operations)))
+  const causes: Cause[] = verbs.length === 0 ? [requiredValue(`${at}.operations`)] : []
+  causes.push(...starAlone(verbs, `${at}.operations`, 'operations'))
+  verbs.forEach((verb, index) => causes.push(...oneOf(`${at}.operations[${index}]`, verb, operations)))
   for (const [key, what] of [
     ['apiGroups', 'API groups'],
     ['apiVersions', 'API versions'],
   ] as const) {
-    if (list(key).length === 0) wrong.push(requiredValue(`${at}.${key}`))
-    wrong.push(...starAlone(list(key), `${at}.${key}`, what))
+    if (list(key).length === 0) causes.push(requiredValue(`${at}.${key}`))
+    causes.push(...starAlone(list(key), `${at}.${key}`, what))
   }
   list('apiVersions').forEach((version, index) => {
-    if (version === '') wrong.push(requiredValue(`${at}.apiVersions[${index}]`))
+    if (version === '') causes.push(requiredValue(`${at}.apiVersions[${index}]`))
   })
   return [
-    ...wrong,
+    ...causes,
     ...resources(list('resources'), `${at}.resources`),
     ...oneOfIfSet(`${at}.scope`, rule['scope'], ['*', 'Cluster', 'Namespaced']),
   ]
@@ -99,28 +99,28 @@ function ruleOf(rule: Json, at: string): Cause[] {
 function resources(given: readonly string[], field: string): Cause[] {
   if (given.length === 0) return [requiredValue(field)]
   const [whole, parts] = [new Set<string>(), new Set<string>()]
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   given.forEach((entry, index) => {
     const at = `${field}[${index}]`
     if (entry === '') {
-      wrong.push(requiredValue(at))
+      causes.push(requiredValue(at))
       return
     }
     const slash = entry.indexOf('/')
     if (slash < 0) return
     const [resource, part] = [entry.slice(0, slash), entry.slice(slash + 1)]
     const cover = whole.has(resource) ? `${resource}/*` : parts.has(part) ? `*/${part}` : undefined
-    if (cover !== undefined) wrong.push(invalidValue(at, entry, `if '${cover}' is present, must not specify ${entry}`))
+    if (cover !== undefined) causes.push(invalidValue(at, entry, `if '${cover}' is present, must not specify ${entry}`))
     if (part === '*') whole.add(resource)
     if (resource === '*') parts.add(part)
   })
   if (given.length > 1 && given.includes('*/*'))
-    wrong.push(invalidValue(field, given, "if '*/*' is present, must not specify other resources"))
+    causes.push(invalidValue(field, given, "if '*/*' is present, must not specify other resources"))
   if (given.includes('*') && given.some((entry) => entry !== '*' && !entry.includes('/'))) {
     const why = "if '*' is present, must not specify other resources without subresources"
-    wrong.push(invalidValue(field, given, why))
+    causes.push(invalidValue(field, given, why))
   }
-  return wrong
+  return causes
 }
 
 function client(config: unknown, at: string): Cause[] {
@@ -160,22 +160,22 @@ function urlRules(value: string, field: string): Cause[] {
 function serviceRules(service: Json, at: string): Cause[] {
   const path = service['path']
   const port = count(service['port'] ?? 443)
-  const wrong: Cause[] = ['name', 'namespace'].flatMap((key) =>
+  const causes: Cause[] = ['name', 'namespace'].flatMap((key) =>
     text(service[key]) === '' ? [requiredValue(`${at}.${key}`)] : [],
   )
   if (port < 1 || port > 65_535) {
     const why = 'port is not valid: must be between 1 and 65535, inclusive'
-    wrong.push(invalidValue(`${at}.port`, port, why))
+    causes.push(invalidValue(`${at}.port`, port, why))
   }
-  if (typeof path !== 'string' || path === '' || path === '/') return wrong
-  if (!path.startsWith('/')) wrong.push(invalidValue(`${at}.path`, path, "must start with a '/'"))
+  if (typeof path !== 'string' || path === '' || path === '/') return causes
+  if (!path.startsWith('/')) causes.push(invalidValue(`${at}.path`, path, "must start with a '/'"))
   const steps = path.slice(1).replace(/\/$/, '').split('/')
   steps.forEach((step, index) => {
-    if (step === '') wrong.push(invalidValue(`${at}.path`, path, `segment[${index}] may not be empty`))
+    if (step === '') causes.push(invalidValue(`${at}.path`, path, `segment[${index}] may not be empty`))
     else
-      for (const why of checkSubdomain(step)) wrong.push(invalidValue(`${at}.path`, path, `segment[${index}]: ${why}`))
+      for (const why of checkSubdomain(step)) causes.push(invalidValue(`${at}.path`, path, `segment[${index}]: ${why}`))
   })
-  return wrong
+  return causes
 }
 
 function conditions(webhook: Json, at: string, explain: ExplainCondition): Cause[] {
@@ -184,13 +184,13 @@ function conditions(webhook: Json, at: string, explain: ExplainCondition): Cause
     const here = `${at}[${index}]`
     const [name, expression] = [text(condition['name']), text(condition['expression']).trim()]
     const problem = expression === '' ? undefined : explain(expression)
-    const wrong: Cause[] = []
-    if (expression === '') wrong.push(requiredValue(`${here}.expression`))
-    else if (problem !== undefined) wrong.push(invalidValue(`${here}.expression`, expression, problem))
-    if (name === '') return [...wrong, requiredValue(`${here}.name`)]
-    wrong.push(...named(checkQualifiedName, `${here}.name`, name))
-    if (names.has(name)) wrong.push(duplicateValue(`${here}.name`, name))
+    const causes: Cause[] = []
+    if (expression === '') causes.push(requiredValue(`${here}.expression`))
+    else if (problem !== undefined) causes.push(invalidValue(`${here}.expression`, expression, problem))
+    if (name === '') return [...causes, requiredValue(`${here}.name`)]
+    causes.push(...named(checkQualifiedName, `${here}.name`, name))
+    if (names.has(name)) causes.push(duplicateValue(`${here}.name`, name))
     names.add(name)
-    return wrong
+    return causes
   })
 }

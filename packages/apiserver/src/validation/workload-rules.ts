@@ -1,4 +1,4 @@
-/** Deployments, ReplicaSets, DaemonSets, StatefulSets, Jobs: a selector, a template it must match, and a way to roll out. */
+/** Deployments, ReplicaSets, DaemonSets, StatefulSets, Jobs: selector, template that it must match, update strategy. */
 import { forbiddenValue, invalidValue, requiredValue, unsupportedValue } from './metadata.ts'
 import { checkLabel } from './names.ts'
 import { type ApiObject, getPath, isRecord, isSameJson, type Json } from '../codec/object-shape.ts'
@@ -12,16 +12,16 @@ const specOf = (object: ApiObject | undefined): Json => (isRecord(object?.['spec
 function selectorRules(spec: Json, kind: string): Cause[] {
   const { selector } = spec
   if (!isRecord(selector)) return kind === 'daemonset' ? [] : [requiredValue('spec.selector')]
-  const wrong = labelSelector('spec.selector', selector)
+  const causes = labelSelector('spec.selector', selector)
   if (Object.keys(selector).length === 0)
-    wrong.push(invalidValue('spec.selector', {}, `empty selector is invalid for ${kind}`))
-  return wrong
+    causes.push(invalidValue('spec.selector', {}, `empty selector is invalid for ${kind}`))
+  return causes
 }
 
-/** `isSelectorRight`: what cannot be parsed cannot be compared. */
-function templateRules(spec: Json, isSelectorRight: boolean): Cause[] {
+/** `isSelectorValid`: an invalid selector cannot be compared. */
+function templateRules(spec: Json, isSelectorValid: boolean): Cause[] {
   const { selector, template } = spec
-  if (!isSelectorRight) return [invalidValue('spec.selector', selector, 'invalid label selector')]
+  if (!isSelectorValid) return [invalidValue('spec.selector', selector, 'invalid label selector')]
   const given = getPath(template, 'metadata', 'labels')
   const isMatching =
     isRecord(selector) &&
@@ -35,23 +35,23 @@ function templateRules(spec: Json, isSelectorRight: boolean): Cause[] {
   ]
 }
 
-/** Pods that a controller replaces run for ever. */
+/** Pods of these controllers run indefinitely: restartPolicy Always, no activeDeadlineSeconds. */
 function alwaysRunning(spec: unknown): Cause[] {
   const [policy, deadline] = [getPath(spec, 'restartPolicy'), getPath(spec, 'activeDeadlineSeconds')]
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (policy !== undefined && policy !== 'Always')
-    wrong.push(unsupportedValue('spec.template.spec.restartPolicy', policy, ['Always']))
+    causes.push(unsupportedValue('spec.template.spec.restartPolicy', policy, ['Always']))
   if (deadline !== undefined) {
     const why = 'activeDeadlineSeconds in ReplicaSet is not Supported'
-    wrong.push(forbiddenValue('spec.template.spec.activeDeadlineSeconds', why))
+    causes.push(forbiddenValue('spec.template.spec.activeDeadlineSeconds', why))
   }
-  return wrong
+  return causes
 }
 
 function selectorAndTemplate(spec: Json, kind: string): Cause[] {
-  const wrong = selectorRules(spec, kind)
-  const isRight = labelSelector('spec.selector', spec['selector']).length === 0
-  return [...wrong, ...templateRules(spec, isRight)]
+  const causes = selectorRules(spec, kind)
+  const isValid = labelSelector('spec.selector', spec['selector']).length === 0
+  return [...causes, ...templateRules(spec, isValid)]
 }
 
 const keptSelector = (spec: Json, old: ApiObject | undefined): Cause[] =>
@@ -64,7 +64,7 @@ const internalStrategy = (strategy: Json): Json => ({
   RollingUpdate: strategy['rollingUpdate'] ?? null,
 })
 
-/** A number, or a share of the whole. */
+/** A number, or a percentage. */
 export function share(field: string, value: unknown, isBounded: boolean): Cause[] {
   if (typeof value !== 'string') return atLeastZero(field, value)
   if (!/^[0-9]+%$/.test(value)) {
@@ -92,16 +92,16 @@ function rollout(spec: Json, key: string, types: readonly string[]): Cause[] {
       : []
   if (type !== 'RollingUpdate' || !isRecord(rolling)) return []
   const { maxUnavailable, maxSurge } = rolling
-  const wrong = [
+  const causes = [
     ...share(`${at}.rollingUpdate.maxUnavailable`, maxUnavailable, false),
     ...share(`${at}.rollingUpdate.maxSurge`, maxSurge, false),
   ]
   if (isNone(maxUnavailable) && isNone(maxSurge)) {
     const why = 'may not be 0 when `maxSurge` is 0'
-    wrong.push(invalidValue(`${at}.rollingUpdate.maxUnavailable`, maxUnavailable, why))
+    causes.push(invalidValue(`${at}.rollingUpdate.maxUnavailable`, maxUnavailable, why))
   }
   return [
-    ...wrong,
+    ...causes,
     ...share(`${at}.rollingUpdate.maxUnavailable`, maxUnavailable, true).filter(({ message }) =>
       message.endsWith('100%'),
     ),
@@ -131,7 +131,7 @@ export function validateReplicaSet(object: ApiObject, old: ApiObject | undefined
   return [
     ...atLeastZero('spec.replicas', spec['replicas']),
     ...atLeastZero('spec.minReadySeconds', spec['minReadySeconds']),
-    // The real server shares this rule, and its words, with Deployments.
+    // kube-apiserver shares this rule, and its message, with Deployments.
     ...selectorAndTemplate(spec, 'deployment'),
     ...keptSelector(spec, old),
   ]
@@ -161,22 +161,22 @@ const statefulFields = [
 export function validateStatefulSet(object: ApiObject, old: ApiObject | undefined): Cause[] {
   const spec = specOf(object)
   const [policy, strategy] = [text(spec['podManagementPolicy']), spec['updateStrategy']]
-  const wrong: Cause[] = []
+  const causes: Cause[] = []
   if (policy !== 'OrderedReady' && policy !== 'Parallel') {
     const why = "must be 'OrderedReady' or 'Parallel'"
-    wrong.push(invalidValue('spec.podManagementPolicy', policy, why))
+    causes.push(invalidValue('spec.podManagementPolicy', policy, why))
   }
   if (isRecord(strategy) && strategy['type'] !== 'RollingUpdate' && strategy['type'] !== 'OnDelete') {
     const why = "must be 'RollingUpdate' or 'OnDelete'"
-    wrong.push(invalidValue('spec.updateStrategy', internalStrategy(strategy), why))
+    causes.push(invalidValue('spec.updateStrategy', internalStrategy(strategy), why))
   }
-  if (text(spec['serviceName']) !== '') wrong.push(...named(checkLabel, 'spec.serviceName', text(spec['serviceName'])))
-  wrong.push(
+  if (text(spec['serviceName']) !== '') causes.push(...named(checkLabel, 'spec.serviceName', text(spec['serviceName'])))
+  causes.push(
     ...atLeastZero('spec.replicas', spec['replicas']),
     ...atLeastZero('spec.minReadySeconds', spec['minReadySeconds']),
     ...selectorAndTemplate(spec, 'statefulset'),
   )
-  return old === undefined ? wrong : [...wrong, ...keptStateful(spec, specOf(old))]
+  return old === undefined ? causes : [...causes, ...keptStateful(spec, specOf(old))]
 }
 
 function keptStateful(spec: Json, old: Json): Cause[] {
@@ -211,15 +211,15 @@ export function validateCronJob(object: ApiObject): Cause[] {
   const spec = specOf(object)
   const schedule = text(spec['schedule'])
   const fields = schedule.trim().split(/\s+/)
-  const wrong: Cause[] = []
-  if (schedule === '') wrong.push(requiredValue('spec.schedule'))
+  const causes: Cause[] = []
+  if (schedule === '') causes.push(requiredValue('spec.schedule'))
   else if (!schedule.startsWith('@') && fields.length !== 5) {
     const why = `expected exactly 5 fields, found ${fields.length}: [${fields.join(' ')}]`
-    wrong.push(invalidValue('spec.schedule', schedule, why))
+    causes.push(invalidValue('spec.schedule', schedule, why))
   }
   const template = getPath(spec, 'jobTemplate', 'spec')
   return [
-    ...wrong,
+    ...causes,
     ...oneOf('spec.concurrencyPolicy', spec['concurrencyPolicy'], ['Allow', 'Forbid', 'Replace']),
     ...jobSpec(isRecord(template) ? template : {}, 'spec.jobTemplate.spec'),
   ]
