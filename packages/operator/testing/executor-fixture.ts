@@ -17,7 +17,7 @@ interface Faults {
   onRead?: () => void | Promise<void>
 }
 
-export interface Rig {
+export interface ExecutorFixture {
   readonly memory: MemoryProvider
   readonly provider: Provider
   readonly executor: Executor
@@ -27,13 +27,13 @@ export interface Rig {
   readonly calls: SetChange[][]
 }
 
-export function rig(
+export function executorFixture(
   observed: readonly ObservedRRset[] = [],
   more: Partial<ExecutorOptions> & { capabilities?: Partial<Capabilities>; memory?: MemoryProvider } = {},
-): Rig {
+): ExecutorFixture {
   const memory =
     more.memory ??
-    memoryProvider({ zones: [ZONE], ...(more.capabilities === undefined ? {} : { capabilities: more.capabilities }) })
+    memoryProvider({ zones: [ZONE], ...(more.capabilities !== undefined && { capabilities: more.capabilities }) })
   for (const set of observed) memory.put(ZONE, set)
   const faults: Faults = {}
   const calls: SetChange[][] = []
@@ -57,7 +57,7 @@ export function rig(
     provider,
     zone: { id: ZONE, name: ZONE },
     store,
-    limiter: createLimiter({ perSecond: 10_000, ...(more.clock === undefined ? {} : { clock: more.clock }) }),
+    limiter: createLimiter({ perSecond: 10_000, ...(more.clock !== undefined && { clock: more.clock }) }),
     killSwitch,
     ...more,
   })

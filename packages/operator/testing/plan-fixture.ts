@@ -1,4 +1,4 @@
-/** Builders for tests of plans: a small world of names, wishes with modifiers, and generated zones full of other people. */
+/** Builders for tests of plans: a small world of names, desiredSets with modifiers, and generated zones full of other people. */
 import fc from 'fast-check'
 import { EMPTY_STATE } from '../src/records/state/guard-state.ts'
 import { DEFAULT_LIMITS } from '../src/records/plan/limits.ts'
@@ -58,7 +58,7 @@ export interface World extends Partial<Omit<PlanInput, 'view' | 'desired'>> {
 export function inputOf(world: World): PlanInput {
   const { observed = [], desired = [], registry = {}, ...rest } = world
   const key = rest.owner?.key
-  const view = createZoneView(observed, { origin: ZONE, registry, ...(key === undefined ? {} : { markerKey: key }) })
+  const view = createZoneView(observed, { origin: ZONE, registry, ...(key !== undefined && { markerKey: key }) })
   const present = new Set(desired.map(({ source: from }) => from.uid))
   return {
     provider: 'memory',
@@ -136,12 +136,14 @@ export interface GeneratedWorld {
 export const worlds: fc.Arbitrary<GeneratedWorld> = fc
   .record({
     zone: fc.tuple(...LABELS.map((label) => fc.option(inhabitant(label), { nil: [] }))),
-    wishes: fc.tuple(...LABELS.map((label) => fc.option(setOf(label), { nil: undefined }))),
+    desiredSets: fc.tuple(...LABELS.map((label) => fc.option(setOf(label), { nil: undefined }))),
     isGone: fc.boolean(),
   })
-  .map(({ zone, wishes, isGone }) => {
+  .map(({ zone, desiredSets, isGone }) => {
     const observed = unique(zone.flat())
-    const desired = wishes.flatMap((set) => (set === undefined ? [] : [want(set, undefined, { isApproved: true })]))
+    const desired = desiredSets.flatMap((set) =>
+      set === undefined ? [] : [want(set, undefined, { isApproved: true })],
+    )
     const wanted = new Set(desired.map((item) => item.source.uid))
     const gone = isGone ? LABELS.map((label) => `s-${label}.${ZONE}`).filter((uid) => !wanted.has(uid)) : []
     return { observed, desired, gone: new Set(gone) }

@@ -75,9 +75,9 @@ export function decideProxy(
 export function outcome(decision: Decision, role: ChildRole): Obj | string {
   const child = decision.children[role]
   if (child.state === 'wanted') {
-    const [wanted] = child.wanted
-    if (wanted === undefined) throw new Error(`child wanted without an object for ${role}`)
-    return wanted.object
+    const [desired] = child.desired
+    if (desired === undefined) throw new Error(`child wanted without an object for ${role}`)
+    return desired.object
   }
   return [child.state, ...child.findings.map((finding) => finding.reason)].join(' ')
 }

@@ -135,7 +135,7 @@ async function settledCode(stage: Stage): Promise<string | undefined> {
   return undefined
 }
 
-export function tellThirdAct(stage: Stage, narrator: Narrator): void {
+export function describeThirdAct(stage: Stage, narrator: Narrator): void {
   const { port } = stage.dnsAddress
   narrator.heading('Act 3: your turn, in a second terminal')
   for (const line of [

@@ -231,8 +231,8 @@ function providerHop({ plan, targets }: ExplainFacts): Hop {
 function answerHop({ answer, targets, endpoint }: ExplainFacts): Hop {
   if (answer === undefined) return skipped('answer', 'no DNS server was asked; name one with --server')
   if (answer.fault !== undefined) return broken('answer', 'AnswerDiffers', `${answer.server}: ${answer.fault}`)
-  const wanted = targets.length > 0 ? targets : (endpoint?.targets ?? [])
-  if (!isSameSet(answer.targets, wanted)) {
+  const desired = targets.length > 0 ? targets : (endpoint?.targets ?? [])
+  if (!isSameSet(answer.targets, desired)) {
     return broken('answer', 'AnswerDiffers', `${answer.server} answers ${answer.targets.join(', ') || 'nothing'}`)
   }
   return ok('answer', `${answer.server} answers ${answer.targets.join(', ') || 'nothing, as wanted'}`)

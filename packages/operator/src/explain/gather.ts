@@ -10,7 +10,7 @@ import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, warning } from '../finding.ts'
 import { normalizeHost } from '../host-name.ts'
 import { type SourceDecision, createSourceDecider } from '../publish/decide/source-decision.ts'
-import { wantedOf } from '../publish/decide/decide.ts'
+import { desiredChildren } from '../publish/decide/decide.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import { sourceKey } from '../publish/sources/source.ts'
 import { watchForPublish } from '../publish/watches.ts'
@@ -122,8 +122,8 @@ function isPublishing({ decision }: SourceDecision): boolean {
 }
 
 function targetsOf({ decision }: SourceDecision, host: string): string[] {
-  const wanted = decision === undefined ? [] : wantedOf(decision)
-  return wanted.flatMap((item) =>
+  const desired = decision === undefined ? [] : desiredChildren(decision)
+  return desired.flatMap((item) =>
     item.role === 'dns'
       ? item.object.spec.endpoints
           .filter((endpoint) => normalizeHost(endpoint.dnsName) === host)
@@ -139,13 +139,13 @@ async function findCertificate(
 ): Promise<CertificateFact | undefined> {
   const child = chosen?.decision?.children.certificate
   if (child === undefined || child.state === 'unwanted') return undefined
-  const [wanted] = child.state === 'wanted' ? child.wanted : []
-  if (wanted === undefined) {
+  const [desired] = child.state === 'wanted' ? child.desired : []
+  if (desired === undefined) {
     return child.findings.length === 0
       ? undefined
       : { name: '', findings: child.findings, isPresent: false, isReady: false, message: '' }
   }
-  const name = keyOf(wanted.object)
+  const name = keyOf(desired.object)
   const live = await client.find(Certificate, name, { signal })
   const ready = live?.status?.conditions?.find((condition) => condition.type === 'Ready')
   const message = ready?.message ?? 'no condition yet; is cert-manager running?'

@@ -27,7 +27,7 @@ const ADDRESS_TYPES = ['A', 'AAAA', 'CNAME']
 
 export async function findPlanFact(
   host: string,
-  wanted: readonly string[],
+  expected: readonly string[],
   { engine, endpoints, defaultTtl, rules, confirmGone }: PlanFactDeps,
   signal: AbortSignal,
 ): Promise<PlanFact> {
@@ -36,10 +36,10 @@ export async function findPlanFact(
   if (isInvalid(name)) return { ...none, refused: [{ reason: 'HostInvalid', message: `${host} ${name.invalid}` }] }
   const present = new Set(endpoints.map((object) => sourceOf(object).uid))
   const desired = desiredOf(endpoints, defaultTtl, rules)
-  const wanting = new Set(desired.desired.map(({ source }) => source.uid))
+  const requesting = new Set(desired.desired.map(({ source }) => source.uid))
   const sources = async (owned: ReadonlyMap<string, number>): Promise<SourceView> => ({
     ...((await confirmGone?.(owned)) ?? { present, gone: new Set() }),
-    wanting,
+    requesting,
   })
   const { plans, unread, withoutZone } = await engine.plan({ ...desired, sources }, new Set([name]), signal)
   const lost = withoutZone.find((item) => item.name === name)
@@ -59,7 +59,7 @@ export async function findPlanFact(
     refused: plans.flatMap((each) =>
       each.refused.filter(isAbout).map((refusal) => ({ reason: refusal.code, message: describeHeld(refusal) })),
     ),
-    records: await findRecords(name, wanted, plan.zone, engine, signal),
+    records: await findRecords(name, expected, plan.zone, engine, signal),
     ...(providerFault !== undefined && { providerFault }),
   }
 }
@@ -77,7 +77,7 @@ function describe({ op, type, to, from }: Change): string {
 /** Of several providers that serve the zone, the one that has something else than wanted. */
 async function findRecords(
   name: string,
-  wanted: readonly string[],
+  expected: readonly string[],
   zone: string,
   engine: PlanFactDeps['engine'],
   signal: AbortSignal,
@@ -89,6 +89,6 @@ async function findRecords(
     return sets.flatMap(({ values }) => values.map((value) => value.replace(/\.$/, '')))
   }
   const all = await Promise.all(targets.filter((target) => target.zone.name === zone).map(read))
-  const isOther = (records: string[]) => records.toSorted().join() !== wanted.toSorted().join()
+  const isOther = (records: string[]) => records.toSorted().join() !== expected.toSorted().join()
   return all.find(isOther) ?? all[0] ?? []
 }

@@ -11,7 +11,7 @@ import type { Change, ResourceRecordSet, Route53Client, Route53ClientConfig } fr
 import { ProviderError } from '../rrset/error.ts'
 import { compareText, isWildcard, type ObservedRRset, type RRset } from '../rrset/rrset.ts'
 import type { SetChange } from '../rrset/set-change.ts'
-import { patiently } from './retry-when-throttled.ts'
+import { retryWhenThrottled } from './retry-when-throttled.ts'
 import type { Provider, ProviderZone, Turn } from './provider.ts'
 import { fromRoute53Name, fromRoute53Values, route53Order, toRoute53Value } from './route53-text.ts'
 
@@ -72,15 +72,15 @@ export function awsProvider(options: AwsOptions): Provider {
         client.send(command, { abortSignal: signal }).catch((cause: unknown) => {
           throw failureOf(cause, zone.name, false)
         })
-      const page = await patiently(ask, turn)
+      const page = await retryWhenThrottled(ask, turn)
       const isLast = page.IsTruncated !== true
       yield { sets: (page.ResourceRecordSets ?? []).map(toObserved), isLast }
       if (isLast) return
       await turn?.()
       start = {
-        ...(page.NextRecordName === undefined ? {} : { StartRecordName: page.NextRecordName }),
-        ...(page.NextRecordType === undefined ? {} : { StartRecordType: page.NextRecordType }),
-        ...(page.NextRecordIdentifier === undefined ? {} : { StartRecordIdentifier: page.NextRecordIdentifier }),
+        ...(page.NextRecordName !== undefined && { StartRecordName: page.NextRecordName }),
+        ...(page.NextRecordType !== undefined && { StartRecordType: page.NextRecordType }),
+        ...(page.NextRecordIdentifier !== undefined && { StartRecordIdentifier: page.NextRecordIdentifier }),
       }
     }
   }
@@ -107,7 +107,7 @@ export function awsProvider(options: AwsOptions): Provider {
         if (marker !== undefined) await turn?.()
         const command = new sdk.ListHostedZonesCommand({
           MaxItems: 100,
-          ...(marker === undefined ? {} : { Marker: marker }),
+          ...(marker !== undefined && { Marker: marker }),
         })
         const page = await client.send(command, { abortSignal: signal }).catch((cause: unknown) => {
           throw failureOf(cause, 'the account', false)
@@ -193,8 +193,8 @@ function configOf(options: AwsOptions): Route53ClientConfig {
     region: options.region ?? 'us-east-1',
     // The executor retries, after reading what became of the first try.
     maxAttempts: 1,
-    ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
-    ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
+    ...(options.endpoint !== undefined && { endpoint: options.endpoint }),
+    ...(options.credentials !== undefined && { credentials: options.credentials }),
   }
 }
 

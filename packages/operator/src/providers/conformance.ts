@@ -63,9 +63,12 @@ async function mustHold(
   absent: readonly RRset[] = [],
 ): Promise<void> {
   const found = await readNames(subject, [...sets, ...absent])
-  for (const wanted of sets) {
-    const there = found.find(({ name, type }) => name === wanted.name && type === wanted.type)
-    must(sameSet(there, wanted), `wrote ${printSet(wanted)}, read ${there === undefined ? 'nothing' : printSet(there)}`)
+  for (const expected of sets) {
+    const there = found.find(({ name, type }) => name === expected.name && type === expected.type)
+    must(
+      sameSet(there, expected),
+      `wrote ${printSet(expected)}, read ${there === undefined ? 'nothing' : printSet(there)}`,
+    )
   }
   for (const gone of absent) {
     const there = found.find(({ name, type }) => name === gone.name && type === gone.type)
@@ -190,10 +193,10 @@ export const CONFORMANCE: readonly ConformanceCase[] = [
       await withSets(subject, made, async () => {
         await mustHold(subject, made)
         const all = await subject.provider.read(subject.zone, 'all', subject.signal)
-        for (const wanted of made) {
+        for (const expected of made) {
           must(
-            all.some((there) => sameSet(there, wanted)),
-            `read('all') lacks ${printSet(wanted)}`,
+            all.some((there) => sameSet(there, expected)),
+            `read('all') lacks ${printSet(expected)}`,
           )
         }
         const two = await subject.provider.read(subject.zone, new Set([made[0]?.name ?? '']), subject.signal)

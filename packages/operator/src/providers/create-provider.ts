@@ -91,7 +91,7 @@ async function openProvider(
           ? {}
           : {
               transfer: {
-                ...(config.transfer.server === undefined ? {} : { server: parseServer(config.transfer.server) }),
+                ...(config.transfer.server !== undefined && { server: parseServer(config.transfer.server) }),
                 ...(await keyOf(config.transfer.key)),
               },
             }
@@ -137,10 +137,10 @@ async function openProvider(
         ...(config.zones === undefined
           ? {}
           : { zones: config.zones.map((zone) => (zone.includes('.') ? (canonicalZones([zone])[0] ?? zone) : zone)) }),
-        ...(config.account === undefined ? {} : { account: config.account }),
-        ...(config.region === undefined ? {} : { region: config.region }),
-        ...(config.endpoint === undefined ? {} : { endpoint: config.endpoint }),
-        ...(config.visibility === undefined ? {} : { visibility: config.visibility }),
+        ...(config.account !== undefined && { account: config.account }),
+        ...(config.region !== undefined && { region: config.region }),
+        ...(config.endpoint !== undefined && { endpoint: config.endpoint }),
+        ...(config.visibility !== undefined && { visibility: config.visibility }),
         ...rate,
       })
     }

@@ -77,7 +77,7 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
         labelSelector: `${RECORDS_LABEL}=${options.name}`,
         limit: 500,
         signal,
-        ...(next === undefined ? {} : { continue: next }),
+        ...(next !== undefined && { continue: next }),
       })
       for (const object of page.items) sets.push(...setsOf(object))
       next = page.metadata.continue === '' ? undefined : page.metadata.continue
@@ -136,20 +136,20 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
       if (to === undefined) sets.delete(setKey(subject))
       else sets.set(setKey(to), to)
     }
-    const wanted = objectOf(owner, [...sets.values()], present)
+    const object = objectOf(owner, [...sets.values()], present)
     if (present === undefined) {
-      if (sets.size > 0) await client.create(kind, wanted, { signal })
+      if (sets.size > 0) await client.create(kind, object, { signal })
     } else if (sets.size === 0) {
       const { uid, resourceVersion } = present.metadata
       await client.delete(kind, `${namespace}/${objectName(options.name, owner)}`, {
         signal,
         precondition: {
-          ...(uid === undefined ? {} : { uid }),
-          ...(resourceVersion === undefined ? {} : { resourceVersion }),
+          ...(uid !== undefined && { uid }),
+          ...(resourceVersion !== undefined && { resourceVersion }),
         },
       })
     } else {
-      await client.update(kind, wanted, { signal })
+      await client.update(kind, object, { signal })
     }
   }
 
@@ -161,8 +161,8 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
       apiVersion: 'externaldns.k8s.io/v1alpha1',
       kind: 'DNSEndpoint',
       metadata: {
-        ...(resourceVersion === undefined ? {} : { resourceVersion }),
-        ...(uid === undefined ? {} : { uid }),
+        ...(resourceVersion !== undefined && { resourceVersion }),
+        ...(uid !== undefined && { uid }),
         name: objectName(options.name, owner),
         namespace,
         labels: { ...present?.metadata.labels, [RECORDS_LABEL]: options.name },
@@ -175,7 +175,7 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
             dnsName,
             recordType,
             targets: [...(targets ?? [])],
-            ...(recordTTL === undefined ? {} : { recordTTL }),
+            ...(recordTTL !== undefined && { recordTTL }),
           }
         }),
       },

@@ -35,8 +35,8 @@ export async function callHttp(call: HttpCall): Promise<HttpAnswer> {
       method: call.method,
       signal: call.signal,
       redirect: 'error',
-      headers: { ...(call.body === undefined ? {} : { 'content-type': 'application/json' }), ...call.headers },
-      ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+      headers: { ...(call.body !== undefined && { 'content-type': 'application/json' }), ...call.headers },
+      ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
     })
     const retryAfterMs = requestedWaitMs(response.headers.get('retry-after'), Date.now())
     return {

@@ -7,7 +7,7 @@ import { ProviderError } from '../rrset/error.ts'
 import { canonicalName, canonicalValue, isInvalid, type ObservedRRset, sortedUnique } from '../rrset/rrset.ts'
 import type { SetChange } from '../rrset/set-change.ts'
 import { callHttp, failureOf, type HttpAnswer } from './http-call.ts'
-import { patiently } from './retry-when-throttled.ts'
+import { retryWhenThrottled } from './retry-when-throttled.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 
 export interface PowerdnsOptions {
@@ -50,7 +50,7 @@ export function powerdnsProvider(options: PowerdnsOptions): Provider {
       headers: { 'x-api-key': apiKey, accept: 'application/json' },
       signal,
       fetch,
-      ...(body === undefined ? {} : { body }),
+      ...(body !== undefined && { body }),
     })
     const failure = failureOf(answer, `${method} ${url.pathname}`, method !== 'GET', errorText(answer))
     if (failure !== undefined) throw failure
@@ -90,7 +90,7 @@ export function powerdnsProvider(options: PowerdnsOptions): Provider {
       for (const name of names) {
         if (requests++ > 0) await turn?.()
         const query = `?rrset_name=${encodeURIComponent(name)}`
-        const sets = await patiently(async () => readZone(zone, query, signal), turn)
+        const sets = await retryWhenThrottled(async () => readZone(zone, query, signal), turn)
         if (sets.some((set) => set.name !== name)) {
           filtersByName = false
           return sets.filter((set) => names.has(set.name))

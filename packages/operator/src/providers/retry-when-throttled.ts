@@ -6,7 +6,7 @@ import type { Turn } from './provider.ts'
 const ATTEMPTS = 5
 
 /** `ask` throws ProviderError. */
-export async function patiently<T>(ask: () => Promise<T>, turn: Turn | undefined): Promise<T> {
+export async function retryWhenThrottled<T>(ask: () => Promise<T>, turn: Turn | undefined): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await ask()

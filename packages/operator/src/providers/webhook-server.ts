@@ -50,7 +50,7 @@ const SLICE = 500
 /** Types that a page of another origin cannot send without a preflight request, which nobody answers here. */
 const BODY_TYPES: ReadonlySet<string> = new Set(['application/external.dns.webhook+json', 'application/json'])
 
-interface WantedChange {
+interface RequestedChange {
   readonly from?: ObservedRRset
   readonly to?: ObservedRRset
 }
@@ -81,7 +81,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
   const applyChanges = async (body: unknown): Promise<void> => {
     const changes = changesSchema.parse(body)
     const zones = await servedZones()
-    const byZone = new Map<ProviderZone, WantedChange[]>()
+    const byZone = new Map<ProviderZone, RequestedChange[]>()
     const collect = async (list: readonly unknown[] | null | undefined, side: 'from' | 'to') => {
       await eachSlice(list ?? [], (item) => {
         const set = fromEndpoint(endpointSchema.parse(item), defaultTtl)
@@ -96,7 +96,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     await collect(changes.delete, 'from')
     for (const [zone, list] of byZone) await applyToZone(zone, list)
   }
-  const applyToZone = async (zone: ProviderZone, list: readonly WantedChange[]): Promise<void> => {
+  const applyToZone = async (zone: ProviderZone, list: readonly RequestedChange[]): Promise<void> => {
     const names = new Set(list.map(({ from, to }) => (to ?? from)?.name ?? ''))
     const present = new Map((await provider.read(zone, names, stopping.signal)).map((set) => [setKey(set), set]))
     const batch: SetChange[] = []

@@ -39,7 +39,7 @@ export function webhookProvider(options: WebhookOptions): Provider {
   ): Promise<HttpAnswer> => {
     const url = new URL(`${base.href.replace(/\/$/, '')}${path}`)
     const headers = method === 'GET' ? { accept: MEDIA_TYPE } : { 'content-type': MEDIA_TYPE, accept: MEDIA_TYPE }
-    const answer = await callHttp({ method, url, headers, signal, fetch, ...(body === undefined ? {} : { body }) })
+    const answer = await callHttp({ method, url, headers, signal, fetch, ...(body !== undefined && { body }) })
     const failure = failureOf(answer, `${method} ${url.pathname}`, method !== 'GET', '')
     if (failure === undefined) return answer
     // The protocol has one status for every failed change: nobody knows what was done of it.

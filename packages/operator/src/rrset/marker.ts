@@ -158,9 +158,9 @@ function readFields(cursor: Cursor, { owner, cluster }: Head): Marker | undefine
     cluster,
     source,
     plan,
-    ...(revision === undefined ? {} : { revision }),
-    ...(from === undefined ? {} : { from }),
-    ...(part === undefined ? {} : { part: part === '' ? [] : part.split('|') }),
+    ...(revision !== undefined && { revision }),
+    ...(from !== undefined && { from }),
+    ...(part !== undefined && { part: part === '' ? [] : part.split('|') }),
   }
 }
 
@@ -237,9 +237,9 @@ class Cursor {
 function isMacRight(subject: { name: string; type: string }, text: string, key: Uint8Array): boolean {
   const at = text.lastIndexOf(',mac=')
   if (at < 0) return false
-  const wanted = Buffer.from(macOf(subject, text.slice(0, at), key))
+  const expected = Buffer.from(macOf(subject, text.slice(0, at), key))
   const given = Buffer.from(text.slice(at + ',mac='.length))
-  return wanted.length === given.length && timingSafeEqual(wanted, given)
+  return expected.length === given.length && timingSafeEqual(expected, given)
 }
 
 /** The marker set with `own` put in place of `previous` (one value among several owners), or undefined when none is left. */

@@ -19,7 +19,7 @@ import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object
 import type { Certificate } from '../../api/certificate.ts'
 import { type Finding, warning } from '../../finding.ts'
 import { FINALIZER } from '../annotation-keys.ts'
-import type { Wanted } from '../decide/child.ts'
+import type { DesiredChild } from '../decide/child.ts'
 import type { SourceDecision } from '../decide/source-decision.ts'
 import type { MassChange, MassGuard } from '../guard/mass-guard.ts'
 import { type Child, KIND_OF_ROLE, type OwnedChild, type Step } from '../decide/plan.ts'
@@ -97,30 +97,33 @@ class Run {
     if (guard === undefined) return
     for (const step of steps) {
       if (step.type === 'apply' && !step.isRetarget)
-        guard.withdraw(guardKey('retarget', step.wanted.object, step.wanted.object.kind ?? ''))
+        guard.withdraw(guardKey('retarget', step.desired.object, step.desired.object.kind ?? ''))
     }
   }
 
-  async apply({ wanted, isRetarget }: Extract<Step, { type: 'apply' }>): Promise<void> {
+  async apply({ desired, isRetarget }: Extract<Step, { type: 'apply' }>): Promise<void> {
     const { guard, isRetargetGuarded, writer, enqueue, isServed, onCertificateApplied } = this.#deps
     if (isRetarget && isRetargetGuarded && guard !== undefined) {
-      if (!this.#isAllowed('retarget', guardKey('retarget', wanted.object, wanted.object.kind ?? ''))) return
+      if (!this.#isAllowed('retarget', guardKey('retarget', desired.object, desired.object.kind ?? ''))) return
     }
-    const kind = KIND_OF_ROLE[wanted.role]
+    const kind = KIND_OF_ROLE[desired.role]
     if (!isServed(kind)) {
       this.#findings.push(
-        warning('CRDNotInstalled', `${kind.kind}.${kind.group} is not installed; ${keyOf(wanted.object)} waits for it`),
+        warning(
+          'CRDNotInstalled',
+          `${kind.kind}.${kind.group} is not installed; ${keyOf(desired.object)} waits for it`,
+        ),
       )
       this.#waitAtMost(ABSENT_RETRY_MS)
       return
     }
-    if (wanted.role === 'certificate' && enqueue(wanted.object)) return
+    if (desired.role === 'certificate' && enqueue(desired.object)) return
     try {
-      await writer.apply(kind, wanted.object)
-      if (wanted.role === 'certificate') onCertificateApplied('success')
+      await writer.apply(kind, desired.object)
+      if (desired.role === 'certificate') onCertificateApplied('success')
     } catch (error) {
-      if (wanted.role === 'certificate') onCertificateApplied('error')
-      this.#fail(wanted, error)
+      if (desired.role === 'certificate') onCertificateApplied('error')
+      this.#fail(desired, error)
     }
   }
 
@@ -145,7 +148,7 @@ class Run {
     return false
   }
 
-  #fail({ object }: Wanted, error: unknown): void {
+  #fail({ object }: DesiredChild, error: unknown): void {
     const isRefused = error instanceof Invalid || error instanceof BadRequest
     if (isRefused || error instanceof Forbidden) {
       this.#findings.push(warning('ApplyRejected', `${object.kind} ${keyOf(object)}: ${messageOf(error)}`))

@@ -7,12 +7,12 @@ import type { Certificate, CertificateSpec } from '../../api/certificate.ts'
 
 /** `ownFields`: FieldsV1 text of our field manager, to see a field that we wrote once and want no more. */
 export function isSpecChanged(
-  wanted: Certificate,
+  desired: Certificate,
   live: Immutable<Certificate> | undefined,
   ownFields: string | undefined,
 ): boolean {
   if (live === undefined) return true
-  const { secretTemplate: _, ...want } = wanted.spec
+  const { secretTemplate: _, ...want } = desired.spec
   if (!isSubset(want, live.spec)) return true
   return ownedSpecFields(ownFields).some((field) => field !== 'secretTemplate' && !Object.hasOwn(want, field))
 }

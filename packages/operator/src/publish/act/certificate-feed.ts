@@ -40,8 +40,8 @@ export function addCertificateQueue(
     onFailure(failed, error) {
       const { namespace, name } = failed.metadata
       manager.log.warn({ err: error, certificate: `${namespace}/${name}` }, 'queued Certificate was refused')
-      const wanted = findWanted(decider, failed, clock)
-      if (wanted !== undefined) queue.submit(wanted)
+      const desired = findDesired(decider, failed, clock)
+      if (desired !== undefined) queue.submit(desired)
     },
   })
   manager
@@ -64,14 +64,14 @@ export function addCertificateQueue(
 }
 
 /** The Certificate as its owner wants it by now; undefined when it wants none any more. */
-function findWanted(decider: SourceDecider, failed: Certificate, clock: Clock): Certificate | undefined {
+function findDesired(decider: SourceDecider, failed: Certificate, clock: Clock): Certificate | undefined {
   const [kind = '', namespace = '', name = ''] = findOwner(failed)?.split('/') ?? []
   const steps = decider.decide(kind as SourceKind, `${namespace}/${name}`, clock.monotonic())?.plan.steps ?? []
   for (const step of steps) {
-    if (step.type !== 'apply' || step.wanted.role !== 'certificate') continue
-    const { metadata } = step.wanted.object
+    if (step.type !== 'apply' || step.desired.role !== 'certificate') continue
+    const { metadata } = step.desired.object
     if (metadata.namespace === failed.metadata.namespace && metadata.name === failed.metadata.name)
-      return step.wanted.object
+      return step.desired.object
   }
   return undefined
 }

@@ -139,8 +139,8 @@ describe('a change that an authority sees', () => {
       certificate('a', { revisionHistoryLimit: 1, issuerRef: { kind: 'Issuer', name: 'i', group: 'cert-manager.io' } }),
       false,
     ],
-  ])('%s', (_, wanted, live, expected) => {
-    expect(isSpecChanged(wanted, live, undefined)).toBe(expected)
+  ])('%s', (_, desired, live, expected) => {
+    expect(isSpecChanged(desired, live, undefined)).toBe(expected)
   })
 
   it('a field we wrote and want no more', () => {

@@ -11,7 +11,7 @@ import { TLSCertificateDelegation } from '../../api/http-proxy.ts'
 import { annotation, CLUSTER_ISSUER, ISSUER, TLS_ACME } from '../annotation-keys.ts'
 import { readCertificateSettings } from './certificate-annotations.ts'
 import { isAllowedInTemplate } from './certificate-template.ts'
-import { childMetadata, held, ownerMark, pick, unwanted, type ChildDecision, type Wanted } from './child.ts'
+import { childMetadata, held, ownerMark, pick, unwanted, type ChildDecision, type DesiredChild } from './child.ts'
 import { placeFindings } from './dns-endpoint.ts'
 import { type Finding, note, warning } from '../../finding.ts'
 import { isObjectName } from '../../host-name.ts'
@@ -57,7 +57,7 @@ export function decideCertificate(
   )
   const taken = extra.flatMap((name) => findClaimFault(name, claims.get(claimKey(name))) ?? [])
   if (taken.length > 0) return none(held(...findings, ...taken))
-  const wanted: Wanted[] = []
+  const desired: DesiredChild[] = []
   for (const [index, block] of blocksOf(source, place).entries()) {
     const dnsNames = block.hosts.filter((host) => hosts.includes(host))
     const fault = findSecretFault(block.secretName)
@@ -73,13 +73,13 @@ export function decideCertificate(
       continue
     }
     const metadata = childMetadata(source, name, namespace, options)
-    wanted.push({
+    desired.push({
       role: 'certificate',
       object: { apiVersion: apiVersionOf(Certificate), kind: Certificate.kind, metadata, spec },
     })
   }
-  if (wanted.length === 0) return none(unwanted(...findings))
-  return { certificate: { state: 'wanted', wanted, findings }, ...delegateSecret(source, place, options) }
+  if (desired.length === 0) return none(unwanted(...findings))
+  return { certificate: { state: 'wanted', desired, findings }, ...delegateSecret(source, place, options) }
 }
 
 /** Whoever gets a certificate for a name can pretend to be its owner. */
@@ -204,7 +204,7 @@ function delegateSecret(
     spec: { delegations: [{ secretName: name, targetNamespaces: [source.namespace] }] },
   }
   return {
-    tlsDelegation: { state: 'wanted', wanted: [{ role: 'tls-delegation', object }], findings: [] },
+    tlsDelegation: { state: 'wanted', desired: [{ role: 'tls-delegation', object }], findings: [] },
     secretName: `${place.namespace}/${name}`,
   }
 }

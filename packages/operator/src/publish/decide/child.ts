@@ -11,7 +11,7 @@ import { type Source, sourceKey } from '../sources/source.ts'
 export const CHILD_ROLES = ['dns', 'delegation', 'certificate', 'tls-delegation'] as const
 export type ChildRole = (typeof CHILD_ROLES)[number]
 
-export type Wanted =
+export type DesiredChild =
   | { readonly role: 'dns' | 'delegation'; readonly object: DNSEndpoint }
   | { readonly role: 'certificate'; readonly object: Certificate }
   | { readonly role: 'tls-delegation'; readonly object: TLSCertificateDelegation }
@@ -21,7 +21,7 @@ export type Wanted =
  * unknown or invalid.
  */
 export type ChildDecision =
-  | { readonly state: 'wanted'; readonly wanted: readonly Wanted[]; readonly findings: readonly Finding[] }
+  | { readonly state: 'wanted'; readonly desired: readonly DesiredChild[]; readonly findings: readonly Finding[] }
   | { readonly state: 'unwanted'; readonly findings: readonly Finding[] }
   | { readonly state: 'held'; readonly findings: readonly Finding[] }
 

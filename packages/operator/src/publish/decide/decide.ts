@@ -7,7 +7,7 @@
  */
 import { annotation, EXCLUDE_CHILDREN, keysUnder } from '../annotation-keys.ts'
 import { decideCertificate } from './certificate.ts'
-import { CHILD_ROLES, type ChildRole, held, unwanted, type ChildDecision, type Wanted } from './child.ts'
+import { CHILD_ROLES, type ChildRole, held, unwanted, type ChildDecision, type DesiredChild } from './child.ts'
 import { isOfClass } from '../sources/class-filter.ts'
 import { decideDelegation } from './delegation.ts'
 import { decideDns, type Target } from './dns-endpoint.ts'
@@ -49,7 +49,7 @@ export function decide(facts: Facts, options: PublishOptions): Decision {
   if (valid.length === 0) return all(held(), ...findings)
   const hosts = {
     dns: valid.filter((host) => isOwn(host, facts, findings)),
-    tls: valid.filter((host) => !isAnotherTenants(host, facts)),
+    tls: valid.filter((host) => !isClaimedElsewhere(host, facts)),
   }
   return decideChildren(facts, hosts, options, findings)
 }
@@ -78,7 +78,7 @@ function isOwn(host: string, facts: Facts, findings: Finding[]): boolean {
     return false
   }
   const { kind, namespace, name, createdAt } = claim.to
-  const finding = isAnotherTenants(host, facts) ? warning : note
+  const finding = isClaimedElsewhere(host, facts) ? warning : note
   findings.push(finding('ClaimHeldByOther', `host ${host} belongs to ${kind} ${namespace}/${name} since ${createdAt}`))
   return false
 }
@@ -87,7 +87,7 @@ function isOwn(host: string, facts: Facts, findings: Finding[]): boolean {
  * Within a namespace several Ingresses or routes may share a host, path by path: one of them names it in DNS, each keeps its
  * certificate. HTTPProxies may not (Contour marks them all invalid).
  */
-function isAnotherTenants(host: string, { source, claims }: Facts): boolean {
+function isClaimedElsewhere(host: string, { source, claims }: Facts): boolean {
   const claim = claims.get(claimKey(host))
   if (claim === undefined || claim.state === 'won') return false
   if (claim.state === 'waiting' || claim.state === 'denied') return true
@@ -149,13 +149,13 @@ function readExcluded(source: Source, options: PublishOptions): ReadonlySet<stri
   return text === undefined ? NONE : new Set(text.split(',').map((word) => word.trim()))
 }
 
-export function wantedOf({ children }: Decision): readonly Wanted[] {
-  const wanted: Wanted[] = []
+export function desiredChildren({ children }: Decision): readonly DesiredChild[] {
+  const desired: DesiredChild[] = []
   for (const role of CHILD_ROLES) {
     const child = children[role]
-    if (child.state === 'wanted') wanted.push(...child.wanted)
+    if (child.state === 'wanted') desired.push(...child.desired)
   }
-  return wanted
+  return desired
 }
 
 export function findingsOf({ findings, children }: Decision): readonly Finding[] {

@@ -27,7 +27,7 @@ export function decideDelegation(source: Source, hosts: readonly string[], optio
   const place = dnsPlace(source, options)
   const metadata = childMetadata(source, fitName(`${place.name}-delegation`), place.namespace, options)
   const object = { apiVersion: apiVersionOf(DNSEndpoint), kind: DNSEndpoint.kind, metadata, spec: { endpoints } }
-  return { state: 'wanted', wanted: [{ role: 'delegation', object }], findings }
+  return { state: 'wanted', desired: [{ role: 'delegation', object }], findings }
 }
 
 function delegatedDomain(source: Source, options: PublishOptions, findings: Finding[]): string {

@@ -37,7 +37,7 @@ export function decideDns(
   const endpoints = hosts.flatMap((host) => endpointsFor(host, chosen, settings))
   const metadata = childMetadata(source, fitName(place.name), place.namespace, options)
   const object = { apiVersion: apiVersionOf(DNSEndpoint), kind: DNSEndpoint.kind, metadata, spec: { endpoints } }
-  return { state: 'wanted', wanted: [{ role: 'dns', object }], findings }
+  return { state: 'wanted', desired: [{ role: 'dns', object }], findings }
 }
 
 export function placeFindings(place: Place, annotationName: string): Finding[] {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Certificate } from '../../api/certificate.ts'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { FINALIZER } from '../annotation-keys.ts'
-import { decide, wantedOf } from './decide.ts'
+import { decide, desiredChildren } from './decide.ts'
 import type { PublishOptions } from '../options.ts'
 import { type Child, type Observed, type OwnedChild, planCleanup, planWrites, type Step } from './plan.ts'
 import { fromHTTPProxy } from '../sources/http-proxy.ts'
@@ -45,7 +45,7 @@ function plan({ proxy = [], options: changes = {}, objects = [], alive = [], sec
 
 function describeStep(step: Step): string {
   if (step.type === 'apply')
-    return `apply ${step.wanted.object.kind} ${step.wanted.object.metadata.namespace}/${step.wanted.object.metadata.name}${step.isRetarget ? ' retarget' : ''}`
+    return `apply ${step.desired.object.kind} ${step.desired.object.metadata.namespace}/${step.desired.object.metadata.name}${step.isRetarget ? ' retarget' : ''}`
   if (step.type === 'delete')
     return `delete ${step.child.kind.kind} ${step.child.object.metadata.namespace}/${step.child.object.metadata.name}`
   return step.type
@@ -213,6 +213,6 @@ describe('the plan of a source', () => {
   })
 
   it('every wanted object has the role it was decided for', () => {
-    expect(wantedOf(plan({}).decision).map((item) => item.role)).toEqual(['dns', 'certificate'])
+    expect(desiredChildren(plan({}).decision).map((item) => item.role)).toEqual(['dns', 'certificate'])
   })
 })

@@ -7,8 +7,8 @@ import { Certificate } from '../../api/certificate.ts'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { TLSCertificateDelegation } from '../../api/http-proxy.ts'
 import { annotation, CLASS_MARK } from '../annotation-keys.ts'
-import { CHILD_ROLES, type ChildRole, findOwner, ownerKey, type Wanted } from './child.ts'
-import { type Decision, wantedOf } from './decide.ts'
+import { CHILD_ROLES, type ChildRole, findOwner, ownerKey, type DesiredChild } from './child.ts'
+import { type Decision, desiredChildren } from './decide.ts'
 import { type Finding, warning } from '../../finding.ts'
 import type { PublishOptions } from '../options.ts'
 import type { Source } from '../sources/source.ts'
@@ -32,7 +32,7 @@ export interface Observed {
 
 export type Step =
   | { readonly type: 'add-finalizer' }
-  | { readonly type: 'apply'; readonly wanted: Wanted; readonly isRetarget: boolean }
+  | { readonly type: 'apply'; readonly desired: DesiredChild; readonly isRetarget: boolean }
   | { readonly type: 'set-secret-name'; readonly secretName: string }
   | { readonly type: 'delete'; readonly child: OwnedChild }
   | { readonly type: 'remove-finalizer' }
@@ -51,18 +51,18 @@ export const KIND_OF_ROLE: Readonly<Record<ChildRole, Kind<Child>>> = {
 
 export function planWrites(source: Source, decision: Decision, observed: Observed, options: PublishOptions): Plan {
   const findings: Finding[] = []
-  const wanted = wantedOf(decision)
-  const applies = wanted.filter((item) => {
+  const desired = desiredChildren(decision)
+  const applies = desired.filter((item) => {
     const objection = findObjection(source, item, observed, options)
     if (objection !== undefined) findings.push(objection)
     return objection === undefined
   })
   const isPatchDue = decision.secretName !== undefined && source.tls[0]?.secretName !== decision.secretName
-  const deletes = options.prune ? findUnwanted(source, decision, wanted, observed, options) : []
+  const deletes = options.prune ? findObsolete(source, decision, desired, observed, options) : []
   const finalizer = planFinalizer(source, decision, applies, observed, deletes)
   const steps: Step[] = []
   if (finalizer === 'add-finalizer') steps.push({ type: finalizer })
-  for (const item of applies) steps.push({ type: 'apply', wanted: item, isRetarget: isRetarget(item, observed) })
+  for (const item of applies) steps.push({ type: 'apply', desired: item, isRetarget: isRetarget(item, observed) })
   if (isPatchDue) steps.push({ type: 'set-secret-name', secretName: decision.secretName })
   for (const child of deletes) steps.push({ type: 'delete', child })
   // Last: until then a crash anywhere is cleaned up by the next reconcile.
@@ -80,13 +80,18 @@ export function planCleanup(source: Source, observed: Observed): Plan {
   }
 }
 
-function keyOfWanted({ object }: Wanted): string {
+function childKey({ object }: DesiredChild): string {
   return `${object.metadata.namespace}/${object.metadata.name}`
 }
 
 /** Why a wanted child must not be written although the decision asks for it. */
-function findObjection(source: Source, item: Wanted, observed: Observed, options: PublishOptions): Finding | undefined {
-  const key = keyOfWanted(item)
+function findObjection(
+  source: Source,
+  item: DesiredChild,
+  observed: Observed,
+  options: PublishOptions,
+): Finding | undefined {
+  const key = childKey(item)
   const label = `${item.object.kind} ${key}`
   const existing = observed.find(KIND_OF_ROLE[item.role], key)
   if (existing !== undefined) {
@@ -122,14 +127,14 @@ function findObjection(source: Source, item: Wanted, observed: Observed, options
   )
 }
 
-function findUnwanted(
+function findObsolete(
   source: Source,
   decision: Decision,
-  wanted: readonly Wanted[],
+  desired: readonly DesiredChild[],
   observed: Observed,
   options: PublishOptions,
 ): OwnedChild[] {
-  const keep = new Set(wanted.map((item) => `${KIND_OF_ROLE[item.role].plural} ${keyOfWanted(item)}`))
+  const keep = new Set(desired.map((item) => `${KIND_OF_ROLE[item.role].plural} ${childKey(item)}`))
   const heldKinds = new Set(
     CHILD_ROLES.filter((role) => decision.children[role].state === 'held').map((role) => KIND_OF_ROLE[role].plural),
   )
@@ -146,7 +151,7 @@ function findUnwanted(
 function planFinalizer(
   source: Source,
   decision: Decision,
-  applies: readonly Wanted[],
+  applies: readonly DesiredChild[],
   observed: Observed,
   deletes: readonly OwnedChild[],
 ): 'add-finalizer' | 'remove-finalizer' | undefined {
@@ -164,9 +169,9 @@ function planFinalizer(
 }
 
 /** The names stay and where they point changes. */
-function isRetarget(item: Wanted, observed: Observed): boolean {
+function isRetarget(item: DesiredChild, observed: Observed): boolean {
   if (item.role !== 'dns') return false
-  const existing = observed.find(DNSEndpoint, keyOfWanted(item)) as Immutable<DNSEndpoint> | undefined
+  const existing = observed.find(DNSEndpoint, childKey(item)) as Immutable<DNSEndpoint> | undefined
   if (existing === undefined) return false
   const before = new Map(
     (existing.spec?.endpoints ?? []).map((endpoint) => [

@@ -102,9 +102,9 @@ function planned(step: Step, { source, object }: SourceDecision, { informers }: 
         lines: [`- for ${self} (${object.metadata.uid})`],
       }
     case 'apply': {
-      const effect = compareStep(step.wanted, informers)
+      const effect = compareStep(step.desired, informers)
       if (effect.state === 'equal') return undefined
-      const { object } = step.wanted
+      const { object } = step.desired
       return {
         object: `${object.kind} ${keyOf(object)}`,
         verb: effect.state === 'absent' ? 'create' : 'update',

@@ -17,10 +17,10 @@ export function diffApply(
   live: Immutable<Obj> | undefined,
   removed: readonly string[] = [],
 ): string[] {
-  const wanted = flatten(withoutIdentity(want), '', new Map())
+  const desired = flatten(withoutIdentity(want), '', new Map())
   const present = live === undefined ? new Map<string, string>() : flatten(withoutIdentity(live), '', new Map())
   const lines: string[] = []
-  for (const [path, value] of wanted) {
+  for (const [path, value] of desired) {
     const before = present.get(path)
     if (before === undefined) lines.push(`+ ${path}: ${value}`)
     else if (before !== value) lines.push(`~ ${path}: ${before} → ${value}`)
@@ -28,7 +28,7 @@ export function diffApply(
   // A list that shrinks loses its last items.
   for (const [path, value] of present) {
     const list = path.replace(/\[\d+\][^[]*$/, '')
-    if (!wanted.has(path) && list !== path && [...wanted.keys()].some((key) => key.startsWith(`${list}[`)))
+    if (!desired.has(path) && list !== path && [...desired.keys()].some((key) => key.startsWith(`${list}[`)))
       lines.push(`- ${path}: ${value}`)
   }
   for (const path of removed) lines.push(`- ${path}`)

@@ -146,19 +146,19 @@ class Comparing {
     const decided = this.#decider.decide(kind as SourceKind, `${namespace}/${name}`, this.#deps.clock.monotonic())
     if (decided?.decision === undefined) return []
     const found: Difference[] = []
-    const wanted = new Set<string>()
+    const desired = new Set<string>()
     for (const step of decided.plan.steps) {
       if (step.type !== 'apply') continue
-      const object = `${step.wanted.object.kind} ${keyOf(step.wanted.object)}`
-      wanted.add(object)
-      const effect = compareStep(step.wanted, this.#cluster.informers)
+      const object = `${step.desired.object.kind} ${keyOf(step.desired.object)}`
+      desired.add(object)
+      const effect = compareStep(step.desired, this.#cluster.informers)
       if (effect.state !== 'equal')
         found.push({ source, object, lines: effect.state === 'absent' ? ['+ is missing'] : effect.lines })
     }
     // Of what the original has and we would not make, whatever pruning says; what we hold may be there.
     for (const { kind, object } of decided.owned) {
       const label = `${kind.kind} ${keyOf(object)}`
-      if (!wanted.has(label) && !isHeld(decided.decision, kind))
+      if (!desired.has(label) && !isHeld(decided.decision, kind))
         found.push({ source, object: label, lines: ['- would not be made'] })
     }
     return found

@@ -2,7 +2,7 @@
 import { createLearnedDefaults, type Informers, decideApply, type ApplyDecision } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { FIELD_MANAGER } from '../../process/field-manager.ts'
-import type { Wanted } from '../decide/child.ts'
+import type { DesiredChild } from '../decide/child.ts'
 import { diffApply } from './object-diff.ts'
 import { KIND_OF_ROLE } from '../decide/plan.ts'
 
@@ -10,9 +10,9 @@ export type StepEffect =
   | { readonly state: 'equal' }
   | { readonly state: 'absent' | 'different'; readonly lines: readonly string[] }
 
-export function compareStep(wanted: Wanted, informers: Pick<Informers, 'get' | 'ownFields'>): StepEffect {
-  const kind = KIND_OF_ROLE[wanted.role]
-  const want = wanted.object
+export function compareStep(desired: DesiredChild, informers: Pick<Informers, 'get' | 'ownFields'>): StepEffect {
+  const kind = KIND_OF_ROLE[desired.role]
+  const want = desired.object
   const live = informers.get(kind, keyOf(want))
   const fields = informers.ownFields(kind, keyOf(want), FIELD_MANAGER)
   const verdict = decideApply({ kind, want, live, fields, defaults: createLearnedDefaults() })

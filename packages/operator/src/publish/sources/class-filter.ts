@@ -10,10 +10,10 @@ function classesOf(source: Pick<Source, 'annotations' | 'className'>): string[] 
   return given.filter((name) => name !== '')
 }
 
-export function isOfClass(source: Pick<Source, 'annotations' | 'className'>, wanted: string): boolean {
-  if (wanted === '') return true
+export function isOfClass(source: Pick<Source, 'annotations' | 'className'>, desired: string): boolean {
+  if (desired === '') return true
   const given = classesOf(source)
-  return given.length > 0 && given.every((name) => name === wanted)
+  return given.length > 0 && given.every((name) => name === desired)
 }
 
 /** The class by which the load-balancer Service is chosen: Contour's own precedence. */

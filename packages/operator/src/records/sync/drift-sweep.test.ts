@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createDriftSweep } from './drift-sweep.ts'
 
-it('visits every name exactly once a round, in parts of equal size, and those read together at once', () => {
+it('visits every name exactly once a round, in parts of equal size, and names of a zone that is read as a whole in one step', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(fc.stringMatching(/^[a-z]{1,3}\.[ab]\.test\.$/), { maxLength: 50 }),
