@@ -1,4 +1,4 @@
-/** A provider that can be made to fail, and an executor around it on a clock that tests move. */
+/** A provider with injectable faults, and an executor around it with a manual clock. */
 import type { SetChange } from '../src/rrset/set-change.ts'
 import { type MemoryProvider, memoryProvider } from '../src/providers/memory.ts'
 import type { Capabilities, Provider } from '../src/providers/provider.ts'
@@ -12,7 +12,7 @@ import type { ObservedRRset } from '../src/rrset/rrset.ts'
 interface Faults {
   /** Called before a batch is written; throws to refuse it. */
   before?: (batch: readonly SetChange[], call: number) => void | Promise<void>
-  /** Called after it was written: what is thrown reaches the caller although the batch is in. */
+  /** Called after a batch was written: an error reaches the caller although the batch is applied. */
   after?: (batch: readonly SetChange[], call: number) => void | Promise<void>
   onRead?: () => void | Promise<void>
 }

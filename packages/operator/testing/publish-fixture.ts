@@ -71,7 +71,7 @@ export function decideProxy(
   return decide({ source: fromHTTPProxy(proxy), target, claims: new Map() }, options(changes))
 }
 
-/** The object wanted for a role, or the state and reasons of the child when there is none. */
+/** The desired object of a role, or the state and reasons of the child when there is none. */
 export function outcome(decision: Decision, role: ChildRole): Obj | string {
   const child = decision.children[role]
   if (child.state === 'wanted') {

@@ -1,7 +1,7 @@
 /**
- * Collects the facts for `explain`: decisions out of the same code the controllers run, children as the server has them now,
- * what the manager reported about the source, the provider's view where one is configured, and the answer of a DNS server.
- * A host that no source of publish names may be in a DNSEndpoint of the wildcard capability, or in one written by hand.
+ * Collects the facts for `explain`: decisions from the code that the controllers run, the current child objects, the
+ * manager's reports about the source, the provider's records where one is configured, and the answer of a DNS server.
+ * A host without a publish source may be in a DNSEndpoint of the wildcard capability, or in one written manually.
  */
 import { type Cluster, Forbidden, messageOf, NotFound } from '@seamark/kube'
 import { type Kind, keyOf } from '@seamark/kube/object'
@@ -21,7 +21,7 @@ import { findReported } from './reported.ts'
 export interface ExplainDeps {
   readonly cluster: Cluster
   readonly options: PublishOptions
-  /** What our own provider plans and has for the name; undefined when none is configured. */
+  /** The plan and the records of our own providers for the name; undefined when none is configured. */
   readonly plan?: (host: string, targets: readonly string[], signal: AbortSignal) => Promise<PlanFact>
   readonly answer?: (host: string, signal: AbortSignal) => Promise<AnswerFact>
   /** Whether the manager writes at all. */
@@ -104,7 +104,7 @@ async function decideHost(
   }
 }
 
-/** A watch that is refused is repeated for ever; a plain read says at once that it is. */
+/** A refused watch is retried without end; a plain read reports the refusal at once. */
 async function findForbidden(kind: Kind, { client }: Cluster, signal: AbortSignal): Promise<Finding | undefined> {
   try {
     await client.list(kind, { limit: 1, signal })
@@ -116,7 +116,7 @@ async function findForbidden(kind: Kind, { client }: Cluster, signal: AbortSigna
   return undefined
 }
 
-/** It publishes the host, or would but for its address. */
+/** The source publishes the host, or would if it had an address. */
 function isPublishing({ decision }: SourceDecision): boolean {
   return decision !== undefined && decision.findings.length === 0
 }

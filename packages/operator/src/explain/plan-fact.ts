@@ -1,6 +1,6 @@
 /**
- * What our own providers plan and have for one name: the same plan the manager makes, about this name only, and the
- * records as they stand. Reads, and writes nothing.
+ * The plan and the records of our own providers for one name: the plan that the manager makes, restricted to this name,
+ * and the current records. Read-only.
  *
  * A zone that cannot be read is a fault of the provider, not an empty zone.
  */
@@ -15,11 +15,11 @@ import type { PlanFact } from './chain.ts'
 
 export interface PlanFactDeps {
   readonly engine: Pick<Engine, 'plan' | 'targets' | 'view'>
-  /** Every DNSEndpoint that the records capability serves: others may name the same host. */
+  /** Every DNSEndpoint that the records capability selects: others may name the same host. */
   readonly endpoints: readonly DNSEndpoint[]
   readonly defaultTtl: number
   readonly rules: TenantRules
-  /** Confirms by live reads which sources are gone, as the manager does. @default nothing is confirmed */
+  /** Confirms by live reads which sources are gone, as the manager does. @default none is confirmed */
   readonly confirmGone?: (owned: ReadonlyMap<string, number>) => Promise<SourceView>
 }
 
@@ -47,7 +47,7 @@ export async function findPlanFact(
   const providerFault = fault && { reason: fault.code, message: `${fault.provider}, zone ${fault.zone}: ${fault.why}` }
   const [plan] = plans
   if (plan === undefined) {
-    // With a provider unread it is not known whether it serves the zone.
+    // When a provider is unread, it is unknown whether it serves the zone.
     if (providerFault !== undefined) return { ...none, providerFault }
     const message = lost?.message ?? `no provider serves a zone for ${host}`
     return { ...none, refused: [{ reason: lost?.code ?? 'NoMatchingZone', message }] }
@@ -64,7 +64,7 @@ export async function findPlanFact(
   }
 }
 
-/** With the times and the command that every message about a held change has. */
+/** With the times and the command of every message about a held change. */
 function describeHeld(refusal: Refusal): string {
   const since = refusal.since === undefined ? '' : `; held since ${new Date(refusal.since).toISOString()}`
   return heldMessage({ ...refusal, why: `${refusal.why}${since}` })
@@ -74,7 +74,7 @@ function describe({ op, type, to, from }: Change): string {
   return `${op} ${type} ${(to ?? from)?.values.join(', ') ?? ''}`
 }
 
-/** Of several providers that serve the zone, the one that has something else than wanted. */
+/** Of several providers that serve the zone, one whose records differ from the expected ones. */
 async function findRecords(
   name: string,
   expected: readonly string[],

@@ -1,8 +1,8 @@
 /**
- * Records as DNSEndpoints: ExternalDNS does the rest. One object per name, in one namespace, so a change of a name is one
- * write of one object: atomic for the name, and compare-and-swap by its resourceVersion.
+ * Records as DNSEndpoints, for an ExternalDNS that writes them to a DNS service. One object per name, in one namespace, so
+ * a change of a name is one write of one object: atomic for the name, with compare-and-swap by its resourceVersion.
  *
- * Markers travel in the object's annotations: ExternalDNS keeps its own registry, and needs none of ours in the zone.
+ * Markers are stored in annotations of the object: ExternalDNS has its own registry and needs no markers in the zone.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -33,9 +33,9 @@ export interface DnsEndpointOptions {
   readonly zones: readonly string[]
 }
 
-/** Says which objects are ours; the value is the name of the provider. */
+/** Label of our objects; the value is the name of the provider. */
 const RECORDS_LABEL = 'seamark.io/records'
-/** JSON list of marker sets that belong to the object's name. */
+/** JSON list of the marker sets that belong to the name of the object. */
 const MARKERS = 'seamark.io/markers'
 const NAME = 'seamark.io/name'
 
@@ -88,7 +88,7 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
   return {
     name: options.name,
     account: `dnsendpoint/${namespace}`,
-    // One object holds one name: a batch is one name.
+    // One object contains one name: a batch is one name.
     capabilities: { isAtomic: false, comparesAndSwaps: true, readsByName: true, maxChanges: 1, requestsPerSecond: 50 },
     zones: async () => zones,
     async read(zone, names, signal) {
@@ -183,14 +183,14 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
   }
 }
 
-/** A marker belongs to the name it speaks of, and so does ExternalDNS' old label. */
+/** A marker is stored with the name that it marks, and so is ExternalDNS' old label. */
 function subjectName(name: string): string {
   if (!isMarkerName(name)) return name
   const rest = name.slice(name.indexOf('.') + 1)
   return rest.startsWith('_any.') ? `*${rest.slice('_any'.length)}` : rest
 }
 
-/** A name of 253 characters with an asterisk is no object name: a readable start and a hash of the whole. */
+/** A DNS name may be no valid object name: the result has a readable prefix and a hash of the whole name. */
 function objectName(provider: string, owner: string): string {
   const hash = createHash('sha256').update(owner).digest('hex').slice(0, 10)
   const start = owner

@@ -1,8 +1,8 @@
-/** A request among many that is throttled is sent again at its next turn: those before it were not made in vain. */
+/** Repeats a throttled request of a call with many requests, so that the preceding requests need not be repeated. */
 import { ProviderError } from '../rrset/error.ts'
 import type { Turn } from './provider.ts'
 
-/** How often one request is tried. */
+/** Attempts for one request. */
 const ATTEMPTS = 5
 
 /** `ask` throws ProviderError. */

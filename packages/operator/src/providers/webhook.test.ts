@@ -11,7 +11,7 @@ import { startWebhookServer, type WebhookServer } from './webhook-server.ts'
 const ZONE = 'a.test.'
 const { signal } = new AbortController()
 
-describe('the webhook protocol, both ends ours', () => {
+describe('the webhook protocol between our client and our server', () => {
   let memory: MemoryProvider
   let server: WebhookServer
   beforeEach(async () => {
@@ -29,7 +29,7 @@ describe('the webhook protocol, both ends ours', () => {
     (await fetch(`${server.url}${path}`, { method: 'POST', body, headers: { 'content-type': MEDIA_TYPE, ...headers } }))
       .status
 
-  /** With the headers as given: `fetch` does not let a caller set Host. */
+  /** Sends the headers as given: `fetch` does not let a caller set Host. */
   const raw = async (method: string, path: string, headers: Record<string, string>, body = ''): Promise<number> => {
     const sent = request(`${server.url}${path}`, { method, headers: { ...headers, 'content-length': body.length } })
     sent.end(body)
@@ -54,7 +54,7 @@ describe('the webhook protocol, both ends ours', () => {
     expect(memory.dump(ZONE)).toEqual([])
   })
 
-  it('gives no records to a host name of another, and serves localhost, addresses and the names it was told', async () => {
+  it('refuses requests for unknown host names, and serves localhost, addresses and the configured names', async () => {
     expect(await raw('GET', '/records', { host: 'evil.test' })).toBe(421)
     for (const host of ['localhost:8888', 'LOCALHOST', '127.0.0.1', '[::1]:8888', '10.1.2.3:80'])
       expect(await raw('GET', '/records', { host }), host).toBe(200)
@@ -74,7 +74,7 @@ describe('the webhook protocol, both ends ours', () => {
     }
   })
 
-  it('answers others while it deals with a request of very many changes', async () => {
+  it('answers other requests while it processes a request with very many changes', async () => {
     const create = Array.from({ length: 50_000 }, (_, i) => ({
       dnsName: `n${i}.a.test`,
       recordType: 'A',
@@ -114,7 +114,7 @@ describe('the webhook protocol, both ends ours', () => {
     const next = { ...endpoint, targets: ['192.0.2.2'] }
     expect(await post('/records', JSON.stringify({ updateOld: [endpoint], updateNew: [next] }))).toBe(204)
     expect(memory.dump(ZONE)).toMatchObject([{ name: 'www.a.test.', values: ['192.0.2.2'] }])
-    // A delete of what is not there any more does nothing.
+    // A delete of an absent set does nothing.
     expect(await post('/records', JSON.stringify({ delete: [endpoint] }))).toBe(204)
     expect(memory.dump(ZONE)).toHaveLength(1)
     expect(await post('/records', JSON.stringify({ delete: [next] }))).toBe(204)
@@ -122,7 +122,7 @@ describe('the webhook protocol, both ends ours', () => {
     expect(await post('/adjustendpoints', JSON.stringify([endpoint]))).toBe(200)
   })
 
-  it('answers 4xx to what can never work, 5xx to what may work later, and lives on', async () => {
+  it('answers 4xx to permanent failures, 5xx to temporary ones, and keeps running', async () => {
     expect(await post('/records', '{')).toBe(400)
     expect(await post('/records', '{"create": 5}')).toBe(400)
     expect(
@@ -138,13 +138,13 @@ describe('the webhook protocol, both ends ours', () => {
     expect((await fetch(`${server.url}/records`)).status).toBe(500)
   })
 
-  it('leaves sets alone that the protocol cannot say', async () => {
+  it('does not change sets that the protocol cannot represent', async () => {
     memory.put(ZONE, { name: 'alias.a.test.', type: 'A', ttl: 5, values: [], opaque: 'an alias' })
     expect(await (await fetch(`${server.url}/records`)).json()).toEqual([])
   })
 })
 
-describe('a webhook of somebody else', () => {
+describe('a webhook of another project', () => {
   const answering = async (status: number, contentType: string, body: string) => {
     const peer = createServer((_request, response) => {
       response.writeHead(status, { 'content-type': contentType }).end(body)
@@ -170,7 +170,7 @@ describe('a webhook of somebody else', () => {
     peer.close()
   })
 
-  it('with a null list of records has none, and a failed change is of unknown outcome', async () => {
+  it('with a null list of records has none, and a failed change has an unknown outcome', async () => {
     const peer = await answering(200, MEDIA_TYPE, 'null')
     const provider = webhookProvider({ name: 'hook', url: peer.url, zones: [ZONE] })
     expect(await provider.read(zone, 'all', signal)).toEqual([])
