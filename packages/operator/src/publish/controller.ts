@@ -1,8 +1,8 @@
 /**
- * The shell of publish: wires sources, children and load balancers to keys, and runs observe → decide → act for each.
+ * The controllers of publish: map sources, children and load balancers to keys, and run observe → decide → act for each.
  *
  * One controller per source kind; a kind whose CRD is absent waits for it and blocks no other kind. Children are mapped to
- * their source by `owned-by`, so one in another namespace is repaired like one in the namespace of the source.
+ * their source by `owned-by`, so a child in another namespace is repaired like one in the namespace of the source.
  */
 import { type Context, labelsChanged, type Manager, Namespace, Service } from '@seamark/kube'
 import { type Immutable, keyOf, type Obj, parseKey } from '@seamark/kube/object'
@@ -15,7 +15,7 @@ import { type PublishShell, reconcile } from './reconciler.ts'
 import { sourceKindToken } from './sources/source-reader.ts'
 import { isAddressChange, isChildChange, isHeldDnsChange, isSourceChange, keysOfOwner, rivalsOf } from './triggers.ts'
 
-/** Reconciles at once; each has one request in flight, and a server gains nothing from more than 32. */
+/** Concurrent reconciles; each has one request in flight, and more than 32 do not increase the throughput of a server. */
 const CONCURRENCY = 32
 
 export function addPublishControllers(manager: Manager, shell: PublishShell): void {
@@ -38,10 +38,10 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
         if (owner?.startsWith(`${kind}/`) === true) shell.sourcesWithDeletedChild.add(owner)
         return isChildChange(change)
       },
-      // Ten thousand updates of children would cause ten thousand reconciles that find nothing to do.
+      // Ten thousand updates of children would cause ten thousand reconciles without a change.
       ignoreOwnWrites: true,
     })
-    // Of its own: `records` of this process writes that status, and own writes are ignored above.
+    // Watched separately: `records` of this process writes that status, and own writes are ignored above.
     if (child === DNSEndpoint && options.conditions)
       builder.watches(child, map, { optional: true, when: isHeldDnsChange })
   }
@@ -58,7 +58,7 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
     builder.watches(Gateway, (_, cache) => cache.list(token).map(keyOf), {
       optional: true,
     })
-    // A listener may admit namespaces by their labels.
+    // A listener may select namespaces by their labels.
     builder.watches(Namespace, ({ metadata }, cache) => cache.list(token, metadata.name).map(keyOf), {
       when: labelsChanged,
     })

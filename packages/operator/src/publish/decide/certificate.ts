@@ -1,8 +1,8 @@
 /**
- * The Certificate of a source, and with it the TLSCertificateDelegation when the Certificate lives in another namespace.
+ * The Certificate of a source, and the TLSCertificateDelegation when the Certificate is in another namespace.
  *
- * Whatever cert-manager's schema or webhook would reject is refused here, with a finding: an object that cannot be stored would
- * be sent again for ever.
+ * Values that cert-manager's schema or webhook would reject are refused here, with a finding: an object that cannot be
+ * stored would be sent again without end.
  */
 import { type Claim, claimKey } from '../sources/host-claim.ts'
 import { apiVersionOf } from '@seamark/kube/object'
@@ -26,11 +26,11 @@ const COMMON_NAME_LIMIT = 64
 export interface CertificateDecisions {
   readonly certificate: ChildDecision
   readonly tlsDelegation: ChildDecision
-  /** What the HTTPProxy's `tls.secretName` has to become: `namespace/name` of the delegated Secret. */
+  /** The required value of the HTTPProxy's `tls.secretName`: `namespace/name` of the delegated Secret. */
   readonly secretName?: string
 }
 
-/** `hosts`: those of the source that are valid and its own. */
+/** `hosts`: those of the source that are valid and claimed by it. */
 export function decideCertificate(
   source: Source,
   hosts: readonly string[],
@@ -82,7 +82,7 @@ export function decideCertificate(
   return { certificate: { state: 'wanted', desired, findings }, ...delegateSecret(source, place, options) }
 }
 
-/** Whoever gets a certificate for a name can pretend to be its owner. */
+/** A certificate for a name allows its holder to impersonate the owner of the name. */
 function findClaimFault(name: string, claim: Claim | undefined): Finding | undefined {
   if (claim?.state === 'denied') return warning('NameNotGranted', `the certificate would have ${name}: ${claim.why}`)
   if (claim?.state !== 'lost') return undefined
@@ -93,7 +93,7 @@ function findClaimFault(name: string, claim: Claim | undefined): Finding | undef
   )
 }
 
-/** A Certificate in another namespace fills a Secret of its own name; else each block of the source is one Certificate. */
+/** A Certificate in another namespace has one Secret of its own name; else each TLS block of the source is one Certificate. */
 function blocksOf(source: Source, place: Place): readonly TlsBlock[] {
   return place.isElsewhere ? [{ secretName: fitName(place.name), hosts: source.hosts }] : source.tls
 }
@@ -149,7 +149,7 @@ function buildSpec(
   }
 }
 
-/** cert-manager's own annotations must not be in a template, so those are left out although they are propagated. */
+/** cert-manager refuses its own annotations in a template, so those are omitted although they are propagated. */
 function buildSecretTemplate(
   source: Source,
   options: PublishOptions,
@@ -189,7 +189,7 @@ function ownedByOf(source: Source): Record<string, string> {
   return { [key]: value }
 }
 
-/** Only Contour's kinds can name a Secret of another namespace. */
+/** Only Contour's kinds can refer to a Secret of another namespace. */
 function delegateSecret(
   source: Source,
   place: Place,

@@ -1,4 +1,4 @@
-/** One HTTPProxy in, the objects wanted and the findings out: for those who want the decision without a cluster. */
+/** The desired objects and the findings of one HTTPProxy: for callers that need the decision without a cluster. */
 import type { Immutable } from '@seamark/kube/object'
 import { sortAddresses } from '../../address.ts'
 import type { HTTPProxy } from '../../api/http-proxy.ts'

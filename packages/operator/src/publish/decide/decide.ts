@@ -1,9 +1,9 @@
 /**
- * The one decision of publish: a source and what is known around it → the children wanted, with a reason for everything that is
- * not. Pure and synchronous; `explain`, `--dry-run`, `--shadow` and the controller read the same value.
+ * The decision of publish: a source and its facts → the desired children, with a reason for each that is not desired.
+ * Pure and synchronous; `explain`, `--dry-run`, `--shadow` and the controller use the same value.
  *
- * Order of the gates as in contour-plus: deletion, exclude, class, host, then each child on its own, so that a missing Service
- * does not cost a certificate.
+ * Order of the checks as in contour-plus: deletion, exclude, class, host, then each child separately, so that a missing
+ * Service does not prevent a certificate.
  */
 import { annotation, EXCLUDE_CHILDREN, keysUnder } from '../annotation-keys.ts'
 import { decideCertificate } from './certificate.ts'
@@ -20,15 +20,15 @@ import type { Source } from '../sources/source.ts'
 export interface Facts {
   readonly source: Source
   readonly target: Target
-  /** By `claimKey`; a host that is not in it is the source's own. */
+  /** By `claimKey`; a host without an entry belongs to the source. */
   readonly claims: ReadonlyMap<string, Claim>
 }
 
 export interface Decision {
   readonly children: Readonly<Record<ChildRole, ChildDecision>>
-  /** Set when the HTTPProxy must name a delegated Secret. */
+  /** Set when the HTTPProxy must refer to a delegated Secret. */
   readonly secretName?: string
-  /** The source is of a class that another instance may serve. */
+  /** The source has a class that another instance may serve. */
   readonly isOtherClass?: boolean
   /** About the source as a whole; those about one child are in `children`. */
   readonly findings: readonly Finding[]
@@ -84,8 +84,8 @@ function isOwn(host: string, facts: Facts, findings: Finding[]): boolean {
 }
 
 /**
- * Within a namespace several Ingresses or routes may share a host, path by path: one of them names it in DNS, each keeps its
- * certificate. HTTPProxies may not (Contour marks them all invalid).
+ * Within a namespace several Ingresses or routes may share a host, path by path: one of them publishes it in DNS, each has
+ * its own certificate. HTTPProxies may not share a host (Contour marks them all invalid).
  */
 function isClaimedElsewhere(host: string, { source, claims }: Facts): boolean {
   const claim = claims.get(claimKey(host))
@@ -126,7 +126,7 @@ function decideChildren(
   }
 }
 
-/** Why a whole group of children is not decided one by one. */
+/** The decision for a whole group of children, when it does not depend on the child. */
 function findGate(
   group: 'dns' | 'tls',
   hosts: readonly string[],
@@ -134,7 +134,7 @@ function findGate(
   excluded: ReadonlySet<string>,
   isOn: boolean,
 ): ChildDecision | undefined {
-  // A kind that is switched off is not ours to touch.
+  // Objects of a disabled kind are never changed.
   if (!isOn) return held()
   if (facts.source.asks !== 'both' && facts.source.asks !== group) return unwanted()
   if (excluded.has(group)) return EXCLUDED

@@ -1,6 +1,6 @@
 /**
- * The delegation DNSEndpoint: `_acme-challenge.<host>` as a CNAME into a domain where the issuer may write, so that DNS-01
- * works without giving the issuer the zone. Independent of TLS and of the load balancer's address.
+ * The delegation DNSEndpoint: `_acme-challenge.<host>` as a CNAME into a domain that the issuer may write, so that DNS-01
+ * works without access of the issuer to the zone. Independent of TLS and of the load balancer's address.
  */
 import { apiVersionOf } from '@seamark/kube/object'
 import { DNSEndpoint, type Endpoint } from '../../api/dns-endpoint.ts'

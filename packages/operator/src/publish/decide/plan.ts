@@ -1,6 +1,6 @@
 /**
- * A decision and what is there → the writes to make, in order. Pure; the controller, `--dry-run` and `--shadow` run the same
- * plan. A plan never deletes what is not marked as this source's and applied by our field manager.
+ * A decision and the observed objects → the writes, in order. Pure; the controller, `--dry-run` and `--shadow` use the same
+ * plan. A plan deletes only objects that are marked as this source's and were applied by our field manager.
  */
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'
 import { Certificate } from '../../api/certificate.ts'
@@ -22,11 +22,11 @@ export interface OwnedChild {
 
 export interface Observed {
   find(kind: Kind<Child>, key: string): Immutable<Child> | undefined
-  /** Children marked as this source's and applied by our field manager, of the kinds that are on. */
+  /** Children marked as this source's and applied by our field manager, of the enabled kinds. */
   readonly owned: readonly OwnedChild[]
-  /** Does the source of this owner key (`HTTPProxy/ns/name`) exist? */
+  /** Whether the source of this owner key (`HTTPProxy/ns/name`) exists. */
   isAlive(owner: string): boolean
-  /** Another Certificate that fills the same Secret. */
+  /** Another Certificate with the same Secret. */
   findSecretHolder(namespace: string, secretName: string, except: string): string | undefined
 }
 
@@ -65,12 +65,12 @@ export function planWrites(source: Source, decision: Decision, observed: Observe
   for (const item of applies) steps.push({ type: 'apply', desired: item, isRetarget: isRetarget(item, observed) })
   if (isPatchDue) steps.push({ type: 'set-secret-name', secretName: decision.secretName })
   for (const child of deletes) steps.push({ type: 'delete', child })
-  // Last: until then a crash anywhere is cleaned up by the next reconcile.
+  // Last: after a crash before this step, the next reconcile still cleans up.
   if (finalizer === 'remove-finalizer') steps.push({ type: finalizer })
   return { steps, findings }
 }
 
-/** Children in the source's own namespace go by garbage collection. */
+/** Children in the source's own namespace are deleted by garbage collection. */
 export function planCleanup(source: Source, observed: Observed): Plan {
   if (!source.hasFinalizer) return { steps: [], findings: [] }
   const elsewhere = observed.owned.filter(({ object }) => object.metadata.namespace !== source.namespace)
@@ -84,7 +84,7 @@ function childKey({ object }: DesiredChild): string {
   return `${object.metadata.namespace}/${object.metadata.name}`
 }
 
-/** Why a wanted child must not be written although the decision asks for it. */
+/** Why a desired child must not be written. */
 function findObjection(
   source: Source,
   item: DesiredChild,
@@ -141,7 +141,7 @@ function findObsolete(
   return observed.owned.filter(({ kind, object }) => {
     const { namespace, name, ownerReferences } = object.metadata
     if (heldKinds.has(kind.plural) || keep.has(`${kind.plural} ${namespace}/${name}`)) return false
-    // Of a source that left our class only what this very instance wrote: another one may serve its new class.
+    // Of a source that changed to another class only what this instance wrote: another instance may serve the new class.
     if (decision.isOtherClass && annotation(object.metadata.annotations, CLASS_MARK) !== options.ingressClassName)
       return false
     return namespace !== source.namespace || (ownerReferences ?? []).some((reference) => reference.uid === source.uid)
@@ -163,12 +163,12 @@ function planFinalizer(
       observed.owned.filter(isElsewhere).every((child) => deletes.includes(child)) && !applies.some(isElsewhere)
     return isFreed || source.hasFinalizer ? undefined : 'add-finalizer'
   }
-  // Another instance may have put it on a source that is not of our class, and an excluded one is not ours to touch.
+  // Another instance may have added it to a source of another class, and excluded sources are never changed.
   const isOurs = !decision.isOtherClass && !CHILD_ROLES.every((role) => decision.children[role].state === 'held')
   return source.hasFinalizer && isOurs ? 'remove-finalizer' : undefined
 }
 
-/** The names stay and where they point changes. */
+/** The names are unchanged and their targets change. */
 function isRetarget(item: DesiredChild, observed: Observed): boolean {
   if (item.role !== 'dns') return false
   const existing = observed.find(DNSEndpoint, childKey(item)) as Immutable<DNSEndpoint> | undefined

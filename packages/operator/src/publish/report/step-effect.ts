@@ -1,4 +1,4 @@
-/** Would a step of a plan change anything on the server? One judgement for `--dry-run`, `--shadow` and `explain`. */
+/** Whether a step of a plan would change anything on the server. Shared by `--dry-run`, `--shadow` and `explain`. */
 import { createLearnedDefaults, type Informers, decideApply, type ApplyDecision } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { FIELD_MANAGER } from '../../process/field-manager.ts'
@@ -19,7 +19,7 @@ export function compareStep(desired: DesiredChild, informers: Pick<Informers, 'g
   if (verdict.noop) return { state: 'equal' }
   if (live === undefined) return { state: 'absent', lines: diffApply(want, live) }
   const lines = diffApply(want, live, removedBy(verdict))
-  // A default the server put into an atomic list is undecidable from outside, and no difference anybody asked for.
+  // A default that the server set in an atomic list cannot be recognised from outside, and is not a requested difference.
   if (verdict.reason === 'Undecided' && lines.length === 0) return { state: 'equal' }
   return {
     state: 'different',

@@ -1,4 +1,4 @@
-/** Ingress: the hosts of its rules, at the addresses its controller wrote into the status; one certificate per TLS entry. */
+/** Ingress: the hosts of its rules, at the addresses in its status; one certificate per TLS entry. */
 import { Ingress } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import { sortAddresses } from '../../address.ts'

@@ -33,13 +33,13 @@ describe('Ingress', () => {
     expect(certificatePlace(source, options()).name).toBe('web-ingress')
   })
 
-  it('without anything names nothing', () => {
+  it('without rules and TLS entries names no host', () => {
     expect(fromIngress({ metadata }).hosts).toEqual([])
   })
 })
 
 describe('IngressRoute, Service and Route', () => {
-  it('IngressRoute is an HTTPProxy under another name', () => {
+  it('IngressRoute is read like an HTTPProxy', () => {
     const source = fromIngressRoute({
       metadata,
       spec: { virtualhost: { fqdn: 'a.example', tls: { secretName: 's' } } },
@@ -111,7 +111,7 @@ function route(hostnames: string[], ref: object = {}): HTTPRoute {
 const open = { allowedRoutes: { namespaces: { from: 'All' } } }
 
 describe('HTTPRoute', () => {
-  it('names what its hosts and the attached listeners have in common, at the addresses of the Gateway', () => {
+  it('names the intersection of its hosts and those of the attached listeners, at the addresses of the Gateway', () => {
     const source = fromHTTPRoute(route(['a.example', 'b.other']), lookup(gateway(listener(open))))
     expect(source).toMatchObject({
       hosts: ['a.example'],
