@@ -78,7 +78,7 @@ export async function withSession(
   const namespace = flags.namespace ?? 'seamark'
   const stores = storesOf(io, records.stateFolder, cluster, namespace)
   const killSwitch = createKillSwitch(...(config.pause ? ['configuration'] : []))
-  const watching = cluster === undefined ? undefined : obeySwitches(cluster, namespace, killSwitch)
+  const watching = cluster === undefined ? undefined : applySwitches(cluster, namespace, killSwitch)
   let engine: Engine | undefined
   // The timers of the rate limiter do not keep the process running; without this, Node would exit while a command waits.
   const alive = setInterval(() => undefined, 60_000)
@@ -138,7 +138,7 @@ export async function withStores(
 }
 
 /** The kill switch of the cluster applies to commands too, also when it is turned on during a long one. */
-export function obeySwitches(
+export function applySwitches(
   cluster: Cluster,
   namespace: string,
   killSwitch: KillSwitchControl,

@@ -19,7 +19,7 @@ import {
 import { CommandError, EXIT, type Io } from './command.ts'
 import { readConfig } from './setting-flags.ts'
 import { openCluster } from './kube-flags.ts'
-import { obeySwitches, readNames, type RecordsFlags } from './records-session.ts'
+import { applySwitches, readNames, type RecordsFlags } from './records-session.ts'
 
 export interface WebhookFlags extends RecordsFlags {
   provider?: string
@@ -36,7 +36,7 @@ export async function serveWebhook(io: Io, flags: WebhookFlags & Record<string, 
   const cluster =
     isClusterNeeded || JSON.stringify(chosen).includes('"secret":') ? await openCluster(io, flags) : undefined
   const killSwitch = createKillSwitch(...(config.pause ? ['configuration'] : []))
-  const watching = cluster === undefined ? undefined : obeySwitches(cluster, flags.namespace ?? 'seamark', killSwitch)
+  const watching = cluster === undefined ? undefined : applySwitches(cluster, flags.namespace ?? 'seamark', killSwitch)
   const log = (error: unknown): void => void io.stderr.write(`${messageOf(error)}\n`)
   let provider: Provider | undefined
   try {

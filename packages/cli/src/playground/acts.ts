@@ -87,22 +87,22 @@ const teamHost = (index: number): string => `team-${index}.${ZONE}`
 async function readEmptyList(stage: Stage, narrator: Narrator): Promise<void> {
   const { faults } = stage.server
   // A list, and a watch with initial events: both return no objects.
-  const heals = [
+  const restores = [
     faults.shorten({ verb: 'list', resource: 'dnsendpoints' }, 0),
     // Without watches with initial events, clients fall back to the list.
     faults.fail({ verb: 'watch', resource: 'dnsendpoints' }, { status: 400, reason: 'BadRequest' }),
   ]
   // The watch history is discarded, so that all watches have to list again.
-  const thaw = faults.freeze({ resource: 'dnsendpoints' })
+  const unfreeze = faults.freeze({ resource: 'dnsendpoints' })
   await stage.client.patch(Namespace, 'shop', 'merge', { metadata: { annotations: { touched: String(Date.now()) } } })
   faults.compact()
   const cut = faults.cut({ resource: 'dnsendpoints' }, 'break')
-  thaw()
+  unfreeze()
   const held = await settledCode(stage)
   narrator.say(
     `the API server answered ${cut === 1 ? 'a watch' : `${cut} watches`} with an empty list of DNSEndpoints: ${held === undefined ? 'ignored, the server was asked again' : `held, ${held}`}; ${await answerNow(stage, teamHost(1))}`,
   )
-  for (const heal of heals) heal()
+  for (const restore of restores) restore()
   faults.cut({ resource: 'dnsendpoints' }, 'break')
   // A new host resolves once every watch has recovered.
   const spec = { virtualhost: { fqdn: `back.${ZONE}` }, routes: [] }

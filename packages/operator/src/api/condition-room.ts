@@ -10,7 +10,7 @@ interface Schema {
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean
 }
 
-export async function hasConditionRoom(client: Client, kind: Kind, signal: AbortSignal): Promise<boolean> {
+export async function supportsConditions(client: Client, kind: Kind, signal: AbortSignal): Promise<boolean> {
   const name = `${kind.plural}.${kind.group}`
   const definition = await client.find(CustomResourceDefinition, name, { signal }).catch((error: unknown) => {
     if (error instanceof Forbidden) return undefined

@@ -217,7 +217,7 @@ function setsOf(object: Stored): ObservedRRset[] {
     const markers = JSON.parse(object.metadata.annotations?.[MARKERS] ?? '[]') as RRset[]
     return [...records, ...markers]
   } catch {
-    // Somebody edited the annotation: without a marker nothing of it is ours, so nothing is written.
+    // The annotation was modified: without a marker nothing of it is ours, so nothing is written.
     return records
   }
 }

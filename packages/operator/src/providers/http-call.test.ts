@@ -73,7 +73,7 @@ describe('a response of a provider', () => {
     ['1e300', undefined],
     ['-5', undefined],
     ['x', undefined],
-  ])('may ask to wait with Retry-After %s: %s ms', async (value, retryAfterMs) => {
+  ])('may request a delay with Retry-After %s: %s ms', async (value, retryAfterMs) => {
     const answer = await call((response) => {
       response.statusCode = 429
       response.setHeader('retry-after', value)

@@ -49,7 +49,7 @@ const MAX_CHANGES = 80
 export function rfc2136Provider(options: Rfc2136Options): Provider {
   const { server, key, timeoutMs = 15_000 } = options
   const source = { server: options.transfer?.server ?? server, key: options.transfer?.key ?? key }
-  const asking = createDnsClient({ timeoutMs: Math.min(timeoutMs, 3000) })
+  const reading = createDnsClient({ timeoutMs: Math.min(timeoutMs, 3000) })
   // An update is sent once: whether it was applied is determined by reading, not by sending it again.
   const updating = createDnsClient({ timeoutMs, tries: 1 })
   const caches = new Map<string, ZoneCache>()
@@ -67,16 +67,20 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
     return fqdn(zone.name)
   }
   const askSerial = async (zone: Fqdn, signal: AbortSignal): Promise<number> => {
-    const reply = await asking.query({ ...source, ...keyed(source.key), name: zone, type: 'SOA', signal } as Parameters<
-      DnsClient['query']
-    >[0])
+    const reply = await reading.query({
+      ...source,
+      ...keyed(source.key),
+      name: zone,
+      type: 'SOA',
+      signal,
+    } as Parameters<DnsClient['query']>[0])
     const soa = reply.message.answers.find(({ type }) => type === 6)
     if (soa === undefined) throw refusedRead(zone, reply.message.rcode)
     // The serial precedes the last four numbers (RFC 1035 §3.3.13).
     return Buffer.from(soa.data).readUInt32BE(soa.data.length - 20)
   }
   const transfer = async (zone: Fqdn, signal: AbortSignal): Promise<ZoneCache> => {
-    const records = await asking.transferRRsets({ server: source.server, zone, ...keyed(source.key), signal })
+    const records = await reading.transferRRsets({ server: source.server, zone, ...keyed(source.key), signal })
     const byName = new Map<string, ObservedRRset[]>()
     for (const set of records) putSet(byName, fromDns(set))
     const serial = Number(records.find(({ type, name }) => type === 'SOA' && name === zone)?.values[0]?.split(' ')[2])
@@ -150,7 +154,7 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
       }
     },
     async close() {
-      await Promise.all([asking.close(), updating.close()])
+      await Promise.all([reading.close(), updating.close()])
     },
   }
 }

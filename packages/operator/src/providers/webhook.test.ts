@@ -47,8 +47,8 @@ describe('the webhook protocol between our client and our server', () => {
     ['the origin of a web page', 403, { ...HOST, 'content-type': MEDIA_TYPE, origin: 'http://evil.test' }],
     ['a null origin', 403, { ...HOST, 'content-type': MEDIA_TYPE, origin: 'null' }],
     ['a cross-site fetch', 403, { ...HOST, 'content-type': MEDIA_TYPE, 'sec-fetch-site': 'cross-site' }],
-    ['the host name of another', 421, { host: 'evil.test:8888', 'content-type': MEDIA_TYPE }],
-    ['a host name that begins like ours', 421, { host: 'localhost.evil.test', 'content-type': MEDIA_TYPE }],
+    ['an unknown host name', 421, { host: 'evil.test:8888', 'content-type': MEDIA_TYPE }],
+    ['a host name with the prefix of a known one', 421, { host: 'localhost.evil.test', 'content-type': MEDIA_TYPE }],
   ])('refuses changes with %s', async (_, status, headers) => {
     expect(await raw('POST', '/records', headers, CREATE)).toBe(status)
     expect(memory.dump(ZONE)).toEqual([])
@@ -158,9 +158,9 @@ describe('a webhook of another project', () => {
 
   it.each([
     ['of another version', 200, 'application/json', '{"include":["a.test"]}', 'ProviderMisconfigured'],
-    ['that answers nonsense', 200, MEDIA_TYPE, 'nonsense', 'ProviderUnavailable'],
-    ['that is broken', 500, MEDIA_TYPE, '', 'ProviderUnavailable'],
-    ['that wants credentials', 401, MEDIA_TYPE, '', 'CredentialsInvalid'],
+    ['with an invalid response', 200, MEDIA_TYPE, 'nonsense', 'ProviderUnavailable'],
+    ['with a server error', 500, MEDIA_TYPE, '', 'ProviderUnavailable'],
+    ['that requires credentials', 401, MEDIA_TYPE, '', 'CredentialsInvalid'],
     ['that throttles', 429, MEDIA_TYPE, '', 'Throttled'],
   ])('%s is a reason code, and never an empty zone', async (_title, status, type, body, code) => {
     const peer = await answering(status, type, body)

@@ -13,7 +13,14 @@ import { childKinds } from './child-kinds.ts'
 import type { SourceKind } from './options.ts'
 import { type PublishShell, reconcile } from './reconciler.ts'
 import { sourceKindToken } from './sources/source-reader.ts'
-import { isAddressChange, isChildChange, isHeldDnsChange, isSourceChange, keysOfOwner, rivalsOf } from './triggers.ts'
+import {
+  isAddressChange,
+  isChildChange,
+  isHeldDnsChange,
+  isSourceChange,
+  keysOfOwner,
+  sourcesWithSameHost,
+} from './triggers.ts'
 
 /** Concurrent reconciles; each has one request in flight, and more than 32 do not increase the throughput of a server. */
 const CONCURRENCY = 32
@@ -69,7 +76,7 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
     })
   if (options.arbitrateHosts) {
     for (const other of options.sources) {
-      const map = (object: Immutable<Obj>): string[] => rivalsOf(decider, other, object, kind)
+      const map = (object: Immutable<Obj>): string[] => sourcesWithSameHost(decider, other, object, kind)
       builder.watches(sourceKindToken(other), map, {
         optional: true,
         when: isSourceChange(other),

@@ -165,7 +165,7 @@ describe('the command line of contour-plus', () => {
     ['5', 5e-6],
     ['5 s', undefined],
     ['s', undefined],
-  ])('Go reads %j as %s ms', (text, expected) => {
+  ])('%j is %s ms, as in Go', (text, expected) => {
     expect(parseDurationMs(text)).toBe(expected)
   })
 })

@@ -40,7 +40,7 @@ export function keysOfOwner(object: Immutable<Obj>, kind: SourceKind): string[] 
 }
 
 /** Sources of `kind` that name a host of the changed object. */
-export function rivalsOf(
+export function sourcesWithSameHost(
   { sources }: SourceDecider,
   changed: SourceKind,
   object: Immutable<Obj>,

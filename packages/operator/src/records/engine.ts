@@ -203,9 +203,9 @@ export function createEngine(options: EngineOptions): Engine {
     all: readonly Target[],
     signal: AbortSignal,
   ): Promise<Plan> => {
-    const isHere = (name: string) => zoneFor(name, all) === target.zone.name
-    const scope = names === 'all' ? names : new Set([...names].filter(isHere))
-    const isInScope = (name: string) => isHere(name) && (scope === 'all' || scope.has(name))
+    const isInTarget = (name: string) => zoneFor(name, all) === target.zone.name
+    const scope = names === 'all' ? names : new Set([...names].filter(isInTarget))
+    const isInScope = (name: string) => isInTarget(name) && (scope === 'all' || scope.has(name))
     const seen = await view(target, scope, signal)
     const state = await store.load(stateKey(target.provider.name, target.zone))
     const plan = planZone({

@@ -80,7 +80,7 @@ describe('the name of a marker', () => {
     ['www.a.test.', 'A', '_seamark-a.www.a.test.'],
     ['*.a.test.', 'CNAME', '_seamark-cname._any.a.test.'],
     ['a.test.', 'AAAA', '_seamark-aaaa.a.test.'],
-  ])('of %s %s is %s, and leads back', (name, type, expected) => {
+  ])('of %s %s is %s, and is reversible', (name, type, expected) => {
     expect(markerName(name, type)).toBe(expected)
     expect(markedSet(expected)).toEqual({ name, type })
   })

@@ -56,7 +56,7 @@ describe('a canonical set', () => {
     ['TXT', 'plain "text"', '"plain \\"text\\""'],
     ['TXT', '"a" "b"', '"a" "b"'],
     ['TXT', 'ü', '"\\195\\188"'],
-  ])('of type %s gives %s the one form %s', (type, value, expected) => {
+  ])('of type %s has for %s the canonical form %s', (type, value, expected) => {
     expect(set(type, value)).toMatchObject({ values: [expected] })
   })
 

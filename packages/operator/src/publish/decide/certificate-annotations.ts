@@ -70,7 +70,7 @@ export function readCertificateSettings(annotations: Annotations, options: Publi
     const spec: Partial<CertificateSpec> = {
       ...readRevisionLimit(annotations, options),
       ...readPrivateKey(annotations, options, findings),
-      ...(options.annotations && readBeyond(annotations)),
+      ...(options.annotations && readOtherSettings(annotations)),
     }
     return { spec, findings }
   } catch (error) {
@@ -137,18 +137,18 @@ function readKeySize(
 }
 
 function readKeyHandling(annotations: Annotations): NonNullable<CertificateSpec['privateKey']> {
-  const encoding = readWord(annotations, 'cert-manager.io/private-key-encoding', ['PKCS1', 'PKCS8'])
-  const rotationPolicy = readWord(annotations, 'cert-manager.io/private-key-rotation-policy', ['Never', 'Always'])
+  const encoding = readOption(annotations, 'cert-manager.io/private-key-encoding', ['PKCS1', 'PKCS8'])
+  const rotationPolicy = readOption(annotations, 'cert-manager.io/private-key-rotation-policy', ['Never', 'Always'])
   return { ...(encoding !== undefined && { encoding }), ...(rotationPolicy !== undefined && { rotationPolicy }) }
 }
 
-function readWord(annotations: Annotations, key: string, words: readonly string[]): string | undefined {
+function readOption(annotations: Annotations, key: string, words: readonly string[]): string | undefined {
   const text = annotation(annotations, key)
   if (text !== undefined && !words.includes(text)) throw new Refusal(key, text, `is not ${words.join(' or ')}`)
   return text
 }
 
-function readBeyond(annotations: Annotations): Partial<CertificateSpec> {
+function readOtherSettings(annotations: Annotations): Partial<CertificateSpec> {
   const commonName = readCommonName(annotations)
   const dnsNames = readNames(annotations)
   const ipAddresses = readAddresses(annotations)

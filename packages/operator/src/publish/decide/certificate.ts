@@ -171,11 +171,11 @@ function buildSecretTemplate(
       ),
     )
   }
-  const leak = options.ownedByInSecretTemplate && Object.keys(propagated).length > 0
+  const copiesOwner = options.ownedByInSecretTemplate && Object.keys(propagated).length > 0
   const annotations = {
     ...propagated,
     ...extra?.annotations,
-    ...(leak && ownedByOf(source)),
+    ...(copiesOwner && ownedByOf(source)),
   }
   const labels = { ...pick(source.labels, options.propagatedLabels), ...extra?.labels }
   const hasAnnotations = Object.keys(annotations).length > 0

@@ -147,7 +147,7 @@ describe('the Certificate', () => {
     ['U10: Certificate is not among the kinds', httpProxy(), { children: ['DNSEndpoint'] }, 'held'],
     ['U12: tls-acme is not "true"', httpProxy(annotated({ 'kubernetes.io/tls-acme': 'aaa' })), {}, 'unwanted'],
     ['tls-acme "1" is not "true"', httpProxy(annotated({ 'kubernetes.io/tls-acme': '1' })), {}, 'unwanted'],
-    ['U14: nobody names an issuer', httpProxy(), { defaultIssuerName: '' }, 'held IssuerNotNamed'],
+    ['U14: no issuer is named', httpProxy(), { defaultIssuerName: '' }, 'held IssuerNotNamed'],
     [
       'D15: TLS is passed through',
       httpProxy(withVirtualHost({ fqdn: 'a.example', tls: { passthrough: true } })),
@@ -204,7 +204,7 @@ describe('the Certificate', () => {
   it.each([
     ['U20: algorithm alone', { algorithm: 'ECDSA' }, { algorithm: 'ECDSA' }],
     ['U21: algorithm and size', { algorithm: 'ECDSA', size: '384' }, { algorithm: 'ECDSA', size: 384 }],
-    ['U22: a size that is no number', { algorithm: 'RSA', size: 'four thousand ninty six' }, { algorithm: 'RSA' }],
+    ['U22: a size that is not a number', { algorithm: 'RSA', size: 'four thousand ninty six' }, { algorithm: 'RSA' }],
     ['D19: a size without algorithm', { size: '384' }, undefined],
   ])('privateKey, %s', (_, keys, expected) => {
     const annotations = Object.fromEntries(

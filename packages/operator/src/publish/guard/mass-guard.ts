@@ -42,7 +42,7 @@ export interface MassGuard {
 type Entry = { readonly change: MassChange; state: 'collecting' | 'go' | 'held'; askedMs: number }
 
 /** A source that still needs a change repeats its request within seconds; an older request is dropped. */
-const FORGOTTEN_MS = 300_000
+const REQUEST_EXPIRY_MS = 300_000
 /** Interval for evaluating held requests again: others may have been withdrawn. */
 const REVIEW_MS = 60_000
 
@@ -55,7 +55,7 @@ export function createMassGuard(options: MassGuardOptions): MassGuard {
   let lastTotal = 0
 
   function forget(): void {
-    const sinceMs = clock.monotonic() - FORGOTTEN_MS
+    const sinceMs = clock.monotonic() - REQUEST_EXPIRY_MS
     for (const [key, entry] of entries) if (entry.askedMs < sinceMs) entries.delete(key)
   }
 

@@ -52,7 +52,7 @@ export async function shadow(
   await Promise.all(watched.map(async (informer) => informer.synced(signal))).catch((error: unknown) => {
     if (!signal.aborted) throw error
   })
-  const comparing = new Comparing(cluster, decider, options, deps)
+  const comparing = new ShadowComparison(cluster, decider, options, deps)
   if (!signal.aborted) comparing.start(watched)
   await running
   comparing.stop()
@@ -64,7 +64,7 @@ interface Pending {
   cancel: () => void
 }
 
-class Comparing {
+class ShadowComparison {
   readonly #cluster: Cluster
   readonly #decider: SourceDecider
   readonly #options: PublishOptions

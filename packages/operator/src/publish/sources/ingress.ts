@@ -11,11 +11,11 @@ export function fromIngress(object: Immutable<Ingress>): Source {
     secretName: entry.secretName ?? '',
     hosts: (entry.hosts ?? []).map(normalizeHost),
   }))
-  const ruled = (object.spec?.rules ?? []).map((rule) => normalizeHost(rule.host ?? ''))
+  const ruleHosts = (object.spec?.rules ?? []).map((rule) => normalizeHost(rule.host ?? ''))
   return {
     ...commonOf(Ingress, object),
     className: object.spec?.ingressClassName ?? '',
-    hosts: [...new Set([...ruled, ...tls.flatMap((entry) => entry.hosts)])].filter((host) => host !== ''),
+    hosts: [...new Set([...ruleHosts, ...tls.flatMap((entry) => entry.hosts)])].filter((host) => host !== ''),
     tls,
     origin: { type: 'addresses', addresses: sortAddresses(object.status?.loadBalancer?.ingress ?? []) },
     asks: 'both',

@@ -94,8 +94,8 @@ export function createSourceReader(
 
 /** Without lookups: an index function receives one object only. A route claims the hosts that it requests. */
 function namedHosts(kind: SourceKind, object: Immutable<Obj>): string[] {
-  const blind: GatewayLookup = { gateway: () => undefined, namespaceLabels: () => undefined, grants: () => [] }
-  return ADAPTERS[kind].read(object, blind).hosts.map(claimKey)
+  const noLookup: GatewayLookup = { gateway: () => undefined, namespaceLabels: () => undefined, grants: () => [] }
+  return ADAPTERS[kind].read(object, noLookup).hosts.map(claimKey)
 }
 
 /** Sources that are excluded, being deleted or of another instance claim no host. */

@@ -136,10 +136,10 @@ describe('a batch with one record that the service refuses (T13)', () => {
     for (let size = 2; size <= 20; size++) {
       for (let bad = 0; bad < size; bad++) {
         const { executor, memory, faults, calls } = executorFixture()
-        const poison = `${names(size)[bad]}.${ZONE}`
+        const refusedName = `${names(size)[bad]}.${ZONE}`
         let refusals = 0
         faults.before = (batch) => {
-          if (!batch.some(({ to }) => to?.name === poison)) return
+          if (!batch.some(({ to }) => to?.name === refusedName)) return
           refusals++
           throw new ProviderError('RecordRejected', 'rejected', 'bad record')
         }
@@ -159,16 +159,16 @@ describe('a batch with one record that the service refuses (T13)', () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 40 }), fc.array(fc.nat(39), { maxLength: 5 }), async (size, picks) => {
         const { executor, memory, faults } = executorFixture()
-        const poisons = new Set(picks.filter((pick) => pick < size).map((pick) => `${names(size)[pick]}.${ZONE}`))
+        const refusedNames = new Set(picks.filter((pick) => pick < size).map((pick) => `${names(size)[pick]}.${ZONE}`))
         faults.before = (batch) => {
-          if (batch.some(({ to }) => poisons.has(to?.name ?? '')))
+          if (batch.some(({ to }) => refusedNames.has(to?.name ?? '')))
             throw new ProviderError('RecordRejected', 'rejected', 'bad')
         }
         expect(tally(await executor.submit(plan({ desired: desiredSets(size) }), signal))).toMatchObject({
-          applied: size - poisons.size,
-          refused: poisons.size,
+          applied: size - refusedNames.size,
+          refused: refusedNames.size,
         })
-        expect(memory.dump(ZONE)).toHaveLength(2 * (size - poisons.size))
+        expect(memory.dump(ZONE)).toHaveLength(2 * (size - refusedNames.size))
       }),
       { numRuns: 200 },
     )
@@ -371,7 +371,7 @@ describe('guard state over restarts', () => {
     const memory = memoryProvider({ zones: [ZONE], capabilities: { maxChanges: 2 } })
     for (const set of zoneOf(100)) memory.put(ZONE, set)
     const kept = names(100).slice(25)
-    for (let life = 0; life < 20; life++) {
+    for (let attempt = 0; attempt < 20; attempt++) {
       // A new process: only the zone and the store are known.
       const store = fileGuardStore(folder)
       const { executor, faults } = executorFixture([], { memory, store })
@@ -388,7 +388,7 @@ describe('guard state over restarts', () => {
           ),
         },
         state,
-        number: NOW + life,
+        number: NOW + attempt,
         now: Date.now(),
       })
       const killed = new Error('killed')

@@ -64,7 +64,7 @@ export class PlanRun {
       const pending = await this.#prepare(requiresBase)
       const deferred: Group[] = []
       for (const batch of packGroups(pending, this.#options.provider)) deferred.push(...(await this.#send(batch)))
-      // A full zone has room again after the deletes of this plan, which are sent last.
+      // A full zone is below its quota again after the deletes of this plan, which are sent last.
       for (const batch of packGroups(deferred, this.#options.provider)) this.#refuseFull(await this.#send(batch))
     } catch (cause) {
       const error = asProviderError(cause)
@@ -93,12 +93,12 @@ export class PlanRun {
     for (const change of reservation.overBudget) {
       this.#set(change, 'refused', 'DeleteBudgetSpent', 'the zone has lost as many names as it may for now')
     }
-    const view = await this.#look(plan.changes)
+    const view = await this.#readTouched(plan.changes)
     if (requiresBase && plan.base !== '' && baseOf(plan.changes, view) !== plan.base) {
       this.#refuseRest('BaseMoved', 'what the plan was made from has changed; make it again')
       return []
     }
-    return this.#sift(plan.changes, view)
+    return this.#pendingGroups(plan.changes, view)
   }
 
   /**
@@ -116,13 +116,13 @@ export class PlanRun {
     if (consumeApprovals(state, keys) !== state) await store.update(stateKey, (now) => consumeApprovals(now, keys))
   }
 
-  async #look(changes: readonly Change[]): Promise<ZoneView> {
+  async #readTouched(changes: readonly Change[]): Promise<ZoneView> {
     const sets = await this.#options.calls.read(this.#options.zone, touchedNames(changes), this.#signal)
     return createZoneView(sets, { origin: this.#options.zone.name })
   }
 
   /** The changes still to be written: neither done, nor refused, nor changed since. Of a partly applied change, the remainder. */
-  #sift(changes: readonly Change[], view: ZoneView): Group[] {
+  #pendingGroups(changes: readonly Change[], view: ZoneView): Group[] {
     const pending: Change[] = []
     const left = new Map<Change, readonly SetChange[]>()
     for (const change of changes) {
@@ -208,16 +208,16 @@ export class PlanRun {
         if (error.code !== 'Throttled') await sleep(this.#options.clock, 250 * 2 ** attempt, this.#signal)
       }
       // Whatever the response, the zone decides: written changes are done, changed sets are refused, the rest is sent again.
-      const left = this.#sift(changes, await this.#lookOrGiveUp(changes))
+      const left = this.#pendingGroups(changes, await this.#readWithRetry(changes))
       if (left.length === 0) return 'written'
       groups = left
     }
   }
 
-  async #lookOrGiveUp(changes: readonly Change[]): Promise<ZoneView> {
+  async #readWithRetry(changes: readonly Change[]): Promise<ZoneView> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#look(changes)
+        return await this.#readTouched(changes)
       } catch (cause) {
         const error = asProviderError(cause)
         if (this.#signal.aborted || attempt >= ATTEMPTS || error.code === 'Stale') throw error

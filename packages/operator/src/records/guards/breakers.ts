@@ -86,7 +86,7 @@ function vanishedSources(left: readonly Candidate[], input: PlanInput): Set<stri
   const deleted = left.filter(isDeletion).map(({ change }) => change.source)
   if (deleted.length === 0) return new Set()
   const { gone, requesting = requestingSources(input) } = input.sources
-  // A plan over some names may not know what else a source requests.
+  // A plan over some names does not contain what else a source requests.
   if (requesting === undefined) return new Set(deleted.filter((source) => gone.has(source)))
   return new Set(deleted.filter((source) => gone.has(source) || !requesting.has(source)))
 }
@@ -145,15 +145,15 @@ function isNewer(revision: string | undefined, before: string | undefined): bool
 }
 
 export const retargetBreaker: PlanGuard = (left, input) => {
-  const suspect = left.filter((candidate) => isUnexplainedRetarget(candidate) && !isApproved(candidate, input))
-  if (suspect.length === 0) return NONE
+  const unexplained = left.filter((candidate) => isUnexplainedRetarget(candidate) && !isApproved(candidate, input))
+  if (unexplained.length === 0) return NONE
   const before = withinWindow(input.state.retargeted, input.now, input.limits.windowMs).map(({ key }) => key)
   const outside = heldOutside(input, HELD_RETARGETS).map(({ name }) => name)
-  const names = new Set([...before, ...outside, ...suspect.map(({ change }) => change.name)])
+  const names = new Set([...before, ...outside, ...unexplained.map(({ change }) => change.name)])
   const baseline = baselineOf(input)
   if (!isTooMany(names.size, baseline.names, input.limits)) return NONE
   const why = `${names.size} of ${baseline.names} names in zone ${input.zone} would change target, and their sources did not change`
-  return new Map(suspect.map((candidate) => [candidate, { code: 'RetargetBreakerOpen', why, isApprovable: true }]))
+  return new Map(unexplained.map((candidate) => [candidate, { code: 'RetargetBreakerOpen', why, isApprovable: true }]))
 }
 
 /** A change in quarantine stays there for the whole period, even when the budget is available again. */

@@ -38,14 +38,14 @@ const codes = (world: World) => [...new Set(plan(world).refused.map(({ code }) =
 describe('ownership', () => {
   const set = record('www', 'A', ['192.0.2.1'])
   const item = want(record('www', 'A', ['192.0.2.2']))
-  const alien = { owner: 'other', cluster: 'c-2', source: 'x', plan: 9 }
+  const other = { owner: 'other', cluster: 'c-2', source: 'x', plan: 9 }
   it.each<[string, RRset[], string]>([
     ['an unmarked record', [set], 'UnownedRecordExists'],
-    ["another owner's", [set, markerFor(set, alien)], 'ForeignOwner'],
-    ["another owner's marker without its record", [markerFor(set, alien)], 'ForeignOwner'],
+    ["another owner's", [set, markerFor(set, other)], 'ForeignOwner'],
+    ["another owner's marker without its record", [markerFor(set, other)], 'ForeignOwner'],
     ["ExternalDNS'", [set, registryEntry(set)], 'ForeignOwner'],
     ["an entry of ExternalDNS' without its record", [registryEntry(set)], 'ForeignOwner'],
-    ['two markers', [set, markerFor(set, {}, alien)], 'OwnershipConflict'],
+    ['two markers', [set, markerFor(set, {}, other)], 'OwnershipConflict'],
     ["ours and ExternalDNS'", [...owned(set), registryEntry(set)], 'OwnershipConflict'],
     ['an unreadable marker', [set, { ...markerFor(set), values: ['"x"'] }], 'MarkerUnreadable'],
     ['an unknown registry', [set, { ...registryEntry(set), values: ['"heritage=foo"'] }], 'UnknownRegistry'],
@@ -95,8 +95,8 @@ describe('never empty', () => {
 describe('the last value', () => {
   it('of a shared name stays when the other owners have none', () => {
     const set = record('www', 'A', ['192.0.2.1'])
-    const alien = { owner: 'east', cluster: 'c-9', source: 's-9', plan: 4, part: [] }
-    const observed = [set, markerFor(set, { part: ['192.0.2.1'] }, alien)]
+    const other = { owner: 'east', cluster: 'c-9', source: 's-9', plan: 4, part: [] }
+    const observed = [set, markerFor(set, { part: ['192.0.2.1'] }, other)]
     const world = { observed, sources: { present: new Set<string>(), gone: new Set([uid('www')]) } }
     expect(plan(world)).toMatchObject({ changes: [], refused: [{ code: 'LastTarget' }] })
   })

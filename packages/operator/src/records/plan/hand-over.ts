@@ -47,8 +47,8 @@ export function planRelease(world: HandOver, to?: { owner: string; registry: Reg
     const before = world.view.marked(set.name, set.type)?.set
     const after = markerSet(set, before, ownership.mine.value, undefined)
     const markers = to !== undefined && ownership.kept.length === 0 ? [entryFor(set, to)] : []
-    const whom = to === undefined ? (ownership.mine.marker.from ?? 'nobody') : `external-dns/${to.owner}`
-    return markerChange(world, set, { from: before, to: after }, markers, 'Released', `given to ${whom}`)
+    const newOwner = to === undefined ? (ownership.mine.marker.from ?? 'nobody') : `external-dns/${to.owner}`
+    return markerChange(world, set, { from: before, to: after }, markers, 'Released', `given to ${newOwner}`)
   })
 }
 

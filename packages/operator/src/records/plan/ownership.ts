@@ -86,9 +86,9 @@ function judgeClaims(
   const markers = readings.flatMap((reading) => (reading.kind === 'marker' ? [reading] : []))
   const own = markers.filter(({ marker }) => marker.owner === owner.id)
   const others = markers.filter(({ marker }) => marker.owner !== owner.id).map(({ marker }) => marker)
-  const stranger = own.find(({ marker }) => marker.cluster !== owner.cluster)
-  if (stranger !== undefined) {
-    return theirs('OwnerInOtherCluster', `owner '${owner.id}' marks it from cluster ${stranger.marker.cluster}`)
+  const foreign = own.find(({ marker }) => marker.cluster !== owner.cluster)
+  if (foreign !== undefined) {
+    return theirs('OwnerInOtherCluster', `owner '${owner.id}' marks it from cluster ${foreign.marker.cluster}`)
   }
   if (own.length > 1) return theirs('OwnershipConflict', `owner '${owner.id}' marks it ${own.length} times`)
   const mine = own[0]

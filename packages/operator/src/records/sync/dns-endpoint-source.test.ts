@@ -65,7 +65,7 @@ describe('a DNSEndpoint', () => {
     [{ dnsName: 7, recordType: null, targets: {} }],
     [{ __proto__: null, dnsName: 'constructor', recordType: '__proto__', targets: [null] }],
     [{}],
-  ])('%j is unusable with a reason, and nothing else happens', (endpoint) => {
+  ])('%j is unusable with a reason, and has no other effect', (endpoint) => {
     const { desired, unusable } = readEndpoint(endpoint)
     expect(desired).toEqual([])
     expect(unusable).toMatchObject([{ code: 'RecordInvalid' }])

@@ -122,9 +122,9 @@ function policyOf(annotations: Readonly<Record<string, string>> | undefined, isT
   const adopt = annotations?.[ADOPT_ANNOTATION]
   const isShared = annotations?.[SHARE_ANNOTATION] === 'true'
   if (!isTrusted) {
-    const isAsking = (adopt ?? '') !== '' || annotations?.[APPROVE_ANNOTATION] === 'true'
-    if (!isAsking && !isShared) return undefined
-    return { ...(isAsking && { isUntrusted: true }), ...(isShared && { isShared }) }
+    const isRequesting = (adopt ?? '') !== '' || annotations?.[APPROVE_ANNOTATION] === 'true'
+    if (!isRequesting && !isShared) return undefined
+    return { ...(isRequesting && { isUntrusted: true }), ...(isShared && { isShared }) }
   }
   const policy: Policy = {
     ...(adopt === undefined || adopt === '' ? {} : { adopt }),

@@ -12,7 +12,7 @@ const STEPS = 60
 
 export interface DriftSweep {
   /** The names of the next step; `all` is called at the beginning of each round. */
-  next(all: () => Iterable<string>, isReadAlone: (name: string) => boolean): ReadonlySet<string>
+  next(all: () => Iterable<string>, isReadByName: (name: string) => boolean): ReadonlySet<string>
 }
 
 export function createDriftSweep(steps = STEPS): DriftSweep {
@@ -20,12 +20,12 @@ export function createDriftSweep(steps = STEPS): DriftSweep {
   let size = 0
   let step = steps
   return {
-    next(all, isReadAlone) {
+    next(all, isReadByName) {
       const together: string[] = []
       if (step >= steps) {
         step = 0
         round = []
-        for (const name of all()) (isReadAlone(name) ? round : together).push(name)
+        for (const name of all()) (isReadByName(name) ? round : together).push(name)
         round = round
           .map((name) => ({ name, key: zoneOrder(name) }))
           .sort((a, b) => compareText(a.key, b.key))

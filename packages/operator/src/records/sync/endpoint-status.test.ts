@@ -2,7 +2,7 @@ import { CustomResourceDefinition } from '@seamark/kube'
 import { describe, expect, it } from 'vitest'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { memoryCluster } from '@seamark/kube/testing'
-import { hasConditionRoom } from '../../api/condition-room.ts'
+import { supportsConditions } from '../../api/condition-room.ts'
 import { statusChange } from './endpoint-status.ts'
 import type { Held } from './held-changes.ts'
 import { definition, endpoint } from '../../../testing/sync-fixture.ts'
@@ -43,22 +43,22 @@ describe('the status of a DNSEndpoint', () => {
 })
 
 describe('support for conditions', () => {
-  const room = async (status: object | undefined) => {
+  const supports = async (status: object | undefined) => {
     const cluster = memoryCluster()
     const found = definition('2020-01-01T00:00:00Z')
     const [version] = found.spec.versions
     if (version !== undefined && status !== undefined)
       version.schema = { openAPIV3Schema: { type: 'object', properties: { status } } }
     cluster.put(CustomResourceDefinition, found)
-    const answer = await hasConditionRoom(cluster.client, DNSEndpoint, AbortSignal.timeout(1_000))
+    const answer = await supportsConditions(cluster.client, DNSEndpoint, AbortSignal.timeout(1_000))
     expect(cluster.requests.every(({ verb }) => verb === 'get')).toBe(true)
     return answer
   }
 
   it('exists in a schema that has them or preserves unknown fields, and not in that of ExternalDNS', async () => {
-    expect(await room({ properties: { observedGeneration: { type: 'integer' } } })).toBe(false)
-    expect(await room({ properties: { conditions: { type: 'array' } } })).toBe(true)
-    expect(await room({ 'x-kubernetes-preserve-unknown-fields': true })).toBe(true)
-    expect(await room(undefined)).toBe(false)
+    expect(await supports({ properties: { observedGeneration: { type: 'integer' } } })).toBe(false)
+    expect(await supports({ properties: { conditions: { type: 'array' } } })).toBe(true)
+    expect(await supports({ 'x-kubernetes-preserve-unknown-fields': true })).toBe(true)
+    expect(await supports(undefined)).toBe(false)
   })
 })

@@ -27,7 +27,7 @@ interface Entry {
 }
 
 /** No event signals that a budget is available again or that a foreign record was deleted. */
-const LOOK_AGAIN_MS = 600_000
+const RECHECK_MS = 600_000
 
 export class HeldChanges {
   readonly #entries = new Map<string, Entry>()
@@ -68,7 +68,7 @@ export class HeldChanges {
     for (const [key, { held, lookAt }] of this.#entries) {
       if (lookAt > now) continue
       names.add(held.name)
-      this.#entries.set(key, { held, lookAt: now + LOOK_AGAIN_MS })
+      this.#entries.set(key, { held, lookAt: now + RECHECK_MS })
     }
     return names
   }
@@ -87,7 +87,7 @@ export class HeldChanges {
     const key = keyOf(held)
     const before = this.#entries.get(key)
     if (before !== undefined) this.#delete(key, before)
-    this.#entries.set(key, { held, lookAt: Math.min(held.until ?? Infinity, now + LOOK_AGAIN_MS) })
+    this.#entries.set(key, { held, lookAt: Math.min(held.until ?? Infinity, now + RECHECK_MS) })
     addKey(this.#bySource, held.source, key)
     addKey(this.#byName, held.name, key)
     return true

@@ -37,10 +37,10 @@ function clientOf(count: number, answers: readonly Answer[], definition: object 
   return fake as unknown as Client
 }
 
-/** The cache contains `inSight` of them, the live lists return `answers`; returns the zone after one plan. */
-async function syncOnce(count: number, inSight: number, answers: readonly Answer[]) {
+/** The cache contains `cachedCount` of them, the live lists return `answers`; returns the zone after one plan. */
+async function syncOnce(count: number, cachedCount: number, answers: readonly Answer[]) {
   const observed = zoneOf(count)
-  const seen = Array.from({ length: inSight }, (_, index) => index)
+  const seen = Array.from({ length: cachedCount }, (_, index) => index)
   const owners = new Map(Array.from({ length: count }, (_, index) => [uidOf(index), NOW]))
   const present = new Set(seen.map(uidOf))
   const sources = await checkSources(clientOf(count, answers), { owned: owners, present, now: NOW }, signal)

@@ -131,7 +131,10 @@ describe('observedGeneration', () => {
 })
 
 describe('sources that are not in the cache', () => {
-  const life = async (memory: ReturnType<typeof memoryProvider>, prepare: (loop: ReturnType<typeof start>) => void) => {
+  const runLoop = async (
+    memory: ReturnType<typeof memoryProvider>,
+    prepare: (loop: ReturnType<typeof start>) => void,
+  ) => {
     const loop = startLoop({ memory })
     prepare(loop)
     await loop.clock.advance(5_000)
@@ -140,7 +143,7 @@ describe('sources that are not in the cache', () => {
   }
   const filled = async (count: number) => {
     const memory = memoryProvider({ zones: [ZONE] })
-    await life(memory, ({ cluster }) => {
+    await runLoop(memory, ({ cluster }) => {
       for (const name of names(count)) cluster.put(DNSEndpoint, endpoint(name))
     })
     return memory
@@ -149,7 +152,7 @@ describe('sources that are not in the cache', () => {
   it('a version that reads no sources deletes nothing, also where a breaker would allow it', async () => {
     const memory = await filled(3)
     const before = memory.dump(ZONE)
-    const { held } = await life(memory, () => undefined)
+    const { held } = await runLoop(memory, () => undefined)
     expect(memory.dump(ZONE)).toEqual(before)
     expect(held.map(({ code }) => code)).toEqual(['SourceUnconfirmed', 'SourceUnconfirmed', 'SourceUnconfirmed'])
   })
@@ -166,9 +169,9 @@ describe('sources that are not in the cache', () => {
 
   it.each([
     ['is being removed', definition('2020-01-01T00:00:00Z', { deletionTimestamp: '2030-01-01T00:00:00Z' })],
-    ['was installed anew', definition('2030-01-01T00:01:00Z')],
-    ['was installed anew in the second in which the record was written', definition('2030-01-01T00:00:00Z')],
-  ])('a kind that %s takes no record with it', async (_what, next) => {
+    ['was installed again', definition('2030-01-01T00:01:00Z')],
+    ['was installed again in the second in which the record was written', definition('2030-01-01T00:00:00Z')],
+  ])('a kind that %s causes no deletion of records', async (_what, next) => {
     const { clock, cluster, held, memory } = await settled(3)
     await clock.advance(60_000)
     cluster.put(CustomResourceDefinition, next)

@@ -15,7 +15,7 @@ import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import type { Reason } from '../../reasons.ts'
 import { createDriftSweep } from './drift-sweep.ts'
 import { sourceOf } from './dns-endpoint-source.ts'
-import { hasConditionRoom } from '../../api/condition-room.ts'
+import { supportsConditions } from '../../api/condition-room.ts'
 import { statusChange } from './endpoint-status.ts'
 import type { Engine, Planned, Unread } from '../engine.ts'
 import { ProviderError } from '../../rrset/error.ts'
@@ -128,7 +128,7 @@ class SyncLoop {
     const { informer, killSwitch, switches, client } = this.#options
     await informer.synced(signal).catch(() => undefined)
     if (signal.aborted) return
-    this.#hasConditions = await hasConditionRoom(client, DNSEndpoint, signal).catch(() => false)
+    this.#hasConditions = await supportsConditions(client, DNSEndpoint, signal).catch(() => false)
     const stops = [
       informer.subscribe((change) => {
         const names = this.#index.note(change.object, change.type === 'deleted')
@@ -157,7 +157,7 @@ class SyncLoop {
           sweepAt = now + SWEEP_MS
           this.#mark(this.#sweepNames())
         }
-        await this.#untilWoken(Math.min(sweepAt, wholeAt) - this.#clock.monotonic(), signal)
+        await this.#waitForWork(Math.min(sweepAt, wholeAt) - this.#clock.monotonic(), signal)
       }
     } finally {
       for (const stop of stops) stop?.()
@@ -185,7 +185,7 @@ class SyncLoop {
     if (this.#isDirty) this.#wake()
   }
 
-  async #untilWoken(ms: number, signal: AbortSignal): Promise<void> {
+  async #waitForWork(ms: number, signal: AbortSignal): Promise<void> {
     if (this.#isDirty) return
     const woken = new AbortController()
     const wake = () => woken.abort()
