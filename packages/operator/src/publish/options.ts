@@ -2,7 +2,7 @@
  * Publish's settings as one flat immutable value, derived from the configuration schema (config.ts).
  *
  * `unified` is the base of `seamark run`, `dropIn` is the observable behaviour of contour-plus 0.16.2 (docs/publish.md,
- * "Differences"). Flags, environment and the configuration file override single fields of one of the two.
+ * "Moving from contour-plus"). Flags, environment and the configuration file override single fields of one of the two.
  */
 import { parseDurationMs } from '@seamark/kube'
 import type { Grants } from '../process/grants.ts'
