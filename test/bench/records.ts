@@ -29,7 +29,7 @@ const OWNER = { id: 'bench', cluster: '6f1f0f5e-0000-4000-8000-000000000000' }
 const signal = new AbortController().signal
 
 const nameOf = (index: number) => `host-${index}.${ZONE}`
-const wish = (index: number, address = '192.0.2.1', revision = '1'): Desired => ({
+const desiredRecord = (index: number, address = '192.0.2.1', revision = '1'): Desired => ({
   set: { name: nameOf(index), type: 'A', ttl: 60, values: [address] },
   source: {
     uid: `dnsendpoint/00000000-0000-4000-8000-${String(index).padStart(12, '0')}`,
@@ -82,7 +82,7 @@ async function planAndApply(
 async function fill(provider: Provider, count: number): Promise<void> {
   const applied = await planAndApply(
     engineOn(provider),
-    Array.from({ length: count }, (_, index) => wish(index)),
+    Array.from({ length: count }, (_, index) => desiredRecord(index)),
     'all',
   )
   if (applied !== count) throw new Error(`filled ${applied} of ${count}`)
@@ -99,7 +99,7 @@ async function planSeconds(): Promise<number> {
   const engine = engineOn(provider)
   // One in a hundred changes; the rest is compared, its markers read, its owner judged.
   const desired = Array.from({ length: 100_000 }, (_, index) =>
-    wish(index, index % 100 === 0 ? '192.0.2.2' : '192.0.2.1', '2'),
+    desiredRecord(index, index % 100 === 0 ? '192.0.2.2' : '192.0.2.1', '2'),
   )
   const wanted = { desired, unusable: [], sources: sourcesOf(desired) }
   globalThis.gc?.()
@@ -146,7 +146,7 @@ function zoneOn(inner: Provider, count: number): Zone {
 async function costOfTen({ engine, counts, count }: Zone, round: number): Promise<Cost> {
   serial++
   const desired = Array.from({ length: 10 }, (_, index) =>
-    wish((index * 37 + round * 11) % count, `198.51.${serial >> 8}.${serial & 255}`, `r${serial}`),
+    desiredRecord((index * 37 + round * 11) % count, `198.51.${serial >> 8}.${serial & 255}`, `r${serial}`),
   )
   counts.sets = 0
   const before = process.cpuUsage()
@@ -296,7 +296,7 @@ async function nsupdateRatio(run: number): Promise<number> {
     const engine = engineOn(provider)
     const times = { ours: [] as number[], theirs: [] as number[] }
     for (let round = 0; round < ROUNDS; round++) {
-      const desired = Array.from({ length: CHANGES }, (_, index) => wish(round * CHANGES + index))
+      const desired = Array.from({ length: CHANGES }, (_, index) => desiredRecord(round * CHANGES + index))
       const names = new Set(desired.map(({ set }) => set.name))
       const { plans } = await engine.plan({ desired, unusable: [], sources: sourcesOf(desired) }, names, signal)
       const [plan] = plans

@@ -29,12 +29,12 @@ export async function watchConfig(
   while (!signal.aborted) {
     const found = compareConfig(running, await readFile(path, 'utf8').then(parse, unreadable))
     const text = JSON.stringify(found)
-    if (text !== last) tell(found)
+    if (text !== last) report(found)
     last = text
     await sleep(clock, pollMs, signal)
   }
 
-  function tell(found: ConfigComparison): void {
+  function report(found: ConfigComparison): void {
     if (found.kind === 'same') log.info({ path }, 'configuration file is again as the manager runs')
     else if (found.kind === 'changed')
       log.warn({ path, settings: found.settings }, 'configuration file changed; restart needed')

@@ -108,7 +108,7 @@ export async function main(argv: string[]): Promise<ExitCode> {
     env: process.env,
     signal: untilSignalled(),
     outputClosed: untilOutputClosed(),
-    exit: (wanted) => (code = wanted),
+    exit: (exitCode) => (code = exitCode),
   }
   const first = argv[0]
   const isHelp = first === 'help'

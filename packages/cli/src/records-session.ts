@@ -1,6 +1,6 @@
 /**
- * What the commands about records share: configuration, providers, an engine, and the guard state that `seamark run`
- * uses too. A cluster is opened only when something needs one.
+ * Shared by the commands about records: configuration, providers, an engine, and the guard state of `seamark run`.
+ * A connection to a cluster is opened only when it is needed.
  */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -47,10 +47,10 @@ export interface Session extends OpenedEngine, RecordsStores {
   readonly config: LoadedConfig['config']['records']
   /** The whole configuration, as the manager reads it. */
   readonly manager: LoadedConfig['config']
-  /** The manager's. */
+  /** The manager's namespace. */
   readonly namespace: string
   readonly cluster: Cluster | undefined
-  /** Of the manager; commands write in any mode. */
+  /** The mode of the manager; commands write in any mode. */
   readonly mode: LoadedConfig['config']['mode']
   readonly rules: TenantRules
 }
@@ -64,7 +64,7 @@ export function addRecordsFlags(command: Command): Command {
   return command
 }
 
-/** Opens everything, runs the body, and closes everything. Known failures become one line without a stack. */
+/** Opens the session, runs the body, and closes the session. Known failures become one line without a stack trace. */
 export async function withSession(
   io: Io,
   flags: RecordsFlags & Record<string, unknown>,
@@ -78,15 +78,15 @@ export async function withSession(
   const namespace = flags.namespace ?? 'seamark'
   const stores = storesOf(io, records.stateFolder, cluster, namespace)
   const killSwitch = createKillSwitch(...(config.pause ? ['configuration'] : []))
-  const watching = cluster === undefined ? undefined : obeySwitches(cluster, namespace, killSwitch)
+  const watching = cluster === undefined ? undefined : applySwitches(cluster, namespace, killSwitch)
   let engine: Engine | undefined
-  // Waiting for a rate limit is no reason for Node to end: its timers do not hold the process.
+  // The timers of the rate limiter do not keep the process running; without this, Node would exit while a command waits.
   const alive = setInterval(() => undefined, 60_000)
   try {
     await watching?.ready(io.signal)
     const opened = await openEngine({
       config: records,
-      // A command is a person's decision; the mode is the manager's.
+      // A command is run by a person; the mode applies to the manager only.
       mode: 'enforce',
       env: io.env,
       killSwitch,
@@ -117,7 +117,7 @@ export async function withSession(
   }
 }
 
-/** The guard state and the applied plans alone, for what needs no provider. */
+/** Only the guard state and the applied plans, for commands that need no provider. */
 export async function withStores(
   io: Io,
   flags: RecordsFlags & Record<string, unknown>,
@@ -137,8 +137,8 @@ export async function withStores(
   }
 }
 
-/** The kill switch of the cluster holds for commands too, also when it is pulled in the middle of a long one. */
-export function obeySwitches(
+/** The kill switch of the cluster applies to commands too, also when it is turned on during a long one. */
+export function applySwitches(
   cluster: Cluster,
   namespace: string,
   killSwitch: KillSwitchControl,
@@ -148,7 +148,7 @@ export function obeySwitches(
   const running = cluster.informers.start(stopping.signal)
   return {
     async ready(signal) {
-      // A watch is repeated for ever; a plain read says at once what is wrong.
+      // A watch retries without end; a plain read reports an error at once.
       await cluster.client
         .find(ConfigMap, `${namespace}/${CONFIGURATION_OBJECT}`, { signal })
         .catch((cause: unknown) => {
@@ -175,7 +175,7 @@ function storesOf(io: Io, folder: string, cluster: Cluster | undefined, namespac
   return openStoreFolder(join(home, 'seamark'))
 }
 
-/** Names as typed on a command line. */
+/** Names as given on the command line. */
 export function readNames(names: readonly string[]): ReadonlySet<string> | undefined {
   if (names.length === 0) return undefined
   return new Set(
@@ -187,7 +187,7 @@ export function readNames(names: readonly string[]): ReadonlySet<string> | undef
   )
 }
 
-/** Every target, whole; throws when one cannot be read, because a hand-over of half a zone is none. */
+/** Every target with its whole zone; throws when one cannot be read, because a hand-over needs complete zones. */
 export async function eachTarget<T>(
   { engine }: Session,
   signal: AbortSignal,
@@ -197,8 +197,8 @@ export async function eachTarget<T>(
   const { targets, unread } = await engine.targets(signal)
   const problem = unread[0]
   if (problem !== undefined) throw new CommandError(`${problem.provider}: ${problem.code}: ${problem.why}`)
-  const wanted = zone === undefined ? undefined : readNames([zone])
-  const chosen = targets.filter((target) => wanted?.has(target.zone.name) ?? true)
+  const names = zone === undefined ? undefined : readNames([zone])
+  const chosen = targets.filter((target) => names?.has(target.zone.name) ?? true)
   if (chosen.length === 0)
     throw new CommandError(zone === undefined ? 'no provider serves a zone' : `no provider serves ${zone}`)
   const results: T[] = []
@@ -224,7 +224,7 @@ export function printPlans(plans: readonly Plan[], form: PlanForm): string {
   }
 }
 
-/** One line per change, with everything that `text` spreads over two, and its source. */
+/** One line per change, with the source and the content of both lines of `text`. */
 function printPlansWide(plans: readonly Plan[]): string {
   const rows = plans.flatMap(({ provider, zone, changes, refused }) => [
     ...changes.map((change) => [
@@ -260,7 +260,7 @@ function cellsOf({ name, type, from, to }: Pick<Plan['changes'][number], 'name' 
   return [name, type, values(from), values(to), String(to?.ttl ?? from?.ttl ?? '')]
 }
 
-/** Applies plans one after the other, says what became of each change, and sets the exit code. */
+/** Applies plans one after the other, prints the result of each change, and sets the exit code. */
 export async function applyPlans(
   io: Io,
   engine: Engine,
@@ -275,7 +275,7 @@ export async function applyPlans(
     for (const { change, result, code, why } of outcome.results) {
       if (result === 'refused') refused++
       const reason = code === undefined ? '' : ` ${code}: ${why ?? ''}`
-      // Names come from the plan file: text of others.
+      // Names come from the plan file: untrusted text.
       io.stdout.write(`${printable(`${result.padEnd(8)} ${change.op} ${change.name} ${change.type}${reason}`)}\n`)
     }
   }
@@ -285,8 +285,8 @@ export async function applyPlans(
 }
 
 /**
- * Applies plans that were not judged by the guards (hand-over, undo), and counts afterwards how much is owned: limits are
- * shares of that, and these plans change it by markers that no guard counted.
+ * Applies plans that no guard evaluated (hand-over, undo), and counts afterwards how much is owned: limits are shares of
+ * that number, and these plans change it by markers that no guard counted.
  */
 export async function applyMarkerPlans(io: Io, { engine }: Session, plans: readonly Plan[]): Promise<void> {
   try {

@@ -1,6 +1,6 @@
 /**
- * `seamark provider webhook`: ExternalDNS' webhook-provider protocol over one of our providers, so that ExternalDNS can use
- * it. ExternalDNS brings its own plan and registry; rate limit, breaker, time-out and kill switch are ours.
+ * `seamark provider webhook`: serves one of our providers to ExternalDNS by its webhook-provider protocol. ExternalDNS has
+ * its own plan and registry; rate limit, circuit breaker, time-out and kill switch are ours.
  */
 import { once } from 'node:events'
 import { messageOf } from '@seamark/kube'
@@ -19,7 +19,7 @@ import {
 import { CommandError, EXIT, type Io } from './command.ts'
 import { readConfig } from './setting-flags.ts'
 import { openCluster } from './kube-flags.ts'
-import { obeySwitches, readNames, type RecordsFlags } from './records-session.ts'
+import { applySwitches, readNames, type RecordsFlags } from './records-session.ts'
 
 export interface WebhookFlags extends RecordsFlags {
   provider?: string
@@ -36,7 +36,7 @@ export async function serveWebhook(io: Io, flags: WebhookFlags & Record<string, 
   const cluster =
     isClusterNeeded || JSON.stringify(chosen).includes('"secret":') ? await openCluster(io, flags) : undefined
   const killSwitch = createKillSwitch(...(config.pause ? ['configuration'] : []))
-  const watching = cluster === undefined ? undefined : obeySwitches(cluster, flags.namespace ?? 'seamark', killSwitch)
+  const watching = cluster === undefined ? undefined : applySwitches(cluster, flags.namespace ?? 'seamark', killSwitch)
   const log = (error: unknown): void => void io.stderr.write(`${messageOf(error)}\n`)
   let provider: Provider | undefined
   try {
@@ -82,11 +82,11 @@ function choose(providers: readonly ProviderConfig[], name: string | undefined):
   throw new CommandError(`${what}; configured: ${known}`, EXIT.usage)
 }
 
-/** The protocol knows no authentication: whoever wants more than loopback has to say the address. */
+/** The protocol has no authentication: an address other than loopback must be given explicitly. */
 function parseListen(text: string): { address: string; port: number } {
   const given = text.startsWith(':') ? `127.0.0.1${text}` : text.replace(/^localhost(?=:|$)/, '127.0.0.1')
   return /:\d+$/.test(given) ? parseServer(given) : { ...parseServer(given), port: DEFAULT_PORT }
 }
 
-/** Where ExternalDNS looks when it is told nothing else. */
+/** ExternalDNS' default port. */
 const DEFAULT_PORT = 8888

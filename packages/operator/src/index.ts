@@ -94,7 +94,7 @@ export {
   type Planned,
   type Target,
   type Unread,
-  type Wanted,
+  type PlanRequest,
 } from './records/engine.ts'
 export { ProviderError, RecordsError } from './rrset/error.ts'
 export { describeResult, failuresOf, type PlanOutcome } from './records/execute/result.ts'

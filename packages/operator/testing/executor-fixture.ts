@@ -1,4 +1,4 @@
-/** A provider that can be made to fail, and an executor around it on a clock that tests move. */
+/** A provider with injectable faults, and an executor around it with a manual clock. */
 import type { SetChange } from '../src/rrset/set-change.ts'
 import { type MemoryProvider, memoryProvider } from '../src/providers/memory.ts'
 import type { Capabilities, Provider } from '../src/providers/provider.ts'
@@ -12,12 +12,12 @@ import type { ObservedRRset } from '../src/rrset/rrset.ts'
 interface Faults {
   /** Called before a batch is written; throws to refuse it. */
   before?: (batch: readonly SetChange[], call: number) => void | Promise<void>
-  /** Called after it was written: what is thrown reaches the caller although the batch is in. */
+  /** Called after a batch was written: an error reaches the caller although the batch is applied. */
   after?: (batch: readonly SetChange[], call: number) => void | Promise<void>
   onRead?: () => void | Promise<void>
 }
 
-export interface Rig {
+export interface ExecutorFixture {
   readonly memory: MemoryProvider
   readonly provider: Provider
   readonly executor: Executor
@@ -27,13 +27,13 @@ export interface Rig {
   readonly calls: SetChange[][]
 }
 
-export function rig(
+export function executorFixture(
   observed: readonly ObservedRRset[] = [],
   more: Partial<ExecutorOptions> & { capabilities?: Partial<Capabilities>; memory?: MemoryProvider } = {},
-): Rig {
+): ExecutorFixture {
   const memory =
     more.memory ??
-    memoryProvider({ zones: [ZONE], ...(more.capabilities === undefined ? {} : { capabilities: more.capabilities }) })
+    memoryProvider({ zones: [ZONE], ...(more.capabilities !== undefined && { capabilities: more.capabilities }) })
   for (const set of observed) memory.put(ZONE, set)
   const faults: Faults = {}
   const calls: SetChange[][] = []
@@ -57,7 +57,7 @@ export function rig(
     provider,
     zone: { id: ZONE, name: ZONE },
     store,
-    limiter: createLimiter({ perSecond: 10_000, ...(more.clock === undefined ? {} : { clock: more.clock }) }),
+    limiter: createLimiter({ perSecond: 10_000, ...(more.clock !== undefined && { clock: more.clock }) }),
     killSwitch,
     ...more,
   })

@@ -1,4 +1,4 @@
-/** Builders for tests of plans: a small world of names, wishes with modifiers, and generated zones full of other people. */
+/** Builders for tests of plans: RRsets, desired RRsets with modifiers, and generated zones with records of other owners. */
 import fc from 'fast-check'
 import { EMPTY_STATE } from '../src/records/state/guard-state.ts'
 import { DEFAULT_LIMITS } from '../src/records/plan/limits.ts'
@@ -32,7 +32,7 @@ export function want(set: RRset, from: RecordSource = source(`s-${set.name}`), p
   return policy === undefined ? { set, source: from } : { set, source: from, policy }
 }
 
-/** The marker set that `OWNER`, or somebody else, would have written. */
+/** The marker set that `OWNER`, or another owner, would have written. */
 export function markerFor(set: { name: string; type: string }, more: Partial<Marker> = {}, ...others: Marker[]): RRset {
   const own: Marker = { owner: OWNER.id, cluster: OWNER.cluster, source: `s-${set.name}`, plan: 1, ...more }
   const values = [own, ...others].map((marker) => printMarker(set, marker))
@@ -58,7 +58,7 @@ export interface World extends Partial<Omit<PlanInput, 'view' | 'desired'>> {
 export function inputOf(world: World): PlanInput {
   const { observed = [], desired = [], registry = {}, ...rest } = world
   const key = rest.owner?.key
-  const view = createZoneView(observed, { origin: ZONE, registry, ...(key === undefined ? {} : { markerKey: key }) })
+  const view = createZoneView(observed, { origin: ZONE, registry, ...(key !== undefined && { markerKey: key }) })
   const present = new Set(desired.map(({ source: from }) => from.uid))
   return {
     provider: 'memory',
@@ -84,7 +84,7 @@ export function plan(world: World): Plan {
   return planZone(inputOf(world))
 }
 
-/** The zone after a plan: what an ideal provider would make of it. */
+/** The zone after a plan was applied by an ideal provider. */
 export function applied(observed: readonly ObservedRRset[], changes: Plan['changes']): ObservedRRset[] {
   const zone = new Map(observed.map((set) => [setKey(set), set]))
   const writes = changes.flatMap(orderedWrites)
@@ -105,25 +105,25 @@ const setOf = (label: string): fc.Arbitrary<RRset> =>
     fc.constantFrom('lb.b.test.', 'lb.c.test.').map((value) => record(label, 'CNAME', [value])),
   )
 
-const ALIEN: Marker = { owner: 'other', cluster: 'cluster-9', source: 's-9', plan: 5 }
+const OTHER_OWNER: Marker = { owner: 'other', cluster: 'cluster-9', source: 's-9', plan: 5 }
 
-/** What may stand at one name of a generated zone, and whose it is. */
-const INHABITANTS: readonly ((set: RRset) => RRset[])[] = [
+/** The possible content of one name of a generated zone, by owner. */
+const NAME_CONTENTS: readonly ((set: RRset) => RRset[])[] = [
   (set) => owned(set), // ours
   (set) => [set], // unmarked
   (set) => [markerFor(set)], // a marker without a record
-  (set) => [set, markerFor(set, ALIEN)], // somebody else's
-  (set) => [set, markerFor(set, {}, ALIEN)], // marked twice
+  (set) => [set, markerFor(set, OTHER_OWNER)], // another owner's
+  (set) => [set, markerFor(set, {}, OTHER_OWNER)], // marked twice
   (set) => [set, registryEntry(set)], // ExternalDNS'
   (set) => [...owned(set), registryEntry(set)], // ours and ExternalDNS', without an adoption
   (set) => [...owned(set, { from: 'external-dns/xd' }), registryEntry(set)], // adopted
-  (set) => [set, { ...markerFor(set), values: ['"v=spf1 -all"'] }], // nonsense at the marker's name
+  (set) => [set, { ...markerFor(set), values: ['"v=spf1 -all"'] }], // invalid text at the marker's name
   (set) => [set, { ...markerFor(set), values: ['"v=seamark9,new"'] }], // a newer version
   (set) => [{ ...set, opaque: 'alias' } as RRset], // an alias
 ]
 
-const inhabitant = (label: string): fc.Arbitrary<RRset[]> =>
-  fc.tuple(setOf(label), fc.constantFrom(...INHABITANTS)).map(([set, settle]) => settle(set))
+const nameContent = (label: string): fc.Arbitrary<RRset[]> =>
+  fc.tuple(setOf(label), fc.constantFrom(...NAME_CONTENTS)).map(([set, settle]) => settle(set))
 
 const unique = (sets: readonly RRset[]): RRset[] => [...new Map(sets.map((set) => [setKey(set), set])).values()]
 
@@ -135,13 +135,15 @@ export interface GeneratedWorld {
 
 export const worlds: fc.Arbitrary<GeneratedWorld> = fc
   .record({
-    zone: fc.tuple(...LABELS.map((label) => fc.option(inhabitant(label), { nil: [] }))),
-    wishes: fc.tuple(...LABELS.map((label) => fc.option(setOf(label), { nil: undefined }))),
+    zone: fc.tuple(...LABELS.map((label) => fc.option(nameContent(label), { nil: [] }))),
+    desiredSets: fc.tuple(...LABELS.map((label) => fc.option(setOf(label), { nil: undefined }))),
     isGone: fc.boolean(),
   })
-  .map(({ zone, wishes, isGone }) => {
+  .map(({ zone, desiredSets, isGone }) => {
     const observed = unique(zone.flat())
-    const desired = wishes.flatMap((set) => (set === undefined ? [] : [want(set, undefined, { isApproved: true })]))
+    const desired = desiredSets.flatMap((set) =>
+      set === undefined ? [] : [want(set, undefined, { isApproved: true })],
+    )
     const wanted = new Set(desired.map((item) => item.source.uid))
     const gone = isGone ? LABELS.map((label) => `s-${label}.${ZONE}`).filter((uid) => !wanted.has(uid)) : []
     return { observed, desired, gone: new Set(gone) }

@@ -71,13 +71,13 @@ export function decideProxy(
   return decide({ source: fromHTTPProxy(proxy), target, claims: new Map() }, options(changes))
 }
 
-/** The object wanted for a role, or the state and reasons of the child when there is none. */
+/** The desired object of a role, or the state and reasons of the child when there is none. */
 export function outcome(decision: Decision, role: ChildRole): Obj | string {
   const child = decision.children[role]
   if (child.state === 'wanted') {
-    const [wanted] = child.wanted
-    if (wanted === undefined) throw new Error(`child wanted without an object for ${role}`)
-    return wanted.object
+    const [desired] = child.desired
+    if (desired === undefined) throw new Error(`child wanted without an object for ${role}`)
+    return desired.object
   }
   return [child.state, ...child.findings.map((finding) => finding.reason)].join(' ')
 }

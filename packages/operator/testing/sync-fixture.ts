@@ -1,4 +1,4 @@
-/** The loop over DNSEndpoints on a cluster in memory, a zone in memory and a clock that tests move. */
+/** The loop over DNSEndpoints with an in-memory cluster, an in-memory zone and a manual clock. */
 import { CustomResourceDefinition } from '@seamark/kube'
 import { fakeClock, memoryCluster } from '@seamark/kube/testing'
 import { DNSEndpoint } from '../src/api/dns-endpoint.ts'

@@ -54,11 +54,11 @@ function engineOn(subject: FaultSubject): Engine {
   })
 }
 
-const wishes = (row: string, count: number, address = '192.0.2.1'): Desired[] =>
+const desiredSets = (row: string, count: number, address = '192.0.2.1'): Desired[] =>
   Array.from({ length: count }, (_, index) => want(record(`${row}-${index}`, 'A', [address])))
 
 async function plan(engine: Engine, desired: readonly Desired[], gone: readonly string[] = []) {
-  const present = new Set(desired.map((wish) => wish.source.uid))
+  const present = new Set(desired.map((item) => item.source.uid))
   return engine.plan({ desired, unusable: [], sources: { present, gone: new Set(gone) } }, 'all', signal)
 }
 
@@ -81,7 +81,7 @@ async function dump(subject: FaultSubject): Promise<string[]> {
     .map(printSet)
 }
 
-/** Every wish stands in the zone, with its marker beside it. */
+/** Every item stands in the zone, with its marker beside it. */
 async function expectPublished(subject: FaultSubject, desired: readonly Desired[]): Promise<void> {
   const names = desired.flatMap(({ set }) => [set.name, markerName(set.name, set.type)])
   const found = await subject.direct.read(subject.zone, new Set(names), signal)
@@ -111,7 +111,7 @@ for (const kind of faultSubjects) {
 
     it('T12: a service that hangs makes a zone unread, never an empty one; what was planned is not lost', async () => {
       const engine = engineOn(subject)
-      const desired = wishes('t12', 3)
+      const desired = desiredSets('t12', 3)
       const { plans } = await plan(engine, desired)
       const before = await dump(subject)
       subject.faults.mode = 'hang'
@@ -129,7 +129,7 @@ for (const kind of faultSubjects) {
 
     it('T12: a service that is down is soon left alone, the zone is Stale, and it comes back by itself', async () => {
       const engine = engineOn(subject)
-      const desired = wishes('t12', 3, '192.0.2.2')
+      const desired = desiredSets('t12', 3, '192.0.2.2')
       await plan(engine, desired)
       const before = await dump(subject)
       subject.faults.mode = 'down'
@@ -148,7 +148,7 @@ for (const kind of faultSubjects) {
 
     it('T13: a change that was made without an answer is found by reading, and not sent again', async () => {
       const engine = engineOn(subject)
-      const desired = wishes('t13-lost', 4)
+      const desired = desiredSets('t13-lost', 4)
       const { plans } = await plan(engine, desired)
       const { writes } = subject.faults.counts
       subject.faults.mode = 'lose-reply'
@@ -164,7 +164,7 @@ for (const kind of faultSubjects) {
       'T13: one record that the service refuses holds back none of nineteen others',
       async () => {
         const engine = engineOn(subject)
-        const good = wishes('t13-good', 19)
+        const good = desiredSets('t13-good', 19)
         const bad = want({ ...record('t13-good-9x', 'A', []), values: ['not-an-address'] })
         const { results } = await sync(engine, [...good, bad])
         expect(inPlace(results)).toBe(19)
@@ -179,7 +179,7 @@ for (const kind of faultSubjects) {
     it('T13: cut off after k of n writes, no record stands without its marker, and the rest follows', async () => {
       for (let k = 0; k <= 6; k++) {
         const engine = engineOn(subject)
-        const desired = wishes(`t13-cut${k}`, 3)
+        const desired = desiredSets(`t13-cut${k}`, 3)
         const { plans } = await plan(engine, desired)
         subject.faults.writesLeft = k
         await apply(engine, plans)
@@ -198,7 +198,7 @@ for (const kind of faultSubjects) {
 
     it.skipIf(never('throttle'))('T14: throttled changes wait, slow down, and are made', async () => {
       const engine = engineOn(subject)
-      const desired = wishes('t14', 3)
+      const desired = desiredSets('t14', 3)
       const { plans } = await plan(engine, desired)
       const { writes } = subject.faults.counts
       subject.throttle?.(3)
@@ -211,11 +211,11 @@ for (const kind of faultSubjects) {
       'T14: a full zone takes what a delete makes room for, and refuses the rest without a loop',
       async () => {
         const engine = engineOn(subject)
-        const old = wishes('t14-old', 1)
+        const old = desiredSets('t14-old', 1)
         await sync(engine, old)
         await subject.fill?.(0)
         const { writes } = subject.faults.counts
-        const fresh = wishes('t14-new', 2)
+        const fresh = desiredSets('t14-new', 2)
         const { results } = await sync(engine, fresh, [old[0]?.source.uid ?? ''])
         expect(results.filter(({ result }) => result === 'applied').map(({ change }) => change.op)).toContain('delete')
         const refused = results.filter(({ result }) => result === 'refused')
@@ -239,7 +239,7 @@ for (const kind of faultSubjects) {
     it.skipIf(never('vanish'))(
       'a zone that vanished is unread: nothing is written, and nothing is taken for deleted',
       async () => {
-        const desired = wishes('gone', 2)
+        const desired = desiredSets('gone', 2)
         const engine = engineOn(subject)
         await sync(engine, desired)
         const { writes } = subject.faults.counts

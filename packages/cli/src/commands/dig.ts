@@ -37,56 +37,56 @@ interface Call {
   readonly key?: TsigKey
 }
 
-const findKey = (wanted: DigArguments): TsigKey | undefined =>
-  wanted.keyFile === undefined ? wanted.key : parseKeyFile(readFileSync(wanted.keyFile, 'utf8'), wanted.keyFile)[0]
+const findKey = (args: DigArguments): TsigKey | undefined =>
+  args.keyFile === undefined ? args.key : parseKeyFile(readFileSync(args.keyFile, 'utf8'), args.keyFile)[0]
 
-async function transfer(client: DnsClient, wanted: DigArguments, call: Call, print: (line: string) => void) {
+async function transfer(client: DnsClient, args: DigArguments, call: Call, print: (line: string) => void) {
   const startedAt = performance.now()
   let soa = ''
   let records = 1
-  for await (const record of client.transfer({ ...call, zone: fqdn(wanted.name), idleMs: wanted.timeoutMs })) {
-    const line = recordLine(record, wanted)
+  for await (const record of client.transfer({ ...call, zone: fqdn(args.name), idleMs: args.timeoutMs })) {
+    const line = recordLine(record, args)
     soa ||= line
     records++
     print(line)
   }
   print(soa)
-  if (!wanted.sections.has('stats')) return
+  if (!args.sections.has('stats')) return
   const durationMs = performance.now() - startedAt
   for (const line of statistics({ server: call.server, durationMs, transport: 'tcp' }, new Date())) print(line)
   print(`;; XFR size: ${records} records\n`)
 }
 
-async function ask(client: DnsClient, wanted: DigArguments, host: string, words: string[], io: Io): Promise<void> {
+async function ask(client: DnsClient, args: DigArguments, host: string, words: string[], io: Io): Promise<void> {
   const print = (line: string) => io.stdout.write(`${line}\n`)
-  const server = await findServer(host, wanted.port)
-  const key = findKey(wanted)
+  const server = await findServer(host, args.port)
+  const key = findKey(args)
   const call = { server, signal: io.signal, ...(key === undefined ? {} : { key }) }
   const greet = (): void => {
-    if (!wanted.isShort && wanted.sections.has('cmd')) for (const line of greeting(VERSION, words)) print(line)
+    if (!args.isShort && args.sections.has('cmd')) for (const line of greeting(VERSION, words)) print(line)
   }
-  if (wanted.type === 'AXFR') {
+  if (args.type === 'AXFR') {
     greet()
-    await transfer(client, wanted, call, print)
+    await transfer(client, args, call, print)
     return
   }
-  const cookie = wanted.hasCookie ? randomBytes(8) : undefined
+  const cookie = args.hasCookie ? randomBytes(8) : undefined
   const asked = client.query({
     ...call,
-    name: wanted.name,
-    type: wanted.type,
-    class: wanted.class,
-    transport: wanted.transport,
-    isRecursive: wanted.isRecursive,
-    isDo: wanted.isDo,
-    hasEdns: wanted.hasEdns,
-    isTruncationKept: wanted.isTruncationKept,
-    deadlineMs: wanted.timeoutMs * wanted.tries,
+    name: args.name,
+    type: args.type,
+    class: args.class,
+    transport: args.transport,
+    isRecursive: args.isRecursive,
+    isDo: args.isDo,
+    hasEdns: args.hasEdns,
+    isTruncationKept: args.isTruncationKept,
+    deadlineMs: args.timeoutMs * args.tries,
     flags: FLAG.AD,
-    ...(wanted.bufferSize === undefined ? {} : { ednsSize: wanted.bufferSize }),
-    ...(wanted.subnet === undefined ? {} : { subnet: wanted.subnet }),
+    ...(args.bufferSize === undefined ? {} : { ednsSize: args.bufferSize }),
+    ...(args.subnet === undefined ? {} : { subnet: args.subnet }),
     options: [
-      ...(wanted.hasNsid ? [{ code: OPTION.NSID, data: new Uint8Array(0) }] : []),
+      ...(args.hasNsid ? [{ code: OPTION.NSID, data: new Uint8Array(0) }] : []),
       ...(cookie === undefined ? [] : [{ code: OPTION.COOKIE, data: cookie }]),
     ],
   })
@@ -94,23 +94,23 @@ async function ask(client: DnsClient, wanted: DigArguments, host: string, words:
     greet()
     throw error
   })
-  const isAskedAgain = wanted.transport === 'udp' && reply.transport === 'tcp'
-  if (isAskedAgain && !wanted.isShort && wanted.sections.has('comments')) print(';; Truncated, retrying in TCP mode.')
+  const isAskedAgain = args.transport === 'udp' && reply.transport === 'tcp'
+  if (isAskedAgain && !args.isShort && args.sections.has('comments')) print(';; Truncated, retrying in TCP mode.')
   greet()
-  const shown = { wanted, when: new Date(), ...(cookie === undefined ? {} : { cookie }) }
+  const shown = { args, when: new Date(), ...(cookie === undefined ? {} : { cookie }) }
   for (const line of replyText(reply, shown)) print(line)
 }
 
 async function run(words: string[], io: Io): Promise<void> {
-  const wanted = parseArguments(words)
+  const args = parseArguments(words)
   // Random case (0x20) protects against forged answers; here the output must have the case that was typed.
-  const client = createDnsClient({ timeoutMs: wanted.timeoutMs, tries: wanted.tries, isCaseRandom: false })
+  const client = createDnsClient({ timeoutMs: args.timeoutMs, tries: args.tries, isCaseRandom: false })
   try {
-    if (wanted.server !== undefined) {
-      await ask(client, wanted, wanted.server, words, io)
+    if (args.server !== undefined) {
+      await ask(client, args, args.server, words, io)
       return
     }
-    const { lines, isAgreed } = await sideBySide(client, wanted, io.env)
+    const { lines, isAgreed } = await sideBySide(client, args, io.env)
     for (const line of lines) io.stdout.write(`${line}\n`)
     io.exit(isAgreed ? EXIT.ok : EXIT.changes)
   } catch (error) {

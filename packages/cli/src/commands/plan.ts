@@ -57,7 +57,7 @@ export function build(io: Io): Command {
   addRecordsFlags(command)
   return command.action(async (flags: Flags & Record<string, unknown>) => {
     await withSession(io, flags, async (session) => {
-      const { objects, isComplete } = await readWishes(io, flags, session)
+      const { objects, isComplete } = await readDesired(io, flags, session)
       const desired = desiredOf(objects, session.config.defaultTtl, session.rules)
       if (session.config.providers.length === 0) {
         await askServers(io, flags, session, desired)
@@ -73,7 +73,7 @@ export function build(io: Io): Command {
             cluster === undefined || !isComplete || objects.length === 0
               ? { present, gone: new Set() }
               : {
-                  wanting: new Set(desired.desired.map(({ source }) => source.uid)),
+                  requesting: new Set(desired.desired.map(({ source }) => source.uid)),
                   ...(await checkSources(
                     cluster.client,
                     { owned, present, isServed: servedBy(session.config), now: Date.now() },
@@ -86,12 +86,12 @@ export function build(io: Io): Command {
         io.signal,
       )
       await report(io, flags, planned)
-      tellFewerFacts(io, planned, { isComplete: cluster !== undefined && isComplete, mode: session.mode })
+      warnAboutMissingFacts(io, planned, { isComplete: cluster !== undefined && isComplete, mode: session.mode })
     })
   })
 }
 
-async function readWishes(
+async function readDesired(
   io: Io,
   flags: Flags,
   { cluster, config }: Session,
@@ -153,7 +153,7 @@ async function report(io: Io, flags: Flags, { plans, unread, withoutZone }: Plan
 }
 
 /** A plan with fewer facts than the manager's may decide otherwise. */
-function tellFewerFacts(
+function warnAboutMissingFacts(
   io: Io,
   { withoutState }: Planned,
   { isComplete, mode }: { isComplete: boolean; mode: 'enforce' | 'observe' },
@@ -173,21 +173,21 @@ function hasChanges(plans: readonly Plan[]): boolean {
   return plans.some((plan) => plan.changes.length > 0)
 }
 
-/** Without providers: what the servers answer, wish by wish. */
-async function askServers(io: Io, flags: Flags, { owner }: Session, wishes: DesiredRecords): Promise<void> {
+/** Without providers: compares each desired RRset with the answers of the authoritative servers. */
+async function askServers(io: Io, flags: Flags, { owner }: Session, records: DesiredRecords): Promise<void> {
   const client = createDnsClient()
   try {
     const given = flags.server === undefined ? undefined : parseServer(flags.server)
     const servers = async (name: string): Promise<readonly ServerAddress[]> =>
       given === undefined ? findServers(name) : [given]
-    const found = await compareWithServers(wishes.desired, owner.id, servers, client, io.signal)
+    const found = await compareWithServers(records.desired, owner.id, servers, client, io.signal)
     for (const { desired, answer, present, why } of found) {
       const values = present === undefined ? '' : ` has ${present.values.join(', ')}`
       io.stdout.write(
         `${answer.padEnd(8)} ${desired.set.name} ${desired.set.type}${values}${why === undefined ? '' : ` (${why})`}\n`,
       )
     }
-    for (const { name, type, code, message } of wishes.unusable)
+    for (const { name, type, code, message } of records.unusable)
       io.stderr.write(`held: ${name} ${type} ${code}: ${message}\n`)
     io.exit(exitFor(found, flags.detailedExitcode === true))
   } finally {

@@ -5,7 +5,7 @@
 import { messageOf } from '@seamark/kube'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io, untilInterrupted } from '../command.ts'
-import { follow, type Narrator, NoAnswer, playFirstAct, playSecondAct, tellThirdAct } from '../playground/acts.ts'
+import { follow, type Narrator, NoAnswer, playFirstAct, playSecondAct, describeThirdAct } from '../playground/acts.ts'
 import { openStage, ZONE } from '../playground/stage.ts'
 
 interface Flags {
@@ -37,7 +37,7 @@ async function play(io: Io, isOnce: boolean): Promise<void> {
     narrator.say(`DNS server             127.0.0.1:${stage.dnsAddress.port}, zone ${ZONE}`)
     await playFirstAct(stage, narrator)
     await playSecondAct(stage, narrator)
-    tellThirdAct(stage, narrator)
+    describeThirdAct(stage, narrator)
     if (!isOnce) {
       narrator.heading('Following every change; Ctrl-C ends it')
       await follow(stage, narrator, AbortSignal.any([untilInterrupted(io), stopped.signal]))

@@ -6,7 +6,7 @@ import type { Layout } from './columns.ts'
 export type Section = 'cmd' | 'comments' | 'question' | 'answer' | 'authority' | 'additional' | 'stats'
 
 export interface DigArguments extends Layout {
-  /** As written after `@`; without it the system's resolver and the zone's own servers are asked. */
+  /** As written after `@`; without it the system's resolver and the authoritative servers of the zone are queried. */
   readonly server?: string
   readonly port: number
   readonly name: string
@@ -68,7 +68,7 @@ function number(text: string | undefined, what: string, max: number): number {
   return value
 }
 
-/** dig's default, and its rule: a multiple of four. */
+/** dig's default; like dig, the value must be a multiple of four. */
 const SPLIT_AT = 56
 const splitWidth = (text: string | undefined): number =>
   text === undefined ? SPLIT_AT : Math.ceil(number(text, '+split', 1024) / 4) * 4
@@ -145,7 +145,7 @@ function setFlag(draft: Draft, sections: Set<Section>, text: string): void {
     case 'split':
       draft.splitAt = isOn ? splitWidth(value) : 0
       return
-    // What dig does without being asked, and we too.
+    // Defaults of dig that apply here as well.
     case 'search':
     case 'showsearch':
     case 'adflag':
@@ -223,9 +223,9 @@ export function parseArguments(words: readonly string[]): DigArguments {
   if (draft.type === '') draft.type = 'A'
   return {
     ...draft,
-    // What ANY brings may be large (RFC 8482 §1): dig asks for it by TCP unless told otherwise.
+    // Responses to ANY may be large (RFC 8482 §1): dig uses TCP for it by default.
     transport: draft.transport ?? (draft.type === 'ANY' ? 'tcp' : 'udp'),
-    // What EDNS carries wins over +noedns, whatever their order.
+    // An EDNS option overrides +noedns, in any order.
     hasEdns: draft.hasEdns || draft.isDo || draft.bufferSize !== undefined || draft.subnet !== undefined,
   }
 }
@@ -274,7 +274,7 @@ function setOption(draft: Draft, word: string, reader: Reader): void {
   throw usage(`'${word}' is not known`)
 }
 
-/** dig's rule: a word that is a type or a class is one, wherever it stands, until -t or -c named one; the other is the name. */
+/** dig's rule: a word that is a type or a class is taken as one at any position, until -t or -c set it; any other word is the name. */
 function setWord(draft: Draft, word: string, isOpen: boolean): void {
   if (isOpen && (findType(word) !== undefined || word.toLowerCase().startsWith('ixfr='))) {
     setType(draft, word)

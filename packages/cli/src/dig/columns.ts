@@ -1,6 +1,6 @@
 /**
- * Records in the columns of dig: TTL at 24, class at 32, type at 40, data at 48, by tabs; what is already past its column is
- * set off by one place. A column that is left out moves the others up. Long hex and base64 data is split into words.
+ * Records in the columns of dig: TTL at 24, class at 32, type at 40, data at 48, by tabs; text beyond its column is followed
+ * by one space. An omitted column moves the others to the left. Long hex and base64 data is split into words.
  */
 import { className, findType, type Question, rdataToText, type Resource, typeName } from '@seamark/dns'
 
@@ -14,7 +14,7 @@ export interface Layout {
   readonly splitAt: number
 }
 
-/** Types that end in hex or base64; those without a mnemonic do too (RFC 3597). */
+/** Types whose data ends in hex or base64, and types without a mnemonic (RFC 3597). */
 const SPLIT: ReadonlySet<number> = new Set(
   ['TLSA', 'SMIMEA', 'SSHFP', 'DS', 'CDS', 'DNSKEY', 'CDNSKEY', 'OPENPGPKEY', 'RRSIG'].map((name) => findType(name)!),
 )
@@ -57,7 +57,7 @@ export function recordLine(record: Resource, layout: Layout): string {
   return line.at(columns.type, typeName(record.type)).at(columns.data, dataText(record, layout.splitAt)).text
 }
 
-/** The class of a question is shown even where those of records are not. */
+/** The class of a question is shown even where the class of records is not. */
 export function questionLine(question: Question, layout: Layout): string {
   const columns = columnsOf(layout)
   const line = new Line().at(0, question.name).at(columns.class, className(question.class))

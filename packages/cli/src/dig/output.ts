@@ -1,4 +1,4 @@
-/** Replies as dig prints them. */
+/** Responses in the output format of dig. */
 import {
   decodeExtendedError,
   decodeSubnet,
@@ -57,7 +57,7 @@ const flagNames = (flags: number): string =>
     .map(([, name]) => ` ${name}`)
     .join('')
 
-/** Does the cookie in the answer begin with the one we sent, and did the server add its own (RFC 7873 §5.3)? */
+/** Whether the cookie in the response begins with the one we sent, and contains a server cookie (RFC 7873 §5.3). */
 function cookieVerdict(data: Uint8Array, sent: Uint8Array | undefined): string {
   if (sent === undefined) return ''
   const isOurs = Buffer.from(data.subarray(0, sent.length)).equals(sent)
@@ -119,27 +119,27 @@ export const greeting = (version: string, words: readonly string[]): string[] =>
 ]
 
 export interface Shown {
-  readonly wanted: DigArguments
+  readonly args: DigArguments
   readonly when: Date
-  /** The cookie that the question carried. */
+  /** The cookie of the query. */
   readonly cookie?: Uint8Array
 }
 
-export function replyText(reply: Reply, { wanted, when, cookie }: Shown): string[] {
+export function replyText(reply: Reply, { args, when, cookie }: Shown): string[] {
   const { message } = reply
-  if (wanted.isShort) return message.answers.map((record) => dataText(record, wanted.splitAt))
-  const has = (name: Section) => wanted.sections.has(name)
+  if (args.isShort) return message.answers.map((record) => dataText(record, args.splitAt))
+  const has = (name: Section) => args.sections.has(name)
   const hasTitle = has('comments')
   const section = (name: Section, lines: readonly string[]): string[] => {
     if (!has(name) || lines.length === 0) return []
     return hasTitle ? [`;; ${name.toUpperCase()} SECTION:`, ...lines, ''] : [...lines]
   }
-  const records = (list: readonly Resource[]) => list.map((record) => recordLine(record, wanted))
+  const records = (list: readonly Resource[]) => list.map((record) => recordLine(record, args))
   return [
     ...(hasTitle ? header(message, cookie) : []),
     ...section(
       'question',
-      message.questions.map((question) => questionLine(question, wanted)),
+      message.questions.map((question) => questionLine(question, args)),
     ),
     ...section('answer', records(message.answers)),
     ...section('authority', records(message.authorities)),

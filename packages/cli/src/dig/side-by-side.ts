@@ -1,6 +1,6 @@
 /**
- * `seamark dig NAME` without a server: what the world is told (the system's resolver) beside what the zone's own servers say.
- * The zone's servers are found through the resolver, as any client would.
+ * `seamark dig NAME` without a server: the answer of the system's resolver beside those of the zone's authoritative servers.
+ * The authoritative servers are found through the resolver.
  */
 import { readFileSync } from 'node:fs'
 import {
@@ -45,7 +45,7 @@ interface NamedServer extends ServerAddress {
   readonly name: Fqdn
 }
 
-/** The zone that holds the name and its servers' addresses, as the resolver knows them. */
+/** The zone that contains the name and the addresses of its servers, according to the resolver. */
 async function findAuthoritative(
   client: DnsClient,
   resolver: ServerAddress,
@@ -104,11 +104,11 @@ export interface SideBySide {
   readonly isAgreed: boolean
 }
 
-export async function sideBySide(client: DnsClient, wanted: DigArguments, env: NodeJS.ProcessEnv): Promise<SideBySide> {
-  const resolver = systemResolver(env, wanted.port)
-  const name = fqdn(wanted.name)
-  const question = { name, type: wanted.type, class: wanted.class, transport: wanted.transport, isDo: wanted.isDo }
-  const authoritative = await findAuthoritative(client, resolver, name, wanted.port)
+export async function sideBySide(client: DnsClient, args: DigArguments, env: NodeJS.ProcessEnv): Promise<SideBySide> {
+  const resolver = systemResolver(env, args.port)
+  const name = fqdn(args.name)
+  const question = { name, type: args.type, class: args.class, transport: args.transport, isDo: args.isDo }
+  const authoritative = await findAuthoritative(client, resolver, name, args.port)
   const servers = authoritative?.servers ?? []
   const [open, own]: [Comparison, Comparison] = await Promise.all([
     client.compare([resolver], { ...question, isRecursive: true }),

@@ -1,6 +1,6 @@
 /**
- * The three acts of the playground: a host becomes reachable; three disasters each leave it reachable; what to try next.
- * Everything told here was measured a moment ago.
+ * The three parts of the playground: a host becomes reachable; three failures each leave it reachable; commands to try next.
+ * Every printed figure is measured during the run.
  */
 import { join } from 'node:path'
 import { type Client, Namespace, NotFound, Service, sleep, systemClock } from '@seamark/kube'
@@ -13,7 +13,7 @@ export interface Narrator {
   say(text: string): void
 }
 
-/** Beside the bundle in dist/, and beside packages/ in a checkout. */
+/** In dist/ beside the bundle, and beside packages/ in a checkout. */
 const EXAMPLES = [join(import.meta.dirname, '../examples'), join(import.meta.dirname, '../../../../examples')]
 const ANSWER_LIMIT_MS = 30_000
 const TEAMS = 18
@@ -52,7 +52,7 @@ export async function playSecondAct(stage: Stage, narrator: Narrator): Promise<v
   await loseSources(stage, narrator)
 }
 
-/** The load balancer's address is blanked: what is published stays. */
+/** The load balancer loses its address: published records stay. */
 async function loseAddress(stage: Stage, narrator: Narrator): Promise<void> {
   await setAddress(stage.client, [])
   const proxy = await until(
@@ -83,28 +83,28 @@ async function addTeams(stage: Stage, narrator: Narrator): Promise<void> {
 
 const teamHost = (index: number): string => `team-${index}.${ZONE}`
 
-/** The API server answers 200 with an empty list: no list ever deletes a record by itself. */
+/** The API server answers 200 with an empty list: an empty list alone never deletes a record. */
 async function readEmptyList(stage: Stage, narrator: Narrator): Promise<void> {
   const { faults } = stage.server
-  // A list, and a watch that begins with everything: both come back empty.
-  const heals = [
+  // A list, and a watch with initial events: both return no objects.
+  const restores = [
     faults.shorten({ verb: 'list', resource: 'dnsendpoints' }, 0),
-    // Without a watch that begins with everything, clients fall back to the list.
+    // Without watches with initial events, clients fall back to the list.
     faults.fail({ verb: 'watch', resource: 'dnsendpoints' }, { status: 400, reason: 'BadRequest' }),
   ]
-  // History is forgotten behind the watches' backs, so that they have to list again.
-  const thaw = faults.freeze({ resource: 'dnsendpoints' })
+  // The watch history is discarded, so that all watches have to list again.
+  const unfreeze = faults.freeze({ resource: 'dnsendpoints' })
   await stage.client.patch(Namespace, 'shop', 'merge', { metadata: { annotations: { touched: String(Date.now()) } } })
   faults.compact()
   const cut = faults.cut({ resource: 'dnsendpoints' }, 'break')
-  thaw()
+  unfreeze()
   const held = await settledCode(stage)
   narrator.say(
     `the API server answered ${cut === 1 ? 'a watch' : `${cut} watches`} with an empty list of DNSEndpoints: ${held === undefined ? 'ignored, the server was asked again' : `held, ${held}`}; ${await answerNow(stage, teamHost(1))}`,
   )
-  for (const heal of heals) heal()
+  for (const restore of restores) restore()
   faults.cut({ resource: 'dnsendpoints' }, 'break')
-  // A new host answers again once every watch has recovered.
+  // A new host resolves once every watch has recovered.
   const spec = { virtualhost: { fqdn: `back.${ZONE}` }, routes: [] }
   await stage.client.create(HTTPProxy, {
     metadata: { namespace: 'shop', name: 'back' },
@@ -113,7 +113,7 @@ async function readEmptyList(stage: Stage, narrator: Narrator): Promise<void> {
   await untilAnswered(stage, `back.${ZONE}`, Date.now())
 }
 
-/** Somebody deletes most of the sources at once. */
+/** Most of the sources are deleted at once. */
 async function loseSources(stage: Stage, narrator: Narrator): Promise<void> {
   const before = stage.refusals.length
   await stage.client.deleteCollection(HTTPProxy, { namespace: 'shop', labelSelector: 'leaving=yes' })
@@ -123,7 +123,7 @@ async function loseSources(stage: Stage, narrator: Narrator): Promise<void> {
   narrator.say(`${LEAVING} of ${TEAMS + 3} sources were deleted at once: held, ${code}; ${answer}`)
 }
 
-/** What the records said about it, given five seconds to notice. */
+/** The code that records reported, within five seconds. */
 async function settledCode(stage: Stage): Promise<string | undefined> {
   const before = stage.refusals.length
   const deadline = Date.now() + 5_000
@@ -135,7 +135,7 @@ async function settledCode(stage: Stage): Promise<string | undefined> {
   return undefined
 }
 
-export function tellThirdAct(stage: Stage, narrator: Narrator): void {
+export function describeThirdAct(stage: Stage, narrator: Narrator): void {
   const { port } = stage.dnsAddress
   narrator.heading('Act 3: your turn, in a second terminal')
   for (const line of [
@@ -149,7 +149,7 @@ export function tellThirdAct(stage: Stage, narrator: Narrator): void {
   }
 }
 
-/** Tells each change of a record until the signal aborts. */
+/** Prints each change of a record until the signal aborts. */
 export async function follow(stage: Stage, narrator: Narrator, signal: AbortSignal): Promise<void> {
   let before = recordsOf(stage)
   while (!signal.aborted) {

@@ -1,6 +1,6 @@
 /**
- * The stage of the playground: an API server, a DNS server with one zone, and the manager between them, all in this process
- * and all on 127.0.0.1. The same code runs in production; only the cloud that gives load balancers addresses is played here.
+ * The environment of the playground: an API server, a DNS server with one zone, and the manager, all in this process and
+ * on 127.0.0.1. The code is the production code; only the cloud that assigns load balancer addresses is simulated.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -49,15 +49,15 @@ import { CommandError } from '../command.ts'
 export const ZONE = 'demo.test'
 export const LOAD_BALANCER = 'projectcontour/envoy'
 const MANAGER_NAMESPACE = 'seamark'
-/** Documentation addresses (RFC 5737): nothing on any network answers there. */
+/** Documentation addresses (RFC 5737): not used on any network. */
 export const LB_ADDRESS = '192.0.2.10'
 const NODE_ADDRESSES = ['203.0.113.11', '203.0.113.12', '203.0.113.13']
-/** 5353 belongs to mDNS; when this one is taken any free port will do. */
+/** 5353 is the port of mDNS; when this port is in use, any free port is taken. */
 const DNS_PORT = 8053
 
 const OWNER = 'playground'
 
-/** The zone by RFC 2136 as well, so that commands in another terminal see the plan and the records. */
+/** The zone is configured by RFC 2136 as well, so that commands in another terminal can read the plan and the records. */
 const configText = (dnsAddress: ListenAddress, keyPath: string) => `apiVersion: ${CONFIG_API_VERSION}
 kind: ManagerConfiguration
 mode: enforce
@@ -122,12 +122,12 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
   await writePrivateFile(keyPath, secret)
   const configPath = join(folder, 'config.yaml')
   await writeFile(configPath, configText(dnsAddress, keyPath))
-  await furnish(user.client)
+  await createInitialObjects(user.client)
   const refusals: Stage['refusals'] = []
   const running = runManager(
     connect(config, { name: 'playground', fieldManager: 'contour-plus' }),
     dns,
-    listenForRefusals(refusals),
+    refusalLogger(refusals),
     onFailure,
   )
   return {
@@ -165,8 +165,8 @@ async function startDns(key: TsigKey): Promise<DnsServer> {
   return listen(DNS_PORT).catch(async () => listen(0))
 }
 
-/** What a cluster has before anybody publishes anything: kinds, nodes, namespaces. */
-async function furnish(client: Client): Promise<void> {
+/** Creates the initial objects of the cluster: kinds, nodes, namespaces. */
+async function createInitialObjects(client: Client): Promise<void> {
   for (const definition of playgroundCrds()) await client.create(CustomResourceDefinition, definition)
   await client.create(Namespace, { metadata: { name: MANAGER_NAMESPACE } })
   for (const [index, address] of NODE_ADDRESSES.entries()) {
@@ -207,8 +207,8 @@ function runManager(
   }
 }
 
-/** The manager's log, of which only what it refused is shown. */
-function listenForRefusals(refusals: Stage['refusals']): Logger {
+/** A logger that keeps only the refusals of the manager. */
+function refusalLogger(refusals: Stage['refusals']): Logger {
   const destination = {
     write(line: string): void {
       const { name, code, why } = JSON.parse(line) as { name?: string; code?: string; why?: string }

@@ -1,6 +1,6 @@
 /**
- * Would the API server keep conditions of a custom kind? Read from its definition, so that nothing is written to find out:
- * ExternalDNS' own definition of DNSEndpoint has no room, and the server drops unknown fields silently.
+ * Whether the API server stores conditions of a custom kind. Read from its CRD, so that nothing is written to find out:
+ * ExternalDNS' own CRD of DNSEndpoint has no conditions, and the server drops unknown fields silently.
  */
 import { type Client, CustomResourceDefinition, Forbidden } from '@seamark/kube'
 import type { Kind } from '@seamark/kube/object'
@@ -10,7 +10,7 @@ interface Schema {
   readonly 'x-kubernetes-preserve-unknown-fields'?: boolean
 }
 
-export async function hasConditionRoom(client: Client, kind: Kind, signal: AbortSignal): Promise<boolean> {
+export async function supportsConditions(client: Client, kind: Kind, signal: AbortSignal): Promise<boolean> {
   const name = `${kind.plural}.${kind.group}`
   const definition = await client.find(CustomResourceDefinition, name, { signal }).catch((error: unknown) => {
     if (error instanceof Forbidden) return undefined

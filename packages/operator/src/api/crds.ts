@@ -1,7 +1,7 @@
 /**
- * Small CRDs of our own for the foreign kinds we touch, so that the playground and examples work where Contour, cert-manager
- * and ExternalDNS are not installed. Their schemas cover the fields we read and write and keep everything else; where the real
- * projects are installed their CRDs are used and these are not.
+ * Minimal CRDs of the foreign kinds we use, so that the playground and examples work where Contour, cert-manager and
+ * ExternalDNS are not installed. Their schemas cover the fields we read and write and preserve all others; where the real
+ * projects are installed, their CRDs are used instead.
  */
 import type { CustomResourceDefinition } from '@seamark/kube'
 import type { Kind } from '@seamark/kube/object'
@@ -60,7 +60,7 @@ const endpoint = object({
   providerSpecific: list(object({ name: text, value: text })),
 })
 
-/** Groups of Kubernetes itself: an API server refuses their definitions without a word on who approved them. */
+/** Groups of Kubernetes itself: an API server refuses their CRDs without an approval annotation. */
 const isProtected = (group: string) => /(^|\.)(k8s|kubernetes)\.io$/.test(group)
 const unapproved = {
   'api-approved.kubernetes.io': 'unapproved, a small stand-in for the definition of the project itself',
@@ -100,12 +100,12 @@ const age = { name: 'Age', jsonPath: '.metadata.creationTimestamp', type: 'date'
 const host = { name: 'FQDN', jsonPath: '.spec.virtualhost.fqdn' }
 const proxyStatus = object({ currentStatus: text, description: text, conditions })
 
-/** Contour ships it no more, so nobody else will install it. */
+/** Contour no longer ships it. */
 export function ingressRouteCrd(): CustomResourceDefinition {
   return crd(IngressRoute, object({ virtualhost }), proxyStatus, [host, age])
 }
 
-/** Of the kinds the playground shows. */
+/** CRDs of the kinds that the playground shows. */
 export function playgroundCrds(): CustomResourceDefinition[] {
   return [
     crd(

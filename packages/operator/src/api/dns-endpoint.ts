@@ -5,7 +5,7 @@ import { kind, type Obj } from '@seamark/kube/object'
 export interface Endpoint {
   dnsName: string
   recordType: 'A' | 'AAAA' | 'CNAME'
-  /** Never empty in what we write: ExternalDNS passes an empty A on to `--default-targets`. */
+  /** Never empty in objects we write: ExternalDNS replaces an empty list by `--default-targets`. */
   targets: string[]
   /** Seconds. */
   recordTTL: number
@@ -18,7 +18,7 @@ export interface DNSEndpoint extends Obj {
   status?: { observedGeneration?: number; conditions?: Condition[] }
 }
 
-/** Whether records of ours are as a DNSEndpoint asks, where its status has room to say so. */
+/** Whether the records of a DNSEndpoint are in place, where its schema has conditions. */
 export const SERVED_CONDITION = 'seamark.io/Served'
 
 export const DNSEndpoint = kind<DNSEndpoint>({
@@ -29,7 +29,7 @@ export const DNSEndpoint = kind<DNSEndpoint>({
   namespaced: true,
 })
 
-/** What every capability caches of it: one projection, so that one watch serves all of them. */
+/** The cached projection, the same for every capability, so that they share one watch. */
 export function trimEndpoint(object: DNSEndpoint): DNSEndpoint {
   const { observedGeneration, conditions } = object.status ?? {}
   if (observedGeneration === undefined && conditions === undefined) delete object.status

@@ -1,6 +1,6 @@
 /**
  * `DNSLoadBalancerEndpoint`, `loadbalancer.gardener.cloud/v1beta1`: one target of a DNSLoadBalancer of the same namespace.
- * Written by the endpoint controller of a source cluster, or by hand.
+ * Written by the endpoint controller of a source cluster, or manually.
  */
 import { conditionsSchema, defineKind, type ObjectOf } from '@seamark/kube/crd'
 import { z } from 'zod'

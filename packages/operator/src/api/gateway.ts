@@ -1,4 +1,4 @@
-/** Gateway API: what decides which host names an HTTPRoute really serves, and where a Gateway keeps its certificates. */
+/** Gateway API: the fields that decide which host names an HTTPRoute serves, and which Secrets a Gateway uses. */
 import { kind, type Obj } from '@seamark/kube/object'
 
 export interface Listener {

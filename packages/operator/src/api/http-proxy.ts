@@ -1,6 +1,6 @@
 /**
- * Contour's kinds, and its predecessor's: only the fields that publish reads or writes. The upstream schemas hold the rest,
- * and unknown fields pass through untouched because we never send whole objects back.
+ * Contour's kinds, and those of its predecessor: only the fields that publish reads or writes. The upstream schemas define
+ * the rest, and unknown fields are preserved because whole objects are never sent back.
  */
 import { kind, type Obj } from '@seamark/kube/object'
 
@@ -26,7 +26,7 @@ export const HTTPProxy = kind<HTTPProxy>({
   namespaced: true,
 })
 
-/** Gone from Contour since 1.7, still found in clusters that were never migrated. Same `virtualhost` block. */
+/** Removed from Contour in 1.7, still found in clusters that were never migrated. Same `virtualhost` block. */
 export interface IngressRoute extends Obj {
   spec?: { virtualhost?: VirtualHost | null }
 }

@@ -1,4 +1,4 @@
-/** OpenShift's `Route`: host, the routers that admitted it, and the Secret it takes its certificate from. */
+/** OpenShift's `Route`: host, the routers that admitted it, and the Secret of its certificate. */
 import { kind, type Obj } from '@seamark/kube/object'
 
 export interface Route extends Obj {

@@ -34,7 +34,7 @@ describe('explain', () => {
 
   it.each<[string, Partial<ExplainFacts>, string]>([
     [
-      'nobody names the host',
+      'no source names the host',
       { sources: [], targets: [], certificate: undefined, endpoint: undefined },
       'source SourceNotFound',
     ],
@@ -78,7 +78,7 @@ describe('explain', () => {
       'endpoint EndpointMissing',
     ],
     [
-      'ExternalDNS behind',
+      'ExternalDNS that has not observed the generation',
       { plan: undefined, endpoint: { name: 'e', targets: ['192.0.2.1'], generation: 2, observedGeneration: 1 } },
       'plan NotYetPropagated',
     ],
@@ -147,17 +147,17 @@ describe('explain', () => {
     expect(firstBroken(changes)).toBe(expected)
   })
 
-  it('what a guard reported is history once the object is as wanted', () => {
+  it('a report of a guard is ignored once the object is as desired', () => {
     expect(firstBroken({ reported: [warning('GuardTripped', 'no')] })).toBeUndefined()
   })
 
-  it('an answer without records is said to be none', () => {
+  it('an answer without records is reported as none', () => {
     const nothing = { targets: [], endpoint: undefined, certificate: undefined, plan: undefined }
     const { hops } = explain({ ...healthy, ...nothing, answer: { server: '192.0.2.53', targets: [] } })
     expect(hops.at(-1)?.text).toBe('192.0.2.53 answers nothing, as wanted')
   })
 
-  it('what nobody asked for breaks nothing', () => {
+  it('a hop that is not requested is not broken', () => {
     expect(firstBroken({ certificate: undefined, plan: undefined, answer: undefined })).toBeUndefined()
   })
 })

@@ -1,6 +1,6 @@
 /**
- * The chain from a source to an answer, hop by hop, and the first one that is broken. A reading of the same decisions the
- * controllers make; nothing is derived a second time here.
+ * The chain from a source to a DNS answer, hop by hop, and the first broken hop. It uses the decisions of the controllers
+ * and computes none of them again.
  *
  * Pure: facts in, sentences out. gather.ts collects the facts.
  */
@@ -12,7 +12,7 @@ type HopName = (typeof HOPS)[number]
 
 export interface Hop {
   readonly name: HopName
-  /** `skipped`: not asked for, or not knowable here; it breaks nothing. */
+  /** `skipped`: not requested, or not known here; it does not count as broken. */
   readonly state: 'ok' | 'broken' | 'skipped'
   readonly reason?: Reason
   readonly text: string
@@ -34,22 +34,22 @@ interface SourceFact {
 
 export interface ExplainFacts {
   readonly host: string
-  /** Every source that names the host; the one that publishes it first. */
+  /** Every source that names the host; the one that publishes it is first. */
   readonly sources: readonly SourceFact[]
   readonly targets: readonly string[]
   readonly addressFindings: readonly Finding[]
-  /** Undefined: none is asked for. */
+  /** Undefined: none is requested. */
   readonly certificate: CertificateFact | undefined
   readonly endpoint: EndpointFact | undefined
-  /** Undefined: no provider of ours is configured. */
+  /** Undefined: no provider is configured. */
   readonly plan: PlanFact | undefined
-  /** Undefined: nobody was asked. */
+  /** Undefined: no DNS server was queried. */
   readonly answer: AnswerFact | undefined
-  /** Kinds that may not be read here: what they would say is not known. */
+  /** Kinds that may not be read: their objects are unknown, not absent. */
   readonly forbidden?: readonly Finding[]
-  /** What the manager reported about the source: conditions and Events, which include the decisions of its guards. */
+  /** The manager's reports about the source: conditions and Events, which include the decisions of its guards. */
   readonly reported?: readonly Finding[]
-  /** Undefined: not known. */
+  /** Undefined: unknown. */
   readonly manager?: ManagerFact
 }
 
@@ -70,16 +70,16 @@ export interface EndpointFact {
   readonly name: string
   readonly targets: readonly string[]
   readonly generation: number
-  /** ExternalDNS writes the generation it has seen. */
+  /** ExternalDNS writes the generation that it has observed. */
   readonly observedGeneration: number | undefined
 }
 
 export interface PlanFact {
   readonly zone: string
-  /** Changes still to be made, in words. */
+  /** Descriptions of the pending changes. */
   readonly pending: readonly string[]
   readonly refused: readonly { readonly reason: Reason; readonly message: string }[]
-  /** What the provider has for the name. */
+  /** The provider's records of the name. */
   readonly records: readonly string[]
   readonly providerFault?: { readonly reason: Reason; readonly message: string }
 }
@@ -116,7 +116,7 @@ function byFinding(name: HopName, findings: readonly Finding[]): Hop | undefined
 function sourceHop({ host, sources, plan, forbidden = [] }: ExplainFacts): Hop {
   const [first] = sources
   if (first === undefined) {
-    // A record whose source was deleted is explained by what holds its deletion.
+    // For a record whose source was deleted, the guard that holds the deletion is the explanation.
     if (plan !== undefined && (plan.refused.length > 0 || plan.pending.length > 0))
       return skipped('source', `no source names ${host} any more; its record is still in zone ${plan.zone}`)
     // Unknown is not absent.
@@ -158,7 +158,7 @@ function certificateHop(facts: ExplainFacts): Hop {
 }
 
 /**
- * Why an object is not as wanted, as the manager decided it: its mode, the kill switch, a guard of publish, an object that
+ * Why an object is not as desired, as the manager decided it: its mode, the kill switch, a guard of publish, an object that
  * the API server refused, a kind that is not installed.
  */
 function heldHop(name: HopName, { manager, reported = [] }: ExplainFacts, kind: string): Hop | undefined {
@@ -166,7 +166,7 @@ function heldHop(name: HopName, { manager, reported = [] }: ExplainFacts, kind: 
     return broken(name, 'Paused', `writing is paused, so the ${kind} is not written; remove seamark.io/pause to go on`)
   if (manager?.mode === 'observe')
     return broken(name, 'ObserveMode', `the manager is in observe mode, so the ${kind} is not written`)
-  // A report about another object of the source names that object's kind.
+  // A report about another object of the source contains the kind of that object.
   const others = ['Certificate', 'DNSEndpoint'].filter((other) => other !== kind)
   return byFinding(
     name,
@@ -231,8 +231,8 @@ function providerHop({ plan, targets }: ExplainFacts): Hop {
 function answerHop({ answer, targets, endpoint }: ExplainFacts): Hop {
   if (answer === undefined) return skipped('answer', 'no DNS server was asked; name one with --server')
   if (answer.fault !== undefined) return broken('answer', 'AnswerDiffers', `${answer.server}: ${answer.fault}`)
-  const wanted = targets.length > 0 ? targets : (endpoint?.targets ?? [])
-  if (!isSameSet(answer.targets, wanted)) {
+  const desired = targets.length > 0 ? targets : (endpoint?.targets ?? [])
+  if (!isSameSet(answer.targets, desired)) {
     return broken('answer', 'AnswerDiffers', `${answer.server} answers ${answer.targets.join(', ') || 'nothing'}`)
   }
   return ok('answer', `${answer.server} answers ${answer.targets.join(', ') || 'nothing, as wanted'}`)

@@ -1,4 +1,4 @@
-/** DNSEndpoints that no source of publish stands behind: written by the wildcard capability, by another program or by hand. */
+/** DNSEndpoints without a publish source: written by the wildcard capability, by another program or manually. */
 import { type Cluster, NotFound } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
@@ -12,7 +12,7 @@ interface DirectEndpoint extends EndpointFact {
   readonly origin: string
 }
 
-/** A DNSEndpoint that no source of publish stands behind. */
+/** Finds a DNSEndpoint without a publish source. */
 export async function findDirectEndpoint(
   host: string,
   { client }: Cluster,

@@ -1,7 +1,7 @@
 /**
- * Collects the facts for `explain`: decisions out of the same code the controllers run, children as the server has them now,
- * what the manager reported about the source, the provider's view where one is configured, and the answer of a DNS server.
- * A host that no source of publish names may be in a DNSEndpoint of the wildcard capability, or in one written by hand.
+ * Collects the facts for `explain`: decisions from the code that the controllers run, the current child objects, the
+ * manager's reports about the source, the provider's records where one is configured, and the answer of a DNS server.
+ * A host without a publish source may be in a DNSEndpoint of the wildcard capability, or in one written manually.
  */
 import { type Cluster, Forbidden, messageOf, NotFound } from '@seamark/kube'
 import { type Kind, keyOf } from '@seamark/kube/object'
@@ -10,7 +10,7 @@ import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, warning } from '../finding.ts'
 import { normalizeHost } from '../host-name.ts'
 import { type SourceDecision, createSourceDecider } from '../publish/decide/source-decision.ts'
-import { wantedOf } from '../publish/decide/decide.ts'
+import { desiredChildren } from '../publish/decide/decide.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import { sourceKey } from '../publish/sources/source.ts'
 import { watchForPublish } from '../publish/watches.ts'
@@ -21,7 +21,7 @@ import { findReported } from './reported.ts'
 export interface ExplainDeps {
   readonly cluster: Cluster
   readonly options: PublishOptions
-  /** What our own provider plans and has for the name; undefined when none is configured. */
+  /** The plan and the records of our own providers for the name; undefined when none is configured. */
   readonly plan?: (host: string, targets: readonly string[], signal: AbortSignal) => Promise<PlanFact>
   readonly answer?: (host: string, signal: AbortSignal) => Promise<AnswerFact>
   /** Whether the manager writes at all. */
@@ -104,7 +104,7 @@ async function decideHost(
   }
 }
 
-/** A watch that is refused is repeated for ever; a plain read says at once that it is. */
+/** A refused watch is retried without end; a plain read reports the refusal at once. */
 async function findForbidden(kind: Kind, { client }: Cluster, signal: AbortSignal): Promise<Finding | undefined> {
   try {
     await client.list(kind, { limit: 1, signal })
@@ -116,14 +116,14 @@ async function findForbidden(kind: Kind, { client }: Cluster, signal: AbortSigna
   return undefined
 }
 
-/** It publishes the host, or would but for its address. */
+/** The source publishes the host, or would if it had an address. */
 function isPublishing({ decision }: SourceDecision): boolean {
   return decision !== undefined && decision.findings.length === 0
 }
 
 function targetsOf({ decision }: SourceDecision, host: string): string[] {
-  const wanted = decision === undefined ? [] : wantedOf(decision)
-  return wanted.flatMap((item) =>
+  const desired = decision === undefined ? [] : desiredChildren(decision)
+  return desired.flatMap((item) =>
     item.role === 'dns'
       ? item.object.spec.endpoints
           .filter((endpoint) => normalizeHost(endpoint.dnsName) === host)
@@ -139,13 +139,13 @@ async function findCertificate(
 ): Promise<CertificateFact | undefined> {
   const child = chosen?.decision?.children.certificate
   if (child === undefined || child.state === 'unwanted') return undefined
-  const [wanted] = child.state === 'wanted' ? child.wanted : []
-  if (wanted === undefined) {
+  const [desired] = child.state === 'wanted' ? child.desired : []
+  if (desired === undefined) {
     return child.findings.length === 0
       ? undefined
       : { name: '', findings: child.findings, isPresent: false, isReady: false, message: '' }
   }
-  const name = keyOf(wanted.object)
+  const name = keyOf(desired.object)
   const live = await client.find(Certificate, name, { signal })
   const ready = live?.status?.conditions?.find((condition) => condition.type === 'Ready')
   const message = ready?.message ?? 'no condition yet; is cert-manager running?'

@@ -39,8 +39,8 @@ async function publish(engine: Engine): Promise<void> {
   for (const plan of plans) await engine.apply(plan, signal)
 }
 
-describe('what our own providers say about a name', () => {
-  it('a wish that was not written yet is pending, and nothing is there', async () => {
+describe('the plan fact of a name', () => {
+  it('a desired record that was not written yet is pending, and there are no records', async () => {
     expect(await ask(engineOf(memoryProvider({ zones: ['example.test.'] })))).toEqual({
       zone: 'example.test',
       pending: ['create A 192.0.2.1'],
@@ -49,13 +49,13 @@ describe('what our own providers say about a name', () => {
     })
   })
 
-  it('a wish that was written leaves nothing to do', async () => {
+  it('a desired record that was written leaves no pending change', async () => {
     const engine = engineOf(memoryProvider({ zones: ['example.test.'] }))
     await publish(engine)
     expect(await ask(engine)).toEqual({ zone: 'example.test', pending: [], refused: [], records: TARGETS })
   })
 
-  it('a record of somebody else refuses it and is shown', async () => {
+  it('a foreign record causes a refusal and is shown', async () => {
     const provider = memoryProvider({ zones: ['example.test.'] })
     provider.put('example.test.', { name: `${HOST}.`, type: 'A', ttl: 60, values: ['198.51.100.9'] })
     expect(await ask(engineOf(provider))).toMatchObject({
@@ -65,12 +65,12 @@ describe('what our own providers say about a name', () => {
     })
   })
 
-  it('a pause refuses it', async () => {
+  it('a pause causes a refusal', async () => {
     const fact = await ask(engineOf(memoryProvider({ zones: ['example.test.'] }), createKillSwitch('test')))
     expect([fact.pending, fact.refused.map(({ reason }) => reason)]).toEqual([[], ['Paused']])
   })
 
-  it('a name outside of every zone has no home', async () => {
+  it('a name outside of every zone has no zone', async () => {
     expect(await ask(engineOf(memoryProvider({ zones: ['other.test.'] })))).toMatchObject({
       zone: '',
       refused: [{ reason: 'NoMatchingZone' }],
@@ -80,7 +80,7 @@ describe('what our own providers say about a name', () => {
     ])
   })
 
-  it('a provider that cannot be read is a fault, not an empty zone', async () => {
+  it('a provider that cannot be read is an error, not an empty zone', async () => {
     const down = async (): Promise<never> => {
       throw new ProviderError('ProviderUnavailable', 'later', 'connection refused')
     }

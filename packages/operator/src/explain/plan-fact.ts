@@ -1,6 +1,6 @@
 /**
- * What our own providers plan and have for one name: the same plan the manager makes, about this name only, and the
- * records as they stand. Reads, and writes nothing.
+ * The plan and the records of our own providers for one name: the plan that the manager makes, restricted to this name,
+ * and the current records. Read-only.
  *
  * A zone that cannot be read is a fault of the provider, not an empty zone.
  */
@@ -15,11 +15,11 @@ import type { PlanFact } from './chain.ts'
 
 export interface PlanFactDeps {
   readonly engine: Pick<Engine, 'plan' | 'targets' | 'view'>
-  /** Every DNSEndpoint that the records capability serves: others may name the same host. */
+  /** Every DNSEndpoint that the records capability selects: others may name the same host. */
   readonly endpoints: readonly DNSEndpoint[]
   readonly defaultTtl: number
   readonly rules: TenantRules
-  /** Confirms by live reads which sources are gone, as the manager does. @default nothing is confirmed */
+  /** Confirms by live reads which sources are gone, as the manager does. @default none is confirmed */
   readonly confirmGone?: (owned: ReadonlyMap<string, number>) => Promise<SourceView>
 }
 
@@ -27,7 +27,7 @@ const ADDRESS_TYPES = ['A', 'AAAA', 'CNAME']
 
 export async function findPlanFact(
   host: string,
-  wanted: readonly string[],
+  expected: readonly string[],
   { engine, endpoints, defaultTtl, rules, confirmGone }: PlanFactDeps,
   signal: AbortSignal,
 ): Promise<PlanFact> {
@@ -36,10 +36,10 @@ export async function findPlanFact(
   if (isInvalid(name)) return { ...none, refused: [{ reason: 'HostInvalid', message: `${host} ${name.invalid}` }] }
   const present = new Set(endpoints.map((object) => sourceOf(object).uid))
   const desired = desiredOf(endpoints, defaultTtl, rules)
-  const wanting = new Set(desired.desired.map(({ source }) => source.uid))
+  const requesting = new Set(desired.desired.map(({ source }) => source.uid))
   const sources = async (owned: ReadonlyMap<string, number>): Promise<SourceView> => ({
     ...((await confirmGone?.(owned)) ?? { present, gone: new Set() }),
-    wanting,
+    requesting,
   })
   const { plans, unread, withoutZone } = await engine.plan({ ...desired, sources }, new Set([name]), signal)
   const lost = withoutZone.find((item) => item.name === name)
@@ -47,7 +47,7 @@ export async function findPlanFact(
   const providerFault = fault && { reason: fault.code, message: `${fault.provider}, zone ${fault.zone}: ${fault.why}` }
   const [plan] = plans
   if (plan === undefined) {
-    // With a provider unread it is not known whether it serves the zone.
+    // When a provider is unread, it is unknown whether it serves the zone.
     if (providerFault !== undefined) return { ...none, providerFault }
     const message = lost?.message ?? `no provider serves a zone for ${host}`
     return { ...none, refused: [{ reason: lost?.code ?? 'NoMatchingZone', message }] }
@@ -59,12 +59,12 @@ export async function findPlanFact(
     refused: plans.flatMap((each) =>
       each.refused.filter(isAbout).map((refusal) => ({ reason: refusal.code, message: describeHeld(refusal) })),
     ),
-    records: await findRecords(name, wanted, plan.zone, engine, signal),
+    records: await findRecords(name, expected, plan.zone, engine, signal),
     ...(providerFault !== undefined && { providerFault }),
   }
 }
 
-/** With the times and the command that every message about a held change has. */
+/** With the times and the command of every message about a held change. */
 function describeHeld(refusal: Refusal): string {
   const since = refusal.since === undefined ? '' : `; held since ${new Date(refusal.since).toISOString()}`
   return heldMessage({ ...refusal, why: `${refusal.why}${since}` })
@@ -74,10 +74,10 @@ function describe({ op, type, to, from }: Change): string {
   return `${op} ${type} ${(to ?? from)?.values.join(', ') ?? ''}`
 }
 
-/** Of several providers that serve the zone, the one that has something else than wanted. */
+/** Of several providers that serve the zone, one whose records differ from the expected ones. */
 async function findRecords(
   name: string,
-  wanted: readonly string[],
+  expected: readonly string[],
   zone: string,
   engine: PlanFactDeps['engine'],
   signal: AbortSignal,
@@ -89,6 +89,6 @@ async function findRecords(
     return sets.flatMap(({ values }) => values.map((value) => value.replace(/\.$/, '')))
   }
   const all = await Promise.all(targets.filter((target) => target.zone.name === zone).map(read))
-  const isOther = (records: string[]) => records.toSorted().join() !== wanted.toSorted().join()
+  const isOther = (records: string[]) => records.toSorted().join() !== expected.toSorted().join()
   return all.find(isOther) ?? all[0] ?? []
 }

@@ -1,6 +1,6 @@
 /**
- * What the manager reported about a source: the decisions of its guards and what the API server refused, which cannot be
- * decided again from outside. Read from the condition of the source, or from its Events.
+ * The manager's reports about a source: decisions of its guards and refusals of the API server, which cannot be computed
+ * again outside the manager. Read from the condition of the source, or from its Events.
  */
 import { type Cluster, Event, Forbidden, NotFound } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
@@ -16,10 +16,10 @@ const REPORTED: ReadonlySet<string> = new Set<Reason>([
   'CRDNotInstalled',
   'WatchForbidden',
 ])
-/** Older Events are about something that was mended or reported again since. */
+/** Older Events are about a problem that was solved or reported again since. */
 const REPORTED_MS = 3_600_000
 
-/** The condition where the kind has one, which says what holds now; else the Events of the last hour. */
+/** The condition, where the kind has one, because it is current; else the Events of the last hour. */
 export async function findReported(
   chosen: SourceDecision,
   { client }: Cluster,

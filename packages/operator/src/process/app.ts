@@ -1,6 +1,6 @@
 /**
- * The manager as a whole: which capabilities run, on which cluster, under which lease. `seamark run` and `seamark contour-plus`
- * are two ways to fill in these options; tests are a third.
+ * The manager: which capabilities run, on which cluster, with which lease. `seamark run`, `seamark contour-plus` and tests
+ * set these options.
  */
 import {
   type Clock,
@@ -33,7 +33,7 @@ interface RecordsOptions {
   readonly config: RecordsConfig
   readonly env: Readonly<Record<string, string | undefined>>
   readonly grants?: Grants
-  /** Beside those of the configuration: the embedded server of this process. */
+  /** In addition to those of the configuration: the embedded server of this process. */
   readonly providers?: readonly Provider[]
 }
 
@@ -46,30 +46,30 @@ export interface AppOptions {
   readonly mode: 'observe' | 'enforce'
   /** The kill switch by configuration: no write at all, neither DNS nor Kubernetes. @default false */
   readonly isPaused?: boolean
-  /** The manager's own: Secrets of registered clusters, wildcards, state. */
+  /** The manager's own namespace: Secrets of registered clusters, wildcards, state. */
   readonly namespace: string
   /** @default no election: this process writes */
   readonly leader?: { readonly lease: string; readonly namespace: string }
-  /** `:8180`; undefined serves none. */
+  /** `:8180`; undefined: no server. */
   readonly metrics?: string
   readonly probes?: string
   readonly log?: Logger
   readonly clock?: Clock
-  /** Tell users also what was already so at the start. @default true */
+  /** Report also findings that existed at the start. @default true */
   readonly reportsInitialFindings?: boolean
-  /** Registered clusters may be on this machine: for the playground and tests. @default false */
+  /** Registered clusters may have a loopback address: for the playground and tests. @default false */
   readonly allowLoopback?: boolean
-  /** Address ranges that registered clusters must not have, beside those that are always refused. */
+  /** Address ranges that registered clusters must not have, in addition to those that are always refused. */
   readonly denyAddresses?: readonly string[]
-  /** How registered clusters are reached. @default over the network */
+  /** The connection to registered clusters. @default over the network */
   readonly connectMember?: typeof connect
   /** Obey `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
   readonly hasPause?: boolean
-  /** The servers listen. */
+  /** Called when the servers listen. */
   readonly onReady?: (addresses: { readonly metrics?: string; readonly probes?: string }) => void
 }
 
-/** A stop has to end within 5 s, whatever hangs. */
+/** A stop has to complete within 5 s, also when a part hangs. */
 const GRACE_MS = 4_500
 
 export async function runApp(options: AppOptions, signal: AbortSignal): Promise<void> {
@@ -154,7 +154,7 @@ const NO_SWITCHES: Switches = {
   ready: async () => undefined,
 }
 
-/** One watch of DNSEndpoints for all capabilities: as wide as the widest needs it. */
+/** One watch of DNSEndpoints for all capabilities, with the widest scope that one of them needs. */
 function endpointScope({ publish, records }: AppOptions, namespace: string): { namespace?: string } {
   const dnsEndpoints = records?.config.dnsEndpoints
   const isWide = publish !== undefined || (dnsEndpoints?.enabled === true && dnsEndpoints.namespace === '')

@@ -1,11 +1,11 @@
 /**
- * Which names a namespace may use (INV-15): `grants` of the configuration, an allow-list. Checked where publish decides about
- * a source and where records reads a DNSEndpoint, so a DNSEndpoint written by hand is held to the same rule. Pure.
+ * The names that a namespace may use (INV-15): `grants` of the configuration, an allow-list. Checked where publish decides
+ * about a source and where records reads a DNSEndpoint, so a manually written DNSEndpoint follows the same rule. Pure.
  *
  * - Without any grant every namespace may use every name; with one, a namespace may use only what is granted to it.
- * - A domain is granted with every name beneath it, except those beneath a longer domain that is granted to others.
+ * - A domain is granted with every name below it, except those below a longer domain that is granted to others.
  * - A grant for the namespace `*` holds for every namespace without one of its own.
- * - A wildcard name catches every name beside it, so it needs a grant that says so: `*.shop.example.com`.
+ * - A wildcard matches all names at its level, so it needs an explicit grant: `*.shop.example.com`.
  */
 import { z } from 'zod'
 import { normalizeHost } from '../host-name.ts'

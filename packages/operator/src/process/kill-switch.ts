@@ -1,6 +1,6 @@
 /**
- * The kill switch: `seamark.io/pause: "true"` on the manager's configuration object, or `--pause`. While it is pulled
- * nothing writes, neither to DNS nor to Kubernetes. It lives in the object, so it survives a restart.
+ * The kill switch: `seamark.io/pause: "true"` on the manager's configuration object, or `--pause`. While it is on, nothing
+ * is written, neither to DNS nor to Kubernetes. The annotation is stored in the object, so it survives a restart.
  */
 export interface KillSwitch {
   readonly isPaused: boolean
@@ -9,7 +9,7 @@ export interface KillSwitch {
 }
 
 export interface KillSwitchControl extends KillSwitch {
-  /** Each reason to pause counts on its own: the flag, the annotation. All must be lifted. */
+  /** Each reason to pause is independent (the flag, the annotation). Writing resumes when all are removed. */
   set(by: string, isPaused: boolean): void
 }
 
@@ -36,13 +36,13 @@ export function createKillSwitch(...by: string[]): KillSwitchControl {
   }
 }
 
-/** Anything but "false" and absence pauses: a typo must not leave writing on. */
+/** Any value but "false" pauses: a typo must not leave writing enabled. */
 export function isPausedBy(annotations: Readonly<Record<string, string>> | undefined): boolean {
   const value = annotations?.[PAUSE_ANNOTATION]
   return value !== undefined && value !== 'false'
 }
 
-/** Also paused while `mayWrite` says no, for a reason of its own. */
+/** Also paused while `mayWrite` returns false. */
 export function pausedUnless(killSwitch: KillSwitch, mayWrite: () => boolean): KillSwitch {
   return {
     get isPaused() {

@@ -13,7 +13,7 @@ const fail = () => {
   throw new Error('down')
 }
 
-/** What the caches say, and what the server says when it is asked. */
+/** The content of the caches, and the response of the server. */
 function watched(isCached: boolean, isThere: boolean, isDown = false) {
   const [cache, server] = [memoryCluster(), memoryCluster()]
   if (isDown) server.intercept = fail
@@ -31,7 +31,7 @@ it('a list without the configuration object does not lift a pause', async () => 
   expect(killSwitch.isPaused).toBe(true)
 })
 
-it('the object seems to go while the server has it: the pause stays', async () => {
+it('the object disappears from the cache while the server has it: the pause stays', async () => {
   const { cache, server, killSwitch, clock, switches } = watched(true, true)
   await switches.ready(signal)
   cache.remove(ConfigMap, KEY)
@@ -40,7 +40,7 @@ it('the object seems to go while the server has it: the pause stays', async () =
   expect(killSwitch.isPaused).toBe(true)
 })
 
-it('a server that cannot be asked keeps the pause, and the object being really gone lifts it', async () => {
+it('the pause stays while the server is unreachable, and is lifted when the object is confirmed absent', async () => {
   const { cache, server, killSwitch, clock, switches } = watched(true, false)
   await switches.ready(signal)
   server.intercept = fail

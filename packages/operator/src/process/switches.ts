@@ -1,11 +1,11 @@
 /**
- * What people say to a running manager by annotating its configuration object (ConfigMap `seamark` in its namespace):
+ * Runtime commands, given as annotations of the manager's configuration object (ConfigMap `seamark` in its namespace):
  * `seamark.io/pause` stops every write, `seamark.io/approve-held` approves sets of held changes by their ids, and a new
- * value of `seamark.io/verify` has every zone read whole. `seamark.io/release` is the deprecated form of an approval: of
- * what is held at that moment for names or zones.
+ * value of `seamark.io/verify` causes a read of every whole zone. `seamark.io/release` is the deprecated form of an
+ * approval: of what is currently held for names or zones.
  *
  * Guarantees: until the object was read once nothing may be written, so a pause survives a restart. A list without the
- * object lifts nothing: absence counts when the server says it of this one object.
+ * object changes nothing: the object counts as absent only when a read of the object itself returns not found.
  */
 import { type Cluster, ConfigMap, sleep, systemClock, TransportError, untilAborted } from '@seamark/kube'
 import { isPausedBy, type KillSwitchControl } from './kill-switch.ts'
@@ -24,7 +24,7 @@ export interface Switches {
   readonly approvedIds: ReadonlySet<string>
   /** Names and zones of the deprecated annotation `seamark.io/release`. */
   readonly releasedNames: ReadonlySet<string>
-  /** Called when something else is approved, or a check of everything is asked for. Returns how to stop listening. */
+  /** Called when the approvals change, or a full verification is requested. Returns the unsubscribe function. */
   subscribe(listener: () => void): () => void
   /** False until the object was read, or is known to be absent. */
   readonly isRead: boolean
@@ -45,7 +45,7 @@ export function watchSwitches(
   let approvedIds: ReadonlySet<string> = new Set()
   let releasedNames: ReadonlySet<string> = new Set()
   let orders = ''
-  /** Counts what was heard: a read that is overtaken by the watch says nothing. */
+  /** Number of watch events: the result of a read that a later event overtook is discarded. */
   let heard = 0
   const obey = (annotations: Annotations): void => {
     heard++
@@ -62,7 +62,7 @@ export function watchSwitches(
   let isRead = false
   killSwitch.set('unread', true)
   const informer = informers.informer(ConfigMap, { namespace, fieldSelector: `metadata.name=${CONFIGURATION_OBJECT}` })
-  /** Asks until there is an answer; what held before holds meanwhile. */
+  /** Reads until there is a response; the previous values apply meanwhile. */
   const askServer = async (): Promise<void> => {
     const before = heard
     for (;;) {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { gateWrites, WriteRefused } from './write-gate.ts'
 
-it('every write asks the gate, only the Lease passes it closed', () => {
+it('every write passes the gate; when it is closed, only writes of the Lease pass', () => {
   let guard: (write: { method: string; path: string }) => void = () => undefined
   let isOpen = false
   const guardWrites = (check: typeof guard) => (guard = check)

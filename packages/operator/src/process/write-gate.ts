@@ -1,9 +1,9 @@
 /**
- * The one gate between this process and what it may change in Kubernetes: every write of every capability passes it.
+ * The gate for all writes of this process to Kubernetes: every write of every capability passes it.
  *
- * Place in the flow: at the wire, below controllers, Events, status and guard state, and asked again before a request that
- * the server asked to repeat later. Closed while writing is paused, in observe mode, and for a process that does not hold its
- * lease. Writes of the Lease itself pass: a paused manager keeps leading.
+ * Place in the flow: at the transport, below controllers, Events, status and guard state; checked again before a request
+ * that the server asked to repeat later. Closed while writing is paused, in observe mode, and in a process that does not
+ * hold its lease. Writes of the Lease itself pass: a paused manager remains the leader.
  */
 import { type Cluster, KubeError, Lease } from '@seamark/kube'
 

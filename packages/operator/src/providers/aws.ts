@@ -1,36 +1,36 @@
 /**
- * Amazon Route 53. The SDK is loaded at the first call, so nobody pays for it who does not use it.
+ * Amazon Route 53. The SDK is loaded at the first call, so that other providers do not pay for loading it.
  *
  * A batch is one ChangeResourceRecordSets call, which is atomic. An update is a DELETE of the exact old set and a CREATE
- * of the new one in the same batch: Route 53 refuses both when the zone holds something else, so every write compares
- * before it swaps. Alias, weighted and other routed sets are read as opaque and left alone.
- * Limits of the API: 1000 records and 32000 characters of values per batch, 300 sets per page, five requests a second
- * per account, of which we take two, because people and other programs need the rest.
+ * of the new one in the same batch: Route 53 refuses both when the zone contains something else, so every write is a
+ * compare-and-swap. Alias, weighted and other routed sets are read as opaque and never changed.
+ * Limits of the API: 1000 records and 32000 characters of values per batch, 300 sets per page, five requests per second
+ * per account, of which we use two and leave the rest to people and other programs.
  */
 import type { Change, ResourceRecordSet, Route53Client, Route53ClientConfig } from '@aws-sdk/client-route-53'
 import { ProviderError } from '../rrset/error.ts'
 import { compareText, isWildcard, type ObservedRRset, type RRset } from '../rrset/rrset.ts'
 import type { SetChange } from '../rrset/set-change.ts'
-import { patiently } from './retry-when-throttled.ts'
+import { retryWhenThrottled } from './retry-when-throttled.ts'
 import type { Provider, ProviderZone, Turn } from './provider.ts'
 import { fromRoute53Name, fromRoute53Values, route53Order, toRoute53Value } from './route53-text.ts'
 
 export interface AwsOptions {
   readonly name: string
-  /** Without them the SDK's chain is used: environment, shared files, web identity, instance role. */
+  /** Without them the SDK's credential chain is used: environment, shared files, web identity, instance role. */
   readonly credentials?: {
     readonly accessKeyId: string
     readonly secretAccessKey: string
     readonly sessionToken?: string
   }
-  /** For names in logs and for sharing one rate limit between providers. @default the access key id, else 'default' */
+  /** For logs, and for sharing one rate limit between providers. @default the access key id, else 'default' */
   readonly account?: string
   readonly region?: string
   /** For tests and VPC endpoints. */
   readonly endpoint?: string
   /** Only these zones, by name or id. @default all */
   readonly zones?: readonly string[]
-  /** Only zones of this sort: same-named public and private zones are different zones. @default both */
+  /** Only public or only private zones: a public and a private zone may have the same name. @default both */
   readonly visibility?: 'public' | 'private'
   /** @default 2 */
   readonly requestsPerSecond?: number
@@ -72,15 +72,15 @@ export function awsProvider(options: AwsOptions): Provider {
         client.send(command, { abortSignal: signal }).catch((cause: unknown) => {
           throw failureOf(cause, zone.name, false)
         })
-      const page = await patiently(ask, turn)
+      const page = await retryWhenThrottled(ask, turn)
       const isLast = page.IsTruncated !== true
       yield { sets: (page.ResourceRecordSets ?? []).map(toObserved), isLast }
       if (isLast) return
       await turn?.()
       start = {
-        ...(page.NextRecordName === undefined ? {} : { StartRecordName: page.NextRecordName }),
-        ...(page.NextRecordType === undefined ? {} : { StartRecordType: page.NextRecordType }),
-        ...(page.NextRecordIdentifier === undefined ? {} : { StartRecordIdentifier: page.NextRecordIdentifier }),
+        ...(page.NextRecordName !== undefined && { StartRecordName: page.NextRecordName }),
+        ...(page.NextRecordType !== undefined && { StartRecordType: page.NextRecordType }),
+        ...(page.NextRecordIdentifier !== undefined && { StartRecordIdentifier: page.NextRecordIdentifier }),
       }
     }
   }
@@ -107,7 +107,7 @@ export function awsProvider(options: AwsOptions): Provider {
         if (marker !== undefined) await turn?.()
         const command = new sdk.ListHostedZonesCommand({
           MaxItems: 100,
-          ...(marker === undefined ? {} : { Marker: marker }),
+          ...(marker !== undefined && { Marker: marker }),
         })
         const page = await client.send(command, { abortSignal: signal }).catch((cause: unknown) => {
           throw failureOf(cause, 'the account', false)
@@ -130,7 +130,7 @@ export function awsProvider(options: AwsOptions): Provider {
         for await (const page of pages(zone, undefined, signal, turn)) sets.push(...page.sets)
         return sets
       }
-      // One page from a name on also answers for the names up to its end: a name's markers are its neighbours.
+      // A page that starts at a name also covers the following names up to its end: the markers of a name sort next to it.
       const plain = [...names]
         .filter((name) => !isWildcard(name))
         .sort((a, b) => compareText(route53Order(a), route53Order(b)))
@@ -155,7 +155,7 @@ export function awsProvider(options: AwsOptions): Provider {
     },
     async apply(zone, batch, signal) {
       const { sdk, client } = await load()
-      // Deletes first: a CNAME may take the place of an address.
+      // Deletes first: a CNAME may replace an address.
       const Changes: Change[] = [
         ...batch.flatMap(({ from }) =>
           from === undefined ? [] : [{ Action: 'DELETE' as const, ResourceRecordSet: toRoute53(from) }],
@@ -191,10 +191,10 @@ async function importSdk(): Promise<Sdk> {
 function configOf(options: AwsOptions): Route53ClientConfig {
   return {
     region: options.region ?? 'us-east-1',
-    // The executor retries, after reading what became of the first try.
+    // The executor retries, after reading the outcome of the first attempt.
     maxAttempts: 1,
-    ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
-    ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
+    ...(options.endpoint !== undefined && { endpoint: options.endpoint }),
+    ...(options.credentials !== undefined && { credentials: options.credentials }),
   }
 }
 
@@ -224,7 +224,7 @@ function toRoute53(set: RRset): ResourceRecordSet {
   }
 }
 
-/** What makes a set more than name, type, TTL and values. */
+/** Fields of a routing policy: such a set is more than name, type, TTL and values. */
 const ROUTING = [
   'SetIdentifier',
   'Weight',
@@ -255,7 +255,7 @@ function toObserved(set: ResourceRecordSet): ObservedRRset {
   return { ...plain, opaque: `a routing policy (${policy} ${set.SetIdentifier ?? ''})` }
 }
 
-/** Codes of services that throttle; Route 53 answers them with HTTP 400. */
+/** Error codes of throttling; Route 53 returns them with HTTP 400. */
 const THROTTLING = new Set([
   'Throttling',
   'ThrottlingException',
@@ -281,7 +281,7 @@ function failureOf(cause: unknown, zone: string, isWrite: boolean): ProviderErro
   const status = (cause as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode
   const text = cause instanceof Error ? cause.message : String(cause)
   const says = `${zone}: ${name}: ${text.slice(0, 500)}`
-  // The SDK's error carries request headers in some versions: it is not passed on as a cause.
+  // In some versions the SDK's error contains request headers: it is not passed on as a cause.
   if (THROTTLING.has(name)) return new ProviderError('Throttled', 'later', says)
   if (CREDENTIALS.has(name)) return new ProviderError('CredentialsInvalid', 'later', `${zone}: ${name}`)
   if (DENIED.has(name)) return new ProviderError('PermissionDenied', 'later', says)
@@ -295,7 +295,7 @@ function failureOf(cause: unknown, zone: string, isWrite: boolean): ProviderErro
   return new ProviderError('OutcomeUnknown', 'unknown', says)
 }
 
-/** The service lists what is wrong with each change: `[Tried to create …, RRSet with DNS name …]`. */
+/** The message of the service lists the fault of each change: `[Tried to create …, RRSet with DNS name …]`. */
 function refusedBatch(cause: unknown, says: string): ProviderError {
   const { messages, message } = cause as { messages?: string[]; message?: string }
   const list = (message ?? '').replace(/^\[/, '').replace(/\]$/, '')

@@ -12,7 +12,7 @@ export const SecretRef = z.union([
 ])
 export type SecretRef = z.output<typeof SecretRef>
 
-/** A password in a URL would be in every message that names the URL. */
+/** A password in a URL would appear in every message that contains the URL. */
 const plainUrl = z.url().refine((text) => {
   const { username, password } = URL.canParse(text) ? new URL(text) : { username: '', password: '' }
   return username === '' && password === ''
@@ -20,7 +20,7 @@ const plainUrl = z.url().refine((text) => {
 
 const common = {
   name: z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'is lower-case letters, digits and hyphens'),
-  /** Zones by name; for aws also by id. Absent: all that the service has, where it can be asked. */
+  /** Zones by name; for aws also by id. Absent: all zones of the service, where it can list them. */
   zones: z.array(z.string()).optional(),
   requestsPerSecond: z.number().positive().max(1000).optional(),
 }
@@ -51,7 +51,7 @@ export const ProviderConfig = z.discriminatedUnion('type', [
   z.strictObject({
     ...common,
     type: z.literal('aws'),
-    /** Absent: the SDK's chain. */
+    /** Absent: the SDK's credential chain. */
     credentials: z
       .strictObject({
         accessKeyIdFrom: SecretRef,
@@ -59,7 +59,7 @@ export const ProviderConfig = z.discriminatedUnion('type', [
         sessionTokenFrom: SecretRef.optional(),
       })
       .optional(),
-    /** Providers with one account share one rate limit. */
+    /** Providers with the same account share one rate limit. */
     account: z.string().optional(),
     region: z.string().optional(),
     endpoint: plainUrl.optional(),

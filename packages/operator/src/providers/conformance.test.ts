@@ -30,7 +30,7 @@ describe('the memory provider', () => {
 
 describe('the kit finds a provider that', () => {
   const cases: [string, (good: Provider) => Partial<Provider>][] = [
-    ['forgets what it wrote', () => ({ apply: async () => {} })],
+    ['loses what it wrote', () => ({ apply: async () => {} })],
     [
       'is not atomic',
       (good) => ({

@@ -1,9 +1,9 @@
 /**
- * The conformance kit: what every provider must do, as a list of cases without a test framework, so that it runs in
- * vitest, in `seamark provider conformance`, and in the CI of somebody who writes a provider.
+ * The conformance kit: the requirements on every provider, as a list of cases without a test framework, so that it runs in
+ * vitest, in `seamark provider conformance`, and in the CI of a provider's author.
  *
- * Every case works under `conformance-…` names of one zone, leaves the zone as it found it, and says in words what went
- * wrong. A provider that lacks a capability is checked for saying so.
+ * Every case uses `conformance-…` names of one zone, restores the zone, and describes each failure. For a capability that
+ * a provider lacks, the kit checks that it is declared as absent.
  */
 import { ProviderError } from '../rrset/error.ts'
 import type { SetChange } from '../rrset/set-change.ts'
@@ -27,7 +27,7 @@ export interface ConformanceSubject {
   readonly provider: Provider
   readonly zone: ProviderZone
   readonly signal: AbortSignal
-  /** What the service refuses, when it is not an address that is none. */
+  /** A set that the service refuses; by default an A record with an invalid address. */
   readonly badValue?: RRset
 }
 
@@ -63,9 +63,12 @@ async function mustHold(
   absent: readonly RRset[] = [],
 ): Promise<void> {
   const found = await readNames(subject, [...sets, ...absent])
-  for (const wanted of sets) {
-    const there = found.find(({ name, type }) => name === wanted.name && type === wanted.type)
-    must(sameSet(there, wanted), `wrote ${printSet(wanted)}, read ${there === undefined ? 'nothing' : printSet(there)}`)
+  for (const expected of sets) {
+    const there = found.find(({ name, type }) => name === expected.name && type === expected.type)
+    must(
+      sameSet(there, expected),
+      `wrote ${printSet(expected)}, read ${there === undefined ? 'nothing' : printSet(there)}`,
+    )
   }
   for (const gone of absent) {
     const there = found.find(({ name, type }) => name === gone.name && type === gone.type)
@@ -73,7 +76,7 @@ async function mustHold(
   }
 }
 
-/** Writes, checks, and cleans up whatever happened. */
+/** Writes, checks, and always cleans up. */
 async function withSets(subject: ConformanceSubject, sets: readonly RRset[], body: () => Promise<void>): Promise<void> {
   const { provider, zone, signal } = subject
   await applyAll(subject, sets.map(create))
@@ -85,7 +88,7 @@ async function withSets(subject: ConformanceSubject, sets: readonly RRset[], bod
   }
 }
 
-/** Batch by batch as the provider allows: a provider without transactions takes one name at a time. */
+/** Splits the batch as the provider requires: a provider without transactions takes one name at a time. */
 async function applyAll({ provider, zone, signal }: ConformanceSubject, batch: readonly SetChange[]): Promise<void> {
   const size = provider.capabilities.isAtomic ? provider.capabilities.maxChanges : 1
   for (let at = 0; at < batch.length; at += size) await provider.apply(zone, batch.slice(at, at + size), signal)
@@ -190,10 +193,10 @@ export const CONFORMANCE: readonly ConformanceCase[] = [
       await withSets(subject, made, async () => {
         await mustHold(subject, made)
         const all = await subject.provider.read(subject.zone, 'all', subject.signal)
-        for (const wanted of made) {
+        for (const expected of made) {
           must(
-            all.some((there) => sameSet(there, wanted)),
-            `read('all') lacks ${printSet(wanted)}`,
+            all.some((there) => sameSet(there, expected)),
+            `read('all') lacks ${printSet(expected)}`,
           )
         }
         const two = await subject.provider.read(subject.zone, new Set([made[0]?.name ?? '']), subject.signal)
@@ -286,7 +289,7 @@ export const CONFORMANCE: readonly ConformanceCase[] = [
       const made = set(subject.zone, 'aborted', 'A', ['192.0.2.1'])
       await refusal(
         subject.provider.read(subject.zone, new Set([made.name]), AbortSignal.abort()).then(
-          // A provider that answers from memory has nothing to stop.
+          // A provider that answers from memory has nothing to abort.
           () => {
             throw new ProviderError('OutcomeUnknown', 'unknown', 'answered at once')
           },

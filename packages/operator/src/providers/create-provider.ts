@@ -1,4 +1,4 @@
-/** From configuration to providers. Each kind is imported when it is configured, so nobody loads what nobody uses. */
+/** Creates providers from the configuration. Each type is imported only when it is configured. */
 import { redactingProvider } from './redaction.ts'
 import { readFile } from 'node:fs/promises'
 import { isIPv4, isIPv6 } from 'node:net'
@@ -15,7 +15,7 @@ export interface ProviderDeps {
   readonly client?: Client
 }
 
-/** Reads one secret by name. What it holds is never in the error. */
+/** Reads one secret by reference. Its content is never part of an error. */
 export async function readSecret(ref: SecretRef, { env, client }: ProviderDeps): Promise<string> {
   if ('env' in ref) {
     const value = env[ref.env]
@@ -59,7 +59,7 @@ export function canonicalZones(zones: readonly string[]): string[] {
   })
 }
 
-/** No error of the provider contains a secret that it was made with. */
+/** No error of the provider contains a secret that it was created with. */
 export async function createProvider(config: ProviderConfig, deps: ProviderDeps): Promise<Provider> {
   const secrets: string[] = []
   const provider = await openProvider(config, deps, async (ref) => {
@@ -91,7 +91,7 @@ async function openProvider(
           ? {}
           : {
               transfer: {
-                ...(config.transfer.server === undefined ? {} : { server: parseServer(config.transfer.server) }),
+                ...(config.transfer.server !== undefined && { server: parseServer(config.transfer.server) }),
                 ...(await keyOf(config.transfer.key)),
               },
             }
@@ -137,10 +137,10 @@ async function openProvider(
         ...(config.zones === undefined
           ? {}
           : { zones: config.zones.map((zone) => (zone.includes('.') ? (canonicalZones([zone])[0] ?? zone) : zone)) }),
-        ...(config.account === undefined ? {} : { account: config.account }),
-        ...(config.region === undefined ? {} : { region: config.region }),
-        ...(config.endpoint === undefined ? {} : { endpoint: config.endpoint }),
-        ...(config.visibility === undefined ? {} : { visibility: config.visibility }),
+        ...(config.account !== undefined && { account: config.account }),
+        ...(config.region !== undefined && { region: config.region }),
+        ...(config.endpoint !== undefined && { endpoint: config.endpoint }),
+        ...(config.visibility !== undefined && { visibility: config.visibility }),
         ...rate,
       })
     }

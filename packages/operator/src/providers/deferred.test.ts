@@ -3,7 +3,7 @@ import { ProviderError } from '../rrset/error.ts'
 import { deferredProvider } from './deferred.ts'
 import { memoryProvider } from './memory.ts'
 
-it('fails while it cannot be made, and is the provider itself from then on', async () => {
+it('fails while it cannot be created, and delegates to the provider from then on', async () => {
   const signal = AbortSignal.timeout(1_000)
   const zone = { id: 'a.test.', name: 'a.test.' }
   let isThere = false

@@ -1,6 +1,6 @@
 /**
- * A provider that could not be made yet, for instance because its Secret is missing. It is tried again whenever its zones
- * are asked for, and until then it is one provider that fails, not a process that ends (INV-13).
+ * A provider that could not be created yet, for instance because its Secret is missing. Creation is retried whenever its
+ * zones are listed; until then it is one failing provider, and the process continues (INV-13).
  */
 import { ProviderError } from '../rrset/error.ts'
 import type { Provider } from './provider.ts'

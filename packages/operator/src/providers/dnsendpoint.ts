@@ -1,8 +1,8 @@
 /**
- * Records as DNSEndpoints: ExternalDNS does the rest. One object per name, in one namespace, so a change of a name is one
- * write of one object: atomic for the name, and compare-and-swap by its resourceVersion.
+ * Records as DNSEndpoints, for an ExternalDNS that writes them to a DNS service. One object per name, in one namespace, so
+ * a change of a name is one write of one object: atomic for the name, with compare-and-swap by its resourceVersion.
  *
- * Markers travel in the object's annotations: ExternalDNS keeps its own registry, and needs none of ours in the zone.
+ * Markers are stored in annotations of the object: ExternalDNS has its own registry and needs no markers in the zone.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -33,9 +33,9 @@ export interface DnsEndpointOptions {
   readonly zones: readonly string[]
 }
 
-/** Says which objects are ours; the value is the name of the provider. */
+/** Label of our objects; the value is the name of the provider. */
 const RECORDS_LABEL = 'seamark.io/records'
-/** JSON list of marker sets that belong to the object's name. */
+/** JSON list of the marker sets that belong to the name of the object. */
 const MARKERS = 'seamark.io/markers'
 const NAME = 'seamark.io/name'
 
@@ -77,7 +77,7 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
         labelSelector: `${RECORDS_LABEL}=${options.name}`,
         limit: 500,
         signal,
-        ...(next === undefined ? {} : { continue: next }),
+        ...(next !== undefined && { continue: next }),
       })
       for (const object of page.items) sets.push(...setsOf(object))
       next = page.metadata.continue === '' ? undefined : page.metadata.continue
@@ -88,7 +88,7 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
   return {
     name: options.name,
     account: `dnsendpoint/${namespace}`,
-    // One object holds one name: a batch is one name.
+    // One object contains one name: a batch is one name.
     capabilities: { isAtomic: false, comparesAndSwaps: true, readsByName: true, maxChanges: 1, requestsPerSecond: 50 },
     zones: async () => zones,
     async read(zone, names, signal) {
@@ -136,20 +136,20 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
       if (to === undefined) sets.delete(setKey(subject))
       else sets.set(setKey(to), to)
     }
-    const wanted = objectOf(owner, [...sets.values()], present)
+    const object = objectOf(owner, [...sets.values()], present)
     if (present === undefined) {
-      if (sets.size > 0) await client.create(kind, wanted, { signal })
+      if (sets.size > 0) await client.create(kind, object, { signal })
     } else if (sets.size === 0) {
       const { uid, resourceVersion } = present.metadata
       await client.delete(kind, `${namespace}/${objectName(options.name, owner)}`, {
         signal,
         precondition: {
-          ...(uid === undefined ? {} : { uid }),
-          ...(resourceVersion === undefined ? {} : { resourceVersion }),
+          ...(uid !== undefined && { uid }),
+          ...(resourceVersion !== undefined && { resourceVersion }),
         },
       })
     } else {
-      await client.update(kind, wanted, { signal })
+      await client.update(kind, object, { signal })
     }
   }
 
@@ -161,8 +161,8 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
       apiVersion: 'externaldns.k8s.io/v1alpha1',
       kind: 'DNSEndpoint',
       metadata: {
-        ...(resourceVersion === undefined ? {} : { resourceVersion }),
-        ...(uid === undefined ? {} : { uid }),
+        ...(resourceVersion !== undefined && { resourceVersion }),
+        ...(uid !== undefined && { uid }),
         name: objectName(options.name, owner),
         namespace,
         labels: { ...present?.metadata.labels, [RECORDS_LABEL]: options.name },
@@ -175,7 +175,7 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
             dnsName,
             recordType,
             targets: [...(targets ?? [])],
-            ...(recordTTL === undefined ? {} : { recordTTL }),
+            ...(recordTTL !== undefined && { recordTTL }),
           }
         }),
       },
@@ -183,14 +183,14 @@ export function dnsEndpointProvider(options: DnsEndpointOptions): Provider {
   }
 }
 
-/** A marker belongs to the name it speaks of, and so does ExternalDNS' old label. */
+/** A marker is stored with the name that it marks, and so is ExternalDNS' old label. */
 function subjectName(name: string): string {
   if (!isMarkerName(name)) return name
   const rest = name.slice(name.indexOf('.') + 1)
   return rest.startsWith('_any.') ? `*${rest.slice('_any'.length)}` : rest
 }
 
-/** A name of 253 characters with an asterisk is no object name: a readable start and a hash of the whole. */
+/** A DNS name may be no valid object name: the result has a readable prefix and a hash of the whole name. */
 function objectName(provider: string, owner: string): string {
   const hash = createHash('sha256').update(owner).digest('hex').slice(0, 10)
   const start = owner
@@ -217,7 +217,7 @@ function setsOf(object: Stored): ObservedRRset[] {
     const markers = JSON.parse(object.metadata.annotations?.[MARKERS] ?? '[]') as RRset[]
     return [...records, ...markers]
   } catch {
-    // Somebody edited the annotation: without a marker nothing of it is ours, so nothing is written.
+    // The annotation was modified: without a marker nothing of it is ours, so nothing is written.
     return records
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Our own authoritative server as a provider: the zone is a value in this process, changed by swapping it whole, so a
- * batch is atomic, compare-and-swap is exact, and an answer follows at once.
+ * The embedded authoritative server as a provider: the zone is a value in this process and replaced as a whole, so a batch
+ * is atomic, compare-and-swap is exact, and changes are served immediately.
  */
 import { DnsError, type DnsServer, fqdn, type Zone, type ZoneChange } from '@seamark/dns'
 import { ProviderError } from '../rrset/error.ts'
@@ -13,7 +13,7 @@ export interface EmbeddedOptions {
   readonly server: Pick<DnsServer, 'zones' | 'findZone' | 'swap'>
 }
 
-/** The types looked up when only some names are read. */
+/** The types that are looked up when only some names are read. */
 const TYPES = [
   'A',
   'AAAA',

@@ -23,7 +23,7 @@ async function call(answer: (response: ServerResponse) => void, maxBytes = 1 << 
   return callHttp({ method: 'GET', url, signal: new AbortController().signal, fetch: globalThis.fetch, maxBytes })
 }
 
-/** Writes for as long as the client reads. */
+/** Writes until the client stops reading. */
 function writeForEver(out: NodeJS.WritableStream): void {
   const chunk = Buffer.alloc(65_536, ' ')
   const write = () => {
@@ -34,15 +34,15 @@ function writeForEver(out: NodeJS.WritableStream): void {
   write()
 }
 
-describe('an answer of a provider', () => {
-  it('without an end is broken off', async () => {
+describe('a response of a provider', () => {
+  it('without an end is aborted', async () => {
     await expect(call(writeForEver)).rejects.toMatchObject({
       code: 'ProviderUnavailable',
       message: expect.stringContaining('larger than 1048576 bytes'),
     })
   })
 
-  it('that is small on the wire and huge when decompressed is broken off', async () => {
+  it('that is small on the wire and huge when decompressed is aborted', async () => {
     const answer = (response: ServerResponse) => {
       response.setHeader('content-encoding', 'gzip')
       const gzip = createGzip()
@@ -53,7 +53,7 @@ describe('an answer of a provider', () => {
     await expect(call(answer)).rejects.toMatchObject({ message: expect.stringContaining('larger than 1048576 bytes') })
   })
 
-  it('that reports a failure is read only as far as it is shown', async () => {
+  it('that reports a failure is read only up to the length that is shown', async () => {
     const { status, text } = await call((response) => {
       response.statusCode = 500
       writeForEver(response)
@@ -62,7 +62,7 @@ describe('an answer of a provider', () => {
     expect(text.length).toBeLessThanOrEqual(65_536)
   })
 
-  it('that fits is read whole', async () => {
+  it('within the limit is read completely', async () => {
     const { text } = await call((response) => response.end('é'.repeat(500_000)))
     expect(text).toBe('é'.repeat(500_000))
   })
@@ -73,7 +73,7 @@ describe('an answer of a provider', () => {
     ['1e300', undefined],
     ['-5', undefined],
     ['x', undefined],
-  ])('may ask to wait with Retry-After %s: %s ms', async (value, retryAfterMs) => {
+  ])('may request a delay with Retry-After %s: %s ms', async (value, retryAfterMs) => {
     const answer = await call((response) => {
       response.statusCode = 429
       response.setHeader('retry-after', value)

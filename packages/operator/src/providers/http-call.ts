@@ -1,6 +1,6 @@
 /**
- * One HTTP call of a provider, with its failures told apart: what was surely not done, and what may have been done.
- * No header, body or URL query gets into an error: they hold credentials.
+ * One HTTP call of a provider. Its failures are classified: certainly not executed, or possibly executed.
+ * No header, body or URL query is part of an error, because they contain credentials.
  */
 import { requestedWaitMs } from '@seamark/kube'
 import { ProviderError } from '../rrset/error.ts'
@@ -12,7 +12,7 @@ export interface HttpCall {
   readonly body?: unknown
   readonly signal: AbortSignal
   readonly fetch: typeof globalThis.fetch
-  /** Octets of the answer. @default 256 MiB */
+  /** Maximum octets of the response. @default 256 MiB */
   readonly maxBytes?: number
 }
 
@@ -23,9 +23,9 @@ export interface HttpAnswer {
   readonly retryAfterMs?: number
 }
 
-/** Octets of an answer after decompression; a larger one is broken off. A zone of a million records is below it. */
+/** Octets of a response after decompression; a larger one is aborted. A zone of a million records is smaller. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024
-/** Octets of an answer that reports a failure: only the beginning of its text is shown. */
+/** Octets of an error response: only the beginning of its text is shown. */
 const MAX_FAILURE_BYTES = 64 * 1024
 
 export async function callHttp(call: HttpCall): Promise<HttpAnswer> {
@@ -35,8 +35,8 @@ export async function callHttp(call: HttpCall): Promise<HttpAnswer> {
       method: call.method,
       signal: call.signal,
       redirect: 'error',
-      headers: { ...(call.body === undefined ? {} : { 'content-type': 'application/json' }), ...call.headers },
-      ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+      headers: { ...(call.body !== undefined && { 'content-type': 'application/json' }), ...call.headers },
+      ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
     })
     const retryAfterMs = requestedWaitMs(response.headers.get('retry-after'), Date.now())
     return {
@@ -55,8 +55,8 @@ export async function callHttp(call: HttpCall): Promise<HttpAnswer> {
 }
 
 /**
- * The text of an answer. The octets are counted as they arrive, after decompression: neither a chunked answer nor a
- * compressed one says beforehand how long it is. The text of a failure is cut, that of a success is never a part.
+ * The text of a response. Octets are counted as they arrive, after decompression: neither a chunked nor a compressed
+ * response states its length. The text of an error is truncated, that of a success never is.
  */
 async function readText(response: Response, maxBytes: number): Promise<string> {
   if (response.body === null) return ''
@@ -74,13 +74,13 @@ async function readText(response: Response, maxBytes: number): Promise<string> {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** `fetch failed` says nothing; its cause does. */
+/** The message `fetch failed` has no information; its cause does. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message
 }
 
-/** Nothing was sent. */
+/** True when nothing was sent. */
 function isRefusedConnection(error: unknown): boolean {
   const code = error instanceof Error ? (error.cause as { code?: unknown } | undefined)?.code : undefined
   return (
@@ -88,7 +88,7 @@ function isRefusedConnection(error: unknown): boolean {
   )
 }
 
-/** The failure an HTTP status means, or undefined for success. `detail` must be free of secrets. */
+/** The failure for an HTTP status, or undefined for success. `detail` must not contain secrets. */
 export function failureOf(
   answer: HttpAnswer,
   where: string,

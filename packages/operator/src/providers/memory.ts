@@ -1,6 +1,6 @@
 /**
- * Record sets in memory: for tests, the playground and as the plainest example of a provider.
- * Atomic, compare-and-swap, and counting its calls, so that a test can say how much was read and written.
+ * RRsets in memory: for tests and the playground, and as the simplest example of a provider.
+ * Atomic, with compare-and-swap; it counts its calls, so that a test can assert how much was read and written.
  */
 import { ProviderError } from '../rrset/error.ts'
 import { compareSets, isWithin, type ObservedRRset, printSet, type RRset, sameSet, setKey } from '../rrset/rrset.ts'
@@ -11,7 +11,7 @@ export interface MemoryProvider extends Provider {
   readonly counts: { reads: number; readSets: number; writes: number }
   /** Everything in a zone, in canonical order. */
   dump(zone: string): readonly ObservedRRset[]
-  /** Somebody else's change, past all guards. */
+  /** A change by another program, which bypasses all guards. */
   put(zone: string, set: ObservedRRset): void
   remove(zone: string, name: string, type: string): void
 }
@@ -24,7 +24,7 @@ export interface MemoryOptions {
 
 interface ZoneTable {
   readonly zone: ProviderZone
-  /** Sets of one name, one of each type. */
+  /** The sets of one name, one per type. */
   readonly byName: Map<string, ObservedRRset[]>
 }
 
@@ -89,7 +89,7 @@ export function memoryProvider(options: MemoryOptions): MemoryProvider {
       const table = get(zone.id)
       for (const change of batch) check(table, change, find)
       counts.writes++
-      // Deletes first: a CNAME may take the place of an address in the same batch.
+      // Deletes first: a CNAME may replace an address in the same batch.
       for (const { from, to } of batch)
         if (from !== undefined && to === undefined) remove(zone.id, from.name, from.type)
       for (const { to } of batch) if (to !== undefined) put(zone.id, to)

@@ -6,7 +6,7 @@ const ZONE = 'a.test.'
 const zone = { id: ZONE, name: ZONE }
 const signal = new AbortController().signal
 
-/** A server that answers for every name, and says 429 to the requests of these numbers. */
+/** A server that answers for every name, and returns 429 for the requests with these numbers. */
 function serverOf(throttled: readonly number[] = []) {
   const log: string[] = []
   let requests = 0
@@ -23,14 +23,14 @@ function serverOf(throttled: readonly number[] = []) {
 describe('reading names from PowerDNS', () => {
   const names = new Set(['x', 'y', 'z'].map((label) => `${label}.${ZONE}`))
 
-  it('takes a turn of the rate limit for every request after the first', async () => {
+  it('waits for the rate limiter before every request after the first', async () => {
     const { log, provider } = serverOf()
     const turn = async () => void log.push('turn')
     expect(await provider.read(zone, names, signal, turn)).toHaveLength(3)
     expect(log).toEqual([`x.${ZONE}`, 'turn', `y.${ZONE}`, 'turn', `z.${ZONE}`])
   })
 
-  it('asks again for the name that was throttled, after the pause the server asked for, and not for those before it', async () => {
+  it('repeats only the throttled request, after the delay that the server requested', async () => {
     const { log, provider } = serverOf([1])
     const turns: (ProviderError | undefined)[] = []
     const found = await provider.read(zone, names, signal, async (throttled) => void turns.push(throttled))
@@ -39,7 +39,7 @@ describe('reading names from PowerDNS', () => {
     expect(turns.map((turn) => turn?.retryAfterMs)).toEqual([undefined, 2000, undefined])
   })
 
-  it('is given up when the server throttles on and on', async () => {
+  it('fails when the server keeps throttling', async () => {
     const { log, provider } = serverOf(Array.from({ length: 50 }, (_, index) => index))
     await expect(provider.read(zone, names, signal, async () => undefined)).rejects.toMatchObject({ code: 'Throttled' })
     expect(log).toHaveLength(5)

@@ -1,13 +1,14 @@
 /**
- * PowerDNS' HTTP API. A PATCH is one transaction; reading some names asks for those names, so a change costs what it
- * changes. The API does not compare before it writes: the executor's fresh read and the plan number in the marker do.
+ * PowerDNS' HTTP API. A PATCH is one transaction; a read of some names requests only those names, so the cost of a change
+ * is proportional to it. The API has no compare-and-swap: the executor's fresh read and the plan number in the marker
+ * detect conflicts.
  */
 import { z } from 'zod'
 import { ProviderError } from '../rrset/error.ts'
 import { canonicalName, canonicalValue, isInvalid, type ObservedRRset, sortedUnique } from '../rrset/rrset.ts'
 import type { SetChange } from '../rrset/set-change.ts'
 import { callHttp, failureOf, type HttpAnswer } from './http-call.ts'
-import { patiently } from './retry-when-throttled.ts'
+import { retryWhenThrottled } from './retry-when-throttled.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 
 export interface PowerdnsOptions {
@@ -50,7 +51,7 @@ export function powerdnsProvider(options: PowerdnsOptions): Provider {
       headers: { 'x-api-key': apiKey, accept: 'application/json' },
       signal,
       fetch,
-      ...(body === undefined ? {} : { body }),
+      ...(body !== undefined && { body }),
     })
     const failure = failureOf(answer, `${method} ${url.pathname}`, method !== 'GET', errorText(answer))
     if (failure !== undefined) throw failure
@@ -60,7 +61,7 @@ export function powerdnsProvider(options: PowerdnsOptions): Provider {
     const answer = await call('GET', `/zones/${encodeURIComponent(zone.id)}${query}`, signal)
     return parse(zoneSchema, answer).rrsets.map(toObserved)
   }
-  /** Old servers ignore `rrset_name` and send everything: known after the first answer. */
+  /** Old servers ignore `rrset_name` and return the whole zone: detected with the first response. */
   let filtersByName: boolean | undefined
 
   return {
@@ -80,7 +81,7 @@ export function powerdnsProvider(options: PowerdnsOptions): Provider {
         .filter(({ name }) => only?.has(name) ?? true)
     },
     async read(zone, names, signal, turn) {
-      // One request for each name; above this many the whole zone is cheaper.
+      // One request per name; above this number reading the whole zone is cheaper.
       if (names === 'all' || names.size > 200 || filtersByName === false) {
         const all = await readZone(zone, '', signal)
         return names === 'all' ? all : all.filter(({ name }) => names.has(name))
@@ -90,7 +91,7 @@ export function powerdnsProvider(options: PowerdnsOptions): Provider {
       for (const name of names) {
         if (requests++ > 0) await turn?.()
         const query = `?rrset_name=${encodeURIComponent(name)}`
-        const sets = await patiently(async () => readZone(zone, query, signal), turn)
+        const sets = await retryWhenThrottled(async () => readZone(zone, query, signal), turn)
         if (sets.some((set) => set.name !== name)) {
           filtersByName = false
           return sets.filter((set) => names.has(set.name))
@@ -100,7 +101,7 @@ export function powerdnsProvider(options: PowerdnsOptions): Provider {
       return found
     },
     async apply(zone, batch, signal) {
-      // PowerDNS looks for conflicts in the order of the list: what makes room goes first.
+      // PowerDNS checks conflicts in the order of the list: deletes first.
       const rrsets = batch
         .map(toPatch)
         .sort((a, b) => Number(a.changetype === 'REPLACE') - Number(b.changetype === 'REPLACE'))
@@ -130,7 +131,7 @@ function toObserved({ name, type, ttl, records }: z.infer<typeof rrsetSchema>): 
   })
   const canonical = canonicalName(name)
   const set = { name: isInvalid(canonical) ? name.toLowerCase() : canonical, type, ttl, values: sortedUnique(values) }
-  // A disabled record is in the database and not in the answers: not ours to judge.
+  // A disabled record is in the database and not in the answers: it is treated as opaque.
   return records.some(({ disabled }) => disabled === true) ? { ...set, opaque: 'disabled records' } : set
 }
 

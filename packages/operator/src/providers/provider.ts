@@ -1,48 +1,48 @@
 /**
- * The one edge to DNS services. A provider is small and dumb: it lists zones, reads record sets, and applies a batch.
- * Guards, ownership, ordering, retries and rate limits are not its business (records/executor.ts).
+ * The interface to DNS services. A provider lists zones, reads RRsets, and applies a batch. Guards, ownership, ordering,
+ * retries and rate limits are implemented by the executor (records/execute/executor.ts).
  *
- * Guarantees every provider gives, and `conformance.ts` checks:
- * - `read` gives canonical sets, complete for the names asked; a failed page fails the whole read (INV-21);
+ * Guarantees of every provider, checked by `conformance.ts`:
+ * - `read` returns canonical sets, complete for the requested names; a failed page fails the whole read (INV-21);
  * - `apply` with `isAtomic` writes all of a batch or nothing;
- * - with `comparesAndSwaps`, nothing is written when a `from` is not what the zone holds;
- * - every failure is a ProviderError whose `outcome` is true, and whose text holds no credential.
+ * - with `comparesAndSwaps`, nothing is written when a `from` differs from the zone;
+ * - every failure is a ProviderError whose `outcome` is accurate, and whose text contains no credential.
  */
 import type { ProviderError } from '../rrset/error.ts'
 import type { ObservedRRset } from '../rrset/rrset.ts'
 import type { SetChange } from '../rrset/set-change.ts'
 
 export interface ProviderZone {
-  /** What the service calls it; equal to `name` where names are unique. */
+  /** The id of the zone at the service; equal to `name` where names are unique. */
   readonly id: string
   /** Canonical, with trailing dot. */
   readonly name: string
-  /** Two zones of one name are told apart by this. @default 'public' */
+  /** Distinguishes two zones of the same name. @default 'public' */
   readonly visibility?: 'public' | 'private'
 }
 
 export interface Capabilities {
   readonly isAtomic: boolean
   readonly comparesAndSwaps: boolean
-  /** Reading some names costs in proportion to them, not to the zone. */
+  /** The cost of reading some names is proportional to their number, not to the size of the zone. */
   readonly readsByName: boolean
-  /** Largest batch, in record sets. */
+  /** Largest batch, in RRsets. */
   readonly maxChanges: number
-  /** Requests per second that this program allows itself per account. */
+  /** Requests per second that this program sends per account. */
   readonly requestsPerSecond: number
 }
 
 /**
- * Waits until the account may be asked again. A call of a provider comes with one request; each further one (the next
- * page, the next name) takes a turn first, so that a long list keeps the rate limit, and the time-out is of a request. With the
- * error of a throttled request the account slows down, and the same request may be sent again.
+ * Waits for the rate limiter of the account. The first request of a provider call is already permitted; each further one
+ * (the next page, the next name) waits first, so that a long list keeps the rate limit, and the time-out applies to each
+ * request. With the error of a throttled request the rate decreases, and the same request may be sent again.
  */
 export type Turn = (throttled?: ProviderError) => Promise<void>
 
 export interface Provider {
   /** The name in the configuration. */
   readonly name: string
-  /** Which account it uses: providers with the same account share one rate limit. Holds no secret. */
+  /** The account: providers with the same account share one rate limit. Contains no secret. */
   readonly account: string
   readonly capabilities: Capabilities
   zones(signal: AbortSignal, turn?: Turn): Promise<readonly ProviderZone[]>
@@ -53,7 +53,7 @@ export interface Provider {
     turn?: Turn,
   ): Promise<readonly ObservedRRset[]>
   apply(zone: ProviderZone, batch: readonly SetChange[], signal: AbortSignal): Promise<void>
-  /** Does the batch fit in one call, where the limit is more than a number of sets? */
+  /** Whether the batch fits in one call, where the limit is not only a number of sets. */
   fits?(batch: readonly SetChange[]): boolean
   close?(): Promise<void>
 }

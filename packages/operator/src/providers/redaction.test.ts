@@ -9,7 +9,7 @@ const SECRET = 'canary/key+of==this test'
 const { signal } = new AbortController()
 const everything = (value: unknown) => inspect(value, { depth: Infinity, showHidden: true, maxStringLength: Infinity })
 
-/** What is thrown by a provider whose service repeats this text. */
+/** The error of a provider whose service repeats this text. */
 async function thrownFor(text: string, cause?: unknown): Promise<unknown> {
   const memory = memoryProvider({ zones: ['a.test.'] })
   const fail = async () => {
@@ -26,7 +26,7 @@ async function thrownFor(text: string, cause?: unknown): Promise<unknown> {
   return errors[0]
 }
 
-describe('what a service says with a credential in it', () => {
+describe('an error text of a service that contains a credential', () => {
   it.each([
     ['as it is', SECRET],
     ['in base64', Buffer.from(SECRET).toString('base64')],
@@ -45,7 +45,7 @@ describe('what a service says with a credential in it', () => {
     expect(everything(error)).not.toContain(SECRET)
   })
 
-  it('and other errors stay as they are', async () => {
+  it('is redacted; an error without a credential is unchanged', async () => {
     const cause = new Error('ECONNREFUSED')
     expect(await thrownFor('no answer', cause)).toMatchObject({ message: 'no answer', cause })
   })

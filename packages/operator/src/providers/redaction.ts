@@ -1,16 +1,16 @@
 /**
- * Keeps credentials out of what a provider throws. A service may repeat a key in its error text, and that text reaches logs,
- * Events, conditions and plans.
+ * Removes credentials from the errors of a provider. A service may repeat a key in its error text, and that text is copied
+ * to logs, Events, conditions and plans.
  *
- * Guarantee: no error of the wrapped provider contains one of the given secrets, in its message or in its causes, as it is,
- * in base64, hex or percent-encoding. An error that would is replaced by one with the same code and outcome.
+ * Guarantee: no error of the wrapped provider contains one of the given secrets, in its message or in its causes, neither
+ * in plain form nor in base64, hex or percent-encoding. Such an error is replaced by one with the same code and outcome.
  */
 import { inspect } from 'node:util'
 import { ProviderError } from '../rrset/error.ts'
 import type { Provider } from './provider.ts'
 
 const REDACTED = '[redacted]'
-/** Shorter ones are parts of ordinary words. */
+/** Shorter secrets are skipped: they occur in ordinary words. */
 const SHORTEST = 4
 
 export function redactingProvider(provider: Provider, secrets: readonly string[]): Provider {

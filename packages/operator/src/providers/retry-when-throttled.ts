@@ -1,12 +1,12 @@
-/** A request among many that is throttled is sent again at its next turn: those before it were not made in vain. */
+/** Repeats a throttled request of a call with many requests, so that the preceding requests need not be repeated. */
 import { ProviderError } from '../rrset/error.ts'
 import type { Turn } from './provider.ts'
 
-/** How often one request is tried. */
+/** Attempts for one request. */
 const ATTEMPTS = 5
 
 /** `ask` throws ProviderError. */
-export async function patiently<T>(ask: () => Promise<T>, turn: Turn | undefined): Promise<T> {
+export async function retryWhenThrottled<T>(ask: () => Promise<T>, turn: Turn | undefined): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await ask()

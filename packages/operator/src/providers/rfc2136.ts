@@ -1,10 +1,10 @@
 /**
- * Dynamic updates (RFC 2136): BIND, Knot, PowerDNS, and whatever else speaks them. One batch is one message, so it is
- * atomic; each `from` becomes a prerequisite, so the server compares before it writes (INV-12).
+ * Dynamic updates (RFC 2136), for BIND, Knot, PowerDNS and other servers. One batch is one message, so it is atomic; each
+ * `from` becomes a prerequisite, so the server compares before it writes (INV-12).
  *
- * Reading needs AXFR, because questions cannot tell a record from what a wildcard answers. The zone is kept with its
- * serial: a read asks for the SOA first, and transfers again only when the serial is not the one we expect.
- * A refused transfer is a reason code; it never looks like an empty zone.
+ * Reading needs AXFR, because queries cannot distinguish a record from a wildcard answer. The zone is cached with its
+ * serial: a read queries the SOA first, and transfers the zone only when the serial is not the expected one.
+ * A refused transfer is an error with a reason code; it is never treated as an empty zone.
  */
 import {
   createDnsClient,
@@ -28,9 +28,9 @@ export interface Rfc2136Options {
   readonly name: string
   readonly server: ServerAddress
   readonly key?: TsigKey
-  /** Where to transfer from, when it is not the server that takes updates. */
+  /** The server to transfer from, when it differs from the server that accepts updates. */
   readonly transfer?: { readonly server?: ServerAddress; readonly key?: TsigKey }
-  /** There is no way to ask a server for its zones. */
+  /** Required, because the protocol cannot list the zones of a server. */
   readonly zones: readonly string[]
   /** @default 15 s */
   readonly timeoutMs?: number
@@ -43,14 +43,14 @@ interface ZoneCache {
   readonly byName: Map<string, ObservedRRset[]>
 }
 
-/** A message has at most 65535 octets; a name, a marker and their prerequisites take below 700. */
+/** A message has at most 65535 octets; a name, a marker and their prerequisites need less than 700. */
 const MAX_CHANGES = 80
 
 export function rfc2136Provider(options: Rfc2136Options): Provider {
   const { server, key, timeoutMs = 15_000 } = options
   const source = { server: options.transfer?.server ?? server, key: options.transfer?.key ?? key }
-  const asking = createDnsClient({ timeoutMs: Math.min(timeoutMs, 3000) })
-  // An update is sent once: whether it was applied is found out by reading, not by sending again.
+  const reading = createDnsClient({ timeoutMs: Math.min(timeoutMs, 3000) })
+  // An update is sent once: whether it was applied is determined by reading, not by sending it again.
   const updating = createDnsClient({ timeoutMs, tries: 1 })
   const caches = new Map<string, ZoneCache>()
   const zones = options.zones.map((name): ProviderZone => ({ id: fqdn(name), name: fqdn(name) }))
@@ -67,16 +67,20 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
     return fqdn(zone.name)
   }
   const askSerial = async (zone: Fqdn, signal: AbortSignal): Promise<number> => {
-    const reply = await asking.query({ ...source, ...keyed(source.key), name: zone, type: 'SOA', signal } as Parameters<
-      DnsClient['query']
-    >[0])
+    const reply = await reading.query({
+      ...source,
+      ...keyed(source.key),
+      name: zone,
+      type: 'SOA',
+      signal,
+    } as Parameters<DnsClient['query']>[0])
     const soa = reply.message.answers.find(({ type }) => type === 6)
     if (soa === undefined) throw refusedRead(zone, reply.message.rcode)
-    // The serial stands before the last four numbers (RFC 1035 §3.3.13).
+    // The serial precedes the last four numbers (RFC 1035 §3.3.13).
     return Buffer.from(soa.data).readUInt32BE(soa.data.length - 20)
   }
   const transfer = async (zone: Fqdn, signal: AbortSignal): Promise<ZoneCache> => {
-    const records = await asking.transferRRsets({ server: source.server, zone, ...keyed(source.key), signal })
+    const records = await reading.transferRRsets({ server: source.server, zone, ...keyed(source.key), signal })
     const byName = new Map<string, ObservedRRset[]>()
     for (const set of records) putSet(byName, fromDns(set))
     const serial = Number(records.find(({ type, name }) => type === 'SOA' && name === zone)?.values[0]?.split(' ')[2])
@@ -143,19 +147,19 @@ export function rfc2136Provider(options: Rfc2136Options): Provider {
           signal,
         })
       if (rcode !== RCODE.NOERROR) throw writeRefusal(origin, rcode)
-      // If ours was the only change, the serial moved by one: the next read asks for it, and transfers when it did not.
+      // If ours was the only change, the serial increased by one: the next read checks it, and transfers when it did not.
       if (before !== undefined) {
         merge(before.byName, batch)
         caches.set(origin, { serial: before.serial + 1, byName: before.byName })
       }
     },
     async close() {
-      await Promise.all([asking.close(), updating.close()])
+      await Promise.all([reading.close(), updating.close()])
     },
   }
 }
 
-/** Is it the key, or one of the records? An update without operations tells (RFC 2136 §3.3). */
+/** Distinguishes a refused key from a refused record by an update without operations (RFC 2136 §3.3). */
 async function explainRefusal(client: DnsClient, empty: Parameters<DnsClient['update']>[0]): Promise<void> {
   const rcode = await client.update(empty).then(
     (reply) => reply.message.rcode,
@@ -177,7 +181,7 @@ function merge(byName: Map<string, ObservedRRset[]>, batch: readonly SetChange[]
   }
 }
 
-/** The list of a name is replaced, never changed: readers have it. */
+/** The list of a name is replaced, never modified: readers hold references to it. */
 function putSet(byName: Map<string, ObservedRRset[]>, set: ObservedRRset): void {
   const others = byName.get(set.name)
   byName.set(set.name, others === undefined ? [set] : [...others, set])

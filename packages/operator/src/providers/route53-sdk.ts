@@ -1,6 +1,6 @@
 /**
- * The names of the AWS SDK that are used, imported statically: a dynamic import of this module gives them in the bundle
- * too, where a dynamic import of a CommonJS package has no named exports.
+ * The used names of the AWS SDK, imported statically: a dynamic import of this module works in the bundle too, where a
+ * dynamic import of a CommonJS package has no named exports.
  */
 export {
   ChangeResourceRecordSetsCommand,

@@ -1,5 +1,5 @@
 /**
- * How Route 53 writes names and values: octal escapes (`\052` is the asterisk) where zone files have decimal ones.
+ * Route 53's form of names and values: octal escapes (`\052` is the asterisk) where zone files have decimal ones.
  * Everything else is presentation form.
  */
 import { canonicalName, canonicalValue, isInvalid, sortedUnique, txtStrings } from '../rrset/rrset.ts'
@@ -47,7 +47,7 @@ function quoteOctal(octets: string): string {
   return `${out}"`
 }
 
-/** Route 53 lists names by their labels from the right. */
+/** Route 53 sorts names by their labels from the right. */
 export function route53Order(name: string): string {
   return name.split('.').toReversed().join('.')
 }

@@ -1,6 +1,6 @@
 /**
- * The endpoint of ExternalDNS' webhook protocol, and how it maps to record sets. Used by the client and the server.
- * Names have no final dot there; a TXT target may come with or without quotes.
+ * The endpoint of ExternalDNS' webhook protocol, and its mapping to RRsets. Used by the client and the server.
+ * Names have no final dot in the protocol; a TXT target may be quoted or not.
  */
 import { z } from 'zod'
 import {
@@ -26,7 +26,7 @@ export const endpointSchema = z.object({
 export type WebhookEndpoint = z.infer<typeof endpointSchema>
 export const endpointsSchema = z.array(endpointSchema).nullable()
 
-/** Endpoints are parsed one by one later: a request may have hundreds of thousands. */
+/** Endpoints are validated one by one later: a request may contain hundreds of thousands. */
 export const unparsedEndpointsSchema = z.array(z.unknown()).nullish()
 
 export const changesSchema = z.object({
@@ -49,7 +49,7 @@ export function toEndpoint(set: RRset): WebhookEndpoint {
   }
 }
 
-/** `defaultTtl` stands where an endpoint has none. */
+/** `defaultTtl` is used for an endpoint without a TTL. */
 export function fromEndpoint(endpoint: WebhookEndpoint, defaultTtl: number): ObservedRRset {
   const type = endpoint.recordType.toUpperCase()
   const name = canonicalName(endpoint.dnsName)

@@ -1,13 +1,13 @@
 /**
- * The other direction: ExternalDNS uses one of our providers through its webhook protocol.
+ * Serves one of our providers to ExternalDNS through its webhook protocol.
  *
- * ExternalDNS brings its own plan and registry, so nothing is guarded here but the edge: only names of the served zones,
- * bodies of bounded size, one request of changes at a time, and a compare before each write. Large requests are dealt with
- * in slices, so that other requests are answered meanwhile.
+ * ExternalDNS has its own plan and registry, so no guards apply here. The server accepts only names of the served zones
+ * and bodies of bounded size, processes one request of changes at a time, and compares before each write. Large requests
+ * are processed in slices, so that other requests are answered meanwhile.
  *
- * The protocol knows no authentication. It listens on loopback unless told otherwise, and a web page in a browser of the same
- * machine cannot use it: requests with an `Origin` are refused (cross-site requests), as are those for a host name that is
- * not ours (DNS rebinding) and bodies of a type that a page may send without asking.
+ * The protocol has no authentication. The server listens on loopback by default, and a web page in a browser of the same
+ * machine cannot use it: requests with an `Origin` are refused (cross-site requests), as are those for an unknown host
+ * name (DNS rebinding) and bodies of a type that a page may send without a preflight request.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -33,9 +33,9 @@ export interface WebhookServerOptions {
   /** Zones to serve, by name. @default all of the provider */
   readonly zones?: readonly string[]
   readonly defaultTtl?: number
-  /** Host names that requests may be for, beside localhost and IP addresses. @default none */
+  /** Accepted host names of requests, beside localhost and IP addresses. @default none */
   readonly hosts?: readonly string[]
-  /** What went wrong, for the log: the protocol's answer is a bare status. */
+  /** Called with each failure, for the log: the response of the protocol is only a status. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -45,12 +45,12 @@ export interface WebhookServer {
 }
 
 const MAX_BODY = 32 * 1024 * 1024
-/** Changes that are dealt with in one turn of the event loop: some milliseconds. */
+/** Changes that are processed in one turn of the event loop: some milliseconds. */
 const SLICE = 500
-/** Types that a page of another origin cannot send without a preflight request, which nobody answers here. */
+/** Types that a page of another origin cannot send without a preflight request, which this server never grants. */
 const BODY_TYPES: ReadonlySet<string> = new Set(['application/external.dns.webhook+json', 'application/json'])
 
-interface WantedChange {
+interface RequestedChange {
   readonly from?: ObservedRRset
   readonly to?: ObservedRRset
 }
@@ -81,7 +81,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
   const applyChanges = async (body: unknown): Promise<void> => {
     const changes = changesSchema.parse(body)
     const zones = await servedZones()
-    const byZone = new Map<ProviderZone, WantedChange[]>()
+    const byZone = new Map<ProviderZone, RequestedChange[]>()
     const collect = async (list: readonly unknown[] | null | undefined, side: 'from' | 'to') => {
       await eachSlice(list ?? [], (item) => {
         const set = fromEndpoint(endpointSchema.parse(item), defaultTtl)
@@ -96,7 +96,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     await collect(changes.delete, 'from')
     for (const [zone, list] of byZone) await applyToZone(zone, list)
   }
-  const applyToZone = async (zone: ProviderZone, list: readonly WantedChange[]): Promise<void> => {
+  const applyToZone = async (zone: ProviderZone, list: readonly RequestedChange[]): Promise<void> => {
     const names = new Set(list.map(({ from, to }) => (to ?? from)?.name ?? ''))
     const present = new Map((await provider.read(zone, names, stopping.signal)).map((set) => [setKey(set), set]))
     const batch: SetChange[] = []
@@ -104,7 +104,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
       const subject = to ?? from
       const there = subject === undefined ? undefined : present.get(setKey(subject))
       if (to !== undefined) batch.push({ from: there, to })
-      // A delete names the values it expects; what has others is not what was meant.
+      // A delete contains the expected values; a set with other values is not the intended one.
       else if (there !== undefined && from !== undefined && sameValues(there.values, from.values))
         batch.push({ from: there, to: undefined })
     }
@@ -119,7 +119,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     const refusal = refusalOf(request, options.hosts ?? [])
     if (refusal !== undefined) {
       options.onError?.(new Error(refusal.why))
-      // The body is not read: the connection cannot be used again.
+      // The body is not read: the connection cannot be reused.
       response.setHeader('connection', 'close')
       response.statusCode = refusal.status
       response.end()
@@ -144,7 +144,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
       await turn
       return send(204)
     }
-    // Nothing to adjust: what a provider cannot say, it leaves alone.
+    // Nothing to adjust: a provider does not change what it cannot represent.
     if (path === '/adjustendpoints' && request.method === 'POST') {
       const endpoints: WebhookEndpoint[] = []
       const given = unparsedEndpointsSchema.parse(await readJson(request)) ?? []
@@ -176,7 +176,7 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
   }
 }
 
-/** Why a request is not looked at, or undefined. */
+/** Why a request is refused, or undefined. */
 function refusalOf(
   { headers, method }: IncomingMessage,
   hosts: readonly string[],
@@ -199,7 +199,7 @@ function hostNameOf(host: string): string {
   return (bracketed ?? plain ?? host).toLowerCase()
 }
 
-/** Calls `work` for each item and lets other requests in after each slice. */
+/** Calls `work` for each item and yields to other requests after each slice. */
 async function eachSlice<T>(items: readonly T[], work: (item: T) => void): Promise<void> {
   for (let at = 0; at < items.length; at += SLICE) {
     for (const item of items.slice(at, at + SLICE)) work(item)
@@ -207,7 +207,7 @@ async function eachSlice<T>(items: readonly T[], work: (item: T) => void): Promi
   }
 }
 
-/** 4xx is permanent for ExternalDNS, 5xx is tried again. */
+/** ExternalDNS treats 4xx as permanent and retries 5xx. */
 function statusOf(error: unknown): number {
   if (!(error instanceof ProviderError)) return error instanceof Error && error.name === 'ZodError' ? 400 : 500
   return error.outcome === 'rejected' ? 400 : 500

@@ -11,7 +11,7 @@ import { startWebhookServer, type WebhookServer } from './webhook-server.ts'
 const ZONE = 'a.test.'
 const { signal } = new AbortController()
 
-describe('the webhook protocol, both ends ours', () => {
+describe('the webhook protocol between our client and our server', () => {
   let memory: MemoryProvider
   let server: WebhookServer
   beforeEach(async () => {
@@ -29,7 +29,7 @@ describe('the webhook protocol, both ends ours', () => {
     (await fetch(`${server.url}${path}`, { method: 'POST', body, headers: { 'content-type': MEDIA_TYPE, ...headers } }))
       .status
 
-  /** With the headers as given: `fetch` does not let a caller set Host. */
+  /** Sends the headers as given: `fetch` does not let a caller set Host. */
   const raw = async (method: string, path: string, headers: Record<string, string>, body = ''): Promise<number> => {
     const sent = request(`${server.url}${path}`, { method, headers: { ...headers, 'content-length': body.length } })
     sent.end(body)
@@ -47,14 +47,14 @@ describe('the webhook protocol, both ends ours', () => {
     ['the origin of a web page', 403, { ...HOST, 'content-type': MEDIA_TYPE, origin: 'http://evil.test' }],
     ['a null origin', 403, { ...HOST, 'content-type': MEDIA_TYPE, origin: 'null' }],
     ['a cross-site fetch', 403, { ...HOST, 'content-type': MEDIA_TYPE, 'sec-fetch-site': 'cross-site' }],
-    ['the host name of another', 421, { host: 'evil.test:8888', 'content-type': MEDIA_TYPE }],
-    ['a host name that begins like ours', 421, { host: 'localhost.evil.test', 'content-type': MEDIA_TYPE }],
+    ['an unknown host name', 421, { host: 'evil.test:8888', 'content-type': MEDIA_TYPE }],
+    ['a host name with the prefix of a known one', 421, { host: 'localhost.evil.test', 'content-type': MEDIA_TYPE }],
   ])('refuses changes with %s', async (_, status, headers) => {
     expect(await raw('POST', '/records', headers, CREATE)).toBe(status)
     expect(memory.dump(ZONE)).toEqual([])
   })
 
-  it('gives no records to a host name of another, and serves localhost, addresses and the names it was told', async () => {
+  it('refuses requests for unknown host names, and serves localhost, addresses and the configured names', async () => {
     expect(await raw('GET', '/records', { host: 'evil.test' })).toBe(421)
     for (const host of ['localhost:8888', 'LOCALHOST', '127.0.0.1', '[::1]:8888', '10.1.2.3:80'])
       expect(await raw('GET', '/records', { host }), host).toBe(200)
@@ -74,7 +74,7 @@ describe('the webhook protocol, both ends ours', () => {
     }
   })
 
-  it('answers others while it deals with a request of very many changes', async () => {
+  it('answers other requests while it processes a request with very many changes', async () => {
     const create = Array.from({ length: 50_000 }, (_, i) => ({
       dnsName: `n${i}.a.test`,
       recordType: 'A',
@@ -114,7 +114,7 @@ describe('the webhook protocol, both ends ours', () => {
     const next = { ...endpoint, targets: ['192.0.2.2'] }
     expect(await post('/records', JSON.stringify({ updateOld: [endpoint], updateNew: [next] }))).toBe(204)
     expect(memory.dump(ZONE)).toMatchObject([{ name: 'www.a.test.', values: ['192.0.2.2'] }])
-    // A delete of what is not there any more does nothing.
+    // A delete of an absent set does nothing.
     expect(await post('/records', JSON.stringify({ delete: [endpoint] }))).toBe(204)
     expect(memory.dump(ZONE)).toHaveLength(1)
     expect(await post('/records', JSON.stringify({ delete: [next] }))).toBe(204)
@@ -122,7 +122,7 @@ describe('the webhook protocol, both ends ours', () => {
     expect(await post('/adjustendpoints', JSON.stringify([endpoint]))).toBe(200)
   })
 
-  it('answers 4xx to what can never work, 5xx to what may work later, and lives on', async () => {
+  it('answers 4xx to permanent failures, 5xx to temporary ones, and keeps running', async () => {
     expect(await post('/records', '{')).toBe(400)
     expect(await post('/records', '{"create": 5}')).toBe(400)
     expect(
@@ -138,13 +138,13 @@ describe('the webhook protocol, both ends ours', () => {
     expect((await fetch(`${server.url}/records`)).status).toBe(500)
   })
 
-  it('leaves sets alone that the protocol cannot say', async () => {
+  it('does not change sets that the protocol cannot represent', async () => {
     memory.put(ZONE, { name: 'alias.a.test.', type: 'A', ttl: 5, values: [], opaque: 'an alias' })
     expect(await (await fetch(`${server.url}/records`)).json()).toEqual([])
   })
 })
 
-describe('a webhook of somebody else', () => {
+describe('a webhook of another project', () => {
   const answering = async (status: number, contentType: string, body: string) => {
     const peer = createServer((_request, response) => {
       response.writeHead(status, { 'content-type': contentType }).end(body)
@@ -158,9 +158,9 @@ describe('a webhook of somebody else', () => {
 
   it.each([
     ['of another version', 200, 'application/json', '{"include":["a.test"]}', 'ProviderMisconfigured'],
-    ['that answers nonsense', 200, MEDIA_TYPE, 'nonsense', 'ProviderUnavailable'],
-    ['that is broken', 500, MEDIA_TYPE, '', 'ProviderUnavailable'],
-    ['that wants credentials', 401, MEDIA_TYPE, '', 'CredentialsInvalid'],
+    ['with an invalid response', 200, MEDIA_TYPE, 'nonsense', 'ProviderUnavailable'],
+    ['with a server error', 500, MEDIA_TYPE, '', 'ProviderUnavailable'],
+    ['that requires credentials', 401, MEDIA_TYPE, '', 'CredentialsInvalid'],
     ['that throttles', 429, MEDIA_TYPE, '', 'Throttled'],
   ])('%s is a reason code, and never an empty zone', async (_title, status, type, body, code) => {
     const peer = await answering(status, type, body)
@@ -170,7 +170,7 @@ describe('a webhook of somebody else', () => {
     peer.close()
   })
 
-  it('with a null list of records has none, and a failed change is of unknown outcome', async () => {
+  it('with a null list of records has none, and a failed change has an unknown outcome', async () => {
     const peer = await answering(200, MEDIA_TYPE, 'null')
     const provider = webhookProvider({ name: 'hook', url: peer.url, zones: [ZONE] })
     expect(await provider.read(zone, 'all', signal)).toEqual([])

@@ -1,9 +1,9 @@
 /**
- * Any ExternalDNS webhook provider as one of ours: GET / (negotiation), GET /records, POST /records.
+ * Client of any ExternalDNS webhook provider: GET / (negotiation), GET /records, POST /records.
  *
- * The protocol has no transactions and no comparison, and reads are always of everything: batches are of one name, the
- * marker first and last as INV-10 asks, and the executor reads again before it writes. Zones come from the domain filter
- * of the negotiation, or from the configuration.
+ * The protocol has no transactions and no comparison, and every read returns all records: a batch is one name, the marker
+ * is written first and deleted last (INV-10), and the executor reads again before it writes. Zones come from the domain
+ * filter of the negotiation, or from the configuration.
  */
 import { z } from 'zod'
 import { ProviderError } from '../rrset/error.ts'
@@ -16,9 +16,9 @@ import { endpointsSchema, fromEndpoint, MEDIA_TYPE, toEndpoint } from './webhook
 export interface WebhookOptions {
   readonly name: string
   readonly url: string
-  /** @default the domains that the webhook says it serves */
+  /** @default the domain filter of the webhook */
   readonly zones?: readonly string[]
-  /** What a record without a TTL counts as. @default 300 */
+  /** TTL of a record without one. @default 300 */
   readonly defaultTtl?: number
   readonly requestsPerSecond?: number
   readonly fetch?: typeof globalThis.fetch
@@ -39,10 +39,10 @@ export function webhookProvider(options: WebhookOptions): Provider {
   ): Promise<HttpAnswer> => {
     const url = new URL(`${base.href.replace(/\/$/, '')}${path}`)
     const headers = method === 'GET' ? { accept: MEDIA_TYPE } : { 'content-type': MEDIA_TYPE, accept: MEDIA_TYPE }
-    const answer = await callHttp({ method, url, headers, signal, fetch, ...(body === undefined ? {} : { body }) })
+    const answer = await callHttp({ method, url, headers, signal, fetch, ...(body !== undefined && { body }) })
     const failure = failureOf(answer, `${method} ${url.pathname}`, method !== 'GET', '')
     if (failure === undefined) return answer
-    // The protocol has one status for every failed change: nobody knows what was done of it.
+    // The protocol has one status for every failed change: it is unknown which changes were applied.
     throw method === 'POST' && answer.status >= 500
       ? new ProviderError('OutcomeUnknown', 'unknown', failure.message)
       : failure
@@ -58,7 +58,7 @@ export function webhookProvider(options: WebhookOptions): Provider {
       )
     const served = zonesOf(parse(filterSchema, answer)?.include ?? [])
     if (options.zones === undefined) return served
-    // An empty filter means everything; another one must hold what is configured.
+    // An empty filter means everything; another one must contain the configured zones.
     return zonesOf(options.zones).filter(
       ({ name }) => served.length === 0 || served.some((domain) => isWithin(name, domain.name)),
     )
@@ -81,7 +81,7 @@ export function webhookProvider(options: WebhookOptions): Provider {
     },
     zones,
     async read(zone, names, signal, turn) {
-      // Asked each time: the records of a zone that is gone look like those of an empty one.
+      // Negotiated each time: the records of a removed zone look like those of an empty one.
       check(zone, await zones(signal))
       await turn?.()
       const endpoints = parse(endpointsSchema, await call('GET', '/records', signal)) ?? []

@@ -1,4 +1,4 @@
-/** Every annotation publish reads or writes, by name. Ours carry the configurable prefix of `PublishOptions`. */
+/** Every annotation that publish reads or writes. Our own have the configurable prefix of `PublishOptions`. */
 
 export const TLS_ACME = 'kubernetes.io/tls-acme'
 export const CLASS_KEYS = ['kubernetes.io/ingress.class', 'projectcontour.io/ingress.class'] as const
@@ -35,7 +35,7 @@ interface PrefixedKeys {
 
 const prefixed = new Map<string, PrefixedKeys>()
 
-/** Made once for each prefix: they are looked up in every source, and a text put together anew is a slow key. */
+/** Created once per prefix: they are looked up in every source, and a newly concatenated string is a slow key. */
 export function keysUnder(prefix: string): PrefixedKeys {
   let keys = prefixed.get(prefix)
   if (keys === undefined) {
@@ -50,7 +50,7 @@ export function keysUnder(prefix: string): PrefixedKeys {
   return keys
 }
 
-/** Own property only: a tenant may call an annotation anything, but never reach the prototype. */
+/** Own properties only: the annotation keys of a tenant must not reach the prototype. */
 export function annotation(annotations: Annotations | undefined, key: string): string | undefined {
   return annotations !== undefined && Object.hasOwn(annotations, key) ? annotations[key] : undefined
 }

@@ -1,4 +1,4 @@
-/** Which kinds publish writes, by configuration: a delegation goes with its Certificate. */
+/** The kinds that publish writes, by configuration: a delegation is written with its Certificate. */
 import type { Kind } from '@seamark/kube/object'
 import { Certificate } from '../api/certificate.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'

@@ -1,6 +1,6 @@
 /**
- * `seamark cleanup`: removes what would be left behind when publish is uninstalled. A finalizer without its controller blocks
- * the deletion of its source for ever; children are deleted only on request, because removing them removes records.
+ * `seamark cleanup`: removes what would remain when publish is uninstalled. A finalizer without its controller blocks the
+ * deletion of its source forever; children are deleted only on request, because this deletes their records.
  */
 import { type Client, Forbidden, NotFound, removeFinalizer } from '@seamark/kube'
 import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object'
@@ -27,7 +27,7 @@ export interface CleanupReport {
 
 export async function cleanUp(client: Client, options: CleanupOptions): Promise<CleanupReport> {
   let children = 0
-  // Children first: their owners' finalizers are what still points at those elsewhere.
+  // Children first: the finalizers of their owners are the only reference to children in other namespaces.
   if (options.children)
     for (const kind of childKinds({ children: CHILD_KINDS })) children += await removeChildren(client, kind, options)
   let finalizers = 0
@@ -76,7 +76,7 @@ async function removeChildren<T extends Obj>(
   return count
 }
 
-/** Page by page. A kind that is not installed, or that we may not list, has nothing of ours. */
+/** Page by page. A kind that is not installed, or that we may not list, has no objects of ours. */
 async function* listAll<T extends Obj>(client: Client, kind: Kind<T>, signal: AbortSignal): AsyncGenerator<T> {
   let token: string | undefined
   do {

@@ -1,8 +1,8 @@
 /**
- * The shell of publish: wires sources, children and load balancers to keys, and runs observe → decide → act for each.
+ * The controllers of publish: map sources, children and load balancers to keys, and run observe → decide → act for each.
  *
  * One controller per source kind; a kind whose CRD is absent waits for it and blocks no other kind. Children are mapped to
- * their source by `owned-by`, so one in another namespace is repaired like one in the namespace of the source.
+ * their source by `owned-by`, so a child in another namespace is repaired like one in the namespace of the source.
  */
 import { type Context, labelsChanged, type Manager, Namespace, Service } from '@seamark/kube'
 import { type Immutable, keyOf, type Obj, parseKey } from '@seamark/kube/object'
@@ -13,9 +13,16 @@ import { childKinds } from './child-kinds.ts'
 import type { SourceKind } from './options.ts'
 import { type PublishShell, reconcile } from './reconciler.ts'
 import { sourceKindToken } from './sources/source-reader.ts'
-import { isAddressChange, isChildChange, isHeldDnsChange, isSourceChange, keysOfOwner, rivalsOf } from './triggers.ts'
+import {
+  isAddressChange,
+  isChildChange,
+  isHeldDnsChange,
+  isSourceChange,
+  keysOfOwner,
+  sourcesWithSameHost,
+} from './triggers.ts'
 
-/** Reconciles at once; each has one request in flight, and a server gains nothing from more than 32. */
+/** Concurrent reconciles; each has one request in flight, and more than 32 do not increase the throughput of a server. */
 const CONCURRENCY = 32
 
 export function addPublishControllers(manager: Manager, shell: PublishShell): void {
@@ -38,10 +45,10 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
         if (owner?.startsWith(`${kind}/`) === true) shell.sourcesWithDeletedChild.add(owner)
         return isChildChange(change)
       },
-      // Ten thousand updates of children would cause ten thousand reconciles that find nothing to do.
+      // Ten thousand updates of children would cause ten thousand reconciles without a change.
       ignoreOwnWrites: true,
     })
-    // Of its own: `records` of this process writes that status, and own writes are ignored above.
+    // Watched separately: `records` of this process writes that status, and own writes are ignored above.
     if (child === DNSEndpoint && options.conditions)
       builder.watches(child, map, { optional: true, when: isHeldDnsChange })
   }
@@ -58,7 +65,7 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
     builder.watches(Gateway, (_, cache) => cache.list(token).map(keyOf), {
       optional: true,
     })
-    // A listener may admit namespaces by their labels.
+    // A listener may select namespaces by their labels.
     builder.watches(Namespace, ({ metadata }, cache) => cache.list(token, metadata.name).map(keyOf), {
       when: labelsChanged,
     })
@@ -69,7 +76,7 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
     })
   if (options.arbitrateHosts) {
     for (const other of options.sources) {
-      const map = (object: Immutable<Obj>): string[] => rivalsOf(decider, other, object, kind)
+      const map = (object: Immutable<Obj>): string[] => sourcesWithSameHost(decider, other, object, kind)
       builder.watches(sourceKindToken(other), map, {
         optional: true,
         when: isSourceChange(other),

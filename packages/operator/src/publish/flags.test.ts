@@ -19,7 +19,7 @@ describe('the command line of contour-plus', () => {
     expect(environmentName('certificate-apply-retry-base-delay')).toBe('CP_CERTIFICATE_APPLY_RETRY_BASE_DELAY')
   })
 
-  it('takes type and default of a flag from the setting it sets', () => {
+  it('derives type and default of a flag from its setting', () => {
     expect(Object.entries(CONTOUR_PLUS_FLAGS).map(([name, { shape, fallback }]) => [name, shape, fallback])).toEqual([
       ['metrics-addr', 'text', ':8180'],
       ['crds', 'list', 'DNSEndpoint,Certificate'],
@@ -103,14 +103,14 @@ describe('the command line of contour-plus', () => {
     expect(publish.sources).toEqual(['HTTPProxy'])
   })
 
-  it('D24: a flag beats the environment, an empty variable is ignored', () => {
+  it('D24: a flag overrides the environment, an empty variable is ignored', () => {
     expect(settings({ 'name-prefix': 'flag-' }, { CP_NAME_PREFIX: 'env-' }).publish.namePrefix).toBe('flag-')
     expect(settings({}, { CP_NAME_PREFIX: 'env-' }).publish.namePrefix).toBe('env-')
     expect(settings({ 'name-prefix': '' }, { CP_NAME_PREFIX: 'env-' }).publish.namePrefix).toBe('')
     expect(settings({}, { CP_DEFAULT_ISSUER_KIND: '' }).publish.defaultIssuerKind).toBe('ClusterIssuer')
   })
 
-  it('Q1: lists in variables take commas and white space, flags are CSV and repeatable', () => {
+  it('Q1: lists in variables are separated by commas or white space, flags are CSV and repeatable', () => {
     for (const text of ['Certificate,DNSEndpoint', 'Certificate DNSEndpoint', ' Certificate, DNSEndpoint\n']) {
       expect(settings({}, { CP_CRDS: text }).publish.children).toEqual(['DNSEndpoint', 'Certificate'])
     }
@@ -147,7 +147,7 @@ describe('the command line of contour-plus', () => {
     expect(read(flags)).toEqual({ ok: false, message })
   })
 
-  it('reads variables as leniently as the original: no number is 0, no boolean is false, no duration fails validation', () => {
+  it('parses variables as leniently as contour-plus: an invalid number is 0, an invalid boolean is false, an invalid duration fails validation', () => {
     expect(settings({}, { CP_CSR_REVISION_LIMIT: 'x', CP_LEADER_ELECTION: 'maybe' })).toMatchObject({
       leaderElection: false,
       publish: { revisionHistoryLimit: 0 },
@@ -165,7 +165,7 @@ describe('the command line of contour-plus', () => {
     ['5', 5e-6],
     ['5 s', undefined],
     ['s', undefined],
-  ])('Go reads %j as %s ms', (text, expected) => {
+  ])('%j is %s ms, as in Go', (text, expected) => {
     expect(parseDurationMs(text)).toBe(expected)
   })
 })

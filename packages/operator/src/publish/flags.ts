@@ -1,10 +1,10 @@
 /**
- * The command line of contour-plus 0.16.2: 19 flags, each also as `CP_<NAME>`; a flag wins over the environment, an empty
+ * The command line of contour-plus 0.16.2: 19 flags, each also as `CP_<NAME>`; a flag overrides the environment, an empty
  * variable counts as unset. Lists in variables may be separated by commas or white space (contour-plus splits on white space
- * only, although its manual says commas).
+ * only, although its documentation says commas).
  *
- * Type, default and help of a flag are those of the setting it sets (config.ts). Pure: text in, options or contour-plus' own
- * error message out.
+ * Type, default and help of a flag are those of its setting (config.ts). Pure: text in, options or contour-plus' own error
+ * message out.
  */
 import { z } from 'zod'
 import { CHILD_KINDS, PublishConfig } from './config.ts'
@@ -18,7 +18,7 @@ export interface FlagSpec {
   readonly help: string
 }
 
-/** The setting each flag sets, in contour-plus' order; the two that are not publish's are spelled out. */
+/** The setting of each flag, in contour-plus' order; the two flags without a setting of publish are declared here. */
 const SETTING_OF_FLAG = {
   'metrics-addr': { shape: 'text', fallback: ':8180', help: 'bind address of the metrics endpoint; 0 turns it off' },
   crds: 'children',
@@ -81,12 +81,12 @@ function describeFlags(): Record<FlagName, FlagSpec> {
 /** Only these are bound to `CP_*`. */
 export const CONTOUR_PLUS_FLAGS: Readonly<Record<FlagName, FlagSpec>> = describeFlags()
 
-/** As typed: a list flag may be repeated. */
+/** As given on the command line: a list flag may be repeated. */
 export type FlagValues = Partial<Record<FlagName, string | readonly string[]>>
 
 interface ContourPlusSettings {
   readonly publish: PublishOptions
-  /** '0' turns the endpoint off. */
+  /** '0' disables the endpoint. */
   readonly metricsAddress: string
   readonly leaderElection: boolean
 }
@@ -138,12 +138,12 @@ class Reader {
     return readList(this.#variable(name) ?? CONTOUR_PLUS_FLAGS[name].fallback, /[\s,]+/)
   }
 
-  /** As contour-plus: a word that is no boolean counts as false. */
+  /** As in contour-plus: an invalid boolean counts as false. */
   isOn(name: FlagName): boolean {
     return TRUE_WORDS.has(this.text(name))
   }
 
-  /** As contour-plus: what is no number counts as 0. */
+  /** As in contour-plus: an invalid number counts as 0. */
   number(name: FlagName): number {
     const value = Number(this.text(name))
     return Number.isFinite(value) ? value : 0
@@ -176,7 +176,7 @@ class Reader {
   }
 }
 
-/** A flag (never a variable) whose text does not parse is a usage error, as pflag's. */
+/** A flag (never a variable) with an invalid value is a usage error, as in pflag. */
 function findMalformedFlag(flags: FlagValues): string | undefined {
   for (const [name, value] of Object.entries(flags)) {
     const { shape } = CONTOUR_PLUS_FLAGS[name as FlagName]

@@ -1,8 +1,8 @@
 /**
- * Publish's settings inside the program: one flat immutable value, derived from the configuration schema (config.ts).
+ * Publish's settings as one flat immutable value, derived from the configuration schema (config.ts).
  *
- * `unified` is what `seamark run` starts from, `dropIn` is the observable behaviour of contour-plus 0.16.2 (docs/publish.md,
- * "Differences"). Flags, environment and the configuration file only ever override single fields of one of the two.
+ * `unified` is the base of `seamark run`, `dropIn` is the observable behaviour of contour-plus 0.16.2 (docs/publish.md,
+ * "Moving from contour-plus"). Flags, environment and the configuration file override single fields of one of the two.
  */
 import { parseDurationMs } from '@seamark/kube'
 import type { Grants } from '../process/grants.ts'
@@ -21,7 +21,7 @@ export type PublishOptions = Immutable<
     certificateApply: CertificateApplyOptions
     /** Copy `owned-by` into a secretTemplate that has other annotations, as contour-plus does. Not configurable. */
     ownedByInSecretTemplate: boolean
-    /** Which names a namespace may use; of the manager's configuration. */
+    /** The names that a namespace may use; from the manager's configuration. */
     grants: Grants
   }
 >

@@ -28,13 +28,13 @@ export interface PublishShell {
   readonly findingHistory: FindingHistory
   /** False in observe mode and while writing is paused: decide and count, write nothing. */
   readonly isWriting: () => boolean
-  /** Resolves once it is known whether writing is paused; undefined when it is known, so that no reconcile waits a turn. */
+  /** Resolves once it is known whether writing is paused; undefined when it is known, so that no reconcile waits for a promise. */
   readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
 }
 
-/** While nothing may be written each source is reconciled again, so that the end of a pause is noticed. */
+/** While nothing may be written each source is reconciled at this interval, so that the end of a pause is noticed. */
 const IDLE_RETRY_MS = 10_000
-/** The object that blocks a child is not ours and not mapped to this source: it may be gone by then. */
+/** The object that blocks a child is not mapped to this source, so its deletion causes no reconcile. */
 const BLOCKED_RETRY_MS = 60_000
 
 export async function reconcile(kind: SourceKind, token: Kind, context: Context, shell: PublishShell): Promise<Next> {
@@ -84,7 +84,7 @@ function actDeps(kind: Kind, context: Context, shell: PublishShell): ActDeps {
   const { guard, enqueue, isServed, onCertificateApplied } = shell
   return {
     writer: context,
-    // Made when first asked for, which most reconciles never do.
+    // Created on first use; most reconciles never need it.
     get client() {
       return context.client
     },
@@ -108,7 +108,7 @@ async function report(
   if (!shell.options.conditions || source.kind !== 'HTTPProxy') return
   const status = conditionStatus(object, findings, shell.clock.now(), findHeldDns(owned))
   if (status === undefined) return
-  // Without the right to write a condition (contour-plus' role has none) everything else goes on.
+  // Without permission to write a condition (contour-plus' role has none) everything else continues.
   await context
     .status(object, status as never)
     .catch((error: unknown) => context.log.debug({ err: error }, 'condition not written'))

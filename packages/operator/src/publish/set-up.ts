@@ -1,5 +1,5 @@
 /**
- * Puts publish together and into a manager: caches, controllers, the mass guard with its baseline, the certificate queue.
+ * Adds publish to a manager: caches, controllers, the mass guard with its baseline, the certificate queue.
  */
 import type { Clock, Manager } from '@seamark/kube'
 import type { ProductMetrics } from '../metrics.ts'
@@ -19,13 +19,13 @@ import { watchForPublish } from './watches.ts'
 export interface PublishSetUp {
   readonly options: PublishOptions
   readonly metrics: ProductMetrics
-  /** Where the baseline lives. */
+  /** Namespace of the baseline. */
   readonly namespace: string
   /** False in observe mode and while writing is paused. */
   readonly isWriting: () => boolean
   /** Resolves once it is known whether writing is paused; undefined when it is known. */
   readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
-  /** Tell also what was already so at the start. */
+  /** Report also findings that existed at the start. */
   readonly reportsInitialFindings: boolean
   readonly clock: Clock
 }

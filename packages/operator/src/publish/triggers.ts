@@ -1,6 +1,6 @@
 /**
- * Which changes cause a reconcile of a source: its own, those of its children, load balancers, Gateways and of other sources
- * with the same hosts. Predicates and mappings only; the controller wires them.
+ * The changes that cause a reconcile of a source: its own, those of its children, load balancers and Gateways, and those of
+ * other sources with the same hosts. Predicates and mappings only; the controller uses them.
  */
 import { annotationsChanged, anyOf, type Change, labelsChanged, type Service, specChanged } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
@@ -10,18 +10,18 @@ import type { SourceKind } from './options.ts'
 import { findHeldDns } from './report/report.ts'
 
 export function isSourceChange(kind: SourceKind): (change: Change<Obj>) => boolean {
-  // The addresses of these are in their status.
+  // The addresses of these kinds are in their status.
   const readsStatus = kind !== 'HTTPProxy' && kind !== 'IngressRoute'
   return readsStatus ? () => true : anyOf(specChanged, labelsChanged, annotationsChanged)
 }
 
-/** A child's creation, its status and foreign metadata cause no reconcile. */
+/** A child's creation, its status and metadata of others cause no reconcile. */
 export function isChildChange(change: Change<Obj>): boolean {
   if (change.type === 'added') return false
   return change.type === 'deleted' || specChanged(change) || findOwner(change.old) !== findOwner(change.object)
 }
 
-/** Records of a child began or ceased to be held: its source says so in its condition. */
+/** Records of a child became held or are no longer held: the condition of the source contains this. */
 export function isHeldDnsChange(change: Change<Obj>): boolean {
   return change.type === 'updated' && findHeldDns([{ object: change.old }]) !== findHeldDns([{ object: change.object }])
 }
@@ -39,8 +39,8 @@ export function keysOfOwner(object: Immutable<Obj>, kind: SourceKind): string[] 
   return owner?.startsWith(`${kind}/`) === true ? [owner.slice(kind.length + 1)] : []
 }
 
-/** Sources of `kind` that name a host the changed object names. */
-export function rivalsOf(
+/** Sources of `kind` that name a host of the changed object. */
+export function sourcesWithSameHost(
   { sources }: SourceDecider,
   changed: SourceKind,
   object: Immutable<Obj>,

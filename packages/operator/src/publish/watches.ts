@@ -1,6 +1,6 @@
 /**
- * The caches publish needs, each as narrow as it can be: of ten thousand proxies only what a decision reads, of Services only
- * the load balancers unless Services are sources themselves.
+ * The caches of publish, each as small as possible: of ten thousand proxies only the fields that a decision reads, of
+ * Services only the load balancers unless Services are sources themselves.
  */
 import { type CacheOptions, type Informer, type Informers, Namespace, Service } from '@seamark/kube'
 import { type Kind, type Obj, parseKey } from '@seamark/kube/object'
@@ -13,11 +13,11 @@ import { childKinds } from './child-kinds.ts'
 import type { PublishOptions } from './options.ts'
 import { sourceKindToken } from './sources/source-reader.ts'
 
-/** What kubectl keeps of its last apply: often larger than the rest of the object, and nobody here reads it. */
+/** kubectl's copy of its last apply: often larger than the rest of the object, and not read here. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 export const CONDITION_TYPE = 'seamark.io/Published'
 
-/** How a kind is cached; undefined: as it comes. */
+/** How a kind is cached; undefined: unmodified. */
 function cacheOptions(kind: Kind, options: PublishOptions): CacheOptions<Obj> | undefined {
   const keepManagedFieldsOf = FIELD_MANAGER
   // Wildcard and records read it too.
@@ -33,7 +33,7 @@ function cacheOptions(kind: Kind, options: PublishOptions): CacheOptions<Obj> | 
     : undefined
 }
 
-/** Sets how each kind is cached, once for every later watch of it, and starts the watches that decisions read. */
+/** Sets the cache options of each kind, for every later watch of it, and starts the watches that decisions read. */
 export function watchForPublish(
   informers: Pick<Informers, 'informer' | 'configure'>,
   options: PublishOptions,
@@ -90,7 +90,7 @@ function trimHost({ fqdn, tls }: NonNullable<NonNullable<HTTPProxy['spec']>['vir
   return { ...(fqdn !== undefined && { fqdn }), ...(trimmed !== undefined && { tls: trimmed }) }
 }
 
-/** A child's status is its controller's business; `explain` reads it live. */
+/** The status of a child is not cached; `explain` reads it live. */
 function trimStatus<T extends Obj & { status?: unknown }>(object: T): T {
   delete object.status
   return object

@@ -1,6 +1,6 @@
 /**
- * The records part of the manager's configuration: who we are, which providers and zones there are, what may be written.
- * Secrets are named (environment, file, or one Secret by name), never written into the configuration.
+ * The `records` section of the manager's configuration: owner, providers, zones and limits.
+ * Secrets are referenced (environment variable, file, or key of a Secret), never written into the configuration.
  */
 import { parseLabelSelector } from '@seamark/kube/object'
 import { z } from 'zod'
@@ -11,7 +11,7 @@ import { canonicalName, isInvalid, MANAGEABLE_TYPES } from '../rrset/rrset.ts'
 export const RecordsConfig = z
   .strictObject({
     enabled: z.boolean().default(false).describe('write DNS records through the configured providers'),
-    /** Required with `enabled`: two installations with one default would fight over records. */
+    /** Required with `enabled`: two installations with the same default would overwrite each other's records. */
     owner: z.string().default('').describe('owner id in the ownership markers; required, unique per installation'),
     cluster: z
       .string()
@@ -48,7 +48,7 @@ export const RecordsConfig = z
           .describe('namespaces whose annotations seamark.io/adopt and seamark.io/approve count; *: every namespace'),
       })
       .prefault({}),
-    /** How ExternalDNS, if it is there, writes down what it owns. */
+    /** The TXT registry settings of an ExternalDNS that uses the same zones. */
     registry: z
       .strictObject({
         kind: z.string().default('txt').describe('registry of an ExternalDNS in the same zones, as its --registry'),
@@ -61,7 +61,7 @@ export const RecordsConfig = z
         aesKeyFrom: SecretRef.optional(),
       })
       .prefault({}),
-    /** Signs our markers, and is then required of every marker we believe. */
+    /** Key of the HMAC on our markers. With a key, markers without a valid HMAC are rejected. */
     markerKeyFrom: SecretRef.optional(),
     providers: z.array(ProviderConfig).default([]).describe('DNS providers, each {name, type, …}; see docs/providers'),
   })

@@ -12,8 +12,8 @@ const signal = new AbortController().signal
 const MINUTE = 60_000
 const ZONES = ['a.test.', 'b.test.']
 
-/** An engine on two zones, of which the service lists those in `listed`; undefined: it does not answer. */
-function rig() {
+/** An engine with two zones; the provider lists the zones in `listed`, and fails when it is undefined. */
+function engineFixture() {
   const clock = fakeClock()
   const world: { listed: readonly string[] | undefined } = { listed: ['a.test.'] }
   const memory = memoryProvider({ zones: ZONES })
@@ -40,7 +40,7 @@ function rig() {
       'all',
       signal,
     )
-    // The turns of the rate limit.
+    // Lets the rate limiter proceed.
     await clock.advance(100)
     return planning
   }
@@ -48,8 +48,8 @@ function rig() {
 }
 
 describe('the zones of an engine', () => {
-  it('are listed again after five minutes: one that comes is served, one that goes is not an empty one', async () => {
-    const { clock, world, plan } = rig()
+  it('are listed again after five minutes: a new zone is served, a removed zone is not taken for an empty one', async () => {
+    const { clock, world, plan } = engineFixture()
     expect(await plan()).toMatchObject({ plans: [{ zone: 'a.test.' }], withoutZone: [{ name: 'www.b.test.' }] })
     world.listed = ['b.test.']
     await clock.advance(4 * MINUTE)
@@ -60,16 +60,16 @@ describe('the zones of an engine', () => {
     expect(after.plans.flatMap(({ changes }) => changes.map(({ op }) => op))).toEqual(['create'])
   })
 
-  it('stay known when the list fails', async () => {
-    const { clock, world, plan } = rig()
+  it('stay known when listing fails', async () => {
+    const { clock, world, plan } = engineFixture()
     await plan()
     world.listed = undefined
     await clock.advance(10 * MINUTE)
     expect(await plan()).toMatchObject({ plans: [{ zone: 'a.test.' }], unread: [] })
   })
 
-  it('that nobody could list are unread, and who wants a name there is not told that no zone exists', async () => {
-    const { world, plan } = rig()
+  it('that could not be listed are unread, and a name in them is not reported as being without a zone', async () => {
+    const { world, plan } = engineFixture()
     world.listed = undefined
     expect(await plan()).toEqual({
       plans: [],

@@ -1,10 +1,10 @@
 /**
- * Providers, zones and executors of one installation, and the two things everybody does with them: plan and apply.
+ * Providers, zones and executors of one installation, with the two operations on them: plan and apply.
  * The controller, `seamark plan` and `seamark apply` are three callers of the same code (INV-16).
  *
  * Guarantees: a zone that cannot be read is reported as unread and gets no plan; a name is planned in the zone with the
- * longest matching name, at every provider that serves it; zones are listed again every five minutes, so one that comes
- * or goes is noticed, and one that goes is not an empty one.
+ * longest matching name, at every provider that serves it; zones are listed again every five minutes, so added and
+ * removed zones are noticed, and a removed zone is never treated as an empty one.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { type Clock, systemClock } from '@seamark/kube'
@@ -43,19 +43,19 @@ export interface EngineOptions {
   readonly killSwitch: KillSwitch
   readonly mode: 'enforce' | 'observe'
   readonly types: readonly string[]
-  /** Absent: ExternalDNS' registry is not looked for. */
+  /** Absent: ExternalDNS' TXT registry is not read. */
   readonly registry?: RegistryOptions
   readonly limits?: Limits
-  /** Only these, by canonical name. @default every zone of the providers */
+  /** Restricts the engine to these zones, by canonical name. @default every zone of the providers */
   readonly zones?: ReadonlySet<string>
-  /** Keeps plans before they are applied, so that each can be taken back. @default none is kept */
+  /** Stores plans before they are applied, so that each can be undone. @default none is stored */
   readonly plans?: PlanStore
   readonly observer?: CallObserver
   readonly clock?: Clock
 }
 
 export interface Target {
-  /** `aws`, or `aws@Z123` where a zone has an id of its own: how plans name it. */
+  /** `aws`, or `aws@Z123` where a zone has an id of its own: the label of the target in plans. */
   readonly label: string
   readonly provider: Provider
   readonly zone: ProviderZone
@@ -69,42 +69,42 @@ export interface Unread {
   readonly why: string
 }
 
-export interface Wanted {
+export interface PlanRequest {
   readonly desired: readonly Desired[]
   readonly unusable: readonly Unusable[]
-  /** What is known of sources, or how to find out about those that own records in a zone. */
+  /** The state of the sources, or a function that determines it for the sources that own records in a zone. */
   readonly sources: SourceView | ((owned: ReadonlyMap<string, number>) => Promise<SourceView>)
-  /** The oldest source that asks for a name, also outside the names of a plan. @default of `desired` */
+  /** The oldest source that claims a name, also outside the scope of the plan. @default computed from `desired` */
   readonly claimant?: (name: string) => RecordSource | undefined
-  /** Ids of held sets that are approved for this plan alone. */
+  /** Ids of held sets that are approved for this plan only. */
   readonly approved?: ReadonlySet<string>
 }
 
 export interface Planned {
   readonly plans: readonly Plan[]
   readonly unread: readonly Unread[]
-  /** DesiredRecords that no zone takes. */
+  /** Desired RRsets that belong to no zone. */
   readonly withoutZone: readonly Unusable[]
-  /** Zones of which no guard state was found: their plans know nothing of what was spent, held or approved. */
+  /** Zones without stored guard state: their plans do not account for budgets, held changes or approvals. */
   readonly withoutState: readonly ZoneId[]
 }
 
 export interface Engine {
   targets(signal: AbortSignal): Promise<{ targets: readonly Target[]; unread: readonly Unread[] }>
   view(target: Target, names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<ZoneView>
-  /** With names: a plan about those names only, at a cost in proportion to them. */
-  plan(wanted: Wanted, names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<Planned>
+  /** With names: a plan restricted to those names, at a cost proportional to their number. */
+  plan(request: PlanRequest, names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<Planned>
   number(target: Target, view: ZoneView): Promise<number>
-  /** Reading one name costs less than reading its zone, at every provider that is known to serve it. */
+  /** Reads one name at every provider that is known to serve it, without reading the whole zone where possible. */
   isReadByName(name: string): boolean
   /**
-   * Persists what a plan without changes decided: what is held and since when and, of a plan about a whole zone, how much
-   * is owned. A plan with changes persists the same when it is applied. Writes only what differs.
+   * Persists the decisions of a plan without changes: what is held and since when and, for a whole-zone plan, how much
+   * is owned. Applying a plan with changes persists the same. Writes only when something differs.
    */
   record(plan: Plan): Promise<void>
-  /** Persists how much is owned, from a read of the whole zone: after markers were written by other than a judged plan. */
+  /** Persists how much is owned, from a read of the whole zone; used after a plan that no guard evaluated wrote markers. */
   recount(target: Target, signal: AbortSignal): Promise<void>
-  /** Throws ProviderError ZoneNotFound when no target has the plan's label. */
+  /** Throws ProviderError ZoneNotFound when no target has the label of the plan. */
   apply(plan: Plan, signal: AbortSignal, options?: { requiresBase?: boolean }): Promise<PlanOutcome>
   close(): Promise<void>
 }
@@ -161,7 +161,7 @@ export function createEngine(options: EngineOptions): Engine {
       return zones
     } catch (cause) {
       if (before === undefined) throw cause
-      // A list that failed says nothing of the zones: those of the last one are asked themselves how they are.
+      // A failed list says nothing about the zones: those of the last successful list stay in use.
       listed.set(provider, { at: clock.monotonic() - ZONES_MS + ZONES_RETRY_MS, zones: before.zones })
       return before.zones
     }
@@ -180,14 +180,14 @@ export function createEngine(options: EngineOptions): Engine {
     return { targets: found, unread }
   }
   const view: Engine['view'] = async (target, names, signal) => {
-    // What is no name is asked of nobody: it is refused by what wants it.
+    // An invalid name is in no zone; it is refused as an unusable desired RRset.
     const asked =
       names === 'all' ? names : new Set([...names].filter(isName).flatMap((name) => namesToRead(name, types, registry)))
     const sets: readonly ObservedRRset[] = await target.executor.read(asked, signal)
     return createZoneView(sets, {
       origin: target.zone.name,
-      ...(owner.key === undefined ? {} : { markerKey: owner.key }),
-      ...(registry === undefined ? {} : { registry }),
+      ...(owner.key !== undefined && { markerKey: owner.key }),
+      ...(registry !== undefined && { registry }),
     })
   }
   const number: Engine['number'] = async (target, seen) => {
@@ -198,14 +198,14 @@ export function createEngine(options: EngineOptions): Engine {
   const stateless = new WeakSet<Plan>()
   const planTarget = async (
     target: Target,
-    wanted: Wanted,
+    request: PlanRequest,
     names: ReadonlySet<string> | 'all',
     all: readonly Target[],
     signal: AbortSignal,
   ): Promise<Plan> => {
-    const isHere = (name: string) => zoneFor(name, all) === target.zone.name
-    const scope = names === 'all' ? names : new Set([...names].filter(isHere))
-    const isInScope = (name: string) => isHere(name) && (scope === 'all' || scope.has(name))
+    const isInTarget = (name: string) => zoneFor(name, all) === target.zone.name
+    const scope = names === 'all' ? names : new Set([...names].filter(isInTarget))
+    const isInScope = (name: string) => isInTarget(name) && (scope === 'all' || scope.has(name))
     const seen = await view(target, scope, signal)
     const state = await store.load(stateKey(target.provider.name, target.zone))
     const plan = planZone({
@@ -214,17 +214,18 @@ export function createEngine(options: EngineOptions): Engine {
       owner,
       view: seen,
       scope,
-      desired: wanted.desired.filter(({ set }) => isInScope(set.name)),
-      unusable: wanted.unusable.filter(({ name }) => isInScope(name)),
-      sources: typeof wanted.sources === 'function' ? await wanted.sources(ownedSources(seen, owner)) : wanted.sources,
+      desired: request.desired.filter(({ set }) => isInScope(set.name)),
+      unusable: request.unusable.filter(({ name }) => isInScope(name)),
+      sources:
+        typeof request.sources === 'function' ? await request.sources(ownedSources(seen, owner)) : request.sources,
       state,
       limits,
       isAtomic: target.provider.capabilities.isAtomic,
       types,
       mode: options.mode,
       isPaused: killSwitch.isPaused,
-      ...(wanted.claimant !== undefined && { claimant: wanted.claimant }),
-      ...(wanted.approved !== undefined && { approved: wanted.approved }),
+      ...(request.claimant !== undefined && { claimant: request.claimant }),
+      ...(request.approved !== undefined && { approved: request.approved }),
       number: nextPlanNumber(clock.now(), state.fence, seen),
       now: clock.now(),
     })
@@ -241,7 +242,7 @@ export function createEngine(options: EngineOptions): Engine {
       const zone = zoneFor(name, all)
       return all.every((target) => target.zone.name !== zone || target.provider.capabilities.readsByName)
     },
-    async plan(wanted, names, signal) {
+    async plan(request, names, signal) {
       const { targets: all, unread } = await targets(signal)
       const failed = [...unread]
       const concerned = all.filter(
@@ -249,14 +250,14 @@ export function createEngine(options: EngineOptions): Engine {
       )
       const plans = await Promise.all(
         concerned.map(async (target) =>
-          planTarget(target, wanted, names, all, signal).catch((cause: unknown) => {
+          planTarget(target, request, names, all, signal).catch((cause: unknown) => {
             failed.push({ provider: target.label, zone: target.zone.name, ...reasonOf(cause) })
             return undefined
           }),
         ),
       )
-      // A provider that could not say which zones it has may have theirs: they wait, and are not withoutZone.
-      const unplaced = unread.length > 0 ? [] : wanted.desired
+      // A provider whose zones could not be listed may serve these names: they wait, and are not withoutZone.
+      const unplaced = unread.length > 0 ? [] : request.desired
       const withoutZone = [
         ...unplaced
           .filter(({ set }) => zoneFor(set.name, all) === undefined)
@@ -266,7 +267,7 @@ export function createEngine(options: EngineOptions): Engine {
             code: 'NoMatchingZone',
             message: `no provider serves a zone for ${set.name}`,
           })),
-        ...wanted.unusable.filter(({ name }) => zoneFor(name, all) === undefined),
+        ...request.unusable.filter(({ name }) => zoneFor(name, all) === undefined),
       ]
       const made = plans.filter((plan) => plan !== undefined)
       return { plans: made, unread: failed, withoutZone, withoutState: made.filter((plan) => stateless.has(plan)) }
@@ -296,7 +297,7 @@ export function createEngine(options: EngineOptions): Engine {
         )
       }
       if (plan.changes.length === 0 || killSwitch.isPaused) return target.executor.submit(plan, signal, applyOptions)
-      // Kept before the first batch: what a killed process wrote can be taken back too.
+      // Stored before the first batch, so that changes of a process that was killed can be undone too.
       await options.plans?.save(plan)
       const outcome = await target.executor.submit(plan, signal, applyOptions)
       if (outcome.calls === 0) await options.plans?.remove(plan)
@@ -308,7 +309,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
 }
 
-/** The sources behind our own markers, each with the number of the newest plan that wrote for it. */
+/** The sources named in our own markers, each with the number of the newest plan that wrote for it. */
 export function ownedSources(view: ZoneView, owner: Owner): Map<string, number> {
   const sources = new Map<string, number>()
   view.eachMarker(({ owner: id, cluster, source, plan }) => {
@@ -317,21 +318,21 @@ export function ownedSources(view: ZoneView, owner: Owner): Map<string, number> 
   return sources
 }
 
-/** The state with the decisions of a plan; the same object's content when it has them already. */
+/** The state with the decisions of a plan; equal in content when it contains them already. */
 function recorded(state: GuardState, plan: Plan, key: string, mode: 'enforce' | 'observe'): GuardState {
   const { ownedNames, ownedSources } = plan.scope === 'all' ? plan.state : state
   const held = mergeHeld(state.held, plan.state.held, plan.scope, plan)
   const next: GuardState = { ...state, ownedNames, ownedSources, held, waiting: plan.state.waiting }
-  const isNews = !isDeepStrictEqual(next.held, state.held) || (state.decided === undefined && held.length > 0)
+  const isChanged = !isDeepStrictEqual(next.held, state.held) || (state.decided === undefined && held.length > 0)
   const { provider, zone, number } = plan
-  return isNews ? { ...next, decided: { key, provider, zone, plan: number, mode } } : next
+  return isChanged ? { ...next, decided: { key, provider, zone, plan: number, mode } } : next
 }
 
 function isName(text: string): boolean {
   return !isInvalid(canonicalName(text))
 }
 
-/** The longest zone name that holds the name. */
+/** The longest zone name that contains the name. */
 function zoneFor(name: string, targets: readonly Target[]): string | undefined {
   let best: string | undefined
   for (const { zone } of targets) {

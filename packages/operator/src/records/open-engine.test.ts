@@ -25,7 +25,7 @@ it("an engine reads ExternalDNS' registry with the prefix, suffix and replacemen
     const { plans } = await engine.plan({ desired, unusable: [], sources }, 'all', new AbortController().signal)
     return plans.flatMap(({ changes, refused }) => [...changes.map(({ op }) => op), ...refused.map(({ code }) => code)])
   }
-  // The record is marked by us and by ExternalDNS: with its prefix that is seen, without it is not.
+  // The record has our marker and an ExternalDNS entry; the entry is found only with the configured prefix.
   expect(await open(registry)).toEqual(['OwnershipConflict'])
   expect(await open({})).toEqual(['update'])
 })

@@ -1,4 +1,4 @@
-/** From the configuration to a running engine: providers with their secrets, the owner, the registry, the guard store. */
+/** Creates a running engine from the configuration: providers with their secrets, the owner, the registry, the guard store. */
 import { type Client, type Clock, Namespace } from '@seamark/kube'
 import { canonicalZones, createProvider, type ProviderDeps, readSecret } from '../providers/create-provider.ts'
 import { deferredProvider } from '../providers/deferred.ts'
@@ -28,9 +28,9 @@ export interface OpenEngineOptions {
   readonly plans?: PlanStore
   readonly observer?: CallObserver
   readonly killSwitch: KillSwitch
-  /** A provider that cannot be made yet is tried again later, instead of failing here. @default false */
+  /** A provider that cannot be created yet is retried later, instead of failing here. @default false */
   readonly retriesUnavailable?: boolean
-  /** Further providers, for instance the embedded server of this process. */
+  /** Additional providers, for instance the embedded server of this process. */
   readonly providers?: readonly Provider[]
   readonly clock?: Clock
 }
@@ -43,7 +43,7 @@ export interface OpenedEngine {
 
 export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngine> {
   const { config, env, client } = options
-  const deps: ProviderDeps = { env, ...(client === undefined ? {} : { client }) }
+  const deps: ProviderDeps = { env, ...(client !== undefined && { client }) }
   const owner = await ownerOf(config, deps)
   const registry = await registryOf(config, deps)
   const providers = [...(options.providers ?? [])]
@@ -59,15 +59,15 @@ export async function openEngine(options: OpenEngineOptions): Promise<OpenedEngi
     mode: options.mode,
     types: config.types,
     ...(config.zones.length > 0 && { zones: new Set(canonicalZones(config.zones)) }),
-    ...(options.plans === undefined ? {} : { plans: options.plans }),
-    ...(options.observer === undefined ? {} : { observer: options.observer }),
-    ...(registry === undefined ? {} : { registry }),
-    ...(options.clock === undefined ? {} : { clock: options.clock }),
+    ...(options.plans !== undefined && { plans: options.plans }),
+    ...(options.observer !== undefined && { observer: options.observer }),
+    ...(registry !== undefined && { registry }),
+    ...(options.clock !== undefined && { clock: options.clock }),
   })
   return { engine, owner, registry }
 }
 
-/** What a person has to correct in the configuration fails at once; what a service or a Secret lacks may come. */
+/** Configuration errors fail at once; a missing Secret or an unavailable service is retried. */
 async function createOrDefer(name: string, create: () => Promise<Provider>): Promise<Provider> {
   try {
     return await create()
@@ -110,7 +110,7 @@ async function registryOf(config: RecordsConfig, deps: ProviderDeps): Promise<Re
   if (kind === 'none') return undefined
   const aesKey = aesKeyFrom === undefined ? undefined : parseAesKey(await readSecret(aesKeyFrom, deps))
   if (isInvalid(aesKey)) throw new RecordsError('CONFIG_INVALID', `records.registry.aesKeyFrom: ${aesKey.invalid}`)
-  const registry: RegistryOptions = { prefix, suffix, wildcardReplacement, ...(aesKey === undefined ? {} : { aesKey }) }
+  const registry: RegistryOptions = { prefix, suffix, wildcardReplacement, ...(aesKey !== undefined && { aesKey }) }
   const wrong = checkRegistryOptions(registry)
   if (wrong !== undefined) throw new RecordsError('CONFIG_INVALID', `records.registry: ${wrong.invalid}`)
   return registry

@@ -1,4 +1,4 @@
-/** Errors of records and providers. `code` is stable and for programs; the message says what to do next. */
+/** Errors of records and providers. `code` is stable and for programs; the message states what to do next. */
 import type { Reason } from '../reasons.ts'
 
 export type RecordsErrorCode = 'STATE_UNREADABLE' | 'PLAN_UNREADABLE' | 'CONFIG_INVALID' | 'MANIFEST_INVALID'
@@ -13,16 +13,16 @@ export class RecordsError extends Error {
 }
 
 /**
- * What a DNS service answered instead of doing it. `outcome` decides what the executor does next:
+ * The failure of a request to a DNS service. `outcome` determines how the executor continues:
  * - `rejected`: nothing was written, and the same batch will be refused again: bisect it;
- * - `later`: nothing was written, try again after a while (throttling, outage, quota);
+ * - `later`: nothing was written, retry after a delay (throttling, outage, quota);
  * - `unknown`: something may have been written: read before anything is sent again;
- * - `moved`: nothing was written, because the base is not what the batch says (compare-and-swap).
+ * - `moved`: nothing was written, because the zone differs from the base of the batch (compare-and-swap).
  */
 export class ProviderError extends Error {
   readonly code: Reason
   readonly outcome: 'rejected' | 'later' | 'unknown' | 'moved'
-  /** The service named a time to wait. */
+  /** The delay that the service requested. */
   readonly retryAfterMs: number | undefined
 
   constructor(

@@ -48,7 +48,7 @@ describe('a registry value', () => {
     })
   })
 
-  it('is printed as ExternalDNS prints it, plain and sealed', () => {
+  it('is printed as ExternalDNS prints it, plain and encrypted', () => {
     fc.assert(
       fc.property(
         fc.stringMatching(/^[a-z0-9-]{1,20}$/),
@@ -63,7 +63,7 @@ describe('a registry value', () => {
     )
   })
 
-  it('sealed with a key we do not have is unknown, and never free', () => {
+  it('encrypted with an unknown key is unknown, and never free', () => {
     const sealed = printRegistryValue({ owner: 'x' }, { aesKey }, Buffer.alloc(12, 7))
     expect(readRegistryValue(sealed, {}).kind).toBe('unknown')
     expect(readRegistryValue(sealed, { aesKey: Buffer.alloc(32, 1) }).kind).toBe('unknown')

@@ -1,10 +1,10 @@
 /**
- * Reads ExternalDNS' TXT registry, so that a record it owns is known as owned by it and can change hands without a gap.
+ * Reads ExternalDNS' TXT registry, so that its records are recognised as owned and can be handed over without a gap.
  *
- * A registry entry is a TXT record whose name is derived from the record set's: `a-www.a.test` (new form), the name itself
- * (old form, no type), with a prefix, a suffix or `%{record_type}` in one of them, and with the wildcard label replaced
- * when configured. Its text is `heritage=external-dns,external-dns/owner=…`, or that text gzipped and sealed with
- * AES-256-GCM (12 octets nonce, ciphertext, tag; base64). What cannot be read is reported as unknown, never as free.
+ * A registry entry is a TXT record whose name is derived from the name of the RRset: `a-www.a.test` (new form), the name
+ * itself (old form, no type), with a prefix, a suffix or `%{record_type}` in one of them, and with the wildcard label
+ * replaced when configured. Its text is `heritage=external-dns,external-dns/owner=…`, or that text gzipped and encrypted
+ * with AES-256-GCM (12 octets nonce, ciphertext, tag; base64). An unreadable entry is reported as unknown, never as free.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { gunzipSync, gzipSync } from 'node:zlib'
@@ -15,7 +15,7 @@ export interface RegistryOptions {
   readonly prefix?: string
   /** Excludes `prefix`. @default '' */
   readonly suffix?: string
-  /** What ExternalDNS writes instead of `*`. @default nothing: the asterisk stays */
+  /** ExternalDNS' replacement for `*`. @default none: the asterisk stays */
   readonly wildcardReplacement?: string
   /** 32 octets. Needed to read encrypted entries. */
   readonly aesKey?: Uint8Array
@@ -23,13 +23,13 @@ export interface RegistryOptions {
 
 export interface RegistryEntry {
   readonly owner: string
-  /** `ingress/web/shop`, when the entry says so. */
+  /** `ingress/web/shop`, when the entry contains it. */
   readonly resource?: string
 }
 
 export type RegistryReading =
   | { readonly kind: 'entry'; readonly entry: RegistryEntry }
-  /** Looks like a registry's entry, but not like one we can read: somebody owns this, we do not know who. */
+  /** Has the form of a registry entry, but is not readable: the record has an owner that we do not know. */
   | { readonly kind: 'unknown' }
   /** An ordinary TXT record. */
   | { readonly kind: 'none' }
@@ -37,7 +37,7 @@ export type RegistryReading =
 const TEMPLATE = '%{record_type}'
 const HERITAGE = 'external-dns'
 
-/** Registries of ExternalDNS; only the TXT one is written in the zone, where we can see it. */
+/** Registries of ExternalDNS; only the TXT registry is stored in the zone, where we can read it. */
 export function checkRegistryKind(kind: string): Invalid | undefined {
   if (kind === 'txt' || kind === 'none') return undefined
   return { invalid: `registry '${kind}' is not known: ownership kept there cannot be seen; use txt, or none` }
@@ -51,12 +51,12 @@ export function parseAesKey(text: string): Uint8Array | Invalid {
   return { invalid: 'an encryption key has 32 octets, as plain text or in base64' }
 }
 
-/** Every name at which ExternalDNS may keep its entry for this set: the one it writes today first. */
+/** Every name at which ExternalDNS may store its entry for this set; the one it currently writes is first. */
 export function registryNames(name: string, type: string, options: RegistryOptions): string[] {
   const names = [newName(name, type, options)]
-  // ExternalDNS never used the old form for AAAA, so as not to mistake the A entry for it.
+  // ExternalDNS never used the old form for AAAA, because the A entry has the same name.
   if (type !== 'AAAA') names.push(affixed(name, options, ''))
-  // Alias A records were kept under `cname-` until v0.22.
+  // Alias A records were stored under `cname-` until v0.22.
   if (type === 'A' || type === 'AAAA') names.push(newName(name, 'CNAME', options))
   return [...new Set(names)]
 }
@@ -119,7 +119,7 @@ export function printRegistryValue(entry: RegistryEntry, options: RegistryOption
   return txtValue(sealText(text, options.aesKey, nonce))
 }
 
-/** At least a nonce, a tag and one octet in strict base64, and nothing else: what an entry sealed with a foreign key looks like. */
+/** Strict base64 of at least a nonce, a tag and one octet: the form of an entry that is encrypted with an unknown key. */
 function isSealedShape(text: string): boolean {
   if (text.length < 40 || text.length % 4 !== 0 || text.includes(' ')) return false
   const data = Buffer.from(text, 'base64')
@@ -128,7 +128,7 @@ function isSealedShape(text: string): boolean {
 
 const NONCE_OCTETS = 12
 const TAG_OCTETS = 16
-/** An entry is a few hundred octets; a bomb stops here. */
+/** An entry has a few hundred octets; the limit stops decompression bombs. */
 const MAX_TEXT_OCTETS = 65536
 
 function openText(text: string, key: Uint8Array): string | undefined {
@@ -140,7 +140,7 @@ function openText(text: string, key: Uint8Array): string | undefined {
     const packed = Buffer.concat([decipher.update(data.subarray(NONCE_OCTETS, -TAG_OCTETS)), decipher.final()])
     return gunzipSync(packed, { maxOutputLength: MAX_TEXT_OCTETS }).toString('latin1')
   } catch {
-    // Not sealed with this key: the caller looks at it as plain text.
+    // Not encrypted with this key: the caller treats it as plain text.
     return undefined
   }
 }
@@ -151,7 +151,7 @@ function sealText(text: string, key: Uint8Array, nonce: Uint8Array): string {
   return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64')
 }
 
-/** Reads the options of a configuration; one place for their rules. */
+/** Validates the registry options of a configuration. */
 export function checkRegistryOptions(options: RegistryOptions): Invalid | undefined {
   if ((options.prefix ?? '') !== '' && (options.suffix ?? '') !== '') {
     return { invalid: 'prefix and suffix of a registry exclude each other' }

@@ -29,7 +29,7 @@ describe('a marker', () => {
     )
   })
 
-  it('reads back as it was written, with and without a key', () => {
+  it('is parsed back as it was written, with and without a key', () => {
     fc.assert(
       fc.property(
         markers,
@@ -53,12 +53,12 @@ describe('a marker', () => {
     )
   })
 
-  it('of a newer version is told apart from nonsense', () => {
+  it('of a newer version is distinguished from invalid text', () => {
     expect(readMarker(subject, '"v=seamark2,whatever"').kind).toBe('newer')
     expect(readMarker(subject, '"v=spf1 -all"').kind).toBe('unreadable')
   })
 
-  it('with fields in another order is no marker', () => {
+  it('with fields in another order is not a marker', () => {
     expect(readMarker(subject, '"v=seamark1,cluster=c,owner=o,source=s,plan=1"').kind).toBe('unreadable')
     expect(readMarker(subject, '"v=seamark1,owner=o,owner=p,cluster=c,source=s,plan=1"').kind).toBe('unreadable')
   })
@@ -80,12 +80,12 @@ describe('the name of a marker', () => {
     ['www.a.test.', 'A', '_seamark-a.www.a.test.'],
     ['*.a.test.', 'CNAME', '_seamark-cname._any.a.test.'],
     ['a.test.', 'AAAA', '_seamark-aaaa.a.test.'],
-  ])('of %s %s is %s, and leads back', (name, type, expected) => {
+  ])('of %s %s is %s, and is reversible', (name, type, expected) => {
     expect(markerName(name, type)).toBe(expected)
     expect(markedSet(expected)).toEqual({ name, type })
   })
 
-  it('of anything else leads nowhere', () => {
+  it('is undefined for any other name', () => {
     expect(markedSet('www.a.test.')).toBeUndefined()
     expect(markedSet('_seamark-a')).toBeUndefined()
   })

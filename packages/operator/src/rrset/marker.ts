@@ -1,32 +1,31 @@
 /**
- * Ownership markers: one TXT set at `_seamark-<type>.<name>` says who wrote the record set beside it (INV-7 … INV-12).
+ * Ownership markers: one TXT set at `_seamark-<type>.<name>` identifies the owner of the RRset (INV-7 … INV-12).
  *
  *   _seamark-a.www.example.com.  TXT  "v=seamark1,owner=prod,cluster=UID,source=UID,plan=42"
  *
- * Fields come in one fixed order, so equal markers are equal bytes. Several values at one name are several owners that
- * share the record set, each with its own `part`. With a key the last field is an HMAC over name, type and all fields
- * before it, so a marker copied to another name is worth nothing. Readers accept every older version; a newer one is
- * refused rather than guessed at.
+ * Fields have one fixed order, so equal markers are equal bytes. Several values at one name are several owners that share
+ * the RRset, each with its own `part`. With a key the last field is an HMAC over name, type and all preceding fields, so
+ * a marker copied to another name is invalid. Readers accept every older version; a newer one is rejected.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { compareText, type RRset, txtText, txtValue } from './rrset.ts'
 
 export interface Marker {
   readonly owner: string
-  /** UID of the namespace kube-system: tells two clusters with the same owner id apart. */
+  /** UID of the namespace kube-system: distinguishes two clusters with the same owner id. */
   readonly cluster: string
-  /** UID of the object that asked for the record set. */
+  /** UID of the object that requested the RRset. */
   readonly source: string
   readonly plan: number
-  /** What the source looked like when the values were last written: tells a retarget from a changed source. */
+  /** Revision of the source when the values were last written: distinguishes a retarget from a changed source. */
   readonly revision?: string
-  /** `external-dns/OWNER`: whose registry entry was there when the set was adopted, and stays beside ours. */
+  /** `external-dns/OWNER`: the registry entry that existed at the adoption, and is kept beside our marker. */
   readonly from?: string
   /** Our own values of a shared set. Absent: the whole set is ours. */
   readonly part?: readonly string[]
 }
 
-/** What stands at a marker's name. */
+/** The content found at a marker's name. */
 export type MarkerReading =
   | { readonly kind: 'marker'; readonly marker: Marker; readonly value: string }
   | { readonly kind: 'newer'; readonly value: string }
@@ -34,7 +33,7 @@ export type MarkerReading =
   | { readonly kind: 'unreadable'; readonly value: string }
 
 export const MARKER_TTL = 300
-/** Source of a set that was adopted by hand: the first source that wants it has it. */
+/** Source of a set that was adopted by a command: the first source that requests it becomes its source. */
 export const ADOPTED = 'adopted'
 const PREFIX = '_seamark-'
 const VERSION_FIELD = 'v=seamark1,'
@@ -50,7 +49,7 @@ export function isMarkerName(name: string): boolean {
   return name.startsWith(PREFIX)
 }
 
-/** The inverse of `markerName`; undefined when the name is no marker's. */
+/** The inverse of `markerName`; undefined when the name is not that of a marker. */
 export function markedSet(name: string): { name: string; type: string } | undefined {
   if (!name.startsWith(PREFIX)) return undefined
   const dot = name.indexOf('.')
@@ -61,11 +60,11 @@ export function markedSet(name: string): { name: string; type: string } | undefi
 }
 
 function typeOf(label: string): string {
-  // The two most frequent, without making a new text for each marker of a large zone.
+  // The two most frequent types, without allocating a string for each marker of a large zone.
   return label === 'a' ? 'A' : label === 'cname' ? 'CNAME' : label.toUpperCase()
 }
 
-/** What may stand in a field: no separator, quote or control character, so that parsing is splitting. */
+/** Whether a text is valid in a field: no separator, quote or control character, so that parsing is splitting. */
 export function isFieldText(text: string): boolean {
   if (text.length === 0 || text.length > 128) return false
   for (let index = 0; index < text.length; index++) {
@@ -86,7 +85,7 @@ export function isFieldText(text: string): boolean {
 }
 
 function macOf(subject: { name: string; type: string }, text: string, key: Uint8Array): string {
-  // 128 bits are enough against forging and keep the marker short: its length binds the size of Route 53 batches.
+  // 128 bits suffice against forgery and keep the marker short: its length limits the size of Route 53 batches.
   return createHmac('sha256', key).update(`${subject.name} ${subject.type} ${text}`).digest('base64url').slice(0, 22)
 }
 
@@ -100,17 +99,17 @@ export function printMarker(subject: { name: string; type: string }, marker: Mar
   return txtValue(text)
 }
 
-/** The beginning of a marker; nearly all markers of a zone share it, so it is read once and then compared. */
+/** The beginning of a marker; nearly all markers of a zone share it, so it is parsed once and then compared. */
 interface Head {
   readonly text: string
   readonly owner: string
   readonly cluster: string
 }
 
-/** Reads one value at a marker's name. */
+/** Parses one value at a marker's name. */
 export type MarkerReader = (subject: { name: string; type: string }, value: string) => MarkerReading
 
-/** For many markers of one zone. With a key, a marker without a right HMAC is `forged`. */
+/** For many markers of one zone. With a key, a marker without a valid HMAC is `forged`. */
 export function createMarkerReader(key?: Uint8Array): MarkerReader {
   let head: Head | undefined
   const cursor = new Cursor()
@@ -136,7 +135,7 @@ function readHead(cursor: Cursor): Head | undefined {
   const { at } = cursor
   const owner = cursor.take('owner=')
   const cluster = cursor.take('cluster=')
-  // It ends with a comma: else `cluster=ab` would be taken for the beginning of `cluster=abc`.
+  // It ends with a comma: else `cluster=ab` would match the beginning of `cluster=abc`.
   if (owner === undefined || cluster === undefined || cursor.isPastEnd) return undefined
   return { text: cursor.text.slice(at, cursor.at), owner, cluster }
 }
@@ -146,7 +145,7 @@ function readFields(cursor: Cursor, { owner, cluster }: Head): Marker | undefine
   const plan = cursor.takeNumber('plan=')
   const revision = cursor.take('rev=')
   if (source === undefined || plan === undefined) return undefined
-  // One shape for nearly all, without the spreads below: a large zone has very many.
+  // One object shape for nearly all markers, without the spreads below: a large zone has very many.
   if (cursor.isPastEnd)
     return revision === undefined ? { owner, cluster, source, plan } : { owner, cluster, source, plan, revision }
   const from = cursor.take('from=')
@@ -158,13 +157,13 @@ function readFields(cursor: Cursor, { owner, cluster }: Head): Marker | undefine
     cluster,
     source,
     plan,
-    ...(revision === undefined ? {} : { revision }),
-    ...(from === undefined ? {} : { from }),
-    ...(part === undefined ? {} : { part: part === '' ? [] : part.split('|') }),
+    ...(revision !== undefined && { revision }),
+    ...(from !== undefined && { from }),
+    ...(part !== undefined && { part: part === '' ? [] : part.split('|') }),
   }
 }
 
-/** A place in a marker's text. Fields are asked for in the fixed order: others, and doubles, are left over. */
+/** A position in the text of a marker. Fields are read in the fixed order: unknown and repeated ones are left over. */
 class Cursor {
   text = ''
   at = 0
@@ -173,7 +172,7 @@ class Cursor {
 
   /** False: the value is not in quoted form. */
   open(value: string): boolean {
-    // Markers are plain ASCII in one string: they are read where they stand.
+    // Markers are plain ASCII in one string: they are parsed in place.
     const isPlain = value.indexOf('"', 1) === value.length - 1 && value.startsWith('"') && !value.includes('\\')
     const text = isPlain ? value : txtText(value)
     if (text === undefined) return false
@@ -198,13 +197,13 @@ class Cursor {
 
   skip(expected: string): boolean {
     const end = this.at + expected.length
-    // Texts are compared by the word, `startsWith` goes by the character.
+    // String comparison works on words, `startsWith` on characters.
     if (this.text.slice(this.at, end) !== expected) return false
     this.at = end
     return true
   }
 
-  /** The value of the field that stands here, if it is this one. */
+  /** The value of the field at the position, if it has this key. */
   take(field: string): string | undefined {
     if (!this.skip(field)) return undefined
     const from = this.at
@@ -224,7 +223,7 @@ class Cursor {
     return to > from && Number.isSafeInteger(number) ? number : undefined
   }
 
-  /** Goes behind the comma that ends the field, and returns where that is. */
+  /** Moves behind the comma that ends the field, and returns that position. */
   #passField(): number {
     const comma = this.text.indexOf(',', this.at)
     const end = comma < 0 ? this.#end : comma
@@ -233,16 +232,16 @@ class Cursor {
   }
 }
 
-/** The HMAC is the last field, over everything before it. */
+/** The HMAC is the last field, over all preceding text. */
 function isMacRight(subject: { name: string; type: string }, text: string, key: Uint8Array): boolean {
   const at = text.lastIndexOf(',mac=')
   if (at < 0) return false
-  const wanted = Buffer.from(macOf(subject, text.slice(0, at), key))
+  const expected = Buffer.from(macOf(subject, text.slice(0, at), key))
   const given = Buffer.from(text.slice(at + ',mac='.length))
-  return wanted.length === given.length && timingSafeEqual(wanted, given)
+  return expected.length === given.length && timingSafeEqual(expected, given)
 }
 
-/** The marker set with `own` put in place of `previous` (one value among several owners), or undefined when none is left. */
+/** The marker set with `own` in place of `previous` (one value among several owners), or undefined when no value is left. */
 export function markerSet(
   subject: { name: string; type: string },
   present: RRset | undefined,

@@ -44,7 +44,7 @@ describe('a canonical name', () => {
 })
 
 describe('a canonical set', () => {
-  it('sorts values and drops doubles', () => {
+  it('sorts values and removes duplicates', () => {
     expect(set('A', '192.0.2.2', '192.0.2.1', '192.0.2.2')).toMatchObject({ values: ['192.0.2.1', '192.0.2.2'] })
   })
 
@@ -56,7 +56,7 @@ describe('a canonical set', () => {
     ['TXT', 'plain "text"', '"plain \\"text\\""'],
     ['TXT', '"a" "b"', '"a" "b"'],
     ['TXT', 'ü', '"\\195\\188"'],
-  ])('of type %s gives %s the one form %s', (type, value, expected) => {
+  ])('of type %s has for %s the canonical form %s', (type, value, expected) => {
     expect(set(type, value)).toMatchObject({ values: [expected] })
   })
 
@@ -81,7 +81,7 @@ describe('a canonical set', () => {
     expect(isInvalid(canonicalSet({ name: 'a.test', type: 'A', ttl, values: [] }))).toBe(true)
   })
 
-  it('is its own canonical form', () => {
+  it('is idempotent', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('A', 'AAAA', 'CNAME', 'MX', 'TXT'),
@@ -96,7 +96,7 @@ describe('a canonical set', () => {
   })
 })
 
-it('a TXT value gives back its text', () => {
+it('the text of a TXT value is restored', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary-ascii', maxLength: 600 }), (text) => {
       expect(txtText(txtValue(text))).toBe(text)
@@ -104,7 +104,7 @@ it('a TXT value gives back its text', () => {
   )
 })
 
-it('a digest does not depend on the order, and not on the serial', () => {
+it('a digest depends neither on the order nor on the serial', () => {
   const a = { name: 'a.test.', type: 'A', ttl: 5, values: ['192.0.2.1'] }
   const b = { name: 'b.test.', type: 'A', ttl: 5, values: ['192.0.2.1'] }
   const soa = { name: 'test.', type: 'SOA', ttl: 5, values: ['ns. h. 1 2 3 4 5'] }

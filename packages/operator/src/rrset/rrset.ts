@@ -1,6 +1,6 @@
 /**
- * Record sets as the planner sees them: all values of one name and type, in one canonical text form, so that "equal" is
- * comparing strings. Everything from a source or a provider passes `canonicalSet` at the edge; inside, sets are trusted.
+ * RRsets of the planner: all values of one name and type, in one canonical text form, so that equality is string equality.
+ * Input from a source or a provider passes `canonicalSet`; inside the package, sets are trusted.
  *
  * Canonical: names lower-case, absolute, with a trailing dot; values in presentation form, sorted, without duplicates;
  * addresses in their shortest form (RFC 5952); TXT as quoted strings of at most 255 octets.
@@ -18,13 +18,13 @@ export interface RRset {
   readonly values: readonly string[]
 }
 
-/** A set found at a provider. */
+/** A set read from a provider. */
 export interface ObservedRRset extends RRset {
-  /** What the provider keeps here that a plain record set cannot say (`alias`, `weighted`): such a set is never touched. */
+  /** A provider feature that a plain RRset cannot represent (`alias`, `weighted`): such a set is never changed. */
   readonly opaque?: string
 }
 
-/** Types a source may ask for. Everything else at a provider is foreign by definition. */
+/** Types that a source may request. Every other type at a provider is foreign. */
 export const MANAGEABLE_TYPES = ['A', 'AAAA', 'CNAME', 'TXT', 'MX', 'SRV', 'NS', 'PTR', 'CAA'] as const
 
 const MAX_TTL = 2 ** 31 - 1
@@ -60,7 +60,7 @@ export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** Digest of a view of a zone: equal views, in any order, give the same digest. SOA is left out: its serial moves by itself. */
+/** Digest of a view of a zone: equal views, in any order, have the same digest. Without SOA, whose serial changes by itself. */
 export function digestOf(sets: readonly ObservedRRset[]): string {
   const hash = createHash('sha256')
   const lines = sets.filter((set) => set.type !== 'SOA').map(printSet)
@@ -74,24 +74,24 @@ export function printSet(set: ObservedRRset): string {
 
 export function isWithin(name: string, origin: string): boolean {
   if (!name.endsWith(origin)) return false
-  // A dot before it, looked at in place: this is asked of every name of a zone.
+  // The dot before it is checked in place: this runs for every name of a zone.
   return name.length === origin.length || origin === '.' || name.charCodeAt(name.length - origin.length - 1) === 0x2e
 }
 
-/** `*.a.test.` → true: the leftmost label alone is an asterisk (RFC 4592 §2.1.1). */
+/** `*.a.test.` → true: the leftmost label is an asterisk (RFC 4592 §2.1.1). */
 export function isWildcard(name: string): boolean {
   return name.startsWith('*.')
 }
 
 /**
- * The canonical form of a name, or why there is none. Linear in the length: no backtracking expression sees tenant text.
- * Accepts U-labels (IDNA), upper case, and an absent trailing dot.
+ * The canonical form of a name, or why it is invalid. Linear in the length: no backtracking expression is applied to
+ * tenant text. Accepts U-labels (IDNA), upper case, and an absent trailing dot.
  */
 export function canonicalName(text: string): string | Invalid {
   if (text.length === 0 || text.length > 1024) return { invalid: 'a name has 1 to 253 characters' }
   let ascii = text.endsWith('.') ? text.slice(0, -1) : text
   if (!isAscii(ascii)) {
-    // domainToASCII refuses an asterisk label, so it is kept aside.
+    // domainToASCII rejects an asterisk label, so it is removed before and added after.
     const star = ascii.startsWith('*.') ? '*.' : ''
     const converted = domainToASCII(ascii.slice(star.length))
     if (converted === '') return { invalid: 'the name is not a valid internationalised name (IDNA)' }
@@ -122,13 +122,13 @@ function isNameChar(char: string): boolean {
   return (char >= 'a' && char <= 'z') || (char >= '0' && char <= '9') || char === '-' || char === '_'
 }
 
-/** One character for a message: never a control character on somebody's terminal. */
+/** One character for a message: control characters are escaped. */
 function printable(char: string): string {
   const code = char.codePointAt(0) ?? 0
   return code > 0x20 && code < 0x7f ? char : `\\u{${code.toString(16)}}`
 }
 
-/** The canonical set, or why it is none. An empty list of values is kept: it means "wanted, but no target is known". */
+/** The canonical set, or why it is invalid. An empty list of values is kept: it means "desired, but no target is known". */
 export function canonicalSet(set: {
   readonly name: string
   readonly type: string
@@ -182,12 +182,12 @@ function canonicalOther(type: string, value: string): string | Invalid {
   }
 }
 
-/** What packages/dns gives out, in the planner's order. */
+/** Sets of packages/dns, in the planner's order. */
 export function fromDns(set: RRset): RRset {
   return { name: set.name, type: set.type, ttl: set.ttl, values: sortedUnique(set.values) }
 }
 
-/** Characters of a text of others that a message repeats. */
+/** Characters of an untrusted text that a message repeats. */
 const SHOWN_LENGTH = 80
 
 /** Text for a message: short, and without control characters (log and terminal injection). */
@@ -197,7 +197,7 @@ export function shown(text: string): string {
 
 const CHARACTER_STRING_MAX = 255
 
-/** TXT in quoted form, split as RFC 1035 §3.3 asks. Text without quotes is one string. */
+/** TXT in quoted form, split as RFC 1035 §3.3 requires. Text without quotes is one string. */
 function canonicalTxt(value: string): string | Invalid {
   const octets = octetsOf(value)
   const text = octets.startsWith('"') ? txtStrings(octets) : [octets]
@@ -222,7 +222,7 @@ function splitString(octets: string): string[] {
   return parts
 }
 
-/** Octets that stand for themselves inside quotes. */
+/** Octets that need no escape inside quotes. */
 const PLAIN = /^[ !#-[\]-~]*$/
 
 function quote(octets: string): string {
@@ -272,7 +272,7 @@ export function txtStrings(value: string): string[] | Invalid {
 
 /** The whole text of a TXT value, strings joined; undefined when it is not in quoted form. */
 export function txtText(value: string): string | undefined {
-  // Markers are plain ASCII in one string: the common case costs no scan per character.
+  // Markers are plain ASCII in one string: the common case needs no scan per character.
   if (value.startsWith('"') && value.indexOf('"', 1) === value.length - 1 && !value.includes('\\')) {
     return value.slice(1, -1)
   }

@@ -1,4 +1,4 @@
-/** One RRset replaced by another: what providers apply. `from` undefined creates, `to` undefined deletes. */
+/** One RRset replaced by another: the unit that providers apply. `from` undefined creates, `to` undefined deletes. */
 import type { RRset } from './rrset.ts'
 
 export interface SetChange {

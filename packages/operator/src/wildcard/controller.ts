@@ -30,7 +30,7 @@ import { trimNode } from './node-fact.ts'
 import type { WildcardOptions } from './options.ts'
 import { localRegistration, readRegistry, type Registration } from './registry.ts'
 import { ClusterReports } from './report.ts'
-import { CLUSTER_LABEL, isAsDesired, objectName, type WildcardOwner } from './wildcard-endpoint.ts'
+import { CLUSTER_LABEL, isUpToDate, objectName, type WildcardOwner } from './wildcard-endpoint.ts'
 
 export interface WildcardSetUp {
   readonly options: WildcardOptions
@@ -227,7 +227,7 @@ class Wildcard {
         return true
       case 'apply': {
         const { desired } = action
-        if (isAsDesired(live, desired)) return false
+        if (isUpToDate(live, desired)) return false
         if (live === undefined && !(await isRegistered(desired, context))) return false
         const { client, signal } = context
         await client.apply(DNSEndpoint, desired, { fieldManager: WILDCARD_FIELD_MANAGER, force: true, signal })

@@ -7,7 +7,7 @@
  */
 import { type Clock, type Condition, type Context, Forbidden, Secret, setCondition } from '@seamark/kube'
 import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
-import { hasConditionRoom } from '../api/condition-room.ts'
+import { supportsConditions } from '../api/condition-room.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, note } from '../finding.ts'
 import { REASONS } from '../reasons.ts'
@@ -54,7 +54,7 @@ export class ClusterReports {
   ): Promise<void> {
     const conditions = nextConditions(live, findings, this.#clock.now())
     if (conditions === undefined) return
-    this.#hasRoom ??= hasConditionRoom(client, DNSEndpoint, signal)
+    this.#hasRoom ??= supportsConditions(client, DNSEndpoint, signal)
     try {
       if (!(await this.#hasRoom)) return
       const { resourceVersion } = live.metadata

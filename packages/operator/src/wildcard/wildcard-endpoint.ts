@@ -62,7 +62,7 @@ export function wildcardEndpoint(
 }
 
 /** Would an apply change nothing? The object is ours alone, so the desired fields are all there is to compare. */
-export function isAsDesired(live: Immutable<DNSEndpoint> | undefined, desired: DNSEndpoint): boolean {
+export function isUpToDate(live: Immutable<DNSEndpoint> | undefined, desired: DNSEndpoint): boolean {
   if (live === undefined || !isDeepStrictEqual(live.spec, desired.spec)) return false
   const { labels = {}, annotations = {}, ownerReferences = [] } = live.metadata
   const includes = (map: Readonly<Record<string, string>>, part: Readonly<Record<string, string>> = {}): boolean =>

@@ -19,7 +19,7 @@ import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object
 import type { Certificate } from '../../api/certificate.ts'
 import { type Finding, warning } from '../../finding.ts'
 import { FINALIZER } from '../annotation-keys.ts'
-import type { Wanted } from '../decide/child.ts'
+import type { DesiredChild } from '../decide/child.ts'
 import type { SourceDecision } from '../decide/source-decision.ts'
 import type { MassChange, MassGuard } from '../guard/mass-guard.ts'
 import { type Child, KIND_OF_ROLE, type OwnedChild, type Step } from '../decide/plan.ts'
@@ -32,7 +32,7 @@ export interface ActDeps {
   readonly guard: MassGuard | undefined
   /** Retargets need the guard only while the configuration differs from the one that published last. */
   readonly isRetargetGuarded: boolean
-  /** Does the server serve the kind? Else its objects wait for the CRD. */
+  /** Whether the server serves the kind; objects of other kinds wait for the CRD. */
   readonly isServed: (kind: Kind<Child>) => boolean
   readonly onCertificateApplied: (result: 'success' | 'error') => void
   /** True when the certificate queue accepted the Certificate. */
@@ -41,13 +41,13 @@ export interface ActDeps {
 
 export interface ActResult {
   readonly findings: readonly Finding[]
-  /** Something could not be done yet: try again then. */
+  /** Something could not be done yet: reconcile again after this time. */
   readonly afterMs?: number
-  /** Failures worth a retry with back-off. */
+  /** Failures to retry with back-off. */
   readonly errors: readonly unknown[]
 }
 
-/** An object the server refuses will be refused again; a change of the source or this time brings it back. */
+/** An object that the server refused will be refused again; a change of the source, or this time, causes a retry. */
 const REFUSED_RETRY_MS = 600_000
 const ABSENT_RETRY_MS = 5_000
 const HELD_RETRY_MS = 10_000
@@ -58,7 +58,7 @@ export async function act(decided: SourceDecision, deps: ActDeps): Promise<ActRe
   run.forget(plan.steps)
   if (plan.steps.some((step) => step.type === 'add-finalizer'))
     await addFinalizer(deps.client as Client, deps.kind, object, FINALIZER)
-  // One after the other: the record is not held up by the certificate, and other sources fill the connection.
+  // Sequential: the record does not wait for the certificate, and other sources use the connection meanwhile.
   for (const step of plan.steps) if (step.type === 'apply') await run.apply(step)
   const patch = plan.steps.find((step) => step.type === 'set-secret-name')
   if (patch !== undefined && run.errors.length === 0)
@@ -76,7 +76,7 @@ class Run {
   readonly errors: unknown[] = []
   readonly #findings: Finding[] = []
   #afterMs: number | undefined
-  /** A deletion is waiting or held. */
+  /** A deletion is pending or held. */
   isHolding = false
 
   constructor(deps: ActDeps) {
@@ -91,36 +91,39 @@ class Run {
     }
   }
 
-  /** What is no longer asked for does not count against the guard. */
+  /** Changes that are no longer required do not count against the guard. */
   forget(steps: readonly Step[]): void {
     const { guard } = this.#deps
     if (guard === undefined) return
     for (const step of steps) {
       if (step.type === 'apply' && !step.isRetarget)
-        guard.withdraw(guardKey('retarget', step.wanted.object, step.wanted.object.kind ?? ''))
+        guard.withdraw(guardKey('retarget', step.desired.object, step.desired.object.kind ?? ''))
     }
   }
 
-  async apply({ wanted, isRetarget }: Extract<Step, { type: 'apply' }>): Promise<void> {
+  async apply({ desired, isRetarget }: Extract<Step, { type: 'apply' }>): Promise<void> {
     const { guard, isRetargetGuarded, writer, enqueue, isServed, onCertificateApplied } = this.#deps
     if (isRetarget && isRetargetGuarded && guard !== undefined) {
-      if (!this.#isAllowed('retarget', guardKey('retarget', wanted.object, wanted.object.kind ?? ''))) return
+      if (!this.#isAllowed('retarget', guardKey('retarget', desired.object, desired.object.kind ?? ''))) return
     }
-    const kind = KIND_OF_ROLE[wanted.role]
+    const kind = KIND_OF_ROLE[desired.role]
     if (!isServed(kind)) {
       this.#findings.push(
-        warning('CRDNotInstalled', `${kind.kind}.${kind.group} is not installed; ${keyOf(wanted.object)} waits for it`),
+        warning(
+          'CRDNotInstalled',
+          `${kind.kind}.${kind.group} is not installed; ${keyOf(desired.object)} waits for it`,
+        ),
       )
       this.#waitAtMost(ABSENT_RETRY_MS)
       return
     }
-    if (wanted.role === 'certificate' && enqueue(wanted.object)) return
+    if (desired.role === 'certificate' && enqueue(desired.object)) return
     try {
-      await writer.apply(kind, wanted.object)
-      if (wanted.role === 'certificate') onCertificateApplied('success')
+      await writer.apply(kind, desired.object)
+      if (desired.role === 'certificate') onCertificateApplied('success')
     } catch (error) {
-      if (wanted.role === 'certificate') onCertificateApplied('error')
-      this.#fail(wanted, error)
+      if (desired.role === 'certificate') onCertificateApplied('error')
+      this.#fail(desired, error)
     }
   }
 
@@ -145,7 +148,7 @@ class Run {
     return false
   }
 
-  #fail({ object }: Wanted, error: unknown): void {
+  #fail({ object }: DesiredChild, error: unknown): void {
     const isRefused = error instanceof Invalid || error instanceof BadRequest
     if (isRefused || error instanceof Forbidden) {
       this.#findings.push(warning('ApplyRejected', `${object.kind} ${keyOf(object)}: ${messageOf(error)}`))
@@ -163,7 +166,7 @@ function guardKey(change: MassChange, object: Immutable<Obj>, kind: string): str
   return `${change} ${kind} ${keyOf(object)}`
 }
 
-/** With the resourceVersion: a source that changed meanwhile is a conflict and is reconciled again. */
+/** With the resourceVersion: when the source changed meanwhile, the conflict causes another reconcile. */
 async function setSecretName(
   client: Pick<Client, 'patch'>,
   kind: Kind,

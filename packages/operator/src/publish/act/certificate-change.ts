@@ -1,18 +1,18 @@
 /**
- * Would applying a Certificate change what an authority is asked for? Everything in the spec counts but the secretTemplate,
- * which never makes cert-manager issue again. What the server or cert-manager filled in by default is no difference.
+ * Whether applying a Certificate changes the request to the certificate authority. All fields of the spec count but the
+ * secretTemplate, which never causes cert-manager to reissue. Fields that the server or cert-manager defaulted do not count.
  */
 import type { Immutable } from '@seamark/kube/object'
 import type { Certificate, CertificateSpec } from '../../api/certificate.ts'
 
-/** `ownFields`: FieldsV1 text of our field manager, to see a field that we wrote once and want no more. */
+/** `ownFields`: FieldsV1 of our field manager, to detect a field that we wrote before and no longer set. */
 export function isSpecChanged(
-  wanted: Certificate,
+  desired: Certificate,
   live: Immutable<Certificate> | undefined,
   ownFields: string | undefined,
 ): boolean {
   if (live === undefined) return true
-  const { secretTemplate: _, ...want } = wanted.spec
+  const { secretTemplate: _, ...want } = desired.spec
   if (!isSubset(want, live.spec)) return true
   return ownedSpecFields(ownFields).some((field) => field !== 'secretTemplate' && !Object.hasOwn(want, field))
 }

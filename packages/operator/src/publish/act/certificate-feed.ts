@@ -1,6 +1,6 @@
 /**
- * The certificate queue in a manager: what is submitted to it, the controller that sends what is due, and what follows a
- * refusal.
+ * The certificate queue in a manager: what is submitted to it, the controller that sends due Certificates, and the
+ * handling of refusals.
  */
 import { type Clock, type Manager, requeue } from '@seamark/kube'
 import { Certificate } from '../../api/certificate.ts'
@@ -12,7 +12,7 @@ import type { SourceDecider } from '../decide/source-decision.ts'
 import type { SourceKind } from '../options.ts'
 import type { PublishSetUp } from '../set-up.ts'
 
-/** True when the queue took the Certificate over: only what may make an authority issue goes through it. */
+/** True when the queue accepted the Certificate: only changes that may cause an issuance are queued. */
 export function submitIfChanged(
   certificate: Certificate,
   queue: CertificateQueue | undefined,
@@ -26,7 +26,7 @@ export function submitIfChanged(
   return true
 }
 
-/** One Certificate at a time: the limit is for all of them together. */
+/** One Certificate at a time: the rate limit applies to all of them together. */
 const CONCURRENCY = 1
 
 export function addCertificateQueue(
@@ -40,8 +40,8 @@ export function addCertificateQueue(
     onFailure(failed, error) {
       const { namespace, name } = failed.metadata
       manager.log.warn({ err: error, certificate: `${namespace}/${name}` }, 'queued Certificate was refused')
-      const wanted = findWanted(decider, failed, clock)
-      if (wanted !== undefined) queue.submit(wanted)
+      const desired = findDesired(decider, failed, clock)
+      if (desired !== undefined) queue.submit(desired)
     },
   })
   manager
@@ -63,15 +63,15 @@ export function addCertificateQueue(
   return queue
 }
 
-/** The Certificate as its owner wants it by now; undefined when it wants none any more. */
-function findWanted(decider: SourceDecider, failed: Certificate, clock: Clock): Certificate | undefined {
+/** The Certificate that its owner currently requests; undefined when it requests none. */
+function findDesired(decider: SourceDecider, failed: Certificate, clock: Clock): Certificate | undefined {
   const [kind = '', namespace = '', name = ''] = findOwner(failed)?.split('/') ?? []
   const steps = decider.decide(kind as SourceKind, `${namespace}/${name}`, clock.monotonic())?.plan.steps ?? []
   for (const step of steps) {
-    if (step.type !== 'apply' || step.wanted.role !== 'certificate') continue
-    const { metadata } = step.wanted.object
+    if (step.type !== 'apply' || step.desired.role !== 'certificate') continue
+    const { metadata } = step.desired.object
     if (metadata.namespace === failed.metadata.namespace && metadata.name === failed.metadata.name)
-      return step.wanted.object
+      return step.desired.object
   }
   return undefined
 }

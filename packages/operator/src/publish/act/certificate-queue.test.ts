@@ -34,7 +34,7 @@ function start(apply: (certificate: Certificate) => Promise<void> = async () => 
     await apply(item)
     applied.push({ atMs: clock.monotonic(), certificate: item })
   }
-  // As the runtime's controller with one worker: one key at a time, again after the time that was asked for.
+  // Like the runtime's controller with one worker: one key at a time, again after the returned time.
   const keys = createQueue({ clock, onReady: () => void work() })
   let isWorking = false
   async function work(): Promise<void> {
@@ -61,7 +61,7 @@ describe('the certificate queue', () => {
     stop()
   })
 
-  it('U38: it is applied when its time has come, and counted', async () => {
+  it('U38: it is applied when it is due, and counted', async () => {
     const { queue, applied, counts, clock, stop } = start()
     queue.submit(certificate('foo'))
     await clock.advance(5_000)
@@ -69,7 +69,7 @@ describe('the certificate queue', () => {
     stop()
   })
 
-  it('U39: a failure is counted and reported for the owner', async () => {
+  it('U39: a failure is counted and reported to the owner', async () => {
     const { queue, failed, counts, clock, stop } = start(async () => {
       throw new Error('no')
     })
@@ -134,16 +134,16 @@ describe('a change that an authority sees', () => {
     ['U37: an extra name', certificate('a', { dnsNames: ['a.example', 'b.example'] }), certificate('a'), true],
     ['a key algorithm', certificate('a', { privateKey: { algorithm: 'ECDSA' } }), certificate('a'), true],
     [
-      'a default the server filled in',
+      'a field that the server defaulted',
       certificate('a'),
       certificate('a', { revisionHistoryLimit: 1, issuerRef: { kind: 'Issuer', name: 'i', group: 'cert-manager.io' } }),
       false,
     ],
-  ])('%s', (_, wanted, live, expected) => {
-    expect(isSpecChanged(wanted, live, undefined)).toBe(expected)
+  ])('%s', (_, desired, live, expected) => {
+    expect(isSpecChanged(desired, live, undefined)).toBe(expected)
   })
 
-  it('a field we wrote and want no more', () => {
+  it('a field that we wrote before and no longer set', () => {
     expect(isSpecChanged(certificate('a'), certificate('a', { privateKey: { algorithm: 'RSA' } }), own)).toBe(true)
   })
 })

@@ -1,11 +1,11 @@
 /**
- * Certificates whose spec is new or changed, sent no faster than a limit: each may make an authority issue, and authorities
- * count (Let's Encrypt: 50 a week and domain).
+ * Rate-limits Certificates whose spec is new or changed: each may cause an issuance, and authorities limit those (Let's
+ * Encrypt: 50 per week and registered domain).
  *
- * Flow: `submit` keeps the newest manifest of a name and gives it a delay that starts at `retryBaseMs`, doubles with each
+ * Flow: `submit` stores the newest manifest of a name with a delay that starts at `retryBaseMs`, doubles with each
  * submission until one succeeds, and ends at `retryMaxMs`; when it is due, `process` reserves a token of a bucket (rate
  * `perSecond`, burst its ceiling, at least 1) and sends at the time of the token. The controller of the queue
- * (certificate-feed.ts) calls `process` for one key at a time, and again after the time it returns.
+ * (certificate-feed.ts) calls `process` for one key at a time, and again after the returned time.
  * Guarantees: at most one pending manifest per name, the newest; a failure is counted and reported, and the owner's next
  * reconcile submits again.
  * Caveats: in memory; a restart rebuilds it by reconciling everything, as contour-plus does.
@@ -27,9 +27,9 @@ export interface CertificateQueue {
   submit(certificate: Certificate): void
   /** Called with the key of every submission. */
   onSubmit: (key: string) => void
-  /** Keys that wait for their time. */
+  /** Keys of pending Certificates. */
   readonly keys: readonly string[]
-  /** Sends what waits under the key if its time has come. Returns after how many ms to call again; undefined: nothing waits. */
+  /** Sends the pending Certificate of the key if it is due. Returns the ms until the next call; undefined: none is pending. */
   process(key: string, apply: (certificate: Certificate) => Promise<void>): Promise<number | undefined>
 }
 
@@ -46,7 +46,7 @@ export function createCertificateQueue(limits: CertificateApplyOptions, deps: Ce
   const submissions = new Map<string, number>()
   const reserve = createTokenBucket(limits.perSecond, clock.monotonic())
 
-  /** Until the key may be sent; 0 when it may be now. */
+  /** ms until the key may be sent; 0 when it may be sent now. */
   function waitOf(key: string, item: Pending): number {
     const nowMs = clock.monotonic()
     if (item.dueMs > nowMs) return item.dueMs - nowMs
@@ -66,7 +66,7 @@ export function createCertificateQueue(limits: CertificateApplyOptions, deps: Ce
       submissions.set(key, times + 1)
       const dueMs = clock.monotonic() + Math.min(limits.retryBaseMs * 2 ** times, limits.retryMaxMs)
       const waiting = pending.get(key)
-      // The earlier time stands, the newer manifest wins.
+      // The earlier time and the newer manifest are kept.
       pending.set(key, { manifest, dueMs: Math.min(dueMs, waiting?.dueMs ?? dueMs), tokenMs: waiting?.tokenMs })
       queue.onSubmit(key)
     },
@@ -78,7 +78,7 @@ export function createCertificateQueue(limits: CertificateApplyOptions, deps: Ce
       pending.delete(key)
       try {
         await apply(item.manifest)
-        // Submitted again meanwhile: its delay goes on from there.
+        // Submitted again meanwhile: its delay continues from there.
         if (!pending.has(key)) submissions.delete(key)
         count('success')
       } catch (error) {
@@ -92,7 +92,7 @@ export function createCertificateQueue(limits: CertificateApplyOptions, deps: Ce
   return queue
 }
 
-/** Returns the function that takes the next token: the time from which it may be used, by the monotonic clock. */
+/** Returns a function that takes the next token: the time from which it may be used, by the monotonic clock. */
 function createTokenBucket(perSecond: number, startMs: number): (nowMs: number) => number {
   const burst = Math.max(Math.ceil(perSecond), 1)
   let tokens = burst

@@ -1,4 +1,4 @@
-/** Annotations beyond contour-plus: each value is taken whole or refused whole, with a reason. */
+/** Annotations beyond contour-plus: each value is accepted or refused as a whole, with a reason. */
 import { describe, expect, it } from 'vitest'
 import { findingsOf } from './decide.ts'
 import { annotated, behind, decideProxy, httpProxy, outcome } from '../../../testing/publish-fixture.ts'
@@ -46,7 +46,7 @@ describe('ExternalDNS annotations', () => {
     },
   )
 
-  it('the new prefix wins; off, nothing is read', () => {
+  it('the new prefix wins; without the setting, nothing is read', () => {
     const both = { 'external-dns.kubernetes.io/ttl': '10', 'external-dns.alpha.kubernetes.io/ttl': '20' }
     expect(spec('dns', both)).toMatchObject({ endpoints: [{ recordTTL: 10 }] })
     expect(spec('dns', both, { annotations: false, exclude: false })).toMatchObject({
@@ -54,7 +54,7 @@ describe('ExternalDNS annotations', () => {
     })
   })
 
-  it('a target annotation stands in for a load balancer without an address, as CNAME for a host name', () => {
+  it('a target annotation replaces a load balancer without an address, as CNAME for a host name', () => {
     const proxy = httpProxy(annotated({ 'external-dns.kubernetes.io/target': 'LB.example.net.' }))
     expect(outcome(decideProxy(proxy, on, behind()), 'dns')).toMatchObject({
       spec: { endpoints: [{ recordType: 'CNAME', targets: ['lb.example.net'] }] },

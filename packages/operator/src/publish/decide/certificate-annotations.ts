@@ -1,9 +1,9 @@
 /**
- * cert-manager's annotations on a source → fields of the Certificate. Each value is checked against what cert-manager's schema
- * and webhook accept; one bad value refuses the whole Certificate (with its name), because a certificate with half of what was
- * asked for is worse than the one that is there.
+ * cert-manager's annotations on a source → fields of the Certificate. Each value is checked against cert-manager's schema
+ * and webhook; one invalid value refuses the whole Certificate and names the annotation, because a certificate with part
+ * of the requested settings is worse than the existing one.
  *
- * contour-plus reads the first three; the others are read only with `annotations` on.
+ * contour-plus reads the first three; the others are read only with the setting `annotations`.
  */
 import type { CertificateSpec } from '../../api/certificate.ts'
 import { parseAddress } from '../../address.ts'
@@ -21,7 +21,7 @@ export interface CertificateSettings {
 }
 
 const HOUR_MS = 3_600_000
-/** cert-manager's default duration, against which renew-before is compared. */
+/** cert-manager's default duration, with which renew-before is compared. */
 const DEFAULT_DURATION_MS = 2160 * HOUR_MS
 /** Let's Encrypt's limit; other authorities have similar ones. */
 const NAMES_LIMIT = 100
@@ -52,7 +52,7 @@ const USAGES = new Set([
   'netscape sgc',
 ])
 
-/** Thrown inside this module only: the first value that is refused ends the reading. */
+/** Used in this module only: the first refused value ends the parsing. */
 class Refusal extends Error {
   readonly finding: Finding
   constructor(key: string, value: string, why: string) {
@@ -70,7 +70,7 @@ export function readCertificateSettings(annotations: Annotations, options: Publi
     const spec: Partial<CertificateSpec> = {
       ...readRevisionLimit(annotations, options),
       ...readPrivateKey(annotations, options, findings),
-      ...(options.annotations && readBeyond(annotations)),
+      ...(options.annotations && readOtherSettings(annotations)),
     }
     return { spec, findings }
   } catch (error) {
@@ -111,7 +111,7 @@ function readPrivateKey(
   return { privateKey: { algorithm, ...(size !== undefined && { size }), ...beyond } }
 }
 
-/** As contour-plus: text that is no number leaves the size out, and the certificate is made. */
+/** As in contour-plus: a value that is not a number is ignored, and the certificate is created. */
 function readKeySize(
   annotations: Annotations,
   algorithm: 'RSA' | 'ECDSA' | 'Ed25519',
@@ -129,7 +129,7 @@ function readKeySize(
     )
     return undefined
   }
-  // Go leaves a zero out when it encodes the object.
+  // Go omits a zero when it encodes the object.
   if (size === 0) return undefined
   const isFit = { RSA: size >= 2048 && size <= 8192, ECDSA: [256, 384, 521].includes(size), Ed25519: true }[algorithm]
   if (!isFit) throw new Refusal(KEY_SIZE, text, `is no key size of ${algorithm}`)
@@ -137,18 +137,18 @@ function readKeySize(
 }
 
 function readKeyHandling(annotations: Annotations): NonNullable<CertificateSpec['privateKey']> {
-  const encoding = readWord(annotations, 'cert-manager.io/private-key-encoding', ['PKCS1', 'PKCS8'])
-  const rotationPolicy = readWord(annotations, 'cert-manager.io/private-key-rotation-policy', ['Never', 'Always'])
+  const encoding = readOption(annotations, 'cert-manager.io/private-key-encoding', ['PKCS1', 'PKCS8'])
+  const rotationPolicy = readOption(annotations, 'cert-manager.io/private-key-rotation-policy', ['Never', 'Always'])
   return { ...(encoding !== undefined && { encoding }), ...(rotationPolicy !== undefined && { rotationPolicy }) }
 }
 
-function readWord(annotations: Annotations, key: string, words: readonly string[]): string | undefined {
+function readOption(annotations: Annotations, key: string, words: readonly string[]): string | undefined {
   const text = annotation(annotations, key)
   if (text !== undefined && !words.includes(text)) throw new Refusal(key, text, `is not ${words.join(' or ')}`)
   return text
 }
 
-function readBeyond(annotations: Annotations): Partial<CertificateSpec> {
+function readOtherSettings(annotations: Annotations): Partial<CertificateSpec> {
   const commonName = readCommonName(annotations)
   const dnsNames = readNames(annotations)
   const ipAddresses = readAddresses(annotations)
@@ -164,7 +164,7 @@ function readBeyond(annotations: Annotations): Partial<CertificateSpec> {
   }
 }
 
-/** The names that annotations add to a certificate; what is no name is refused elsewhere. */
+/** The names that annotations add to a certificate; invalid names are refused elsewhere. */
 export function readCertificateNames(annotations: Annotations): string[] {
   const keys = ['cert-manager.io/common-name', 'cert-manager.io/alt-names']
   const names = keys.flatMap((key) => (annotation(annotations, key) ?? '').split(','))
@@ -246,7 +246,7 @@ function readLifetime(annotations: Annotations): Partial<CertificateSpec> {
   if (before !== undefined && before.ms >= durationMs) {
     throw new Refusal('cert-manager.io/renew-before', before.text, 'is not shorter than the duration')
   }
-  // What the percentage comes to has the same lower bound.
+  // The time that the percentage results in has the same lower bound.
   if (percent !== undefined && (durationMs * percent) / 100 < 300_000) {
     throw new Refusal(percentKey, String(percent), 'comes to less than 5 minutes')
   }

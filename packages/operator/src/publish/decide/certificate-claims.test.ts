@@ -1,4 +1,4 @@
-/** Names that annotations add to a certificate are held to the claims and grants of hosts. */
+/** Names that annotations add to a certificate are subject to the claims and grants of hosts. */
 import { memoryCluster } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
 import { HTTPProxy } from '../../api/http-proxy.ts'
@@ -12,7 +12,7 @@ const settings = {
   defaultIssuerName: 'test-issuer',
 }
 
-/** What becomes of the certificate of a source of namespace b, which is older than the victim. */
+/** The state of the certificate of a source in namespace b, which is older than the victim. */
 async function certificateOf(annotations: Record<string, string>, grants = settings.grants) {
   const cluster = memoryCluster()
   const attacker = httpProxy(named('b', 'web'), withHost('web.example.com'), annotated(annotations))
@@ -35,11 +35,11 @@ describe('a certificate', () => {
     expect(await certificateOf({ [key]: value })).toBe('held ClaimHeldByOther')
   })
 
-  it('may have names that nobody claims', async () => {
+  it('may have names that no source claims', async () => {
     expect(await certificateOf({ 'cert-manager.io/alt-names': 'free.example.com, *.web.example.com' })).toBe('wanted')
   })
 
-  it('has only names that the namespace is granted', async () => {
+  it('has only names that are granted to the namespace', async () => {
     const grants = [{ namespace: 'b', domains: ['web.example.com'] }]
     expect(await certificateOf({}, grants)).toBe('wanted')
     expect(await certificateOf({ 'cert-manager.io/alt-names': 'free.example.com' }, grants)).toBe('held NameNotGranted')

@@ -1,6 +1,6 @@
 /**
- * Labels and annotations for the Secret of a Certificate. A Secret whose labels the API server refuses would block every
- * issuance, so keys and values are held to its syntax here.
+ * Labels and annotations for the Secret of a Certificate. A Secret with labels that the API server refuses would block
+ * every issuance, so keys and values are validated here.
  */
 import { z } from 'zod'
 import type { CertificateSpec } from '../../api/certificate.ts'
@@ -15,7 +15,7 @@ const Template = z.strictObject({
   labels: z.record(z.string(), z.string()).optional(),
 })
 
-/** cert-manager keeps its own prefix for itself. */
+/** cert-manager reserves its own prefix. */
 export function isAllowedInTemplate(key: string): boolean {
   return !key.startsWith('cert-manager.io/') || key === 'cert-manager.io/allow-direct-injection'
 }
@@ -27,7 +27,7 @@ function isQualifiedName(key: string): boolean {
   return isObjectName(key.slice(0, slash)) && NAME.test(key.slice(slash + 1))
 }
 
-/** The template, or what is wrong with the text. */
+/** The template, or the fault of the text. */
 export function parseSecretTemplate(text: string): CertificateSpec['secretTemplate'] | string {
   let json: unknown
   try {

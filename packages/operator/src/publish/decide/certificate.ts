@@ -1,8 +1,8 @@
 /**
- * The Certificate of a source, and with it the TLSCertificateDelegation when the Certificate lives in another namespace.
+ * The Certificate of a source, and the TLSCertificateDelegation when the Certificate is in another namespace.
  *
- * Whatever cert-manager's schema or webhook would reject is refused here, with a finding: an object that cannot be stored would
- * be sent again for ever.
+ * Values that cert-manager's schema or webhook would reject are refused here, with a finding: an object that cannot be
+ * stored would be sent again without end.
  */
 import { type Claim, claimKey } from '../sources/host-claim.ts'
 import { apiVersionOf } from '@seamark/kube/object'
@@ -11,7 +11,7 @@ import { TLSCertificateDelegation } from '../../api/http-proxy.ts'
 import { annotation, CLUSTER_ISSUER, ISSUER, TLS_ACME } from '../annotation-keys.ts'
 import { readCertificateSettings } from './certificate-annotations.ts'
 import { isAllowedInTemplate } from './certificate-template.ts'
-import { childMetadata, held, ownerMark, pick, unwanted, type ChildDecision, type Wanted } from './child.ts'
+import { childMetadata, held, ownerMark, pick, unwanted, type ChildDecision, type DesiredChild } from './child.ts'
 import { placeFindings } from './dns-endpoint.ts'
 import { type Finding, note, warning } from '../../finding.ts'
 import { isObjectName } from '../../host-name.ts'
@@ -26,11 +26,11 @@ const COMMON_NAME_LIMIT = 64
 export interface CertificateDecisions {
   readonly certificate: ChildDecision
   readonly tlsDelegation: ChildDecision
-  /** What the HTTPProxy's `tls.secretName` has to become: `namespace/name` of the delegated Secret. */
+  /** The required value of the HTTPProxy's `tls.secretName`: `namespace/name` of the delegated Secret. */
   readonly secretName?: string
 }
 
-/** `hosts`: those of the source that are valid and its own. */
+/** `hosts`: those of the source that are valid and claimed by it. */
 export function decideCertificate(
   source: Source,
   hosts: readonly string[],
@@ -57,7 +57,7 @@ export function decideCertificate(
   )
   const taken = extra.flatMap((name) => findClaimFault(name, claims.get(claimKey(name))) ?? [])
   if (taken.length > 0) return none(held(...findings, ...taken))
-  const wanted: Wanted[] = []
+  const desired: DesiredChild[] = []
   for (const [index, block] of blocksOf(source, place).entries()) {
     const dnsNames = block.hosts.filter((host) => hosts.includes(host))
     const fault = findSecretFault(block.secretName)
@@ -73,16 +73,16 @@ export function decideCertificate(
       continue
     }
     const metadata = childMetadata(source, name, namespace, options)
-    wanted.push({
+    desired.push({
       role: 'certificate',
       object: { apiVersion: apiVersionOf(Certificate), kind: Certificate.kind, metadata, spec },
     })
   }
-  if (wanted.length === 0) return none(unwanted(...findings))
-  return { certificate: { state: 'wanted', wanted, findings }, ...delegateSecret(source, place, options) }
+  if (desired.length === 0) return none(unwanted(...findings))
+  return { certificate: { state: 'wanted', desired, findings }, ...delegateSecret(source, place, options) }
 }
 
-/** Whoever gets a certificate for a name can pretend to be its owner. */
+/** A certificate for a name allows its holder to impersonate the owner of the name. */
 function findClaimFault(name: string, claim: Claim | undefined): Finding | undefined {
   if (claim?.state === 'denied') return warning('NameNotGranted', `the certificate would have ${name}: ${claim.why}`)
   if (claim?.state !== 'lost') return undefined
@@ -93,7 +93,7 @@ function findClaimFault(name: string, claim: Claim | undefined): Finding | undef
   )
 }
 
-/** A Certificate in another namespace fills a Secret of its own name; else each block of the source is one Certificate. */
+/** A Certificate in another namespace has one Secret of its own name; else each TLS block of the source is one Certificate. */
 function blocksOf(source: Source, place: Place): readonly TlsBlock[] {
   return place.isElsewhere ? [{ secretName: fitName(place.name), hosts: source.hosts }] : source.tls
 }
@@ -149,7 +149,7 @@ function buildSpec(
   }
 }
 
-/** cert-manager's own annotations must not be in a template, so those are left out although they are propagated. */
+/** cert-manager refuses its own annotations in a template, so those are omitted although they are propagated. */
 function buildSecretTemplate(
   source: Source,
   options: PublishOptions,
@@ -171,11 +171,11 @@ function buildSecretTemplate(
       ),
     )
   }
-  const leak = options.ownedByInSecretTemplate && Object.keys(propagated).length > 0
+  const copiesOwner = options.ownedByInSecretTemplate && Object.keys(propagated).length > 0
   const annotations = {
     ...propagated,
     ...extra?.annotations,
-    ...(leak && ownedByOf(source)),
+    ...(copiesOwner && ownedByOf(source)),
   }
   const labels = { ...pick(source.labels, options.propagatedLabels), ...extra?.labels }
   const hasAnnotations = Object.keys(annotations).length > 0
@@ -189,7 +189,7 @@ function ownedByOf(source: Source): Record<string, string> {
   return { [key]: value }
 }
 
-/** Only Contour's kinds can name a Secret of another namespace. */
+/** Only Contour's kinds can refer to a Secret of another namespace. */
 function delegateSecret(
   source: Source,
   place: Place,
@@ -204,7 +204,7 @@ function delegateSecret(
     spec: { delegations: [{ secretName: name, targetNamespaces: [source.namespace] }] },
   }
   return {
-    tlsDelegation: { state: 'wanted', wanted: [{ role: 'tls-delegation', object }], findings: [] },
+    tlsDelegation: { state: 'wanted', desired: [{ role: 'tls-delegation', object }], findings: [] },
     secretName: `${place.namespace}/${name}`,
   }
 }

@@ -1,4 +1,4 @@
-/** A wanted child object and the children about children: the vocabulary between decide and plan. */
+/** The desired children of a source and the decisions about them: the types between decide and plan. */
 import type { Obj } from '@seamark/kube/object'
 import type { Certificate } from '../../api/certificate.ts'
 import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
@@ -11,17 +11,17 @@ import { type Source, sourceKey } from '../sources/source.ts'
 export const CHILD_ROLES = ['dns', 'delegation', 'certificate', 'tls-delegation'] as const
 export type ChildRole = (typeof CHILD_ROLES)[number]
 
-export type Wanted =
+export type DesiredChild =
   | { readonly role: 'dns' | 'delegation'; readonly object: DNSEndpoint }
   | { readonly role: 'certificate'; readonly object: Certificate }
   | { readonly role: 'tls-delegation'; readonly object: TLSCertificateDelegation }
 
 /**
- * What is to become of one child: written, removed if we wrote it, or left exactly as it is. Held is the answer to everything
- * unknown or invalid.
+ * The decision about one child: written, deleted if we wrote it, or left unchanged. Unknown or invalid facts always result
+ * in `held`.
  */
 export type ChildDecision =
-  | { readonly state: 'wanted'; readonly wanted: readonly Wanted[]; readonly findings: readonly Finding[] }
+  | { readonly state: 'wanted'; readonly desired: readonly DesiredChild[]; readonly findings: readonly Finding[] }
   | { readonly state: 'unwanted'; readonly findings: readonly Finding[] }
   | { readonly state: 'held'; readonly findings: readonly Finding[] }
 
@@ -35,7 +35,7 @@ export function ownerMark(source: Pick<Source, 'kind' | 'namespace' | 'name'>): 
     : { key: OWNED_BY_ANY, value: `${source.kind}/${sourceKey(source)}` }
 }
 
-/** One text for both forms, so that one index serves all kinds: `HTTPProxy/ns/name`. */
+/** One form for both annotations, so that one index serves all kinds: `HTTPProxy/ns/name`. */
 export function findOwner(object: {
   readonly metadata: { readonly annotations?: Readonly<Record<string, string>> }
 }): string | undefined {
@@ -50,8 +50,8 @@ export function ownerKey(source: Pick<Source, 'kind' | 'namespace' | 'name'>): s
 }
 
 /**
- * Metadata of a child. No key is ever present with an empty map: the server would move the resourceVersion on every apply.
- * An owner reference exists only within the namespace; elsewhere the annotation and the finalizer stand in for it.
+ * Metadata of a child. Empty maps are omitted: with them the server would change the resourceVersion on every apply.
+ * An owner reference exists only within the namespace; elsewhere the annotation and the finalizer replace it.
  */
 export function childMetadata(
   source: Source,
@@ -81,7 +81,7 @@ export function childMetadata(
   return metadata
 }
 
-/** The listed keys that are there. */
+/** The listed keys that are present. */
 export function pick(from: Readonly<Record<string, string>>, keys: readonly string[]): Record<string, string> {
   if (keys.length === 0) return {}
   const picked: [string, string][] = []
@@ -89,6 +89,6 @@ export function pick(from: Readonly<Record<string, string>>, keys: readonly stri
     const value = annotation(from, key)
     if (value !== undefined) picked.push([key, value])
   }
-  // fromEntries defines own properties, so `__proto__` stays a key.
+  // fromEntries defines own properties, so `__proto__` stays an ordinary key.
   return Object.fromEntries(picked)
 }

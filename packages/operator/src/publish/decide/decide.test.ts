@@ -1,4 +1,4 @@
-/** The acceptance suite of contour-plus as far as it is a decision; test/integration/publish-*.test.ts runs it on API servers. */
+/** The acceptance suite of contour-plus, as far as it concerns decisions; test/integration/publish-*.test.ts runs it on API servers. */
 import { describe, expect, it } from 'vitest'
 import { findingsOf } from './decide.ts'
 import { unified } from '../options.ts'
@@ -57,7 +57,7 @@ describe('the objects of fixture F', () => {
     expect(findingsOf(decision)).toEqual([])
   })
 
-  it('U02, D21: exclude "true" leaves everything as it is; any other value does nothing', () => {
+  it('U02, D21: exclude "true" leaves everything unchanged; any other value has no effect', () => {
     const decision = decideProxy(httpProxy(annotated({ [`${CP}exclude`]: 'true' })))
     expect(outcome(decision, 'dns')).toBe('held')
     expect(outcome(decision, 'certificate')).toBe('held')
@@ -147,7 +147,7 @@ describe('the Certificate', () => {
     ['U10: Certificate is not among the kinds', httpProxy(), { children: ['DNSEndpoint'] }, 'held'],
     ['U12: tls-acme is not "true"', httpProxy(annotated({ 'kubernetes.io/tls-acme': 'aaa' })), {}, 'unwanted'],
     ['tls-acme "1" is not "true"', httpProxy(annotated({ 'kubernetes.io/tls-acme': '1' })), {}, 'unwanted'],
-    ['U14: nobody names an issuer', httpProxy(), { defaultIssuerName: '' }, 'held IssuerNotNamed'],
+    ['U14: no issuer is named', httpProxy(), { defaultIssuerName: '' }, 'held IssuerNotNamed'],
     [
       'D15: TLS is passed through',
       httpProxy(withVirtualHost({ fqdn: 'a.example', tls: { passthrough: true } })),
@@ -156,7 +156,7 @@ describe('the Certificate', () => {
     ],
     ['D17: the issuer annotation is empty', httpProxy(annotated({ [`${CM}issuer`]: '' })), {}, 'held IssuerNotNamed'],
     [
-      'D18: the revision limit is no number',
+      'D18: the revision limit is not a number',
       httpProxy(annotated({ [`${CM}revision-history-limit`]: 'abc' })),
       {},
       'held AnnotationInvalid',
@@ -168,7 +168,7 @@ describe('the Certificate', () => {
       'held AnnotationInvalid',
     ],
     [
-      'the key algorithm is none',
+      'the key algorithm is unknown',
       httpProxy(annotated({ [`${CM}private-key-algorithm`]: 'rsa' })),
       {},
       'held AnnotationInvalid',
@@ -184,7 +184,7 @@ describe('the Certificate', () => {
     expect(outcome(decideProxy(proxy, changes), 'certificate')).toBe(expected)
   })
 
-  it('U11: is made alone when DNSEndpoint is not among the kinds', () => {
+  it('U11: is created alone when DNSEndpoint is not among the kinds', () => {
     const decision = decideProxy(httpProxy(), { children: ['Certificate'] })
     expect(outcome(decision, 'dns')).toBe('held')
     expect((outcome(decision, 'certificate') as unknown as Cert).spec['secretName']).toBe('test-secret')
@@ -204,7 +204,7 @@ describe('the Certificate', () => {
   it.each([
     ['U20: algorithm alone', { algorithm: 'ECDSA' }, { algorithm: 'ECDSA' }],
     ['U21: algorithm and size', { algorithm: 'ECDSA', size: '384' }, { algorithm: 'ECDSA', size: 384 }],
-    ['U22: a size that is no number', { algorithm: 'RSA', size: 'four thousand ninty six' }, { algorithm: 'RSA' }],
+    ['U22: a size that is not a number', { algorithm: 'RSA', size: 'four thousand ninty six' }, { algorithm: 'RSA' }],
     ['D19: a size without algorithm', { size: '384' }, undefined],
   ])('privateKey, %s', (_, keys, expected) => {
     const annotations = Object.fromEntries(
@@ -213,7 +213,7 @@ describe('the Certificate', () => {
     expect(certificate(httpProxy(annotated(annotations))).spec['privateKey']).toEqual(expected)
   })
 
-  it('D32: a common name of 65 bytes is left out and told; 64 stay', () => {
+  it('D32: a common name of 65 bytes is omitted and reported; one of 64 is kept', () => {
     const long = `${'a'.repeat(53)}.example.com`
     expect(certificate(httpProxy(withHost(long.slice(1)))).spec['commonName']).toBe(long.slice(1))
     const decision = decideProxy(httpProxy(withHost(long)))
@@ -289,7 +289,7 @@ describe('children in other namespaces', () => {
     expect(decision.secretName).toBe('certs/ns-foo')
   })
 
-  it('U28, U29, Q4: a namespace that is not allowed gets nothing; the objects stay at home under the foreign name, and it is told', () => {
+  it('U28, U29, Q4: a namespace that is not allowed gets nothing; the objects stay in their own namespace under the foreign name, with a finding', () => {
     const proxy = httpProxy(annotated({ [`${CP}dns-namespace`]: 'dns', [`${CP}issuer-namespace`]: 'certs' }))
     const decision = decideProxy(proxy)
     expect(outcome(decision, 'dns')).toMatchObject({ metadata: { name: 'ns-foo', namespace: 'ns' } })
@@ -305,7 +305,7 @@ describe('children in other namespaces', () => {
     ])
   })
 
-  it('Q5: a request for the own namespace is no request', () => {
+  it('Q5: a request for the own namespace has no effect', () => {
     const proxy = httpProxy(annotated({ [`${CP}issuer-namespace`]: 'ns', [`${CP}dns-namespace`]: 'ns' }))
     const decision = decideProxy(proxy, { allowedIssuerNamespaces: ['ns'], allowedDnsNamespaces: ['ns'] })
     expect(outcome(decision, 'certificate')).toMatchObject({
@@ -327,7 +327,7 @@ describe('children in other namespaces', () => {
     expect(outcome(decision, 'tls-delegation')).toMatch(/^unwanted/)
   })
 
-  it('Q8: nor with Certificate switched off', () => {
+  it('Q8: nor with Certificate disabled', () => {
     const proxy = httpProxy(annotated({ [`${CP}issuer-namespace`]: 'certs' }))
     const decision = decideProxy(proxy, { allowedIssuerNamespaces: ['certs'], children: ['DNSEndpoint'] })
     expect(decision.secretName).toBeUndefined()
@@ -354,7 +354,7 @@ describe('the DNSEndpoint', () => {
     ])
   })
 
-  it('D04, Q3: a host name alone holds the DNSEndpoint in contour-plus mode, delegation and Certificate go on', () => {
+  it('D04, Q3: a host name alone holds the DNSEndpoint in contour-plus mode, delegation and Certificate are written', () => {
     const decision = decideProxy(
       httpProxy(),
       { defaultDelegatedDomain: 'acme.example.com' },
@@ -371,12 +371,12 @@ describe('the DNSEndpoint', () => {
     ])
   })
 
-  it('D05: no address holds what is published', () => {
+  it('D05: without an address the published records are held', () => {
     expect(endpoints(httpProxy(), {}, behind())).toBe('held NoLoadBalancerAddress')
     expect(endpoints(httpProxy(), {}, behind({ ip: '' }))).toBe('held NoLoadBalancerAddress')
   })
 
-  it('Q13: what is no address is skipped and told', () => {
+  it('Q13: an invalid address is skipped and reported', () => {
     const decision = decideProxy(httpProxy(), {}, behind({ ip: 'nonsense' }, { ip: '10.0.0.1' }))
     expect(outcome(decision, 'dns')).toMatchObject({ spec: { endpoints: [{ targets: ['10.0.0.1'] }] } })
     expect(findingsOf(decision).map((finding) => finding.reason)).toEqual(['TargetInvalid'])

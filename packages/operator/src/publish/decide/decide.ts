@@ -1,13 +1,13 @@
 /**
- * The one decision of publish: a source and what is known around it → the children wanted, with a reason for everything that is
- * not. Pure and synchronous; `explain`, `--dry-run`, `--shadow` and the controller read the same value.
+ * The decision of publish: a source and its facts → the desired children, with a reason for each that is not desired.
+ * Pure and synchronous; `explain`, `--dry-run`, `--shadow` and the controller use the same value.
  *
- * Order of the gates as in contour-plus: deletion, exclude, class, host, then each child on its own, so that a missing Service
- * does not cost a certificate.
+ * Order of the checks as in contour-plus: deletion, exclude, class, host, then each child separately, so that a missing
+ * Service does not prevent a certificate.
  */
 import { annotation, EXCLUDE_CHILDREN, keysUnder } from '../annotation-keys.ts'
 import { decideCertificate } from './certificate.ts'
-import { CHILD_ROLES, type ChildRole, held, unwanted, type ChildDecision, type Wanted } from './child.ts'
+import { CHILD_ROLES, type ChildRole, held, unwanted, type ChildDecision, type DesiredChild } from './child.ts'
 import { isOfClass } from '../sources/class-filter.ts'
 import { decideDelegation } from './delegation.ts'
 import { decideDns, type Target } from './dns-endpoint.ts'
@@ -20,15 +20,15 @@ import type { Source } from '../sources/source.ts'
 export interface Facts {
   readonly source: Source
   readonly target: Target
-  /** By `claimKey`; a host that is not in it is the source's own. */
+  /** By `claimKey`; a host without an entry belongs to the source. */
   readonly claims: ReadonlyMap<string, Claim>
 }
 
 export interface Decision {
   readonly children: Readonly<Record<ChildRole, ChildDecision>>
-  /** Set when the HTTPProxy must name a delegated Secret. */
+  /** Set when the HTTPProxy must refer to a delegated Secret. */
   readonly secretName?: string
-  /** The source is of a class that another instance may serve. */
+  /** The source has a class that another instance may serve. */
   readonly isOtherClass?: boolean
   /** About the source as a whole; those about one child are in `children`. */
   readonly findings: readonly Finding[]
@@ -49,7 +49,7 @@ export function decide(facts: Facts, options: PublishOptions): Decision {
   if (valid.length === 0) return all(held(), ...findings)
   const hosts = {
     dns: valid.filter((host) => isOwn(host, facts, findings)),
-    tls: valid.filter((host) => !isAnotherTenants(host, facts)),
+    tls: valid.filter((host) => !isClaimedElsewhere(host, facts)),
   }
   return decideChildren(facts, hosts, options, findings)
 }
@@ -78,16 +78,16 @@ function isOwn(host: string, facts: Facts, findings: Finding[]): boolean {
     return false
   }
   const { kind, namespace, name, createdAt } = claim.to
-  const finding = isAnotherTenants(host, facts) ? warning : note
+  const finding = isClaimedElsewhere(host, facts) ? warning : note
   findings.push(finding('ClaimHeldByOther', `host ${host} belongs to ${kind} ${namespace}/${name} since ${createdAt}`))
   return false
 }
 
 /**
- * Within a namespace several Ingresses or routes may share a host, path by path: one of them names it in DNS, each keeps its
- * certificate. HTTPProxies may not (Contour marks them all invalid).
+ * Within a namespace several Ingresses or routes may share a host, path by path: one of them publishes it in DNS, each has
+ * its own certificate. HTTPProxies may not share a host (Contour marks them all invalid).
  */
-function isAnotherTenants(host: string, { source, claims }: Facts): boolean {
+function isClaimedElsewhere(host: string, { source, claims }: Facts): boolean {
   const claim = claims.get(claimKey(host))
   if (claim === undefined || claim.state === 'won') return false
   if (claim.state === 'waiting' || claim.state === 'denied') return true
@@ -126,7 +126,7 @@ function decideChildren(
   }
 }
 
-/** Why a whole group of children is not decided one by one. */
+/** The decision for a whole group of children, when it does not depend on the child. */
 function findGate(
   group: 'dns' | 'tls',
   hosts: readonly string[],
@@ -134,7 +134,7 @@ function findGate(
   excluded: ReadonlySet<string>,
   isOn: boolean,
 ): ChildDecision | undefined {
-  // A kind that is switched off is not ours to touch.
+  // Objects of a disabled kind are never changed.
   if (!isOn) return held()
   if (facts.source.asks !== 'both' && facts.source.asks !== group) return unwanted()
   if (excluded.has(group)) return EXCLUDED
@@ -149,13 +149,13 @@ function readExcluded(source: Source, options: PublishOptions): ReadonlySet<stri
   return text === undefined ? NONE : new Set(text.split(',').map((word) => word.trim()))
 }
 
-export function wantedOf({ children }: Decision): readonly Wanted[] {
-  const wanted: Wanted[] = []
+export function desiredChildren({ children }: Decision): readonly DesiredChild[] {
+  const desired: DesiredChild[] = []
   for (const role of CHILD_ROLES) {
     const child = children[role]
-    if (child.state === 'wanted') wanted.push(...child.wanted)
+    if (child.state === 'wanted') desired.push(...child.desired)
   }
-  return wanted
+  return desired
 }
 
 export function findingsOf({ findings, children }: Decision): readonly Finding[] {

@@ -1,6 +1,6 @@
 /**
- * The delegation DNSEndpoint: `_acme-challenge.<host>` as a CNAME into a domain where the issuer may write, so that DNS-01
- * works without giving the issuer the zone. Independent of TLS and of the load balancer's address.
+ * The delegation DNSEndpoint: `_acme-challenge.<host>` as a CNAME into a domain that the issuer may write, so that DNS-01
+ * works without access of the issuer to the zone. Independent of TLS and of the load balancer's address.
  */
 import { apiVersionOf } from '@seamark/kube/object'
 import { DNSEndpoint, type Endpoint } from '../../api/dns-endpoint.ts'
@@ -27,7 +27,7 @@ export function decideDelegation(source: Source, hosts: readonly string[], optio
   const place = dnsPlace(source, options)
   const metadata = childMetadata(source, fitName(`${place.name}-delegation`), place.namespace, options)
   const object = { apiVersion: apiVersionOf(DNSEndpoint), kind: DNSEndpoint.kind, metadata, spec: { endpoints } }
-  return { state: 'wanted', wanted: [{ role: 'delegation', object }], findings }
+  return { state: 'wanted', desired: [{ role: 'delegation', object }], findings }
 }
 
 function delegatedDomain(source: Source, options: PublishOptions, findings: Finding[]): string {

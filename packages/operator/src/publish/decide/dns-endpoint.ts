@@ -1,8 +1,8 @@
 /**
  * The main DNSEndpoint of a source: its hosts at the addresses of its load balancer.
  *
- * A before AAAA, targets in the order of the status, TTL 3600: contour-plus' object to the byte unless a setting beyond it is
- * used. Never an endpoint without targets: no address means hold (INV-1).
+ * A before AAAA, targets in the order of the status, TTL 3600: byte for byte contour-plus' object unless a setting beyond
+ * it is used. Never an endpoint without targets: without an address the DNSEndpoint is held (INV-1).
  */
 import { DNSEndpoint, type Endpoint } from '../../api/dns-endpoint.ts'
 import { apiVersionOf } from '@seamark/kube/object'
@@ -16,7 +16,7 @@ import type { Source } from '../sources/source.ts'
 
 const TTL_SECONDS = 3600
 
-/** What is known about where the hosts point. */
+/** The known targets of the hosts. */
 export type Target =
   | { readonly state: 'known'; readonly addresses: Addresses; readonly from: string }
   | { readonly state: 'unknown'; readonly finding: Finding }
@@ -37,7 +37,7 @@ export function decideDns(
   const endpoints = hosts.flatMap((host) => endpointsFor(host, chosen, settings))
   const metadata = childMetadata(source, fitName(place.name), place.namespace, options)
   const object = { apiVersion: apiVersionOf(DNSEndpoint), kind: DNSEndpoint.kind, metadata, spec: { endpoints } }
-  return { state: 'wanted', wanted: [{ role: 'dns', object }], findings }
+  return { state: 'wanted', desired: [{ role: 'dns', object }], findings }
 }
 
 export function placeFindings(place: Place, annotationName: string): Finding[] {

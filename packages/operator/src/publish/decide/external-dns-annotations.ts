@@ -1,8 +1,8 @@
 /**
- * ExternalDNS' annotations on a source, which its DNSEndpoint source ignores: TTL, target, set identifier and provider-specific
- * settings have to be written into the DNSEndpoint itself.
+ * ExternalDNS' annotations on a source. ExternalDNS ignores them on a DNSEndpoint, so TTL, target, set identifier and
+ * provider-specific settings are written into the DNSEndpoint itself.
  *
- * Each value is either taken whole or refused whole with a finding: a bad TTL never costs a name its record.
+ * Each value is accepted or refused as a whole, with a finding: an invalid TTL never prevents a record.
  */
 import { parseAddress } from '../../address.ts'
 import { annotation, type Annotations, EXTERNAL_DNS_PREFIXES } from '../annotation-keys.ts'
@@ -12,7 +12,7 @@ import { findHostFault, normalizeHost } from '../../host-name.ts'
 
 export interface DnsSettings {
   readonly ttl?: number
-  /** Replaces what the load balancer says. */
+  /** Replaces the addresses of the load balancer. */
   readonly targets?: { readonly v4: readonly string[]; readonly v6: readonly string[]; readonly hostname?: string }
   readonly setIdentifier?: string
   readonly providerSpecific: readonly { name: string; value: string }[]
@@ -97,7 +97,7 @@ function isUnspecified(address: string): boolean {
   return address === '0.0.0.0' || address === '::'
 }
 
-/** `010.1` or `999.1.1.1` look like labels, and resolvers read them as addresses. */
+/** `010.1` or `999.1.1.1` have the form of labels, and resolvers parse them as addresses. */
 function findNumericFault(host: string): string | undefined {
   return /^\d+$/.test(host.slice(host.lastIndexOf('.') + 1)) ? 'ends in a number and is no address' : undefined
 }
@@ -119,7 +119,7 @@ function readProviderSpecific(
 ): DnsSettings['providerSpecific'] {
   const settings = new Map<string, string>()
   if (externalDns(annotations, 'alias') === 'true') settings.set('alias', 'true')
-  // Old prefix first, so that the new one overwrites.
+  // Old prefix first, so that the new one overwrites it.
   for (const prefix of EXTERNAL_DNS_PREFIXES.toReversed()) {
     for (const key of keys) {
       if (!key.startsWith(prefix)) continue
@@ -134,7 +134,7 @@ function readProviderSpecific(
 }
 
 function propertyName(setting: string): string | undefined {
-  // Cloudflare's settings keep the whole annotation as their name; ExternalDNS looks them up under the old prefix.
+  // Cloudflare's settings use the whole annotation as their name; ExternalDNS looks them up under the old prefix.
   if (setting.startsWith('cloudflare-')) return `${EXTERNAL_DNS_PREFIXES[1]}${setting}`
   const provider = PROVIDERS.find((name) => setting.startsWith(`${name}-`))
   return provider === undefined ? undefined : `${provider}/${setting.slice(provider.length + 1)}`

@@ -1,9 +1,9 @@
 /**
- * Names and namespaces of children. HTTPProxy keeps contour-plus' names; every other kind gets `-<kind>` appended, so that two
- * sources of different kinds never meet in one object.
+ * Names and namespaces of children. HTTPProxy uses contour-plus' names; every other kind gets `-<kind>` appended, so that
+ * two sources of different kinds never use the same object.
  *
- * The name depends on the annotation alone and the namespace on the allow-list: a namespace that is not allowed leaves the
- * object at home under its foreign name, as contour-plus does.
+ * The name depends on the annotation only and the namespace on the allow-list: with a namespace that is not allowed, the
+ * object stays in the namespace of the source under its foreign name, as in contour-plus.
  */
 import { createHash } from 'node:crypto'
 import { annotation, keysUnder } from '../annotation-keys.ts'
@@ -15,15 +15,15 @@ const NAME_LIMIT = 253
 export interface Place {
   readonly name: string
   readonly namespace: string
-  /** The source asks for another namespace than its own … */
+  /** The source requests another namespace than its own … */
   readonly isElsewhere: boolean
-  /** … and the allow-list lets it. */
+  /** … and the allow-list permits it. */
   readonly isAllowed: boolean
 }
 
 function place(source: Source, requested: string, allowed: readonly string[], prefix: string): Place {
   const suffix = source.kind === 'HTTPProxy' ? '' : `-${source.kind.toLowerCase()}`
-  // A request for one's own namespace is no request.
+  // A request for the own namespace has no effect.
   const isElsewhere = requested !== '' && requested !== source.namespace
   const isAllowed = isElsewhere && allowed.includes(requested)
   const stem = isElsewhere ? `${source.namespace}-${source.name}` : source.name
@@ -45,7 +45,7 @@ export function certificatePlace(source: Source, options: PublishOptions): Place
   return place(source, requested, options.allowedIssuerNamespaces, options.namePrefix)
 }
 
-/** Names within the limit stay as they are; longer ones keep their beginning and end in a hash of the whole. */
+/** Names within the limit are unchanged; longer ones keep their beginning and end with a hash of the whole. */
 export function fitName(name: string): string {
   if (name.length <= NAME_LIMIT) return name
   const digest = createHash('sha256').update(name).digest('hex').slice(0, 16)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Certificate } from '../../api/certificate.ts'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { FINALIZER } from '../annotation-keys.ts'
-import { decide, wantedOf } from './decide.ts'
+import { decide, desiredChildren } from './decide.ts'
 import type { PublishOptions } from '../options.ts'
 import { type Child, type Observed, type OwnedChild, planCleanup, planWrites, type Step } from './plan.ts'
 import { fromHTTPProxy } from '../sources/http-proxy.ts'
@@ -45,7 +45,7 @@ function plan({ proxy = [], options: changes = {}, objects = [], alive = [], sec
 
 function describeStep(step: Step): string {
   if (step.type === 'apply')
-    return `apply ${step.wanted.object.kind} ${step.wanted.object.metadata.namespace}/${step.wanted.object.metadata.name}${step.isRetarget ? ' retarget' : ''}`
+    return `apply ${step.desired.object.kind} ${step.desired.object.metadata.namespace}/${step.desired.object.metadata.name}${step.isRetarget ? ' retarget' : ''}`
   if (step.type === 'delete')
     return `delete ${step.child.kind.kind} ${step.child.object.metadata.namespace}/${step.child.object.metadata.name}`
   return step.type
@@ -84,11 +84,11 @@ function dns(
 const noTls: Modifier = annotated({ 'kubernetes.io/tls-acme': 'false' })
 
 describe('the plan of a source', () => {
-  it('applies what is wanted; D14: without a finalizer when all of it is at home', () => {
+  it('applies the desired children; D14: without a finalizer when all are in the namespace of the source', () => {
     expect(steps({})).toEqual(['apply DNSEndpoint ns/foo', 'apply Certificate ns/foo'])
   })
 
-  it('puts the finalizer before the first child elsewhere', () => {
+  it('adds the finalizer before the first child in another namespace', () => {
     expect(
       steps({
         proxy: [annotated({ [`${CP}dns-namespace`]: 'dns' }), noTls],
@@ -110,7 +110,7 @@ describe('the plan of a source', () => {
     expect(steps({ proxy: [asked, patched], options: changes })).not.toContain('set-secret-name')
   })
 
-  it('D13: cleans up what is elsewhere, then takes the finalizer away', () => {
+  it('D13: deletes children in other namespaces, then removes the finalizer', () => {
     const world = {
       proxy: [
         annotated({ [`${CP}exclude`]: 'true' }),
@@ -121,7 +121,7 @@ describe('the plan of a source', () => {
     expect(plan(world).cleanup.steps.map(describeStep)).toEqual(['delete DNSEndpoint dns/ns-foo', 'remove-finalizer'])
   })
 
-  it('D20: without pruning nothing is deleted while the source lives; with it what is unwanted is', () => {
+  it('D20: without pruning nothing is deleted while the source exists; with pruning, children that are not desired are', () => {
     const certificate = {
       kind: Certificate,
       object: {
@@ -146,7 +146,7 @@ describe('the plan of a source', () => {
     expect(steps({ ...world, objects: dns('ns', 'old') ?? [] })).toEqual([])
   })
 
-  it('prunes nothing that another source of the same name left behind', () => {
+  it('prunes no child of another source of the same name', () => {
     const stale =
       dns('ns', 'old', {
         ownerReferences: [{ apiVersion: 'v1', kind: 'HTTPProxy', name: 'foo', uid: 'another', controller: true }],
@@ -154,7 +154,7 @@ describe('the plan of a source', () => {
     expect(steps({ proxy: [noTls], objects: stale, options: { prune: true } })).toEqual(['apply DNSEndpoint ns/foo'])
   })
 
-  it('of a source that left our class prunes only what this instance wrote', () => {
+  it('of a source that changed to another class prunes only what this instance wrote', () => {
     const left: World = {
       options: { prune: true, ingressClassName: 'a' },
       proxy: [annotated({ 'kubernetes.io/ingress.class': 'b' })],
@@ -167,7 +167,7 @@ describe('the plan of a source', () => {
     ).toEqual(['delete DNSEndpoint ns/foo'])
   })
 
-  it('drops a finalizer that nothing needs any more, and leaves that of an excluded source', () => {
+  it('removes a finalizer that is no longer needed, and keeps that of an excluded source', () => {
     const finalized: Modifier = ({ metadata }) => void (metadata.finalizers = [FINALIZER])
     expect(steps({ proxy: [finalized, noTls] })).toEqual(['apply DNSEndpoint ns/foo', 'remove-finalizer'])
     expect(steps({ proxy: [finalized, annotated({ [`${CP}exclude`]: 'true' })] })).toEqual([])
@@ -176,7 +176,7 @@ describe('the plan of a source', () => {
     ])
   })
 
-  it('D23: an object with another controller is left alone, one without is taken or refused by choice', () => {
+  it('D23: an object with another controller is not changed, one without is adopted or refused as configured', () => {
     const other =
       dns('ns', 'foo', {
         annotations: {},
@@ -192,7 +192,7 @@ describe('the plan of a source', () => {
     expect(steps({ proxy: [noTls], objects: foreign(orphan), options: { foreign: 'refuse' } })).toEqual([])
   })
 
-  it('two living sources that make one name do not fight: the second is refused even when taking over is allowed', () => {
+  it('of two existing sources with one child name the second is refused, even when adoption is allowed', () => {
     const theirs = (dns('ns', 'foo', { annotations: { [`${CP}owned-by`]: 'n/s-foo' }, ownerReferences: [] }) ?? []).map(
       (item) => ({ ...item, isOurs: false }),
     )
@@ -200,19 +200,19 @@ describe('the plan of a source', () => {
     expect(steps({ proxy: [noTls], objects: theirs })).toEqual(['apply DNSEndpoint ns/foo'])
   })
 
-  it('a second Certificate for one Secret is not made', () => {
+  it('a second Certificate for one Secret is not created', () => {
     expect(steps({ secretHolder: 'shim', options: { foreign: 'refuse' } })).toEqual(['apply DNSEndpoint ns/foo'])
     expect(steps({ secretHolder: 'shim' })).toEqual(['apply DNSEndpoint ns/foo', 'apply Certificate ns/foo'])
   })
 
-  it('knows a retarget from a new name', () => {
+  it('distinguishes a retarget from a new name', () => {
     expect(steps({ proxy: [noTls], objects: dns('ns', 'foo', {}, ['10.9.9.9']) ?? [] })).toEqual([
       'apply DNSEndpoint ns/foo retarget',
     ])
     expect(steps({ proxy: [noTls], objects: dns('ns', 'foo') ?? [] })).toEqual(['apply DNSEndpoint ns/foo'])
   })
 
-  it('every wanted object has the role it was decided for', () => {
-    expect(wantedOf(plan({}).decision).map((item) => item.role)).toEqual(['dns', 'certificate'])
+  it('every desired object has the role it was decided for', () => {
+    expect(desiredChildren(plan({}).decision).map((item) => item.role)).toEqual(['dns', 'certificate'])
   })
 })

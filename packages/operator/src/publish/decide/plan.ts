@@ -1,14 +1,14 @@
 /**
- * A decision and what is there → the writes to make, in order. Pure; the controller, `--dry-run` and `--shadow` run the same
- * plan. A plan never deletes what is not marked as this source's and applied by our field manager.
+ * A decision and the observed objects → the writes, in order. Pure; the controller, `--dry-run` and `--shadow` use the same
+ * plan. A plan deletes only objects that are marked as this source's and were applied by our field manager.
  */
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'
 import { Certificate } from '../../api/certificate.ts'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { TLSCertificateDelegation } from '../../api/http-proxy.ts'
 import { annotation, CLASS_MARK } from '../annotation-keys.ts'
-import { CHILD_ROLES, type ChildRole, findOwner, ownerKey, type Wanted } from './child.ts'
-import { type Decision, wantedOf } from './decide.ts'
+import { CHILD_ROLES, type ChildRole, findOwner, ownerKey, type DesiredChild } from './child.ts'
+import { type Decision, desiredChildren } from './decide.ts'
 import { type Finding, warning } from '../../finding.ts'
 import type { PublishOptions } from '../options.ts'
 import type { Source } from '../sources/source.ts'
@@ -22,17 +22,17 @@ export interface OwnedChild {
 
 export interface Observed {
   find(kind: Kind<Child>, key: string): Immutable<Child> | undefined
-  /** Children marked as this source's and applied by our field manager, of the kinds that are on. */
+  /** Children marked as this source's and applied by our field manager, of the enabled kinds. */
   readonly owned: readonly OwnedChild[]
-  /** Does the source of this owner key (`HTTPProxy/ns/name`) exist? */
+  /** Whether the source of this owner key (`HTTPProxy/ns/name`) exists. */
   isAlive(owner: string): boolean
-  /** Another Certificate that fills the same Secret. */
+  /** Another Certificate with the same Secret. */
   findSecretHolder(namespace: string, secretName: string, except: string): string | undefined
 }
 
 export type Step =
   | { readonly type: 'add-finalizer' }
-  | { readonly type: 'apply'; readonly wanted: Wanted; readonly isRetarget: boolean }
+  | { readonly type: 'apply'; readonly desired: DesiredChild; readonly isRetarget: boolean }
   | { readonly type: 'set-secret-name'; readonly secretName: string }
   | { readonly type: 'delete'; readonly child: OwnedChild }
   | { readonly type: 'remove-finalizer' }
@@ -51,26 +51,26 @@ export const KIND_OF_ROLE: Readonly<Record<ChildRole, Kind<Child>>> = {
 
 export function planWrites(source: Source, decision: Decision, observed: Observed, options: PublishOptions): Plan {
   const findings: Finding[] = []
-  const wanted = wantedOf(decision)
-  const applies = wanted.filter((item) => {
+  const desired = desiredChildren(decision)
+  const applies = desired.filter((item) => {
     const objection = findObjection(source, item, observed, options)
     if (objection !== undefined) findings.push(objection)
     return objection === undefined
   })
   const isPatchDue = decision.secretName !== undefined && source.tls[0]?.secretName !== decision.secretName
-  const deletes = options.prune ? findUnwanted(source, decision, wanted, observed, options) : []
+  const deletes = options.prune ? findObsolete(source, decision, desired, observed, options) : []
   const finalizer = planFinalizer(source, decision, applies, observed, deletes)
   const steps: Step[] = []
   if (finalizer === 'add-finalizer') steps.push({ type: finalizer })
-  for (const item of applies) steps.push({ type: 'apply', wanted: item, isRetarget: isRetarget(item, observed) })
+  for (const item of applies) steps.push({ type: 'apply', desired: item, isRetarget: isRetarget(item, observed) })
   if (isPatchDue) steps.push({ type: 'set-secret-name', secretName: decision.secretName })
   for (const child of deletes) steps.push({ type: 'delete', child })
-  // Last: until then a crash anywhere is cleaned up by the next reconcile.
+  // Last: after a crash before this step, the next reconcile still cleans up.
   if (finalizer === 'remove-finalizer') steps.push({ type: finalizer })
   return { steps, findings }
 }
 
-/** Children in the source's own namespace go by garbage collection. */
+/** Children in the source's own namespace are deleted by garbage collection. */
 export function planCleanup(source: Source, observed: Observed): Plan {
   if (!source.hasFinalizer) return { steps: [], findings: [] }
   const elsewhere = observed.owned.filter(({ object }) => object.metadata.namespace !== source.namespace)
@@ -80,13 +80,18 @@ export function planCleanup(source: Source, observed: Observed): Plan {
   }
 }
 
-function keyOfWanted({ object }: Wanted): string {
+function childKey({ object }: DesiredChild): string {
   return `${object.metadata.namespace}/${object.metadata.name}`
 }
 
-/** Why a wanted child must not be written although the decision asks for it. */
-function findObjection(source: Source, item: Wanted, observed: Observed, options: PublishOptions): Finding | undefined {
-  const key = keyOfWanted(item)
+/** Why a desired child must not be written. */
+function findObjection(
+  source: Source,
+  item: DesiredChild,
+  observed: Observed,
+  options: PublishOptions,
+): Finding | undefined {
+  const key = childKey(item)
   const label = `${item.object.kind} ${key}`
   const existing = observed.find(KIND_OF_ROLE[item.role], key)
   if (existing !== undefined) {
@@ -122,21 +127,21 @@ function findObjection(source: Source, item: Wanted, observed: Observed, options
   )
 }
 
-function findUnwanted(
+function findObsolete(
   source: Source,
   decision: Decision,
-  wanted: readonly Wanted[],
+  desired: readonly DesiredChild[],
   observed: Observed,
   options: PublishOptions,
 ): OwnedChild[] {
-  const keep = new Set(wanted.map((item) => `${KIND_OF_ROLE[item.role].plural} ${keyOfWanted(item)}`))
+  const keep = new Set(desired.map((item) => `${KIND_OF_ROLE[item.role].plural} ${childKey(item)}`))
   const heldKinds = new Set(
     CHILD_ROLES.filter((role) => decision.children[role].state === 'held').map((role) => KIND_OF_ROLE[role].plural),
   )
   return observed.owned.filter(({ kind, object }) => {
     const { namespace, name, ownerReferences } = object.metadata
     if (heldKinds.has(kind.plural) || keep.has(`${kind.plural} ${namespace}/${name}`)) return false
-    // Of a source that left our class only what this very instance wrote: another one may serve its new class.
+    // Of a source that changed to another class only what this instance wrote: another instance may serve the new class.
     if (decision.isOtherClass && annotation(object.metadata.annotations, CLASS_MARK) !== options.ingressClassName)
       return false
     return namespace !== source.namespace || (ownerReferences ?? []).some((reference) => reference.uid === source.uid)
@@ -146,7 +151,7 @@ function findUnwanted(
 function planFinalizer(
   source: Source,
   decision: Decision,
-  applies: readonly Wanted[],
+  applies: readonly DesiredChild[],
   observed: Observed,
   deletes: readonly OwnedChild[],
 ): 'add-finalizer' | 'remove-finalizer' | undefined {
@@ -158,15 +163,15 @@ function planFinalizer(
       observed.owned.filter(isElsewhere).every((child) => deletes.includes(child)) && !applies.some(isElsewhere)
     return isFreed || source.hasFinalizer ? undefined : 'add-finalizer'
   }
-  // Another instance may have put it on a source that is not of our class, and an excluded one is not ours to touch.
+  // Another instance may have added it to a source of another class, and excluded sources are never changed.
   const isOurs = !decision.isOtherClass && !CHILD_ROLES.every((role) => decision.children[role].state === 'held')
   return source.hasFinalizer && isOurs ? 'remove-finalizer' : undefined
 }
 
-/** The names stay and where they point changes. */
-function isRetarget(item: Wanted, observed: Observed): boolean {
+/** The names are unchanged and their targets change. */
+function isRetarget(item: DesiredChild, observed: Observed): boolean {
   if (item.role !== 'dns') return false
-  const existing = observed.find(DNSEndpoint, keyOfWanted(item)) as Immutable<DNSEndpoint> | undefined
+  const existing = observed.find(DNSEndpoint, childKey(item)) as Immutable<DNSEndpoint> | undefined
   if (existing === undefined) return false
   const before = new Map(
     (existing.spec?.endpoints ?? []).map((endpoint) => [

@@ -1,6 +1,6 @@
 /**
- * Observe and decide, for one source: facts out of the caches, through `decide` and `planWrites`. Synchronous and without
- * effects, so the controller, `--dry-run`, `--shadow` and `explain` ask the very same thing.
+ * Observe and decide for one source: facts from the caches, through `decide` and `planWrites`. Synchronous and without
+ * effects, so the controller, `--dry-run`, `--shadow` and `explain` get the same result.
  */
 import { type Index, type Informers, Service } from '@seamark/kube'
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'
@@ -27,25 +27,25 @@ export interface SourceDecision {
   /** Undefined for a source that is being deleted. */
   readonly decision: Decision | undefined
   readonly plan: Plan
-  /** Its children as they are. */
+  /** Its existing children. */
   readonly owned: readonly OwnedChild[]
   /** Of decision and plan, in that order. */
   readonly findings: readonly Finding[]
-  /** A claim ripens then. */
+  /** When a pending claim takes effect. */
   readonly againAtMs?: number
 }
 
 export interface SourceDecider {
   readonly sources: SourceReader
-  /** Undefined when the source is not there. */
+  /** Undefined when the source does not exist. */
   decide(kind: SourceKind, key: string, nowMs: number): SourceDecision | undefined
-  /** A host was freed; the time is that of `nowMs`. */
+  /** Records that a host was released at `nowMs`. */
   release(host: string, released: Released): void
-  /** Children of ours that exist: what a mass change is measured against. */
+  /** Existing children: the base of the share for mass changes. */
   countPublished(): number
 }
 
-/** ms a freed host waits before another namespace gets it. */
+/** ms that a released host stays reserved before another namespace may claim it. */
 const HANDOVER_GRACE_MS = 30_000
 
 export function createSourceDecider(caches: PublishCaches, options: PublishOptions): SourceDecider {
@@ -92,7 +92,7 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
     return found
   }
 
-  /** Of a wildcard: everybody with a host that it covers. Such names are rare, so all sources are looked at. */
+  /** For a wildcard: all sources with a host that it covers. Such names are rare, so all sources are scanned. */
   function claimantsOf(name: string): readonly Claimant[] {
     if (!name.startsWith('*.')) return sources.claimants(name)
     const isCovered = (host: string): boolean => claimKey(host).replace(/^[^.]+/, '*') === name
@@ -109,7 +109,7 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
     }
     if (!options.arbitrateHosts || source.asks === 'tls') return { claims, againAtMs }
     for (const name of certificateNames(source, options)) {
-      // A name in a certificate is no claim of its own: whoever else has the host keeps it, older or not.
+      // A name in a certificate is not a claim: another source with that host keeps it, older or not.
       const other = claimantsOf(name).find((claimant) => claimant.namespace !== namespace)
       if (other !== undefined && !claims.has(claimKey(name))) claims.set(claimKey(name), { state: 'lost', to: other })
     }
@@ -164,7 +164,7 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
   }
 }
 
-/** What annotations add to the names of a certificate, beside the hosts of the source. */
+/** The names that annotations add to a certificate, in addition to the hosts of the source. */
 function certificateNames(source: Source, options: PublishOptions): string[] {
   if (!options.annotations) return []
   const own = new Set(source.hosts.map(claimKey))

@@ -1,6 +1,6 @@
 /**
- * The controller of the baseline (baseline.ts): finds out whether this configuration is the one that published last, stores
- * it once every source points where it says, and obeys releases of what the mass guard holds.
+ * The controller of the baseline (baseline.ts): determines whether this configuration is the one that published last,
+ * stores it once every source has its targets, and processes releases of changes that the mass guard holds.
  *
  * A failure leaves the guard on; the runtime retries with back-off.
  */
@@ -13,10 +13,10 @@ import { sourceKey } from '../sources/source.ts'
 
 const POLL_MS = 2_000
 
-/** Why it is not known where a source's names point. */
+/** Reasons for which the targets of a source are unknown. */
 const UNKNOWN_TARGET: ReadonlySet<string> = new Set(['ServiceNotFound', 'NoLoadBalancerAddress', 'ParentNotFound'])
 
-/** Every source points where its names are published: with this configuration nothing would move, or has moved already. */
+/** Every source is published with its targets: with this configuration no target changes any more. */
 function isSettled(decider: SourceDecider, nowMs: number): boolean {
   return decider.sources.all().every((source) => {
     const decided = decider.decide(source.kind, sourceKey(source), nowMs)
@@ -29,7 +29,7 @@ function isSettled(decider: SourceDecider, nowMs: number): boolean {
 
 /**
  * Until the configuration is known to be the one that published last, retargets are counted; see baseline.ts. A release is
- * stored only when everything that it released is done, so that a crash in between does not hold the rest for ever.
+ * stored only when all released changes are made, so that a crash in between does not hold the rest forever.
  */
 export function addBaselineController(
   manager: Manager,

@@ -1,9 +1,9 @@
 /**
- * The configuration that published last, kept in a ConfigMap of the manager's namespace, so that a restart with another
- * Service, class, prefix or annotation prefix is recognised as what it may be: a mistake that would retarget everything.
+ * The configuration that published last, stored in a ConfigMap of the manager's namespace, so that a restart with another
+ * Service, class, prefix or annotation prefix is recognised as a possible mistake that would retarget all records.
  *
- * While it differs, retargets go through the mass guard; once every source was decided and nothing is held it is replaced.
- * The annotation `seamark.io/release` on the ConfigMap lets pass what is held; each value counts once.
+ * While it differs, retargets pass the mass guard; once every source was decided and nothing is held it is replaced.
+ * The annotation `seamark.io/release` on the ConfigMap releases held changes; each value counts once.
  */
 import { type Client, ConfigMap, Forbidden, NotFound } from '@seamark/kube'
 import { PUBLISH_STATE_FIELD_MANAGER } from '../../process/field-manager.ts'
@@ -12,7 +12,7 @@ import type { PublishOptions } from '../options.ts'
 export const STATE_NAME = 'seamark-publish'
 const RELEASE_ANNOTATION = 'seamark.io/release'
 
-/** What decides where names point and which sources are ours. */
+/** The options that determine targets and the selection of sources. */
 export function fingerprint(options: PublishOptions): string {
   const { services, ingressClassName, namePrefix, annotationPrefix, hostnameTargets } = options
   const sorted = services.map(({ service, className = '' }) => `${className}=${service}`).toSorted()
@@ -20,17 +20,17 @@ export function fingerprint(options: PublishOptions): string {
 }
 
 export interface BaselineState {
-  /** Undefined: nothing was ever published with a known configuration. */
+  /** Undefined: nothing was published with a known configuration. */
   readonly fingerprint: string | undefined
-  /** The last value of the release annotation that was honoured. */
+  /** The last processed value of the release annotation. */
   readonly released: string
-  /** The value it has now. */
+  /** Its current value. */
   readonly release: string
 }
 
 export async function readBaseline(client: Client, namespace: string, signal: AbortSignal): Promise<BaselineState> {
   const found = await client.find(ConfigMap, `${namespace}/${STATE_NAME}`, { signal }).catch((error: unknown) => {
-    // Without the right to read it nothing is known, and the guard stays on.
+    // Without permission to read it, nothing is known and the guard stays on.
     if (error instanceof Forbidden || error instanceof NotFound) return undefined
     throw error
   })

@@ -14,7 +14,7 @@ async function judge(count: number, published: number): Promise<string[]> {
   return [...new Set(keys.map((key) => guard.ask('prune', key).state))]
 }
 
-describe('the brake on mass changes', () => {
+describe('the guard against mass changes', () => {
   it.each([
     [1, 1, 'go'],
     [5, 5, 'go'],
@@ -27,14 +27,14 @@ describe('the brake on mass changes', () => {
     expect(await judge(count, published)).toEqual([expected])
   })
 
-  it('forgets what nobody asks for any more', async () => {
+  it('drops requests that are not repeated', async () => {
     const clock = fakeClock()
     const guard = createMassGuard({ clock, countPublished: () => 10 })
     for (let index = 0; index < 10; index++) guard.ask('prune', `k${index}`)
     await clock.advance(500)
     expect(guard.ask('prune', 'k0').state).toBe('held')
     expect([guard.isIdle, guard.held]).toEqual([false, 10])
-    // Nine children went by other hands; the one that is left goes on asking.
+    // Nine children were deleted by others; the remaining one keeps requesting.
     const answers: string[] = []
     for (let asked = 0; asked < 40 && answers.at(-1) !== 'go'; asked++) {
       await clock.advance(10_000)
@@ -44,7 +44,7 @@ describe('the brake on mass changes', () => {
     expect(answers.filter((answer) => answer === 'held').length).toBeGreaterThan(25)
   })
 
-  it('counts requests that trickle in within the settling time as one', async () => {
+  it('counts requests that arrive within the settling time together', async () => {
     const clock = fakeClock()
     const guard = createMassGuard({ clock, countPublished: () => 10 })
     for (let index = 0; index < 10; index++) {
@@ -57,7 +57,7 @@ describe('the brake on mass changes', () => {
     expect(guard.held).toBe(10)
   })
 
-  it('lets the rest go when the cause is undone for most of them', async () => {
+  it('allows the rest when most of the requests are withdrawn', async () => {
     const clock = fakeClock()
     const guard = createMassGuard({ clock, countPublished: () => 10 })
     for (let index = 0; index < 10; index++) guard.ask('prune', `k${index}`)
@@ -68,7 +68,7 @@ describe('the brake on mass changes', () => {
     expect(guard.ask('prune', 'k1').state).toBe('go')
   })
 
-  it('adds newcomers to what is already held', async () => {
+  it('adds new requests to those already held', async () => {
     const clock = fakeClock()
     const guard = createMassGuard({ clock, countPublished: () => 20 })
     for (let index = 0; index < 7; index++) guard.ask('prune', `k${index}`)
@@ -79,7 +79,7 @@ describe('the brake on mass changes', () => {
     expect(guard.ask('prune', 'late').state).toBe('held')
   })
 
-  it('a release lets through what is held now, and nothing later', async () => {
+  it('a release allows what is held now, and nothing later', async () => {
     const clock = fakeClock()
     const guard = createMassGuard({ clock, countPublished: () => 6 })
     for (let index = 0; index < 6; index++) guard.ask('prune', `k${index}`)

@@ -1,11 +1,11 @@
 /**
- * The guard against mistakes that change many objects at once: a wrong class, Service or annotation prefix causes hundreds of
- * deletions or retargets within a moment, and none of them is executed before it is known how many there are.
+ * The guard against mistakes that change many objects at once: a wrong class, Service or annotation prefix causes hundreds
+ * of deletions or retargets within seconds, and none of them is executed before their number is known.
  *
- * Flow: a reconcile that would delete a child, or point published names elsewhere without their Service having changed, asks.
- * The first answer is `wait`; requests are collected until none came for `settleMs`; then all of them go, or, above
- * `max(5, 30 %)` of what is published, all of them are held until the cause is undone or somebody releases them.
- * Guarantees: no request passes uncounted; what was held stays held and counted while it is asked for, and no longer.
+ * Flow: a reconcile that would delete a child, or retarget published names although their Service did not change, requests
+ * it here. The first answer is `wait`; requests are collected until none arrived for `settleMs`; then all of them pass, or,
+ * above `max(5, 30 %)` of the published objects, all of them are held until the cause is undone or they are released.
+ * Guarantees: no request passes uncounted; a held request stays held and counted only while it is repeated.
  */
 import type { Clock } from '@seamark/kube'
 
@@ -17,11 +17,11 @@ type GuardAnswer =
 
 export interface MassGuardOptions {
   readonly clock: Clock
-  /** Objects published now: what the share is of. */
+  /** Number of objects published now: the base of the share. */
   readonly countPublished: () => number
   /** @default 500 */
   readonly settleMs?: number
-  /** @default 5: as many are never held */
+  /** Up to this number nothing is held. @default 5 */
   readonly floor?: number
   /** @default 0.3 */
   readonly share?: number
@@ -30,9 +30,9 @@ export interface MassGuardOptions {
 export interface MassGuard {
   /** `key` names the object that would change. */
   ask(change: MassChange, key: string): GuardAnswer
-  /** The object needs no such change any more. */
+  /** The object no longer needs such a change. */
   withdraw(key: string): void
-  /** Lets everything pass that is held now. Returns how many. */
+  /** Releases everything that is held now. Returns the number of released changes. */
   release(): number
   readonly held: number
   /** Nothing is collected or held. */
@@ -41,9 +41,9 @@ export interface MassGuard {
 
 type Entry = { readonly change: MassChange; state: 'collecting' | 'go' | 'held'; askedMs: number }
 
-/** A source that still needs a change asks again within seconds; a request that is older is dropped. */
-const FORGOTTEN_MS = 300_000
-/** Held requests are evaluated again this often: others may have been withdrawn. */
+/** A source that still needs a change repeats its request within seconds; an older request is dropped. */
+const REQUEST_EXPIRY_MS = 300_000
+/** Interval for evaluating held requests again: others may have been withdrawn. */
 const REVIEW_MS = 60_000
 
 export function createMassGuard(options: MassGuardOptions): MassGuard {
@@ -55,7 +55,7 @@ export function createMassGuard(options: MassGuardOptions): MassGuard {
   let lastTotal = 0
 
   function forget(): void {
-    const sinceMs = clock.monotonic() - FORGOTTEN_MS
+    const sinceMs = clock.monotonic() - REQUEST_EXPIRY_MS
     for (const [key, entry] of entries) if (entry.askedMs < sinceMs) entries.delete(key)
   }
 
@@ -67,7 +67,7 @@ export function createMassGuard(options: MassGuardOptions): MassGuard {
   /** After `settleMs` without a request, every collected request gets the same answer. */
   function judge(): void {
     const asked = counted()
-    // What is asked for is published too, or was a moment ago.
+    // The requested objects are published too, or were until now.
     const total = Math.max(countPublished(), asked)
     judgedMs = clock.monotonic()
     lastAsked = asked

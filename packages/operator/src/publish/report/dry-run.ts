@@ -1,6 +1,6 @@
 /**
- * `--dry-run`: what the first pass would write, without writing. The same caches, decisions and plans as the controller,
- * without its writes. Needs the rights to get, list and watch, and nothing else (INV-16).
+ * `--dry-run`: shows what the first pass would write, without writing. The same caches, decisions and plans as the
+ * controller. Needs permission to get, list and watch only (INV-16).
  */
 import type { Cluster } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
@@ -22,10 +22,10 @@ interface PlannedChange {
 
 export interface DryRunReport {
   readonly sources: number
-  /** Children that are wanted and exactly as wanted. */
+  /** Number of desired children that are up to date. */
   readonly equal: number
   readonly changes: readonly PlannedChange[]
-  /** What would be reported to the user, by source. */
+  /** The findings that would be reported, by source. */
   readonly findings: readonly { readonly source: string; readonly reason: string; readonly message: string }[]
 }
 
@@ -102,9 +102,9 @@ function planned(step: Step, { source, object }: SourceDecision, { informers }: 
         lines: [`- for ${self} (${object.metadata.uid})`],
       }
     case 'apply': {
-      const effect = compareStep(step.wanted, informers)
+      const effect = compareStep(step.desired, informers)
       if (effect.state === 'equal') return undefined
-      const { object } = step.wanted
+      const { object } = step.desired
       return {
         object: `${object.kind} ${keyOf(object)}`,
         verb: effect.state === 'absent' ? 'create' : 'update',

@@ -1,4 +1,4 @@
-/** How an apply would change an object, in lines a person can read: `~ spec.endpoints[0].targets[0]: "a" → "b"`. */
+/** The changes that an apply would make to an object, in readable lines: `~ spec.endpoints[0].targets[0]: "a" → "b"`. */
 import type { Immutable, Obj } from '@seamark/kube/object'
 
 type Leaves = Map<string, string>
@@ -11,24 +11,24 @@ function flatten(value: unknown, path: string, leaves: Leaves): Leaves {
   return leaves
 }
 
-/** Only what we want to own is compared; `removed` names fields we own now and want no more. */
+/** Compares only the fields that we apply; `removed` lists fields that we own now and no longer apply. */
 export function diffApply(
   want: Immutable<Obj>,
   live: Immutable<Obj> | undefined,
   removed: readonly string[] = [],
 ): string[] {
-  const wanted = flatten(withoutIdentity(want), '', new Map())
+  const desired = flatten(withoutIdentity(want), '', new Map())
   const present = live === undefined ? new Map<string, string>() : flatten(withoutIdentity(live), '', new Map())
   const lines: string[] = []
-  for (const [path, value] of wanted) {
+  for (const [path, value] of desired) {
     const before = present.get(path)
     if (before === undefined) lines.push(`+ ${path}: ${value}`)
     else if (before !== value) lines.push(`~ ${path}: ${before} → ${value}`)
   }
-  // A list that shrinks loses its last items.
+  // A list that becomes shorter loses its last items.
   for (const [path, value] of present) {
     const list = path.replace(/\[\d+\][^[]*$/, '')
-    if (!wanted.has(path) && list !== path && [...wanted.keys()].some((key) => key.startsWith(`${list}[`)))
+    if (!desired.has(path) && list !== path && [...desired.keys()].some((key) => key.startsWith(`${list}[`)))
       lines.push(`- ${path}: ${value}`)
   }
   for (const path of removed) lines.push(`- ${path}`)

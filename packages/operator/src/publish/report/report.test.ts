@@ -21,7 +21,7 @@ const endpoint = (status: 'True' | 'False'): DNSEndpoint => ({
 const source = { metadata: { namespace: 'ns', name: 'web', generation: 1 } }
 
 describe('the condition Published of a source', () => {
-  it('is true and says so when its records are held', () => {
+  it('is true and mentions held records', () => {
     const held = findHeldDns([{ object: endpoint('False') }])
     expect(conditionStatus(source, [], 0, held)?.conditions).toMatchObject([
       {
@@ -33,14 +33,14 @@ describe('the condition Published of a source', () => {
     ])
   })
 
-  it('says nothing of DNS when the records are served', () => {
+  it('does not mention DNS when the records are served', () => {
     const held = findHeldDns([{ object: endpoint('True') }])
     expect(conditionStatus(source, [], 0, held)?.conditions[0]?.message).toBe(
       'every object this source asks for is in place',
     )
   })
 
-  it('is written again when records begin or cease to be held', () => {
+  it('is written again when records become held or are no longer held', () => {
     const change = (old: DNSEndpoint, object: DNSEndpoint) => isHeldDnsChange({ type: 'updated', old, object })
     expect(change(endpoint('True'), endpoint('False'))).toBe(true)
     expect(change(endpoint('False'), endpoint('True'))).toBe(true)

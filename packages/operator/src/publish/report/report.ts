@@ -1,9 +1,9 @@
 /**
- * What the user sees on the source: an Event for a new finding, and a condition where the kind allows other controllers to
- * add one (HTTPProxy does). Neither ever fails a reconcile.
+ * Reports on the source: an Event for a new finding, and a condition where the kind allows other controllers to add one
+ * (HTTPProxy does). A failure of either never fails a reconcile.
  *
- * An Event is sent when a finding was not there at the last decision of this process. On the first decision after a start
- * nothing is sent unless `reportsInitialFindings`: a take-over or restart that changes nothing must not write.
+ * An Event is sent when a finding was absent at the previous decision of this process. On the first decision after a start
+ * none is sent unless `reportsInitialFindings`: a migration or restart that changes nothing must not write.
  */
 import type { Condition } from '@seamark/kube'
 import { setCondition } from '@seamark/kube'
@@ -19,7 +19,7 @@ export interface FindingHistory {
   forget(owner: string): void
 }
 
-/** What most sources have to say: one for all of them. */
+/** Most sources have no findings: they share this set. */
 const NOTHING: ReadonlySet<string> = new Set()
 
 export function createFindingHistory(reportsInitialFindings: boolean): FindingHistory {
@@ -38,7 +38,7 @@ export function createFindingHistory(reportsInitialFindings: boolean): FindingHi
   }
 }
 
-/** What the records capability says about the DNSEndpoints of a source, when it holds one of their records. */
+/** The report of the records capability about the DNSEndpoints of a source, when it holds one of their records. */
 export function findHeldDns(children: readonly { readonly object: Immutable<Obj> }[]): string | undefined {
   for (const { object } of children) {
     const conditions = (object as Immutable<DNSEndpoint>).status?.conditions ?? []
@@ -48,7 +48,7 @@ export function findHeldDns(children: readonly { readonly object: Immutable<Obj>
   return undefined
 }
 
-/** The status to apply, or undefined when the condition is as it should be. */
+/** The status to apply, or undefined when the condition is up to date. */
 export function conditionStatus(
   object: Immutable<Obj>,
   findings: readonly Finding[],

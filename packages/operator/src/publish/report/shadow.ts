@@ -1,10 +1,10 @@
 /**
- * `--shadow`: runs beside the original for days, writes nothing, and compares every change it makes with what we would have
- * done. The answer is "N changes, M differences", and each difference in words.
+ * `--shadow`: runs beside contour-plus for days, writes nothing, and compares every change that contour-plus makes with our
+ * decision. The result is "N changes, M differences", with a description of each difference.
  *
- * Flow: a child or its source changes → wait until it is quiet → decide as the controller would → judge each child: equal,
- * different, missing, or there although we would not have made it.
- * Guarantees: a change counts once; what was wrong before the start counts in `initial`, not as a change.
+ * Flow: a child or its source changes → wait until no further change arrives → decide as the controller would → compare
+ * each child: equal, different, missing, or present although we would not create it.
+ * Guarantees: a change counts once; differences from before the start count in `initial`, not as changes.
  */
 import type { Change, Clock, Cluster, Informer } from '@seamark/kube'
 import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object'
@@ -27,16 +27,16 @@ export interface Difference {
 export interface ShadowReport {
   readonly changes: number
   readonly differences: number
-  /** Children that differed before anything changed. */
+  /** Children that differed before the first change. */
   readonly initial: number
 }
 
 export interface ShadowOptions {
   readonly clock: Clock
-  /** The original needs time to act; judged when nothing happened for this long. @default 2_000 */
+  /** contour-plus needs time to act; compared when nothing changed for this long. @default 2_000 */
   readonly settleMs?: number
   readonly onCompared: (differences: readonly Difference[], report: ShadowReport) => void
-  /** The caches are filled, the initial comparison is done. */
+  /** Called when the caches are filled and the initial comparison is done. */
   readonly onReady?: (report: ShadowReport) => void
 }
 
@@ -52,7 +52,7 @@ export async function shadow(
   await Promise.all(watched.map(async (informer) => informer.synced(signal))).catch((error: unknown) => {
     if (!signal.aborted) throw error
   })
-  const comparing = new Comparing(cluster, decider, options, deps)
+  const comparing = new ShadowComparison(cluster, decider, options, deps)
   if (!signal.aborted) comparing.start(watched)
   await running
   comparing.stop()
@@ -64,7 +64,7 @@ interface Pending {
   cancel: () => void
 }
 
-class Comparing {
+class ShadowComparison {
   readonly #cluster: Cluster
   readonly #decider: SourceDecider
   readonly #options: PublishOptions
@@ -133,7 +133,7 @@ class Comparing {
     const known = this.#known.get(owner) ?? new Set<string>()
     this.#known.set(owner, new Set(all.map((difference) => difference.object)))
     const fresh = all.filter((difference) => changed.has(difference.object) || !known.has(difference.object))
-    // What we want and the original did not make is a change it should have made.
+    // A child that we would create and contour-plus did not is a change that it should have made.
     const missing = fresh.filter((difference) => !changed.has(difference.object)).length
     const { changes, differences } = this.report
     this.report = { ...this.report, changes: changes + changed.size + missing, differences: differences + fresh.length }
@@ -146,19 +146,19 @@ class Comparing {
     const decided = this.#decider.decide(kind as SourceKind, `${namespace}/${name}`, this.#deps.clock.monotonic())
     if (decided?.decision === undefined) return []
     const found: Difference[] = []
-    const wanted = new Set<string>()
+    const desired = new Set<string>()
     for (const step of decided.plan.steps) {
       if (step.type !== 'apply') continue
-      const object = `${step.wanted.object.kind} ${keyOf(step.wanted.object)}`
-      wanted.add(object)
-      const effect = compareStep(step.wanted, this.#cluster.informers)
+      const object = `${step.desired.object.kind} ${keyOf(step.desired.object)}`
+      desired.add(object)
+      const effect = compareStep(step.desired, this.#cluster.informers)
       if (effect.state !== 'equal')
         found.push({ source, object, lines: effect.state === 'absent' ? ['+ is missing'] : effect.lines })
     }
-    // Of what the original has and we would not make, whatever pruning says; what we hold may be there.
+    // Children that contour-plus has and we would not create, regardless of pruning; those that we hold may exist.
     for (const { kind, object } of decided.owned) {
       const label = `${kind.kind} ${keyOf(object)}`
-      if (!wanted.has(label) && !isHeld(decided.decision, kind))
+      if (!desired.has(label) && !isHeld(decided.decision, kind))
         found.push({ source, object: label, lines: ['- would not be made'] })
     }
     return found

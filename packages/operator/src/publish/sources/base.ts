@@ -1,4 +1,4 @@
-/** What every adapter does alike: metadata of an object → the common part of a `Source`. */
+/** The common part of all adapters: metadata of an object → the common fields of a `Source`. */
 import { apiVersionOf, type Immutable, type Kind, type Obj } from '@seamark/kube/object'
 import { FINALIZER } from '../annotation-keys.ts'
 import type { SourceKind } from '../options.ts'

@@ -1,6 +1,6 @@
 /**
- * Is this source of the class we serve? contour-plus' rule: every class that is given, by either annotation or by the spec,
- * must equal the configured one, and at least one must be given.
+ * Whether a source has the served class. contour-plus' rule: every class that is given, by either annotation or by the
+ * spec, must equal the configured one, and at least one must be given.
  */
 import { annotation, CLASS_KEYS } from '../annotation-keys.ts'
 import type { Source } from './source.ts'
@@ -10,13 +10,13 @@ function classesOf(source: Pick<Source, 'annotations' | 'className'>): string[] 
   return given.filter((name) => name !== '')
 }
 
-export function isOfClass(source: Pick<Source, 'annotations' | 'className'>, wanted: string): boolean {
-  if (wanted === '') return true
+export function isOfClass(source: Pick<Source, 'annotations' | 'className'>, desired: string): boolean {
+  if (desired === '') return true
   const given = classesOf(source)
-  return given.length > 0 && given.every((name) => name === wanted)
+  return given.length > 0 && given.every((name) => name === desired)
 }
 
-/** The class by which the load-balancer Service is chosen: Contour's own precedence. */
+/** The class that selects the load-balancer Service: Contour's own precedence. */
 export function effectiveClass(source: Pick<Source, 'annotations' | 'className'>): string {
   const [kubernetes, contour] = CLASS_KEYS.map((key) => annotation(source.annotations, key) ?? '')
   return contour || kubernetes || source.className

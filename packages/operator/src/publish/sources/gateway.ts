@@ -1,9 +1,9 @@
 /**
- * Gateway API. A Gateway asks for the certificates of its listeners; an HTTPRoute asks for the names that its host names and
- * the listeners it attaches to have in common, at the addresses of those Gateways.
+ * Gateway API. A Gateway requests the certificates of its listeners; an HTTPRoute requests the intersection of its host
+ * names and those of the listeners it attaches to, at the addresses of those Gateways.
  *
- * Attachment is judged by spec, not by status: a route or listener that its controller reports as partly invalid keeps its
- * records. A Gateway that cannot be found makes the target unknown, never empty or smaller.
+ * Attachment is determined by spec, not by status: a route or listener that its controller reports as partly invalid keeps
+ * its records. A Gateway that cannot be found makes the target unknown, never empty or smaller.
  */
 import { type Immutable, matchesLabelSelector } from '@seamark/kube/object'
 import { Gateway, HTTPRoute, type Listener, type ParentRef, type ReferenceGrant } from '../../api/gateway.ts'
@@ -89,7 +89,7 @@ export function fromHTTPRoute(object: Immutable<HTTPRoute>, lookup: GatewayLooku
   return {
     ...common,
     className: '',
-    // With a parent unknown the names stand for themselves, so that nothing reads as "names no host".
+    // With an unknown parent the names of the route are used, so that the route does not count as one without hosts.
     hosts: isUnknown && hosts.size === 0 ? asked : [...hosts],
     tls: [],
     origin: isUnknown
@@ -149,7 +149,7 @@ function allowsRoute(listener: Immutable<Listener>, namespace: string, home: str
   return labels !== undefined && matchesLabelSelector(namespaces.selector, labels)
 }
 
-/** The more specific of the two, or undefined when they have nothing in common ('' is every host). */
+/** The more specific of the two, or undefined when they are disjoint ('' is every host). */
 export function intersectHosts(route: string, listener: string): string | undefined {
   if (listener === '' || route === listener) return route
   if (listener.startsWith('*.') && isBelow(route, listener)) return route

@@ -11,7 +11,7 @@ const arbitraryClaimant = fc
   .map(({ namespace, name, second }) => claimant(namespace, name, `2026-01-01T00:00:0${second}Z`))
 
 describe('claims to a host', () => {
-  it('T16: in whatever order they come, there is exactly one winner, the oldest, then by namespace and name', () => {
+  it('T16: in any order there is exactly one winner, the oldest, then by namespace and name', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(arbitraryClaimant, { selector: (item) => item.uid, minLength: 1, maxLength: 6 }),
@@ -28,7 +28,7 @@ describe('claims to a host', () => {
     )
   })
 
-  it('tells the loser who won', () => {
+  it('names the owner to the other claimants', () => {
     const old = claimant('a', 'x', '2026-01-01T00:00:00Z')
     expect(claimHost(claimant('b', 'y', '2026-01-02T00:00:00Z'), [old], undefined, 0, 0)).toEqual({
       state: 'lost',
@@ -36,7 +36,7 @@ describe('claims to a host', () => {
     })
   })
 
-  it('T16: a freed host goes to the same namespace at once and to another after the grace', () => {
+  it('T16: a released host is available to the same namespace at once and to another after the grace period', () => {
     const released = { namespace: 'a', atMs: 1_000 }
     const other = claimant('b', 'y', '2026-01-02T00:00:00Z')
     expect(claimHost(other, [], released, 30_000, 2_000)).toEqual({ state: 'waiting', untilMs: 31_000 })
@@ -44,7 +44,7 @@ describe('claims to a host', () => {
     expect(claimHost(claimant('a', 'y', '2026-01-02T00:00:00Z'), [], released, 30_000, 2_000)).toEqual({ state: 'won' })
   })
 
-  it('spellings of one name are one claim; wildcard and exact name are two', () => {
+  it('spellings of one name are one claim; a wildcard and an exact name are two', () => {
     expect(claimKey('A.Example.COM.')).toBe(claimKey('a.example.com'))
     expect(claimKey('*.example.com')).not.toBe(claimKey('a.example.com'))
   })

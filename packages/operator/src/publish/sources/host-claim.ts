@@ -1,9 +1,9 @@
 /**
- * Who owns a host: the oldest source that names it, the same on every replica and after every restart (INV-14). Contour marks
- * all duplicates invalid and ExternalDNS lets the smallest target win; both let a newcomer take a name away.
+ * The owner of a host: the oldest source that names it, the same on every replica and after every restart (INV-14). Contour
+ * marks all duplicates invalid and ExternalDNS lets the smallest target win; both allow a new source to take a name.
  *
- * A host freed by its owner goes to a source of another namespace only after a grace, so that a delete-and-create by a
- * deployment tool is no hand-over to another tenant.
+ * A host released by its owner is available to a source of another namespace only after a grace period, so that a
+ * delete-and-create by a deployment tool does not transfer it to another tenant.
  */
 import { normalizeHost } from '../../host-name.ts'
 import { compareAge, type Source } from './source.ts'
@@ -13,9 +13,9 @@ export type Claimant = Pick<Source, 'kind' | 'namespace' | 'name' | 'uid' | 'cre
 export type Claim =
   | { readonly state: 'won' }
   | { readonly state: 'lost'; readonly to: Claimant }
-  /** Free, but not yet for this namespace. */
+  /** Released, but still reserved for another namespace. */
   | { readonly state: 'waiting'; readonly untilMs: number }
-  /** The namespace may not use the name, whoever else does. */
+  /** The namespace may not use the name, regardless of other claims. */
   | { readonly state: 'denied'; readonly why: string }
 
 export interface Released {
@@ -40,7 +40,7 @@ export function claimHost(
   return { state: 'won' }
 }
 
-/** What two spellings of one name have in common. */
+/** The same for all spellings of one name. */
 export function claimKey(host: string): string {
   return normalizeHost(host)
 }

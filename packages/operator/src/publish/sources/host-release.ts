@@ -1,6 +1,6 @@
 /**
- * Notices when the owner of a host lets go of it, by deletion or by naming another host, so that the next in line knows since
- * when it is free. Runs inside the watch, before any reconcile of the same change.
+ * Detects when the owner of a host releases it, by deletion or by naming another host, so that the time of the release is
+ * known to the next claimant. Runs inside the watch, before any reconcile of the same change.
  */
 import type { Change, Clock, Informer } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'

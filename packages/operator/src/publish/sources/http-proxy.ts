@@ -1,6 +1,6 @@
 /**
- * HTTPProxy and IngressRoute: one virtual host, addressed by the load balancer in front of Envoy. A child without a virtual
- * host names nothing. The status is not read: a proxy that became invalid keeps its records.
+ * HTTPProxy and IngressRoute: one virtual host, at the address of the load balancer in front of Envoy. An included proxy
+ * without a virtual host has no hosts. The status is not read: a proxy that became invalid keeps its records.
  */
 import type { Immutable } from '@seamark/kube/object'
 import { HTTPProxy, IngressRoute } from '../../api/http-proxy.ts'

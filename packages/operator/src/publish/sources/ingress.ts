@@ -1,4 +1,4 @@
-/** Ingress: the hosts of its rules, at the addresses its controller wrote into the status; one certificate per TLS entry. */
+/** Ingress: the hosts of its rules, at the addresses in its status; one certificate per TLS entry. */
 import { Ingress } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import { sortAddresses } from '../../address.ts'
@@ -11,11 +11,11 @@ export function fromIngress(object: Immutable<Ingress>): Source {
     secretName: entry.secretName ?? '',
     hosts: (entry.hosts ?? []).map(normalizeHost),
   }))
-  const ruled = (object.spec?.rules ?? []).map((rule) => normalizeHost(rule.host ?? ''))
+  const ruleHosts = (object.spec?.rules ?? []).map((rule) => normalizeHost(rule.host ?? ''))
   return {
     ...commonOf(Ingress, object),
     className: object.spec?.ingressClassName ?? '',
-    hosts: [...new Set([...ruled, ...tls.flatMap((entry) => entry.hosts)])].filter((host) => host !== ''),
+    hosts: [...new Set([...ruleHosts, ...tls.flatMap((entry) => entry.hosts)])].filter((host) => host !== ''),
     tls,
     origin: { type: 'addresses', addresses: sortAddresses(object.status?.loadBalancer?.ingress ?? []) },
     asks: 'both',

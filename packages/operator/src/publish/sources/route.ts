@@ -1,6 +1,6 @@
 /**
  * OpenShift Route: its host at the canonical names of the routers. A router that rejects the route keeps its entry in the
- * status, and the record stays: invalid is not gone.
+ * status, and the record stays: an invalid route is not a deleted one.
  */
 import type { Immutable } from '@seamark/kube/object'
 import { Route } from '../../api/route.ts'

@@ -1,4 +1,4 @@
-/** Which load balancer a source stands behind, and what it says its addresses are. */
+/** The load balancer of a source, and its addresses. */
 import type { Immutable } from '@seamark/kube/object'
 import type { Service } from '@seamark/kube'
 import { sortAddresses } from '../../address.ts'
@@ -8,7 +8,7 @@ import { warning } from '../../finding.ts'
 import type { PublishOptions } from '../options.ts'
 import type { Source } from './source.ts'
 
-/** The rule of the source's class, else the one without a class. */
+/** The rule for the class of the source, else the one without a class. */
 function findService(source: Source, options: PublishOptions): string | undefined {
   const className = effectiveClass(source)
   const own = options.services.find((rule) => rule.className !== undefined && rule.className === className)
@@ -40,7 +40,7 @@ export function targetOf(
   return { state: 'known', addresses: addressesOf(service), from: `service ${key}` }
 }
 
-/** Cached by object: ten thousand sources stand behind one Service. */
+/** Cached by object: ten thousand sources may use one Service. */
 const known = new WeakMap<object, ReturnType<typeof sortAddresses>>()
 
 function addressesOf(service: Immutable<Service>) {

@@ -1,4 +1,4 @@
-/** Service of type LoadBalancer: the hosts that ExternalDNS' hostname annotation lists, at the Service's own addresses. */
+/** Service of type LoadBalancer: the hosts of ExternalDNS' hostname annotation, at the addresses of the Service. */
 import { Service } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import { sortAddresses } from '../../address.ts'

@@ -1,7 +1,7 @@
 /**
- * Sources out of the caches: which kinds are read, how each becomes a `Source`, and who names which host.
+ * Reads sources from the caches: which kinds are read, how each becomes a `Source`, and which sources name a host.
  *
- * Place in the flow: the only part of publish that knows all source kinds at once; everything behind it sees `Source`.
+ * Place in the flow: the only part of publish that knows all source kinds; all later parts use `Source`.
  */
 import { type Index, Ingress, type Informers, Namespace, Service } from '@seamark/kube'
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'
@@ -47,7 +47,7 @@ export interface SourceReader {
   read(kind: SourceKind, object: Immutable<Obj>): Source
   /** Every source of every kind that is read. */
   all(): Source[]
-  /** Others that name the host and that we serve; the source itself is among them when it is cached. */
+  /** The served sources that name the host, including the source itself when it is cached. */
   claimants(host: string): Claimant[]
 }
 
@@ -92,13 +92,13 @@ export function createSourceReader(
   }
 }
 
-/** Without lookups: an index function sees one object only. What a route asks for is what it claims. */
+/** Without lookups: an index function receives one object only. A route claims the hosts that it requests. */
 function namedHosts(kind: SourceKind, object: Immutable<Obj>): string[] {
-  const blind: GatewayLookup = { gateway: () => undefined, namespaceLabels: () => undefined, grants: () => [] }
-  return ADAPTERS[kind].read(object, blind).hosts.map(claimKey)
+  const noLookup: GatewayLookup = { gateway: () => undefined, namespaceLabels: () => undefined, grants: () => [] }
+  return ADAPTERS[kind].read(object, noLookup).hosts.map(claimKey)
 }
 
-/** A source that is excluded, going away or another instance's names nothing as far as we are concerned. */
+/** Sources that are excluded, being deleted or of another instance claim no host. */
 function isClaiming(source: Source, options: PublishOptions): boolean {
   const isExcluded = annotation(source.annotations, keysUnder(options.annotationPrefix).exclude) === 'true'
   return !source.isDeleting && !isExcluded && isOfClass(source, options.ingressClassName)

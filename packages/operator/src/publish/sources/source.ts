@@ -1,26 +1,26 @@
 /**
- * The neutral form of every kind publish reads: one `Source` per object, whatever dialect said "this host should be reachable".
- * sources/<kind>.ts makes it; everything after it (decide, plan, explain) knows only this.
+ * The common form of every source kind: one `Source` per object.
+ * sources/<kind>.ts creates it; all later parts (decide, plan, explain) use only this form.
  */
 import type { Addresses } from '../../address.ts'
 import type { Annotations } from '../annotation-keys.ts'
 import type { Finding } from '../../finding.ts'
 import type { SourceKind } from '../options.ts'
 
-/** One Secret and the hosts whose certificate it holds. */
+/** One Secret and the hosts of its certificate. */
 export interface TlsBlock {
-  /** As written: may be '' (nothing asked for) or `namespace/name` (a delegated Secret). */
+  /** As written: may be '' (not requested) or `namespace/name` (a delegated Secret). */
   readonly secretName: string
-  /** Of the Secret, when the source may name one elsewhere (a Gateway with a ReferenceGrant). */
+  /** Namespace of the Secret, when the source may refer to another one (a Gateway with a ReferenceGrant). */
   readonly namespace?: string
   readonly hosts: readonly string[]
 }
 
-/** Where the hosts point: at the Service configured for the class, or at what the source itself or its parents publish. */
+/** The targets of the hosts: the Service configured for the class, or the addresses of the source itself or its parents. */
 type Origin =
   | { readonly type: 'service' }
   | { readonly type: 'addresses'; readonly addresses: Addresses }
-  /** Parents or status that cannot be read now: hold what is published. */
+  /** Parents or status that cannot be read now: published records are held. */
   | { readonly type: 'unknown'; readonly message: string }
 
 export interface Source {
@@ -34,17 +34,17 @@ export interface Source {
   readonly hasFinalizer: boolean
   readonly annotations: Annotations
   readonly labels: Annotations
-  /** `spec.ingressClassName` or its like; '' when not set. */
+  /** `spec.ingressClassName` or its equivalent; '' when not set. */
   readonly className: string
-  /** Verbatim for HTTPProxy, normalized for every other kind; unchecked. */
+  /** Verbatim for HTTPProxy, normalized for every other kind; not validated. */
   readonly hosts: readonly string[]
   readonly tls: readonly TlsBlock[]
-  /** TLS ends behind the ingress: no certificate of ours would be used. */
+  /** TLS is terminated behind the ingress: a certificate would not be used. */
   readonly isPassthrough: boolean
   readonly origin: Origin
-  /** A Gateway only holds certificates, a route only names hosts. */
+  /** A Gateway requests only certificates, a route only names. */
   readonly asks: 'dns' | 'tls' | 'both'
-  /** What the adapter already had to refuse. */
+  /** Findings of the adapter. */
   readonly findings: readonly Finding[]
 }
 

@@ -33,13 +33,13 @@ describe('Ingress', () => {
     expect(certificatePlace(source, options()).name).toBe('web-ingress')
   })
 
-  it('without anything names nothing', () => {
+  it('without rules and TLS entries names no host', () => {
     expect(fromIngress({ metadata }).hosts).toEqual([])
   })
 })
 
 describe('IngressRoute, Service and Route', () => {
-  it('IngressRoute is an HTTPProxy under another name', () => {
+  it('IngressRoute is read like an HTTPProxy', () => {
     const source = fromIngressRoute({
       metadata,
       spec: { virtualhost: { fqdn: 'a.example', tls: { secretName: 's' } } },
@@ -111,7 +111,7 @@ function route(hostnames: string[], ref: object = {}): HTTPRoute {
 const open = { allowedRoutes: { namespaces: { from: 'All' } } }
 
 describe('HTTPRoute', () => {
-  it('names what its hosts and the attached listeners have in common, at the addresses of the Gateway', () => {
+  it('names the intersection of its hosts and those of the attached listeners, at the addresses of the Gateway', () => {
     const source = fromHTTPRoute(route(['a.example', 'b.other']), lookup(gateway(listener(open))))
     expect(source).toMatchObject({
       hosts: ['a.example'],
@@ -122,8 +122,8 @@ describe('HTTPRoute', () => {
   })
 
   it.each<[string, Listener, object, string[]]>([
-    ['no host on the route takes the listener’s', listener(open), {}, ['*.example']],
-    ['another namespace is not let in by default', listener(), {}, []],
+    ['a route without a host uses that of the listener', listener(open), {}, ['*.example']],
+    ['another namespace is not admitted by default', listener(), {}, []],
     [
       'a selector that matches',
       listener({ allowedRoutes: { namespaces: { from: 'Selector', selector: { matchLabels: { team: 'a' } } } } }),
@@ -162,7 +162,7 @@ describe('HTTPRoute', () => {
     ['*.a.example', '*.example', '*.a.example'],
     ['example', '*.example', undefined],
     ['a.other', '*.example', undefined],
-  ])('%s and %j have %s in common', (a, b, expected) => {
+  ])('the intersection of %s and %j is %s', (a, b, expected) => {
     expect(intersectHosts(a, b)).toBe(expected)
   })
 })
@@ -170,7 +170,7 @@ describe('HTTPRoute', () => {
 describe('Gateway', () => {
   const tls = { certificateRefs: [{ name: 's' }] }
 
-  it('asks for one certificate per Secret with the hosts of its listeners', () => {
+  it('requests one certificate per Secret with the hosts of its listeners', () => {
     const source = fromGateway(
       gateway(
         listener({ name: 'a', hostname: 'a.example', tls }),

@@ -1,19 +1,19 @@
 /**
- * From changes to batches: groups that must not be split, packed in plan order up to what a provider takes, and the
- * search for the one record a service refuses.
+ * Packs changes into batches: groups that must not be split, in plan order, up to the limits of the provider; and
+ * bisects a refused batch to find the record that the service refuses.
  */
 import type { Provider } from '../../providers/provider.ts'
 import type { Change } from '../plan/plan.ts'
 import type { SetChange } from '../../rrset/set-change.ts'
 
-/** Changes of one name that travel together. */
+/** Changes of one name that are sent in the same batch. */
 export interface Group {
   readonly name: string
   readonly changes: readonly Change[]
   readonly writes: readonly SetChange[]
 }
 
-/** Groups in the order of their first change; a group's record and marker are never separated (INV-10). */
+/** Groups in the order of their first change; a record and its marker are always in the same group (INV-10). */
 export function groupChanges(changes: readonly Change[], writesOf: (change: Change) => readonly SetChange[]): Group[] {
   const groups = new Map<string, { name: string; changes: Change[]; writes: SetChange[] }>()
   for (const change of changes) {
@@ -29,8 +29,8 @@ export function groupChanges(changes: readonly Change[], writesOf: (change: Chan
 }
 
 /**
- * Every set a change writes, in an order that is safe where a provider has no transactions: the marker is written first
- * and deleted last, so a record is never without one.
+ * Every set that a change writes, in an order that is safe where a provider has no transactions: the marker is written
+ * first and deleted last, so a record is never without its marker.
  */
 export function orderedWrites(change: Change): SetChange[] {
   const { from, to, markers } = change
@@ -63,10 +63,10 @@ function isFitting(provider: Pick<Provider, 'fits'>, batch: readonly Group[], gr
 }
 
 /**
- * Finds what a service refuses in a batch that it refused as a whole, and writes everything else.
+ * Finds the groups that a service refuses in a batch that it refused as a whole, and writes all others.
  *
- * Guarantees: with one bad group among n, it is found after at most ⌈log2 n⌉ more calls, because each call halves what
- * is left without asking about both halves; then the good remainder is written with one call.
+ * Guarantees: one refused group among n is found after at most ⌈log2 n⌉ further calls, because each call halves the
+ * remainder and sends only one half; then one call writes the accepted groups.
  */
 export async function isolate(
   refused: readonly Group[],

@@ -1,4 +1,4 @@
-/** Where a change stands in a zone, by a fresh look at it: done, still to be written, or overtaken by somebody else. Pure. */
+/** The progress of a change in a zone, from a fresh read: written, still to be written, or overtaken by another writer. Pure. */
 import { orderedWrites } from './batch.ts'
 import { markedSet, readMarker } from '../../rrset/marker.ts'
 import type { Change } from '../plan/plan.ts'
@@ -6,19 +6,19 @@ import type { SetChange } from '../../rrset/set-change.ts'
 import { sameSet } from '../../rrset/rrset.ts'
 import type { ZoneView } from '../plan/zone-view.ts'
 
-/** What of a change is still to be written; undefined when the zone holds neither what was nor what is to be. */
-export function openWrites(change: Change, view: ZoneView): SetChange[] | undefined {
+/** The writes of a change that are still to be made; undefined when the zone holds neither the old nor the new set. */
+export function pendingWrites(change: Change, view: ZoneView): SetChange[] | undefined {
   const open: SetChange[] = []
   for (const write of orderedWrites(change)) {
-    const where = standing(write, view)
+    const where = stateOf(write, view)
     if (where === 'else') return undefined
     if (where === 'from') open.push(write)
   }
   return open
 }
 
-/** Where a set stands between what it was and what it is to be. */
-function standing({ from, to }: SetChange, view: ZoneView): 'from' | 'to' | 'else' {
+/** Whether the zone holds the old set, the new set, or neither. */
+function stateOf({ from, to }: SetChange, view: ZoneView): 'from' | 'to' | 'else' {
   const subject = to ?? from
   if (subject === undefined) return 'to'
   if (view.isOpaque(subject.name, subject.type)) return 'else'

@@ -1,6 +1,6 @@
 /**
- * When a service is down it is asked rarely, and never in a loop: after five failures in a row at most once a minute.
- * One breaker per provider account and zone; a broken one changes nothing elsewhere (INV-13).
+ * Circuit breaker: after five consecutive failures, at most one request a minute is sent until the service responds.
+ * One breaker per provider account and zone; a failing zone does not affect others (INV-13).
  */
 import { type Clock, systemClock } from '@seamark/kube'
 import type { Reason } from '../../reasons.ts'
@@ -8,20 +8,20 @@ import type { Reason } from '../../reasons.ts'
 export interface BreakerStatus {
   readonly isOpen: boolean
   readonly failures: number
-  /** What the service said last. */
+  /** The last error of the service. */
   readonly code: Reason | undefined
   readonly message: string | undefined
-  /** ms since the epoch of the first failure in a row. */
+  /** ms since the epoch of the first of the consecutive failures. */
   readonly since: number | undefined
 }
 
 export interface Breaker {
-  /** May the service be asked now? */
+  /** Whether a request may be sent now. */
   allows(): boolean
   succeeded(): void
   failed(code: Reason, message: string): void
   readonly status: BreakerStatus
-  /** ms until it may be asked again. */
+  /** ms until the next request may be sent. */
   readonly waitMs: number
 }
 

@@ -1,8 +1,8 @@
 /**
- * One executor per provider account and zone: one queue, one writer, one breaker. Plans are done one after the other.
+ * One executor per provider account and zone: one queue, one writer, one circuit breaker. Plans run sequentially.
  *
  * Place in the flow: plan → executor → plan-run.ts (what to send) → provider-calls.ts (how it is sent) → provider.
- * Guarantees: nothing here throws for what a service says, and the process never ends for it (INV-13).
+ * Guarantees: errors of a service are results, never exceptions that end the process (INV-13).
  */
 import { systemClock } from '@seamark/kube'
 import type { ProviderZone } from '../../providers/provider.ts'
@@ -22,15 +22,15 @@ export interface ExecutorOptions extends ProviderCallsOptions {
 }
 
 export interface Executor {
-  /** Plans are done one after the other. `requiresBase`: refuse the whole plan when its base moved. */
+  /** Plans run one after the other. `requiresBase`: refuse the whole plan when its base changed. */
   submit(plan: Plan, signal: AbortSignal, options?: { requiresBase?: boolean }): Promise<PlanOutcome>
-  /** A read with the same limiter, breaker and time-out as the writes. Throws ProviderError. */
+  /** A read with the same rate limiter, circuit breaker and time-out as the writes. Throws ProviderError. */
   read(names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<readonly ObservedRRset[]>
   readonly status: BreakerStatus
   readonly waitMs: number
 }
 
-/** Key of the guard state: an account's zones are independent, and so are same-named zones with different ids. */
+/** Key of the guard state. Includes the zone id, so that zones with the same name are independent. */
 export function stateKey(provider: string, zone: ProviderZone): string {
   return `${provider}/${zone.name}${zone.id === zone.name ? '' : `@${zone.id}`}`
 }

@@ -1,10 +1,11 @@
 /**
- * One plan on its way through the executor, from the reservation to the last batch.
+ * The execution of one plan, from the reservation to the last batch.
  *
- * Flow: reserve in the guard store (fence, budget) → read again what the plan touches → drop what is already so, refuse
- * what moved → pack into batches → per batch: apply; on doubt read, on refusal bisect, on throttling wait.
+ * Flow: reserve in the guard store (fence, budget) → read again every set the plan touches → skip what is already in
+ * place, refuse what changed since → pack into batches → per batch: apply; after an unknown outcome read, after a
+ * refusal bisect, after throttling wait.
  * Guarantees: nothing is written that was not read as expected just before; an older plan never overwrites a newer one
- * (INV-12); one refused record never holds back the others; it never throws for what a service says.
+ * (INV-12); one refused record does not block the others; errors of a service are results, not exceptions.
  */
 import { type Clock, sleep } from '@seamark/kube'
 import type { Provider, ProviderZone } from '../../providers/provider.ts'
@@ -21,7 +22,7 @@ import { asProviderError, type ProviderCalls } from './provider-calls.ts'
 import { consumeApprovals } from '../state/approval.ts'
 import { changeKey } from '../plan/held-set.ts'
 import { reserve } from './reservation.ts'
-import { newestPlan, openWrites } from './change-progress.ts'
+import { newestPlan, pendingWrites } from './change-progress.ts'
 import { createZoneView, type ZoneView } from '../plan/zone-view.ts'
 
 export interface PlanRunOptions {
@@ -29,24 +30,24 @@ export interface PlanRunOptions {
   readonly zone: ProviderZone
   readonly calls: ProviderCalls
   readonly store: GuardStore
-  /** Where the guard store keeps this zone. */
+  /** Key of this zone in the guard store. */
   readonly stateKey: string
   readonly killSwitch: KillSwitch
   readonly limits: Limits
   readonly clock: Clock
 }
 
-/** How often one batch is tried when the service says `later` or says nothing. */
+/** Attempts for one batch when the service answers `later` or does not answer. */
 const ATTEMPTS = 5
 
-/** One plan on its way; holds what became of each change. */
+/** The run of one plan; holds the result of each change. */
 export class PlanRun {
   readonly #options: PlanRunOptions
   readonly #plan: Plan
   readonly #signal: AbortSignal
   readonly #results = new Map<Change, ChangeResult>()
   #calls = 0
-  /** What the service said last of a change. */
+  /** The last error of the service for a change. */
   readonly #errors = new Map<Change, ProviderError>()
 
   constructor(options: PlanRunOptions, plan: Plan, signal: AbortSignal) {
@@ -63,7 +64,7 @@ export class PlanRun {
       const pending = await this.#prepare(requiresBase)
       const deferred: Group[] = []
       for (const batch of packGroups(pending, this.#options.provider)) deferred.push(...(await this.#send(batch)))
-      // A full zone has room again after the deletes of this plan, which come last.
+      // A full zone is below its quota again after the deletes of this plan, which are sent last.
       for (const batch of packGroups(deferred, this.#options.provider)) this.#refuseFull(await this.#send(batch))
     } catch (cause) {
       const error = asProviderError(cause)
@@ -74,7 +75,7 @@ export class PlanRun {
     return this.#outcome()
   }
 
-  /** Fence and budget first, then a fresh look at every set the plan touches. */
+  /** Reserves fence and budget, then reads every set the plan touches again. */
   async #prepare(requiresBase: boolean): Promise<Group[]> {
     const { store, stateKey, clock, limits } = this.#options
     const plan = this.#plan
@@ -92,17 +93,17 @@ export class PlanRun {
     for (const change of reservation.overBudget) {
       this.#set(change, 'refused', 'DeleteBudgetSpent', 'the zone has lost as many names as it may for now')
     }
-    const view = await this.#look(plan.changes)
+    const view = await this.#readTouched(plan.changes)
     if (requiresBase && plan.base !== '' && baseOf(plan.changes, view) !== plan.base) {
       this.#refuseRest('BaseMoved', 'what the plan was made from has changed; make it again')
       return []
     }
-    return this.#sift(plan.changes, view)
+    return this.#pendingGroups(plan.changes, view)
   }
 
   /**
-   * An approval counts once. It is used up when the change is in the zone and not before, so that what a service refused
-   * for the moment is still approved when it is tried again.
+   * An approval counts once. It is consumed when the change is in the zone and not before, so that a change which the
+   * service refused temporarily is still approved when it is retried.
    */
   async #consumeApprovals(): Promise<void> {
     const { store, stateKey } = this.#options
@@ -115,18 +116,18 @@ export class PlanRun {
     if (consumeApprovals(state, keys) !== state) await store.update(stateKey, (now) => consumeApprovals(now, keys))
   }
 
-  async #look(changes: readonly Change[]): Promise<ZoneView> {
+  async #readTouched(changes: readonly Change[]): Promise<ZoneView> {
     const sets = await this.#options.calls.read(this.#options.zone, touchedNames(changes), this.#signal)
     return createZoneView(sets, { origin: this.#options.zone.name })
   }
 
-  /** What is still to be written: neither done, nor refused, nor moved. Of a change cut in half, the other half. */
-  #sift(changes: readonly Change[], view: ZoneView): Group[] {
+  /** The changes still to be written: neither done, nor refused, nor changed since. Of a partly applied change, the remainder. */
+  #pendingGroups(changes: readonly Change[], view: ZoneView): Group[] {
     const pending: Change[] = []
     const left = new Map<Change, readonly SetChange[]>()
     for (const change of changes) {
       if (this.#results.has(change)) continue
-      const open = openWrites(change, view)
+      const open = pendingWrites(change, view)
       if (open === undefined) this.#refuseMoved(change, view)
       else if (open.length === 0) this.#set(change, 'already')
       else {
@@ -137,7 +138,7 @@ export class PlanRun {
     return groupChanges(this.#dropBrokenGroups(pending), (change) => left.get(change) ?? [])
   }
 
-  /** A group with a refused member is not sent at all: half a change of type would be a gap. */
+  /** A group with a refused member is not sent at all: half of a change of type would leave a gap. */
   #dropBrokenGroups(pending: Change[]): Change[] {
     const broken = new Map<string, ChangeResult>()
     for (const result of this.#results.values())
@@ -159,13 +160,13 @@ export class PlanRun {
     }
   }
 
-  /** One batch, until it is written, refused, or given up. Returns what found no room in the zone. */
+  /** Sends one batch until it is written, refused, or abandoned. Returns the groups that exceeded the quota of the zone. */
   async #send(batch: readonly Group[]): Promise<Group[]> {
     const result = await this.#attempt(batch)
     if (result === 'full') {
-      const leaving = batch.filter(isLeaving)
-      if (leaving.length > 0 && leaving.length < batch.length) await this.#send(leaving)
-      return batch.filter((group) => !isLeaving(group))
+      const deletions = batch.filter(isDeletion)
+      if (deletions.length > 0 && deletions.length < batch.length) await this.#send(deletions)
+      return batch.filter((group) => !isDeletion(group))
     }
     if (result !== 'refused') return []
     const full: Group[] = []
@@ -206,17 +207,17 @@ export class PlanRun {
         }
         if (error.code !== 'Throttled') await sleep(this.#options.clock, 250 * 2 ** attempt, this.#signal)
       }
-      // Whatever was said, the zone knows: what is done is done, what moved is refused, the rest is sent again.
-      const left = this.#sift(changes, await this.#lookOrGiveUp(changes))
+      // Whatever the response, the zone decides: written changes are done, changed sets are refused, the rest is sent again.
+      const left = this.#pendingGroups(changes, await this.#readWithRetry(changes))
       if (left.length === 0) return 'written'
       groups = left
     }
   }
 
-  async #lookOrGiveUp(changes: readonly Change[]): Promise<ZoneView> {
+  async #readWithRetry(changes: readonly Change[]): Promise<ZoneView> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#look(changes)
+        return await this.#readTouched(changes)
       } catch (cause) {
         const error = asProviderError(cause)
         if (this.#signal.aborted || attempt >= ATTEMPTS || error.code === 'Stale') throw error
@@ -260,7 +261,7 @@ export class PlanRun {
   }
 }
 
-/** Nothing of it is added to the zone. */
-function isLeaving(group: Group): boolean {
+/** True when the group adds nothing to the zone. */
+function isDeletion(group: Group): boolean {
   return group.changes.every((change) => change.op === 'delete')
 }

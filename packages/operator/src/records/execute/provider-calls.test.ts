@@ -27,7 +27,7 @@ function callsOf(read: (turn: Turn) => Promise<void>) {
 }
 
 describe('a call of many requests', () => {
-  it('keeps the rate limit from page to page, and may take longer than one request', async () => {
+  it('applies the rate limit to every page, and may take longer than the time-out of one request', async () => {
     let pages = 1
     const { clock, calls } = callsOf(async (turn) => {
       while (pages < 67) {
@@ -37,7 +37,7 @@ describe('a call of many requests', () => {
     })
     const done = calls.read(zone, 'all', signal)
     await clock.advance(10_000)
-    // Two a second, the first one at once.
+    // Two per second, the first one immediately.
     expect(pages).toBeGreaterThan(15)
     expect(pages).toBeLessThanOrEqual(21)
     await clock.advance(30_000)
@@ -45,7 +45,7 @@ describe('a call of many requests', () => {
     expect(pages).toBe(67)
   })
 
-  it('is given up when one of its requests gets no answer', async () => {
+  it('is aborted when one of its requests gets no response', async () => {
     const { clock, calls } = callsOf(async (turn) => {
       await turn()
       await new Promise(() => {})
@@ -55,7 +55,7 @@ describe('a call of many requests', () => {
     expect(await done).toMatchObject({ code: 'OutcomeUnknown' })
   })
 
-  it('slows down when a page is throttled, and goes on from there', async () => {
+  it('slows down when a page is throttled, and continues from that page', async () => {
     const { clock, limiter, calls } = callsOf(async (turn) => {
       await turn(new ProviderError('Throttled', 'later', 'Rate exceeded'))
       expect(limiter.rate).toBeLessThan(2)

@@ -1,11 +1,11 @@
 /**
- * Every call to a DNS service passes here: breaker, rate limit, time-out, kill switch, and who wants to know.
+ * Every call to a DNS service passes here: circuit breaker, rate limit, time-out, kill switch and metrics.
  *
- * One per provider account and zone, so a broken zone changes nothing elsewhere (INV-13); the limiter is shared by the
- * whole account. Throttling slows the account, an outage opens the breaker, a refusal is neither.
- * Guarantees: every failure is a ProviderError; nothing is written while the kill switch is pulled, however long the
- * call waited for its turn.
- * Caveats: a batch already sent when the kill switch is pulled is not recalled.
+ * One per provider account and zone, so a failing zone does not affect others (INV-13); the rate limiter is shared by
+ * the whole account. Throttling slows the account, an outage opens the breaker, a refusal does neither.
+ * Guarantees: every failure is a ProviderError; nothing is written while the kill switch is on, however long the call
+ * waited for the rate limiter.
+ * Caveats: a batch that was already sent when the kill switch is turned on is not recalled.
  */
 import { type Clock, systemClock } from '@seamark/kube'
 import type { Provider, ProviderZone, Turn } from '../../providers/provider.ts'
@@ -19,9 +19,9 @@ import type { SetChange } from '../../rrset/set-change.ts'
 
 type CallName = 'zones' | 'read' | 'apply'
 
-/** Told about each call; for metrics. */
+/** Callbacks for each call; for metrics. */
 export interface CallObserver {
-  /** `code` is undefined when it went well. */
+  /** `code` is undefined when the call succeeded. */
   called(provider: string, call: CallName, code: Reason | undefined, durationMs: number): void
   /** A call waited for the rate limit of its account. */
   waited(provider: string, durationMs: number): void
@@ -33,7 +33,7 @@ export interface ProviderCallsOptions {
   readonly limiter: Limiter
   readonly killSwitch: KillSwitch
   readonly clock?: Clock
-  /** A call that takes longer counts as `unknown`. @default 30 s */
+  /** A call that takes longer has the outcome `unknown`. @default 30 s */
   readonly callTimeoutMs?: number
   readonly observer?: CallObserver
 }
@@ -41,10 +41,10 @@ export interface ProviderCallsOptions {
 export interface ProviderCalls {
   zones(signal: AbortSignal): Promise<readonly ProviderZone[]>
   read(zone: ProviderZone, names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<readonly ObservedRRset[]>
-  /** `onSend` is called once it is really sent. */
+  /** `onSend` is called when the request is actually sent. */
   apply(zone: ProviderZone, batch: readonly SetChange[], signal: AbortSignal, onSend?: () => void): Promise<void>
   readonly status: BreakerStatus
-  /** ms until the service may be asked again. */
+  /** ms until the next request may be sent. */
   readonly waitMs: number
 }
 
@@ -73,7 +73,7 @@ export function createProviderCalls(options: ProviderCallsOptions): ProviderCall
     } catch (cause) {
       const error = asProviderError(cause)
       observer?.called(provider.name, name, error.code, clock.monotonic() - startedAt)
-      throw book(error, breaker, limiter)
+      throw recordFailure(error, breaker, limiter)
     }
   }
 
@@ -95,21 +95,21 @@ export function createProviderCalls(options: ProviderCallsOptions): ProviderCall
   }
 }
 
-/** The same text for as long as the breaker is open: it is in conditions, and each new text would be a write. */
+/** The message is constant while the breaker is open: it is part of conditions, and each new text would cause a write. */
 function openBreakerError(breaker: Breaker): ProviderError {
   const { code = 'ProviderUnavailable', message = '' } = breaker.status
   return new ProviderError('Stale', 'later', `asked at most once a minute until it answers: ${code}: ${message}`)
 }
 
-/** Books a failure where it belongs. */
-function book(error: ProviderError, breaker: Breaker, limiter: Limiter): ProviderError {
+/** Reports a failure to the circuit breaker or to the rate limiter. */
+function recordFailure(error: ProviderError, breaker: Breaker, limiter: Limiter): ProviderError {
   if (error.code === 'Throttled') limiter.throttled(error.retryAfterMs)
   else if (error.outcome === 'rejected' || error.outcome === 'moved' || error.code === 'ZoneQuotaExceeded')
     breaker.succeeded()
   else {
     const { isOpen } = breaker.status
     breaker.failed(error.code, error.message)
-    // The one call a minute that an open breaker lets through: nothing is different from the calls that it does not.
+    // The probe that an open breaker lets through once a minute gets the same error as the calls that it blocks.
     if (isOpen && error.outcome === 'later') return openBreakerError(breaker)
   }
   return error
@@ -121,7 +121,7 @@ export function asProviderError(cause: unknown): ProviderError {
   return new ProviderError('OutcomeUnknown', 'unknown', text, { cause })
 }
 
-/** The time-out is of one request: a call that takes further turns starts it again with each. */
+/** The time-out applies to one request: a call with further requests restarts it with each. */
 async function withTimeout<T>(
   perform: (signal: AbortSignal, turn: Turn) => Promise<T>,
   limiter: Limiter,

@@ -1,19 +1,19 @@
 /**
- * How fast one account may be asked: additive increase, multiplicative decrease. Other programs, and other processes of
- * this one, use the same account; nobody tells us its limit but the service itself, by throttling.
+ * Request rate of one account: additive increase, multiplicative decrease (AIMD). Other programs, and other processes of
+ * this one, share the account; its limit is learned from the throttling of the service.
  *
  * Guarantees: callers are served in order; never faster than `perSecond`; after a throttled call the rate halves and the
- * next call waits; no rate falls to zero, so nobody starves. Jitter keeps processes that started together apart.
+ * next call waits; the rate never reaches zero, so no caller starves. Jitter desynchronises processes that started together.
  */
 import { type Clock, sleep, systemClock } from '@seamark/kube'
 
 export interface Limiter {
-  /** Waits for its turn. After an abort it returns at once; look at `signal.aborted`. */
+  /** Resolves when a request may be sent, or at once after an abort; check `signal.aborted`. */
   acquire(signal: AbortSignal): Promise<void>
   succeeded(): void
-  /** The service said: slow down. */
+  /** The service throttled a request. */
   throttled(retryAfterMs?: number): void
-  /** Requests per second at the moment. */
+  /** Current rate in requests per second. */
   readonly rate: number
 }
 
@@ -24,10 +24,10 @@ export interface LimiterOptions {
   readonly random?: () => number
 }
 
-/** Slowest rate: one request in 20 s still moves on, and 40 processes at it ask for two requests per second. */
+/** Slowest rate: one request in 20 s still makes progress, and 40 processes at it send two requests per second. */
 const FLOOR_PER_SECOND = 0.05
 
-/** Requests per second, gained per second without throttling. */
+/** Increase of the rate, in requests per second, for each second without throttling. */
 const GAIN_PER_SECOND = 0.005
 
 export function createLimiter(options: LimiterOptions): Limiter {
@@ -40,7 +40,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     for (let pause = nextAt - clock.monotonic(); pause > 0 && !signal.aborted; pause = nextAt - clock.monotonic()) {
       await sleep(clock, pause, signal)
     }
-    // Between 0.75 and 1.25 of the interval: the mean is the rate.
+    // Between 0.75 and 1.25 of the interval, so that the mean is the rate.
     if (!signal.aborted) nextAt = Math.max(clock.monotonic(), nextAt) + (1000 / rate) * (0.75 + random() / 2)
   }
   return {
@@ -53,8 +53,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
       return turn
     },
     succeeded() {
-      // The same gain per second for slow and fast alike is what makes shares equal in the end (Chiu and Jain 1989); a
-      // success stands for 1/rate seconds.
+      // The same increase per second for slow and fast callers makes their shares converge (Chiu and Jain 1989); a
+      // success represents 1/rate seconds.
       rate = Math.min(perSecond, rate + Math.min(GAIN_PER_SECOND / rate, rate))
     },
     throttled(retryAfterMs = 0) {

@@ -1,8 +1,8 @@
 /**
- * What a plan spends is written down before its first batch is sent: the fence, and the names it will delete. Pure.
+ * Persists what a plan spends before its first batch is sent: the fence, and the names it will delete. Pure.
  *
- * This is the second look at the delete budget, at the moment of writing: a plan from a file, or of another process,
- * finds here what was spent since it was made.
+ * This is the second check of the delete budget, at the time of writing: a plan from a file, or of another process, is
+ * checked against what was spent since it was made.
  */
 import { deleteAllowance } from '../guards/breakers.ts'
 import { isMarkerName } from '../../rrset/marker.ts'
@@ -22,11 +22,11 @@ export function reserve(state: GuardState, plan: Plan, limits: Limits, now: numb
   const isJudged = plan.state.fence !== 0
   const overBudget = new Set<Change>()
   const deleted: string[] = []
-  // A name that keeps a record is not lost: a change of type.
+  // A name that keeps a record is not deleted: this is a change of type.
   const kept = new Set(plan.changes.flatMap((change) => (change.to === undefined ? [] : [change.group])))
   const allowance = deleteAllowance(baselineOf(state, plan, spent.size, kept), limits)
   for (const change of plan.changes) {
-    // The removal of a marker alone gives an RRset up and deletes no name.
+    // Removing only the marker releases an RRset and deletes no name.
     if (change.op !== 'delete' || change.from === undefined || isMarkerName(change.name)) continue
     if (kept.has(change.group)) continue
     if (change.isApproved !== true && !spent.has(change.name) && spent.size >= allowance) {
@@ -43,7 +43,7 @@ export function reserve(state: GuardState, plan: Plan, limits: Limits, now: numb
     state: {
       version: 1,
       fence: plan.number,
-      // A plan that no guard judged (from a file, a hand-over) does not know how much is owned after it.
+      // A plan that no guard evaluated (from a file, a hand-over) does not contain how much is owned after it.
       ownedNames: isJudged ? plan.state.ownedNames : state.ownedNames,
       ownedSources: isJudged ? plan.state.ownedSources : state.ownedSources,
       deleted: recent(addStamps(state.deleted, deleted, now)),
@@ -62,7 +62,7 @@ export function reserve(state: GuardState, plan: Plan, limits: Limits, now: numb
 
 /**
  * Names owned when the window began. The state counts what other plans deleted since this one was made; the plan counts
- * what it read itself. The smaller one holds, so that two plans made at the same time share one budget.
+ * what it read itself. The smaller number applies, so that two concurrent plans share one budget.
  */
 function baselineOf(state: GuardState, plan: Plan, spent: number, kept: ReadonlySet<string>): number {
   const lost = new Set(

@@ -1,11 +1,11 @@
-/** What became of a plan: one result per change, in the plan's order. Between the executor and everybody who reports. */
+/** The outcome of a plan: one result per change, in the order of the plan. Produced by the executor, used by every report. */
 import type { Reason } from '../../reasons.ts'
 import type { Change, Plan } from '../plan/plan.ts'
 import { setKey } from '../../rrset/rrset.ts'
 
 export interface ChangeResult {
   readonly change: Change
-  /** `applied`: written now; `already`: the zone held it; `refused`: not written, see `code`. */
+  /** `applied`: written now; `already`: the zone contained it; `refused`: not written, see `code`. */
   readonly result: 'applied' | 'already' | 'refused'
   readonly code?: Reason
   readonly why?: string
@@ -14,7 +14,7 @@ export interface ChangeResult {
 export interface PlanOutcome {
   readonly plan: Plan
   readonly results: readonly ChangeResult[]
-  /** Calls of `apply`. */
+  /** Number of `apply` calls. */
   readonly calls: number
 }
 

@@ -1,9 +1,9 @@
 /**
  * Guards about how much changes at once (INV-3): breakers for sources and targets, the delete budget, quarantine.
  *
- * Baselines come from the markers in the zone when the whole zone is in view, else from what was persisted; spent budget
- * comes from what was persisted. A name that was already counted in this window is not counted again, so a plan that was
- * cut short can be finished.
+ * Baselines come from the markers in the zone when the whole zone was read, else from the persisted state; the spent
+ * budget comes from the persisted state. A name that was already counted in this window is not counted again, so an
+ * interrupted plan can be completed.
  */
 import type { Candidate, Objection } from '../plan/candidates.ts'
 import type { Reason } from '../../reasons.ts'
@@ -18,7 +18,7 @@ import { isApproved, type PlanGuard } from './guard.ts'
 
 const NONE: ReadonlyMap<Candidate, Objection> = new Map()
 
-/** Deletes that make a name or set disappear; a change of type is none. */
+/** Deletes that remove a name or set; a change of type is not a deletion. */
 function isDeletion(candidate: Candidate): boolean {
   return candidate.isRemoval === true && candidate.switchesType !== true && candidate.change.from !== undefined
 }
@@ -33,7 +33,7 @@ interface Baseline extends Owned {
   readonly owned: Owned
 }
 
-/** Counted once per plan: four guards ask for it. */
+/** Computed once per plan: four guards use it. */
 const baselines = new WeakMap<PlanInput, Baseline>()
 
 function baselineOf(input: PlanInput): Baseline {
@@ -44,15 +44,15 @@ function baselineOf(input: PlanInput): Baseline {
   return baseline
 }
 
-/** Names that carry our marker, and the sources they name. */
+/** Names with our marker, and the sources in those markers. */
 export function countMarked(view: ZoneView, owner: string): { names: number; sources: Set<string> } {
   const sources = new Set<string>()
   let names = 0
   let last: string | undefined
-  // Markers of one name come one after the other.
+  // The markers of one name are consecutive.
   view.eachMarker((marker, name) => {
     if (marker.owner !== owner) return
-    // An adopted RRset has no source yet: each name counts as one, or a zone full of them would count as one source.
+    // An adopted RRset has no source yet: each name counts as a source, else a zone full of them would count as one.
     sources.add(marker.source === ADOPTED ? `${ADOPTED} ${name}` : marker.source)
     if (name !== last) names++
     last = name
@@ -64,14 +64,14 @@ function countOwned(input: PlanInput): Baseline {
   const { state, limits, now, view, owner } = input
   const marked = countMarked(view, owner.id)
   const isWhole = input.scope === 'all'
-  // The whole zone says how much there is; some names do not.
+  // Only a whole-zone read gives the number of owned names.
   const owned: Owned = isWhole
     ? { names: marked.names, sources: marked.sources.size }
     : {
         names: Math.max(marked.names, state.ownedNames),
         sources: Math.max(marked.sources.size, state.ownedSources),
       }
-  // What went within the window is part of what there was when the window began.
+  // What was deleted within the window was owned when the window began.
   const gone = withinWindow(state.gone, now, limits.windowMs).filter(({ key }) => !marked.sources.has(key))
   const deleted = withinWindow(state.deleted, now, limits.windowMs).filter(({ key }) => !isMarked(view, key))
   return { names: owned.names + deleted.length, sources: owned.sources + gone.length, owned }
@@ -81,23 +81,23 @@ function isTooMany(count: number, of: number, limits: Limits): boolean {
   return count > limits.breakerFloor && count > of * limits.breakerShare
 }
 
-/** Sources that are gone, or from which nothing is wanted any more although they own records. */
+/** Sources that are gone, or that own records and no longer request any. */
 function vanishedSources(left: readonly Candidate[], input: PlanInput): Set<string> {
   const deleted = left.filter(isDeletion).map(({ change }) => change.source)
   if (deleted.length === 0) return new Set()
-  const { gone, wanting = wantingIn(input) } = input.sources
-  // A plan about some names may not know what else a source asks for.
-  if (wanting === undefined) return new Set(deleted.filter((source) => gone.has(source)))
-  return new Set(deleted.filter((source) => gone.has(source) || !wanting.has(source)))
+  const { gone, requesting = requestingSources(input) } = input.sources
+  // A plan over some names does not contain what else a source requests.
+  if (requesting === undefined) return new Set(deleted.filter((source) => gone.has(source)))
+  return new Set(deleted.filter((source) => gone.has(source) || !requesting.has(source)))
 }
 
-function wantingIn({ scope, desired }: PlanInput): Sources | undefined {
+function requestingSources({ scope, desired }: PlanInput): Sources | undefined {
   return scope === 'all' ? new Set(desired.map(({ source }) => source.uid)) : undefined
 }
 
 /**
- * What is held outside the scope of a plan counts too. Without it a pass over a few names would find few changes and let
- * them pass, and the passes together everything that one pass over the whole zone holds.
+ * Changes held outside the scope of a plan count too. Otherwise each pass over a few names would find few changes and
+ * let them pass, and together the passes would make every change that one pass over the whole zone holds.
  */
 function heldOutside({ scope, state, now }: PlanInput, codes: ReadonlySet<Reason>): HeldChange[] {
   if (scope === 'all' || state.held.length === 0) return []
@@ -120,7 +120,7 @@ export const shrinkBreaker: PlanGuard = (left, input) => {
   return new Map(held.map((candidate) => [candidate, { code: 'ShrinkBreakerOpen', why, isApprovable: true }]))
 }
 
-/** Other values, or another type with other values, for a source that did not change. */
+/** Other values, or another type with other values, although the source did not change. */
 function isUnexplainedRetarget({ effect, marker, replacedMarker, replaces, desired, isRemoval }: Candidate): boolean {
   const isRetarget = effect === 'retarget' || effect === 'shrink' || replaces !== undefined
   if (isRemoval === true || !isRetarget || desired === undefined) return false
@@ -134,9 +134,9 @@ function isUnexplainedRetarget({ effect, marker, replacedMarker, replaces, desir
 }
 
 /**
- * Only a newer revision explains a new target: newer than the marker says and, because a marker may have been changed by
- * who can write the zone, than the source itself remembers. A marker that names none proves nothing, and neither does a source that
- * went back: a cluster restored from an old backup changes many targets at once.
+ * Only a newer revision explains a new target: newer than the one in the marker and, because anyone who can write to
+ * the zone can change a marker, newer than the one in the source's status. A marker without a revision proves nothing,
+ * and neither does an older revision: a cluster restored from an old backup changes many targets at once.
  */
 function isNewer(revision: string | undefined, before: string | undefined): boolean {
   if (revision === undefined || before === undefined) return false
@@ -145,18 +145,18 @@ function isNewer(revision: string | undefined, before: string | undefined): bool
 }
 
 export const retargetBreaker: PlanGuard = (left, input) => {
-  const suspect = left.filter((candidate) => isUnexplainedRetarget(candidate) && !isApproved(candidate, input))
-  if (suspect.length === 0) return NONE
+  const unexplained = left.filter((candidate) => isUnexplainedRetarget(candidate) && !isApproved(candidate, input))
+  if (unexplained.length === 0) return NONE
   const before = withinWindow(input.state.retargeted, input.now, input.limits.windowMs).map(({ key }) => key)
   const outside = heldOutside(input, HELD_RETARGETS).map(({ name }) => name)
-  const names = new Set([...before, ...outside, ...suspect.map(({ change }) => change.name)])
+  const names = new Set([...before, ...outside, ...unexplained.map(({ change }) => change.name)])
   const baseline = baselineOf(input)
   if (!isTooMany(names.size, baseline.names, input.limits)) return NONE
   const why = `${names.size} of ${baseline.names} names in zone ${input.zone} would change target, and their sources did not change`
-  return new Map(suspect.map((candidate) => [candidate, { code: 'RetargetBreakerOpen', why, isApprovable: true }]))
+  return new Map(unexplained.map((candidate) => [candidate, { code: 'RetargetBreakerOpen', why, isApprovable: true }]))
 }
 
-/** What entered quarantine stays its time, even when the budget is whole again. */
+/** A change in quarantine stays there for the whole period, even when the budget is available again. */
 export const quarantine: PlanGuard = (left, input) => {
   const held = new Map<Candidate, Objection>()
   for (const candidate of left) {
@@ -179,7 +179,7 @@ export function deleteAllowance(owned: number, limits: Limits): number {
   return Math.max(limits.deleteFloor, Math.floor(owned * limits.deleteShare))
 }
 
-/** The first names in order go; the others enter quarantine, or wait for budget when they have been there. */
+/** The first names in order are deleted; the others enter quarantine, or wait for budget when they have been there. */
 export const deleteBudget: PlanGuard = (left, input) => {
   const deletions = left.filter((candidate) => isDeletion(candidate) && !isApproved(candidate, input))
   if (deletions.length === 0) return NONE
@@ -210,7 +210,7 @@ function isMarked(view: ZoneView, name: string): boolean {
   return view.at(name).firstMarked !== undefined
 }
 
-/** Of names that get their first marker. */
+/** Number of names that get their first marker. */
 function countNew(passed: readonly Candidate[], { view }: PlanInput, pick: (candidate: Candidate) => string): number {
   const fresh = passed.filter(
     ({ effect, change }) => (effect === 'create' || change.reason === 'Adopted') && !isMarked(view, change.group),
@@ -218,7 +218,7 @@ function countNew(passed: readonly Candidate[], { view }: PlanInput, pick: (cand
   return new Set(fresh.map(pick)).size
 }
 
-/** Names of which no record of ours is left. */
+/** Number of names that keep no record of ours. */
 function countLost(deletions: readonly Candidate[], { view, owner }: PlanInput): number {
   const types = new Map<string, number>()
   for (const { change } of deletions) types.set(change.name, (types.get(change.name) ?? 0) + 1)
@@ -234,8 +234,8 @@ function markedTypes(view: ZoneView, name: string, owner: string): number {
   return count
 }
 
-/** The state once this plan has begun. */
-export function remember(
+/** The guard state once this plan has begun. */
+export function stateAfter(
   passed: readonly Candidate[],
   objections: ReadonlyMap<Candidate, Objection>,
   input: PlanInput,
@@ -245,7 +245,7 @@ export function remember(
   const { owned } = baselineOf(input)
   const waiting = new Map<string, number>()
   for (const [{ change }, { code }] of objections) {
-    // Everything else forgets that it waited: a source that came back starts anew.
+    // All other entries are removed: a source that reappears starts anew.
     if (code !== 'Quarantined' && code !== 'DeleteBudgetSpent' && code !== 'ClaimPending') continue
     const key = setKey(change)
     waiting.set(key, state.waiting.get(key) ?? now)

@@ -1,14 +1,14 @@
-/** What a guard is, and what lets a held change pass. */
+/** The types of guards, and the check whether a held change is approved. */
 import type { Candidate, Objection } from '../plan/candidates.ts'
 import type { PlanInput } from '../plan/plan.ts'
 import { changeKey } from '../plan/held-set.ts'
 import { approvedKeys } from '../state/approval.ts'
 
 export type Guard = (candidate: Candidate, input: PlanInput) => Objection | undefined
-/** Gets every candidate that nobody objected to yet; returns those it objects to. */
+/** Receives every candidate without an objection so far; returns those it objects to. */
 export type PlanGuard = (left: readonly Candidate[], input: PlanInput) => ReadonlyMap<Candidate, Objection>
 
-/** Read once per plan: several guards ask for it, about every candidate. */
+/** Computed once per plan: several guards use it for every candidate. */
 const approved = new WeakMap<PlanInput, ReadonlySet<string>>()
 
 /** A valid approval covers exactly this change. */

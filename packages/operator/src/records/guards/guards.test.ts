@@ -1,4 +1,4 @@
-/** One test per guard, each of which fails when the guard is taken out of its list. */
+/** One test per guard; each fails when the guard is removed from its list. */
 import { describe, expect, it } from 'vitest'
 import { heldMessage } from '../plan/held-set.ts'
 import { EMPTY_STATE, type GuardState } from '../state/guard-state.ts'
@@ -23,7 +23,7 @@ const names = (count: number) => Array.from({ length: count }, (_, index) => `n$
 const zoneOf = (count: number, more = {}): RRset[] =>
   names(count).flatMap((name) => owned(record(name, 'A', ['192.0.2.1']), more))
 const uid = (name: string) => `s-${name}.${ZONE}`
-/** The first `lost` of `count` owned names have lost their source for certain; the others are wanted. */
+/** The first `lost` of `count` owned names have a source that is confirmed gone; the others are desired. */
 function losing(count: number, lost: number, more: World = {}): World {
   const kept = names(count).slice(lost)
   return {
@@ -37,28 +37,28 @@ const codes = (world: World) => [...new Set(plan(world).refused.map(({ code }) =
 
 describe('ownership', () => {
   const set = record('www', 'A', ['192.0.2.1'])
-  const wish = want(record('www', 'A', ['192.0.2.2']))
-  const alien = { owner: 'other', cluster: 'c-2', source: 'x', plan: 9 }
+  const item = want(record('www', 'A', ['192.0.2.2']))
+  const other = { owner: 'other', cluster: 'c-2', source: 'x', plan: 9 }
   it.each<[string, RRset[], string]>([
     ['an unmarked record', [set], 'UnownedRecordExists'],
-    ["another owner's", [set, markerFor(set, alien)], 'ForeignOwner'],
-    ["another owner's marker without its record", [markerFor(set, alien)], 'ForeignOwner'],
+    ["another owner's", [set, markerFor(set, other)], 'ForeignOwner'],
+    ["another owner's marker without its record", [markerFor(set, other)], 'ForeignOwner'],
     ["ExternalDNS'", [set, registryEntry(set)], 'ForeignOwner'],
     ["an entry of ExternalDNS' without its record", [registryEntry(set)], 'ForeignOwner'],
-    ['two markers', [set, markerFor(set, {}, alien)], 'OwnershipConflict'],
+    ['two markers', [set, markerFor(set, {}, other)], 'OwnershipConflict'],
     ["ours and ExternalDNS'", [...owned(set), registryEntry(set)], 'OwnershipConflict'],
     ['an unreadable marker', [set, { ...markerFor(set), values: ['"x"'] }], 'MarkerUnreadable'],
     ['an unknown registry', [set, { ...registryEntry(set), values: ['"heritage=foo"'] }], 'UnknownRegistry'],
     ['a routing policy', [{ ...set, opaque: 'weighted' } as RRset], 'UnownedRecordExists'],
   ])('refuses %s', (_title, observed, code) => {
-    expect(plan({ observed, desired: [wish] })).toMatchObject({ changes: [], refused: [{ code, name: 'www.a.test.' }] })
-    // The same is true when nobody wants it: it is not ours to delete.
+    expect(plan({ observed, desired: [item] })).toMatchObject({ changes: [], refused: [{ code, name: 'www.a.test.' }] })
+    // The same holds when no source requests it: the record is not ours, so it is not deleted.
     expect(plan({ observed, sources: { present: new Set(), gone: new Set([uid('www')]) } }).changes).toEqual([])
   })
 
   it('refuses a marker that is not signed with our key', () => {
     const owner = { ...OWNER, key: Buffer.from('k') }
-    expect(plan({ observed: owned(set), desired: [wish], owner })).toMatchObject({
+    expect(plan({ observed: owned(set), desired: [item], owner })).toMatchObject({
       changes: [],
       refused: [{ code: 'MarkerForged' }],
     })
@@ -66,7 +66,7 @@ describe('ownership', () => {
 
   it('writes nothing at all when another cluster uses the same owner id', () => {
     const observed = [...owned(set, { cluster: 'cluster-2' })]
-    const world = { observed, desired: [wish, want(record('new', 'A', ['192.0.2.1']))] }
+    const world = { observed, desired: [item, want(record('new', 'A', ['192.0.2.1']))] }
     expect(plan(world).changes).toEqual([])
     expect(codes(world)).toEqual(['OwnerInOtherCluster'])
   })
@@ -79,9 +79,9 @@ describe('never empty', () => {
     expect(codes(world)).toEqual(['TargetsMissing'])
   })
 
-  it('removes it when the policy says so', () => {
-    const wish = want(record('n000', 'A', []), undefined, { removeWhenEmpty: true })
-    expect(plan({ observed: zoneOf(1), desired: [wish] }).changes).toMatchObject([{ op: 'delete' }])
+  it('deletes it when the policy allows it', () => {
+    const item = want(record('n000', 'A', []), undefined, { removeWhenEmpty: true })
+    expect(plan({ observed: zoneOf(1), desired: [item] }).changes).toMatchObject([{ op: 'delete' }])
   })
 
   it('does not publish a name without a target', () => {
@@ -92,18 +92,18 @@ describe('never empty', () => {
   })
 })
 
-describe('the last target', () => {
+describe('the last value', () => {
   it('of a shared name stays when the other owners have none', () => {
     const set = record('www', 'A', ['192.0.2.1'])
-    const alien = { owner: 'east', cluster: 'c-9', source: 's-9', plan: 4, part: [] }
-    const observed = [set, markerFor(set, { part: ['192.0.2.1'] }, alien)]
+    const other = { owner: 'east', cluster: 'c-9', source: 's-9', plan: 4, part: [] }
+    const observed = [set, markerFor(set, { part: ['192.0.2.1'] }, other)]
     const world = { observed, sources: { present: new Set<string>(), gone: new Set([uid('www')]) } }
     expect(plan(world)).toMatchObject({ changes: [], refused: [{ code: 'LastTarget' }] })
   })
 })
 
-describe('a source that is not in sight', () => {
-  it('and not confirmed gone keeps its records: a version that sees no sources deletes nothing', () => {
+describe('a source that is not in the cache', () => {
+  it('and not confirmed gone keeps its records: a version that reads no sources deletes nothing', () => {
     for (const count of [1, 5, 100]) {
       const world = {
         observed: zoneOf(count),
@@ -115,7 +115,7 @@ describe('a source that is not in sight', () => {
     }
   })
 
-  it('and confirmed gone loses them at once when the budget allows', () => {
+  it('and confirmed gone: its records are deleted at once when the budget allows', () => {
     expect(plan(losing(20, 3)).changes.map(({ op, reason }) => `${op} ${reason}`)).toEqual([
       'delete SourceGone',
       'delete SourceGone',
@@ -123,7 +123,7 @@ describe('a source that is not in sight', () => {
     ])
   })
 
-  it('hands its name to the next only after it is confirmed gone and a grace period', () => {
+  it('keeps its name until it is confirmed gone and a grace period has passed', () => {
     const next = want(record('n000', 'A', ['192.0.2.9']), source('next'))
     const world = { observed: zoneOf(1), desired: [next] }
     expect(codes(world)).toEqual(['ClaimHeldByOther'])
@@ -134,10 +134,10 @@ describe('a source that is not in sight', () => {
   })
 })
 
-describe('of two sources that want one name', () => {
+describe('of two sources that request one name', () => {
   const old = want(record('www', 'A', ['192.0.2.9']), source('b', { createdAt: 1 }))
   const young = want(record('www', 'A', ['192.0.2.1']), source('a', { createdAt: 2 }))
-  it('the older has it in both orders, and the other is told', () => {
+  it('the older one owns it in both orders, and the other gets a reason', () => {
     for (const desired of [
       [old, young],
       [young, old],
@@ -147,11 +147,11 @@ describe('of two sources that want one name', () => {
       expect(result.refused).toMatchObject([{ code: 'ClaimHeldByOther', source: 'a' }])
     }
   })
-  it('of equal age the smaller label has it', () => {
+  it('of equal age the one with the smaller label owns it', () => {
     const twin = want(young.set, source('a', { createdAt: 1 }))
     expect(plan({ desired: [old, twin] }).changes).toMatchObject([{ to: twin.set }])
   })
-  it('a wildcard and an exact name do not meet', () => {
+  it('a wildcard and an exact name do not conflict', () => {
     const any = want(record('*', 'A', ['192.0.2.3']), source('c'), { isApproved: true })
     expect(plan({ desired: [old, any] }).changes).toHaveLength(2)
   })
@@ -163,7 +163,7 @@ describe('the delete budget', () => {
     expect(plan(losing(100, 20)).changes).toHaveLength(10)
   })
 
-  it('sends the rest into quarantine for 30 minutes, and deletes it then', () => {
+  it('holds the rest in quarantine for 30 minutes, and then deletes it', () => {
     const world = losing(30, 7)
     const first = plan(world)
     expect(first.refused).toMatchObject([
@@ -179,13 +179,13 @@ describe('the delete budget', () => {
     expect(at(30, later.state).changes).toHaveLength(2)
   })
 
-  it('is spent for ten minutes, whoever asks; a plan cut short can be finished', () => {
+  it('is spent for ten minutes in all processes; an interrupted plan can be completed', () => {
     const { state, changes } = plan(losing(30, 5))
     const more = losing(30, 8)
     const at = { state, now: NOW + 9 * MINUTE }
-    // Nothing was written yet: the five are paid for, and nothing beyond them.
+    // Nothing was written yet: the five are reserved, and nothing beyond them.
     expect(plan({ ...more, ...at }).changes.map(({ name }) => name)).toEqual(names(5).map((name) => `${name}.${ZONE}`))
-    // All five were written: nothing is left of the budget.
+    // All five were written: the budget is spent.
     const after = { ...more, observed: applied(more.observed ?? [], changes), ...at }
     expect(plan(after).changes).toEqual([])
     expect(plan({ ...after, now: NOW + 10 * MINUTE }).changes).toHaveLength(3)
@@ -213,7 +213,7 @@ describe('the shrink breaker', () => {
     expect(codes(losing(100, 30))).toEqual(['Quarantined'])
   })
 
-  it('adds up what went within the window, over restarts', () => {
+  it('counts deletions within the window, across restarts', () => {
     const first = plan(losing(20, 4))
     const second = plan({
       ...losing(20, 7),
@@ -224,7 +224,7 @@ describe('the shrink breaker', () => {
     expect([...new Set(second.refused.map(({ code }) => code))]).toEqual(['ShrinkBreakerOpen'])
   })
 
-  it('knows the size of a zone it sees only in part', () => {
+  it('uses the persisted size of a zone that was read only in part', () => {
     const scope = new Set(names(7).map((name) => `${name}.${ZONE}`))
     const world = { ...losing(7, 7), scope }
     expect(codes(world)).toEqual(['ShrinkBreakerOpen'])
@@ -244,37 +244,37 @@ describe('the retarget breaker', () => {
     expect(plan(moved(7, '1')).changes).toEqual([])
     expect(plan(moved(6, '1')).changes).toHaveLength(6)
   })
-  it('stays closed when the sources changed, or when health moves the targets', () => {
+  it('stays closed when the sources changed, or when health checks change the targets', () => {
     expect(plan(moved(20, '2')).changes).toHaveLength(20)
     expect(plan(moved(20, '1', { isHealthDriven: true })).changes).toHaveLength(20)
   })
-  it('is not passed by a marker that names no revision, nor by a source that went back to an older one', () => {
+  it('is not bypassed by a marker without a revision, nor by a source that returned to an older one', () => {
     const unnamed = { ...moved(7, '2'), observed: zoneOf(20) }
     expect(codes(unnamed)).toEqual(['RetargetBreakerOpen'])
     const newer = { ...moved(7, '9'), observed: zoneOf(20, { revision: '10' }) }
     expect(codes(newer)).toEqual(['RetargetBreakerOpen'])
     expect(plan({ ...moved(7, '10'), observed: zoneOf(20, { revision: '9' }) }).changes).toHaveLength(7)
   })
-  it('is not passed by an unsigned marker whose revision was lowered: the source knows what was in place', () => {
+  it('is not bypassed by an unsigned marker whose revision was lowered: the status of the source has the revision in place', () => {
     const lowered = (placedRevision: string): World => ({
       ...moved(7, '5'),
       observed: zoneOf(20, { revision: '1' }),
-      desired: moved(7, '5').desired?.map((wish) => ({ ...wish, source: { ...wish.source, placedRevision } })) ?? [],
+      desired: moved(7, '5').desired?.map((item) => ({ ...item, source: { ...item.source, placedRevision } })) ?? [],
     })
     expect(codes(lowered('5'))).toEqual(['RetargetBreakerOpen'])
     expect(plan(lowered('4')).changes).toHaveLength(7)
   })
-  it('is not passed by changing the type together with the target', () => {
+  it('is not bypassed by changing the type together with the target', () => {
     const world = moved(7, '1')
-    const desired = world.desired?.map((wish, index) =>
-      index < 7 ? { ...wish, set: { ...wish.set, type: 'CNAME', values: ['lb.b.test.'] } } : wish,
+    const desired = world.desired?.map((item, index) =>
+      index < 7 ? { ...item, set: { ...item.set, type: 'CNAME', values: ['lb.b.test.'] } } : item,
     )
     const held = plan({ ...world, desired: desired ?? [] })
     expect(held.changes).toEqual([])
-    // Both halves are told: the new set and the one it would replace.
+    // Both halves are refused: the new set and the one it would replace.
     expect(held.refused.map(({ code }) => code)).toEqual(Array.from({ length: 14 }, () => 'RetargetBreakerOpen'))
   })
-  it('is not passed by forged or removed markers: without a good one nothing is written at all', () => {
+  it('is not bypassed by forged or removed markers: without a valid one nothing is written', () => {
     const key = Buffer.from('a key of this installation')
     const forged = { ...moved(20, '2'), owner: { ...OWNER, key } }
     expect(codes(forged)).toEqual(['MarkerForged'])
@@ -284,7 +284,7 @@ describe('the retarget breaker', () => {
     expect(codes(unmarked)).toEqual(['UnownedRecordExists'])
     expect(plan(unmarked).changes).toEqual([])
   })
-  it('says what to do, on every change it holds, and lets the set pass that is approved', () => {
+  it('names the approve command on every change it holds, and lets the approved set pass', () => {
     const { refused } = plan(moved(7, '1'))
     expect(refused).toHaveLength(7)
     const [id = ''] = refused.map(({ set }) => set)
@@ -297,7 +297,7 @@ describe('the retarget breaker', () => {
     // Another set needs another approval.
     expect(plan({ ...moved(8, '1'), approved: new Set([id]) }).changes).toEqual([])
   })
-  it('counts what is held outside the names of a plan: many small passes are one large one', () => {
+  it('counts changes held outside the names of a plan: many small passes count as one large one', () => {
     const world = moved(7, '1')
     const { state } = plan(world)
     for (const { set } of world.desired ?? []) {
@@ -331,7 +331,7 @@ describe('names and types', () => {
     expect(codes({ desired: [want(record('a', 'MX', ['10 m.test.']))] })).toEqual(['TypeNotAllowed'])
   })
 
-  it('a CNAME does not stand beside a foreign record, nor anything beside a foreign CNAME', () => {
+  it('a CNAME is refused beside a foreign record, and any type beside a foreign CNAME', () => {
     expect(
       codes({ observed: [record('a', 'TXT', ['"x"'])], desired: [want(record('a', 'CNAME', ['b.test.']))] }),
     ).toEqual(['TypeConflict'])
@@ -351,7 +351,7 @@ describe('names and types', () => {
     expect(codes({ desired: [want(set)] })).toEqual(['NoMatchingZone'])
   })
 
-  it('a wish that cannot be used keeps what is published under its name', () => {
+  it('an unusable desired RRset keeps what is published under its name', () => {
     const unusable = [
       { name: 'n000.a.test.', type: 'A', source: source(uid('n000')), code: 'RecordInvalid' as const, message: 'bad' },
     ]
@@ -365,7 +365,7 @@ describe('names and types', () => {
 })
 
 describe('modes', () => {
-  it('observe and pause hold everything, spend nothing, and still show it', () => {
+  it('observe and pause hold everything, spend no budget, and still show the plan', () => {
     for (const [more, code] of [
       [{ mode: 'observe' }, 'ObserveMode'],
       [{ isPaused: true }, 'Paused'],

@@ -1,27 +1,27 @@
 /**
- * The guards, in the order they are asked. The first objection wins; a change with an objection is refused and stays
- * visible with its code. `CHANGE_GUARDS` look at one change, `PLAN_GUARDS` at all that are left.
+ * The guards, in order of evaluation. The first objection wins; a change with an objection is refused and stays visible
+ * with its code. `CHANGE_GUARDS` evaluate one change, `PLAN_GUARDS` all changes without an objection.
  *
- * What the guards must remember is computed from what passed in the end, so a change held for one reason spends no
- * budget of another.
+ * The guard state is computed from the changes that passed all guards, so a change held for one reason spends no budget
+ * of another.
  */
 import type { Candidate, Objection } from '../plan/candidates.ts'
 import type { GuardState } from '../state/guard-state.ts'
 import type { PlanInput, Refusal } from '../plan/plan.ts'
-import { deleteBudget, quarantine, remember, retargetBreaker, shrinkBreaker } from './breakers.ts'
+import { deleteBudget, quarantine, stateAfter, retargetBreaker, shrinkBreaker } from './breakers.ts'
 import { type Guard, isApproved, type PlanGuard } from './guard.ts'
 import { notObserving, notPaused } from './modes.ts'
 import { cnameAlone, protectedNames, typeAllowed, typeSwitchInOneTransaction } from './names.ts'
 import { confirmedGone, handedOver, lastTarget, ownedByUs, soleCluster } from './owners.ts'
 
 const CHANGE_GUARDS: readonly Guard[] = [
-  ownedByUs, // not ours, unusable, or without targets: what candidates.ts already knows
+  ownedByUs, // not ours, unusable, or without targets: found by candidates.ts
   typeAllowed, // only types this zone is managed for
-  cnameAlone, // a CNAME stands alone (RFC 1034 §3.6.2)
+  cnameAlone, // no other data beside a CNAME (RFC 1034 §3.6.2)
   typeSwitchInOneTransaction, // A to CNAME and back never leaves a gap
-  protectedNames, // apex, wildcards and delegations need a yes
-  lastTarget, // a shared name keeps at least one target
-  confirmedGone, // nothing is deleted because it is not in sight
+  protectedNames, // apex, wildcards and delegations need an approval
+  lastTarget, // a shared name keeps at least one value
+  confirmedGone, // a source that is missing from the cache is not a deleted source
   handedOver, // a name changes its source only after the old one is gone
 ]
 
@@ -29,7 +29,7 @@ const PLAN_GUARDS: readonly PlanGuard[] = [
   soleCluster, // our owner id from another cluster: zero writes
   shrinkBreaker, // too many sources gone at once
   retargetBreaker, // too many targets changed without their sources
-  quarantine, // what waits goes on waiting
+  quarantine, // deletions in quarantine stay there for its whole period
   deleteBudget, // names a zone may lose per ten minutes
   notObserving,
   notPaused,
@@ -56,7 +56,7 @@ export function judge(
       isApproved(candidate, input) ? { ...candidate, change: { ...candidate.change, isApproved: true } } : candidate,
     )
   const refused = [...objections].map(([candidate, objection]) => refusalOf(candidate, objection))
-  return { passed, refused, state: remember(passed, objections, input) }
+  return { passed, refused, state: stateAfter(passed, objections, input) }
 }
 
 function firstObjection(candidate: Candidate, input: PlanInput): Objection | undefined {

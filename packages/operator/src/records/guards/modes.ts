@@ -1,4 +1,4 @@
-/** Guards that hold everything: observe mode and the kill switch. Asked last, so that a plan still shows what it would do. */
+/** Guards that hold everything: observe mode and the kill switch. Evaluated last, so that a plan still shows what it would do. */
 import type { Candidate, Objection } from '../plan/candidates.ts'
 import type { PlanGuard } from './guard.ts'
 

@@ -1,8 +1,8 @@
-/** Guards about names and types: what DNS forbids, and what needs somebody's yes (INV-5, S7). */
+/** Guards about names and types: what DNS forbids, and what requires an approval (INV-5, S7). */
 import { isWildcard } from '../../rrset/rrset.ts'
 import { type Guard, isApproved } from './guard.ts'
 
-/** Appended where an annotation would have helped. */
+/** Appended where an annotation would have approved the change. */
 const UNTRUSTED = '; the annotation counts only in namespaces that records.dnsEndpoints.trustedNamespaces names'
 
 export const typeAllowed: Guard = ({ change, isRemoval }, input) => {
@@ -10,10 +10,10 @@ export const typeAllowed: Guard = ({ change, isRemoval }, input) => {
   return { code: 'TypeNotAllowed', why: `${change.type} is not among the managed types (${input.types.join(', ')})` }
 }
 
-/** Types that may stand beside a CNAME: DNSSEC's own (RFC 4034 §3, §4). */
+/** Types that may exist beside a CNAME: those of DNSSEC (RFC 4034 §3, §4). */
 const BESIDE_CNAME = new Set(['RRSIG', 'NSEC', 'NSEC3'])
 
-/** Foreign records at the name make a CNAME impossible; a foreign CNAME makes everything else impossible. */
+/** Foreign records at the name exclude a CNAME; a foreign CNAME excludes every other type. */
 export const cnameAlone: Guard = (candidate, input) => {
   const { change } = candidate
   if (change.to === undefined || change.reason === 'Adopted') return undefined

@@ -1,14 +1,14 @@
-/** Guards about who a set belongs to and whether its source is really gone (INV-1, INV-2, INV-4, INV-14). */
+/** Guards about the owner of a set, and whether its source is confirmed gone (INV-1, INV-2, INV-4, INV-14). */
 import { setKey } from '../../rrset/rrset.ts'
 import { ADOPTED } from '../../rrset/marker.ts'
 import { findOtherCluster } from '../plan/ownership.ts'
 import type { Objection } from '../plan/candidates.ts'
 import { type Guard, isApproved, type PlanGuard } from './guard.ts'
 
-/** What candidates.ts found: foreign, forged, doubly marked, invalid, without targets. */
+/** Objections found by candidates.ts: foreign, forged, marked twice, invalid, without targets. */
 export const ownedByUs: Guard = (candidate) => candidate.objection
 
-/** Two clusters with one owner id would delete each other's records: nobody writes until that is cleared up. */
+/** Two clusters with the same owner id would delete each other's records: nothing is written until this is resolved. */
 export const soleCluster: PlanGuard = (left, input) => {
   const other = findOtherCluster(input.view, input.owner)
   if (other === undefined) return new Map()
@@ -32,7 +32,7 @@ export const confirmedGone: Guard = (candidate, input) => {
   }
 }
 
-/** Adopted by a command, and no source ever asked for it: nothing says whether it is still needed. */
+/** Adopted by a command and never requested by a source: it is unknown whether the record is still needed. */
 function adoptedWithoutSource(name: string, isApprovedDeletion: boolean): Objection | undefined {
   if (isApprovedDeletion) return undefined
   return {
@@ -42,11 +42,11 @@ function adoptedWithoutSource(name: string, isApprovedDeletion: boolean): Object
   }
 }
 
-/** The next claimant waits until the old source is confirmed gone, and then a grace period. */
+/** The next claimant waits until the old source is confirmed gone, and then for a grace period. */
 export const handedOver: Guard = (candidate, input) => {
   const { desired, marker, change } = candidate
   if (desired === undefined || marker === undefined || marker.source === desired.source.uid) return undefined
-  // Adopted by hand: it belongs to no source yet.
+  // Adopted by a command: it belongs to no source yet.
   if (candidate.effect === 'marker' || marker.source === ADOPTED || isApproved(candidate, input)) return undefined
   const { gone, present } = input.sources
   if (!gone.has(marker.source) && !present.has(marker.source)) {

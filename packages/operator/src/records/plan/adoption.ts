@@ -1,8 +1,8 @@
 /**
- * Taking over a record set that somebody else wrote: only what was named exactly, and only by a marker (INV-7).
+ * Adoption of an RRset that another program wrote: only what was named exactly, and only by writing a marker (INV-7).
  *
- * The data stays as it is; what the source wants of it comes with the next plan, once the marker is there. ExternalDNS'
- * registry entry is kept beside our marker, so that giving the set back is removing our marker.
+ * The data is unchanged; the values of the source follow with the next plan, once the marker exists. ExternalDNS' registry
+ * entry is kept beside our marker, so that removing our marker returns the set to ExternalDNS.
  */
 import type { Candidate } from './candidates.ts'
 import { type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
@@ -11,7 +11,7 @@ import type { Change, Desired, PlanInput } from './plan.ts'
 import { canonicalValue, isInvalid, type RRset, sameValues, sortedUnique } from '../../rrset/rrset.ts'
 import type { ZoneView } from './zone-view.ts'
 
-/** Undefined: the wish does not speak of adoption, or the set is none that can be adopted. */
+/** Undefined: the desired RRset does not request an adoption, or the set cannot be adopted. */
 export function adoptionCandidate(
   desired: Desired,
   ownership: Extract<Ownership, { kind: 'theirs' }>,
@@ -24,7 +24,7 @@ export function adoptionCandidate(
     owner: input.owner,
     source: source.uid,
     number: input.number,
-    ...(source.revision === undefined ? {} : { revision: source.revision }),
+    ...(source.revision !== undefined && { revision: source.revision }),
   })
   if (isNamed(policy.adopt, ownership, present)) return { change, effect: 'marker', desired }
   const why = `the annotation names '${policy.adopt}', the zone has ${present.values.join(', ')} of ${claimOf(ownership) ?? 'nobody'}`
@@ -43,7 +43,7 @@ export function isAdoptable(
   )
 }
 
-/** `external-dns/OWNER` of the one owner that claims it; undefined when there is none, or more than one. */
+/** `external-dns/OWNER` of the only owner that claims it; undefined when there is none, or more than one. */
 export function claimOf(ownership: Extract<Ownership, { kind: 'theirs' }>): string | undefined {
   const owners = new Set(ownership.entries.map(({ entry }) => (entry === 'unknown' ? '' : entry.owner)))
   const [owner] = owners
@@ -58,7 +58,7 @@ function isNamed(adopt: string, ownership: Extract<Ownership, { kind: 'theirs' }
   return values.length === named.length && sameValues(sortedUnique(values), present.values)
 }
 
-/** The change that writes our marker and nothing else. */
+/** The change that writes only our marker. */
 export function adoptionOf(
   set: { name: string; type: string },
   ownership: Extract<Ownership, { kind: 'theirs' }>,
@@ -71,8 +71,8 @@ export function adoptionOf(
     cluster: by.owner.cluster,
     source: by.source,
     plan: by.number,
-    ...(by.revision === undefined ? {} : { revision: by.revision }),
-    ...(claim === undefined ? {} : { from: claim }),
+    ...(by.revision !== undefined && { revision: by.revision }),
+    ...(claim !== undefined && { from: claim }),
   }
   const before = view.marked(set.name, set.type)?.set
   const to = markerSet(set, before, undefined, printMarker(set, marker, by.owner.key))

@@ -1,8 +1,8 @@
 /**
- * From wishes and a view of the zone to candidate changes: what would have to be written, before any guard is asked.
+ * Computes candidate changes from desired RRsets and a view of the zone, before any guard is evaluated.
  *
- * A candidate may already carry an objection: what ownership, a bad name or a missing target say is known here. Every
- * wish that is not fulfilled ends as a candidate with an objection, so nothing is dropped silently (INV-24).
+ * A candidate may already have an objection: ownership, an invalid name or a missing target are found here. Every desired
+ * RRset that is not written results in a candidate with an objection, so nothing is dropped silently (INV-24).
  */
 import type { Reason } from '../../reasons.ts'
 import { adoptionCandidate } from './adoption.ts'
@@ -26,13 +26,13 @@ export interface Candidate {
   readonly change: Change
   readonly effect: 'create' | 'marker' | 'retarget' | 'shrink' | 'delete'
   readonly desired?: Desired
-  /** Our marker as it stands in the zone. */
+  /** Our marker as it is in the zone. */
   readonly marker?: Marker
-  /** It takes away what is ours: the set, or our part of a shared one. */
+  /** The change removes what is ours: the set, or our part of a shared one. */
   readonly isRemoval?: boolean
-  /** Half of a change between CNAME and another type at one name: both halves go together or not at all. */
+  /** Half of a change between CNAME and another type at one name: both halves are written together or not at all. */
   readonly switchesType?: boolean
-  /** The types it takes the place of, and the marker of one of them. */
+  /** The types it replaces, and the marker of one of them. */
   readonly replaces?: readonly string[]
   readonly replacedMarker?: Marker
   readonly objection?: Objection
@@ -64,16 +64,17 @@ export function collectCandidates(input: PlanInput): Candidate[] {
     )
   }
   for (const nameView of view.nameViews) {
-    const wanted = table.at(nameView)
-    for (const desired of listOf(wanted)) addCandidate(candidates, candidateFor(desired, nameView, input))
+    const desiredAtName = table.at(nameView)
+    for (const desired of listOf(desiredAtName)) addCandidate(candidates, candidateFor(desired, nameView, input))
     if (scope !== 'all' && !scope.has(nameView.name)) continue
     for (let marked = nameView.firstMarked; marked !== undefined; marked = marked.next) {
-      const isWanted = desiredFor(wanted, marked.type) !== undefined || (kept.size > 0 && kept.has(setKey(marked)))
-      if (!isWanted && isMarkedBy(marked, input.owner.id)) candidates.push(removalOf(marked.name, marked.type, input))
+      const isDesired =
+        desiredFor(desiredAtName, marked.type) !== undefined || (kept.size > 0 && kept.has(setKey(marked)))
+      if (!isDesired && isMarkedBy(marked, input.owner.id)) candidates.push(removalOf(marked.name, marked.type, input))
     }
   }
-  for (const wanted of table.elsewhere())
-    for (const desired of listOf(wanted)) addCandidate(candidates, candidateFor(desired, EMPTY_NAME_VIEW, input))
+  for (const desiredAtName of table.elsewhere())
+    for (const desired of listOf(desiredAtName)) addCandidate(candidates, candidateFor(desired, EMPTY_NAME_VIEW, input))
   return pairTypeSwitches(candidates)
 }
 
@@ -85,7 +86,7 @@ function isMarkedBy({ readings }: MarkedSet, owner: string): boolean {
   return readings.some((reading) => reading.kind === 'marker' && reading.marker.owner === owner)
 }
 
-/** A CNAME wanted where we own another type, or the other way round: the removal is part of the change, not a loss. */
+/** A CNAME is desired where we own another type, or the reverse: the removal is part of the change, not a deletion. */
 function pairTypeSwitches(candidates: Candidate[]): Candidate[] {
   const removed = new Map<string, Candidate[]>()
   for (const candidate of candidates) {
@@ -106,7 +107,7 @@ function pairTypeSwitches(candidates: Candidate[]): Candidate[] {
       ...candidate,
       switchesType: true,
       replaces: replaced.map((old) => old.change.type),
-      ...(before === undefined ? {} : { replacedMarker: before }),
+      ...(before !== undefined && { replacedMarker: before }),
     })
     for (const old of replaced) halves.set(old, { ...old, switchesType: true })
   }
@@ -119,7 +120,7 @@ function candidateFor(desired: Desired, nameView: NameView, input: PlanInput): C
     return refusedDesired(input, { ...set, source }, { code: 'NoMatchingZone', why: `it is not in zone ${input.zone}` })
   }
   const ownership = ownershipOf(input.view, set.name, set.type, input.owner, nameView)
-  // A name that looks like a marker's is looked up: its set stands with what it marks.
+  // For a name with the form of a marker name, the set is stored in the view of the name that it marks.
   const present = set.type === 'TXT' ? input.view.find(set.name, set.type) : nameView.find(set.type)
   if (ownership.kind === 'theirs') {
     const adoption = adoptionCandidate(desired, ownership, present, input)
@@ -149,7 +150,7 @@ function isSamePart(a: readonly string[] | undefined, b: readonly string[] | und
   return a === undefined || b === undefined ? a === b : sameValues(a, b)
 }
 
-/** The parts of everybody; the shortest TTL anybody asked for, so that owners do not correct each other for ever. */
+/** The values of all owners; the shortest TTL that any owner requests, so that owners do not overwrite each other forever. */
 function unionOf(own: RRset, present: RRset | undefined, others: readonly Marker[]): RRset {
   if (others.length === 0) return own
   const values = sortedUnique([...own.values, ...others.flatMap((marker) => marker.part ?? [])])
@@ -170,7 +171,7 @@ function writeCandidate(
     cluster: input.owner.cluster,
     source: source.uid,
     plan: input.number,
-    ...(source.revision === undefined ? {} : { revision: source.revision }),
+    ...(source.revision !== undefined && { revision: source.revision }),
     ...(mine?.marker.from === undefined ? {} : { from: mine.marker.from }),
     ...(policy?.isShared === true ? { part: set.values } : {}),
   }
@@ -192,7 +193,7 @@ function writeCandidate(
     ttlEffect: from?.ttl ?? 0,
     group: set.name,
   }
-  return { change, effect, desired, ...(mine === undefined ? {} : { marker: mine.marker }) }
+  return { change, effect, desired, ...(mine !== undefined && { marker: mine.marker }) }
 }
 
 function reasonFor(
@@ -226,7 +227,7 @@ function riskOf(name: string, zone: string, from: RRset | undefined, to: RRset |
   return 'low'
 }
 
-/** INV-1: a source that exists keeps its record, whatever became of its targets. */
+/** INV-1: a source that exists keeps its record, also when it has no targets. */
 function withoutTargets(
   desired: Desired,
   present: RRset | undefined,
@@ -295,30 +296,30 @@ function objectionOf(ownership: Extract<Ownership, { kind: 'theirs' }>): Objecti
 
 function refusedDesired(
   input: PlanInput,
-  wish: { name: string; type: string; source: Desired['source'] },
+  item: { name: string; type: string; source: Desired['source'] },
   objection: Objection,
 ): Candidate {
-  const present = input.view.find(wish.name, wish.type)
+  const present = input.view.find(item.name, item.type)
   const from = present === undefined ? undefined : plain(present)
   const change: Change = {
     op: from === undefined ? 'create' : 'update',
-    name: wish.name,
-    type: wish.type,
+    name: item.name,
+    type: item.type,
     from,
     to: undefined,
     markers: [],
     reason: 'SourceWants',
-    message: `${wish.source.label} wants it`,
+    message: `${item.source.label} wants it`,
     owner: input.owner.id,
-    source: wish.source.uid,
+    source: item.source.uid,
     risk: 'low',
     ttlEffect: 0,
-    group: wish.name,
+    group: item.name,
   }
   return { change, effect: 'create', objection }
 }
 
-/** Without what only a provider adds. */
+/** Without the fields that only a provider adds. */
 function plain(set: RRset): RRset {
   return { name: set.name, type: set.type, ttl: set.ttl, values: set.values }
 }

@@ -1,18 +1,18 @@
 /**
- * What is wanted, beside what the zone has: wishes are put at the nameViews of the view, so that each name of a large zone
- * is looked up once. Of several sources that want one set the oldest has it (INV-14).
+ * Desired RRsets, indexed by the name views of the zone, so that each name of a large zone is looked up once. When
+ * several sources request one set, the oldest source owns it (INV-14).
  */
 import type { Desired, RecordSource } from './plan.ts'
 import type { NameView } from './name-view.ts'
 import type { ZoneView } from './zone-view.ts'
 
-/** What is wanted at one name: mostly one set, and a zone has many names. */
+/** The desired RRsets of one name: mostly one, and a zone has many names, so a single one is not put into a list. */
 export type DesiredAtName = Desired | Desired[]
 
 export class DesiredTable {
   /** By `NameView.index`. */
   readonly #atPlaces: (DesiredAtName | undefined)[]
-  /** At names that the zone does not have. */
+  /** Of names that the zone does not contain. */
   readonly #elsewhere = new Map<string, DesiredAtName>()
   readonly #losing: Desired[] = []
   readonly #view: ZoneView
@@ -70,7 +70,7 @@ function isOlder(a: Desired, b: Desired): boolean {
   return isOlderSource(a.source, b.source)
 }
 
-/** Then the smaller label: the same on every replica. */
+/** Of equal age the smaller label wins: the same on every replica. */
 function isOlderSource(a: RecordSource, b: RecordSource): boolean {
   const [x, y] = [a.createdAt ?? Number.POSITIVE_INFINITY, b.createdAt ?? Number.POSITIVE_INFINITY]
   return x === y ? a.label < b.label : x < y
@@ -93,8 +93,8 @@ export function claimantsIn(all: readonly Desired[]): (name: string) => RecordSo
 }
 
 /**
- * The source of another namespace that holds the name: a claim covers the whole name with every type, and the names beneath
- * it that begin with an underscore, which speak for it (`_acme-challenge` proves who controls it).
+ * The source of another namespace that owns the name: a claim covers all types of a name, and the names below it that
+ * begin with an underscore, because they control it (`_acme-challenge` proves control of the name).
  */
 export function findHolder(
   { set: { name }, source }: Desired,

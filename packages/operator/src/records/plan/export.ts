@@ -1,11 +1,11 @@
-/** The way out: what is ours, as DNSEndpoints for ExternalDNS or as a zone file. Pure. */
+/** Exports our records as a DNSEndpoint for ExternalDNS or as a zone file. Pure. */
 import { stringify } from 'yaml'
 import { toEndpoint } from '../../providers/webhook-endpoint.ts'
 import { type Owner, ownershipOf } from './ownership.ts'
 import { compareText, type ObservedRRset, type RRset } from '../../rrset/rrset.ts'
 import type { ZoneView } from './zone-view.ts'
 
-/** Our own sets; with `isWhole`, everything that is readable as a plain set. */
+/** Our own sets; with `isWhole`, every set that is readable as a plain set. */
 export function exportedSets(view: ZoneView, owner: Owner, types: readonly string[], isWhole: boolean): RRset[] {
   const isOurs = (set: ObservedRRset) =>
     types.includes(set.type) && ownershipOf(view, set.name, set.type, owner).kind === 'ours'

@@ -1,7 +1,7 @@
-/** Hand-over while ExternalDNS runs, in both directions, cut short after every write. */
+/** Hand-over while ExternalDNS runs, in both directions, interrupted after every write. */
 import { describe, expect, it } from 'vitest'
 import { memoryProvider } from '../../providers/memory.ts'
-import { rig } from '../../../testing/executor-fixture.ts'
+import { executorFixture } from '../../../testing/executor-fixture.ts'
 import { type HandOver, planAdoption, planExclusive, planRelease, planTransfer } from './hand-over.ts'
 import { readRegistryValue, registryNames, type RegistryOptions } from '../../rrset/external-dns-registry.ts'
 import { isMarkerName } from '../../rrset/marker.ts'
@@ -40,10 +40,10 @@ const worldOf = (observed: readonly ObservedRRset[], number = NOW, registry: Reg
   types: ['A', 'AAAA', 'CNAME'],
 })
 
-/** What ExternalDNS with this owner id would write, given what it wants: its rules for records with a TXT registry. */
+/** What ExternalDNS with this owner id would write for the desired sets: its rules for records with a TXT registry. */
 function externalDnsWrites(
   observed: readonly ObservedRRset[],
-  wanted: readonly RRset[],
+  desired: readonly RRset[],
   owner: string,
   registry: RegistryOptions = {},
 ): string[] {
@@ -56,14 +56,14 @@ function externalDnsWrites(
       }),
     )
   const writes: string[] = []
-  for (const set of wanted) {
+  for (const set of desired) {
     const there = byKey.get(setKey(set))
     if (there === undefined) writes.push(`create ${printSet(set)}`)
     else if (isOwned(there) && !sameSet(there, set)) writes.push(`update ${printSet(set)}`)
   }
   for (const set of observed) {
-    const isWanted = wanted.some((other) => setKey(other) === setKey(set))
-    if (set.type !== 'TXT' && !isWanted && isOwned(set)) writes.push(`delete ${printSet(set)}`)
+    const isDesired = desired.some((other) => setKey(other) === setKey(set))
+    if (set.type !== 'TXT' && !isDesired && isOwned(set)) writes.push(`delete ${printSet(set)}`)
   }
   return writes
 }
@@ -76,7 +76,7 @@ describe.each<[string, RegistryOptions]>([
   ['with a suffix and a replaced wildcard', { suffix: '-xd', wildcardReplacement: 'any' }],
   ['with the type in the prefix', { prefix: '%{record_type}-xd.' }],
 ])('a zone of ExternalDNS, registry %s', (_title, registry) => {
-  it('is adopted by markers alone; ExternalDNS sees no difference before, during and after', () => {
+  it('is adopted by writing only markers; ExternalDNS finds no difference before, during and after', () => {
     const before = xdZone(registry)
     const adoption = planAdoption(worldOf(before, NOW, registry), 'external-dns/prod-a')
     expect(adoption.changes).toHaveLength(names.length)
@@ -87,14 +87,14 @@ describe.each<[string, RegistryOptions]>([
       const during = applied(before, adoption.changes.slice(0, done))
       expect(answers(during).sort()).toEqual(answers(before).sort())
       expect(externalDnsWrites(during, data, 'prod-a', registry)).toEqual([])
-      // Run again after being killed here: only the rest is left.
+      // Run again after an interruption here: only the remainder is left.
       expect(planAdoption(worldOf(during, NOW + 1, registry), 'external-dns/prod-a').changes).toHaveLength(
         names.length - done,
       )
     }
   })
 
-  it('is given back: after a release it is what it was, and ExternalDNS changes nothing', () => {
+  it('is released: the zone is as it was before, and ExternalDNS changes nothing', () => {
     const before = xdZone(registry)
     const adopted = applied(before, planAdoption(worldOf(before, NOW, registry), 'external-dns/prod-a').changes)
     const release = planRelease(worldOf(adopted, NOW + 1, registry))
@@ -108,20 +108,20 @@ describe.each<[string, RegistryOptions]>([
 })
 
 describe('hand-over', () => {
-  it('cut off after every write by a crash, it is finished by running it again; sampled answers never change', async () => {
+  it('interrupted by a crash after every write, it is completed by running it again; sampled answers never change', async () => {
     const before = xdZone()
     for (let crashAt = 1; crashAt <= names.length; crashAt++) {
       const memory = memoryProvider({ zones: [ZONE], capabilities: { maxChanges: 1 } })
       for (const set of before) memory.put(ZONE, set)
       const sampled = new Set<string>()
       const stop = new AbortController()
-      const first = rig([], { memory })
+      const first = executorFixture([], { memory })
       first.faults.after = (_batch, call) => {
         sampled.add(JSON.stringify(answers(memory.dump(ZONE))))
         if (call === crashAt) stop.abort()
       }
       await first.executor.submit(planAdoption(worldOf(memory.dump(ZONE)), 'external-dns/prod-a'), stop.signal)
-      const second = rig([], { memory })
+      const second = executorFixture([], { memory })
       second.faults.after = () => void sampled.add(JSON.stringify(answers(memory.dump(ZONE))))
       const outcome = await second.executor.submit(
         planAdoption(worldOf(memory.dump(ZONE), NOW + 1), 'external-dns/prod-a'),
@@ -133,7 +133,7 @@ describe('hand-over', () => {
     }
   })
 
-  it('adopts nothing of another owner of ExternalDNS, of another of ours, or of nobody', () => {
+  it('adopts nothing that belongs to another ExternalDNS owner, to another Seamark owner, or to no owner', () => {
     const set = record('www', 'A', ['192.0.2.1'])
     const zones: [ObservedRRset[], string][] = [
       [[set, registryEntry(set, 'prod-b')], 'ForeignOwner'],
@@ -147,12 +147,12 @@ describe('hand-over', () => {
     }
   })
 
-  it('adopts unmarked records when they are named so', () => {
+  it('adopts unmarked records when they are named explicitly', () => {
     const set = record('www', 'A', ['192.0.2.1'])
     expect(planAdoption({ ...worldOf([set]), names: new Set([set.name]) }, 'unmarked').changes).toHaveLength(1)
   })
 
-  it('adopted by hand, a set belongs to the first source that wants it, and is not deleted before', () => {
+  it('adopted by a command, a set belongs to the first source that requests it, and is not deleted before', () => {
     const before = [record('www', 'A', ['192.0.2.1'])]
     const adopted = applied(
       before,
@@ -162,15 +162,15 @@ describe('hand-over', () => {
       changes: [],
       refused: [{ code: 'AdoptedWithoutSource' }],
     })
-    const wish = want(record('www', 'A', ['192.0.2.9']), source('uid'))
-    expect(plan({ observed: adopted, desired: [wish], number: NOW + 1 }).changes).toMatchObject([{ to: wish.set }])
+    const item = want(record('www', 'A', ['192.0.2.9']), source('uid'))
+    expect(plan({ observed: adopted, desired: [item], number: NOW + 1 }).changes).toMatchObject([{ to: item.set }])
   })
 
-  it('takes an adopted set for ourselves alone: ExternalDNS cannot touch it any more', () => {
+  it('makes an adopted set exclusively ours: ExternalDNS can no longer change it', () => {
     const adopted = applied(xdZone(), planAdoption(worldOf(xdZone()), 'external-dns/prod-a').changes)
     const exclusive = planExclusive(worldOf(adopted, NOW + 1), 'external-dns/prod-a')
     const after = applied(adopted, exclusive.changes)
-    // Even when ExternalDNS does not want them any more, it deletes nothing.
+    // ExternalDNS deletes nothing, even when it no longer requests the records.
     expect(externalDnsWrites(adopted, [], 'prod-a')).toHaveLength(names.length)
     expect(externalDnsWrites(after, [], 'prod-a')).toEqual([])
     const back = planRelease(worldOf(after, NOW + 2), { owner: 'prod-a', registry: {} })
@@ -178,7 +178,7 @@ describe('hand-over', () => {
     expect(externalDnsWrites(applied(after, back.changes), [], 'prod-a')).toHaveLength(names.length)
   })
 
-  it('hands sets to another owner in one write, and then they are not ours', () => {
+  it('transfers sets to another owner in one write; afterwards they are not ours', () => {
     const observed = owned(record('www', 'A', ['192.0.2.1']))
     const transfer: Plan = planTransfer(worldOf(observed), { owner: 'east', cluster: 'cluster-2' })
     const after = applied(observed, transfer.changes)

@@ -1,12 +1,12 @@
 /**
- * Ownership changing hands, name by name, while everybody goes on working: plans that write markers and registry entries
- * and never a value. Pure.
+ * Transfers ownership, name by name, while all programs keep running: plans that write markers and registry entries and
+ * never a value. Pure.
  *
- *   adopt     ExternalDNS' or nobody's → ours; ExternalDNS' entry stays beside our marker
- *   release   ours → as it was before: our marker goes, ExternalDNS' entry is where it always was
- *   transfer  ours → another owner, or ours alone: the other's entry is written, or ExternalDNS' entry removed
+ *   adopt     ExternalDNS' or unowned → ours; ExternalDNS' entry stays beside our marker
+ *   release   ours → as before the adoption: our marker is removed, ExternalDNS' entry is unchanged
+ *   transfer  ours → another owner, or exclusively ours: the entry of the other owner is written, or ExternalDNS' removed
  *
- * Each change is one name and one batch; killed after any of them, the rest is done by running the same command again.
+ * Each change is one name and one batch; after an interruption, running the same command again completes the rest.
  */
 import type { Reason } from '../../reasons.ts'
 import { adoptionOf, claimOf, isAdoptable } from './adoption.ts'
@@ -24,7 +24,7 @@ export interface HandOver extends ZoneId {
   readonly owner: Owner
   readonly number: number
   readonly types: readonly string[]
-  /** Canonical names. @default every name in sight */
+  /** Canonical names. @default every name that was read */
   readonly names?: ReadonlySet<string>
 }
 
@@ -40,15 +40,15 @@ export function planAdoption(world: HandOver, from: string): Plan {
   })
 }
 
-/** With `to`, an entry for ExternalDNS is written where there is none, so that it finds the record as its own. */
+/** With `to`, an ExternalDNS registry entry is written where there is none, so that ExternalDNS owns the record. */
 export function planRelease(world: HandOver, to?: { owner: string; registry: RegistryOptions }): Plan {
   return collect(world, (set, ownership) => {
     if (ownership.kind !== 'ours') return undefined
     const before = world.view.marked(set.name, set.type)?.set
     const after = markerSet(set, before, ownership.mine.value, undefined)
     const markers = to !== undefined && ownership.kept.length === 0 ? [entryFor(set, to)] : []
-    const whom = to === undefined ? (ownership.mine.marker.from ?? 'nobody') : `external-dns/${to.owner}`
-    return markerChange(world, set, { from: before, to: after }, markers, 'Released', `given to ${whom}`)
+    const newOwner = to === undefined ? (ownership.mine.marker.from ?? 'nobody') : `external-dns/${to.owner}`
+    return markerChange(world, set, { from: before, to: after }, markers, 'Released', `given to ${newOwner}`)
   })
 }
 
@@ -62,7 +62,7 @@ export function planTransfer(world: HandOver, to: { owner: string; cluster: stri
   })
 }
 
-/** Ours alone: ExternalDNS' entry goes, so it cannot touch the record any more. Adopt first. */
+/** Exclusively ours: ExternalDNS' entry is removed, so it can no longer change the record. Adopt first. */
 export function planExclusive(world: HandOver, from: string): Plan {
   return collect(world, (set, ownership) => {
     if (ownership.kind !== 'ours' || ownership.mine.marker.from !== from) return undefined
@@ -102,7 +102,7 @@ function collect(
   const refused: Refusal[] = []
   for (const set of world.view.sets) {
     if (!world.types.includes(set.type) || (world.names !== undefined && !world.names.has(set.name))) continue
-    // Markers and registry entries are not what changes hands; they say whose the rest is.
+    // Markers and registry entries are not handed over; they state who owns the other sets.
     if (set.type === 'TXT' && world.names?.has(set.name) !== true) continue
     const decision = decide(set, ownershipOf(world.view, set.name, set.type, world.owner))
     if (decision === undefined) continue
@@ -146,7 +146,7 @@ function markerChange(
     risk: 'low',
     ttlEffect: 0,
     group: set.name,
-    // No name is lost by it.
+    // It deletes no name.
     isApproved: true,
   }
 }

@@ -13,13 +13,13 @@ import type { HeldChange } from '../state/guard-state.ts'
 import type { SetChange } from '../../rrset/set-change.ts'
 import type { PlanInput, Refusal, ZoneId } from './plan.ts'
 
-/** A zone in which more is held persists the first ones by name; a ConfigMap has 1 MiB for all zones. */
+/** The maximum number of held changes that a zone persists by name; a ConfigMap has 1 MiB for all zones. */
 export const MAX_HELD = 5_000
 
-/** Held by the mode or the switch of the whole process, not by a decision about one RRset. */
+/** Held by the mode or the kill switch of the whole process, not by a decision about one RRset. */
 const PROCESS_WIDE: ReadonlySet<Reason> = new Set(['ObserveMode', 'Paused'])
 
-/** Hash of what a change would write; not of its markers, which contain the number of the plan. */
+/** Hash of what a change would write; without its markers, which contain the number of the plan. */
 export function changeKey({
   op,
   name,
@@ -31,7 +31,7 @@ export function changeKey({
   return hash(JSON.stringify([op, name, type, side(from), side(to)]), 10)
 }
 
-/** The command that lets a held set pass; every message about a held set ends with it. */
+/** The command that approves a held set; every message about a held set ends with it. */
 export function approveCommand(id: string): string {
   return `seamark approve ${id}`
 }
@@ -40,7 +40,7 @@ export function heldMessage({ why, set }: { readonly why: string; readonly set?:
   return set === undefined ? why : `${why}; to let it pass: ${approveCommand(set)}`
 }
 
-/** What is held in the zone once this plan was made: its own refusals, and what is known of names outside its scope. */
+/** What is held in the zone after this plan: its own refusals, and held changes of names outside its scope. */
 export function heldAfter(refused: readonly Refusal[], input: PlanInput): HeldChange[] {
   const { scope, state, now } = input
   const known = new Map(state.held.map((item) => [entryKey(item), item]))
@@ -67,7 +67,7 @@ export function heldAfter(refused: readonly Refusal[], input: PlanInput): HeldCh
   return withSetIds(all, input)
 }
 
-/** The same, and only the part that is inside or outside the scope of a plan: for merging with a state that moved on. */
+/** The same, restricted to the part inside or outside the scope of a plan: for merging with a state that changed meanwhile. */
 export function mergeHeld(
   current: readonly HeldChange[],
   planned: readonly HeldChange[],
@@ -83,7 +83,7 @@ export function mergeHeld(
   )
 }
 
-/** Codes of guards that count: whether they hold a change depends on how many others there are. */
+/** Codes of guards that count changes: their decision about one change depends on how many others there are. */
 const COUNTING: ReadonlySet<Reason> = new Set([
   'ShrinkBreakerOpen',
   'RetargetBreakerOpen',
@@ -98,8 +98,8 @@ interface Decision {
 }
 
 /**
- * Names to plan again after a pass: when more or fewer changes are held by a guard that counts, its decision about the
- * others may be another. Empty once a pass over them changes nothing.
+ * Names to plan again after a pass: when the number of changes held by a counting guard changes, its decision about the
+ * other changes may change too. Empty once a pass over them changes nothing.
  */
 export function namesToReview(before: Iterable<Decision>, after: Iterable<Decision>): Set<string> {
   const counted = (list: Iterable<Decision>) => [...list].filter(({ code }) => COUNTING.has(code))

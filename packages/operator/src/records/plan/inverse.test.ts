@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { rig } from '../../../testing/executor-fixture.ts'
+import { executorFixture } from '../../../testing/executor-fixture.ts'
 import { applied, NOW, owned, plan, record, want, ZONE } from '../../../testing/plan-fixture.ts'
 import { inverseOf } from './inverse.ts'
 
@@ -10,13 +10,13 @@ const forward = plan({
   sources: { present: new Set([`s-kept.${ZONE}`]), gone: new Set([`s-old.${ZONE}`]) },
 })
 
-it('an inverse plan creates before it deletes, so that without transactions no name is missing in between', async () => {
+it('an inverse plan creates before it deletes, so that no name is missing meanwhile at a provider without transactions', async () => {
   expect(forward.changes.map(({ op, name }) => `${op} ${name}`)).toEqual([
     `create new.${ZONE}`,
     `update kept.${ZONE}`,
     `delete old.${ZONE}`,
   ])
-  const { executor, calls } = rig(applied(before, forward.changes), {
+  const { executor, calls } = executorFixture(applied(before, forward.changes), {
     capabilities: { isAtomic: false, maxChanges: 2 },
   })
   const inverse = inverseOf(forward, NOW + 1)

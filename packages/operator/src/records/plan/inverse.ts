@@ -1,15 +1,15 @@
 /**
- * Taking a plan back. Every change carries what was there before, markers included, so a plan is its own inverse's base:
- * plan, then inverse, leaves the zone byte for byte as it was, but for the serial.
+ * Undo of a plan. Every change contains the previous sets, markers included, so the inverse follows from the plan alone:
+ * applying the plan and then its inverse restores the zone byte for byte, except for the serial.
  *
- * The inverse passes the executor like any plan: it is refused for sets that somebody changed since.
+ * The executor treats the inverse like any plan: it refuses sets that another program changed since.
  */
 import { EMPTY_STATE } from '../state/guard-state.ts'
 import type { Change, Op, Plan } from './plan.ts'
 
 export function inverseOf(plan: Plan, number: number): Plan {
   const changes = plan.changes.map(invert).reverse()
-  // The base is not known before the plan was applied; the executor compares set by set instead.
+  // The base is unknown before the plan was applied; the executor compares set by set instead.
   return {
     ...plan,
     number,

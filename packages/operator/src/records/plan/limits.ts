@@ -1,14 +1,14 @@
-/** The numbers of the guards (INV-3); every one can be configured per zone. */
+/** The limits of the guards (INV-3); each can be configured per zone. */
 export interface Limits {
   /** Names a zone may lose per window: the larger of a number and a share of the owned names. */
   readonly deleteFloor: number
   readonly deleteShare: number
   readonly windowMs: number
-  /** A breaker opens above both: a number and a share. */
+  /** A breaker opens when both a number and a share are exceeded. */
   readonly breakerFloor: number
   readonly breakerShare: number
   readonly quarantineMs: number
-  /** How long a name stays with a source that is gone before another source may have it. */
+  /** How long a name stays assigned to a source that is gone before another source may own it. */
   readonly handoverMs: number
 }
 

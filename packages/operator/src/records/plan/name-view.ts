@@ -1,35 +1,35 @@
 /**
- * What is known of one name of a zone: the sets that stand there, and the markers that speak of it, which stand at names
- * of their own. Most names have one set and one marker, and a zone has many names: no list is made for one.
+ * The view of one name of a zone: its RRsets, and the markers of those sets, which are stored at names of their own. Most
+ * names have one set and one marker, and a zone has many names, so no list is allocated for a single element.
  */
 import type { MarkerReader, MarkerReading } from '../../rrset/marker.ts'
 import type { ObservedRRset, RRset } from '../../rrset/rrset.ts'
 
 export interface NameView {
   readonly name: string
-  /** Position among the nameViews of its view; -1 for a name of which nothing is known. */
+  /** Position among the name views of the zone view; -1 for a name without any set or marker. */
   readonly index: number
-  /** The plain set of a type; the first of several that a provider keeps for routing. */
+  /** The plain set of a type; the first one when a provider stores several for routing policies. */
   find(type: string): ObservedRRset | undefined
   isOpaque(type: string): boolean
   sets(): readonly ObservedRRset[]
   marked(type: string): MarkedSet | undefined
-  /** The first marked set; each knows the next. */
+  /** The first marked set; each one links to the next. */
   readonly firstMarked: MarkedSet | undefined
 }
 
-/** The set that a marker speaks of, and what the marker says. */
+/** A set with a marker, and the content of the marker. */
 export interface MarkedSet {
   readonly name: string
   readonly type: string
-  /** The marker's own record set. */
+  /** The RRset of the marker itself. */
   readonly set: RRset
   readonly readings: readonly MarkerReading[]
-  /** Another type of the same name that is marked. */
+  /** The next marked type of the same name. */
   readonly next: MarkedSet | undefined
 }
 
-/** A place while the view is being made. */
+/** A name view under construction. */
 export class NameViewBuilder implements NameView {
   readonly name: string
   readonly index: number
@@ -47,7 +47,7 @@ export class NameViewBuilder implements NameView {
     else this.#sets = [this.#sets, set]
   }
 
-  /** Returns the newest plan that the marker speaks of, or 0. */
+  /** Returns the newest plan number in the marker, or 0. */
   mark(type: string, set: RRset, read: MarkerReader): number {
     const marked = new Marked(this.name, type, set, read, this.firstMarked)
     this.firstMarked = marked

@@ -1,6 +1,6 @@
 /**
- * The manager, `plan` and `explain` report one decision: they ask one function with the same facts. The manager plans in
- * passes over the names that changed, `plan` over the whole zone, `explain` over one name.
+ * The manager, `plan` and `explain` report one decision: they call one function with the same facts. The manager plans
+ * in passes over the names that changed, `plan` over the whole zone, `explain` over one name.
  */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
@@ -14,11 +14,11 @@ const MINUTE = 60_000
 const labels = Array.from({ length: 24 }, (_, index) => `n${String(index).padStart(2, '0')}`)
 const uid = (label: string) => `s-${label}.${ZONE}`
 
-/** What became of one name since it was published. */
+/** What happened to one name since it was published. */
 const fate = fc.constantFrom('kept', 'gone', 'retargeted', 'unseen', 'unwanted', 'changed', 'wildcard')
 const scenario = fc.record({
   fates: fc.array(fate, { minLength: labels.length, maxLength: labels.length }),
-  /** In which pass the manager hears of a name. */
+  /** The pass in which the manager receives the change of a name. */
   passes: fc.array(fc.integer({ min: 0, max: 3 }), { minLength: labels.length, maxLength: labels.length }),
 })
 
@@ -40,8 +40,8 @@ function worldOf(
   const observed = labels.flatMap((label) =>
     owned(record(label, 'A', ['192.0.2.1']), { source: uid(label), revision: '1' }),
   )
-  const wanting = new Set(desired.map(({ source: { uid: id } }) => id))
-  return { desired, observed, sources: { present, gone, wanting } }
+  const requesting = new Set(desired.map(({ source: { uid: id } }) => id))
+  return { desired, observed, sources: { present, gone, requesting } }
 }
 
 const decisions = ({ changes, refused }: Plan, names?: ReadonlySet<string>) =>
@@ -77,7 +77,7 @@ it('of the manager in passes, of a plan of the whole zone, and of one name', () 
       const now = NOW + MINUTE
       const facts = { observed, desired, sources, state, now, number: now }
       const whole = plan(facts)
-      // What the manager persisted is what `plan` says, and nothing is left that it would write after all.
+      // What the manager persisted is what `plan` reports, and no write is left.
       expect(whole.changes).toEqual([])
       expect(decisions(whole)).toEqual(
         state.held

@@ -1,8 +1,8 @@
 /**
- * Whose is a record set? The one place that answers, from what stands in the zone alone (INV-7 … INV-11).
+ * The ownership of an RRset, decided from the zone alone (INV-7 … INV-11). No other module decides it.
  *
- * Free: nothing there, nobody claims it. Ours: our marker, rightly signed. Shared: ours among others that agreed to share.
- * Everything else is an objection with a reason code, and an objection means zero writes to that set.
+ * Free: no set and no claim. Ours: our marker with a valid signature. Shared: ours among other owners that share the set.
+ * Everything else is an objection with a reason code, and an objection means that nothing is written to that set.
  */
 import type { Reason } from '../../reasons.ts'
 import type { Marker, MarkerReading } from '../../rrset/marker.ts'
@@ -10,10 +10,10 @@ import type { NameView } from './name-view.ts'
 import type { ForeignEntry, ZoneView } from './zone-view.ts'
 
 export interface Owner {
-  /** Required: there is no default, because two installations with the same default would fight. */
+  /** Required: there is no default, because two installations with the same default would overwrite each other's records. */
   readonly id: string
   readonly cluster: string
-  /** Signs markers, and is required of those we read. */
+  /** Key of the HMAC on markers; with a key, markers without a valid HMAC are rejected. */
   readonly key?: Uint8Array
 }
 
@@ -28,12 +28,12 @@ export type Ownership =
   | {
       readonly kind: 'ours'
       readonly mine: Mine
-      /** Markers of others that share this set. */
+      /** Markers of other owners that share this set. */
       readonly others: readonly Marker[]
-      /** Registry entries of ExternalDNS kept beside our marker since the adoption. */
+      /** Registry entries of ExternalDNS that were kept beside our marker at the adoption. */
       readonly kept: readonly ForeignEntry[]
     }
-  /** Shared by others, who would let us in. */
+  /** Shared by other owners; we may join. */
   | { readonly kind: 'joinable'; readonly others: readonly Marker[] }
   | {
       readonly kind: 'theirs'
@@ -42,8 +42,8 @@ export type Ownership =
       readonly entries: readonly ForeignEntry[]
     }
 
-const NOBODY: readonly Marker[] = []
-const NOTHING: readonly ForeignEntry[] = []
+const NO_MARKERS: readonly Marker[] = []
+const NO_ENTRIES: readonly ForeignEntry[] = []
 
 export function ownershipOf(
   view: ZoneView,
@@ -56,10 +56,10 @@ export function ownershipOf(
   const entries = view.entries(name, type)
   const only = marked?.readings.length === 1 ? marked.readings[0] : undefined
   if (only?.kind === 'marker' && entries.length === 0 && !nameView.isOpaque(type)) {
-    // The common case of a large zone: one marker, ours, nobody else.
+    // The common case in a large zone: exactly one marker, ours.
     const { marker } = only
     if (marker.owner === owner.id && marker.cluster === owner.cluster)
-      return { kind: 'ours', mine: only, others: NOBODY, kept: NOTHING }
+      return { kind: 'ours', mine: only, others: NO_MARKERS, kept: NO_ENTRIES }
   }
   return judgeClaims(view, name, type, owner, marked?.readings ?? [], entries)
 }
@@ -86,9 +86,9 @@ function judgeClaims(
   const markers = readings.flatMap((reading) => (reading.kind === 'marker' ? [reading] : []))
   const own = markers.filter(({ marker }) => marker.owner === owner.id)
   const others = markers.filter(({ marker }) => marker.owner !== owner.id).map(({ marker }) => marker)
-  const stranger = own.find(({ marker }) => marker.cluster !== owner.cluster)
-  if (stranger !== undefined) {
-    return theirs('OwnerInOtherCluster', `owner '${owner.id}' marks it from cluster ${stranger.marker.cluster}`)
+  const foreign = own.find(({ marker }) => marker.cluster !== owner.cluster)
+  if (foreign !== undefined) {
+    return theirs('OwnerInOtherCluster', `owner '${owner.id}' marks it from cluster ${foreign.marker.cluster}`)
   }
   if (own.length > 1) return theirs('OwnershipConflict', `owner '${owner.id}' marks it ${own.length} times`)
   const mine = own[0]
@@ -135,7 +135,7 @@ function describeBad(reading: MarkerReading): string {
   }
 }
 
-/** Does somebody else use our owner id in this zone? One such marker stops every write to the zone. */
+/** The other cluster that uses our owner id in this zone, if any. One such marker stops all writes to the zone. */
 export function findOtherCluster(view: ZoneView, owner: Owner): string | undefined {
   let other: string | undefined
   view.eachMarker((marker) => {

@@ -1,6 +1,6 @@
 /**
- * Plans as files and texts: JSON that `seamark apply` and `seamark undo` read, Markdown for a pull request, lines for a
- * terminal. A file may hold plans for several zones; everything needed to apply them or take them back is in it.
+ * Plans as files and text: JSON that `seamark apply` and `seamark undo` read, Markdown for a pull request, lines for a
+ * terminal. A file may contain plans for several zones, with everything needed to apply or undo them.
  */
 import { printable } from '@seamark/dns'
 import { z } from 'zod'
@@ -24,7 +24,7 @@ const changeSchema = z.object({
   type: z.string(),
   from: z.array(z.string()).nullable(),
   to: z.array(z.string()).nullable(),
-  /** Of `to`, or of `from` when it is a delete. */
+  /** TTL of `to`, or of `from` for a delete. */
   ttl: z.number().int(),
   /** Only when it differs. */
   fromTtl: z.number().int().optional(),
@@ -43,7 +43,7 @@ const changeSchema = z.object({
 const planFileSchema = z.object({
   apiVersion: z.literal(PLAN_API_VERSION),
   kind: z.literal('Plan'),
-  /** One entry per zone; `apply` refuses when a digest moved. */
+  /** One entry per zone; `apply` refuses the plan when a digest changed. */
   base: z.array(
     z.object({
       provider: z.string(),
@@ -56,7 +56,7 @@ const planFileSchema = z.object({
     }),
   ),
   changes: z.array(changeSchema),
-  /** For people: what was not done, and why. */
+  /** For people: what was refused, and why. */
   refused: z.array(z.record(z.string(), z.unknown())).default([]),
 })
 
@@ -221,7 +221,7 @@ export function printPlanText(plans: readonly Plan[]): string {
   return `${lines.join('\n')}\n`
 }
 
-/** Sets that one approval lets pass. */
+/** Held sets that can be approved. */
 function heldSets({ refused }: Plan): { set: string; count: number }[] {
   const counts = new Map<string, number>()
   for (const { set } of refused) if (set !== undefined) counts.set(set, (counts.get(set) ?? 0) + 1)
@@ -235,7 +235,7 @@ function totals(plans: readonly Plan[]): { changes: number; refused: number } {
   }
 }
 
-/** A cell cannot leave its table, nor become markup: record values are other people's text. */
+/** Escapes a table cell: record values are untrusted text and must not end the cell or become markup. */
 function cell(text: string): string {
   return shown(text).replaceAll('\\', '\\\\').replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('`', "'")
 }

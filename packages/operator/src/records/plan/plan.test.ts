@@ -34,7 +34,7 @@ const worldOf = (generated: {
   sources: { present: new Set(generated.desired.map((item) => item.source.uid)), gone: generated.gone },
 })
 
-describe('a plan over 500 generated zones full of other people (T15)', () => {
+describe('a plan over 500 generated zones with records of other owners (T15)', () => {
   it('leaves every set that is not ours byte for byte as it was', () => {
     fc.assert(
       fc.property(worlds, (generated) => {
@@ -45,7 +45,7 @@ describe('a plan over 500 generated zones full of other people (T15)', () => {
         for (const set of generated.observed) {
           const subject = markedSet(set.name) ?? set
           if (ownershipOf(view, subject.name, subject.type, OWNER).kind === 'ours') continue
-          // A registry entry kept since an adoption goes with the record it speaks of.
+          // A registry entry kept since an adoption is deleted with its record.
           if (set.type === 'TXT' && markedSet(set.name) === undefined) continue
           expect(after.get(setKey(set)), printSet(set)).toEqual(set)
         }
@@ -61,7 +61,7 @@ describe('a plan over 500 generated zones full of other people (T15)', () => {
     )
   })
 
-  it('gives what is wanted, or says why not; a second plan is empty; its inverse leaves the zone as it was', () => {
+  it('produces the desired state, or a reason; a second plan is empty; its inverse restores the zone', () => {
     fc.assert(
       fc.property(worlds, (generated) => {
         const world = worldOf(generated)
@@ -86,7 +86,7 @@ describe('a plan over 500 generated zones full of other people (T15)', () => {
     )
   })
 
-  it('reads back from its file, and so does its inverse', () => {
+  it('is parsed back from its file, and so is its inverse', () => {
     fc.assert(
       fc.property(worlds, (generated) => {
         const first = plan(worldOf(generated))
@@ -149,14 +149,14 @@ describe('a plan', () => {
     ])
   })
 
-  it('restores a record that disappeared from beside its marker', () => {
+  it('restores a record that was deleted while its marker remained', () => {
     const set = record('www', 'A', ['192.0.2.1'])
     expect(plan({ observed: [markerFor(set)], desired: [want(set)] }).changes).toMatchObject([
       { reason: 'RecordRestored', to: set },
     ])
   })
 
-  it('moves the marker alone when another object wants the same values', () => {
+  it('updates only the marker when another object requests the same values', () => {
     const set = record('www', 'A', ['192.0.2.1'])
     const { changes } = plan({ observed: owned(set, { source: 'old' }), desired: [want(set, source('new'))] })
     expect(changes).toMatchObject([{ op: 'update', reason: 'SourceReplaced', from: set, to: set }])
@@ -212,14 +212,14 @@ describe('a plan', () => {
     expect(printPlanMarkdown(plans)).toContain('| update | www.a.test. | A |')
   })
 
-  it("in Markdown, keeps other people's text inside its cell", () => {
+  it('in Markdown, keeps untrusted text inside its table cell', () => {
     const text = printPlanMarkdown([
       plan({ desired: [want({ name: `t.${ZONE}`, type: 'TXT', ttl: 5, values: ['"a|b <img> `x`"'] })] }),
     ])
     expect(text).toContain('"a\\|b &lt;img> \'x\'"')
   })
 
-  it('from a file is printed without the control characters that the file has in names and values', () => {
+  it('from a file is printed without the control characters in its names and values', () => {
     const escape = '\u001b]0;owned\u0007'
     const text = printPlanJson([plan({ desired: [want(record('www', 'A', ['192.0.2.1']))] })])
     const file = JSON.parse(text) as { base: object[]; changes: object[] }
@@ -231,32 +231,32 @@ describe('a plan', () => {
     expect(printed.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)
   })
 
-  it('that is no plan is refused with the field that is wrong', () => {
+  it('with an invalid field is refused, and the field is named', () => {
     expect(() => parsePlanFile('{')).toThrow(/not a plan file/)
     expect(() => parsePlanFile('{"apiVersion":"seamark.io/v1alpha1","kind":"Plan"}')).toThrow(/base/)
     expect(() => parsePlanFile('{"apiVersion":"v1","kind":"Plan","base":[],"changes":[]}')).toThrow(/apiVersion/)
   })
 
-  it('takes over what an annotation names, and only that, by a marker alone', () => {
+  it('adopts only what an annotation names, by writing only a marker', () => {
     const set = record('www', 'A', ['192.0.2.1'])
-    const wish = want(record('www', 'A', ['192.0.2.2']), source('uid'), { adopt: '192.0.2.1' })
-    const first = plan({ observed: [set], desired: [wish] })
+    const item = want(record('www', 'A', ['192.0.2.2']), source('uid'), { adopt: '192.0.2.1' })
+    const first = plan({ observed: [set], desired: [item] })
     expect(first.changes).toMatchObject([
       { op: 'create', name: '_seamark-a.www.a.test.', type: 'TXT', reason: 'Adopted' },
     ])
     const after = applied([set], first.changes)
     expect(after).toContainEqual(set)
-    expect(plan({ observed: after, desired: [wish], number: NOW + 1 }).changes).toMatchObject([
-      { op: 'update', to: wish.set },
+    expect(plan({ observed: after, desired: [item], number: NOW + 1 }).changes).toMatchObject([
+      { op: 'update', to: item.set },
     ])
-    const wrong = want(wish.set, wish.source, { adopt: '192.0.2.7' })
+    const wrong = want(item.set, item.source, { adopt: '192.0.2.7' })
     expect(plan({ observed: [set], desired: [wrong] })).toMatchObject({
       changes: [],
       refused: [{ code: 'AdoptionMismatch' }],
     })
   })
 
-  it('takes over from ExternalDNS only when its owner is named', () => {
+  it('adopts from ExternalDNS only when its owner is named', () => {
     const set = record('www', 'A', ['192.0.2.1'])
     const observed = [set, registryEntry(set, 'prod-a')]
     const adopt = (text: string) => plan({ observed, desired: [want(set, source('uid'), { adopt: text })] })
@@ -265,15 +265,15 @@ describe('a plan', () => {
     expect(adopt('192.0.2.1').refused[0]?.code).toBe('AdoptionMismatch')
   })
 
-  it('shares a name: adds its part, keeps the others, and takes away only its own', () => {
+  it('shares a name: adds its values, keeps those of others, and removes only its own', () => {
     const set = record('www', 'A', ['192.0.2.1'])
     const alien = { owner: 'east', cluster: 'c-9', source: 's-9', plan: 4, part: ['192.0.2.1'] }
     const observed = [set, markerFor(set, alien)]
-    const wish = want(record('www', 'A', ['192.0.2.2']), source('uid'), { isShared: true })
-    const joined = applied(observed, plan({ observed, desired: [wish] }).changes)
+    const item = want(record('www', 'A', ['192.0.2.2']), source('uid'), { isShared: true })
+    const joined = applied(observed, plan({ observed, desired: [item] }).changes)
     expect(joined.find(({ type }) => type === 'A')?.values).toEqual(['192.0.2.1', '192.0.2.2'])
     expect(joined.find(({ type }) => type === 'TXT')?.values).toHaveLength(2)
-    expect(plan({ observed: joined, desired: [wish], number: NOW + 1 }).changes).toEqual([])
+    expect(plan({ observed: joined, desired: [item], number: NOW + 1 }).changes).toEqual([])
     const left = plan({
       observed: joined,
       desired: [],

@@ -1,10 +1,10 @@
 /**
- * The plan: what would be written to one zone, and what is refused, each with its reason. Pure: no clock, no I/O.
+ * The plan: the changes to one zone and the refused changes, each with its reason. Pure: no clock, no I/O.
  *
  * Flow: desired sets + a view of the zone → candidates (candidates.ts) → guards (guards/list.ts) → Plan → executor.
- * Guarantees: applying it gives the desired state; a second plan is then empty; a set that is not ours is in no change;
+ * Guarantees: applying it produces the desired state; a second plan is then empty; a set that is not ours is in no change;
  * the order is stable (adds, retargets, shrinks, deletes; then by name and type), so equal inputs give equal bytes.
- * Caveats: a plan over some names judges the breakers by the baseline of the last whole-zone plan.
+ * Caveats: a plan over some names evaluates the breakers with the baseline of the last whole-zone plan.
  */
 import type { Reason } from '../../reasons.ts'
 import { type Candidate, collectCandidates } from './candidates.ts'
@@ -22,42 +22,42 @@ export interface RecordSource {
   readonly uid: string
   /** For people: `DNSEndpoint web/shop`. */
   readonly label: string
-  /** The tenant: of two namespaces only one may have a name. */
+  /** The tenant: a name belongs to one namespace only. */
   readonly namespace?: string
   /** Changes when the object's specification changes (its generation), not when a status does. */
   readonly revision?: string
   /**
-   * The revision that was last in place whole, as the object itself remembers. Nobody who can only write the zone can
-   * change it, unlike a marker without a signature.
+   * The revision that was last completely in place, from the status of the object. Unlike an unsigned marker, it cannot be
+   * changed by someone who can only write to the zone.
    */
   readonly placedRevision?: string
-  /** ms since the epoch: of two sources that want one name, the older has it. */
+  /** ms since the epoch: of two sources that request one name, the older one owns it. */
   readonly createdAt?: number
 }
 
 export interface Policy {
-  /** INV-7: the exact old values, or `external-dns/OWNER`, that may be taken over. */
+  /** INV-7: the exact old values, or `external-dns/OWNER`, that may be adopted. */
   readonly adopt?: string
   /** Several owners each add their values to the set. */
   readonly isShared?: boolean
   /** Delete the set when no target is left, instead of keeping the last one. */
   readonly removeWhenEmpty?: boolean
-  /** Somebody agreed to a change at the apex, of a wildcard or of a delegation. */
+  /** A change at the apex, of a wildcard or of a delegation is approved. */
   readonly isApproved?: boolean
-  /** The values follow health verdicts: a change of target is no sign of a broken source. */
+  /** The values follow health checks: a change of target does not indicate a faulty source. */
   readonly isHealthDriven?: boolean
-  /** The source asks for an adoption or approves itself, and its namespace may not. */
+  /** The source requests an adoption or an approval, and its namespace is not trusted. */
   readonly isUntrusted?: boolean
 }
 
 export interface Desired {
-  /** Canonical; an empty list of values: wanted, but no target is known. */
+  /** Canonical; an empty list of values means: desired, but no target is known. */
   readonly set: RRset
   readonly source: RecordSource
   readonly policy?: Policy
 }
 
-/** A wish that could not be made a record set; what is published under its name stays. */
+/** A desired RRset that is invalid or not permitted; what is published under its name stays. */
 export interface Unusable {
   readonly name: string
   readonly type: string
@@ -70,12 +70,12 @@ export interface Unusable {
 export type Sources = Pick<ReadonlySet<string>, 'has'>
 
 export interface SourceView {
-  /** Sources that exist and were read completely: what they do not want any more may go. */
+  /** Sources that exist and were read completely: records that they no longer request may be deleted. */
   readonly present: Sources
-  /** Sources whose absence was confirmed by a live read. Being in neither set means: not known, nothing is deleted. */
+  /** Sources whose absence was confirmed by a live read. A source in neither set is unknown, and its records stay. */
   readonly gone: Sources
-  /** Sources that ask for any record at all. @default those of the desired records, when the plan is about the whole zone */
-  readonly wanting?: Sources
+  /** Sources that request any record. @default those of the desired RRsets, when the plan covers the whole zone */
+  readonly requesting?: Sources
 }
 
 export interface ZoneId {
@@ -88,21 +88,21 @@ export interface ZoneId {
 export interface PlanInput extends ZoneId {
   readonly owner: Owner
   readonly view: ZoneView
-  /** Names this plan is about. */
+  /** Names that this plan covers. */
   readonly scope: 'all' | ReadonlySet<string>
   readonly desired: readonly Desired[]
   readonly unusable?: readonly Unusable[]
-  /** The oldest source that asks for a name, with any type. @default of the desired records of this plan */
+  /** The oldest source that requests a name, with any type. @default computed from the desired RRsets of this plan */
   readonly claimant?: (name: string) => RecordSource | undefined
   readonly sources: SourceView
   readonly state: GuardState
   readonly limits: Limits
-  /** `create, update and delete in one transaction`: without it a change of type is refused. */
+  /** Create, update and delete in one transaction; without it a change of type is refused. */
   readonly isAtomic: boolean
   readonly types: readonly string[]
   readonly mode: 'enforce' | 'observe'
   readonly isPaused: boolean
-  /** Ids of held sets that are approved for this plan alone, beside the approvals in the state. */
+  /** Ids of held sets that are approved for this plan only, in addition to the approvals in the state. */
   readonly approved?: ReadonlySet<string>
   readonly number: number
   /** ms since the epoch. */
@@ -116,30 +116,30 @@ export interface Change extends SetChange {
   readonly op: Op
   readonly name: string
   readonly type: string
-  /** Sets that travel with it in the same batch: markers, registry entries. */
+  /** Sets that are written in the same batch: markers, registry entries. */
   readonly markers: readonly SetChange[]
   readonly reason: Reason
   readonly message: string
   readonly owner: string
   readonly source: string
   readonly risk: Risk
-  /** Seconds for which a resolver may go on giving the old answer. */
+  /** Seconds for which a resolver may continue to return the old answer. */
   readonly ttlEffect: number
   /** Changes of one group are sent together or not at all. */
   readonly group: string
-  /** Somebody approved it, or nothing is lost by it: it is not measured against the delete budget. */
+  /** Approved, or not a loss: it does not count against the delete budget. */
   readonly isApproved?: boolean
 }
 
 export interface Refusal extends Omit<Change, 'markers' | 'group'> {
-  /** Why it is not done. */
+  /** Why the change is refused. */
   readonly code: Reason
   readonly why: string
-  /** ms since the epoch, when it will be done by itself. */
+  /** ms since the epoch, when it will be made without an approval. */
   readonly until?: number
-  /** An approval lets it pass. */
+  /** An approval lets the change pass. */
   readonly isApprovable?: boolean
-  /** Id of the held set it is approved with. */
+  /** Id of the held set that contains it. */
   readonly set?: string
   /** ms since the epoch, when it was first held for this code. */
   readonly since?: number
@@ -148,12 +148,12 @@ export interface Refusal extends Omit<Change, 'markers' | 'group'> {
 export interface Plan extends ZoneId {
   readonly number: number
   readonly owner: string
-  /** Digest of what stood at every name the plan touches: when it moved, the plan is void. */
+  /** Digest of the sets at every name the plan touches; when it changed, the plan is void. */
   readonly base: string
   readonly scope: 'all' | readonly string[]
   readonly changes: readonly Change[]
   readonly refused: readonly Refusal[]
-  /** What the guards remember once this plan was begun. */
+  /** The guard state once this plan has begun. */
   readonly state: GuardState
 }
 
@@ -161,7 +161,7 @@ const RANK: Record<Candidate['effect'], number> = { create: 0, marker: 1, retarg
 
 export function planZone(given: PlanInput): Plan {
   const candidates = collectCandidates(given)
-  // A set that is approved for this plan is first found as it is held without the approval.
+  // The id of an approved set is computed as if the set were not approved.
   const input = given.approved === undefined ? given : approveFor(candidates, given, given.approved)
   const judged = judge(candidates, input)
   const held = heldAfter(judged.refused, input)
@@ -198,8 +198,8 @@ function approveFor(candidates: readonly Candidate[], input: PlanInput, ids: Rea
 }
 
 /**
- * Numbers grow with time, so plans of different processes are ordered without asking each other; a clock that went back
- * is overruled by the newest number in sight.
+ * Numbers grow with time, so plans of different processes are ordered without coordination; when the clock moved
+ * backwards, the newest known number is incremented instead.
  */
 export function nextPlanNumber(now: number, fence: number, view: ZoneView): number {
   return Math.max(Math.floor(now), Math.max(fence, view.newestPlan) + 1)
@@ -208,7 +208,7 @@ export function nextPlanNumber(now: number, fence: number, view: ZoneView): numb
 export function touchedNames(changes: readonly Change[]): Set<string> {
   const names = new Set<string>()
   for (const change of changes) {
-    // The group is the name the change is about, also when it writes only a marker.
+    // The group is the name that the change is about, also when it writes only a marker.
     names.add(change.name).add(change.group)
     for (const { from, to } of change.markers) names.add((from ?? to)?.name ?? change.name)
   }

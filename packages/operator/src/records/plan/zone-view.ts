@@ -1,9 +1,9 @@
 /**
- * What was read of a zone, indexed for questions about one record set: its value, its markers, ExternalDNS' entries.
+ * The content of a zone as it was read, indexed by RRset: its values, its markers, ExternalDNS' entries.
  *
- * Place in the flow: providers → ZoneView → plan. Markers are parsed once, when the view is made. A view of some names
- * answers for those names only; the caller reads `namesToRead` first, so that a change costs reads in proportion to
- * itself and never to the zone.
+ * Place in the flow: providers → ZoneView → plan. Markers are parsed once, when the view is created. A view of some names
+ * is valid for those names only; the caller reads `namesToRead` first, so that the cost of a change is proportional to
+ * the change and not to the zone.
  */
 import { createMarkerReader, type Marker, isMarkerName, markedSet, markerName } from '../../rrset/marker.ts'
 import {
@@ -22,19 +22,19 @@ export interface ForeignEntry {
 
 export interface ZoneView {
   readonly origin: string
-  /** Every name of which something is known: for whoever goes through a zone without looking each name up. */
+  /** Every name with a set or a marker: for iterating over a zone without looking up each name. */
   readonly nameViews: readonly NameView[]
   at(name: string): NameView
-  /** The set at (name, type); a marker's own set too. */
+  /** The set at (name, type), including the sets of markers. */
   find(name: string, type: string): ObservedRRset | undefined
-  /** More than one set, or one that is no plain set: the provider keeps routing policies there. */
+  /** More than one set, or one that is not a plain set: the provider stores routing policies there. */
   isOpaque(name: string, type: string): boolean
-  /** All plain types present at a name. */
+  /** All plain types at a name. */
   typesAt(name: string): readonly ObservedRRset[]
   marked(name: string, type: string): MarkedSet | undefined
-  /** Every readable marker in sight, ours and others', with the name it speaks of; those of one name in a row. */
+  /** Every readable marker, ours and others', with the name it marks; those of one name are consecutive. */
   eachMarker(visit: (marker: Marker, name: string) => void): void
-  /** The largest plan number of any marker in sight. */
+  /** The largest plan number in any marker. */
   readonly newestPlan: number
   entries(name: string, type: string): readonly ForeignEntry[]
   readonly sets: readonly ObservedRRset[]
@@ -61,7 +61,7 @@ export function createZoneView(sets: readonly ObservedRRset[], options: ViewOpti
     }
     nameViewOf(set.name).add(set)
     if (registry === undefined || set.type !== 'TXT') continue
-    // ExternalDNS reads the first value only; a mixed set is looked at value by value, to be sure.
+    // ExternalDNS reads only the first value; all values of a mixed set are checked.
     for (const value of set.values) {
       const reading = readRegistryValue(value, registry)
       if (reading.kind === 'none') continue
@@ -70,7 +70,7 @@ export function createZoneView(sets: readonly ObservedRRset[], options: ViewOpti
     }
   }
   let newestPlan = 0
-  // After the records: the place of a name is made with the name's own text, and found by what a marker says.
+  // After the records, so that the views are keyed by the names of the records, and found by the names in markers.
   for (const set of markers) {
     const subject = markedSet(set.name)
     if (subject === undefined || !isWithin(subject.name, origin)) nameViewOf(set.name).add(set)
@@ -121,7 +121,7 @@ function addNameView(
   return nameView
 }
 
-/** Every name that must be read before one name may be changed: the name, its markers, the registry's entries. */
+/** Every name that must be read before a name may be changed: the name, its markers, its registry entries. */
 export function namesToRead(name: string, types: readonly string[], registry: RegistryOptions | undefined): string[] {
   const names = new Set([name])
   for (const type of types) {

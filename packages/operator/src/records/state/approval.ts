@@ -5,8 +5,8 @@
  * that id and covers exactly the changes of the set: each of them once, within an hour. A set with other content has
  * another id and needs another approval.
  *
- * Guarantees: what an approval covers is fixed when it is recorded; a change that was written is removed from it; an
- * annotation that stays on an object approves nothing a second time.
+ * Guarantees: the changes that an approval covers are fixed when it is recorded; a change that was written is removed from
+ * it; an annotation that stays on an object approves nothing a second time.
  */
 import type { GuardState, HeldChange } from './guard-state.ts'
 
@@ -20,7 +20,7 @@ export interface Approval {
 }
 
 const APPROVAL_MS = 3_600_000
-/** Approvals are kept after their use, so that an id can be told from one that never existed. */
+/** Approvals are kept after their use, so that a used id can be distinguished from an unknown one. */
 const KEPT_APPROVALS = 100
 
 export type ApprovalResult = 'approved' | 'active' | 'used' | 'expired' | 'unknown'
@@ -29,18 +29,18 @@ export interface ApprovalAnswer {
   readonly result: ApprovalResult
   /** Unchanged unless the result is `approved`. */
   readonly state: GuardState
-  /** What the approval covers now. */
+  /** The changes that the approval covers now. */
   readonly covered: readonly HeldChange[]
 }
 
-/** Keys of all changes that may pass at this time. */
+/** Keys of all changes that are approved at this time. */
 export function approvedKeys(state: Pick<GuardState, 'approvals'>, now: number): Set<string> {
   return new Set(state.approvals.filter(({ until }) => now < until).flatMap(({ keys }) => keys))
 }
 
 /**
- * `mayRepeat`: a person asks now, so a set with the content of an earlier one is approved again. An annotation does not
- * say when it was written, and counts once.
+ * `mayRepeat`: a person requests it now, so a set with the content of an earlier one is approved again. An annotation has
+ * no time of writing, and counts once.
  */
 export function approveHeld(
   state: GuardState,
@@ -57,7 +57,7 @@ export function approveHeld(
   return { result: known.keys.length === 0 ? 'used' : 'expired', state, covered: [] }
 }
 
-/** The deprecated `seamark.io/release`: approves what is held at this moment for the given names or zones. */
+/** The deprecated `seamark.io/release`: approves what is currently held for the given names or zones. */
 export function approveHeldNames(
   state: GuardState,
   zone: string,
@@ -70,7 +70,7 @@ export function approveHeldNames(
   return { result: 'approved', covered, state: withApproval(state, id, covered, now) }
 }
 
-/** The deprecated annotation was removed or changed: the same value counts again when it is set anew. */
+/** The deprecated annotation was removed or changed: the same value counts again when it is set again. */
 export function forgetReleases(state: GuardState, names: ReadonlySet<string>): GuardState {
   const current = releaseId(names)
   const approvals = state.approvals.filter(({ id }) => !id.startsWith(RELEASE_PREFIX) || id === current)

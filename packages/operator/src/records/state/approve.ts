@@ -12,7 +12,7 @@ export interface ApprovalReport {
   readonly covered: readonly HeldChange[]
 }
 
-/** One id, in whichever zone it is held. */
+/** Approves one id, in the zone where it is held. */
 export async function approveInStore(
   store: GuardStore,
   id: string,
@@ -29,8 +29,8 @@ export async function approveInStore(
 }
 
 /**
- * The deprecated annotation: approves what is held at this moment for names or whole zones, once per value. Undefined:
- * this value was honoured before.
+ * The deprecated annotation: approves what is currently held for names or whole zones, once per value. Undefined: this
+ * value was used before.
  */
 export async function approveReleasesInStore(
   store: GuardStore,

@@ -1,5 +1,5 @@
 /**
- * Guard state in a ConfigMap beside the manager: shared by replicas, by `seamark apply`, and by whoever comes next.
+ * Guard state in a ConfigMap in the manager's namespace, shared by replicas and by `seamark apply`, across restarts.
  * One key per zone; the resourceVersion makes an update atomic between processes.
  */
 import { createHash } from 'node:crypto'
@@ -7,7 +7,7 @@ import { AlreadyExists, type Client, ConfigMap, Conflict } from '@seamark/kube'
 import { RecordsError } from '../../rrset/error.ts'
 import { EMPTY_STATE, type GuardState, type GuardStore, parseState, printState } from './guard-state.ts'
 
-/** A key of a ConfigMap takes no slash; a hash keeps zones with odd ids apart. */
+/** A ConfigMap key cannot contain a slash; a hash keeps zones with unusual ids distinct. */
 function keyOf(zone: string): string {
   const readable = zone.replaceAll(/[^A-Za-z0-9.-]/g, '_').slice(0, 200)
   return `${readable}.${createHash('sha256').update(zone).digest('hex').slice(0, 8)}`
@@ -28,7 +28,7 @@ export function configMapGuardStore(client: Client, name: string): GuardStore {
       const states = Object.entries(found?.data ?? {}).map(([key, text]) =>
         parseState(text, `in ConfigMap ${name}, key ${key}`),
       )
-      // The key of a zone is not readable back; the state says which zone it is of, once a manager decided about it.
+      // The zone cannot be derived from the key; the state contains it, once a manager has planned the zone.
       return new Map(
         states.flatMap((state) => (state.decided === undefined ? [] : [[state.decided.key, state] as const])),
       )

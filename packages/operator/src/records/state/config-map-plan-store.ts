@@ -1,8 +1,8 @@
 /**
- * Applied plans in ConfigMaps beside the manager, each compressed and in as many parts as it needs: an object holds at
- * most 1 MiB. The newest `KEPT_PLANS` stay.
+ * Applied plans in ConfigMaps in the manager's namespace, each compressed and split into parts, because an object has at
+ * most 1 MiB. The newest `KEPT_PLANS` are kept.
  *
- * A part says on its labels and annotations what it is, so that a list of metadata is enough to find a plan.
+ * Labels and annotations identify a part, so that a metadata list is enough to find a plan.
  */
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -16,10 +16,10 @@ import type { Plan } from '../plan/plan.ts'
 const LABEL = 'seamark.io/applied-plan'
 const ABOUT = 'seamark.io/plan'
 const KEY = 'plan.json.gz'
-/** Octets of a part before base64, which makes four of three: well below 1 MiB. */
+/** Octets of a part before base64, which expands three to four: well below 1 MiB. */
 const PART_SIZE = 700_000
 const MAX_PLAIN = 256 * 1024 * 1024
-/** Looking for old plans lists them all: at the first plan of a process, and then now and then. */
+/** Pruning lists all stored plans: with the first plan of a process, and then every 20 plans. */
 const PRUNE_EVERY = 20
 
 interface Part extends StoredPlan {

@@ -1,10 +1,10 @@
 /**
- * What guards must remember over a restart: budgets spent, sources that went, what is in quarantine, the newest plan.
+ * Guard state that persists across restarts: spent budgets, deleted sources, quarantine, the newest plan.
  *
  * Flow: loaded before a plan is made; what the plan will spend is saved before its first batch is sent, so a process
- * killed after every batch starts again with its budget already spent.
+ * that was killed after a batch restarts with that budget already spent.
  * Guarantees: one state per provider account and zone; `update` is atomic between processes that share the store.
- * Caveats: times are wall-clock, because they outlive processes; a stamp from the future counts as now.
+ * Caveats: times are wall-clock, because they outlast processes; a time in the future counts as now.
  */
 import { open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ export interface Stamp {
   readonly key: string
 }
 
-/** One change that is not made, with the decision about it as every reader shows it. */
+/** One change that is held, with the decision as every reader shows it. */
 export interface HeldChange {
   readonly name: string
   readonly type: string
@@ -34,20 +34,20 @@ export interface HeldChange {
   readonly key: string
   /** ms since the epoch, when it was first held for this code. */
   readonly since: number
-  /** ms since the epoch, when it will be made without anybody's approval. */
+  /** ms since the epoch, when it will be made without an approval. */
   readonly until?: number
   readonly isApprovable?: boolean
-  /** Id of the set that it is approved with. */
+  /** Id of the held set that contains it. */
   readonly set?: string
 }
 
-/** Where and how the decisions in a state were made. */
+/** The context of the decisions in a state. */
 interface Decided {
   /** Key of the state in its store. */
   readonly key: string
   readonly provider: string
   readonly zone: string
-  /** Number of the plan (ms since the epoch) that changed the decisions last. */
+  /** Number of the plan (ms since the epoch) that last changed the decisions. */
   readonly plan: number
   readonly mode: 'enforce' | 'observe'
 }
@@ -56,20 +56,20 @@ export interface GuardState {
   readonly version: 1
   /** Number of the newest plan that was begun: an older one is refused. */
   readonly fence: number
-  /** Names we own, and sources behind them, when the whole zone was last seen. */
+  /** Number of names we own, and of their sources, at the last read of the whole zone. */
   readonly ownedNames: number
   readonly ownedSources: number
   /** Names deleted, sources gone, names retargeted, within the window. */
   readonly deleted: readonly Stamp[]
   readonly gone: readonly Stamp[]
   readonly retargeted: readonly Stamp[]
-  /** Since when a set waits: in quarantine, or to change hands between two sources. */
+  /** Since when a set waits: in quarantine, or for the hand-over between two sources. */
   readonly waiting: ReadonlyMap<string, number>
-  /** What the manager decided not to write, by name, type and source. */
+  /** Changes that the manager holds, by name, type and source. */
   readonly held: readonly HeldChange[]
-  /** Newest first; used and expired ones too. */
+  /** Newest first, including used and expired ones. */
   readonly approvals: readonly Approval[]
-  /** Absent until a manager decided about the zone. */
+  /** Absent until a manager has planned the zone. */
   readonly decided?: Decided
 }
 
@@ -90,11 +90,11 @@ export interface GuardStore {
   /** All states, by zone key. */
   list(): Promise<ReadonlyMap<string, GuardState>>
   load(zone: string): Promise<GuardState>
-  /** Read, change, write, as one step; what `change` returns is saved. */
+  /** Reads, changes and writes atomically; the return value of `change` is saved. */
   update(zone: string, change: (state: GuardState) => GuardState): Promise<GuardState>
 }
 
-/** Stamps of the window, each key once with its latest time. */
+/** Stamps within the window, each key once with its latest time. */
 export function withinWindow(stamps: readonly Stamp[], now: number, windowMs: number): Stamp[] {
   const latest = new Map<string, number>()
   for (const { at, key } of stamps) {
@@ -115,7 +115,7 @@ export function printState(state: GuardState): string {
   return JSON.stringify({ ...rest, waiting: [...waiting], ...packed })
 }
 
-/** More than this are compressed: thousands of held changes have a few different texts. */
+/** A longer list is compressed: thousands of held changes have few different texts. */
 const PLAIN_HELD = 20
 const MAX_HELD_BYTES = 16 * 1024 * 1024
 
@@ -129,7 +129,7 @@ function readHeld(plain: unknown, packed: unknown): HeldChange[] {
     const texts = [item.name, item.type, item.op, item.code, item.why, item.source, item.key]
     if (texts.some((text) => typeof text !== 'string') || typeof item.since !== 'number')
       throw new TypeError('not a held change')
-    // A code of another version is still a decision that somebody has to see.
+    // An unknown code, from another version, is still a decision to show.
     const code: Reason = Object.hasOwn(REASONS, item.code ?? '') ? (item.code as Reason) : 'Quarantined'
     return { ...(item as HeldChange), code }
   })
@@ -145,7 +145,7 @@ function readApprovals(list: unknown): Approval[] {
   })
 }
 
-/** Rejects what is not a state: a guard that forgot is worse than a guard that stops. */
+/** Throws on invalid content: a guard without its history is worse than a guard that stops. */
 export function parseState(text: string, where: string): GuardState {
   try {
     const value = JSON.parse(text) as Partial<Record<keyof GuardState | 'heldGzip', unknown>>
@@ -194,10 +194,10 @@ export function memoryGuardStore(): GuardStore {
   }
 }
 
-/** A lock older than this was left by a process that died: an update takes milliseconds. */
+/** An older lock was left by a process that died: an update takes milliseconds. */
 const STALE_LOCK_MS = 10_000
 
-/** One file per zone in `folder`, replaced whole; a lock file keeps two processes apart. */
+/** One file per zone in `folder`, replaced atomically; a lock file excludes concurrent processes. */
 export function fileGuardStore(folder: string): GuardStore {
   const fileOf = (zone: string) => join(folder, `${encodeURIComponent(zone)}.json`)
   const load = async (zone: string): Promise<GuardState> => {

@@ -26,7 +26,7 @@ const numbered = (number: number, changes = 1): Plan => ({
   provider: 'bind@Z_1',
 })
 
-it('state in a folder is for the user of the manager alone', async () => {
+it('state in a folder is readable by the user of the manager only', async () => {
   const parent = await mkdtemp(join(tmpdir(), 'seamark-state-'))
   folders.push(parent)
   const folder = join(parent, 'state')
@@ -54,7 +54,7 @@ const stores: [string, (kept: number) => Promise<PlanStore>][] = [
 ]
 
 describe.each(stores)('applied plans %s', (_where, open) => {
-  it('come back as they were, newest first, and not at all when there is none', async () => {
+  it('are read back unchanged, newest first, and as an empty list when there is none', async () => {
     const store = await open(10)
     expect(await store.list()).toEqual([])
     expect(await store.load(NOW)).toEqual([])
@@ -70,14 +70,14 @@ describe.each(stores)('applied plans %s', (_where, open) => {
     expect((await store.list()).map(({ number }) => number)).toEqual([NOW])
   })
 
-  it('are bounded: old ones go', async () => {
+  it('are bounded: old ones are deleted', async () => {
     const store = await open(5)
     for (let index = 0; index < 41; index++) await store.save(numbered(NOW + index))
     const left = (await store.list()).map(({ number }) => number)
     expect(left).toEqual([40, 39, 38, 37, 36].map((index) => NOW + index))
   })
 
-  it('keep one that is larger than an object may be', async () => {
+  it('include a plan that is larger than an object may be', async () => {
     const store = await open(5)
     const values = Array.from({ length: 400 }, (_, index) => `${index}`)
     const noise = Array.from({ length: 6_000 }, () => Math.random().toString(36).repeat(20))
@@ -95,7 +95,7 @@ describe.each(stores)('applied plans %s', (_where, open) => {
   })
 })
 
-describe('an engine that keeps plans', () => {
+describe('an engine that stores plans', () => {
   const open = async (plans: PlanStore) => {
     const memory = memoryProvider({ zones: [ZONE] })
     for (const set of owned(record('old', 'A', ['192.0.2.1']))) memory.put(ZONE, set)
@@ -119,7 +119,7 @@ describe('an engine that keeps plans', () => {
     return { memory, engine, signal, apply }
   }
 
-  it('can take back what it did, also after a restart', async () => {
+  it('can undo its changes, also after a restart', async () => {
     const plans = await (stores[0]?.[1] ?? fail)(10)
     const { memory, engine, signal, apply } = await open(plans)
     const before = memory.dump(ZONE)
@@ -131,7 +131,7 @@ describe('an engine that keeps plans', () => {
     expect(memory.dump(ZONE)).toEqual(before)
   })
 
-  it('keeps a plan before its first batch is sent, and forgets one that wrote nothing', async () => {
+  it('stores a plan before its first batch is sent, and removes one that wrote nothing', async () => {
     const plans = await (stores[0]?.[1] ?? fail)(10)
     const { memory, apply, engine, signal } = await open(plans)
     const write = memory.apply.bind(memory)
@@ -143,7 +143,7 @@ describe('an engine that keeps plans', () => {
     const [made] = await apply()
     expect(keptWhenSent).toBe(1)
     expect(await plans.list()).toHaveLength(1)
-    // Sent again, everything is there already.
+    // Sent again, everything is in place already.
     await engine.apply({ ...(made ?? fail()), number: (made?.number ?? 0) + 1 }, signal)
     expect(await plans.list()).toHaveLength(1)
   })

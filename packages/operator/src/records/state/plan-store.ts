@@ -1,8 +1,8 @@
 /**
- * Plans as they were applied, newest first: what `seamark undo NUMBER` takes back.
+ * Applied plans, newest first: the history for `seamark undo NUMBER`.
  *
- * A plan is saved before its first batch is sent, so there is none that cannot be taken back; one that wrote nothing is
- * removed again. The number of plans kept is bounded.
+ * A plan is saved before its first batch is sent, so every written plan can be undone; one that wrote nothing is removed
+ * again. The number of stored plans is bounded.
  */
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -23,11 +23,11 @@ export interface PlanStore {
   remove(plan: Plan): Promise<void>
   /** Newest first. */
   list(): Promise<readonly StoredPlan[]>
-  /** Plans of several zones may have one number. Empty when there is none. */
+  /** Plans of several zones may have the same number. Empty when there is none. */
   load(number: number): Promise<readonly Plan[]>
 }
 
-/** How many plans are kept, all zones together. */
+/** Maximum number of stored plans, over all zones. */
 export const KEPT_PLANS = 100
 
 export function byNewest(a: StoredPlan, b: StoredPlan): number {
@@ -78,7 +78,7 @@ export function filePlanStore(folder: string, kept = KEPT_PLANS): PlanStore {
   }
 }
 
-/** The separator is never part of a name. */
+/** The separator is never part of an encoded name. */
 function encode(text: string): string {
   return encodeURIComponent(text).replaceAll('_', '%5F')
 }

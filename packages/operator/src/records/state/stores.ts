@@ -1,6 +1,6 @@
 /**
- * Where records keep what must outlive a process: guard state and applied plans, in a folder, or beside the manager in
- * its cluster. `seamark run` and the commands open the same ones, so a budget and a history are shared.
+ * Persistent state of records: guard state and applied plans, in a folder or in ConfigMaps in the manager's namespace.
+ * `seamark run` and the commands open the same stores, so they share budgets and history.
  */
 import { join } from 'node:path'
 import type { Client } from '@seamark/kube'
@@ -14,7 +14,7 @@ export interface RecordsStores {
   readonly plans: PlanStore
 }
 
-/** `folder` '' is the cluster. */
+/** An empty `folder` selects the cluster. */
 export function openRecordsStores(client: Client, namespace: string, folder: string): RecordsStores {
   if (folder !== '') return openStoreFolder(folder)
   return {

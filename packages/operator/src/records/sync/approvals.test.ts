@@ -1,4 +1,4 @@
-/** Held changes pass once, as the set that was approved, within an hour. */
+/** An approval lets exactly the approved set of held changes pass, once, within an hour. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { ZONE } from '../../../testing/plan-fixture.ts'
@@ -8,7 +8,7 @@ import { type ApprovalReport, approveInStore } from '../state/approve.ts'
 const HOUR = 3_600_000
 const names = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `n${from + index}`)
 
-/** A loop with 60 names, and the annotations of the manager's object as a test sets them. */
+/** A loop with 60 names, and the annotations of the manager's object, set by the test. */
 async function settled() {
   const reports: ApprovalReport[] = []
   const breakers: string[] = []
@@ -62,7 +62,7 @@ async function settled() {
 }
 
 describe('an approval by annotation', () => {
-  it('lets exactly the held set pass, and nothing that is held later', async () => {
+  it('lets exactly the held set pass, and no change that is held later', async () => {
     const world = await settled()
     await world.remove(0, 24)
     expect(world.published()).toBe(60)
@@ -73,13 +73,13 @@ describe('an approval by annotation', () => {
     expect(world.published()).toBe(36)
     expect(world.reports).toMatchObject([{ id, result: 'approved' }])
     expect(world.breakers).toEqual(['ShrinkBreakerOpen 24 opened', 'ShrinkBreakerOpen 24 closed'])
-    // The annotation stays where it is; other deletions are held as before.
+    // The annotation stays; other deletions are held as before.
     await world.remove(24, 48)
     expect(world.published()).toBe(36)
     expect(await world.heldIds()).not.toContain(id)
   })
 
-  it('that stays approves the same set only once, also when it is held again', async () => {
+  it('that is not removed approves the same set only once, also when it is held again', async () => {
     const world = await settled()
     await world.remove(0, 24)
     const [id = ''] = await world.heldIds()
@@ -91,7 +91,7 @@ describe('an approval by annotation', () => {
     await world.annotate({})
     expect(world.published()).toBe(60)
     expect(world.reports.at(-1)).toMatchObject({ id, result: 'used' })
-    // A person who approves the same set again is heard.
+    // A person can approve the same set again.
     expect(await approveInStore(world.store, id, world.clock.now(), { mayRepeat: true })).toMatchObject({
       result: 'approved',
     })
@@ -122,7 +122,7 @@ describe('an approval by annotation', () => {
 })
 
 describe('the deprecated annotation seamark.io/release', () => {
-  it('approves what is held at that moment, and nothing later', async () => {
+  it('approves what is held at that time, and nothing later', async () => {
     const world = await settled()
     await world.remove(0, 24)
     await world.annotate({ releasedNames: new Set([ZONE]) })
@@ -134,7 +134,7 @@ describe('the deprecated annotation seamark.io/release', () => {
     expect(world.published()).toBe(36)
   })
 
-  it('that was there before anything was held approves nothing', async () => {
+  it('that was set before anything was held approves nothing', async () => {
     const world = await settled()
     await world.annotate({ releasedNames: new Set([ZONE]) })
     await world.remove(0, 24)
@@ -144,9 +144,9 @@ describe('the deprecated annotation seamark.io/release', () => {
 })
 
 describe('a deletion in quarantine', () => {
-  it('keeps its time when nothing else is written meanwhile', async () => {
+  it('keeps its period when nothing else is written meanwhile', async () => {
     const world = await settled()
-    // The budget of ten minutes is six names; the seventh waits, and no later pass writes anything.
+    // The budget for ten minutes is six names; the seventh waits, and no later pass writes anything.
     await world.remove(0, 6)
     await world.remove(6, 7)
     expect(world.published()).toBe(54)

@@ -1,8 +1,8 @@
 /**
- * What the authoritative servers say, for a plan without credentials: questions instead of reads.
+ * Compares desired RRsets with the authoritative servers by DNS queries: for a plan without provider credentials.
  *
- * Questions see answers, not the zone: a wildcard answers like a record, and a marker tells the owner. So the answer per
- * wish is `equal`, `differs`, `foreign` (somebody else's marker, or none beside a record) or `unread`.
+ * Queries return answers, not the zone: a wildcard answers like a record, and only a marker identifies the owner. The
+ * result for each desired RRset is `equal`, `differs`, `foreign` (another owner's marker, or a record without one) or `unread`.
  */
 import type { DnsClient, ServerAddress } from '@seamark/dns'
 import { DnsError, groupRecords, RCODE } from '@seamark/dns'

@@ -10,13 +10,13 @@ const metadata = {
   generation: 4,
   creationTimestamp: '2030-01-01T00:00:00Z',
 }
-const wishes = (endpoint: Record<string, unknown>, annotations: Record<string, string> = {}) =>
+const readEndpoint = (endpoint: Record<string, unknown>, annotations: Record<string, string> = {}) =>
   desiredOf([{ metadata: { ...metadata, annotations }, spec: { endpoints: [endpoint] } }], 300, OPEN_RULES)
 
 describe('a DNSEndpoint', () => {
-  it('becomes a wish with its source, revision and age', () => {
+  it('becomes a desired RRset with its source, revision and age', () => {
     expect(
-      wishes({ dnsName: 'Shop.A.test', recordType: 'A', targets: ['192.0.2.2', '192.0.2.1'], recordTTL: 60 }),
+      readEndpoint({ dnsName: 'Shop.A.test', recordType: 'A', targets: ['192.0.2.2', '192.0.2.1'], recordTTL: 60 }),
     ).toEqual({
       unusable: [],
       desired: [
@@ -34,7 +34,7 @@ describe('a DNSEndpoint', () => {
     })
   })
 
-  it('remembers which of its revisions was in place', () => {
+  it('states in its status which revision was in place', () => {
     const endpoint = { dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'] }
     const placed = (observedGeneration: unknown) =>
       desiredOf([{ metadata, spec: { endpoints: [endpoint] }, status: { observedGeneration } }], 300, OPEN_RULES)
@@ -43,15 +43,15 @@ describe('a DNSEndpoint', () => {
     expect(placed('3')?.placedRevision).toBeUndefined()
   })
 
-  it('without a TTL gets the default, without targets it is wanted and empty', () => {
-    const [wish] = wishes({ dnsName: 'a.test', recordType: 'A', recordTTL: 0 }).desired
-    expect(wish?.set).toEqual({ name: 'a.test.', type: 'A', ttl: 300, values: [] })
+  it('gets the default TTL when it has none, and is desired without values when it has no targets', () => {
+    const [item] = readEndpoint({ dnsName: 'a.test', recordType: 'A', recordTTL: 0 }).desired
+    expect(item?.set).toEqual({ name: 'a.test.', type: 'A', ttl: 300, values: [] })
   })
 
-  it('says what may be adopted, approved and shared', () => {
+  it('states what may be adopted, approved and shared', () => {
     const annotations = { 'seamark.io/adopt': '192.0.2.1', 'seamark.io/approve': 'true', 'seamark.io/share': 'true' }
-    const [wish] = wishes({ dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'] }, annotations).desired
-    expect(wish?.policy).toEqual({ adopt: '192.0.2.1', isApproved: true, isShared: true })
+    const [item] = readEndpoint({ dnsName: 'a.test', recordType: 'A', targets: ['192.0.2.1'] }, annotations).desired
+    expect(item?.policy).toEqual({ adopt: '192.0.2.1', isApproved: true, isShared: true })
   })
 
   it.each([
@@ -65,8 +65,8 @@ describe('a DNSEndpoint', () => {
     [{ dnsName: 7, recordType: null, targets: {} }],
     [{ __proto__: null, dnsName: 'constructor', recordType: '__proto__', targets: [null] }],
     [{}],
-  ])('%j is unusable with a reason, and nothing else happens', (endpoint) => {
-    const { desired, unusable } = wishes(endpoint)
+  ])('%j is unusable with a reason, and has no other effect', (endpoint) => {
+    const { desired, unusable } = readEndpoint(endpoint)
     expect(desired).toEqual([])
     expect(unusable).toMatchObject([{ code: 'RecordInvalid' }])
   })
@@ -81,7 +81,7 @@ describe('a DNSEndpoint', () => {
           recordTTL: fc.anything(),
         }),
         (endpoint) => {
-          const { desired, unusable } = wishes(endpoint)
+          const { desired, unusable } = readEndpoint(endpoint)
           expect(desired.length + unusable.length).toBe(1)
         },
       ),

@@ -1,10 +1,10 @@
 /**
- * DNSEndpoints as wishes: what ExternalDNS' CRD source would take, with its label and annotation filters. Pure.
+ * Desired RRsets from DNSEndpoints: those that ExternalDNS' CRD source would accept, with its label and annotation filters. Pure.
  *
- * A DNSEndpoint is the source of all its endpoints; what cannot be a record set is unusable with a reason, and what is
- * published under its name stays. Annotations of ours: `seamark.io/adopt` (exact old values, or external-dns/OWNER) and
- * `seamark.io/approve` (apex, wildcard, delegation), which count in trusted namespaces only, and `seamark.io/share` (several
- * clusters, one name).
+ * A DNSEndpoint is the source of all its endpoints; an endpoint that is not a valid RRset is unusable with a reason, and
+ * what is published under its name stays. Annotations: `seamark.io/adopt` (exact old values, or external-dns/OWNER) and
+ * `seamark.io/approve` (apex, wildcard, delegation), which count only in trusted namespaces, and `seamark.io/share` (several
+ * clusters share one name).
  */
 import type { Desired, Policy, RecordSource, Unusable } from '../plan/plan.ts'
 import type { TenantRules } from './tenant-rules.ts'
@@ -14,7 +14,7 @@ const ADOPT_ANNOTATION = 'seamark.io/adopt'
 const APPROVE_ANNOTATION = 'seamark.io/approve'
 const SHARE_ANNOTATION = 'seamark.io/share'
 
-/** Tells the UIDs of this kind from those of other kinds: only who can list a kind can say that one of it is gone. */
+/** Prefix of source UIDs of this kind: only a process that can list a kind can confirm that one of its objects is gone. */
 export const SOURCE_PREFIX = 'dnsendpoint/'
 
 export interface DesiredRecords {
@@ -31,7 +31,7 @@ interface Readable {
     readonly creationTimestamp?: string
     readonly annotations?: Readonly<Record<string, string>>
   }
-  /** Somebody else's schema: `desiredRRset` looks at every field. */
+  /** Untrusted schema: `desiredRRset` validates every field. */
   readonly spec?: { readonly endpoints?: readonly unknown[] }
   readonly status?: { readonly observedGeneration?: unknown }
 }
@@ -45,7 +45,7 @@ export function sourceOf(object: Readable): RecordSource {
     uid: `${SOURCE_PREFIX}${uid ?? `${namespace}/${name}`}`,
     label: `DNSEndpoint ${namespace}/${name}`,
     namespace,
-    ...(generation === undefined ? {} : { revision: String(generation) }),
+    ...(generation !== undefined && { revision: String(generation) }),
     ...(typeof placed === 'number' ? { placedRevision: String(placed) } : {}),
     ...(Number.isNaN(createdAt) ? {} : { createdAt }),
   }
@@ -61,20 +61,20 @@ export function desiredOf(objects: Iterable<Readable>, defaultTtl: number, rules
     const endpoints = Array.isArray(object.spec?.endpoints) ? object.spec.endpoints : []
     for (const endpoint of endpoints) {
       const fields = typeof endpoint === 'object' && endpoint !== null ? endpoint : {}
-      const wish = desiredRRset(fields as Partial<Record<string, unknown>>, source, defaultTtl)
-      if ('code' in wish) {
-        unusable.push(wish)
+      const item = desiredRRset(fields as Partial<Record<string, unknown>>, source, defaultTtl)
+      if ('code' in item) {
+        unusable.push(item)
         continue
       }
-      const why = rules.findNameFault(namespace, wish.set.name)
-      if (why !== undefined) unusable.push({ ...wish.set, source, code: 'NameNotGranted', message: why })
-      else desired.push({ set: wish.set, source, ...(policy === undefined ? {} : { policy }) })
+      const why = rules.findNameFault(namespace, item.set.name)
+      if (why !== undefined) unusable.push({ ...item.set, source, code: 'NameNotGranted', message: why })
+      else desired.push({ set: item.set, source, ...(policy !== undefined && { policy }) })
     }
   }
   return { desired, unusable }
 }
 
-/** Fields come from a cluster whose schema somebody else wrote: nothing is believed. */
+/** Validates every field: the CRD and its schema may come from another project. */
 function desiredRRset(
   endpoint: Partial<Record<string, unknown>>,
   source: RecordSource,
@@ -104,11 +104,11 @@ function desiredRRset(
   }
   if (recordTTL !== undefined && recordTTL !== null && typeof recordTTL !== 'number')
     return refuse('recordTTL is a number')
-  // ExternalDNS: zero is "not set".
+  // As in ExternalDNS, zero means "not set".
   const ttl = recordTTL === undefined || recordTTL === null || recordTTL === 0 ? defaultTtl : recordTTL
   const set = canonicalSet({ name, type, ttl, values: (targets ?? []) as string[] })
   if (isInvalid(set)) return refuse(set.invalid)
-  // Whoever may write one could say that a record belongs to ExternalDNS, and so keep its owner from changing it.
+  // Such a value could claim a record for ExternalDNS, and so prevent its owner from changing it.
   if (type === 'TXT' && set.values.some(isRegistryShaped))
     return refuse("TXT values that begin with heritage= are entries of ExternalDNS' registry")
   return { set }
@@ -122,9 +122,9 @@ function policyOf(annotations: Readonly<Record<string, string>> | undefined, isT
   const adopt = annotations?.[ADOPT_ANNOTATION]
   const isShared = annotations?.[SHARE_ANNOTATION] === 'true'
   if (!isTrusted) {
-    const isAsking = (adopt ?? '') !== '' || annotations?.[APPROVE_ANNOTATION] === 'true'
-    if (!isAsking && !isShared) return undefined
-    return { ...(isAsking && { isUntrusted: true }), ...(isShared && { isShared }) }
+    const isRequesting = (adopt ?? '') !== '' || annotations?.[APPROVE_ANNOTATION] === 'true'
+    if (!isRequesting && !isShared) return undefined
+    return { ...(isRequesting && { isUntrusted: true }), ...(isShared && { isShared }) }
   }
   const policy: Policy = {
     ...(adopt === undefined || adopt === '' ? {} : { adopt }),

@@ -1,18 +1,18 @@
 /**
- * Which names to verify next (INV-23): one part of all names per step, instead of all of them at once. Somebody else's
- * change is found within one round, and a round costs one read of each name.
+ * Selects the names to verify next (INV-23): one part of all names per step, instead of all of them at once. Changes by
+ * other programs are found within one round, and a round costs one read of each name.
  *
- * Names are taken in the order of the zone (by labels, from the right), because services page in that order. Names that
- * can only be read together with their whole zone come together, in the first step of a round.
+ * Names are processed in zone order (by labels, from the right), because services page in that order. Names that can only
+ * be read together with their whole zone are processed in the first step of a round.
  */
 import { compareText } from '../../rrset/rrset.ts'
 
-/** One round is this many steps: with a step a minute every name is read once an hour. */
+/** Steps per round: with one step a minute every name is read once an hour. */
 const STEPS = 60
 
 export interface DriftSweep {
-  /** The names of the next step; `all` is asked at the beginning of each round. */
-  next(all: () => Iterable<string>, isReadAlone: (name: string) => boolean): ReadonlySet<string>
+  /** The names of the next step; `all` is called at the beginning of each round. */
+  next(all: () => Iterable<string>, isReadByName: (name: string) => boolean): ReadonlySet<string>
 }
 
 export function createDriftSweep(steps = STEPS): DriftSweep {
@@ -20,12 +20,12 @@ export function createDriftSweep(steps = STEPS): DriftSweep {
   let size = 0
   let step = steps
   return {
-    next(all, isReadAlone) {
+    next(all, isReadByName) {
       const together: string[] = []
       if (step >= steps) {
         step = 0
         round = []
-        for (const name of all()) (isReadAlone(name) ? round : together).push(name)
+        for (const name of all()) (isReadByName(name) ? round : together).push(name)
         round = round
           .map((name) => ({ name, key: zoneOrder(name) }))
           .sort((a, b) => compareText(a.key, b.key))

@@ -1,6 +1,6 @@
 /**
- * What the status of a DNSEndpoint says about its records: `observedGeneration`, as ExternalDNS sets it, once everything
- * the object asks for is in place, and a condition where the kind's schema has room for one (ExternalDNS' own has not).
+ * The status of a DNSEndpoint: `observedGeneration`, as ExternalDNS sets it, once every record of the object is in place,
+ * and a condition where the schema of the kind has conditions (ExternalDNS' own has not).
  */
 import { type Condition, setCondition } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
@@ -15,7 +15,7 @@ export interface StatusChange {
   readonly conditions?: Immutable<Condition[]>
 }
 
-/** Undefined: it says so already. `held`: what is not in place. */
+/** Undefined when the status is up to date. `held`: the changes that are not in place. */
 export function statusChange(
   object: Endpoint,
   held: readonly Held[],

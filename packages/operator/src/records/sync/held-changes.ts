@@ -1,13 +1,13 @@
 /**
- * What is held at the moment, and why: one entry per record set, replaced whenever its name is looked at again. Events,
- * conditions and metrics are readings of it, and it says when to look again (INV-24).
+ * The currently held changes with their reasons: one entry per RRset and source, replaced whenever its name is planned.
+ * Events, conditions and metrics are derived from it, and it determines when to plan a name again (INV-24).
  */
 import type { Reason } from '../../reasons.ts'
 import type { Names } from './source-index.ts'
 
 export interface Held {
   readonly provider: string
-  /** '': no zone takes the name. */
+  /** Empty when no zone contains the name. */
   readonly zone: string
   readonly name: string
   readonly type: string
@@ -15,9 +15,9 @@ export interface Held {
   readonly why: string
   /** UID of the source. */
   readonly source: string
-  /** ms since the epoch, when it will be done by itself. */
+  /** ms since the epoch, when it will be made without an approval. */
   readonly until?: number
-  /** Id of the held set it is approved with. */
+  /** Id of the held set that contains it. */
   readonly set?: string
 }
 
@@ -26,15 +26,15 @@ interface Entry {
   readonly lookAt: number
 }
 
-/** Nothing tells when a budget is whole again or a stranger's record is gone. */
-const LOOK_AGAIN_MS = 600_000
+/** No event signals that a budget is available again or that a foreign record was deleted. */
+const RECHECK_MS = 600_000
 
 export class HeldChanges {
   readonly #entries = new Map<string, Entry>()
   readonly #bySource = new Map<string, Set<string>>()
   readonly #byName = new Map<string, Set<string>>()
 
-  /** All that is held for these names in a zone; returns what was not held before, or for another reason. */
+  /** Replaces what is held for these names in a zone; returns the changes that were not held before, or for another reason. */
   replace(zone: Pick<Held, 'provider' | 'zone'>, names: Names, held: readonly Held[], now: number): Held[] {
     const before = new Map<string, Reason>()
     for (const key of this.#keysOf(names)) {
@@ -46,7 +46,7 @@ export class HeldChanges {
     return held.filter((item) => this.#put(item, now) && before.get(keyOf(item)) !== item.code)
   }
 
-  /** One more; true when it was not held before, or for another reason. */
+  /** Adds one; true when it was not held before, or for another reason. */
   add(held: Held, now: number): boolean {
     const before = this.#entries.get(keyOf(held))
     this.#put(held, now)
@@ -57,18 +57,18 @@ export class HeldChanges {
     return this.#byName.has(name)
   }
 
-  /** What is held of one source. */
+  /** The held changes of one source. */
   of(source: string): Held[] {
     return [...(this.#bySource.get(source) ?? [])].flatMap((key) => this.#entries.get(key)?.held ?? [])
   }
 
-  /** Names whose time has come; they are not due again before they were looked at. */
+  /** Names that are due; they are not due again before they were planned. */
   takeDue(now: number): Set<string> {
     const names = new Set<string>()
     for (const [key, { held, lookAt }] of this.#entries) {
       if (lookAt > now) continue
       names.add(held.name)
-      this.#entries.set(key, { held, lookAt: now + LOOK_AGAIN_MS })
+      this.#entries.set(key, { held, lookAt: now + RECHECK_MS })
     }
     return names
   }
@@ -77,7 +77,7 @@ export class HeldChanges {
     return Array.from(this.#entries.values(), ({ held }) => held)
   }
 
-  /** At a cost in proportion to the names. */
+  /** At a cost proportional to the number of names. */
   #keysOf(names: Names): string[] {
     if (names === 'all') return [...this.#entries.keys()]
     return [...names].flatMap((name) => [...(this.#byName.get(name) ?? [])])
@@ -87,7 +87,7 @@ export class HeldChanges {
     const key = keyOf(held)
     const before = this.#entries.get(key)
     if (before !== undefined) this.#delete(key, before)
-    this.#entries.set(key, { held, lookAt: Math.min(held.until ?? Infinity, now + LOOK_AGAIN_MS) })
+    this.#entries.set(key, { held, lookAt: Math.min(held.until ?? Infinity, now + RECHECK_MS) })
     addKey(this.#bySource, held.source, key)
     addKey(this.#byName, held.name, key)
     return true
@@ -111,6 +111,6 @@ function removeKey(index: Map<string, Set<string>>, at: string, key: string): vo
 }
 
 function keyOf({ provider, zone, name, type, source }: Held): string {
-  // Two sources may want one set: each is told about its own.
+  // Two sources may request one set: each has its own entry.
   return `${provider} ${zone} ${name} ${type} ${source}`
 }

@@ -1,6 +1,6 @@
 /**
- * Puts records into a manager: the engine with its guard state and applied plans, and the loop over DNSEndpoints, with
- * Events about what is held and about zones that cannot be read.
+ * Adds records to a manager: the engine with its guard state and applied plans, and the loop over DNSEndpoints, with
+ * Events for held changes and for zones that cannot be read.
  */
 import {
   type Client,
@@ -37,7 +37,7 @@ import { type BreakerReport, runSyncLoop } from './sync-loop.ts'
 export interface RecordsSetUp {
   readonly config: RecordsConfig
   readonly mode: 'observe' | 'enforce'
-  /** Which names a namespace may use. @default every one */
+  /** The names that a namespace may use. @default all */
   readonly grants?: Grants
   readonly namespace: string
   readonly killSwitch: KillSwitch
@@ -55,7 +55,7 @@ const EVENT_SOURCE = 'seamark-records'
 const OPEN_RETRY_MS = 15_000
 
 export function setUpRecords(manager: Manager, setUp: RecordsSetUp): void {
-  // A lease is lost by arithmetic: a process that was stalled finds itself shut before any timer of it has run.
+  // Expiry of the lease is computed: a process that was stalled is blocked from writing before any of its timers runs.
   const killSwitch = pausedUnless(setUp.killSwitch, () => manager.isLeading)
   manager.add('records', async ({ client, signal }) => run(manager, { ...setUp, killSwitch }, client, signal), {
     leader: true,
@@ -80,7 +80,7 @@ async function run(manager: Manager, setUp: RecordsSetUp, client: Client, signal
       reportingInstance: EVENT_SOURCE,
     })
     const sending = recorder.run(signal)
-    const isTold = (): boolean => mode === 'enforce' && !killSwitch.isPaused
+    const mayReport = (): boolean => mode === 'enforce' && !killSwitch.isPaused
     const scope = config.dnsEndpoints.namespace
     await runSyncLoop(
       {
@@ -96,12 +96,12 @@ async function run(manager: Manager, setUp: RecordsSetUp, client: Client, signal
         log: manager.log,
         observer: metrics,
         isWriting: mode === 'enforce',
-        onHeld: (held, object) => isTold() && tellHeld(recorder, held, object),
+        onHeld: (held, object) => mayReport() && reportHeld(recorder, held, object),
         store: stores.store,
         onApproval: (report, isDeprecatedForm) =>
-          isTold() && tellApproval(recorder, namespace, report, isDeprecatedForm),
-        onBreaker: (report) => isTold() && tellBreaker(recorder, namespace, report),
-        onUnread: (unread) => isTold() && tellUnread(recorder, namespace, unread),
+          mayReport() && reportApproval(recorder, namespace, report, isDeprecatedForm),
+        onBreaker: (report) => mayReport() && reportBreaker(recorder, namespace, report),
+        onUnread: (unread) => mayReport() && reportUnread(recorder, namespace, unread),
         ...(scope === '' ? {} : { namespace: scope }),
       },
       signal,
@@ -112,7 +112,7 @@ async function run(manager: Manager, setUp: RecordsSetUp, client: Client, signal
   }
 }
 
-/** A Secret that is not there yet is waited for: no fault of one capability ends the others. */
+/** A missing Secret is retried: a fault of one capability does not end the others. */
 async function openWhenPossible(
   { log }: Manager,
   { config, mode, env, killSwitch, clock, metrics, providers }: RecordsSetUp,
@@ -132,7 +132,7 @@ async function openWhenPossible(
         ...stores,
         retriesUnavailable: true,
         observer: metrics,
-        ...(providers === undefined ? {} : { providers }),
+        ...(providers !== undefined && { providers }),
       })
       return engine
     } catch (error) {
@@ -148,7 +148,7 @@ async function openWhenPossible(
 export function servedBy({ dnsEndpoints }: RecordsConfig): (object: Endpoint) => boolean {
   const read = (text: string, hasFreeValues: boolean): LabelPredicate => {
     const selector = parseLabelSelector(text, { hasFreeValues })
-    // The configuration was checked when it was loaded.
+    // The configuration was validated when it was loaded.
     return isInvalid(selector) ? () => false : selector
   }
   const labels = read(dnsEndpoints.labelFilter, false)
@@ -159,7 +159,7 @@ export function servedBy({ dnsEndpoints }: RecordsConfig): (object: Endpoint) =>
     annotations(metadata.annotations ?? {})
 }
 
-function tellHeld(recorder: Recorder, held: Held, object: Endpoint | undefined): void {
+function reportHeld(recorder: Recorder, held: Held, object: Endpoint | undefined): void {
   const { name, type, code } = held
   if (object === undefined) return
   const { name: objectName = '', namespace = '', uid = '' } = object.metadata
@@ -172,7 +172,7 @@ function tellHeld(recorder: Recorder, held: Held, object: Endpoint | undefined):
   })
 }
 
-function tellApproval(
+function reportApproval(
   recorder: Recorder,
   namespace: string,
   { id, result, covered }: ApprovalReport,
@@ -194,7 +194,7 @@ function tellApproval(
   })
 }
 
-function tellBreaker(
+function reportBreaker(
   recorder: Recorder,
   namespace: string,
   { provider, zone, code, why, changes, isOpen }: BreakerReport & { readonly isOpen: boolean },
@@ -217,8 +217,8 @@ const APPROVAL_CODES = {
   unknown: 'ApprovalUnknown',
 } as const satisfies Record<Exclude<ApprovalReport['result'], 'active'>, Reason>
 
-/** On the manager's configuration object: a zone is nobody else's. */
-function tellUnread(recorder: Recorder, namespace: string, { provider, zone, code, why }: Unread): void {
+/** Reported on the manager's configuration object, because a zone has no object of its own. */
+function reportUnread(recorder: Recorder, namespace: string, { provider, zone, code, why }: Unread): void {
   recorder.record({
     regarding: { apiVersion: 'v1', kind: 'ConfigMap', name: CONFIGURATION_OBJECT, namespace },
     type: 'Warning',

@@ -1,4 +1,4 @@
-/** T6: lists of sources that come back short, empty or in half are never taken for deletions. */
+/** T6: source lists that are truncated or empty are never taken for deletions. */
 import type { Client } from '@seamark/kube'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -13,10 +13,10 @@ const setOf = (index: number): RRset => record(`n${index}`, 'A', ['192.0.2.1'])
 const zoneOf = (count: number) =>
   Array.from({ length: count }, (_, index) => owned(setOf(index), { source: uidOf(index), plan: NOW })).flat()
 
-/** What a list gives: so many of the objects, or a failure at this page. */
+/** The response to a list request: so many of the objects, or a failure at this page. */
 type Answer = { readonly kept: number; readonly from?: number } | { readonly failsAtPage: number }
 
-/** An API server whose lists are answered one after the other as told, and then in full. */
+/** An API server whose lists return the given answers in order, and then the complete list. */
 function clientOf(count: number, answers: readonly Answer[], definition: object = {}): Client {
   const left = [...answers]
   let current: Answer = { kept: count }
@@ -37,10 +37,10 @@ function clientOf(count: number, answers: readonly Answer[], definition: object 
   return fake as unknown as Client
 }
 
-/** The cache saw `inSight` of them, the live lists say what they say; the zone after one plan. */
-async function syncOnce(count: number, inSight: number, answers: readonly Answer[]) {
+/** The cache contains `cachedCount` of them, the live lists return `answers`; returns the zone after one plan. */
+async function syncOnce(count: number, cachedCount: number, answers: readonly Answer[]) {
   const observed = zoneOf(count)
-  const seen = Array.from({ length: inSight }, (_, index) => index)
+  const seen = Array.from({ length: cachedCount }, (_, index) => index)
   const owners = new Map(Array.from({ length: count }, (_, index) => [uidOf(index), NOW]))
   const present = new Set(seen.map(uidOf))
   const sources = await checkSources(clientOf(count, answers), { owned: owners, present, now: NOW }, signal)
@@ -50,7 +50,7 @@ async function syncOnce(count: number, inSight: number, answers: readonly Answer
 }
 
 describe('short lists of sources (T6)', () => {
-  it('a cache that lost any number of objects deletes nothing while the live list has them', async () => {
+  it('a cache that lost any number of objects deletes nothing while the live list contains them', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 1200 }),
@@ -64,7 +64,7 @@ describe('short lists of sources (T6)', () => {
     )
   })
 
-  it('one live list that is short or empty is asked for again, and believed only where both agree', async () => {
+  it('a live list that is short or empty is requested again, and only objects missing in both lists are gone', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 20, max: 1200 }),
@@ -78,7 +78,7 @@ describe('short lists of sources (T6)', () => {
     )
   })
 
-  it('two lists that agree in missing many open the breaker: still nothing is deleted', async () => {
+  it('two lists that both miss many objects open the breaker: nothing is deleted', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 20, max: 600 }),
@@ -94,7 +94,7 @@ describe('short lists of sources (T6)', () => {
     )
   })
 
-  it('two short lists that miss different objects confirm only what both miss', async () => {
+  it('two short lists that miss different objects confirm only what is missing in both', async () => {
     const owners = new Map(Array.from({ length: 30 }, (_, index) => [uidOf(index), NOW]))
     // The first list lacks the last fifteen, the second one the first fourteen.
     const client = clientOf(30, [{ kept: 15 }, { kept: 15, from: 14 }])
@@ -113,7 +113,7 @@ describe('short lists of sources (T6)', () => {
     expect(await confirmed({ deletionTimestamp: new Date(NOW).toISOString() })).toBe(0)
   })
 
-  it('a list whose second or third page fails is no list: there is no plan at all', async () => {
+  it('a list whose second or third page fails is discarded: there is no plan', async () => {
     for (const failsAtPage of [1, 2, 3]) await expect(syncOnce(1200, 10, [{ failsAtPage }])).rejects.toThrow('HTTP 500')
     await expect(syncOnce(1200, 10, [{ kept: 10 }, { failsAtPage: 2 }])).rejects.toThrow('HTTP 500')
   })

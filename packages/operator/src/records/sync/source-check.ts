@@ -1,10 +1,11 @@
 /**
- * Is a source really gone? Asked before anything is deleted (INV-2): a live, consistent, complete list, not a cache.
+ * Confirms that a source is gone before anything is deleted (INV-2): by a live, consistent, complete list, not by a cache.
  *
- * A list that lost many at once is asked for a second time, and only what is missing in both is gone (T6): a truncated or
- * empty answer with status 200 has happened. A kind that is not served, or is being removed, says nothing about its
- * objects: they go with it, and nobody decided about a record. The same, for as long as a quarantine, when it was
- * installed anew after the record was written: its objects may be on their way back. Who may not look says nothing.
+ * A list that lacks many sources at once is requested a second time, and only sources missing in both are gone (T6):
+ * truncated or empty responses with status 200 have occurred. A kind that is not served, or is being removed, confirms
+ * nothing: its objects are deleted with it, without a decision about their records. The same applies, for the length of a
+ * quarantine, when the kind was installed again after the record was written: its objects may still be restored. Without
+ * permission to list, nothing is confirmed.
  */
 import { type Client, CustomResourceDefinition, Forbidden, NotFound } from '@seamark/kube'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
@@ -14,15 +15,15 @@ import type { Sources, SourceView } from '../plan/plan.ts'
 import type { Endpoint } from './source-index.ts'
 
 export interface SourceQuestion {
-  /** Sources behind our markers, with the number (ms since the epoch) of the plan that wrote last. */
+  /** Sources in our markers, with the number (ms since the epoch) of the plan that wrote last. */
   readonly owned: ReadonlyMap<string, number>
-  /** In sight, and asked for what they want. */
+  /** Sources in the cache; their desired records are known. */
   readonly present: Sources
-  /** A name space that is all we may read. @default every one */
+  /** The only namespace that may be read. @default all */
   readonly namespace?: string
-  /** Sources that this process had in sight once. */
+  /** Sources that this process has ever had in its cache. */
   readonly known?: ReadonlySet<string>
-  /** Would it be asked for what it wants, if it were in sight? @default every one would */
+  /** Whether the filters would select the object. @default true for all */
   readonly isServed?: (object: Endpoint) => boolean
   /** ms since the epoch. */
   readonly now: number
@@ -36,7 +37,7 @@ export async function checkSources(client: Client, question: SourceQuestion, sig
   if (missing.length === 0) return unknown
   const first = await listSources(client, question, signal)
   if (first === undefined) return unknown
-  // In another namespace than the one that may be listed: only who was seen here can be missed here.
+  // With access to one namespace only, a source can be confirmed gone only if this process has seen it there.
   const judged = first.isWhole ? missing : missing.filter((uid) => known?.has(uid) === true)
   let gone = judged.filter((uid) => !first.found.has(uid))
   if (gone.length > limits.breakerFloor && gone.length > owned.size * limits.breakerShare) {
@@ -49,19 +50,19 @@ export async function checkSources(client: Client, question: SourceQuestion, sig
     const isSettled = installedAt !== undefined && now - installedAt >= limits.quarantineMs
     gone = gone.filter((uid) => isSettled || (installedAt !== undefined && (owned.get(uid) ?? 0) >= installedAt))
   }
-  // In the list and not in sight: excluded by a filter it was read, and wants nothing of us; else the watch is behind.
+  // In the list and not in the cache: excluded by a filter, so it requests nothing of us; else the watch is behind.
   const excluded = new Set(missing.filter((uid) => first.found.get(uid) === false))
   return { present: { has: (uid) => present.has(uid) || excluded.has(uid) }, gone: new Set(gone) }
 }
 
 interface SourceList {
-  /** True: it is one of those that are served. */
+  /** True when the object is selected by the filters. */
   readonly found: ReadonlyMap<string, boolean>
-  /** False: only of one namespace. */
+  /** False: the list covers one namespace only. */
   readonly isWhole: boolean
 }
 
-/** Undefined: the kind is not served. Throws when a page fails: half a list is no list. */
+/** Undefined: the kind is not served. Throws when a page fails: an incomplete list is never used. */
 async function listSources(
   client: Client,
   { namespace, isServed = () => true }: SourceQuestion,
@@ -88,8 +89,8 @@ async function listFound(
     const page = await client.list(DNSEndpoint, {
       limit: 500,
       signal,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(next === undefined ? {} : { continue: next }),
+      ...(namespace !== undefined && { namespace }),
+      ...(next !== undefined && { continue: next }),
     })
     for (const object of page.items) found.set(`${SOURCE_PREFIX}${object.metadata.uid ?? ''}`, isServed(object))
     next = page.metadata.continue === '' ? undefined : page.metadata.continue
@@ -97,10 +98,10 @@ async function listFound(
   return found
 }
 
-/** A creation time is cut to the second: it was then, or up to this much later. */
+/** A creation time is truncated to seconds: the object was created up to this much later. */
 const TIMESTAMP_MS = 1_000
 
-/** ms since the epoch, at the latest; undefined when the kind is absent, on its way out, or may not be looked at. */
+/** Latest possible time in ms since the epoch; undefined when the kind is absent, being removed, or not readable. */
 async function findInstalled(client: Client, signal: AbortSignal): Promise<number | undefined> {
   const name = `${DNSEndpoint.plural}.${DNSEndpoint.group}`
   const definition = await client.find(CustomResourceDefinition, name, { signal }).catch((error: unknown) => {

@@ -10,7 +10,7 @@ const endpoint = (name: string, dnsName: string): Endpoint => ({
 })
 
 describe('the index of sources', () => {
-  it('keeps apart who was in sight at a moment and who came later, or came back', () => {
+  it('distinguishes sources that were present at a time from those that were added later, or added again', () => {
     const index = new SourceIndex(() => true, 60, OPEN_RULES)
     index.note(endpoint('a', 'a.test'), false)
     const before = index.present
@@ -22,7 +22,7 @@ describe('the index of sources', () => {
     expect(before.has('dnsendpoint/a')).toBe(false)
   })
 
-  it('knows the names an object asked for before', () => {
+  it('includes the names that an object requested before', () => {
     const index = new SourceIndex(() => true, 60, OPEN_RULES)
     index.note(endpoint('a', 'old.test'), false)
     expect([...index.note(endpoint('a', 'new.test'), false)].toSorted()).toEqual(['new.test.', 'old.test.'])

@@ -1,6 +1,6 @@
 /**
- * The DNSEndpoints we serve, as the watch says, indexed by the names they ask for. The loop asks it which names a change
- * is about and what is wanted for some names, at a cost in proportion to them.
+ * The selected DNSEndpoints of the watch cache, indexed by the names they request. The loop looks up the names that a
+ * change affects and the desired records of some names, at a cost proportional to their number.
  */
 import type { Immutable } from '@seamark/kube/object'
 import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
@@ -18,11 +18,11 @@ export class SourceIndex {
   readonly #isServed: (object: Endpoint) => boolean
   readonly #defaultTtl: number
   readonly #rules: TenantRules
-  /** By source UID, as markers have it. */
+  /** By source UID, as in markers. */
   readonly #objects = new Map<string, Endpoint>()
   readonly #byName = new Map<string, Set<string>>()
   readonly #known = new Set<string>()
-  /** The number of the arrival of each source in sight. */
+  /** The sequence number at which each source was added. */
   readonly #arrivals = new Map<string, number>()
   #lastArrival = 0
 
@@ -32,7 +32,7 @@ export class SourceIndex {
     this.#defaultTtl = defaultTtl
   }
 
-  /** Every name that the object asks for, or asked for before. `isGone`: it was deleted. */
+  /** Every name that the object requests, or requested before. `isGone`: it was deleted. */
   note(object: Endpoint, isGone: boolean): Set<string> {
     const { uid } = sourceOf(object)
     const kept = !isGone && this.#isServed(object) ? namesOf(object) : undefined
@@ -43,7 +43,7 @@ export class SourceIndex {
     } else {
       if (!this.#objects.has(uid)) this.#arrivals.set(uid, ++this.#lastArrival)
       this.#objects.set(uid, object)
-      this.#remember(uid)
+      this.#addKnown(uid)
     }
     for (const name of names) {
       const uids = this.#byName.get(name) ?? new Set()
@@ -55,8 +55,8 @@ export class SourceIndex {
     return names
   }
 
-  /** What is forgotten here is only harder to delete. */
-  #remember(uid: string): void {
+  /** Bounds the memory; a source that is missing here is only harder to confirm as gone. */
+  #addKnown(uid: string): void {
     if (this.#known.size > 2 * this.#objects.size + 10_000) this.#known.clear()
     this.#known.add(uid)
   }
@@ -65,18 +65,18 @@ export class SourceIndex {
     return this.#objects.get(uid)
   }
 
-  /** Sources in sight at this moment, and not those that come later. No copy: a change costs the same in any crowd. */
+  /** Sources present at this time, without those added later. Not a copy: the cost does not depend on their number. */
   get present(): Sources {
     const last = this.#lastArrival
     return { has: (uid) => (this.#arrivals.get(uid) ?? Infinity) <= last }
   }
 
-  /** Sources that ask for at least one name. */
-  get wanting(): Sources {
+  /** Sources that request at least one name. */
+  get requesting(): Sources {
     return { has: (uid) => namesOf(this.#objects.get(uid)).size > 0 }
   }
 
-  /** Sources that this process ever had in sight. */
+  /** Sources that this process has ever had in its cache. */
   get known(): ReadonlySet<string> {
     return this.#known
   }
@@ -91,7 +91,7 @@ export class SourceIndex {
     return [...uids].flatMap((uid) => this.#objects.get(uid) ?? [])
   }
 
-  /** The oldest source that asks for a name and may have it, with any type. */
+  /** The oldest source that requests a name, with any type, and may use it. */
   claimant(name: string): RecordSource | undefined {
     return oldestSource(this.desired(new Set([name])).desired)
   }
@@ -106,7 +106,7 @@ export class SourceIndex {
   }
 }
 
-/** Canonical names, and what is none as it is shown: its refusal is worth a look too. */
+/** Canonical names; invalid names are included as written, so that their refusal is reported. */
 function namesOf(object: Endpoint | undefined): Set<string> {
   const names = new Set<string>()
   const endpoints: readonly unknown[] = Array.isArray(object?.spec?.endpoints) ? object.spec.endpoints : []

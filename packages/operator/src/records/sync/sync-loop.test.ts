@@ -25,7 +25,7 @@ async function settled(count: number, ...options: Parameters<typeof startLoop>) 
 }
 
 describe('the drift sweep (INV-23)', () => {
-  it('reads each name once an hour, a part of them every minute, and never the whole zone', async () => {
+  it('reads each name once an hour, a part of them every minute, and not the whole zone', async () => {
     const { clock, memory } = await settled(600)
     memory.counts.readSets = 0
     await clock.advance(60_000)
@@ -35,7 +35,7 @@ describe('the drift sweep (INV-23)', () => {
     expect(memory.counts.readSets).toBe(1_200)
   })
 
-  it('finds what somebody else changed, and what disappeared, within the hour', async () => {
+  it('finds records that another program changed or deleted within the hour', async () => {
     const { clock, memory, values } = await settled(120)
     memory.put(ZONE, { name: `n7.${ZONE}`, type: 'A', ttl: 60, values: ['203.0.113.9'] })
     memory.remove(ZONE, `n90.${ZONE}`, 'A')
@@ -44,7 +44,7 @@ describe('the drift sweep (INV-23)', () => {
     expect(values('n90')).toEqual(['192.0.2.1'])
   })
 
-  it('reads a service that gives only whole zones once an hour, not once a minute', async () => {
+  it('reads a service that returns only whole zones once an hour, not once a minute', async () => {
     const { clock, memory } = await settled(60, { capabilities: { readsByName: false } })
     memory.counts.reads = 0
     await clock.advance(120 * 60_000)
@@ -56,11 +56,11 @@ describe('the drift sweep (INV-23)', () => {
     memory.put(ZONE, { name: `foreign.${ZONE}`, type: 'A', ttl: 60, values: ['203.0.113.9'] })
     memory.counts.readSets = 0
     await clock.advance(86_400_000)
-    // 24 rounds over 60 names, of which the last step is part of reading everything.
+    // 24 rounds over 60 names; the last step is part of the read of the whole zone.
     expect(memory.counts.readSets).toBe(24 * 120 - 2 + 121)
   })
 
-  it('a change costs a look at its own names, not at the others', async () => {
+  it('a change reads its own names only', async () => {
     const { clock, memory, cluster } = await settled(600)
     memory.counts.readSets = 0
     cluster.put(DNSEndpoint, endpoint('n5', ['192.0.2.5']))
@@ -71,11 +71,11 @@ describe('the drift sweep (INV-23)', () => {
 })
 
 describe('what is held', () => {
-  it('is told once, looked at again when its time has come, and then done', async () => {
+  it('is reported once, planned again at its time, and then done', async () => {
     const { clock, memory, cluster, held, values } = await settled(20)
     for (const name of names(6)) cluster.remove(DNSEndpoint, `web/${name}`)
     await clock.advance(2_000)
-    // Five names go at once; the sixth waits where everybody can see it.
+    // Five names are deleted at once; the sixth is held and reported.
     expect(memory.dump(ZONE).filter(({ type }) => type === 'A')).toHaveLength(15)
     expect(held.map(({ name, code }) => `${name} ${code}`)).toEqual([`n5.${ZONE} Quarantined`])
     await clock.advance(20 * 60_000)
@@ -85,7 +85,7 @@ describe('what is held', () => {
     expect(held).toHaveLength(1)
   })
 
-  it('also a name that is none is refused, by an object that came later', async () => {
+  it('also an invalid name of an object that was added later is refused', async () => {
     const { clock, cluster, held, values } = await settled(1)
     cluster.put(DNSEndpoint, endpoint('bad', ['192.0.2.1'], `bad..name.${ZONE}`))
     cluster.put(DNSEndpoint, endpoint('good'))
@@ -94,7 +94,7 @@ describe('what is held', () => {
     expect(values('good')).toEqual(['192.0.2.1'])
   })
 
-  it('while a service is down says so for what waits, keeps what is published, and goes on by itself', async () => {
+  it('while a service is down is reported, published records stay, and the loop recovers by itself', async () => {
     const { clock, memory, cluster, held, values } = await settled(3)
     const read = memory.read.bind(memory)
     memory.read = async () => {
@@ -115,7 +115,7 @@ describe('observedGeneration', () => {
   const observed = async (cluster: MemoryCluster, name: string) =>
     (await cluster.client.get(DNSEndpoint, `web/${name}`)).status?.observedGeneration
 
-  it('is written once everything is in place, once, and not for what is held', async () => {
+  it('is written once when everything is in place, and not while a change is held', async () => {
     const memory = memoryProvider({ zones: [ZONE] })
     memory.put(ZONE, { name: `n1.${ZONE}`, type: 'A', ttl: 60, values: ['203.0.113.9'] })
     const { clock, cluster } = start({ memory })
@@ -130,8 +130,11 @@ describe('observedGeneration', () => {
   })
 })
 
-describe('sources that are not in sight', () => {
-  const life = async (memory: ReturnType<typeof memoryProvider>, prepare: (loop: ReturnType<typeof start>) => void) => {
+describe('sources that are not in the cache', () => {
+  const runLoop = async (
+    memory: ReturnType<typeof memoryProvider>,
+    prepare: (loop: ReturnType<typeof start>) => void,
+  ) => {
     const loop = startLoop({ memory })
     prepare(loop)
     await loop.clock.advance(5_000)
@@ -140,21 +143,21 @@ describe('sources that are not in sight', () => {
   }
   const filled = async (count: number) => {
     const memory = memoryProvider({ zones: [ZONE] })
-    await life(memory, ({ cluster }) => {
+    await runLoop(memory, ({ cluster }) => {
       for (const name of names(count)) cluster.put(DNSEndpoint, endpoint(name))
     })
     return memory
   }
 
-  it('a version that sees no sources deletes nothing, also where a breaker would let it', async () => {
+  it('a version that reads no sources deletes nothing, also where a breaker would allow it', async () => {
     const memory = await filled(3)
     const before = memory.dump(ZONE)
-    const { held } = await life(memory, () => undefined)
+    const { held } = await runLoop(memory, () => undefined)
     expect(memory.dump(ZONE)).toEqual(before)
     expect(held.map(({ code }) => code)).toEqual(['SourceUnconfirmed', 'SourceUnconfirmed', 'SourceUnconfirmed'])
   })
 
-  it('nor one whose filter excludes them all', async () => {
+  it('nor does one whose filter excludes them all', async () => {
     const memory = await filled(3)
     const before = memory.dump(ZONE)
     const loop = startLoop({ memory, isServed: () => false })
@@ -166,9 +169,9 @@ describe('sources that are not in sight', () => {
 
   it.each([
     ['is being removed', definition('2020-01-01T00:00:00Z', { deletionTimestamp: '2030-01-01T00:00:00Z' })],
-    ['was installed anew', definition('2030-01-01T00:01:00Z')],
-    ['was installed anew in the second in which the record was written', definition('2030-01-01T00:00:00Z')],
-  ])('a kind that %s takes no record with it', async (_what, next) => {
+    ['was installed again', definition('2030-01-01T00:01:00Z')],
+    ['was installed again in the second in which the record was written', definition('2030-01-01T00:00:00Z')],
+  ])('a kind that %s causes no deletion of records', async (_what, next) => {
     const { clock, cluster, held, memory } = await settled(3)
     await clock.advance(60_000)
     cluster.put(CustomResourceDefinition, next)
@@ -178,7 +181,7 @@ describe('sources that are not in sight', () => {
     expect(new Set(held.map(({ code }) => code))).toEqual(new Set(['SourceUnconfirmed']))
   })
 
-  it('a kind that is not served any more neither', async () => {
+  it('nor is anything deleted when the kind is no longer served', async () => {
     const { clock, cluster, memory } = await settled(3)
     cluster.remove(CustomResourceDefinition, definition('').metadata.name ?? '')
     cluster.intercept = ({ verb, kind }) => {
@@ -202,7 +205,7 @@ function notServed(): NotFound {
   return new NotFound('NotFound', 'the server could not find the requested resource', 404, status)
 }
 
-it('the kill switch holds everything, and what waited follows when it is lifted', async () => {
+it('the kill switch holds everything, and the pending changes follow when it is turned off', async () => {
   const { clock, cluster, memory, killSwitch, values } = await settled(2)
   killSwitch.set('annotation', true)
   const [writes, requests] = [memory.counts.writes, cluster.requests.filter(({ verb }) => verb === 'patch').length]
@@ -216,7 +219,7 @@ it('the kill switch holds everything, and what waited follows when it is lifted'
 })
 
 describe('a name of two sources', () => {
-  it('goes to the younger one a minute after the older was deleted, also when nothing else changes', async () => {
+  it('is assigned to the younger one a minute after the older was deleted, also when nothing else changes', async () => {
     const { clock, cluster, values } = await settled(1)
     cluster.put(DNSEndpoint, endpoint('younger', ['192.0.2.9'], `n0.${ZONE}`))
     await clock.advance(2_000)

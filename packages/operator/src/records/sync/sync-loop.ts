@@ -1,11 +1,11 @@
 /**
- * Keeps zones as DNSEndpoints want them. Level-triggered: events only say which names to look at again.
+ * Keeps zones in the state that DNSEndpoints request. Level-triggered: events only determine which names to plan again.
  *
- * Flow: a DNSEndpoint changes → its names, old and new, are dirty → after a short pause one plan about those names →
- * executor → Events, conditions, observedGeneration. Every minute a part of all names is verified, and what is held and
- * due is looked at again (INV-23); whole zones are planned at the start, once a day, after a pause and on demand.
- * Guarantees: nothing here throws for a provider or a bad object; a pass that failed is repeated with its names; while
- * the kill switch is pulled nothing is written, neither DNS nor Kubernetes; a process that never saw a source deletes
+ * Flow: a DNSEndpoint changes → its old and new names are dirty → after a short delay one plan over those names →
+ * executor → Events, conditions, observedGeneration. Every minute a part of all names is verified, and held changes
+ * that are due are planned again (INV-23); whole zones are planned at the start, once a day, after a pause and on demand.
+ * Guarantees: errors of a provider or an invalid object never end the loop; a failed pass is repeated with its names;
+ * while the kill switch is on nothing is written, neither DNS nor Kubernetes; a process that never saw a source deletes
  * nothing.
  */
 import { isDeepStrictEqual } from 'node:util'
@@ -15,7 +15,7 @@ import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import type { Reason } from '../../reasons.ts'
 import { createDriftSweep } from './drift-sweep.ts'
 import { sourceOf } from './dns-endpoint-source.ts'
-import { hasConditionRoom } from '../../api/condition-room.ts'
+import { supportsConditions } from '../../api/condition-room.ts'
 import { statusChange } from './endpoint-status.ts'
 import type { Engine, Planned, Unread } from '../engine.ts'
 import { ProviderError } from '../../rrset/error.ts'
@@ -32,11 +32,11 @@ import type { TenantRules } from './tenant-rules.ts'
 import { checkSources } from './source-check.ts'
 import type { Switches } from '../../process/switches.ts'
 
-/** Told about each pass; for metrics. */
+/** Callbacks for each pass; for metrics. */
 export interface SyncObserver {
   planned(plan: Plan): void
   applied(outcome: PlanOutcome): void
-  /** A zone was read, and every change is in place or held by a guard; or it was not. */
+  /** Whether a zone was read and every change is in place or held by a guard. */
   synced(zone: Pick<Held, 'provider' | 'zone'>, isStale: boolean): void
   held(all: () => Iterable<Held>): void
 }
@@ -47,20 +47,20 @@ export interface SyncLoopOptions {
   readonly engine: Engine
   readonly killSwitch: KillSwitch
   readonly defaultTtl: number
-  /** What the namespace of a DNSEndpoint may ask for. */
+  /** What the namespace of a DNSEndpoint may request. */
   readonly rules: TenantRules
-  /** Which objects are ours to serve. */
+  /** Whether the filters select an object. */
   readonly isServed: (object: Endpoint) => boolean
   /** The only namespace that may be listed. @default all */
   readonly namespace?: string
   readonly switches?: Pick<Switches, 'approvedIds' | 'releasedNames' | 'subscribe'>
-  /** Where held changes are approved; without it annotations approve nothing. */
+  /** Store of approvals; without it annotations approve nothing. */
   readonly store?: GuardStore
-  /** What became of an approval by annotation. */
+  /** The result of an approval by annotation. */
   readonly onApproval?: (report: ApprovalReport, isDeprecatedForm: boolean) => void
   readonly log: Logger
   readonly clock?: Clock
-  /** One per set and code that changed; `object` is undefined when the source is gone. */
+  /** Called once per set and code that changed; `object` is undefined when the source is gone. */
   readonly onHeld?: (held: Held, object: Endpoint | undefined) => void
   /** A zone that cannot be read, once per code. */
   readonly onUnread?: (unread: Unread) => void
@@ -75,7 +75,7 @@ export interface BreakerReport {
   readonly zone: string
   readonly code: Reason
   readonly why: string
-  /** Changes that it holds. */
+  /** Number of changes that it holds. */
   readonly changes: number
 }
 
@@ -97,7 +97,7 @@ const DEBOUNCE_MS = 200
 const SWEEP_MS = 60_000
 const WHOLE_MS = 86_400_000
 const RETRY_MS = 15_000
-/** Status writes at once. */
+/** Concurrent status writes. */
 const CONCURRENCY = 16
 
 export async function runSyncLoop(options: SyncLoopOptions, signal: AbortSignal): Promise<void> {
@@ -114,7 +114,7 @@ class SyncLoop {
   #dirty: Set<string> | 'all' = 'all'
   #wake: () => void = () => undefined
   #hasConditions = false
-  /** An annotation may be there from before the start. */
+  /** An annotation may have been set before the start. */
   #mayHaveApprovals = true
 
   constructor(options: SyncLoopOptions) {
@@ -128,11 +128,11 @@ class SyncLoop {
     const { informer, killSwitch, switches, client } = this.#options
     await informer.synced(signal).catch(() => undefined)
     if (signal.aborted) return
-    this.#hasConditions = await hasConditionRoom(client, DNSEndpoint, signal).catch(() => false)
+    this.#hasConditions = await supportsConditions(client, DNSEndpoint, signal).catch(() => false)
     const stops = [
       informer.subscribe((change) => {
         const names = this.#index.note(change.object, change.type === 'deleted')
-        if (change.type !== 'updated' || isNews(change.old, change.object)) this.#mark(names)
+        if (change.type !== 'updated' || isRelevantChange(change.old, change.object)) this.#mark(names)
       }),
       killSwitch.subscribe(() => this.#mark('all')),
       switches?.subscribe(() => {
@@ -157,7 +157,7 @@ class SyncLoop {
           sweepAt = now + SWEEP_MS
           this.#mark(this.#sweepNames())
         }
-        await this.#untilWoken(Math.min(sweepAt, wholeAt) - this.#clock.monotonic(), signal)
+        await this.#waitForWork(Math.min(sweepAt, wholeAt) - this.#clock.monotonic(), signal)
       }
     } finally {
       for (const stop of stops) stop?.()
@@ -185,7 +185,7 @@ class SyncLoop {
     if (this.#isDirty) this.#wake()
   }
 
-  async #untilWoken(ms: number, signal: AbortSignal): Promise<void> {
+  async #waitForWork(ms: number, signal: AbortSignal): Promise<void> {
     if (this.#isDirty) return
     const woken = new AbortController()
     const wake = () => woken.abort()
@@ -206,7 +206,7 @@ class SyncLoop {
       this.#reportBreakers(before)
       const outcomes = await Promise.all(planned.plans.map(async (plan) => this.#apply(plan, signal)))
       this.#noteStanding(planned, outcomes)
-      if (this.#options.isWriting && !this.#options.killSwitch.isPaused) await this.#tellStatus(names, signal)
+      if (this.#options.isWriting && !this.#options.killSwitch.isPaused) await this.#writeStatuses(names, signal)
       const isOpen = outcomes.some((outcome) => outcome === undefined || failuresOf(outcome).length > 0)
       if (planned.unread.length > 0 || isOpen) this.#retry(names)
       await this.#takeApprovals()
@@ -216,7 +216,7 @@ class SyncLoop {
     }
   }
 
-  /** One line and one report per zone when a breaker opens or closes; each record held is reported on its own source. */
+  /** One log line and one report per zone when a breaker opens or closes; each held record is reported on its own source. */
   #reportBreakers(before: readonly Held[]): void {
     const { log, onBreaker } = this.#options
     const [old, now] = [openBreakers(before), openBreakers(this.#held.all())]
@@ -232,7 +232,7 @@ class SyncLoop {
     }
   }
 
-  /** After the pass, so that an approval of what is held now finds it persisted. */
+  /** After the pass, so that the held changes are persisted before an approval refers to them. */
   async #takeApprovals(): Promise<void> {
     const { store, switches, killSwitch, isWriting, onApproval, log } = this.#options
     if (!this.#mayHaveApprovals || store === undefined || switches === undefined) return
@@ -262,19 +262,19 @@ class SyncLoop {
 
   async #plan(names: Names, signal: AbortSignal): Promise<Planned> {
     const { client, engine, informer, namespace, isServed } = this.#options
-    // Both of one moment: what is in sight without what it asks for would look as if it wanted nothing.
-    const { present, known, wanting } = this.#index
-    const wanted = this.#index.desired(names)
+    // Both are read together: a source without its desired records would look as if it requested nothing.
+    const { present, known, requesting } = this.#index
+    const desired = this.#index.desired(names)
     return engine.plan(
       {
-        ...wanted,
+        ...desired,
         claimant: (name) => this.#index.claimant(name),
-        // Without a live watch, or before the first source, nobody knows what is gone.
+        // Without a live watch, or before the first source, it is unknown which sources are gone.
         sources: async (owned) =>
           informer.state !== 'live' || known.size === 0
             ? { present, gone: new Set() }
             : {
-                wanting,
+                requesting,
                 ...(await checkSources(
                   client,
                   {
@@ -304,7 +304,7 @@ class SyncLoop {
       observer?.applied(outcome)
       for (const { change, result, code, why = '' } of outcome.results) {
         const { name, type, source, op, reason, from, to } = change
-        if (code !== undefined) this.#say({ provider, zone, name, type, code, why, source })
+        if (code !== undefined) this.#addHeld({ provider, zone, name, type, code, why, source })
         else if (result === 'applied')
           log.info(
             {
@@ -326,7 +326,7 @@ class SyncLoop {
       const code = error instanceof ProviderError ? error.code : 'OutcomeUnknown'
       log.warn({ zone, provider, code, why: messageOf(error) }, 'plan not applied')
       for (const { name, type, source } of plan.changes)
-        this.#say({ provider, zone, name, type, code, why: messageOf(error), source })
+        this.#addHeld({ provider, zone, name, type, code, why: messageOf(error), source })
       return undefined
     }
   }
@@ -347,8 +347,8 @@ class SyncLoop {
         ...(until !== undefined && { until }),
         ...(set !== undefined && { set }),
       }))
-      for (const item of this.#held.replace({ provider, zone }, names, held, now)) this.#tell(item)
-      // Its zones are known again.
+      for (const item of this.#held.replace({ provider, zone }, names, held, now)) this.#report(item)
+      // The zones of these names are known again.
       this.#held.replace({ provider: accountOf(provider), zone: '*' }, names, [], now)
     }
     const nowhere = withoutZone.map(({ name, type, code, message, source }) => ({
@@ -360,11 +360,11 @@ class SyncLoop {
       why: message,
       source: source.uid,
     }))
-    for (const item of this.#held.replace({ provider: '', zone: '' }, names, nowhere, now)) this.#tell(item)
+    for (const item of this.#held.replace({ provider: '', zone: '' }, names, nowhere, now)) this.#report(item)
     for (const item of unread) this.#noteUnread(item, names)
   }
 
-  /** What waits for the zone is said to wait; what stands as it should is left in peace. */
+  /** Changes that wait for the zone are reported; RRsets that are in place are not. */
   #noteUnread(unread: Unread, names: Names): void {
     const { provider, zone, code, why } = unread
     const key = `${provider} ${zone}`
@@ -373,13 +373,13 @@ class SyncLoop {
       this.#options.onUnread?.(unread)
     }
     this.#unread.set(key, code)
-    const wanted = this.#index.desired(names)
-    for (const { set, source } of wanted.desired) {
+    const desired = this.#index.desired(names)
+    for (const { set, source } of desired.desired) {
       const isInZone = zone === '*' || isWithin(set.name, zone)
       const object = this.#index.find(source.uid)
       const isWaiting = object?.status?.observedGeneration !== object?.metadata.generation
       if (isInZone && isWaiting)
-        this.#say({ provider, zone, name: set.name, type: set.type, code, why, source: source.uid })
+        this.#addHeld({ provider, zone, name: set.name, type: set.type, code, why, source: source.uid })
     }
   }
 
@@ -398,18 +398,18 @@ class SyncLoop {
     }
   }
 
-  #say(held: Held): void {
-    if (this.#held.add(held, this.#clock.now())) this.#tell(held)
+  #addHeld(held: Held): void {
+    if (this.#held.add(held, this.#clock.now())) this.#report(held)
   }
 
-  #tell(held: Held): void {
+  #report(held: Held): void {
     const { until, ...rest } = held
     const time = until === undefined ? {} : { until: new Date(until).toISOString() }
     this.#options.log.info({ ...rest, ...time, why: heldMessage(held) }, 'record held')
     this.#options.onHeld?.(held, this.#index.find(held.source))
   }
 
-  async #tellStatus(names: Names, signal: AbortSignal): Promise<void> {
+  async #writeStatuses(names: Names, signal: AbortSignal): Promise<void> {
     const objects = this.#index.objects(names)
     const write = async (): Promise<void> => {
       for (let object = objects.pop(); object !== undefined && !signal.aborted; object = objects.pop())
@@ -424,7 +424,7 @@ class SyncLoop {
     const status = statusChange(object, held, { hasConditions: this.#hasConditions, nowMs: this.#clock.now() })
     if (status === undefined || killSwitch.isPaused) return
     const { resourceVersion } = object.metadata
-    // Conditions are a list: whoever wrote one meanwhile must not lose it.
+    // Conditions are a list: a condition that another controller wrote meanwhile must not be lost.
     const metadata = status.conditions === undefined ? {} : { metadata: { resourceVersion } }
     await client
       .patch(DNSEndpoint, keyOf(object), 'merge', { ...metadata, status }, { subresource: 'status', signal })
@@ -432,19 +432,19 @@ class SyncLoop {
   }
 }
 
-/** A plan names the zone's id too where it has one: `aws@Z123`. */
+/** The label of a plan contains the zone id where there is one: `aws@Z123`. */
 function accountOf(label: string): string {
   return label.split('@', 1)[0] ?? label
 }
 
-/** Status is ours, and no news. */
-function isNews(old: Endpoint, object: Endpoint): boolean {
+/** Changes of the status only are ignored: we write it. */
+function isRelevantChange(old: Endpoint, object: Endpoint): boolean {
   const [before, after] = [old.metadata, object.metadata]
   if (before.generation === undefined || before.generation !== after.generation) return true
   return !isDeepStrictEqual([before.labels, before.annotations], [after.labels, after.annotations])
 }
 
-/** The service, and not a guard or the record, is why it is not written. */
+/** True when the service, and not a guard or the record, is the reason that a change is not written. */
 function isOutage(code: Reason | undefined): boolean {
   return code === 'Stale' || code === 'ProviderUnavailable' || code === 'OutcomeUnknown' || code === 'ZoneNotFound'
 }

@@ -1,4 +1,4 @@
-/** What one tenant cannot do to another, or to records that are nobody's. */
+/** What one tenant cannot do to records of another tenant, or to records without an owner. */
 import { describe, expect, it } from 'vitest'
 import { applied, owned, plan, record, registryEntry, ZONE } from '../../../testing/plan-fixture.ts'
 import { OPEN_RULES } from '../../../testing/sync-fixture.ts'
@@ -38,17 +38,17 @@ const decided = (objects: Parameters<typeof desiredOf>[0], rules = OPEN_RULES, o
 }
 
 describe('a claim', () => {
-  it('holds every type of the name', () => {
+  it('covers every type of the name', () => {
     const b = endpointOf('b', 2, { dnsName: HOST, recordType: 'AAAA', targets: ['2001:db8::1'] })
     expect(decided([a, b])).toEqual({ written: [`${HOST} A`], refused: [`${HOST} AAAA ClaimHeldByOther`] })
   })
 
-  it.each(['_acme-challenge', '_443._tcp'])('holds %s beneath the name', (label) => {
+  it.each(['_acme-challenge', '_443._tcp'])('covers %s below the name', (label) => {
     const b = endpointOf('b', 2, { dnsName: `${label}.${HOST}`, recordType: 'CNAME', targets: ['b.test'] })
     expect(decided([a, b]).refused).toEqual([`${label}.${HOST} CNAME ClaimHeldByOther`])
   })
 
-  it('does not hold other names beneath it, and nothing against its own namespace', () => {
+  it('does not cover other names below it, and does not restrict its own namespace', () => {
     const beneath = endpointOf('b', 2, { dnsName: `x.${HOST}`, recordType: 'A', targets: ['192.0.2.2'] })
     const own = endpointOf('a', 2, { dnsName: `_acme-challenge.${HOST}`, recordType: 'CNAME', targets: ['b.test'] })
     const other = endpointOf('a', 3, { dnsName: HOST, recordType: 'AAAA', targets: ['2001:db8::1'] })
@@ -64,7 +64,7 @@ describe('a claim', () => {
     expect([changes, refused]).toMatchObject([[], [{ code: 'ClaimHeldByOther' }]])
   })
 
-  it('is not made by an older object that may not have the name', () => {
+  it('is not made by an older object that may not use the name', () => {
     const grants = [
       { namespace: 'a', domains: ['a.test'] },
       { namespace: 'b', domains: ['b.test'] },
@@ -102,7 +102,7 @@ describe('a namespace that is not trusted', () => {
     expect(result(adopting('platform', adopt), observed).changes).toMatchObject([{ reason: 'Adopted' }])
   })
 
-  it('approves nothing, and is told where that is configured', () => {
+  it('approves nothing, and the reason names the setting', () => {
     const { changes, refused } = result(wildcard('b'))
     expect([changes, refused]).toMatchObject([[], [{ code: 'ApprovalMissing' }]])
     expect(refused[0]?.why).toContain('records.dnsEndpoints.trustedNamespaces')
@@ -112,7 +112,7 @@ describe('a namespace that is not trusted', () => {
   })
 })
 
-it('a TXT record that looks like an entry of a registry is refused, so it freezes nobody', () => {
+it('a TXT record that looks like a registry entry is refused, so it cannot block another owner', () => {
   const value = '"heritage=external-dns,external-dns/owner=b"'
   const b = endpointOf('b', 2, { dnsName: `a-${HOST}`, recordType: 'TXT', targets: [value] })
   expect(decided([a, b])).toEqual({ written: [`${HOST} A`], refused: [`a-${HOST} TXT RecordInvalid`] })

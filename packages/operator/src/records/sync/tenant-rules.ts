@@ -1,7 +1,7 @@
 /**
- * What the namespace of a DNSEndpoint may ask for: names by grants, and annotations that take records over or approve
- * changes only where the configuration trusts the namespace. Whoever can write a DNSEndpoint can write its annotations, so
- * an annotation alone proves nothing. Pure.
+ * What the namespace of a DNSEndpoint may request: names by grants, and annotations that adopt records or approve changes
+ * only where the configuration trusts the namespace. Anyone who can write a DNSEndpoint can write its annotations, so an
+ * annotation alone proves nothing. Pure.
  */
 import { findGrantFault, type Grants } from '../../process/grants.ts'
 import type { RecordsConfig } from '../config.ts'
@@ -9,11 +9,11 @@ import type { RecordsConfig } from '../config.ts'
 export interface TenantRules {
   /** Undefined when the namespace may use the name, else why not. */
   findNameFault(namespace: string, name: string): string | undefined
-  /** `seamark.io/adopt` and `seamark.io/approve` count in this namespace. */
+  /** Whether `seamark.io/adopt` and `seamark.io/approve` count in this namespace. */
   isTrusted(namespace: string): boolean
 }
 
-/** The objects of the manager's own namespace are its own, and always trusted. */
+/** Objects in the manager's own namespace are its own, and always trusted. */
 export function tenantRules(
   { dnsEndpoints: { trustedNamespaces } }: Pick<RecordsConfig, 'dnsEndpoints'>,
   grants: Grants,

@@ -1,4 +1,4 @@
-/** T16: two tenants want one host, in both orders, with both orders of deletion, in every spelling; a wildcard beside it. */
+/** T16: two tenants request one host, in both orders, with both orders of deletion, in every spelling; with a wildcard beside it. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { OPEN_RULES } from '../../../testing/sync-fixture.ts'
@@ -33,7 +33,7 @@ const objectOf = (tenant: Tenant) => ({
   spec: { endpoints: [{ dnsName: tenant.dnsName, recordType: 'A', recordTTL: 60, targets: [tenant.address] }] },
 })
 
-/** A zone that lives through plans, one after the other. */
+/** A zone to which several plans are applied in order. */
 class Zone {
   sets: ObservedRRset[] = []
   state: GuardState = EMPTY_STATE
@@ -64,7 +64,7 @@ const tenants = fc
     const [red, blue] = (['red', 'blue'] as const).map((namespace, index): Tenant => ({
       namespace,
       dnsName: spellings[index] ?? HOST,
-      // Kubernetes keeps seconds.
+      // Kubernetes times have a resolution of one second.
       createdAt: NOW - 1_000_000 + (ages[index] ?? 0) * 1000,
       address: `192.0.2.${index + 1}`,
     })) as [Tenant, Tenant]
@@ -74,27 +74,27 @@ const tenants = fc
     return { winner, loser, order: isReversed ? [blue, red] : [red, blue] }
   })
 
-describe('two tenants that want one host (T16)', () => {
-  it('have one winner in every order: the oldest, then by namespace and name; the other is told', () => {
+describe('two tenants that request one host (T16)', () => {
+  it('have one winner in every order: the oldest, then by namespace and name; the other gets a reason', () => {
     fc.assert(
       fc.property(tenants, ({ winner, loser, order }) => {
         const zone = new Zone()
         const { refused } = zone.sync(order)
         expect(zone.addressOf(HOST)).toBe(winner.address)
         expect(refused).toMatchObject([{ code: 'ClaimHeldByOther', source: uidOf(loser), name: HOST }])
-        // Nothing moves by asking again.
+        // Planning again changes nothing.
         expect(zone.sync(order.toReversed()).changes).toEqual([])
       }),
       { numRuns: 200 },
     )
   })
 
-  it('hand over when the winner is gone and a grace has passed, and not before; the name always answers', () => {
+  it('hand over when the winner is gone and a grace period has passed, and not before; the name always resolves', () => {
     fc.assert(
       fc.property(tenants, ({ winner, loser, order }) => {
         const zone = new Zone()
         zone.sync(order)
-        // Not in sight, and nobody confirmed it: the winner keeps the name.
+        // Not in the cache, and not confirmed gone: the winner keeps the name.
         expect(zone.sync([loser]).changes).toEqual([])
         const first = zone.sync([loser], [winner])
         expect(first.refused).toMatchObject([{ code: 'ClaimPending', until: NOW + DEFAULT_LIMITS.handoverMs }])
@@ -109,7 +109,7 @@ describe('two tenants that want one host (T16)', () => {
     )
   })
 
-  it('deleted the other way round, the winner never notices', () => {
+  it('when the other one is deleted first, the winner is unaffected', () => {
     fc.assert(
       fc.property(tenants, ({ winner, loser, order }) => {
         const zone = new Zone()
@@ -124,7 +124,7 @@ describe('two tenants that want one host (T16)', () => {
     )
   })
 
-  it('an older tenant that comes later waits as well: what is published is not taken away', () => {
+  it('an older tenant that is added later waits as well: what is published stays', () => {
     fc.assert(
       fc.property(tenants, ({ winner, loser }) => {
         const zone = new Zone()
@@ -137,7 +137,7 @@ describe('two tenants that want one host (T16)', () => {
     )
   })
 
-  it('a wildcard of one and an exact name of the other stand side by side', () => {
+  it('a wildcard of one and an exact name of the other coexist', () => {
     fc.assert(
       fc.property(tenants, ({ winner, loser, order }) => {
         const zone = new Zone()
