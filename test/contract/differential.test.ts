@@ -24,9 +24,10 @@ describe.each(servers)('$name answers as recorded', ({ run, isReal, isSkipped })
   let recorded: readonly string[] = []
   beforeAll(async () => {
     if (isSkipped) return
-    answered = await run()
+    const before = readRecording()
+    answered = await run(before.map(statusOf))
     if (isRecording && isReal) writeFileSync(file, answered.join('\n'))
-    recorded = readFileSync(file, 'utf8').split(/^(?=## \d+\. )/m)
+    recorded = readRecording()
   })
 
   const steps = script.map(({ method, path }, index) => ({
@@ -39,6 +40,15 @@ describe.each(servers)('$name answers as recorded', ({ run, isReal, isSkipped })
   })
 })
 
+function readRecording(): string[] {
+  return readFileSync(file, 'utf8').split(/^(?=## \d+\. )/m)
+}
+
+/** The first line of a response is its status. */
+function statusOf(paragraph: string): number {
+  return Number(/^(\d{3})$/m.exec(paragraph)?.[1])
+}
+
 async function runOnEmbedded(): Promise<string[]> {
   const embedded = await startEmbeddedServer({ controllers: false })
   try {
@@ -48,7 +58,7 @@ async function runOnEmbedded(): Promise<string[]> {
   }
 }
 
-async function runOnReal(): Promise<string[]> {
+async function runOnReal(statuses: readonly number[]): Promise<string[]> {
   await using plane = await ControlPlane.start()
-  return await runScript(script, plane.kubeconfig())
+  return await runScript(script, plane.kubeconfig(), statuses)
 }

@@ -1,6 +1,6 @@
 /** Built-in kinds: defaults, allocation, validation; access (B3.6, B3.8). */
 import { expect } from 'vitest'
-import { answers, area, type CaseContext, merge, ok } from '../case.ts'
+import { answers, area, type CaseContext, merge, ok, until } from '../case.ts'
 import type { Json } from '../client.ts'
 
 const service = (name: string, spec: object): object => ({
@@ -21,6 +21,7 @@ const deployment = {
   },
 }
 
+/** Lets jane read ConfigMaps, and waits until the server's authorizer has the role. */
 async function bind(t: CaseContext): Promise<void> {
   await ok(
     t.client.request('POST', `/apis/${rbac}/namespaces/${t.ns}/roles`, {
@@ -41,6 +42,7 @@ async function bind(t: CaseContext): Promise<void> {
     }),
     201,
   )
+  await until(async () => (await t.as('jane').request('GET', t.maps)).status === 200, 'jane may list ConfigMaps')
 }
 
 export const builtin = [

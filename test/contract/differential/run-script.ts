@@ -6,17 +6,35 @@ import type { Seen, Step } from './step.ts'
 
 const untilMs = 10_000
 
-/** `METHOD path` of each step with the response, in order. */
-export async function runScript(script: readonly Step[], kubeconfig: string): Promise<string[]> {
+/** What a real server learns by a watch, and so a moment after the write: roles and admission configurations. */
+const LEARNED_LATER = /^\/apis\/(rbac\.authorization|admissionregistration)\.k8s\.io\//
+/** So many steps after such a write wait for it. */
+const WAITING_STEPS = 8
+
+/**
+ * `METHOD path` of each step with the response, in order. With recorded statuses, a step that follows a change of roles or
+ * of admission waits until a dry run has the recorded status, or its time is over: the server may learn the change late.
+ */
+export async function runScript(
+  script: readonly Step[],
+  kubeconfig: string,
+  recordedStatuses: readonly number[] = [],
+): Promise<string[]> {
   const client = rawClient(kubeconfig)
   const normaliser = createNormaliser()
   const seen = new Map<string, string>()
   const recall: Seen = (name) => parseObject(seen.get(name) ?? '')
   const paragraphs: string[] = []
+  let learnedAt = Number.NEGATIVE_INFINITY
   try {
     for (const [index, step] of script.entries()) {
       const path = typeof step.path === 'string' ? step.path : step.path(recall)
-      const answer = await sendUntil(client, step, path, step.bodyFrom?.(recall) ?? step.body)
+      const body = step.bodyFrom?.(recall) ?? step.body
+      const status = recordedStatuses[index]
+      if (status !== undefined && index - learnedAt <= WAITING_STEPS)
+        await untilLearned(client, step, path, body, status)
+      if (step.method !== 'GET' && LEARNED_LATER.test(path)) learnedAt = index
+      const answer = await sendUntil(client, step, path, body)
       if (step.as !== undefined) seen.set(step.as, answer.text)
       const displayedPath =
         typeof step.path === 'string' ? path : path.replaceAll(/(resourceVersion|continue)=[^&]+/g, '$1=…')
@@ -28,6 +46,12 @@ export async function runScript(script: readonly Step[], kubeconfig: string): Pr
     client.close()
   }
   return paragraphs
+}
+
+async function untilLearned(client: RawClient, step: Step, path: string, body: unknown, status: number): Promise<void> {
+  if (step.lines !== undefined || path.includes('dryRun')) return
+  const dryRun = step.method === 'GET' ? path : `${path}${path.includes('?') ? '&' : '?'}dryRun=All`
+  await sendUntil(client, { ...step, until: (answer) => answer.status === status }, dryRun, body)
 }
 
 async function sendUntil(client: RawClient, step: Step, path: string, body: unknown): Promise<RawAnswer> {
