@@ -19,7 +19,7 @@ import { ConfigMap } from '@seamark/kube'
 import { Certificate, DNSEndpoint, type Explanation, loadConfig, publishOptions, runApp } from '@seamark/operator'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Bench, SERVICE } from '../publish/bench.ts'
-import { setAddresses, type RunningApp, type World, worldKinds } from '../publish/world.ts'
+import { setAddresses, type RunningApp, type World, untilKindIsOlder, worldKinds } from '../publish/world.ts'
 import { runCommand } from '../records/run-command.ts'
 
 const [embedded] = worldKinds
@@ -53,6 +53,7 @@ describe('seamark explain', () => {
     if (embedded === undefined) throw new Error('no embedded world')
     world = await embedded.start()
     bench = await Bench.prepare(world)
+    await untilKindIsOlder(world.client)
     dns = await startDns()
     server = `127.0.0.1:${dns.addresses[0]?.port}`
     folder = await mkdtemp(join(tmpdir(), 'seamark-explain-'))

@@ -19,7 +19,15 @@ import { Namespace } from '@seamark/kube'
 import { embeddedProvider, HTTPProxy, RecordsConfig } from '@seamark/operator'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { Bench, SERVICE } from '../publish/bench.ts'
-import { createNamespace, eventually, type RunningApp, setAddresses, type World, worldKinds } from '../publish/world.ts'
+import {
+  createNamespace,
+  eventually,
+  type RunningApp,
+  setAddresses,
+  type World,
+  untilKindIsOlder,
+  worldKinds,
+} from '../publish/world.ts'
 
 const ZONE = 'example.com.'
 
@@ -36,6 +44,7 @@ beforeEach(async () => {
   if ((await world.client.find(Namespace, 'kube-system')) === undefined)
     await createNamespace(world.client, 'kube-system')
   bench = await Bench.prepare(world)
+  await untilKindIsOlder(world.client)
   const zone = createZone(fqdn(ZONE), [
     createRRset(ZONE, 'SOA', 300, [`ns.${ZONE} admin.${ZONE} 1 3600 600 86400 30`]),
     createRRset(ZONE, 'NS', 300, [`ns.${ZONE}`]),

@@ -17,6 +17,7 @@ import {
   type RunningApp,
   type UserCluster,
   type World,
+  untilKindIsOlder,
   worldKinds,
 } from '../publish/world.ts'
 import { addNode } from '../wildcard/bench.ts'
@@ -57,6 +58,7 @@ export class Installation implements AsyncDisposable {
     const [embedded] = worldKinds
     if (embedded === undefined) throw new Error('no embedded world')
     const world = await embedded.start()
+    await untilKindIsOlder(world.client)
     for (const name of ['seamark', 'web']) await createNamespace(world.client, name)
     const zone = createZone(ORIGIN, [
       createRRset(ORIGIN, 'SOA', 60, [`ns.${ORIGIN} admin.${ORIGIN} 1 3600 600 86400 30`]),

@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { bundleProgram } from '../cli/bundle-program.ts'
 import { type Key, type Peer, startBind } from '../dns/peers.ts'
 import { isDnsUpdate, startFaultProxy } from '../providers/fault-proxy.ts'
-import { createNamespace, type World, worldKinds } from '../publish/world.ts'
+import { createNamespace, type World, untilKindIsOlder, worldKinds } from '../publish/world.ts'
 import { runCommand } from './run-command.ts'
 import { isSoa, zoneLines } from './zone-lines.ts'
 
@@ -64,6 +64,7 @@ describe.skipIf(!needs('external-dns', 'named'))('hand-over with ExternalDNS', (
     const [embedded] = worldKinds
     if (embedded === undefined) throw new Error('no embedded world')
     world = await embedded.start()
+    await untilKindIsOlder(world.client)
     peer = await startBind([{ origin: ZONE, text }], [key])
     folder = await mkdtemp(join(tmpdir(), 'seamark-external-dns-'))
     await writeFile(join(folder, 'kubeconfig'), world.kubeconfig)

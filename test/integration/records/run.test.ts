@@ -35,6 +35,7 @@ import {
   eventually,
   setAddresses,
   type World,
+  untilKindIsOlder,
   worldKinds,
 } from '../publish/world.ts'
 import { buildBundle, type ManagerProcess, startManager } from './manager-process.ts'
@@ -229,6 +230,7 @@ describe('a manager that is killed', () => {
       `{ name: hook, type: webhook, url: "${server.url}", zones: [example.test], requestsPerSecond: 1000 }`,
     )
     const names = Array.from({ length: 100 }, (_, index) => `${suite}-${String(index).padStart(3, '0')}`)
+    await untilKindIsOlder(world.client)
     for (const name of names) {
       await world.client.create(DNSEndpoint, {
         metadata: { name, namespace: 'web', labels: { suite } },

@@ -16,7 +16,14 @@ import {
   unified,
 } from '@seamark/operator'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createLoadBalancer, createNamespace, eventually, type World, worldKinds } from '../publish/world.ts'
+import {
+  createLoadBalancer,
+  createNamespace,
+  eventually,
+  type World,
+  untilKindIsOlder,
+  worldKinds,
+} from '../publish/world.ts'
 import { describeProvider } from '../providers/describe-provider.ts'
 import { annotate, type App, endpoint, setTargets, startApp } from './manager-app.ts'
 
@@ -67,6 +74,7 @@ for (const kind of worldKinds) {
       for (const name of ['web', 'seamark', 'projectcontour']) await createNamespace(client, name)
       if ((await client.find(Namespace, 'kube-system')) === undefined) await createNamespace(client, 'kube-system')
       await createLoadBalancer(client, SERVICE, [{ ip: '192.0.2.80' }])
+      await untilKindIsOlder(client)
     })
     /** Each test has a zone of its own, and no object of the test before it. */
     beforeEach(async () => {
