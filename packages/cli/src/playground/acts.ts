@@ -117,7 +117,9 @@ async function readEmptyList(stage: Stage, narrator: Narrator): Promise<void> {
 async function loseSources(stage: Stage, narrator: Narrator): Promise<void> {
   const before = stage.refusals.length
   await stage.client.deleteCollection(HTTPProxy, { namespace: 'shop', labelSelector: 'leaving=yes' })
-  const findRefusal = async () => stage.refusals.slice(before).find(({ name }) => name.startsWith('team-'))
+  // A deletion is unconfirmed until a live list confirms it; then the breaker decides.
+  const findRefusal = async () =>
+    stage.refusals.slice(before).find(({ name, code }) => name.startsWith('team-') && code !== 'SourceUnconfirmed')
   const { name, code } = await until('a refusal', findRefusal, () => true)
   const answer = await answerNow(stage, name.slice(0, -1))
   narrator.say(`${LEAVING} of ${TEAMS + 3} sources were deleted at once: held, ${code}; ${answer}`)
