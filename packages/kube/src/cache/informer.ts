@@ -1,6 +1,7 @@
 /**
  * Shared informers: one watch per (kind, selector, namespace, projection), independent of the number of controllers.
  */
+import type { StoreChange } from './store-change.ts'
 import type { Index, Reader } from './cache.ts'
 import type { CacheLimits } from '../watch/cache-limits.ts'
 import type { Immutable, Key, Kind, Obj } from '../object/object.ts'
@@ -11,21 +12,7 @@ import type { OwnWrites } from './own-writes.ts'
  * Handlers see the event sequence of the watch: `old` is the object of the previous watch event, never an own write
  * that the watch has not confirmed.
  */
-export type Change<T extends Obj> =
-  | {
-      readonly type: 'added'
-      readonly object: Immutable<T>
-      readonly initial: boolean
-      /** The watch event carries a resourceVersion that a write of this process produced. */
-      readonly isOwnWrite?: boolean
-    }
-  | {
-      readonly type: 'updated'
-      readonly old: Immutable<T>
-      readonly object: Immutable<T>
-      readonly isOwnWrite?: boolean
-    }
-  | { readonly type: 'deleted'; readonly object: Immutable<T> }
+export type Change<T extends Obj> = StoreChange<T>
 
 /**
  * `absent`: the server does not serve the kind (no CRD). The informer counts as synced and empty, and syncs once the
