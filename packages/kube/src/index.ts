@@ -34,7 +34,7 @@ export {
 } from './controller/queue.ts'
 export { durationMs, parseDurationMs, type Duration } from './duration.ts'
 export { createLogger, Secret as SecretText, type Logger, type LogLevel, type LogOptions } from './log.ts'
-export { requeue, Terminal, type Next } from './controller/outcome.ts'
+export { requeue, Terminal, type Next } from './controller/reconcile-result.ts'
 export type { Context, Environment, RunnableContext } from './controller/context.ts'
 export { createWriter, fencedClient, type StatusOf, type Writer, type WriterDeps } from './apply/writer.ts'
 export type {

@@ -10,7 +10,7 @@ import {
 import { LeadershipLost } from '../manager/lease.ts'
 import { ConfigMap, Service } from '../object/kinds.ts'
 import { keyOf, kind, type Obj } from '../object/object.ts'
-import { requeue, Terminal } from './outcome.ts'
+import { requeue, Terminal } from './reconcile-result.ts'
 import { withController } from '../object/owner.ts'
 import { specChanged } from './predicate.ts'
 import { memoryEnvironment, type MemoryEnvironment } from '../testing/memory-environment.ts'

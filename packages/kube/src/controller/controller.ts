@@ -17,7 +17,7 @@ import { addFinalizer, nextFinalizerStep, removeFinalizer } from '../object/fina
 import type { Informer, InformerOptions } from '../cache/informer.ts'
 import { createMapper, type Watch } from './mapper.ts'
 import { keyOf, type Immutable, type Key, type Kind, type Obj, type Stored } from '../object/object.ts'
-import type { Next } from './outcome.ts'
+import type { Next } from './reconcile-result.ts'
 import { findControllerKey } from '../object/owner.ts'
 import type { Predicate } from './predicate.ts'
 import { startTriggers, type Trigger, type TriggerSet } from './triggers.ts'
