@@ -5,7 +5,14 @@
 import { messageOf } from '@seamark/kube'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io, untilInterrupted } from '../command.ts'
-import { follow, type Printer, NoAnswer, publishHost, simulateFailures, printCommands } from '../playground/demonstration.ts'
+import {
+  follow,
+  type Printer,
+  NoAnswer,
+  publishHost,
+  simulateFailures,
+  printCommands,
+} from '../playground/demonstration.ts'
 import { openEnvironment, ZONE } from '../playground/environment.ts'
 
 interface Flags {

@@ -61,7 +61,9 @@ async function loseAddress(environment: Environment, printer: Printer): Promise<
     async () => environment.client.find(HTTPProxy, 'shop/shop'),
     (object) => conditionOf(object) === 'NoLoadBalancerAddress',
   )
-  printer.line(`the load balancer's address was blanked: held, ${conditionOf(proxy)}; ${await answerNow(environment, HOST)}`)
+  printer.line(
+    `the load balancer's address was blanked: held, ${conditionOf(proxy)}; ${await answerNow(environment, HOST)}`,
+  )
   await setAddress(environment.client, [{ ip: LB_ADDRESS }])
   await until(
     'recovery',
@@ -106,7 +108,9 @@ async function readEmptyList(environment: Environment, printer: Printer): Promis
   ]
   // The watch history is discarded, so that all watches have to list again.
   const unfreeze = faults.freeze({ resource: 'dnsendpoints' })
-  await environment.client.patch(Namespace, 'shop', 'merge', { metadata: { annotations: { touched: String(Date.now()) } } })
+  await environment.client.patch(Namespace, 'shop', 'merge', {
+    metadata: { annotations: { touched: String(Date.now()) } },
+  })
   faults.compact()
   const cut = faults.cut({ resource: 'dnsendpoints' }, 'break')
   unfreeze()

@@ -56,7 +56,11 @@ async function clusterOn(
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setImmediate(resolve))
+  const deadline = performance.now() + 20_000
+  while (!isTrue()) {
+    if (performance.now() > deadline) throw new Error(`not within 20 s: ${String(isTrue)}`)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
 }
 
 /** Responds to WatchList and list requests with these objects, and collects the open streams for further events. */

@@ -12,7 +12,14 @@ import { createContext, type Context, type ContextOwner, type Environment } from
 import { KubeError, messageOf } from '../errors.ts'
 import type { ControllerMetrics } from '../metrics.ts'
 import type { Key } from '../object/object.ts'
-import { resultOf, resultOfError, ReconcileTimeout, settle, type Next, type ReconcileResult } from './reconcile-result.ts'
+import {
+  resultOf,
+  resultOfError,
+  ReconcileTimeout,
+  settle,
+  type Next,
+  type ReconcileResult,
+} from './reconcile-result.ts'
 import { createQueue, type Queue } from './queue.ts'
 import { Stop } from './stop-signal.ts'
 

@@ -90,10 +90,12 @@ describe('a fleet', () => {
 
   it('reports members that join, leave, become unreachable and reachable, with the message of the server', async () => {
     const fleet = startFleet()
-    const events: unknown[] = []
-    const unsubscribe = fleet.subscribe(({ type, member }: FleetEvent) =>
-      events.push(`${type} ${member.name} ${member.reachability.type}`),
-    )
+    /** Without repetitions: a member that stays unreachable is reported again when the message changes. */
+    const events: string[] = []
+    const unsubscribe = fleet.subscribe(({ type, member }: FleetEvent) => {
+      const event = `${type} ${member.name} ${member.reachability.type}`
+      if (events.at(-1) !== event) events.push(event)
+    })
     const streams: PeerExchange[] = []
     let isRefused = true
     const { configWith } = await startServer(servingAfter(() => isRefused, streams))
@@ -116,7 +118,7 @@ describe('a fleet', () => {
       'engaged east connecting',
       'reachability east unreachable',
       'reachability east reachable',
-      ...Array<string>(events.length - 4).fill('reachability east unreachable'),
+      'reachability east unreachable',
       'disengaged east unreachable',
     ])
   })

@@ -155,7 +155,8 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     const forgetStats = metrics.watchCluster(() => statsOf(environment))
     const forgetLoop = metrics.watchEventLoop()
     caches.stop.signal.addEventListener('abort', () => [forgetStats(), forgetLoop()], { once: true })
-    const wait = { name: 'manager', isOptional: true, stop: until, timeoutMs: parts.syncTimeoutMs }
+    // A denied kind delays only the controllers that need it: the others start, and the leader reports the denial.
+    const wait = { name: 'manager', isOptional: true, skipsDenied: true, stop: until, timeoutMs: parts.syncTimeoutMs }
     await Promise.all([...required].map(async (informer) => waitForSync(environment, { ...wait, informer })))
     if (until.aborted) return
 
