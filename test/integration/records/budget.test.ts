@@ -52,7 +52,7 @@ afterEach(async () => {
 })
 
 const published = (): number =>
-  dns.zones().flatMap((zone) => [...zone.sets()].filter(({ type }) => type === 'A')).length
+  [...dns.zones()].flatMap((zone) => [...zone.sets()]).filter(({ type }) => type === 'A').length
 
 /** Plans and applies the names from `first` to the last one; returns what both commands printed. */
 async function applyFrom(first: number): Promise<string> {

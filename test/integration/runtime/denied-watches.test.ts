@@ -76,7 +76,7 @@ it.each([
 
 it('the capabilities that do not need the kind run', async () => {
   const { client, memory } = await startWithout('httpproxies')
-  const endpoints = [{ dnsName: 'shop.example.test', recordType: 'A', recordTTL: 60, targets: ['192.0.2.9'] }]
+  const endpoints = [{ dnsName: 'shop.example.test', recordType: 'A' as const, recordTTL: 60, targets: ['192.0.2.9'] }]
   await client.create(DNSEndpoint, { metadata: { name: 'shop', namespace: 'web' }, spec: { endpoints } })
   const find = async () => memory.dump('example.test.').find(({ name }) => name === 'shop.example.test.')
   expect((await eventually('the record', find)).values).toEqual(['192.0.2.9'])

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { staticCredentials } from '../config/credentials.ts'
-import { connect, type Cluster, type ConnectOptions } from '../client/cluster.ts'
+import { connect, type Cluster, type ConnectOptions } from './cluster.ts'
 import { Conflict, NotSynced } from '../errors.ts'
 import type { Change } from './informer.ts'
 import { ConfigMap } from '../object/kinds.ts'

@@ -7,7 +7,7 @@ import {
   type ControllerBuilder,
   type ControllerOptions,
 } from './controller.ts'
-import { LeadershipLost } from '../manager/lease.ts'
+import { LeadershipLost } from '../apply/write-fence.ts'
 import { ConfigMap, Service } from '../object/kinds.ts'
 import { keyOf, kind, type Obj } from '../object/object.ts'
 import { requeue, Terminal } from './reconcile-result.ts'

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { RunnableContext } from '../controller/context.ts'
 import { createLogger } from '../log.ts'
-import { LeadershipLost } from './lease.ts'
+import { LeadershipLost } from '../apply/write-fence.ts'
 import { ConfigMap, Lease, Service } from '../object/kinds.ts'
 import { manager, untilSignalled, type Manager, type ManagerOptions } from './manager.ts'
 import { keyOf } from '../object/object.ts'
@@ -189,10 +189,10 @@ describe('manager', () => {
 
   it('lets a kind that the server denies delay only the controllers that need it, without a timeout', async () => {
     const cluster = memoryCluster()
-    cluster.setState(ConfigMap, 'backoff')
-    cluster.setFailure(ConfigMap, { reason: 'denied', message: 'configmaps is forbidden', sinceMs: 1 })
     cluster.put(Service, service('shop'))
     cluster.put(ConfigMap, { metadata: { name: 'page', namespace: 'web' } })
+    cluster.setState(ConfigMap, 'syncing')
+    cluster.setFailure(ConfigMap, { reason: 'denied', message: 'configmaps is forbidden', sinceMs: 1 })
     const clock = fakeClock()
     const seen: string[] = []
     const { mgr, outcome } = await start(

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Decoded, Frame } from './decode.ts'
+import type { Decoded, Frame } from '../decode/decode.ts'
 import { apiError, DecodeError, TransportError } from '../errors.ts'
 import type { Obj, Status } from '../object/object.ts'
 import { classify, Reflector, type Source } from './reflector.ts'

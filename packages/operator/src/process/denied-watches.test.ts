@@ -9,7 +9,8 @@ const DENIED = { reason: 'denied', message: 'User "seamark" cannot list resource
 async function started() {
   const cluster = memoryCluster()
   const clock = fakeClock()
-  for (const kind of [Service, CustomResourceDefinition]) cluster.informers.informer(kind)
+  cluster.informers.informer(Service)
+  cluster.informers.informer(CustomResourceDefinition)
   const mgr = await manager({ cluster, clock, fieldManager: 'test', log: cluster.log, grace: '1s' })
   reportDeniedWatches(mgr, 'seamark')
   const stop = new AbortController()

@@ -1,4 +1,5 @@
 /** What counts as a child of a source: its owner mark alone is not enough, since anybody can write an annotation. */
+import { Service } from '@seamark/kube'
 import { memoryCluster } from '@seamark/kube/testing'
 import { expect, it } from 'vitest'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
@@ -12,6 +13,10 @@ async function deletedOf(manager: string) {
   const cluster = memoryCluster()
   const decider = createSourceDecider(cluster.informers, options({ sources: ['HTTPProxy'], prune: true }))
   const annotations = { 'contour-plus.cybozu.com/owned-by': 'ns/foo' }
+  cluster.put(Service, {
+    metadata: { namespace: 'test-ns', name: 'test-svc' },
+    status: { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } },
+  })
   cluster.put(HTTPProxy, httpProxy())
   const { uid = '' } = cluster.informers.get(HTTPProxy, 'ns/foo')?.metadata ?? {}
   const owner = { apiVersion: 'projectcontour.io/v1', kind: 'HTTPProxy', name: 'foo', uid, controller: true }

@@ -6,9 +6,9 @@
  * failing other controllers.
  */
 import { sleep } from '../clock.ts'
-import type { Environment } from '../controller/context.ts'
+import type { Environment } from './context.ts'
 import { KubeError } from '../errors.ts'
-import type { Informer } from './informer.ts'
+import type { Informer } from '../cache/informer.ts'
 import { kindName, type Obj } from '../object/object.ts'
 
 export interface SyncWait {
