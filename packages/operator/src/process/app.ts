@@ -14,6 +14,7 @@ import {
   untilAborted,
 } from '@seamark/kube'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
+import { reportDeniedWatches } from './denied-watches.ts'
 import { limitHeapGrowth } from './heap-growth.ts'
 import { createProductMetrics, createRecordsMetrics, showPause } from '../metrics.ts'
 import { FIELD_MANAGER } from './field-manager.ts'
@@ -134,6 +135,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
       endpointScope: endpointScope(options, dnsEndpoints.namespace),
     })
   }
+  reportDeniedWatches(mgr, namespace)
   if (options.onReady !== undefined) {
     const { onReady } = options
     mgr.add('ready', async ({ signal: running }) => {
