@@ -74,6 +74,19 @@ export function desiredOf(objects: Iterable<Readable>, defaultTtl: number, rules
   return { desired, unusable }
 }
 
+/** Canonical names; invalid names are included as written, so that their refusal is reported. */
+export function requestedBy(object: Pick<Readable, 'spec'> | undefined): Set<string> {
+  const names = new Set<string>()
+  const endpoints: readonly unknown[] = Array.isArray(object?.spec?.endpoints) ? object.spec.endpoints : []
+  for (const endpoint of endpoints) {
+    const dnsName = (endpoint as { dnsName?: unknown } | null)?.dnsName
+    const text = typeof dnsName === 'string' ? dnsName : ''
+    const name = canonicalName(text)
+    names.add(isInvalid(name) ? shown(text) : name)
+  }
+  return names
+}
+
 /** Validates every field: the CRD and its schema may come from another project. */
 function desiredRRset(
   endpoint: Partial<Record<string, unknown>>,

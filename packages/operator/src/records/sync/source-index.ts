@@ -4,11 +4,10 @@
  */
 import type { Immutable } from '@seamark/kube/object'
 import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
-import { sourceOf, type DesiredRecords, desiredOf } from './dns-endpoint-source.ts'
+import { sourceOf, type DesiredRecords, desiredOf, requestedBy } from './dns-endpoint-source.ts'
 import { oldestSource } from '../plan/desired-table.ts'
 import type { RecordSource, Sources } from '../plan/plan.ts'
 import type { TenantRules } from './tenant-rules.ts'
-import { canonicalName, isInvalid, shown } from '../../rrset/rrset.ts'
 
 export type Endpoint = Immutable<DNSEndpoint>
 
@@ -35,8 +34,8 @@ export class SourceIndex {
   /** Every name that the object requests, or requested before. `isGone`: it was deleted. */
   note(object: Endpoint, isGone: boolean): Set<string> {
     const { uid } = sourceOf(object)
-    const kept = !isGone && this.#isServed(object) ? namesOf(object) : undefined
-    const names = new Set([...namesOf(this.#objects.get(uid)), ...namesOf(object)])
+    const kept = !isGone && this.#isServed(object) ? requestedBy(object) : undefined
+    const names = new Set([...requestedBy(this.#objects.get(uid)), ...requestedBy(object)])
     if (kept === undefined) {
       this.#objects.delete(uid)
       this.#arrivals.delete(uid)
@@ -73,7 +72,7 @@ export class SourceIndex {
 
   /** Sources that request at least one name. */
   get requesting(): Sources {
-    return { has: (uid) => namesOf(this.#objects.get(uid)).size > 0 }
+    return { has: (uid) => requestedBy(this.#objects.get(uid)).size > 0 }
   }
 
   /** Sources that this process has ever had in its cache. */
@@ -104,17 +103,4 @@ export class SourceIndex {
       unusable: unusable.filter(({ name }) => names.has(name)),
     }
   }
-}
-
-/** Canonical names; invalid names are included as written, so that their refusal is reported. */
-function namesOf(object: Endpoint | undefined): Set<string> {
-  const names = new Set<string>()
-  const endpoints: readonly unknown[] = Array.isArray(object?.spec?.endpoints) ? object.spec.endpoints : []
-  for (const endpoint of endpoints) {
-    const dnsName = (endpoint as { dnsName?: unknown } | null)?.dnsName
-    const text = typeof dnsName === 'string' ? dnsName : ''
-    const name = canonicalName(text)
-    names.add(isInvalid(name) ? shown(text) : name)
-  }
-  return names
 }
