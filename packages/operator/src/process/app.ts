@@ -153,9 +153,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
       switches,
       clock,
       metrics: createRecordsMetrics(registry, () => clock.now()),
-      endpoints: dnsEndpoints.enabled
-        ? mgr.cluster.informers.informer(DNSEndpoint, endpointScope(options, dnsEndpoints.namespace))
-        : undefined,
+      endpointScope: endpointScope(options, dnsEndpoints.namespace),
     })
   }
   if (options.onReady !== undefined) {

@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { ZONE } from '../../../testing/plan-fixture.ts'
-import { endpoint, startLoop } from '../../../testing/sync-fixture.ts'
+import { endpoint, startSync } from '../../../testing/sync-fixture.ts'
 import { type ApprovalReport, approveInStore } from '../state/approve.ts'
 
 const HOUR = 3_600_000
@@ -14,7 +14,7 @@ async function settled() {
   const breakers: string[] = []
   const listeners = new Set<() => void>()
   const annotated = { approvedIds: new Set<string>(), releasedNames: new Set<string>() }
-  const loop = startLoop({
+  const loop = await startSync({
     switches: {
       get approvedIds() {
         return annotated.approvedIds
@@ -27,8 +27,10 @@ async function settled() {
         return () => listeners.delete(listener)
       },
     },
-    onApproval: (report) => reports.push(report),
-    onBreaker: ({ code, changes, isOpen }) => breakers.push(`${code} ${changes} ${isOpen ? 'opened' : 'closed'}`),
+    reports: {
+      approval: ({ report }) => reports.push(report),
+      breaker: ({ code, changes, isOpen }) => breakers.push(`${code} ${changes} ${isOpen ? 'opened' : 'closed'}`),
+    },
   })
   onTestFinished(async () => loop.stop())
   const { cluster, clock, memory, store } = loop
