@@ -87,7 +87,7 @@ export {
 export { ProviderConfig } from './providers/config.ts'
 export { RecordsConfig } from './records/config.ts'
 export { configMapGuardStore } from './records/state/config-map-guard-store.ts'
-export { sourceOf, type DesiredRecords, desiredOf } from './records/sync/dns-endpoint-source.ts'
+export { sourceOf, type DesiredRecords, desiredOf, desiredWithinLimits } from './records/sync/dns-endpoint-source.ts'
 export {
   createEngine,
   ownedSources,
