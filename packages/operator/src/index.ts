@@ -86,6 +86,8 @@ export {
 export { ProviderConfig } from './providers/config.ts'
 export { RecordsConfig } from './records/config.ts'
 export { configMapGuardStore } from './records/state/config-map-guard-store.ts'
+export { HELD_OBJECTS_STORE } from './records/state/held-objects.ts'
+export { HELD_ID_PREFIX } from './publish/guard/mass-guard.ts'
 export { sourceOf, type DesiredRecords, desiredOf } from './records/sync/dns-endpoint-source.ts'
 export {
   createEngine,
