@@ -88,6 +88,8 @@ export { ProviderConfig } from './providers/config.ts'
 export { RecordsConfig } from './records/config.ts'
 export { configMapGuardStore } from './records/state/config-map-guard-store.ts'
 export { sourceOf, type DesiredRecords, desiredOf, desiredWithinLimits } from './records/sync/dns-endpoint-source.ts'
+export { HELD_OBJECTS_STORE } from './records/state/held-objects.ts'
+export { HELD_ID_PREFIX } from './publish/guard/mass-guard.ts'
 export {
   createEngine,
   ownedSources,

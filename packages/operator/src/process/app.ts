@@ -7,6 +7,7 @@ import {
   type Cluster,
   type connect,
   createLogger,
+  type LeaseOptions,
   type Logger,
   type Manager,
   manager,
@@ -18,6 +19,7 @@ import { reportDeniedWatches } from './denied-watches.ts'
 import { limitHeapGrowth } from './heap-growth.ts'
 import { createProductMetrics, createRecordsMetrics, showPause } from '../metrics.ts'
 import { FIELD_MANAGER } from './field-manager.ts'
+import { HELD_ID_PREFIX } from '../publish/guard/mass-guard.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import { setUpPublish } from '../publish/set-up.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -25,9 +27,15 @@ import type { RecordsConfig } from '../records/config.ts'
 import type { AdmissionConfig } from './admission-config.ts'
 import type { Grants } from './grants.ts'
 import { admissionServer, certificatePaths, setUpNameAdmission } from './name-admission.ts'
-import { createKillSwitch } from './kill-switch.ts'
+import { createKillSwitch, pausedUntil } from './kill-switch.ts'
+import { createNotices } from './notices.ts'
+import { addPeerCheck } from './peer-check.ts'
+import { SecondWriterGuard } from './second-writer-guard.ts'
+import { configMapGuardStore } from '../records/state/config-map-guard-store.ts'
+import { HELD_OBJECTS_STORE, heldObjectStore } from '../records/state/held-objects.ts'
+import { createObjectApprovals } from '../records/state/object-approvals.ts'
 import { setUpRecords } from '../records/sync/set-up.ts'
-import { type Switches, watchSwitches } from './switches.ts'
+import { type Switches, watchSwitches, withoutApprovals } from './switches.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
 import { setUpWildcard } from '../wildcard/controller.ts'
 import { gateWrites, WriteRefused } from './write-gate.ts'
@@ -54,7 +62,7 @@ export interface AppOptions {
   /** The manager's own namespace: Secrets of registered clusters, wildcards, state. */
   readonly namespace: string
   /** @default no election: this process writes */
-  readonly leader?: { readonly lease: string; readonly namespace: string }
+  readonly leader?: Readonly<LeaseOptions>
   /** `:8180`; undefined: no server. */
   readonly metrics?: string
   readonly probes?: string
@@ -118,18 +126,39 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   const { registry } = mgr.metrics
   const metrics = createProductMetrics(registry)
   showPause(registry, killSwitch)
-  const switches = (options.hasPause ?? true) ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
+  const { hasPause = true } = options
+  const switches = hasPause ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
+  const isWriting = (): boolean => mode === 'enforce' && !killSwitch.isPaused
+  const notify = createNotices(mgr, { namespace, mayReport: isWriting })
+  const own = options.leader === undefined ? undefined : `${options.leader.namespace}/${options.leader.lease}`
+  const peers = addPeerCheck(mgr, own, notify)
+  const secondWriter = new SecondWriterGuard({
+    client: mgr.client,
+    clock,
+    namespace: hasPause ? namespace : undefined,
+    findPeers: peers.find,
+    onStopped: ({ reason, message }) => notify({ reason, severity: 'Warning', message }),
+  })
+  switches.subscribe(() => secondWriter.resume())
   const common = {
     metrics,
     namespace,
     clock,
-    isWriting: () => mode === 'enforce' && !killSwitch.isPaused,
-    untilPauseIsKnown: (running: { readonly signal: AbortSignal }) =>
-      mode === 'enforce' && !switches.isRead ? switches.ready(running.signal) : undefined,
+    isWriting,
+    secondWriter,
+    untilMayWrite: ({ signal: running }: { readonly signal: AbortSignal }) =>
+      mode === 'enforce' && !(switches.isRead && peers.isDone)
+        ? Promise.all([switches.ready(running), peers.ready(running)])
+        : undefined,
   }
   mgr.cache(DNSEndpoint, { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER })
-  if (publish !== undefined)
-    setUpPublish(mgr, { ...common, options: publish, reportsInitialFindings: options.reportsInitialFindings ?? true })
+  const isObjectId = (id: string): boolean => publish?.prune === true && id.startsWith(HELD_ID_PREFIX)
+  if (publish !== undefined) {
+    const store = heldObjectStore(configMapGuardStore(mgr.client, `${namespace}/${HELD_OBJECTS_STORE}`))
+    const approvals = createObjectApprovals({ store, switches, clock, notify, isOurs: isObjectId })
+    const { reportsInitialFindings = true } = options
+    setUpPublish(mgr, { ...common, approvals, options: publish, reportsInitialFindings })
+  }
   if (wildcard !== undefined) {
     const { allowLoopback = false, connectMember } = options
     setUpWildcard(mgr, {
@@ -150,8 +179,8 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
       ...records,
       mode,
       namespace,
-      killSwitch,
-      switches,
+      killSwitch: pausedUntil(killSwitch, peers.done),
+      switches: withoutApprovals(switches, isObjectId),
       clock,
       metrics: createRecordsMetrics(registry, () => clock.now()),
       endpointScope: endpointScope(options, dnsEndpoints.namespace),
