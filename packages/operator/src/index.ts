@@ -54,7 +54,10 @@ export { refOf, type Source as EndpointSource } from './balance/source.ts'
 export { setUpEndpointSources } from './balance/endpoint-controller.ts'
 export { type EndpointFate, judgeEndpoint } from './balance/endpoints.ts'
 export { BALANCE_DEFAULTS, type BalanceDefaults, probeOf } from './balance/load-balancer.ts'
-export { type LoadBalancerControllerOptions, setUpLoadBalancers } from './balance/load-balancer-controller.ts'
+export { setUpLoadBalancers } from './balance/load-balancer-controller.ts'
+export type { LoadBalancerControllerOptions } from './balance/load-balancer-options.ts'
+export { type BalanceOptions, setUpBalance } from './balance/set-up.ts'
+export { BalanceConfig, balanceDefaults } from './balance/config.ts'
 export {
   createHealthMonitor,
   type HealthMonitor,

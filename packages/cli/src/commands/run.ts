@@ -46,6 +46,8 @@ export function build(io: Io): Command {
           namespace,
           isPaused: config.pause,
           denyAddresses: config.denyAddresses,
+          allowLoopback: config.allowLoopback,
+          ...(config.balance.enabled && { balance: { config: config.balance } }),
           ...(publish.enabled && { publish: publishOptions(publish, config.grants) }),
           ...(config.records.enabled && { records: { config: config.records, env: io.env, grants: config.grants } }),
           ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),

@@ -14,6 +14,7 @@ import {
   systemClock,
   untilAborted,
 } from '@seamark/kube'
+import { type BalanceOptions, setUpBalance } from '../balance/set-up.ts'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
 import { reportDeniedWatches } from './denied-watches.ts'
 import { limitHeapGrowth } from './heap-growth.ts'
@@ -55,6 +56,7 @@ export interface AppOptions {
   readonly records?: RecordsOptions
   /** Refuses names without a grant when objects are written. Not served in observe mode. @default no webhook */
   readonly admission?: { readonly config: AdmissionConfig; readonly grants: Grants }
+  readonly balance?: BalanceOptions
   /** observe decides and reports, and writes nothing. */
   readonly mode: 'observe' | 'enforce'
   /** The kill switch by configuration: no write at all, neither DNS nor Kubernetes. @default false */
@@ -70,7 +72,7 @@ export interface AppOptions {
   readonly clock?: Clock
   /** Report also findings that existed at the start. @default true */
   readonly reportsInitialFindings?: boolean
-  /** Registered clusters may have a loopback address: for the playground and tests. @default false */
+  /** Registered clusters and probe targets may have a loopback address: for the playground and tests. @default false */
   readonly allowLoopback?: boolean
   /** Address ranges that registered clusters must not have, in addition to those that are always refused. */
   readonly denyAddresses?: readonly string[]
@@ -173,6 +175,13 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
           : (config, name) => connectMember(config, { name, clock, log }),
     })
   }
+  if (options.balance !== undefined) {
+    setUpBalance(mgr, {
+      ...common,
+      ...options.balance,
+      guard: { allowLoopback: options.allowLoopback ?? false, deny: options.denyAddresses ?? [] },
+    })
+  }
   if (records !== undefined) {
     const { dnsEndpoints } = records.config
     setUpRecords(mgr, {
@@ -206,8 +215,9 @@ const NO_SWITCHES: Switches = {
 }
 
 /** One watch of DNSEndpoints for all capabilities, with the widest scope that one of them needs. */
-function endpointScope({ publish, records }: AppOptions, namespace: string): { namespace?: string } {
+function endpointScope({ publish, balance, records }: AppOptions, namespace: string): { namespace?: string } {
   const dnsEndpoints = records?.config.dnsEndpoints
-  const isWide = publish !== undefined || (dnsEndpoints?.enabled === true && dnsEndpoints.namespace === '')
+  const isWide =
+    publish !== undefined || balance !== undefined || (dnsEndpoints?.enabled === true && dnsEndpoints.namespace === '')
   return isWide ? {} : { namespace }
 }
