@@ -45,7 +45,7 @@ export interface EndpointSourceOptions {
   readonly source?: OtherSource
   /** False: write nothing. @default always true */
   readonly isWriting?: () => boolean
-  readonly untilPauseIsKnown?: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
+  readonly untilMayWrite?: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
 
 export function setUpEndpointSources(mgr: Manager, options: EndpointSourceOptions): void {
@@ -115,7 +115,7 @@ interface Work<T extends Obj> {
 async function reconcile<T extends Obj>(work: Work<T>, ctx: Context): Promise<Next> {
   const { kind, object, events, options } = work
   if (!concerns(object)) return
-  await options.untilPauseIsKnown?.(ctx)
+  await options.untilMayWrite?.(ctx)
   // An unread cluster is not an empty one: nothing is decided, and a finalizer stays.
   if (!work.target.isReadable()) return requeue(MIN_REQUEUE_MS)
   const writer = work.target.writer(ctx)
