@@ -15,15 +15,19 @@ import {
 } from '@seamark/kube'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
 import { limitHeapGrowth } from './heap-growth.ts'
-import { createProductMetrics, createRecordsMetrics, showPause } from '../metrics.ts'
+import { serverText } from '@seamark/dns'
+import { createProductMetrics, createRecordsMetrics, type RecordsMetrics, showPause } from '../metrics.ts'
 import { FIELD_MANAGER } from './field-manager.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import { setUpPublish } from '../publish/set-up.ts'
 import type { Provider } from '../providers/provider.ts'
-import type { RecordsConfig } from '../records/config.ts'
+import { RecordsConfig } from '../records/config.ts'
 import type { Grants } from './grants.ts'
-import { createKillSwitch } from './kill-switch.ts'
+import { createKillSwitch, type KillSwitchControl } from './kill-switch.ts'
 import { setUpRecords } from '../records/sync/set-up.ts'
+import type { DnsConfig } from '../serve/config.ts'
+import { type DnsService, EMBEDDED_PROVIDER, openDnsService } from '../serve/dns-service.ts'
+import { setUpDns } from '../serve/set-up.ts'
 import { type Switches, watchSwitches } from './switches.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
 import { setUpWildcard } from '../wildcard/controller.ts'
@@ -37,11 +41,18 @@ interface RecordsOptions {
   readonly providers?: readonly Provider[]
 }
 
+interface DnsOptions {
+  readonly config: DnsConfig
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
 export interface AppOptions {
   readonly cluster: Cluster
   readonly publish?: PublishOptions
   readonly wildcard?: WildcardOptions
   readonly records?: RecordsOptions
+  /** The authoritative DNS server; without `records`, DNSEndpoints become records of its zones. */
+  readonly dns?: DnsOptions
   /** observe decides and reports, and writes nothing. */
   readonly mode: 'observe' | 'enforce'
   /** The kill switch by configuration: no write at all, neither DNS nor Kubernetes. @default false */
@@ -66,14 +77,18 @@ export interface AppOptions {
   /** Obey `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
   readonly hasPause?: boolean
   /** Called when the servers listen. */
-  readonly onReady?: (addresses: { readonly metrics?: string; readonly probes?: string }) => void
+  readonly onReady?: (addresses: {
+    readonly metrics?: string
+    readonly probes?: string
+    readonly dns?: readonly string[]
+  }) => void
 }
 
 /** A stop has to complete within 5 s, also when a part hangs. */
 const GRACE_MS = 4_500
 
 export async function runApp(options: AppOptions, signal: AbortSignal): Promise<void> {
-  const { publish, wildcard, records, namespace, mode, clock = systemClock } = options
+  const { namespace, mode, clock = systemClock } = options
   limitHeapGrowth()
   const log = options.log ?? createLogger({ level: 'silent' })
   const killSwitch = createKillSwitch(...(options.isPaused === true ? ['configuration'] : []))
@@ -92,6 +107,55 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     if (mode === 'observe') throw new WriteRefused('OBSERVING', 'in observe mode nothing is written')
     if (!mgr.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its lease')
   })
+  // Before the caches: a zone that is stored is answered while the API server is down.
+  const dns =
+    options.dns === undefined
+      ? undefined
+      : await openDnsService({
+          ...options.dns,
+          client: options.cluster.client,
+          namespace,
+          isLeading: () => mgr.isLeading,
+          waitsForRecords: true,
+          log,
+          clock,
+        })
+  try {
+    await runManager(mgr, { ...options, ...recordsOn(options, dns) }, { dns, log, clock, killSwitch }, signal)
+  } finally {
+    await dns?.close()
+  }
+}
+
+/** The zones of our own server have one writer: they need no owner id to tell installations apart. */
+const OWN_ZONES_OWNER = 'seamark'
+
+/** Records with the provider of the DNS server; without `records`, of that provider only. */
+function recordsOn({ records, dns: options }: AppOptions, dns: DnsService | undefined): Pick<AppOptions, 'records'> {
+  if (dns === undefined || options === undefined) return records === undefined ? {} : { records }
+  const own: RecordsOptions = {
+    config: RecordsConfig.parse({ enabled: true, owner: OWN_ZONES_OWNER, dnsEndpoints: { enabled: true } }),
+    env: options.env,
+  }
+  const chosen = records ?? own
+  return { records: { ...chosen, providers: [...(chosen.providers ?? []), dns.provider] } }
+}
+
+interface Parts {
+  readonly dns: DnsService | undefined
+  readonly log: Logger
+  readonly clock: Clock
+  readonly killSwitch: KillSwitchControl
+}
+
+async function runManager(
+  mgr: Manager,
+  options: AppOptions,
+  { dns, log, clock, killSwitch }: Parts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { publish, wildcard, records, namespace, mode } = options
+  if (dns !== undefined) setUpDns(mgr, dns)
   const { registry } = mgr.metrics
   const metrics = createProductMetrics(registry)
   showPause(registry, killSwitch)
@@ -130,7 +194,10 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
       killSwitch,
       switches,
       clock,
-      metrics: createRecordsMetrics(registry, () => clock.now()),
+      metrics: servingCompleteZones(
+        createRecordsMetrics(registry, () => clock.now()),
+        dns,
+      ),
       endpoints: dnsEndpoints.enabled
         ? mgr.cluster.informers.informer(DNSEndpoint, endpointScope(options, dnsEndpoints.namespace))
         : undefined,
@@ -139,11 +206,23 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   if (options.onReady !== undefined) {
     const { onReady } = options
     mgr.add('ready', async ({ signal: running }) => {
-      onReady(mgr.addresses)
+      onReady({ ...mgr.addresses, ...(dns !== undefined && { dns: dns.addresses.map(serverText) }) })
       await untilAborted(running)
     })
   }
   await mgr.run(signal)
+}
+
+/** A new zone is served when its first plan is written. */
+function servingCompleteZones(metrics: RecordsMetrics, dns: DnsService | undefined): RecordsMetrics {
+  if (dns === undefined) return metrics
+  return {
+    ...metrics,
+    synced(zone, isStale) {
+      metrics.synced(zone, isStale)
+      if (!isStale && zone.provider === EMBEDDED_PROVIDER && zone.zone !== '*') dns.complete(zone.zone)
+    },
+  }
 }
 
 const NO_SWITCHES: Switches = {

@@ -444,7 +444,15 @@ function isRelevantChange(old: Endpoint, object: Endpoint): boolean {
   return !isDeepStrictEqual([before.labels, before.annotations], [after.labels, after.annotations])
 }
 
+const OUTAGES: ReadonlySet<Reason> = new Set([
+  'Stale',
+  'ProviderUnavailable',
+  'OutcomeUnknown',
+  'ZoneNotFound',
+  'ZoneNotStored',
+])
+
 /** True when the service, and not a guard or the record, is the reason that a change is not written. */
 function isOutage(code: Reason | undefined): boolean {
-  return code === 'Stale' || code === 'ProviderUnavailable' || code === 'OutcomeUnknown' || code === 'ZoneNotFound'
+  return code !== undefined && OUTAGES.has(code)
 }
