@@ -74,6 +74,9 @@ export {
   type ConformanceSubject,
 } from './providers/conformance.ts'
 export { embeddedProvider } from './providers/embedded.ts'
+export { DnsConfig } from './serve/config.ts'
+export { type DnsService, type DnsServiceOptions, openDnsService, type ZoneStatus } from './serve/dns-service.ts'
+export { setUpDns } from './serve/set-up.ts'
 export { type MemoryProvider, memoryProvider } from './providers/memory.ts'
 export { powerdnsProvider } from './providers/powerdns.ts'
 export type { Capabilities, Provider, ProviderZone } from './providers/provider.ts'

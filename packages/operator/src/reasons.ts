@@ -116,6 +116,7 @@ export const REASONS = {
   Stale: 'the DNS service is down; what is published stays, and changes wait',
   Throttled: 'the DNS service asks to slow down',
   TransferRefused: 'the zone transfer was refused; without it nothing is read and nothing is deleted',
+  ZoneNotStored: 'the zone cannot be stored, so the change is not made; what is answered stays',
   ZoneNotFound: 'the DNS service does not serve the zone any more',
   ZoneQuotaExceeded: 'the zone is full',
 } as const satisfies Record<string, string>

@@ -44,9 +44,12 @@ export interface AnswerOptions {
   /** @default 1232 */
   readonly maxUdpSize?: number
   /** Answers UPDATE, NOTIFY and signed messages: the whole answer, or undefined for none. */
-  readonly special: (request: Request, peer: Peer) => Uint8Array | undefined
+  readonly special: (request: Request, peer: Peer) => SpecialAnswer
   readonly onFailure?: (error: unknown) => void
 }
+
+/** A promise when the answer has to wait, for instance until an UPDATE is on disk. */
+export type SpecialAnswer = Uint8Array | Promise<Uint8Array | undefined> | undefined
 
 export interface Peer {
   readonly address: string
@@ -57,6 +60,8 @@ export interface Peer {
    * @default Infinity
    */
   readonly maxAnswerRatio?: number
+  /** Sends an answer when it is there; `answer` then returns 0 with `isDeferred`. Without it there is no answer. */
+  readonly defer?: (answer: Promise<Uint8Array | undefined>) => void
 }
 
 /** The largest `maxUdpSize`; udp.ts keeps this much room for an answer. */
@@ -72,6 +77,8 @@ export class Answerer {
   kind = 0
   /** After an answer: the query had a valid cookie, so its source address is the client's. */
   hasValidCookie = false
+  /** After a length of 0: the answer follows through `peer.defer`. */
+  isDeferred = false
   readonly #zones: ZoneIndex
   readonly #counters: Counters
   readonly #cookies: CookieJar
@@ -105,6 +112,7 @@ export class Answerer {
     counters.queries++
     this.#response.begin(out, start)
     this.hasValidCookie = false
+    this.isDeferred = false
     const status = request.parse(query, length)
     if (status === SILENT) {
       counters.ignored++
@@ -160,9 +168,19 @@ export class Answerer {
   #specialAnswer(peer: Peer): number {
     const answer = this.#special(this.request, peer)
     if (answer === undefined) return 0
+    if (answer instanceof Promise) {
+      this.isDeferred = peer.defer !== undefined
+      peer.defer?.(answer.then((bytes) => this.#countDeferred(bytes)))
+      return 0
+    }
     this.#counters.answers[answer[3]! & 15]!++
     this.#response.out.set(answer, this.#response.start)
     return answer.length
+  }
+
+  #countDeferred(answer: Uint8Array | undefined): Uint8Array | undefined {
+    if (answer !== undefined) this.#counters.answers[answer[3]! & 15]!++
+    return answer
   }
 
   #refuse(rcode: number): number {
@@ -185,6 +203,10 @@ export class Answerer {
     if (request.class !== CLASS.IN) return this.#refuse(request.class === CLASS.ANY ? RCODE.FORMERR : RCODE.REFUSED)
     const { name, nameLength, scan } = request
     let zone = this.#zones.find(name, nameLength, scan)
+    if (this.#zones.hasSuspended && this.#zones.isSuspended(name, nameLength, zone)) {
+      this.#response.extendedError = EXTENDED_ERROR.NOT_READY
+      return this.#refuse(RCODE.REFUSED)
+    }
     if (zone === undefined) {
       this.#response.extendedError = EXTENDED_ERROR.NOT_AUTHORITATIVE
       return this.#refuse(RCODE.REFUSED)

@@ -2,8 +2,9 @@
  * The authoritative server: serves zones over UDP and TCP.
  *
  * Flow: listeners (udp.ts, tcp.ts) → answer.ts → zone tables. `swap` replaces a whole zone between two packets; queries never
- * wait and never see a part of each. Guarantees: no recursion; only the zones it was given; UPDATE and transfers only signed
- * and as the zone's policy allows. Caveat: updates change the zone in memory; `onUpdate` is the place to make them durable.
+ * wait and never see a part of each. Guarantees: no recursion; only the zones it was given, and REFUSED for those that are
+ * not loaded yet; UPDATE and transfers only signed and as the zone's policy allows. Caveat: without `commit` an UPDATE
+ * changes the zone in memory only.
  */
 import { createDnsClient } from '../client/client.ts'
 import { OPCODE, RCODE, rcodeName, TYPE, typeName } from '../wire/codes.ts'
@@ -13,9 +14,11 @@ import { FLAG } from '../wire/message.ts'
 import { type Fqdn, fqdn, wireToFqdn } from '../wire/name.ts'
 import { signMessage, type TsigKey } from '../wire/tsig.ts'
 import { u16 } from '../zone/zone-shard.ts'
+import { diffZones, type ZoneDelta } from '../zone/zone-delta.ts'
 import type { Zone } from '../zone/zone-table.ts'
-import { Answerer, type Counters, type Peer } from './answer.ts'
+import { Answerer, type Counters, type Peer, type SpecialAnswer } from './answer.ts'
 import { CookieJar } from './cookie.ts'
+import { ZoneHistory } from './history.ts'
 import { copyHits } from './hits.ts'
 import { Notifier } from './notify.ts'
 import type { ZonePolicy } from './policy.ts'
@@ -23,7 +26,7 @@ import { type RateLimitOptions, RateLimiter } from './ratelimit.ts'
 import { Request } from './request.ts'
 import { authenticate, emptyAnswer, withoutTsig } from './signed.ts'
 import { listenTcp, type TcpListener } from './tcp.ts'
-import { planTransfer, transferMessages } from './transfer.ts'
+import { incremental, planTransfer, soaOnly, transferMessages, type TransferPlan, wholeZone } from './transfer.ts'
 import { listenUdp, type UdpListener } from './udp.ts'
 import { handleUpdate } from './update.ts'
 import { ZoneIndex } from './zone-index.ts'
@@ -48,12 +51,29 @@ export interface DnsServerOptions {
   readonly cookieSecret?: Uint8Array
   /** Most octets of a UDP answer. @default 1232 */
   readonly maxUdpSize?: number
+  /** Origins of zones that are not loaded yet: queries for their names are refused until `swap`. */
+  readonly suspended?: Iterable<Fqdn>
   /** After an UPDATE changed a zone, before it is answered. */
   readonly onUpdate?: (zone: Zone) => void
+  /**
+   * Performs the change of an UPDATE, which is answered when the promise settles; it has to `swap` the zone when the change
+   * is durable. @default the zone in memory is replaced at once
+   */
+  readonly commit?: (origin: Fqdn, change: (zone: Zone, serial?: number) => Zone) => Promise<unknown>
+  /** A NOTIFY for a zone of this server (RFC 1996). Returns whether it is accepted. @default refused */
+  readonly onNotify?: (notice: Notice) => boolean
   /** Failures that belong to no single query: sockets, dynamic RRsets, NOTIFY. */
   readonly onError?: (error: unknown) => void
   /** Milliseconds since 1970. @default Date.now */
   readonly now?: () => number
+}
+
+export interface Notice {
+  readonly zone: Fqdn
+  /** Address of the sender. */
+  readonly source: string
+  /** Name of the key that signed it. */
+  readonly key?: Fqdn
 }
 
 export interface DnsServerCounters {
@@ -64,7 +84,10 @@ export interface DnsServerCounters {
   readonly limited: number
   readonly failures: number
   readonly updates: number
+  /** AXFR and IXFR together. */
   readonly transfers: number
+  /** IXFR that sent changes only. */
+  readonly incrementalTransfers: number
   readonly tcpConnections: number
 }
 
@@ -78,8 +101,13 @@ export interface DnsServer {
   readonly addresses: readonly ListenAddress[]
   zones(): IterableIterator<Zone>
   findZone(origin: Fqdn): Zone | undefined
-  /** Serves this zone from the next packet on, instead of the one with the same origin. */
-  swap(zone: Zone): void
+  /**
+   * Serves this zone from the next packet on, instead of the one with the same origin. `deltas` lead from the version served
+   * before, or from an older one, to this version, for IXFR. @default computed, where the zone may be transferred
+   */
+  swap(zone: Zone, deltas?: readonly ZoneDelta[]): void
+  /** Refuses queries for names of this zone until the next `swap`. */
+  suspend(origin: Fqdn): void
   remove(origin: Fqdn): void
   counters(): DnsServerCounters
   /** Queries answered from each RRset since the zone is served; RRsets without queries are left out. */
@@ -113,11 +141,13 @@ class Server {
   readonly answerer: Answerer
   updates = 0
   transfers = 0
+  incrementalTransfers = 0
   readonly #options: DnsServerOptions
   readonly #keys: ReadonlyMap<Fqdn, TsigKey>
   readonly #client = createDnsClient({ tries: 1 })
   readonly #notifier: Notifier
   readonly #request = new Request()
+  readonly #histories = new Map<Fqdn, ZoneHistory>()
 
   constructor(options: DnsServerOptions) {
     this.#options = options
@@ -134,6 +164,7 @@ class Server {
     }
     const inner = new Answerer({ ...shared, special: () => undefined })
     this.answerer = new Answerer({ ...shared, special: (request, peer) => this.#special(request, peer, inner) })
+    for (const origin of options.suspended ?? []) this.index.suspend(origin)
     for (const zone of options.zones ?? []) this.index.set(zone)
   }
 
@@ -157,15 +188,24 @@ class Server {
     return this.index.get(origin)
   }
 
-  swap(zone: Zone): void {
+  swap(zone: Zone, deltas?: readonly ZoneDelta[]): void {
     const before = this.index.set(zone)
     if (before === zone) return
     if (before !== undefined) copyHits(before, zone)
-    if (before?.serial !== zone.serial) this.#notifier.notify(zone.origin, this.policyOf(zone.origin).secondaries ?? [])
+    if (before?.serial === zone.serial) return
+    const { secondaries = [], transferKeys = [] } = this.policyOf(zone.origin)
+    if (transferKeys.length > 0) this.#remember(before, zone, deltas)
+    this.#notifier.notify(zone.origin, secondaries)
+  }
+
+  #remember(before: Zone | undefined, zone: Zone, deltas: readonly ZoneDelta[] | undefined): void {
+    const history = this.#histories.get(zone.origin) ?? new ZoneHistory()
+    this.#histories.set(zone.origin, history)
+    for (const delta of deltas ?? (before === undefined ? [] : [diffZones(before, zone)])) history.add(delta)
   }
 
   /** UPDATE, NOTIFY, and signed queries. */
-  #special(request: Request, peer: Peer, inner: Answerer): Uint8Array | undefined {
+  #special(request: Request, peer: Peer, inner: Answerer): SpecialAnswer {
     const auth = authenticate(request, this.#keys, this.seconds())
     if (auth.kind === 'refused') return auth.answer
     // Transfers over TCP take another path. IXFR over UDP gets the SOA; the client then uses TCP (RFC 1995 §2).
@@ -176,6 +216,10 @@ class Server {
     const key = auth.kind === 'signed' ? auth.key : undefined
     const answer = this.#unsignedAnswer(request, peer, inner, key)
     if (answer === undefined || auth.kind === 'unsigned') return answer
+    if (answer instanceof Promise) {
+      const previousMac = auth.record.mac.slice()
+      return answer.then((bytes) => signMessage(bytes, auth.key, this.seconds(), { previousMac }).bytes)
+    }
     const sign = (bytes: Uint8Array) =>
       signMessage(bytes, auth.key, this.seconds(), { previousMac: auth.record.mac }).bytes
     const signed = sign(answer)
@@ -185,12 +229,25 @@ class Server {
     return sign(cut)
   }
 
-  #unsignedAnswer(request: Request, peer: Peer, inner: Answerer, key: TsigKey | undefined): Uint8Array | undefined {
+  #unsignedAnswer(
+    request: Request,
+    peer: Peer,
+    inner: Answerer,
+    key: TsigKey | undefined,
+  ): Uint8Array | Promise<Uint8Array> | undefined {
     switch (request.opcode) {
-      case OPCODE.UPDATE:
-        return emptyAnswer(request, this.#update(request.bytes.subarray(0, request.length), key))
+      case OPCODE.UPDATE: {
+        const rcode = this.#update(request.bytes.subarray(0, request.length), key)
+        if (typeof rcode === 'number') return emptyAnswer(request, rcode)
+        // The request object is used for the next packet before the rcode is known.
+        const answer = emptyAnswer(request, RCODE.NOERROR)
+        return rcode.then((known) => {
+          answer[3] = known
+          return answer
+        })
+      }
       case OPCODE.NOTIFY:
-        return emptyAnswer(request, this.#notifyRcode(request))
+        return emptyAnswer(request, this.#notifyRcode(request, peer, key))
       default: {
         const query = withoutTsig(request)
         const out = Buffer.allocUnsafe(65_535)
@@ -200,15 +257,26 @@ class Server {
     }
   }
 
-  #update(bytes: Uint8Array, key: TsigKey | undefined): number {
+  #update(bytes: Uint8Array, key: TsigKey | undefined): number | Promise<number> {
+    const { commit, onUpdate } = this.#options
     return handleUpdate(
       {
         findZone: (origin) => this.index.get(origin),
         policyOf: (origin) => this.policyOf(origin),
-        swap: (zone) => {
-          this.#options.onUpdate?.(zone)
-          this.updates++
-          this.swap(zone)
+        onError: (error) => this.report(error),
+        commit: (origin, change) => {
+          const zone = this.index.get(origin)
+          if (zone === undefined) return
+          const perform = (current: Zone, serial?: number) => {
+            const changed = change(current, serial)
+            if (changed !== current) this.updates++
+            return changed
+          }
+          if (commit !== undefined) return commit(origin, perform)
+          const changed = perform(zone)
+          if (changed === zone) return
+          onUpdate?.(changed)
+          this.swap(changed)
         },
       },
       bytes,
@@ -216,10 +284,15 @@ class Server {
     )
   }
 
-  /** The server is primary for all its zones: NOTIFY is refused (RFC 1996 §3.10). */
-  #notifyRcode(request: Request): number {
+  /** Without `onNotify` the server is primary for all its zones, and NOTIFY is refused (RFC 1996 §3.10). */
+  #notifyRcode(request: Request, peer: Peer, key: TsigKey | undefined): number {
     if (request.questionEnd === 0) return RCODE.FORMERR
-    return this.index.get(wireToFqdn(request.name)) === undefined ? RCODE.NOTAUTH : RCODE.REFUSED
+    const zone = wireToFqdn(request.name)
+    const isKnown =
+      this.index.get(zone) !== undefined || this.index.isSuspended(request.name, request.nameLength, undefined)
+    if (!isKnown) return RCODE.NOTAUTH
+    const notice = { zone, source: peer.address, ...(key !== undefined && { key: key.name }) }
+    return this.#options.onNotify?.(notice) === true ? RCODE.NOERROR : RCODE.REFUSED
   }
 
   /** The messages of a transfer, or its error response; undefined when the query asks for none. `isSoaOnly`: only the SOA. */
@@ -239,9 +312,17 @@ class Server {
         signMessage(emptyAnswer(request, rcode), auth.key, this.seconds(), { previousMac: auth.record.mac }).bytes,
       ]
     }
-    const isShort = isSoaOnly || plan.isCurrent
-    if (!isShort) this.transfers++
-    return transferMessages(plan.zone, plan.message, isShort, auth.key, auth.record.mac, () => this.seconds())
+    const entries = isSoaOnly || plan.isCurrent ? soaOnly(plan.zone) : this.#transferred(plan)
+    return transferMessages(plan.zone, plan.message, entries, auth.key, auth.record.mac, () => this.seconds())
+  }
+
+  #transferred({ zone, knownSerial }: TransferPlan): ReturnType<typeof wholeZone> {
+    this.transfers++
+    const history = knownSerial === undefined ? undefined : this.#histories.get(zone.origin)
+    const deltas = history?.since(knownSerial!, zone.serial, zone.rrsets)
+    if (deltas === undefined) return wholeZone(zone)
+    this.incrementalTransfers++
+    return incremental(zone, deltas)
   }
 
   hits(origin: Fqdn): RRsetHits[] {
@@ -327,7 +408,8 @@ export async function createDnsServer(options: DnsServerOptions): Promise<DnsSer
     addresses: listeners.map(({ udp }) => ({ address: udp.address, port: udp.port })),
     zones: () => server.index.values(),
     findZone: (origin) => server.findZone(origin),
-    swap: (zone) => server.swap(zone),
+    swap: (zone, deltas) => server.swap(zone, deltas),
+    suspend: (origin) => void server.index.suspend(origin),
     remove: (origin) => void server.index.delete(origin),
     counters: () => ({
       queries: server.totals.queries,
@@ -340,6 +422,7 @@ export async function createDnsServer(options: DnsServerOptions): Promise<DnsSer
       failures: server.totals.failures,
       updates: server.updates,
       transfers: server.transfers,
+      incrementalTransfers: server.incrementalTransfers,
       tcpConnections: listeners.reduce((sum, { tcp }) => sum + tcp.connections(), 0),
     }),
     hits: (origin) => server.hits(origin),

@@ -43,7 +43,13 @@ export async function listenUdp(options: UdpOptions): Promise<UdpListener> {
   })
   let slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
   let at = 0
-  const peer: MutablePeer = { address: '', port: 0, transport: 'udp', maxAnswerRatio: Infinity }
+  const peer: MutablePeer = {
+    address: '',
+    port: 0,
+    transport: 'udp',
+    maxAnswerRatio: Infinity,
+    defer: (answer) => void sendDeferred(socket, answer, peer.address, peer.port, options.onError),
+  }
   socket.on('message', (query, source) => {
     if (source.port === 0) return
     if (at + MAX_UDP_SIZE > SLAB_BYTES) {
@@ -89,6 +95,22 @@ function answerLimited(
     if (verdict === 'answer') return length
   }
   return verdict === 'drop' ? 0 : answerer.truncated(query, query.length, peer, slab, at)
+}
+
+async function sendDeferred(
+  socket: Socket,
+  answer: Promise<Uint8Array | undefined>,
+  address: string,
+  port: number,
+  onError: (error: Error) => void,
+): Promise<void> {
+  try {
+    const bytes = await answer
+    if (bytes !== undefined) socket.send(bytes, port, address)
+  } catch (error) {
+    // The socket was closed meanwhile, or the answer failed: there is nobody to tell but the log.
+    onError(error instanceof Error ? error : new Error(String(error)))
+  }
 }
 
 async function bind(socket: Socket, { address, port }: UdpOptions): Promise<void> {

@@ -18,17 +18,18 @@ import { type BalanceOptions, setUpBalance } from '../balance/set-up.ts'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
 import { reportDeniedWatches } from './denied-watches.ts'
 import { limitHeapGrowth } from './heap-growth.ts'
-import { createProductMetrics, createRecordsMetrics, showPause } from '../metrics.ts'
+import { serverText } from '@seamark/dns'
+import { createProductMetrics, createRecordsMetrics, type RecordsMetrics, showPause } from '../metrics.ts'
 import { FIELD_MANAGER } from './field-manager.ts'
 import { HELD_ID_PREFIX } from '../publish/guard/mass-guard.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import { setUpPublish } from '../publish/set-up.ts'
 import type { Provider } from '../providers/provider.ts'
-import type { RecordsConfig } from '../records/config.ts'
+import { RecordsConfig } from '../records/config.ts'
 import type { AdmissionConfig } from './admission-config.ts'
 import type { Grants } from './grants.ts'
 import { admissionServer, certificatePaths, setUpNameAdmission } from './name-admission.ts'
-import { createKillSwitch, pausedUntil } from './kill-switch.ts'
+import { createKillSwitch, type KillSwitchControl, pausedUntil } from './kill-switch.ts'
 import { createNotices } from './notices.ts'
 import { addPeerCheck } from './peer-check.ts'
 import { SecondWriterGuard } from './second-writer-guard.ts'
@@ -36,6 +37,9 @@ import { configMapGuardStore } from '../records/state/config-map-guard-store.ts'
 import { HELD_OBJECTS_STORE, heldObjectStore } from '../records/state/held-objects.ts'
 import { createObjectApprovals } from '../records/state/object-approvals.ts'
 import { setUpRecords } from '../records/sync/set-up.ts'
+import type { DnsConfig } from '../serve/config.ts'
+import { type DnsService, EMBEDDED_PROVIDER, openDnsService } from '../serve/dns-service.ts'
+import { setUpDns } from '../serve/set-up.ts'
 import { type Switches, watchSwitches, withoutApprovals } from './switches.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
 import { setUpWildcard } from '../wildcard/controller.ts'
@@ -49,6 +53,11 @@ interface RecordsOptions {
   readonly providers?: readonly Provider[]
 }
 
+interface DnsOptions {
+  readonly config: DnsConfig
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
 export interface AppOptions {
   readonly cluster: Cluster
   readonly publish?: PublishOptions
@@ -57,6 +66,8 @@ export interface AppOptions {
   /** Refuses names without a grant when objects are written. Not served in observe mode. @default no webhook */
   readonly admission?: { readonly config: AdmissionConfig; readonly grants: Grants }
   readonly balance?: BalanceOptions
+  /** The authoritative DNS server; without `records`, DNSEndpoints become records of its zones. */
+  readonly dns?: DnsOptions
   /** observe decides and reports, and writes nothing. */
   readonly mode: 'observe' | 'enforce'
   /** The kill switch by configuration: no write at all, neither DNS nor Kubernetes. @default false */
@@ -85,6 +96,7 @@ export interface AppOptions {
     readonly metrics?: string
     readonly probes?: string
     readonly webhooks?: string
+    readonly dns?: readonly string[]
   }) => void
 }
 
@@ -92,7 +104,7 @@ export interface AppOptions {
 const GRACE_MS = 4_500
 
 export async function runApp(options: AppOptions, signal: AbortSignal): Promise<void> {
-  const { publish, wildcard, records, namespace, mode, clock = systemClock } = options
+  const { namespace, mode, clock = systemClock } = options
   limitHeapGrowth()
   const log = options.log ?? createLogger({ level: 'silent' })
   const killSwitch = createKillSwitch(...(options.isPaused === true ? ['configuration'] : []))
@@ -123,8 +135,57 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     setUpNameAdmission(mgr, {
       grants: admission.grants,
       managerNamespace: namespace,
-      ...(publish !== undefined && { publish }),
+      ...(options.publish !== undefined && { publish: options.publish }),
     })
+  // Before the caches: a zone that is stored is answered while the API server is down.
+  const dns =
+    options.dns === undefined
+      ? undefined
+      : await openDnsService({
+          ...options.dns,
+          client: options.cluster.client,
+          namespace,
+          isLeading: () => mgr.isLeading,
+          waitsForRecords: true,
+          log,
+          clock,
+        })
+  try {
+    await runManager(mgr, { ...options, ...recordsOn(options, dns) }, { dns, log, clock, killSwitch }, signal)
+  } finally {
+    await dns?.close()
+  }
+}
+
+/** The zones of our own server have one writer: they need no owner id to tell installations apart. */
+const OWN_ZONES_OWNER = 'seamark'
+
+/** Records with the provider of the DNS server; without `records`, of that provider only. */
+function recordsOn({ records, dns: options }: AppOptions, dns: DnsService | undefined): Pick<AppOptions, 'records'> {
+  if (dns === undefined || options === undefined) return records === undefined ? {} : { records }
+  const own: RecordsOptions = {
+    config: RecordsConfig.parse({ enabled: true, owner: OWN_ZONES_OWNER, dnsEndpoints: { enabled: true } }),
+    env: options.env,
+  }
+  const chosen = records ?? own
+  return { records: { ...chosen, providers: [...(chosen.providers ?? []), dns.provider] } }
+}
+
+interface Parts {
+  readonly dns: DnsService | undefined
+  readonly log: Logger
+  readonly clock: Clock
+  readonly killSwitch: KillSwitchControl
+}
+
+async function runManager(
+  mgr: Manager,
+  options: AppOptions,
+  { dns, log, clock, killSwitch }: Parts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { publish, wildcard, records, namespace, mode } = options
+  if (dns !== undefined) setUpDns(mgr, dns)
   const { registry } = mgr.metrics
   const metrics = createProductMetrics(registry)
   showPause(registry, killSwitch)
@@ -191,7 +252,10 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
       killSwitch: pausedUntil(killSwitch, peers.done),
       switches: withoutApprovals(switches, isObjectId),
       clock,
-      metrics: createRecordsMetrics(registry, () => clock.now()),
+      metrics: servingCompleteZones(
+        createRecordsMetrics(registry, () => clock.now()),
+        dns,
+      ),
       endpointScope: endpointScope(options, dnsEndpoints.namespace),
     })
   }
@@ -199,11 +263,23 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   if (options.onReady !== undefined) {
     const { onReady } = options
     mgr.add('ready', async ({ signal: running }) => {
-      onReady(mgr.addresses)
+      onReady({ ...mgr.addresses, ...(dns !== undefined && { dns: dns.addresses.map(serverText) }) })
       await untilAborted(running)
     })
   }
   await mgr.run(signal)
+}
+
+/** A new zone is served when its first plan is written. */
+function servingCompleteZones(metrics: RecordsMetrics, dns: DnsService | undefined): RecordsMetrics {
+  if (dns === undefined) return metrics
+  return {
+    ...metrics,
+    synced(zone, isStale) {
+      metrics.synced(zone, isStale)
+      if (!isStale && zone.provider === EMBEDDED_PROVIDER && zone.zone !== '*') dns.complete(zone.zone)
+    },
+  }
 }
 
 const NO_SWITCHES: Switches = {
