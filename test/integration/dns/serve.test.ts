@@ -6,8 +6,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDnsClient, groupRecords, RCODE, type ServerAddress } from '@seamark/dns'
-import { DNSEndpoint, DnsConfig, runApp, unified, type AppOptions } from '@seamark/operator'
-import { ConfigMap, Namespace } from '@seamark/kube'
+import { type AppOptions, DNSEndpoint, DnsConfig, runApp } from '@seamark/operator'
+import { ConfigMap, Lease, Namespace } from '@seamark/kube'
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
 import { createNamespace, eventually, untilKindIsOlder, type World, worldKinds } from '../publish/world.ts'
 
@@ -97,7 +97,6 @@ it('a host that is published is answered, and a restart answers it from its fold
 
   // Nothing leads here: what is answered comes from the folder.
   const lease = { lease: 'held-by-another', namespace: 'seamark' }
-  const { Lease } = await import('@seamark/kube')
   await world.client.create(Lease, {
     metadata: { name: lease.lease, namespace: lease.namespace },
     spec: {
@@ -125,8 +124,7 @@ it('without a folder the zone comes back from ConfigMaps', async () => {
   await second.stop()
 })
 
-it('publish and the DNS server together answer for an HTTPProxy', async () => {
-  void unified
+it('a new zone has the name servers of the configuration', async () => {
   await publish('a', '192.0.2.1')
   const app = await run({ dataDir: folder, nameServers: ['ns1.example.test=192.0.2.53'] })
   await answers(app.at, 'a.example.test', '192.0.2.1')

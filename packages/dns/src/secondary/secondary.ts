@@ -178,7 +178,9 @@ export class SecondaryZone {
       if (message.rcode === RCODE.NOERROR && soa !== undefined) return serialOf(soa.data)
       // A replica that has no zone yet refuses; it is no primary then.
       if (message.rcode !== RCODE.REFUSED)
-        onError?.(new DnsError('RCODE', `${serverText(server)} answers ${rcodeName(message.rcode)} for the SOA of ${zone}`))
+        onError?.(
+          new DnsError('RCODE', `${serverText(server)} answers ${rcodeName(message.rcode)} for the SOA of ${zone}`),
+        )
     } catch (error) {
       if (signal?.aborted !== true) onError?.(error)
     }

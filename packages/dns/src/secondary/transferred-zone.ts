@@ -29,11 +29,7 @@ const toDelta = ({ before, after, removed, added }: Difference): ZoneDelta => ({
 })
 
 /** Undefined when the server has nothing newer. Throws DnsError when the content is no zone or does not fit the present one. */
-export function zoneOf(
-  origin: Fqdn,
-  present: Zone | undefined,
-  result: TransferResult,
-): TransferredZone | undefined {
+export function zoneOf(origin: Fqdn, present: Zone | undefined, result: TransferResult): TransferredZone | undefined {
   switch (result.kind) {
     case 'current':
       return undefined

@@ -391,10 +391,12 @@ async function listenBoth(
 export async function createDnsServer(options: DnsServerOptions): Promise<DnsServer> {
   const server = new Server(options)
   const listeners: Listeners[] = []
-  const close = async () => {
+  let closing: Promise<void> | undefined
+  const closeAll = async () => {
     await Promise.all(listeners.flatMap(({ udp, tcp }) => [udp.close(), tcp.close()]))
     await server.close()
   }
+  const close = async () => (closing ??= closeAll())
   for (const listen of options.listen) {
     try {
       listeners.push(await listenBoth(server, options, listen))

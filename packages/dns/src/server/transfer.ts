@@ -30,10 +30,7 @@ export interface TransferPlan {
 }
 
 /** What to transfer, or the rcode of the error response. */
-export function planTransfer(
-  bytes: Uint8Array,
-  zones: (message: Message) => Zone | undefined,
-): TransferPlan | number {
+export function planTransfer(bytes: Uint8Array, zones: (message: Message) => Zone | undefined): TransferPlan | number {
   const message = decodeMessage(bytes)
   if (message instanceof DnsError) return RCODE.FORMERR
   const zone = zones(message)

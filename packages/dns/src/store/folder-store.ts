@@ -142,7 +142,10 @@ export class FolderStore implements ZoneStore {
       if (cause.code === 'ENOENT') return []
       throw this.#unreadable(cause)
     })
-    return files.flatMap((file) => JOURNAL.exec(file)?.[1] ?? []).map(Number).sort((a, b) => a - b)
+    return files
+      .flatMap((file) => JOURNAL.exec(file)?.[1] ?? [])
+      .map(Number)
+      .sort((a, b) => a - b)
   }
 
   #pathOf(number: number): string {
@@ -153,7 +156,10 @@ export class FolderStore implements ZoneStore {
   async #checkOwner(): Promise<void> {
     const newer = await stat(this.#pathOf(this.#number + 1)).catch(() => undefined)
     if (newer === undefined) return
-    throw new DnsError('STORE_TAKEN', `another process writes to ${this.#folder}; give every process a folder of its own`)
+    throw new DnsError(
+      'STORE_TAKEN',
+      `another process writes to ${this.#folder}; give every process a folder of its own`,
+    )
   }
 
   /** `base` is the serial that its first change starts from. */
@@ -162,7 +168,10 @@ export class FolderStore implements ZoneStore {
     const number = this.#number + 1
     const handle = await open(this.#pathOf(number), 'wx').catch((cause: NodeJS.ErrnoException) => {
       if (cause.code !== 'EEXIST') throw cause
-      throw new DnsError('STORE_TAKEN', `another process writes to ${this.#folder}; give every process a folder of its own`)
+      throw new DnsError(
+        'STORE_TAKEN',
+        `another process writes to ${this.#folder}; give every process a folder of its own`,
+      )
     })
     this.#number = number
     const journal = { number, handle, length: 0 }
@@ -231,11 +240,10 @@ export class FolderStore implements ZoneStore {
   }
 
   async #deleteJournals(upTo: number): Promise<void> {
-    for (const number of await this.#journalNumbers()) if (number <= upTo) await rm(this.#pathOf(number), { force: true })
+    for (const number of await this.#journalNumbers())
+      if (number <= upTo) await rm(this.#pathOf(number), { force: true })
   }
 }
-
-
 
 async function writeAll(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {
   for (let at = 0; at < bytes.length;) {

@@ -116,6 +116,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
           client: options.cluster.client,
           namespace,
           isLeading: () => mgr.isLeading,
+          isWriting: () => mgr.isLeading && mode === 'enforce' && !killSwitch.isPaused,
           waitsForRecords: true,
           log,
           clock,
@@ -155,11 +156,11 @@ async function runManager(
   signal: AbortSignal,
 ): Promise<void> {
   const { publish, wildcard, records, namespace, mode } = options
-  if (dns !== undefined) setUpDns(mgr, dns)
   const { registry } = mgr.metrics
   const metrics = createProductMetrics(registry)
   showPause(registry, killSwitch)
   const switches = (options.hasPause ?? true) ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
+  if (dns !== undefined) setUpDns(mgr, dns, async (running) => switches.ready(running))
   const common = {
     metrics,
     namespace,

@@ -79,8 +79,7 @@ export function embeddedProvider(options: EmbeddedOptions): Provider {
         else server.swap(change(get(zone)))
       } catch (cause) {
         if (!(cause instanceof DnsError)) throw cause
-        if (cause.code.startsWith('STORE_'))
-          throw new ProviderError('ZoneNotStored', 'later', cause.message, { cause })
+        if (cause.code.startsWith('STORE_')) throw new ProviderError('ZoneNotStored', 'later', cause.message, { cause })
         throw new ProviderError('RecordRejected', 'rejected', cause.message, { cause })
       }
     },

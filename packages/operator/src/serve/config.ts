@@ -16,7 +16,8 @@ export interface HostAndPort {
 }
 
 export function parseHostAndPort(text: string, defaultPort?: number): HostAndPort | undefined {
-  const complete = defaultPort !== undefined && !ADDRESS.test(text) ? `${isIP(text) === 6 ? `[${text}]` : text}:${defaultPort}` : text
+  const complete =
+    defaultPort !== undefined && !ADDRESS.test(text) ? `${isIP(text) === 6 ? `[${text}]` : text}:${defaultPort}` : text
   const match = ADDRESS.exec(complete)
   const port = Number(match?.[3])
   if (match === null || port > 65_535) return undefined
@@ -70,7 +71,9 @@ export const DnsConfig = z
     nameServers: z
       .array(z.string().refine((text) => isName(splitPair(text).name), { error: 'is no NAME or NAME=ADDRESS' }))
       .default([])
-      .describe('NS records of a new zone: NAME or NAME=ADDRESS; empty: ns1 of the zone with the addresses of dns.listen'),
+      .describe(
+        'NS records of a new zone: NAME or NAME=ADDRESS; empty: ns1 of the zone with the addresses of dns.listen',
+      ),
     keys: z
       .array(
         z.strictObject({
@@ -81,7 +84,9 @@ export const DnsConfig = z
         }),
       )
       .default([])
-      .describe('TSIG keys, each {name, algorithm, secretFrom, allow: [transfer, update]}; the first one signs NOTIFY and transfers'),
+      .describe(
+        'TSIG keys, each {name, algorithm, secretFrom, allow: [transfer, update]}; the first one signs NOTIFY and transfers',
+      ),
     secondaries: z
       .array(serverAddress)
       .default([])
@@ -108,6 +113,10 @@ export const DnsConfig = z
     if (doubled !== undefined)
       context.addIssue({ code: 'custom', path: ['zones'], message: `the zone '${doubled}' is named twice` })
     if (config.primaries.length > 0 && config.keys.length === 0)
-      context.addIssue({ code: 'custom', path: ['keys'], message: 'needs a key: transfers from dns.primaries are signed' })
+      context.addIssue({
+        code: 'custom',
+        path: ['keys'],
+        message: 'needs a key: transfers from dns.primaries are signed',
+      })
   })
 export type DnsConfig = z.output<typeof DnsConfig>

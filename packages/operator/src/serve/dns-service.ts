@@ -25,6 +25,7 @@ import {
   type ZoneStore,
 } from '@seamark/dns'
 import { type Client, type Clock, type Logger, messageOf, sleep, untilAborted } from '@seamark/kube'
+import { ProviderError } from '../rrset/error.ts'
 import { readSecret } from '../providers/create-provider.ts'
 import { embeddedProvider } from '../providers/embedded.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -41,6 +42,8 @@ export interface DnsServiceOptions {
   readonly namespace?: string
   /** Whether this process writes the zones now. */
   readonly isLeading: () => boolean
+  /** Whether it may write to the cluster: not while it observes or is paused. @default as isLeading */
+  readonly isWriting?: () => boolean
   /** A new zone is not served before `complete`. @default served at once */
   readonly waitsForRecords?: boolean
   readonly log: Logger
@@ -206,7 +209,12 @@ class Service implements DnsService {
       return new FolderStore({ folder: config.dataDir, origin, onWarning })
     }
     if (client === undefined || namespace === undefined) return undefined
-    return new ConfigMapStore({ client, namespace, origin, isLeading: this.#options.isLeading })
+    return new ConfigMapStore({
+      client,
+      namespace,
+      origin,
+      isWriting: this.#options.isWriting ?? this.#options.isLeading,
+    })
   }
 
   #notified({ zone, source, key }: Notice): boolean {
@@ -315,7 +323,9 @@ class Service implements DnsService {
   check(): string | undefined {
     const refused = this.zones().filter(({ isServed }) => !isServed)
     if (refused.length === 0) return undefined
-    return refused.map(({ zone, fault }) => `zone ${zone} is not served: ${fault ?? 'it is not complete yet'}`).join('; ')
+    return refused
+      .map(({ zone, fault }) => `zone ${zone} is not served: ${fault ?? 'it is not complete yet'}`)
+      .join('; ')
   }
 
   #createProvider(): Provider {
@@ -331,12 +341,13 @@ class Service implements DnsService {
     const ready = async (signal: AbortSignal) => Promise.race([this.#leading, untilAborted(signal)])
     return {
       ...inner,
-      zones: async (signal) => {
-        await ready(signal)
-        return inner.zones(signal)
-      },
+      // All of them: a zone that is not loaded cannot be read, and is not one that does not exist.
+      zones: async () => [...this.#origins.keys()].map((origin) => ({ id: origin, name: origin })),
       read: async (zone, names, signal) => {
         await ready(signal)
+        const fault = this.#faults.get(fqdn(zone.name))
+        if (fault !== undefined)
+          throw new ProviderError('ZoneNotFound', 'later', `${zone.name} is not served: ${fault}`)
         return inner.read(zone, names, signal)
       },
       apply: async (zone, batch, signal) => {
