@@ -23,6 +23,7 @@ import { copyHits } from './hits.ts'
 import { Notifier } from './notify.ts'
 import type { ZonePolicy } from './policy.ts'
 import { type RateLimitOptions, RateLimiter } from './ratelimit.ts'
+import type { RegionTable } from './region-table.ts'
 import { Request } from './request.ts'
 import { authenticate, emptyAnswer, withoutTsig } from './signed.ts'
 import { listenTcp, type TcpListener } from './tcp.ts'
@@ -47,6 +48,8 @@ export interface DnsServerOptions {
   readonly defaultPolicy?: ZonePolicy
   readonly rateLimit?: RateLimitOptions
   readonly tcp?: { readonly idleMs?: number; readonly maxConnections?: number; readonly maxPerSource?: number }
+  /** Regions of clients, for answers that depend on them (zone/answer-policy.ts). */
+  readonly regions?: RegionTable
   /** 16 octets shared by replicas that answer on one address. @default random */
   readonly cookieSecret?: Uint8Array
   /** Most octets of a UDP answer. @default 1232 */
@@ -160,6 +163,7 @@ class Server {
       cookies: new CookieJar(options.cookieSecret),
       now: () => this.seconds(),
       ...(options.maxUdpSize === undefined ? {} : { maxUdpSize: options.maxUdpSize }),
+      ...(options.regions !== undefined && { regions: options.regions }),
       onFailure: (error: unknown) => this.report(error),
     }
     const inner = new Answerer({ ...shared, special: () => undefined })
