@@ -131,3 +131,32 @@ it('a new zone has the name servers of the configuration', async () => {
   expect(await ask(app.at, 'ns1.example.test')).toBe('192.0.2.53')
   await app.stop()
 })
+
+it('weights of a DNSEndpoint decide how often each target is answered', async () => {
+  const targets = ['192.0.2.1', '192.0.2.2']
+  await world.client.apply(DNSEndpoint, {
+    metadata: { name: 'canary', namespace: 'web' },
+    spec: {
+      endpoints: [
+        {
+          dnsName: 'canary.example.test',
+          recordType: 'A',
+          recordTTL: 60,
+          targets,
+          providerSpecific: [{ name: 'seamark.io/weights', value: '192.0.2.1=3,192.0.2.2=1' }],
+        },
+      ],
+    },
+  })
+  const app = await run({ dataDir: folder })
+  await eventually(
+    'one target an answer',
+    async () => ask(app.at, 'canary.example.test'),
+    (found) => targets.includes(found),
+    20_000,
+  )
+  const seen: string[] = []
+  for (let i = 0; i < 8; i++) seen.push(await ask(app.at, 'canary.example.test'))
+  expect(seen.toSorted()).toEqual([...Array<string>(6).fill('192.0.2.1'), ...Array<string>(2).fill('192.0.2.2')])
+  await app.stop()
+})

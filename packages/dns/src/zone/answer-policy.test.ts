@@ -9,7 +9,14 @@ import { decodeSubnet, OPTION } from '../wire/edns.ts'
 import { fqdn } from '../wire/name.ts'
 import { createRRset, groupRecords } from '../wire/record.ts'
 import { rdataFromText } from '../wire/rdata/grammar.ts'
-import { type AnswerPolicy, createChooser, decodePolicy, encodePolicy, POLICY_TYPE, policyText } from './answer-policy.ts'
+import {
+  type AnswerPolicy,
+  createChooser,
+  decodePolicy,
+  encodePolicy,
+  POLICY_TYPE,
+  policyText,
+} from './answer-policy.ts'
 import { createZone } from './zone-table.ts'
 
 const address = (i: number) => `192.0.2.${i + 1}`
@@ -116,7 +123,9 @@ describe('a policy', () => {
 
 describe('a region table', () => {
   it('finds the longest range, of both families', () => {
-    const table = parseRegionTable('# comment\n192.0.2.0/24 eu\n192.0.2.128/25 us # half\n2001:db8::/32 asia\n0.0.0.0/0 rest\n')
+    const table = parseRegionTable(
+      '# comment\n192.0.2.0/24 eu\n192.0.2.128/25 us # half\n2001:db8::/32 asia\n0.0.0.0/0 rest\n',
+    )
     expect(['192.0.2.1', '192.0.2.200', '2001:db8::1', '198.51.100.1'].map((at) => table.find(at))).toEqual([
       'eu',
       'us',
@@ -160,7 +169,9 @@ describe('a served zone with policies', () => {
         ...(subnet !== undefined && { subnet: { address: subnet, sourcePrefix: 24, scopePrefix: 0 } }),
       })
       expect(message.rcode).toBe(RCODE.NOERROR)
-      const values = groupRecords(message.answers.filter(({ type }) => type === TYPE.A)).flatMap(({ values: all }) => [...all])
+      const values = groupRecords(message.answers.filter(({ type }) => type === TYPE.A)).flatMap(({ values: all }) => [
+        ...all,
+      ])
       const option = message.edns?.options.find(({ code }) => code === OPTION.CLIENT_SUBNET)
       return { values, scope: option === undefined ? undefined : decodeSubnet(option.data).scopePrefix }
     }

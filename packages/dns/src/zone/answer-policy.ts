@@ -203,8 +203,7 @@ export class PolicyChooser {
   }
 }
 
-const keyOf = (data: Uint8Array): string =>
-  Buffer.from(data.buffer, data.byteOffset, data.length).toString('latin1')
+const keyOf = (data: Uint8Array): string => Buffer.from(data.buffer, data.byteOffset, data.length).toString('latin1')
 
 /** The chooser of the RRset of `type` with the records `datas`, from the policy records of its name. */
 export function createChooser(

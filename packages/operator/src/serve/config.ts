@@ -97,6 +97,10 @@ export const DnsConfig = z
       .describe(
         'HOST:PORT of servers whose zones this process copies while it does not lead; a name stands for all its addresses',
       ),
+    regionsFile: z
+      .string()
+      .default('')
+      .describe("file with lines 'RANGE REGION', such as '192.0.2.0/24 eu', for answers that depend on the region"),
     rateLimit: z
       .number()
       .int()

@@ -18,6 +18,9 @@ import {
   fqdn,
   type ListenAddress,
   type Notice,
+  parseRegionTable,
+  readRegularFile,
+  type RegionTable,
   SecondaryZone,
   TsigKey,
   type Zone,
@@ -25,7 +28,7 @@ import {
   type ZoneStore,
 } from '@seamark/dns'
 import { type Client, type Clock, type Logger, messageOf, sleep, untilAborted } from '@seamark/kube'
-import { ProviderError } from '../rrset/error.ts'
+import { ProviderError, RecordsError } from '../rrset/error.ts'
 import { readSecret } from '../providers/create-provider.ts'
 import { embeddedProvider } from '../providers/embedded.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -108,6 +111,15 @@ async function readKeys({ config, env, client }: DnsServiceOptions): Promise<All
   return keys
 }
 
+/** Throws with the file and the line. */
+function readRegions(file: string): RegionTable {
+  try {
+    return parseRegionTable(readRegularFile(file).toString('utf8'))
+  } catch (cause) {
+    throw new RecordsError('CONFIG_INVALID', `dns.regionsFile ${file}: ${messageOf(cause)}`, { cause })
+  }
+}
+
 class Service implements DnsService {
   readonly #options: DnsServiceOptions
   readonly #keys: readonly AllowedKey[]
@@ -173,6 +185,7 @@ class Service implements DnsService {
           })),
       },
       rateLimit: { responsesPerSecond: config.rateLimit },
+      ...(config.regionsFile !== '' && { regions: readRegions(config.regionsFile) }),
       now: () => clock.now(),
       commit: async (origin, change) => {
         if (!this.#options.isLeading()) throw new DnsError('BAD_ZONE', `this process does not write zone ${origin}`)
