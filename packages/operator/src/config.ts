@@ -9,6 +9,8 @@
 import { isAddressRange } from '@seamark/kube'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { AdmissionConfig } from './process/admission-config.ts'
+import { BalanceConfig } from './balance/config.ts'
 import { GrantsConfig } from './process/grants.ts'
 import { PublishConfig } from './publish/config.ts'
 import { RecordsConfig } from './records/config.ts'
@@ -43,6 +45,10 @@ export const ManagerConfiguration = z.strictObject({
     .array(z.string().refine(isAddressRange, { error: 'is no address range such as 10.0.0.0/8' }))
     .default([])
     .describe('address ranges that registered clusters must not have, beside loopback, link-local and cloud metadata'),
+  allowLoopback: z
+    .boolean()
+    .default(false)
+    .describe('let registered clusters and probe targets be on this machine (127.0.0.0/8, ::1); for tests'),
   metrics: z
     .strictObject({
       address: z.string().default(':8180').describe('HOST:PORT of the Prometheus metrics; 0 serves none'),
@@ -58,6 +64,8 @@ export const ManagerConfiguration = z.strictObject({
   grants: GrantsConfig.describe(
     'names that each namespace may use: {namespace, domains}; empty: every namespace may use every name',
   ),
+  admission: AdmissionConfig.prefault({}),
+  balance: BalanceConfig.prefault({}),
   publish: PublishConfig.prefault({}),
   records: RecordsConfig.prefault({}),
   wildcard: WildcardConfig.prefault({}),

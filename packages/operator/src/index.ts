@@ -9,6 +9,7 @@ export * from './api/dns-provider.ts'
 export * from './api/gateway.ts'
 export * from './api/http-proxy.ts'
 export * from './api/route.ts'
+export { AdmissionConfig } from './process/admission-config.ts'
 export { type AppOptions, runApp } from './process/app.ts'
 export * from './config.ts'
 export * from './reasons.ts'
@@ -53,7 +54,10 @@ export { refOf, type Source as EndpointSource } from './balance/source.ts'
 export { setUpEndpointSources } from './balance/endpoint-controller.ts'
 export { type EndpointFate, judgeEndpoint } from './balance/endpoints.ts'
 export { BALANCE_DEFAULTS, type BalanceDefaults, probeOf } from './balance/load-balancer.ts'
-export { type LoadBalancerControllerOptions, setUpLoadBalancers } from './balance/load-balancer-controller.ts'
+export { setUpLoadBalancers } from './balance/load-balancer-controller.ts'
+export type { LoadBalancerControllerOptions } from './balance/load-balancer-options.ts'
+export { type BalanceOptions, setUpBalance } from './balance/set-up.ts'
+export { BalanceConfig, balanceDefaults } from './balance/config.ts'
 export {
   createHealthMonitor,
   type HealthMonitor,
@@ -89,7 +93,9 @@ export {
 export { ProviderConfig } from './providers/config.ts'
 export { RecordsConfig } from './records/config.ts'
 export { configMapGuardStore } from './records/state/config-map-guard-store.ts'
-export { sourceOf, type DesiredRecords, desiredOf } from './records/sync/dns-endpoint-source.ts'
+export { sourceOf, type DesiredRecords, desiredOf, desiredWithinLimits } from './records/sync/dns-endpoint-source.ts'
+export { HELD_OBJECTS_STORE } from './records/state/held-objects.ts'
+export { HELD_ID_PREFIX } from './publish/guard/mass-guard.ts'
 export {
   createEngine,
   ownedSources,

@@ -46,9 +46,14 @@ export function build(io: Io): Command {
           namespace,
           isPaused: config.pause,
           denyAddresses: config.denyAddresses,
+          allowLoopback: config.allowLoopback,
+          ...(config.balance.enabled && { balance: { config: config.balance } }),
           ...(publish.enabled && { publish: publishOptions(publish, config.grants) }),
           ...(config.records.enabled && { records: { config: config.records, env: io.env, grants: config.grants } }),
           ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),
+          ...(isOn(config.admission.address) && {
+            admission: { config: config.admission, grants: config.grants },
+          }),
           ...(dns.listen.length > 0 && { dns: { config: dns, env: io.env } }),
           ...(leaderElection.enabled && {
             leader: { lease: leaderElection.lease, namespace: leaderElection.namespace || namespace },

@@ -42,6 +42,28 @@ export function isPausedBy(annotations: Readonly<Record<string, string>> | undef
   return value !== undefined && value !== 'false'
 }
 
+/** Also paused until `ready` resolves. */
+export function pausedUntil(killSwitch: KillSwitch, ready: Promise<void>): KillSwitch {
+  const listeners = new Set<(isPaused: boolean) => void>()
+  let isReady = false
+  void ready.then(() => {
+    isReady = true
+    if (!killSwitch.isPaused) for (const listener of listeners) listener(false)
+  })
+  killSwitch.subscribe((isPaused) => {
+    if (isReady) for (const listener of listeners) listener(isPaused)
+  })
+  return {
+    get isPaused() {
+      return killSwitch.isPaused || !isReady
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}
+
 /** Also paused while `mayWrite` returns false. */
 export function pausedUnless(killSwitch: KillSwitch, mayWrite: () => boolean): KillSwitch {
   return {

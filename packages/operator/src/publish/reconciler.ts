@@ -6,6 +6,7 @@ import { type Clock, type Context, type Next, requeue } from '@seamark/kube'
 import type { Kind } from '@seamark/kube/object'
 import type { Certificate } from '../api/certificate.ts'
 import type { ProductMetrics } from '../metrics.ts'
+import type { SecondWriterGuard } from '../process/second-writer-guard.ts'
 import { act, type ActDeps } from './act/act.ts'
 import { ownerKey } from './decide/child.ts'
 import type { SourceDecision, SourceDecider } from './decide/source-decision.ts'
@@ -16,6 +17,7 @@ import { conditionStatus, findHeldDns, type FindingHistory } from './report/repo
 export interface PublishShell {
   readonly options: PublishOptions
   readonly decider: SourceDecider
+  readonly informers: ActDeps['informers']
   readonly guard: MassGuard | undefined
   readonly isRetargetGuarded: () => boolean
   readonly enqueue: (certificate: Certificate) => boolean
@@ -28,8 +30,9 @@ export interface PublishShell {
   readonly findingHistory: FindingHistory
   /** False in observe mode and while writing is paused: decide and count, write nothing. */
   readonly isWriting: () => boolean
-  /** Resolves once it is known whether writing is paused; undefined when it is known, so that no reconcile waits for a promise. */
-  readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
+  /** Resolves once it is known whether this process may write; undefined when it is known, so that no reconcile waits for a promise. */
+  readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
+  readonly secondWriter: SecondWriterGuard
 }
 
 /** While nothing may be written each source is reconciled at this interval, so that the end of a pause is noticed. */
@@ -38,8 +41,8 @@ const IDLE_RETRY_MS = 10_000
 const BLOCKED_RETRY_MS = 60_000
 
 export async function reconcile(kind: SourceKind, token: Kind, context: Context, shell: PublishShell): Promise<Next> {
-  const pauseKnown = shell.untilPauseIsKnown(context)
-  if (pauseKnown !== undefined) await pauseKnown
+  const mayWrite = shell.untilMayWrite(context)
+  if (mayWrite !== undefined) await mayWrite
   const decided = shell.decider.decide(kind, context.key, shell.clock.monotonic())
   if (decided === undefined) return
   const { source, againAtMs } = decided
@@ -81,9 +84,11 @@ async function isAlive({ object }: SourceDecision, token: Kind, { client, key, s
 }
 
 function actDeps(kind: Kind, context: Context, shell: PublishShell): ActDeps {
-  const { guard, enqueue, isServed, onCertificateApplied } = shell
+  const { guard, enqueue, isServed, onCertificateApplied, secondWriter, informers } = shell
   return {
     writer: context,
+    secondWriter,
+    informers,
     // Created on first use; most reconciles never need it.
     get client() {
       return context.client
