@@ -74,6 +74,7 @@ export {
   type Notice,
   type RRsetHits,
 } from './server/server.ts'
+export { CAN_SHARE_PORT } from './server/workers.ts'
 export { isNewer, nextSerial } from './zone/soa.ts'
 export { TSIG_ALGORITHMS, type TsigAlgorithm, TsigKey } from './wire/tsig.ts'
 export type { Prerequisite, Update, UpdateOperation } from './wire/update-message.ts'

@@ -10,7 +10,15 @@ export class RegionTable {
   /** Per family (octets of an address): by prefix length, longest first, the regions by prefix. */
   readonly #families = new Map<number, { readonly bits: number; readonly regions: Map<string, string> }[]>()
 
+  readonly #lines: string[] = []
+
+  /** What `parseRegionTable` reads. */
+  toText(): string {
+    return this.#lines.join('\n')
+  }
+
   add(address: string, bits: number, region: string): void {
+    this.#lines.push(`${address}/${bits} ${region}`)
     const octets = addressOctets(address)
     const lengths = this.#families.get(octets.length) ?? []
     this.#families.set(octets.length, lengths)

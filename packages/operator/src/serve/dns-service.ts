@@ -9,6 +9,7 @@
  * is stored before it is answered and acknowledged; a store that fails stops changes, not answers.
  */
 import {
+  CAN_SHARE_PORT,
   createDnsClient,
   createDnsServer,
   DnsError,
@@ -167,10 +168,12 @@ class Service implements DnsService {
   }
 
   async start(listen: readonly ListenAddress[]): Promise<void> {
-    const { config, clock } = this.#options
+    const { config, clock, log } = this.#options
     const namesOf = (right: 'transfer' | 'update') =>
       this.#keys.filter(({ allow }) => allow.includes(right)).map(({ key }) => key.name)
     const signer = this.#keys[0]?.key.name
+    if (config.workers > 1 && !CAN_SHARE_PORT)
+      log.warn({ workers: config.workers, node: process.version }, 'dns.workers needs Node 23.1: one thread answers')
     this.#server = await createDnsServer({
       listen,
       keys: this.#keys.map(({ key }) => key),
@@ -185,6 +188,7 @@ class Service implements DnsService {
           })),
       },
       rateLimit: { responsesPerSecond: config.rateLimit },
+      workers: config.workers,
       ...(config.regionsFile !== '' && { regions: readRegions(config.regionsFile) }),
       now: () => clock.now(),
       commit: async (origin, change) => {
