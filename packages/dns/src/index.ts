@@ -44,6 +44,8 @@ export {
   OPTION,
 } from './wire/edns.ts'
 export { DNS_ERROR_CODES, DnsError, type DnsErrorCode } from './error.ts'
+export { type AnswerPolicy, decodePolicy, POLICY_TYPE, type PolicyEntry, policyText } from './zone/answer-policy.ts'
+export { parseRegionTable, RegionTable } from './server/region-table.ts'
 export { parseKeyFile } from './wire/key-file.ts'
 export { printable } from './printable.ts'
 export { decodeMessage, encodeMessage, FLAG, type Message, type Question } from './wire/message.ts'
@@ -72,6 +74,7 @@ export {
   type Notice,
   type RRsetHits,
 } from './server/server.ts'
+export { CAN_SHARE_PORT } from './server/workers.ts'
 export { isNewer, nextSerial } from './zone/soa.ts'
 export { TSIG_ALGORITHMS, type TsigAlgorithm, TsigKey } from './wire/tsig.ts'
 export type { Prerequisite, Update, UpdateOperation } from './wire/update-message.ts'

@@ -6,8 +6,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDnsClient, groupRecords, RCODE, type ServerAddress } from '@seamark/dns'
-import { DNSEndpoint, DnsConfig, runApp, unified, type AppOptions } from '@seamark/operator'
-import { ConfigMap, Namespace } from '@seamark/kube'
+import { type AppOptions, DNSEndpoint, DnsConfig, runApp } from '@seamark/operator'
+import { ConfigMap, Lease, Namespace } from '@seamark/kube'
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
 import { createNamespace, eventually, untilKindIsOlder, type World, worldKinds } from '../publish/world.ts'
 
@@ -97,7 +97,6 @@ it('a host that is published is answered, and a restart answers it from its fold
 
   // Nothing leads here: what is answered comes from the folder.
   const lease = { lease: 'held-by-another', namespace: 'seamark' }
-  const { Lease } = await import('@seamark/kube')
   await world.client.create(Lease, {
     metadata: { name: lease.lease, namespace: lease.namespace },
     spec: {
@@ -125,11 +124,39 @@ it('without a folder the zone comes back from ConfigMaps', async () => {
   await second.stop()
 })
 
-it('publish and the DNS server together answer for an HTTPProxy', async () => {
-  void unified
+it('a new zone has the name servers of the configuration', async () => {
   await publish('a', '192.0.2.1')
   const app = await run({ dataDir: folder, nameServers: ['ns1.example.test=192.0.2.53'] })
   await answers(app.at, 'a.example.test', '192.0.2.1')
   expect(await ask(app.at, 'ns1.example.test')).toBe('192.0.2.53')
+  await app.stop()
+})
+
+it('weights of a DNSEndpoint decide how often each target is answered', async () => {
+  const targets = ['192.0.2.1', '192.0.2.2']
+  await world.client.apply(DNSEndpoint, {
+    metadata: { name: 'canary', namespace: 'web' },
+    spec: {
+      endpoints: [
+        {
+          dnsName: 'canary.example.test',
+          recordType: 'A',
+          recordTTL: 60,
+          targets,
+          providerSpecific: [{ name: 'seamark.io/weights', value: '192.0.2.1=3,192.0.2.2=1' }],
+        },
+      ],
+    },
+  })
+  const app = await run({ dataDir: folder })
+  await eventually(
+    'one target an answer',
+    async () => ask(app.at, 'canary.example.test'),
+    (found) => targets.includes(found),
+    20_000,
+  )
+  const seen: string[] = []
+  for (let i = 0; i < 8; i++) seen.push(await ask(app.at, 'canary.example.test'))
+  expect(seen.toSorted()).toEqual([...Array<string>(6).fill('192.0.2.1'), ...Array<string>(2).fill('192.0.2.2')])
   await app.stop()
 })

@@ -6,6 +6,7 @@
  * not loaded yet; UPDATE and transfers only signed and as the zone's policy allows. Caveat: without `commit` an UPDATE
  * changes the zone in memory only.
  */
+import { randomBytes } from 'node:crypto'
 import { createDnsClient } from '../client/client.ts'
 import { OPCODE, RCODE, rcodeName, TYPE, typeName } from '../wire/codes.ts'
 import { SAFE_UDP_SIZE } from '../wire/edns.ts'
@@ -23,12 +24,14 @@ import { copyHits } from './hits.ts'
 import { Notifier } from './notify.ts'
 import type { ZonePolicy } from './policy.ts'
 import { type RateLimitOptions, RateLimiter } from './ratelimit.ts'
+import type { RegionTable } from './region-table.ts'
 import { Request } from './request.ts'
 import { authenticate, emptyAnswer, withoutTsig } from './signed.ts'
 import { listenTcp, type TcpListener } from './tcp.ts'
 import { incremental, planTransfer, soaOnly, transferMessages, type TransferPlan, wholeZone } from './transfer.ts'
 import { listenUdp, type UdpListener } from './udp.ts'
 import { handleUpdate } from './update.ts'
+import { CAN_SHARE_PORT, Workers } from './workers.ts'
 import { ZoneIndex } from './zone-index.ts'
 
 export interface ListenAddress {
@@ -47,6 +50,13 @@ export interface DnsServerOptions {
   readonly defaultPolicy?: ZonePolicy
   readonly rateLimit?: RateLimitOptions
   readonly tcp?: { readonly idleMs?: number; readonly maxConnections?: number; readonly maxPerSource?: number }
+  /** Regions of clients, for answers that depend on them (zone/answer-policy.ts). */
+  readonly regions?: RegionTable
+  /**
+   * Threads that answer UDP on the same port, where Node can share it (CAN_SHARE_PORT); rate limits are divided by their
+   * number, and `hits` counts only what this thread answers. @default 1: this thread
+   */
+  readonly workers?: number
   /** 16 octets shared by replicas that answer on one address. @default random */
   readonly cookieSecret?: Uint8Array
   /** Most octets of a UDP answer. @default 1232 */
@@ -143,11 +153,15 @@ class Server {
   transfers = 0
   incrementalTransfers = 0
   readonly #options: DnsServerOptions
+  /** Shared by the threads. */
+  readonly #cookieSecret = randomBytes(16)
   readonly #keys: ReadonlyMap<Fqdn, TsigKey>
   readonly #client = createDnsClient({ tries: 1 })
   readonly #notifier: Notifier
   readonly #request = new Request()
   readonly #histories = new Map<Fqdn, ZoneHistory>()
+  readonly #scratch = Buffer.allocUnsafeSlow(65_537)
+  workers: Workers | undefined
 
   constructor(options: DnsServerOptions) {
     this.#options = options
@@ -157,9 +171,10 @@ class Server {
     const shared = {
       zones: this.index,
       counters: this.totals,
-      cookies: new CookieJar(options.cookieSecret),
+      cookies: new CookieJar(options.cookieSecret ?? this.#cookieSecret),
       now: () => this.seconds(),
       ...(options.maxUdpSize === undefined ? {} : { maxUdpSize: options.maxUdpSize }),
+      ...(options.regions !== undefined && { regions: options.regions }),
       onFailure: (error: unknown) => this.report(error),
     }
     const inner = new Answerer({ ...shared, special: () => undefined })
@@ -192,16 +207,64 @@ class Server {
     const before = this.index.set(zone)
     if (before === zone) return
     if (before !== undefined) copyHits(before, zone)
-    if (before?.serial === zone.serial) return
+    const isNewVersion = before?.serial !== zone.serial
     const { secondaries = [], transferKeys = [] } = this.policyOf(zone.origin)
-    if (transferKeys.length > 0) this.#remember(before, zone, deltas)
-    this.#notifier.notify(zone.origin, secondaries)
+    const isFollowed = transferKeys.length > 0 && isNewVersion
+    const changes =
+      deltas ?? (before !== undefined && (isFollowed || this.workers !== undefined) ? [diffZones(before, zone)] : [])
+    // Without a version before, or with RRsets that are functions, workers get the whole zone.
+    this.workers?.swap(zone, before === undefined || !isNewVersion ? undefined : changes)
+    if (isFollowed) this.#remember(zone.origin, changes)
+    if (isNewVersion) this.#notifier.notify(zone.origin, secondaries)
   }
 
-  #remember(before: Zone | undefined, zone: Zone, deltas: readonly ZoneDelta[] | undefined): void {
-    const history = this.#histories.get(zone.origin) ?? new ZoneHistory()
-    this.#histories.set(zone.origin, history)
-    for (const delta of deltas ?? (before === undefined ? [] : [diffZones(before, zone)])) history.add(delta)
+  #remember(origin: Fqdn, deltas: readonly ZoneDelta[]): void {
+    const history = this.#histories.get(origin) ?? new ZoneHistory()
+    this.#histories.set(origin, history)
+    for (const delta of deltas) history.add(delta)
+  }
+
+  suspend(origin: Fqdn): void {
+    this.index.suspend(origin)
+    this.workers?.suspend(origin)
+  }
+
+  remove(origin: Fqdn): void {
+    this.index.delete(origin)
+    this.workers?.remove(origin)
+  }
+
+  /** A packet that a worker received and does not answer itself. */
+  async answerForWorker(query: Uint8Array, address: string, port: number): Promise<Uint8Array | undefined> {
+    let deferred: Promise<Uint8Array | undefined> | undefined
+    const defer = (answer: Promise<Uint8Array | undefined>) => void (deferred = answer)
+    const peer: Peer = { address, port, transport: 'udp', defer }
+    const length = this.answerer.answer(query, query.length, peer, this.#scratch, 0)
+    if (deferred !== undefined) return deferred
+    return length === 0 ? undefined : this.#scratch.slice(0, length)
+  }
+
+  async startWorkers(addresses: readonly ListenAddress[], count: number): Promise<void> {
+    const { cookieSecret, maxUdpSize, regions, rateLimit } = this.#options
+    const share = (limit: number | undefined, fallback: number) => Math.max(1, Math.ceil((limit ?? fallback) / count))
+    this.workers = await Workers.start({
+      count,
+      settings: {
+        addresses,
+        cookieSecret: cookieSecret ?? this.#cookieSecret,
+        rateLimit: {
+          ...rateLimit,
+          responsesPerSecond: share(rateLimit?.responsesPerSecond, 20),
+          allPerSecond: share(rateLimit?.allPerSecond, 1000),
+        },
+        ...(maxUdpSize !== undefined && { maxUdpSize }),
+        ...(regions !== undefined && { regions: regions.toText() }),
+      },
+      zones: () => this.index.values(),
+      suspended: () => this.index.suspended(),
+      answer: async (query, address, port) => this.answerForWorker(query, address, port),
+      onError: (error) => this.report(error),
+    })
   }
 
   /** UPDATE, NOTIFY, and signed queries. */
@@ -341,6 +404,7 @@ class Server {
   }
 
   async close(): Promise<void> {
+    await this.workers?.close()
     await this.#notifier.close()
     await this.#client.close()
   }
@@ -350,6 +414,8 @@ interface Listeners {
   readonly udp: UdpListener
   readonly tcp: TcpListener
 }
+
+const isShared = ({ workers = 1 }: DnsServerOptions): boolean => workers > 1 && CAN_SHARE_PORT
 
 /** A port that is free for UDP may be in use for TCP: with port 0 another pair is tried. */
 const PORT_TRIES = 20
@@ -368,6 +434,7 @@ async function listenBoth(
       limiter: server.limiter,
       now: () => server.now(),
       onError,
+      isPortShared: isShared(options),
     })
     try {
       const transfer = (query: Buffer) => server.transfer(query)
@@ -391,10 +458,14 @@ async function listenBoth(
 export async function createDnsServer(options: DnsServerOptions): Promise<DnsServer> {
   const server = new Server(options)
   const listeners: Listeners[] = []
-  const close = async () => {
-    await Promise.all(listeners.flatMap(({ udp, tcp }) => [udp.close(), tcp.close()]))
+  let closing: Promise<void> | undefined
+  const closeAll = async () => {
+    await Promise.all(
+      listeners.flatMap(({ udp, tcp }) => [...(server.workers === undefined ? [udp.close()] : []), tcp.close()]),
+    )
     await server.close()
   }
+  const close = async () => (closing ??= closeAll())
   for (const listen of options.listen) {
     try {
       listeners.push(await listenBoth(server, options, listen))
@@ -404,22 +475,40 @@ export async function createDnsServer(options: DnsServerOptions): Promise<DnsSer
       throw new DnsError('NETWORK', `cannot listen on ${listen.address} port ${listen.port}: ${why}`, { cause })
     }
   }
+  const addresses = listeners.map(({ udp }) => ({ address: udp.address, port: udp.port }))
+  if (isShared(options)) {
+    try {
+      await server.startWorkers(addresses, options.workers ?? 1)
+    } catch (cause) {
+      await close()
+      throw new DnsError('NETWORK', `the workers of the DNS server cannot start: ${String(cause)}`, { cause })
+    }
+    // From here on the threads answer; this one has other work, and would let its clients wait.
+    await Promise.all(listeners.map(async ({ udp }) => udp.close()))
+  }
+  const sumOf = (field: 'queries' | 'truncated' | 'ignored' | 'limited' | 'failures') =>
+    (server.workers?.counters() ?? []).reduce((sum, counters) => sum + counters[field], 0)
+  const answersOf = (rcode: number) =>
+    (server.workers?.counters() ?? []).reduce((sum, { answers }) => sum + (answers[rcode] ?? 0), 0)
   return {
-    addresses: listeners.map(({ udp }) => ({ address: udp.address, port: udp.port })),
+    addresses,
     zones: () => server.index.values(),
     findZone: (origin) => server.findZone(origin),
     swap: (zone, deltas) => server.swap(zone, deltas),
-    suspend: (origin) => void server.index.suspend(origin),
-    remove: (origin) => void server.index.delete(origin),
+    suspend: (origin) => server.suspend(origin),
+    remove: (origin) => server.remove(origin),
     counters: () => ({
-      queries: server.totals.queries,
+      queries: server.totals.queries + sumOf('queries'),
       answers: Object.fromEntries(
-        [...server.totals.answers].flatMap((count, rcode) => (count === 0 ? [] : [[rcodeName(rcode), count]])),
+        [...server.totals.answers].flatMap((own, rcode) => {
+          const count = own + answersOf(rcode)
+          return count === 0 ? [] : [[rcodeName(rcode), count]]
+        }),
       ),
-      truncated: server.totals.truncated,
-      ignored: server.totals.ignored,
-      limited: server.limiter.limited,
-      failures: server.totals.failures,
+      truncated: server.totals.truncated + sumOf('truncated'),
+      ignored: server.totals.ignored + sumOf('ignored'),
+      limited: server.limiter.limited + sumOf('limited'),
+      failures: server.totals.failures + sumOf('failures'),
       updates: server.updates,
       transfers: server.transfers,
       incrementalTransfers: server.incrementalTransfers,

@@ -21,6 +21,8 @@ export interface UdpOptions {
   /** Milliseconds. */
   readonly now: () => number
   readonly onError: (error: Error) => void
+  /** Other sockets may be bound to the same port (SO_REUSEPORT); needs CAN_SHARE_PORT. @default false */
+  readonly isPortShared?: boolean
 }
 
 /** One object for all packets: nothing is allocated per question. */
@@ -36,6 +38,7 @@ export async function listenUdp(options: UdpOptions): Promise<UdpListener> {
   const socket = createSocket({
     type: `udp${family}`,
     ipv6Only: family === 6,
+    ...(options.isPortShared === true && { reusePort: true }),
     // The peer is an IP address: Node's default would call the resolver for each answer.
     lookup: (host, _options, done) => done(null, host, family),
     recvBufferSize: SOCKET_BUFFER_BYTES,

@@ -1,5 +1,5 @@
 /** The zones of a server by origin: finds the zone with the longest origin that contains a name. */
-import { type Fqdn, labelsOf, lowerWire, nameToWire } from '../wire/name.ts'
+import { type Fqdn, labelsOf, lowerWire, nameToWire, wireToFqdn } from '../wire/name.ts'
 import { hashName, type NameScan } from '../zone/name-hash.ts'
 import type { Zone } from '../zone/zone-table.ts'
 
@@ -36,6 +36,10 @@ export class ZoneIndex {
       if (isSuffix(origin, name, at, length)) return true
     }
     return false
+  }
+
+  suspended(): Fqdn[] {
+    return this.#suspended.map((origin) => wireToFqdn(origin))
   }
 
   get hasSuspended(): boolean {

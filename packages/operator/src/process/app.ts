@@ -146,6 +146,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
           client: options.cluster.client,
           namespace,
           isLeading: () => mgr.isLeading,
+          isWriting: () => mgr.isLeading && mode === 'enforce' && !killSwitch.isPaused,
           waitsForRecords: true,
           log,
           clock,
@@ -185,12 +186,12 @@ async function runManager(
   signal: AbortSignal,
 ): Promise<void> {
   const { publish, wildcard, records, namespace, mode } = options
-  if (dns !== undefined) setUpDns(mgr, dns)
   const { registry } = mgr.metrics
   const metrics = createProductMetrics(registry)
   showPause(registry, killSwitch)
   const { hasPause = true } = options
   const switches = hasPause ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
+  if (dns !== undefined) setUpDns(mgr, dns, async (running) => switches.ready(running))
   const isWriting = (): boolean => mode === 'enforce' && !killSwitch.isPaused
   const notify = createNotices(mgr, { namespace, mayReport: isWriting })
   const own = options.leader === undefined ? undefined : `${options.leader.namespace}/${options.leader.lease}`

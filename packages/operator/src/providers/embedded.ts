@@ -4,6 +4,7 @@
  * before it is served and acknowledged.
  */
 import { DnsError, type DnsServer, fqdn, type Zone, type ZoneChange, type ZoneKeeper } from '@seamark/dns'
+import { POLICY_SET_TYPE } from '../rrset/answer-policy.ts'
 import { ProviderError } from '../rrset/error.ts'
 import { fromDns, type ObservedRRset, printSet, sameSet, setKey } from '../rrset/rrset.ts'
 import type { SetChange } from '../rrset/set-change.ts'
@@ -31,6 +32,7 @@ const TYPES = [
   'TLSA',
   'SVCB',
   'HTTPS',
+  POLICY_SET_TYPE,
 ] as const
 
 export function embeddedProvider(options: EmbeddedOptions): Provider {
@@ -47,6 +49,7 @@ export function embeddedProvider(options: EmbeddedOptions): Provider {
       isAtomic: true,
       comparesAndSwaps: true,
       readsByName: true,
+      answersByPolicy: true,
       maxChanges: 10_000,
       requestsPerSecond: 1000,
     },

@@ -28,25 +28,25 @@ export interface ConfigMapStoreOptions {
   readonly client: Client
   readonly namespace: string
   readonly origin: Fqdn
-  /** Only the process that leads writes; the copies of the others are not stored. */
-  readonly isLeading: () => boolean
+  /** Only the process that leads writes; the copies of the others, and of one that observes, are not stored. */
+  readonly isWriting: () => boolean
 }
 
 export class ConfigMapStore implements ZoneStore {
   readonly #client: Client
   readonly #namespace: string
   readonly #origin: Fqdn
-  readonly #isLeading: () => boolean
+  readonly #isWriting: () => boolean
   readonly #name: string
   #head: Head | undefined
   /** The last write, when its result is unknown: it may be in effect although it was never acknowledged. */
   #unsure: Head | undefined
 
-  constructor({ client, namespace, origin, isLeading }: ConfigMapStoreOptions) {
+  constructor({ client, namespace, origin, isWriting }: ConfigMapStoreOptions) {
     this.#client = client
     this.#namespace = namespace
     this.#origin = origin
-    this.#isLeading = isLeading
+    this.#isWriting = isWriting
     this.#name = `seamark-dns-${createHash('sha256').update(origin).digest('hex').slice(0, 16)}`
   }
 
@@ -79,7 +79,7 @@ export class ConfigMapStore implements ZoneStore {
   }
 
   async append(delta: ZoneDelta, zone: Zone): Promise<void> {
-    if (!this.#isLeading()) return
+    if (!this.#isWriting()) return
     const head = this.#head
     const frame = deltaFrame(delta)
     if (head === undefined || head.journal.length + frame.length > JOURNAL_OCTETS) {
@@ -90,7 +90,7 @@ export class ConfigMapStore implements ZoneStore {
   }
 
   async replace(zone: Zone): Promise<void> {
-    if (!this.#isLeading()) return
+    if (!this.#isWriting()) return
     await this.#perform(async () => {
       const before = this.#head
       const generation = (before?.generation ?? 0) + 1

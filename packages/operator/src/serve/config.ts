@@ -97,6 +97,17 @@ export const DnsConfig = z
       .describe(
         'HOST:PORT of servers whose zones this process copies while it does not lead; a name stands for all its addresses',
       ),
+    regionsFile: z
+      .string()
+      .default('')
+      .describe("file with lines 'RANGE REGION', such as '192.0.2.0/24 eu', for answers that depend on the region"),
+    workers: z
+      .number()
+      .int()
+      .min(1)
+      .max(64)
+      .default(1)
+      .describe('threads that answer UDP on the same port; more than 1 needs Node 23.1, older ones use 1'),
     rateLimit: z
       .number()
       .int()

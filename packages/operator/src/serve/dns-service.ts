@@ -9,6 +9,7 @@
  * is stored before it is answered and acknowledged; a store that fails stops changes, not answers.
  */
 import {
+  CAN_SHARE_PORT,
   createDnsClient,
   createDnsServer,
   DnsError,
@@ -18,6 +19,9 @@ import {
   fqdn,
   type ListenAddress,
   type Notice,
+  parseRegionTable,
+  readRegularFile,
+  type RegionTable,
   SecondaryZone,
   TsigKey,
   type Zone,
@@ -25,6 +29,7 @@ import {
   type ZoneStore,
 } from '@seamark/dns'
 import { type Client, type Clock, type Logger, messageOf, sleep, untilAborted } from '@seamark/kube'
+import { ProviderError, RecordsError } from '../rrset/error.ts'
 import { readSecret } from '../providers/create-provider.ts'
 import { embeddedProvider } from '../providers/embedded.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -41,6 +46,8 @@ export interface DnsServiceOptions {
   readonly namespace?: string
   /** Whether this process writes the zones now. */
   readonly isLeading: () => boolean
+  /** Whether it may write to the cluster: not while it observes or is paused. @default as isLeading */
+  readonly isWriting?: () => boolean
   /** A new zone is not served before `complete`. @default served at once */
   readonly waitsForRecords?: boolean
   readonly log: Logger
@@ -105,6 +112,15 @@ async function readKeys({ config, env, client }: DnsServiceOptions): Promise<All
   return keys
 }
 
+/** Throws with the file and the line. */
+function readRegions(file: string): RegionTable {
+  try {
+    return parseRegionTable(readRegularFile(file).toString('utf8'))
+  } catch (cause) {
+    throw new RecordsError('CONFIG_INVALID', `dns.regionsFile ${file}: ${messageOf(cause)}`, { cause })
+  }
+}
+
 class Service implements DnsService {
   readonly #options: DnsServiceOptions
   readonly #keys: readonly AllowedKey[]
@@ -152,10 +168,12 @@ class Service implements DnsService {
   }
 
   async start(listen: readonly ListenAddress[]): Promise<void> {
-    const { config, clock } = this.#options
+    const { config, clock, log } = this.#options
     const namesOf = (right: 'transfer' | 'update') =>
       this.#keys.filter(({ allow }) => allow.includes(right)).map(({ key }) => key.name)
     const signer = this.#keys[0]?.key.name
+    if (config.workers > 1 && !CAN_SHARE_PORT)
+      log.warn({ workers: config.workers, node: process.version }, 'dns.workers needs Node 23.1: one thread answers')
     this.#server = await createDnsServer({
       listen,
       keys: this.#keys.map(({ key }) => key),
@@ -170,6 +188,8 @@ class Service implements DnsService {
           })),
       },
       rateLimit: { responsesPerSecond: config.rateLimit },
+      workers: config.workers,
+      ...(config.regionsFile !== '' && { regions: readRegions(config.regionsFile) }),
       now: () => clock.now(),
       commit: async (origin, change) => {
         if (!this.#options.isLeading()) throw new DnsError('BAD_ZONE', `this process does not write zone ${origin}`)
@@ -206,7 +226,12 @@ class Service implements DnsService {
       return new FolderStore({ folder: config.dataDir, origin, onWarning })
     }
     if (client === undefined || namespace === undefined) return undefined
-    return new ConfigMapStore({ client, namespace, origin, isLeading: this.#options.isLeading })
+    return new ConfigMapStore({
+      client,
+      namespace,
+      origin,
+      isWriting: this.#options.isWriting ?? this.#options.isLeading,
+    })
   }
 
   #notified({ zone, source, key }: Notice): boolean {
@@ -333,12 +358,13 @@ class Service implements DnsService {
     const ready = async (signal: AbortSignal) => Promise.race([this.#leading, untilAborted(signal)])
     return {
       ...inner,
-      zones: async (signal) => {
-        await ready(signal)
-        return inner.zones(signal)
-      },
+      // All of them: a zone that is not loaded cannot be read, and is not one that does not exist.
+      zones: async () => [...this.#origins.keys()].map((origin) => ({ id: origin, name: origin })),
       read: async (zone, names, signal) => {
         await ready(signal)
+        const fault = this.#faults.get(fqdn(zone.name))
+        if (fault !== undefined)
+          throw new ProviderError('ZoneNotFound', 'later', `${zone.name} is not served: ${fault}`)
         return inner.read(zone, names, signal)
       },
       apply: async (zone, batch, signal) => {

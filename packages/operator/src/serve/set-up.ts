@@ -2,8 +2,17 @@
 import type { Manager } from '@seamark/kube'
 import type { DnsService } from './dns-service.ts'
 
-export function setUpDns(manager: Manager, service: DnsService): void {
+/** `untilPauseIsKnown` settles when it is known whether writing is paused: a new zone is stored in the cluster. */
+export function setUpDns(
+  manager: Manager,
+  service: DnsService,
+  untilPauseIsKnown: (signal: AbortSignal) => Promise<void> = async () => undefined,
+): void {
   manager.add('dns', async ({ signal }) => service.follow(signal))
-  manager.add('dns-zones', async ({ signal }) => service.lead(signal), { leader: true })
+  const lead = async (signal: AbortSignal): Promise<void> => {
+    await untilPauseIsKnown(signal)
+    await service.lead(signal)
+  }
+  manager.add('dns-zones', async ({ signal }) => lead(signal), { leader: true })
   manager.check('readyz', 'dns', () => service.check())
 }
