@@ -45,6 +45,7 @@ export function build(io: Io): Command {
           mode,
           namespace,
           isPaused: config.pause,
+          ownsConfigurationObject: true,
           denyAddresses: config.denyAddresses,
           ...(publish.enabled && { publish: publishOptions(publish, config.grants) }),
           ...(config.records.enabled && { records: { config: config.records, env: io.env, grants: config.grants } }),

@@ -27,6 +27,7 @@ import type { Grants } from './grants.ts'
 import { createKillSwitch, pausedUntil } from './kill-switch.ts'
 import { createNotices } from './notices.ts'
 import { addPeerCheck } from './peer-check.ts'
+import { addProcessReports } from './process-reports.ts'
 import { SecondWriterGuard } from './second-writer-guard.ts'
 import { configMapGuardStore } from '../records/state/config-map-guard-store.ts'
 import { HELD_OBJECTS_STORE, heldObjectStore } from '../records/state/held-objects.ts'
@@ -73,6 +74,8 @@ export interface AppOptions {
   readonly connectMember?: typeof connect
   /** Obey `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
   readonly hasPause?: boolean
+  /** Create the ConfigMap `seamark` when it is absent, and report mode and leadership on it. @default false */
+  readonly ownsConfigurationObject?: boolean
   /** Called when the servers listen. */
   readonly onReady?: (addresses: { readonly metrics?: string; readonly probes?: string }) => void
 }
@@ -109,6 +112,18 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   const notify = createNotices(mgr, { namespace, mayReport: isWriting })
   const own = options.leader === undefined ? undefined : `${options.leader.namespace}/${options.leader.lease}`
   const peers = addPeerCheck(mgr, own, notify)
+  const { ownsConfigurationObject = false } = options
+  if (hasPause)
+    addProcessReports(mgr, {
+      namespace,
+      mode,
+      killSwitch,
+      switches,
+      isWriting,
+      lease: own,
+      ownsConfigurationObject,
+      notify,
+    })
   const secondWriter = new SecondWriterGuard({
     client: mgr.client,
     clock,
@@ -121,7 +136,9 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     metrics,
     namespace,
     clock,
+    mode,
     isWriting,
+    notify,
     secondWriter,
     untilMayWrite: ({ signal: running }: { readonly signal: AbortSignal }) =>
       mode === 'enforce' && !(switches.isRead && peers.isDone)

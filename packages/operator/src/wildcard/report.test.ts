@@ -15,7 +15,10 @@ describe('reports about a wildcard', () => {
   it('are made when a reason is new, not when its message differs, and once when none is left', () => {
     expect(findNews('fra1', [], [lost])).toEqual([lost])
     expect(findNews('fra1', [lost], [{ ...lost, message: 'another transport error' }])).toEqual([])
-    expect(findNews('fra1', [lost], [])).toMatchObject([{ reason: 'Published', severity: 'Normal' }])
+    expect(findNews('fra1', [lost], [])).toMatchObject([{ reason: 'ClusterReachable', severity: 'Normal' }])
+    const none = warning('NoReadyNodes', 'none of 3')
+    expect(findNews('fra1', [none], [])).toMatchObject([{ reason: 'Published', severity: 'Normal' }])
+    expect(findNews('fra1', [lost], [none])).toMatchObject([{ reason: 'ClusterReachable' }, none])
     expect(findNews('fra1', [], [])).toEqual([])
   })
 
