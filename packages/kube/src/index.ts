@@ -5,7 +5,7 @@ export type * from './client/client.ts'
 export type * from './cache/cache.ts'
 export type * from './cache/informer.ts'
 export * from './object/kinds.ts'
-export { connect, type Cluster, type ConnectOptions } from './client/cluster.ts'
+export { connect, type Cluster, type ConnectOptions } from './cache/cluster.ts'
 export type { ClusterConfig } from './config/cluster-config.ts'
 export type { Exchange, OpenStream, Transport } from './transport/transport.ts'
 export { configFromText, loadConfig, type ConfigOptions } from './config/config.ts'
@@ -14,15 +14,15 @@ export { loadInCluster } from './config/in-cluster.ts'
 export { parseRemoteConfig, type RemoteConfigOptions } from './config/remote-config.ts'
 export { addressGuard, isAddressRange, type AddressGuard, type GuardOptions } from './config/address-guard.ts'
 export { CacheLimitExceeded, type CacheLimits } from './watch/cache-limits.ts'
-export { UID_MARK } from './watch/managed-fields.ts'
+export { UID_MARK } from './decode/managed-fields.ts'
 export { MAX_REQUESTED_WAIT_MS, requestedWaitMs } from './requested-wait.ts'
 export { sleep, systemClock, type Clock } from './clock.ts'
-export { untilAborted, type StopSignal } from './controller/stop-signal.ts'
+export { untilAborted, type StopSignal } from './stop-signal.ts'
 export { decideApply, learnDefaults, type ApplyInput, type ApplyDecision } from './apply/apply.ts'
 export { createLearnedDefaults, type LearnedDefaults } from './apply/learned-defaults.ts'
 export * from './object/conditions.ts'
 export * from './object/owner.ts'
-export { addFinalizer, nextFinalizerStep, removeFinalizer, type FinalizerStep } from './object/finalizer.ts'
+export { addFinalizer, nextFinalizerStep, removeFinalizer, type FinalizerStep } from './client/finalizer.ts'
 export * from './controller/predicate.ts'
 export {
   createQueue,
@@ -34,7 +34,7 @@ export {
 } from './controller/queue.ts'
 export { durationMs, parseDurationMs, type Duration } from './duration.ts'
 export { createLogger, Secret as SecretText, type Logger, type LogLevel, type LogOptions } from './log.ts'
-export { requeue, Terminal, type Next } from './controller/outcome.ts'
+export { requeue, Terminal, type Next } from './controller/reconcile-result.ts'
 export type { Context, Environment, RunnableContext } from './controller/context.ts'
 export { createWriter, fencedClient, type StatusOf, type Writer, type WriterDeps } from './apply/writer.ts'
 export type {
@@ -54,14 +54,8 @@ export type {
 } from './controller/keyed-aggregator.ts'
 export type { Trigger } from './controller/triggers.ts'
 export { watching, type AggregatorOptions, type WatchedKind } from './controller/aggregator.ts'
-export {
-  createElection,
-  LeadershipLost,
-  openFence,
-  type Election,
-  type LeaseOptions,
-  type WriteFence,
-} from './manager/lease.ts'
+export { createElection, type Election, type LeaseOptions } from './manager/lease.ts'
+export { LeadershipLost, openFence, type WriteFence } from './apply/write-fence.ts'
 export { createRecorder, type EventRecord, type EventType, type Recorder } from './controller/events.ts'
 export type { EngageOptions, Fleet, FleetEvent, FleetMember, Reachability } from './manager/fleet.ts'
 export type { Metrics } from './metrics.ts'

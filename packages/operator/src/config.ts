@@ -9,6 +9,7 @@
 import { isAddressRange } from '@seamark/kube'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { AdmissionConfig } from './process/admission-config.ts'
 import { GrantsConfig } from './process/grants.ts'
 import { PublishConfig } from './publish/config.ts'
 import { RecordsConfig } from './records/config.ts'
@@ -57,6 +58,7 @@ export const ManagerConfiguration = z.strictObject({
   grants: GrantsConfig.describe(
     'names that each namespace may use: {namespace, domains}; empty: every namespace may use every name',
   ),
+  admission: AdmissionConfig.prefault({}),
   publish: PublishConfig.prefault({}),
   records: RecordsConfig.prefault({}),
   wildcard: WildcardConfig.prefault({}),

@@ -9,6 +9,7 @@ export * from './api/dns-provider.ts'
 export * from './api/gateway.ts'
 export * from './api/http-proxy.ts'
 export * from './api/route.ts'
+export { AdmissionConfig } from './process/admission-config.ts'
 export { type AppOptions, runApp } from './process/app.ts'
 export * from './config.ts'
 export * from './reasons.ts'
@@ -88,7 +89,7 @@ export { RecordsConfig } from './records/config.ts'
 export { configMapGuardStore } from './records/state/config-map-guard-store.ts'
 export { HELD_OBJECTS_STORE } from './records/state/held-objects.ts'
 export { HELD_ID_PREFIX } from './publish/guard/mass-guard.ts'
-export { sourceOf, type DesiredRecords, desiredOf } from './records/sync/dns-endpoint-source.ts'
+export { sourceOf, type DesiredRecords, desiredOf, desiredWithinLimits } from './records/sync/dns-endpoint-source.ts'
 export {
   createEngine,
   ownedSources,

@@ -5,7 +5,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { KillSwitch } from './process/kill-switch.ts'
 import type { CallObserver } from './records/execute/provider-calls.ts'
-import type { SyncObserver } from './records/sync/sync-loop.ts'
+import type { SyncObserver } from './records/sync/records-pass.ts'
 
 export interface ProductMetrics {
   /** `contour_plus_certificates_applied_total`. */

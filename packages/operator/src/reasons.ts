@@ -61,6 +61,7 @@ export const REASONS = {
   ApprovalUsed: 'the approval was used already, and counts once',
   BaseMoved: 'the record changed after the plan was made; the plan must be made again',
   DeleteBudgetSpent: 'more names would be deleted than one zone may lose in ten minutes',
+  EndpointLimitExceeded: 'more endpoints are requested than one object or namespace may have; what is published stays',
   ForeignOwner: 'the record belongs to somebody else',
   HeldChangesApproved: 'somebody approved held changes; they are written once',
   LastTarget: 'the change would remove the last target of a shared name',

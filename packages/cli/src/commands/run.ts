@@ -50,6 +50,9 @@ export function build(io: Io): Command {
           ...(publish.enabled && { publish: publishOptions(publish, config.grants) }),
           ...(config.records.enabled && { records: { config: config.records, env: io.env, grants: config.grants } }),
           ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),
+          ...(isOn(config.admission.address) && {
+            admission: { config: config.admission, grants: config.grants },
+          }),
           ...(leaderElection.enabled && {
             leader: { lease: leaderElection.lease, namespace: leaderElection.namespace || namespace },
           }),

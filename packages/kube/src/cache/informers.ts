@@ -25,11 +25,11 @@ import {
 import type { ReflectorOptions, Source } from '../watch/reflector.ts'
 import type { Failure } from '../watch/reflector-machine.ts'
 import type { Rest } from '../client/rest.ts'
-import { untilAborted } from '../controller/stop-signal.ts'
-import { OwnWrites } from './own-writes.ts'
+import { untilAborted } from '../stop-signal.ts'
+import { OwnWrites } from '../client/own-writes.ts'
 import { SharedInformer } from './shared-informer.ts'
 import type { IndexValues } from './store-index.ts'
-import type { TurnBudget } from '../watch/decode-budget.ts'
+import type { TurnBudget } from '../decode/decode-budget.ts'
 
 export interface InformersOptions extends Pick<ReflectorOptions, 'clock' | 'random' | 'relistMs' | 'pageSize'> {
   readonly budget?: TurnBudget

@@ -10,7 +10,7 @@
 import type { Change, InformerOptions, WatchFailure } from '../cache/informer.ts'
 import type { Clock } from '../clock.ts'
 import { sleep } from '../clock.ts'
-import type { Cluster } from '../client/cluster.ts'
+import type { Cluster } from '../cache/cluster.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { KubeError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'

@@ -4,15 +4,16 @@
  */
 import type { Aggregator } from '../controller/aggregator.ts'
 import type { KeyedAggregator } from '../controller/keyed-aggregator.ts'
-import { waitForSync } from '../cache/cache-sync.ts'
-import { untilAborted } from '../controller/stop-signal.ts'
-import type { Cluster } from '../client/cluster.ts'
+import { waitForSync } from '../controller/cache-sync.ts'
+import { untilAborted } from '../stop-signal.ts'
+import type { Cluster } from '../cache/cluster.ts'
 import { createRunnableContext, type Environment } from '../controller/context.ts'
 import type { Controller } from '../controller/controller.ts'
 import { KubeError, messageOf } from '../errors.ts'
 import { restartOnFailure, type EngageOptions, type RunningFleet } from './fleet.ts'
 import type { Informer } from '../cache/informer.ts'
-import { LeadershipLost, openFence, type Election } from './lease.ts'
+import { type Election } from './lease.ts'
+import { LeadershipLost, openFence } from '../apply/write-fence.ts'
 import { startListener, type Listener } from './listener.ts'
 import type { ManagerOptions, Runnable } from './manager.ts'
 import type { ClusterStats } from '../metrics.ts'
@@ -155,7 +156,8 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     const forgetStats = metrics.watchCluster(() => statsOf(environment))
     const forgetLoop = metrics.watchEventLoop()
     caches.stop.signal.addEventListener('abort', () => [forgetStats(), forgetLoop()], { once: true })
-    const wait = { name: 'manager', isOptional: true, stop: until, timeoutMs: parts.syncTimeoutMs }
+    // A denied kind delays only the controllers that need it: the others start, and the leader reports the denial.
+    const wait = { name: 'manager', isOptional: true, skipsDenied: true, stop: until, timeoutMs: parts.syncTimeoutMs }
     await Promise.all([...required].map(async (informer) => waitForSync(environment, { ...wait, informer })))
     if (until.aborted) return
 

@@ -15,6 +15,7 @@ import {
   untilAborted,
 } from '@seamark/kube'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
+import { reportDeniedWatches } from './denied-watches.ts'
 import { limitHeapGrowth } from './heap-growth.ts'
 import { createProductMetrics, createRecordsMetrics, showPause } from '../metrics.ts'
 import { FIELD_MANAGER } from './field-manager.ts'
@@ -23,6 +24,7 @@ import type { PublishOptions } from '../publish/options.ts'
 import { setUpPublish } from '../publish/set-up.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { RecordsConfig } from '../records/config.ts'
+import type { AdmissionConfig } from './admission-config.ts'
 import type { Grants } from './grants.ts'
 import { createKillSwitch, pausedUntil } from './kill-switch.ts'
 import { createNotices } from './notices.ts'
@@ -32,6 +34,7 @@ import { SecondWriterGuard } from './second-writer-guard.ts'
 import { configMapGuardStore } from '../records/state/config-map-guard-store.ts'
 import { HELD_OBJECTS_STORE, heldObjectStore } from '../records/state/held-objects.ts'
 import { createObjectApprovals } from '../records/state/object-approvals.ts'
+import { admissionServer, certificatePaths, setUpNameAdmission } from './name-admission.ts'
 import { setUpRecords } from '../records/sync/set-up.ts'
 import { type Switches, watchSwitches, withoutApprovals } from './switches.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
@@ -51,6 +54,8 @@ export interface AppOptions {
   readonly publish?: PublishOptions
   readonly wildcard?: WildcardOptions
   readonly records?: RecordsOptions
+  /** Refuses names without a grant when objects are written. Not served in observe mode. @default no webhook */
+  readonly admission?: { readonly config: AdmissionConfig; readonly grants: Grants }
   /** observe decides and reports, and writes nothing. */
   readonly mode: 'observe' | 'enforce'
   /** The kill switch by configuration: no write at all, neither DNS nor Kubernetes. @default false */
@@ -77,7 +82,11 @@ export interface AppOptions {
   /** Create the ConfigMap `seamark` when it is absent, and report mode and leadership on it. @default false */
   readonly ownsConfigurationObject?: boolean
   /** Called when the servers listen. */
-  readonly onReady?: (addresses: { readonly metrics?: string; readonly probes?: string }) => void
+  readonly onReady?: (addresses: {
+    readonly metrics?: string
+    readonly probes?: string
+    readonly webhooks?: string
+  }) => void
 }
 
 /** A stop has to complete within 5 s, also when a part hangs. */
@@ -88,6 +97,8 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   limitHeapGrowth()
   const log = options.log ?? createLogger({ level: 'silent' })
   const killSwitch = createKillSwitch(...(options.isPaused === true ? ['configuration'] : []))
+  // In observe mode nothing may be refused, and the certificate could not be written.
+  const admission = mode === 'enforce' ? options.admission : undefined
   const mgr: Manager = await manager({
     cluster: options.cluster,
     fieldManager: FIELD_MANAGER,
@@ -97,12 +108,24 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     ...(options.leader !== undefined && { leader: options.leader }),
     ...(options.metrics !== undefined && { metrics: options.metrics }),
     ...(options.probes !== undefined && { probes: options.probes }),
+    ...(admission !== undefined && { webhooks: admissionServer(admission.config, namespace) }),
   })
-  gateWrites(options.cluster, () => {
+  const checkWrite = (): void => {
     if (killSwitch.isPaused) throw new WriteRefused('PAUSED', 'writing is paused; remove seamark.io/pause to go on')
     if (mode === 'observe') throw new WriteRefused('OBSERVING', 'in observe mode nothing is written')
     if (!mgr.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its lease')
-  })
+  }
+  gateWrites(
+    options.cluster,
+    checkWrite,
+    admission === undefined ? new Set() : certificatePaths(admission.config, namespace),
+  )
+  if (admission !== undefined)
+    setUpNameAdmission(mgr, {
+      grants: admission.grants,
+      managerNamespace: namespace,
+      ...(publish !== undefined && { publish }),
+    })
   const { registry } = mgr.metrics
   const metrics = createProductMetrics(registry)
   showPause(registry, killSwitch)
@@ -177,11 +200,10 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
       switches: withoutApprovals(switches, isObjectId),
       clock,
       metrics: createRecordsMetrics(registry, () => clock.now()),
-      endpoints: dnsEndpoints.enabled
-        ? mgr.cluster.informers.informer(DNSEndpoint, endpointScope(options, dnsEndpoints.namespace))
-        : undefined,
+      endpointScope: endpointScope(options, dnsEndpoints.namespace),
     })
   }
+  reportDeniedWatches(mgr, namespace)
   if (options.onReady !== undefined) {
     const { onReady } = options
     mgr.add('ready', async ({ signal: running }) => {

@@ -8,7 +8,7 @@
  */
 import { type Clock, type Condition, type Context, Forbidden, Secret, setCondition } from '@seamark/kube'
 import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
-import { supportsConditions } from '../api/condition-room.ts'
+import { supportsConditions } from '../api/condition-support.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, note } from '../finding.ts'
 import type { Notify } from '../process/notices.ts'

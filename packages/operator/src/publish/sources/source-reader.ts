@@ -92,14 +92,20 @@ export function createSourceReader(
   }
 }
 
-/** Without lookups: an index function receives one object only. A route claims the hosts that it requests. */
+const NO_LOOKUP: GatewayLookup = { gateway: () => undefined, namespaceLabels: () => undefined, grants: () => [] }
+
+/** Without lookups of other objects: a route has the hosts that it requests. */
+export function readAlone(kind: SourceKind, object: Immutable<Obj>): Source {
+  return ADAPTERS[kind].read(object, NO_LOOKUP)
+}
+
+/** An index function receives one object only. */
 function namedHosts(kind: SourceKind, object: Immutable<Obj>): string[] {
-  const noLookup: GatewayLookup = { gateway: () => undefined, namespaceLabels: () => undefined, grants: () => [] }
-  return ADAPTERS[kind].read(object, noLookup).hosts.map(claimKey)
+  return readAlone(kind, object).hosts.map(claimKey)
 }
 
 /** Sources that are excluded, being deleted or of another instance claim no host. */
-function isClaiming(source: Source, options: PublishOptions): boolean {
+export function isClaiming(source: Source, options: PublishOptions): boolean {
   const isExcluded = annotation(source.annotations, keysUnder(options.annotationPrefix).exclude) === 'true'
   return !source.isDeleting && !isExcluded && isOfClass(source, options.ingressClassName)
 }

@@ -7,6 +7,8 @@
  * clusters share one name).
  */
 import type { Desired, Policy, RecordSource, Unusable } from '../plan/plan.ts'
+import { EndpointCounts } from './endpoint-counts.ts'
+import type { EndpointCount } from './tenant-limits.ts'
 import type { TenantRules } from './tenant-rules.ts'
 import { canonicalName, canonicalSet, isInvalid, shown } from '../../rrset/rrset.ts'
 
@@ -72,6 +74,51 @@ export function desiredOf(objects: Iterable<Readable>, defaultTtl: number, rules
     }
   }
   return { desired, unusable }
+}
+
+/**
+ * For commands, which see all objects at once: the endpoints of objects beyond a limit are unusable. The manager computes
+ * limits as objects change, and reports such an object once (records-pass.ts).
+ */
+export function desiredWithinLimits(
+  objects: readonly Readable[],
+  defaultTtl: number,
+  rules: TenantRules,
+): DesiredRecords {
+  const counts = new EndpointCounts(rules.limits, rules.unlimited)
+  for (const object of objects) counts.set(object.metadata.namespace ?? '', countOf(object))
+  const { added: over } = counts.update()
+  const { desired, unusable } = desiredOf(objects, defaultTtl, rules)
+  const beyond = desired.flatMap(({ set, source }): Unusable[] => {
+    const message = over.get(source.uid)
+    return message === undefined ? [] : [{ ...set, source, code: 'EndpointLimitExceeded', message }]
+  })
+  return { desired: desired.filter(({ source }) => !over.has(source.uid)), unusable: [...unusable, ...beyond] }
+}
+
+export function countOf(object: Readable): EndpointCount {
+  const { uid, createdAt } = sourceOf(object)
+  const { namespace = '', name = '' } = object.metadata
+  const key = `${namespace}/${name}`
+  return { uid, key, endpoints: countEndpoints(object), ...(createdAt !== undefined && { createdAt }) }
+}
+
+export function countEndpoints(object: Pick<Readable, 'spec'> | undefined): number {
+  const endpoints: unknown = object?.spec?.endpoints
+  return Array.isArray(endpoints) ? endpoints.length : 0
+}
+
+/** Canonical names; invalid names are included as written, so that their refusal is reported. */
+export function requestedBy(object: Pick<Readable, 'spec'> | undefined): Set<string> {
+  const names = new Set<string>()
+  const endpoints: readonly unknown[] = Array.isArray(object?.spec?.endpoints) ? object.spec.endpoints : []
+  for (const endpoint of endpoints) {
+    const dnsName = (endpoint as { dnsName?: unknown } | null)?.dnsName
+    const text = typeof dnsName === 'string' ? dnsName : ''
+    const name = canonicalName(text)
+    names.add(isInvalid(name) ? shown(text) : name)
+  }
+  return names
 }
 
 /** Validates every field: the CRD and its schema may come from another project. */

@@ -3,15 +3,15 @@
  * request or watch does.
  */
 import { pino, type Logger } from 'pino'
-import { createClient, type Client, type RequestObserver } from './client.ts'
+import { createClient, type Client, type RequestObserver } from '../client/client.ts'
 import { systemClock, type Clock } from '../clock.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { replaceableCredentials } from '../config/credentials.ts'
 import { messageOf } from '../errors.ts'
-import type { Informers } from '../cache/informer.ts'
-import { createInformers } from '../cache/informers.ts'
+import type { Informers } from './informer.ts'
+import { createInformers } from './informers.ts'
 import { kindName } from '../object/object.ts'
-import { createRest, type WriteGuard } from './rest.ts'
+import { createRest, type WriteGuard } from '../client/rest.ts'
 import type { Transport, TransportStats } from '../transport/transport.ts'
 
 export interface Cluster {

@@ -5,19 +5,19 @@ import type { MemoryCluster } from '@seamark/kube/testing'
 import { memoryProvider } from '../../providers/memory.ts'
 import { ProviderError } from '../../rrset/error.ts'
 import { ZONE } from '../../../testing/plan-fixture.ts'
-import { definition, endpoint, startLoop } from '../../../testing/sync-fixture.ts'
+import { definition, endpoint, startSync } from '../../../testing/sync-fixture.ts'
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `n${index}`)
 
-function start(...options: Parameters<typeof startLoop>) {
-  const loop = startLoop(...options)
+async function start(...options: Parameters<typeof startSync>) {
+  const loop = await startSync(...options)
   onTestFinished(async () => loop.stop())
   return loop
 }
 
-/** A loop with this many names in place. */
-async function settled(count: number, ...options: Parameters<typeof startLoop>) {
-  const loop = start(...options)
+/** A manager with this many names in place. */
+async function settled(count: number, ...options: Parameters<typeof startSync>) {
+  const loop = await start(...options)
   for (const name of names(count)) loop.cluster.put(DNSEndpoint, endpoint(name))
   await loop.clock.advance(2_000)
   expect(loop.memory.dump(ZONE).filter(({ type }) => type === 'A')).toHaveLength(count)
@@ -118,7 +118,7 @@ describe('observedGeneration', () => {
   it('is written once when everything is in place, and not while a change is held', async () => {
     const memory = memoryProvider({ zones: [ZONE] })
     memory.put(ZONE, { name: `n1.${ZONE}`, type: 'A', ttl: 60, values: ['203.0.113.9'] })
-    const { clock, cluster } = start({ memory })
+    const { clock, cluster } = await start({ memory })
     for (const name of names(2)) cluster.put(DNSEndpoint, endpoint(name))
     await clock.advance(2_000)
     expect(await observed(cluster, 'n0')).toBe(1)
@@ -133,9 +133,9 @@ describe('observedGeneration', () => {
 describe('sources that are not in the cache', () => {
   const runLoop = async (
     memory: ReturnType<typeof memoryProvider>,
-    prepare: (loop: ReturnType<typeof start>) => void,
+    prepare: (loop: Awaited<ReturnType<typeof start>>) => void,
   ) => {
-    const loop = startLoop({ memory })
+    const loop = await startSync({ memory })
     prepare(loop)
     await loop.clock.advance(5_000)
     await loop.stop()
@@ -160,7 +160,7 @@ describe('sources that are not in the cache', () => {
   it('nor does one whose filter excludes them all', async () => {
     const memory = await filled(3)
     const before = memory.dump(ZONE)
-    const loop = startLoop({ memory, isServed: () => false })
+    const loop = await startSync({ memory, isServed: () => false })
     for (const name of names(3)) loop.cluster.put(DNSEndpoint, endpoint(name))
     await loop.clock.advance(5_000)
     await loop.stop()
@@ -190,6 +190,18 @@ describe('sources that are not in the cache', () => {
     for (const name of names(3)) cluster.remove(DNSEndpoint, `web/${name}`)
     await clock.advance(5_000)
     expect(memory.dump(ZONE)).toHaveLength(6)
+  })
+
+  it('a deletion that could not be confirmed while the watch was down is made soon after it is live again', async () => {
+    const { clock, cluster, held, memory } = await settled(3)
+    cluster.setState(DNSEndpoint, 'backoff')
+    cluster.remove(DNSEndpoint, 'web/n0')
+    await clock.advance(5_000)
+    expect(held.map(({ code }) => code)).toEqual(['SourceUnconfirmed'])
+    expect(memory.dump(ZONE)).toHaveLength(6)
+    cluster.setState(DNSEndpoint, 'live')
+    await clock.advance(30_000)
+    expect(memory.dump(ZONE)).toHaveLength(4)
   })
 
   it('a record whose source is confirmed gone is deleted at once', async () => {
