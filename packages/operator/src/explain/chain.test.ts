@@ -154,7 +154,7 @@ describe('explain', () => {
   it('an answer without records is reported as none', () => {
     const nothing = { targets: [], endpoint: undefined, certificate: undefined, plan: undefined }
     const { hops } = explain({ ...healthy, ...nothing, answer: { server: '192.0.2.53', targets: [] } })
-    expect(hops.at(-1)?.text).toBe('192.0.2.53 answers nothing, as wanted')
+    expect(hops.at(-1)?.text).toBe('192.0.2.53 answers nothing, as desired')
   })
 
   it('a hop that is not requested is not broken', () => {

@@ -111,7 +111,11 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     ...(admission !== undefined && { webhooks: admissionServer(admission.config, namespace) }),
   })
   const checkWrite = (): void => {
-    if (killSwitch.isPaused) throw new WriteRefused('PAUSED', 'writing is paused; remove seamark.io/pause to go on')
+    if (killSwitch.isPaused)
+      throw new WriteRefused(
+        'PAUSED',
+        'writing is paused; to resume, remove seamark.io/pause from ConfigMap seamark, or pause from the configuration',
+      )
     if (mode === 'observe') throw new WriteRefused('OBSERVING', 'in observe mode nothing is written')
     if (!mgr.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its lease')
   }

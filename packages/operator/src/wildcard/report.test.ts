@@ -4,7 +4,10 @@ import { warning } from '../finding.ts'
 import { REASONS } from '../reasons.ts'
 import { findNews, nextConditions, WILDCARD_CONDITION } from './report.ts'
 
-const lost = warning('ClusterUnreachable', 'the nodes of cluster fra1 cannot be read: reset; its targets stay')
+const lost = warning(
+  'ClusterUnreachable',
+  'the nodes of cluster fra1 cannot be read: reset; its published targets are unchanged',
+)
 const endpoint = (status?: NonNullable<DNSEndpoint['status']>): DNSEndpoint => ({
   metadata: { name: 'fra1-wildcard', namespace: 'manager', generation: 1 },
   spec: { endpoints: [] },
