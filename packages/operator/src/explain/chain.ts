@@ -82,6 +82,8 @@ export interface PlanFact {
   /** The provider's records of the name. */
   readonly records: readonly string[]
   readonly providerFault?: { readonly reason: Reason; readonly message: string }
+  /** No manager has persisted a decision about the zone: in observe mode, while paused, or before its first plan. */
+  readonly isWithoutState?: boolean
 }
 
 export interface AnswerFact {
@@ -205,7 +207,11 @@ function planHop({ plan, endpoint }: ExplainFacts): Hop {
   if (plan.providerFault !== undefined && plan.zone === '') return skipped('plan', 'no zone could be read')
   const [refused] = plan.refused
   if (refused !== undefined) return broken('plan', refused.reason, refused.message)
-  if (plan.pending.length > 0) return ok('plan', `zone ${plan.zone}: ${plan.pending.join('; ')}`)
+  const facts =
+    plan.isWithoutState === true
+      ? '; computed from the zone and the sources alone: no manager has persisted a decision about this zone, and it may hold more'
+      : ''
+  if (plan.pending.length > 0) return ok('plan', `zone ${plan.zone}: ${plan.pending.join('; ')}${facts}`)
   return ok('plan', `zone ${plan.zone}: nothing to change`)
 }
 
