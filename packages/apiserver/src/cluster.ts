@@ -28,14 +28,14 @@ import {
   statusResponse,
   textResponse,
   type UserInfo,
-} from './http/exchange.ts'
+} from './exchange/exchange.ts'
 import { Faults, DroppedResponse } from './faults.ts'
 import { OpenApiRoutes } from './handlers/openapi.ts'
 import { applyDefaults, patchObject } from './handlers/patch.ts'
 import { getObject, listObjects } from './handlers/read.ts'
 import type { ApiObject } from './codec/object-shape.ts'
 import { Registry } from './resource/registry.ts'
-import { readRequestInfo, type RequestInfo } from './http/request-info.ts'
+import { readRequestInfo, type RequestInfo } from './exchange/request-info.ts'
 import { keyFor, type Resource } from './resource/resource.ts'
 import {
   ApiError,
@@ -46,7 +46,7 @@ import {
   notFound,
   unclassified,
   unknownPath,
-} from './http/status.ts'
+} from './exchange/status.ts'
 import { type Durability, DurableSink } from './store/durability.ts'
 import { ObjectTooLarge, Store } from './store/store.ts'
 import type { RestoredCluster } from './data/data-directory.ts'

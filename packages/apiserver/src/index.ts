@@ -22,19 +22,19 @@ import {
   statusResponse,
   textResponse,
   type UserInfo,
-} from './http/exchange.ts'
+} from './exchange/exchange.ts'
 import type { Faults } from './faults.ts'
 import { issueServingCredentials } from './http/credentials.ts'
 import { type Listener, listen, type ListenOptions, type TlsOptions } from './http/http-server.ts'
 import { MAX_BODY_BYTES } from './http/request-body.ts'
 import { createFetch, type InProcessFetch } from './http/in-process.ts'
-import { requestTooLarge } from './http/status.ts'
+import { requestTooLarge } from './exchange/status.ts'
 
 export type { AdmissionHook, AdmissionReview, Refusal } from './admission/admission.ts'
 export type { Clock, Timer } from './clock.ts'
 export type { Cluster } from './cluster.ts'
 export { DataDirectoryError } from './data/data-directory-error.ts'
-export type { ApiRequest, ApiResponse, UserInfo } from './http/exchange.ts'
+export type { ApiRequest, ApiResponse, UserInfo } from './exchange/exchange.ts'
 export type { ErrorFault, Faults, RequestMatch, WatchMatch } from './faults.ts'
 export type { Listener, ListenOptions, TlsOptions } from './http/http-server.ts'
 export type { InProcessFetch } from './http/in-process.ts'

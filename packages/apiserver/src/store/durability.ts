@@ -2,7 +2,7 @@
  * What a store tells its disk. A write is visible to other requests of the process at once, and to clients only when it
  * is durable: every response and watch event waits until everything that it may be based on is on disk.
  */
-import type { WatchSink } from '../http/exchange.ts'
+import type { WatchSink } from '../exchange/exchange.ts'
 import type { Stored } from './stored-object.ts'
 
 export interface Durability {
