@@ -47,7 +47,7 @@ import {
   unclassified,
   unknownPath,
 } from './http/status.ts'
-import { ObjectTooLarge, Store } from './store/store.ts'
+import { Store, StoreRefusal } from './store/store.ts'
 import { builtinStrategy } from './strategies/builtin-strategy.ts'
 import { serverVersion } from './version.ts'
 import { WatchHub } from './store/watch-hub.ts'
@@ -79,6 +79,8 @@ export interface ClusterOptions {
   readonly admission: readonly AdmissionHook[]
   readonly historyLimit?: number
   readonly historyBytes?: number
+  /** Maximum bytes of all objects. @default 2 GiB */
+  readonly storeBytes?: number
   /** The functions of kube-controller-manager: garbage collection, namespace deletion, default ServiceAccounts. */
   readonly hasControllers: boolean
   /** RBAC is enforced; otherwise every request is allowed. */
@@ -120,6 +122,7 @@ export class Cluster implements Backend {
       clock: options.clock,
       ...(options.historyLimit !== undefined && { historyLimit: options.historyLimit }),
       ...(options.historyBytes !== undefined && { historyBytes: options.historyBytes }),
+      ...(options.storeBytes !== undefined && { storeBytes: options.storeBytes }),
     })
     this.registry = new Registry(this.store, builtinStrategy)
     this.#tokens = new TokenIssuer(options.clock, this.store)
@@ -185,7 +188,7 @@ export class Cluster implements Backend {
   #failureResponse(error: unknown): ApiResponse {
     if (error instanceof ApiError) return statusResponse(error.status, error.headers)
     if (error instanceof DroppedResponse) throw error
-    if (error instanceof ObjectTooLarge) return statusResponse(unclassified(error.message).status)
+    if (error instanceof StoreRefusal) return statusResponse(unclassified(error.message).status)
     this.#onError(error)
     return statusResponse(internal(error instanceof Error ? error.message : 'unknown error').status)
   }

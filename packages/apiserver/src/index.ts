@@ -63,6 +63,8 @@ export interface ApiServerOptions {
   readonly historyLimit?: number
   /** Maximum bytes of the changes retained for watches to resume from. @default 256 MiB */
   readonly historyBytes?: number
+  /** Maximum bytes of all objects. @default 2 GiB, as etcd */
+  readonly storeBytes?: number
   /** Called with internal errors of the server. @default they are ignored */
   readonly onError?: (error: unknown) => void
 }
@@ -117,6 +119,7 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
       onError: options.onError ?? (() => undefined),
       ...(options.historyLimit !== undefined && { historyLimit: options.historyLimit }),
       ...(options.historyBytes !== undefined && { historyBytes: options.historyBytes }),
+      ...(options.storeBytes !== undefined && { storeBytes: options.storeBytes }),
     })
     clusters.set(name, cluster)
     return cluster
