@@ -48,8 +48,8 @@ import {
   unknownPath,
 } from './exchange/status.ts'
 import { type Durability, DurableSink } from './store/durability.ts'
-import { ObjectTooLarge, Store } from './store/store.ts'
 import type { RestoredCluster } from './data/data-directory.ts'
+import { Store, StoreRefusal } from './store/store.ts'
 import { builtinStrategy } from './strategies/builtin-strategy.ts'
 import { serverVersion } from './version.ts'
 import { WatchHub } from './store/watch-hub.ts'
@@ -81,6 +81,8 @@ export interface ClusterOptions {
   readonly admission: readonly AdmissionHook[]
   readonly historyLimit?: number
   readonly historyBytes?: number
+  /** Maximum bytes of all objects. @default 2 GiB */
+  readonly storeBytes?: number
   /** The functions of kube-controller-manager: garbage collection, namespace deletion, default ServiceAccounts. */
   readonly hasControllers: boolean
   /** RBAC is enforced; otherwise every request is allowed. */
@@ -127,6 +129,7 @@ export class Cluster implements Backend {
       ...(options.historyLimit !== undefined && { historyLimit: options.historyLimit }),
       ...(options.historyBytes !== undefined && { historyBytes: options.historyBytes }),
       ...(options.data !== undefined && { durability: options.data.durability }),
+      ...(options.storeBytes !== undefined && { storeBytes: options.storeBytes }),
     })
     this.registry = new Registry(this.store, builtinStrategy)
     this.#tokens = new TokenIssuer(options.clock, this.store, options.tokenKey)
@@ -205,7 +208,7 @@ export class Cluster implements Backend {
   #failureResponse(error: unknown): ApiResponse {
     if (error instanceof ApiError) return statusResponse(error.status, error.headers)
     if (error instanceof DroppedResponse) throw error
-    if (error instanceof ObjectTooLarge) return statusResponse(unclassified(error.message).status)
+    if (error instanceof StoreRefusal) return statusResponse(unclassified(error.message).status)
     this.#onError(error)
     return statusResponse(internal(error instanceof Error ? error.message : 'unknown error').status)
   }

@@ -67,6 +67,8 @@ export interface ApiServerOptions {
   readonly historyLimit?: number
   /** Maximum bytes of the changes retained for watches to resume from. @default 256 MiB */
   readonly historyBytes?: number
+  /** Maximum bytes of all objects. @default 2 GiB, as etcd */
+  readonly storeBytes?: number
   /** Called with internal errors of the server. @default they are ignored */
   readonly onError?: (error: unknown) => void
   /** Objects and credentials that survive restarts. @default in memory only */
@@ -148,6 +150,7 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
       ...(options.historyLimit !== undefined && { historyLimit: options.historyLimit }),
       ...(options.historyBytes !== undefined && { historyBytes: options.historyBytes }),
       ...clusterData(options.data, name),
+      ...(options.storeBytes !== undefined && { storeBytes: options.storeBytes }),
     })
     clusters.set(name, cluster)
     return cluster

@@ -34,6 +34,7 @@ export {
 } from './publish/flags.ts'
 export { cleanUp } from './publish/cleanup.ts'
 export { type Difference, shadow, type ShadowReport } from './publish/report/shadow.ts'
+export { PublishConfig } from './publish/config.ts'
 export { dropIn, type PublishOptions, publishOptions, unified } from './publish/options.ts'
 export { wildcardDefaults, type WildcardOptions, wildcardOptions } from './wildcard/options.ts'
 export { claimNames } from './balance/claims.ts'
