@@ -18,14 +18,14 @@ import {
   Secret,
 } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
-import { DNSProvider } from '../api/dns-provider.ts'
-import type { Provider } from '../providers/provider.ts'
-import type { Reason } from '../reasons.ts'
-import type { Engine } from '../records/engine.ts'
-import { ProviderError } from '../rrset/error.ts'
+import { DNSProvider } from '../../api/dns-provider.ts'
+import type { Provider } from '../../providers/provider.ts'
+import type { Reason } from '../../reasons.ts'
+import type { Engine } from '../../records/engine.ts'
+import { ProviderError } from '../../rrset/error.ts'
 import { PROVIDER_FINALIZER, providerStatus, readProvider, secretKeyOf, unknownType } from './decide-provider.ts'
 import type { ProviderRegistry } from './provider-registry.ts'
-import { RecentEvents } from './recent.ts'
+import { RecentEvents } from '../recent.ts'
 import { SecretWatch } from './secret-watch.ts'
 
 export interface ProviderControllerOptions {
