@@ -59,6 +59,12 @@ export const VERBS: readonly Verb[] = [
     load: async () => import('./commands/dns-serve.ts'),
   },
   {
+    name: 'dnslb',
+    summary: 'drop-in for dnslb-controller-manager: health-checked DNS load balancing',
+    isLogged: true,
+    load: async () => import('./commands/dnslb.ts'),
+  },
+  {
     name: 'explain',
     summary: 'why a host answers as it does, hop by hop',
     load: async () => import('./commands/explain.ts'),

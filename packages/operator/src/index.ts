@@ -50,15 +50,22 @@ export {
   isEndpointOf,
   type SourceDecision,
   type SourceFacts,
-} from './balance/decide-source.ts'
-export { refOf, type Source as EndpointSource } from './balance/source.ts'
-export { setUpEndpointSources } from './balance/endpoint-controller.ts'
+} from './balance/source/decide-source.ts'
+export { refOf, type Source as EndpointSource } from './balance/source/source.ts'
+export { setUpEndpointSources } from './balance/source/endpoint-controller.ts'
 export { type EndpointFate, judgeEndpoint } from './balance/endpoints.ts'
 export { BALANCE_DEFAULTS, type BalanceDefaults, probeOf } from './balance/load-balancer.ts'
 export { setUpLoadBalancers } from './balance/load-balancer-controller.ts'
 export type { LoadBalancerControllerOptions } from './balance/load-balancer-options.ts'
 export { type BalanceOptions, setUpBalance } from './balance/set-up.ts'
 export { BalanceConfig, balanceDefaults } from './balance/config.ts'
+export { createBalanceMetrics, createMetricsRegistry } from './balance/balance-metrics.ts'
+export { type DnslbOptions, runDnslb } from './dnslb/app.ts'
+export { Heartbeat } from './dnslb/heartbeat.ts'
+export { loadPlugins, type PluginApi } from './dnslb/plugins.ts'
+export { createProviderTypes } from './dnslb/provider-types.ts'
+export { runStandalone, type StandaloneOptions } from './dnslb/standalone.ts'
+export { isFieldText } from './rrset/marker.ts'
 export {
   createHealthMonitor,
   type HealthMonitor,

@@ -12,6 +12,7 @@ import type { HealthMonitor } from '../health/monitor.ts'
 import { type BalanceMetrics, NO_BALANCE_METRICS } from './balance-metrics.ts'
 import { claimNames } from './claims.ts'
 import { type BalanceDecision, type BalanceReport, decide } from './decide.ts'
+import { targetOf } from './endpoints.ts'
 import { type ReadBalancer, readLoadBalancer } from './load-balancer.ts'
 import type { LoadBalancerControllerOptions } from './load-balancer-options.ts'
 import type { NameLookup } from './name-lookup.ts'
@@ -112,7 +113,10 @@ export class LoadBalancerReconciler {
   }
 
   #isEveryVerdictKnown(key: string, endpoints: Endpoints): boolean {
-    return endpoints.every((endpoint) => this.#monitor.healthOf(key, keyOf(endpoint)).sinceMs !== undefined)
+    return endpoints.every(
+      (endpoint) =>
+        targetOf(endpoint) === undefined || this.#monitor.healthOf(key, keyOf(endpoint)).verdict !== 'unknown',
+    )
   }
 
   /** Undefined: a dry run, which reports no change of records. */

@@ -11,7 +11,7 @@ import { systemResolver } from '../health/connection.ts'
 import { createHealthMonitor, type HealthMonitorDeps } from '../health/monitor.ts'
 import { createBalanceMetrics } from './balance-metrics.ts'
 import { type BalanceConfig, balanceDefaults } from './config.ts'
-import { setUpEndpointSources } from './endpoint-controller.ts'
+import { setUpEndpointSources } from './source/endpoint-controller.ts'
 import { setUpLoadBalancers } from './load-balancer-controller.ts'
 import { createNameLookup, type NameLookup } from './name-lookup.ts'
 

@@ -22,13 +22,13 @@ import {
   Service,
 } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
-import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
-import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
-import { Gateway } from '../api/gateway.ts'
+import { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
+import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
+import { Gateway } from '../../api/gateway.ts'
 import { decideSource, ENDPOINT_FINALIZER, endpointName, SOURCE_ANNOTATION, type SourceFacts } from './decide-source.ts'
-import { type BalanceDefaults, readLoadBalancer } from './load-balancer.ts'
+import { type BalanceDefaults, readLoadBalancer } from '../load-balancer.ts'
 import { type EndpointTarget, type OtherSource, targetOf } from './endpoint-target.ts'
-import { RecentEvents } from './recent.ts'
+import { RecentEvents } from '../recent.ts'
 import { refOf, type Source } from './source.ts'
 
 const EVENT_REASON = 'sync'

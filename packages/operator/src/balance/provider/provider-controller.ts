@@ -18,14 +18,14 @@ import {
   Secret,
 } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
-import { DNSProvider } from '../api/dns-provider.ts'
-import type { Provider } from '../providers/provider.ts'
-import type { Reason } from '../reasons.ts'
-import type { Engine } from '../records/engine.ts'
-import { ProviderError } from '../rrset/error.ts'
+import { DNSProvider } from '../../api/dns-provider.ts'
+import type { Provider } from '../../providers/provider.ts'
+import type { Reason } from '../../reasons.ts'
+import type { Engine } from '../../records/engine.ts'
+import { ProviderError } from '../../rrset/error.ts'
 import { PROVIDER_FINALIZER, providerStatus, readProvider, secretKeyOf, unknownType } from './decide-provider.ts'
 import type { ProviderRegistry } from './provider-registry.ts'
-import { RecentEvents } from './recent.ts'
+import { RecentEvents } from '../recent.ts'
 import { SecretWatch } from './secret-watch.ts'
 
 export interface ProviderControllerOptions {
@@ -59,13 +59,17 @@ export function setUpProviders(mgr: Manager, options: ProviderControllerOptions)
   const controller = new ProviderReconciler(options, secrets)
   mgr
     .controller('provider', DNSProvider, { timeout: '1m' })
-    .triggers((enqueue) => secrets.start(enqueue))
+    .triggers((enqueue) => {
+      controller.enqueue = enqueue
+      return secrets.start(enqueue)
+    })
     .finalizer(PROVIDER_FINALIZER, (object, ctx) => controller.finalize(object, ctx))
     .gone(async (key) => controller.forget(key))
     .reconcile((object, ctx) => controller.reconcile(object, ctx))
 }
 
 class ProviderReconciler {
+  enqueue: (keys: readonly string[]) => void = () => undefined
   readonly #options: ProviderControllerOptions
   readonly #secrets: SecretWatch
   readonly #events = new RecentEvents()
@@ -119,6 +123,10 @@ class ProviderReconciler {
         await provider?.close?.()
         return failed(unlisted.why, unlisted.code)
       }
+      // Some services list zones without credentials: one read shows whether they are accepted.
+      const [first] = targets
+      if (provider !== undefined && first !== undefined)
+        await engine.view(first, new Set([first.zone.name]), ctx.signal)
       const zones = [...new Set(targets.map(({ zone }) => zone.name))]
       const createdAtMs = Date.parse(object.metadata.creationTimestamp ?? '') || 0
       const entry = { name: ctx.key, scope: read.scope, zones, createdAtMs, engine }
@@ -128,7 +136,8 @@ class ProviderReconciler {
         registry.unregister(ctx.key)
         return failed(`duplicate domain '${duplicate.zone.replace(/\.$/, '')}' with '${duplicate.other}'`)
       }
-      registry.register(entry)
+      // A younger provider with one of the zones has to say so.
+      this.enqueue(registry.register(entry).map(({ name }) => name))
       this.#settings.set(ctx.key, settings)
       if (provider !== undefined && known !== undefined) await known.engine.close()
       return { reason: 'Published', againAfterMs: ZONES_MS }

@@ -1,8 +1,8 @@
 /** What a DNSProvider says: its type, its scope, the Secret with its settings, or what is wrong with it. Pure. */
 import { type Condition, type Immutable, setCondition } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
-import type { DNSProvider } from '../api/dns-provider.ts'
-import type { Reason } from '../reasons.ts'
+import type { DNSProvider } from '../../api/dns-provider.ts'
+import type { Reason } from '../../reasons.ts'
 import type { ProviderScope } from './provider-registry.ts'
 
 /** On a DNSProvider and on its Secret. */

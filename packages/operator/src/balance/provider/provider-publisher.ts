@@ -6,16 +6,16 @@
  * with it, within the delete budget; in a dry run nothing is sent.
  */
 import { type Client, type Clock, type Logger, messageOf } from '@seamark/kube'
-import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
-import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, sourceIdOf } from '../providers/original-ownership.ts'
-import { failuresOf } from '../records/execute/result.ts'
-import type { Engine, Planned } from '../records/engine.ts'
-import { ownershipOf } from '../records/plan/ownership.ts'
-import type { Desired, Plan, Policy, SourceView } from '../records/plan/plan.ts'
-import type { RRset } from '../rrset/rrset.ts'
-import { type BalanceDefaults, type BalancerSettings, readLoadBalancer } from './load-balancer.ts'
+import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
+import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, sourceIdOf } from '../../providers/original-ownership.ts'
+import { failuresOf } from '../../records/execute/result.ts'
+import type { Engine, Planned } from '../../records/engine.ts'
+import { ownershipOf } from '../../records/plan/ownership.ts'
+import type { Desired, Plan, Policy, SourceView } from '../../records/plan/plan.ts'
+import type { RRset } from '../../rrset/rrset.ts'
+import { type BalanceDefaults, type BalancerSettings, readLoadBalancer } from '../load-balancer.ts'
 import type { ProviderRegistry, RegisteredProvider } from './provider-registry.ts'
-import type { PublishedFact, RecordPublisher } from './record-publisher.ts'
+import type { PublishedFact, RecordPublisher } from '../record-publisher.ts'
 
 export interface ProviderPublisherOptions {
   readonly registry: ProviderRegistry
@@ -31,6 +31,8 @@ export interface ProviderPublisherOptions {
 export interface ProviderPublisher extends RecordPublisher {
   /** Removes owned records whose name no load balancer has: of these names, or of all zones. */
   sweep(names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<void>
+  /** Removes all records of ours from the zones of a provider; false: some are left, because of the delete budget. */
+  removeAll(engine: Engine, signal: AbortSignal): Promise<boolean>
   /** Of a name, for the ownership record. */
   cnamesOf(name: string): readonly string[]
 }
@@ -131,6 +133,12 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
       names.delete(key)
       cnames.delete(name)
       reads.delete(name)
+    },
+    async removeAll(engine, signal) {
+      const owned = await ownedNames(engine, identity, signal)
+      if (owned.size === 0) return true
+      await remove(engine, owned, signal)
+      return options.isDryRun === true || (await ownedNames(engine, identity, signal)).size === 0
     },
     async sweep(scope, signal) {
       const claimed = await options.claimedNames(signal)

@@ -1,11 +1,11 @@
 import { manager, Service } from '@seamark/kube'
 import { memoryCluster, type MemoryCluster } from '@seamark/kube/testing'
 import { afterEach, describe, expect, it } from 'vitest'
-import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
-import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
+import { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
+import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import { ENDPOINT_FINALIZER } from './decide-source.ts'
 import { setUpEndpointSources } from './endpoint-controller.ts'
-import { BALANCE_DEFAULTS } from './load-balancer.ts'
+import { BALANCE_DEFAULTS } from '../load-balancer.ts'
 import { LOAD_BALANCER_ANNOTATION } from './source.ts'
 
 const running: { stop: AbortController; outcome: Promise<unknown> }[] = []

@@ -18,8 +18,8 @@ import {
   type Reader,
   type Writer,
 } from '@seamark/kube'
-import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
-import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
+import { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
+import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import { SOURCE_ANNOTATION } from './decide-source.ts'
 
 /** A source cluster other than the manager's own: a member of its fleet. */

@@ -4,8 +4,8 @@
  * Choice (pure, `chooseProvider`): providers whose scope admits the namespace, then the longest zone that contains the name,
  * then the smallest provider name. A zone is served by one provider only: the older one.
  */
-import type { Engine } from '../records/engine.ts'
-import { compareText, isWithin } from '../rrset/rrset.ts'
+import type { Engine } from '../../records/engine.ts'
+import { compareText, isWithin } from '../../rrset/rrset.ts'
 
 export type ProviderScope =
   | { readonly type: 'Cluster' }

@@ -5,10 +5,10 @@
  */
 import type { Immutable, Ingress, Service } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
-import { parseAddress } from '../address.ts'
-import type { Gateway } from '../api/gateway.ts'
-import { normalizeHost } from '../host-name.ts'
-import { compareText } from '../rrset/rrset.ts'
+import { parseAddress } from '../../address.ts'
+import type { Gateway } from '../../api/gateway.ts'
+import { normalizeHost } from '../../host-name.ts'
+import { compareText } from '../../rrset/rrset.ts'
 
 export const LOAD_BALANCER_ANNOTATION = 'loadbalancer.gardener.cloud/dnsloadbalancer'
 

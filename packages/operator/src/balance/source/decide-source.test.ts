@@ -1,7 +1,7 @@
 import type { Ingress, Service } from '@seamark/kube'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
+import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
 import {
   CLUSTER_ANNOTATION,
   decideSource,
