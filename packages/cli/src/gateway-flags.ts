@@ -17,11 +17,18 @@ export function addBuildFlags(command: Command): Command {
     .option('--ingress-class-name <names>', 'classes that are served, comma-separated; else contour, seamark and none')
     .option('--root-namespaces <names>', 'namespaces that may contain root HTTPProxies, comma-separated; else all')
     .option('--gateway <namespace/name>', 'the Gateway to serve; else every Gateway of our GatewayClasses')
-    .option('--enable-external-name-service', 'resolve Services of type ExternalName; tenants can then reach any address')
+    .option(
+      '--enable-external-name-service',
+      'resolve Services of type ExternalName; tenants can then reach any address',
+    )
 }
 
 export function buildSettings(flags: BuildFlags): BuildSettings {
-  const list = (text = '') => text.split(',').map((each) => each.trim()).filter((each) => each !== '')
+  const list = (text = '') =>
+    text
+      .split(',')
+      .map((each) => each.trim())
+      .filter((each) => each !== '')
   const { ingressClassName, gateway } = flags
   if (gateway !== undefined && !/^[^/]+\/[^/]+$/.test(gateway))
     throw new CommandError(`--gateway ${gateway} is not NAMESPACE/NAME`, EXIT.usage)
@@ -44,6 +51,9 @@ export function parseListen(flag: string, text: string): ListenAddress {
 }
 
 export function parseAddresses(text: string | undefined): LoadBalancerIngress[] {
-  const parts = (text ?? '').split(',').map((each) => each.trim()).filter((each) => each !== '')
+  const parts = (text ?? '')
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '')
   return parts.map((each) => (isIP(each) === 0 ? { hostname: each } : { ip: each }))
 }

@@ -16,7 +16,12 @@ export function gatewayClassCrd(): object[] {
       spec: {
         group: 'gateway.networking.k8s.io',
         scope: 'Cluster',
-        names: { kind: 'GatewayClass', plural: 'gatewayclasses', singular: 'gatewayclass', listKind: 'GatewayClassList' },
+        names: {
+          kind: 'GatewayClass',
+          plural: 'gatewayclasses',
+          singular: 'gatewayclass',
+          listKind: 'GatewayClassList',
+        },
         versions: [
           {
             name: 'v1',

@@ -42,7 +42,9 @@ export const SCENARIOS: readonly Scenario[] = [
             {
               host: 'ingress.example.test',
               http: {
-                paths: [{ path: '/a', pathType: 'Prefix', backend: { service: { name: 'one', port: { number: 80 } } } }],
+                paths: [
+                  { path: '/a', pathType: 'Prefix', backend: { service: { name: 'one', port: { number: 80 } } } },
+                ],
               },
             },
           ],
@@ -88,7 +90,10 @@ export const SCENARIOS: readonly Scenario[] = [
           ['Accepted=True', 'Programmed=True'],
         )
         equal(status?.listeners?.[0]?.attachedRoutes, 1)
-        deepEqual(status?.addresses?.map(({ value }) => value), ['192.0.2.10', 'lb.example.test'])
+        deepEqual(
+          status?.addresses?.map(({ value }) => value),
+          ['192.0.2.10', 'lb.example.test'],
+        )
         const { status: routeStatus } = await world.client.get(HTTPRoute, `${namespace}/web`)
         deepEqual(
           routeStatus?.parents?.[0]?.conditions?.map(({ type, status: is }) => `${type}=${is}`),
@@ -154,7 +159,10 @@ export const SCENARIOS: readonly Scenario[] = [
       const host = 'rotated.example.test'
       await world.service(namespace, 'web')
       await world.certificate(namespace, 'web', [host])
-      await proxy(world, namespace, 'web', { virtualhost: { fqdn: host, tls: { secretName: 'web' } }, routes: [route('web')] })
+      await proxy(world, namespace, 'web', {
+        virtualhost: { fqdn: host, tls: { secretName: 'web' } },
+        routes: [route('web')],
+      })
       await world.eventually(async () => {
         equal((await world.ask({ host, isTls: true })).status, 200)
       })
@@ -284,10 +292,7 @@ export const SCENARIOS: readonly Scenario[] = [
       // A new object's status shows that the writer has passed the others.
       await proxy(world, namespace, 'later', { virtualhost: { fqdn: 'later.example.test' }, routes: [route('web')] })
       await statusOf(world, `${namespace}/later`, 'valid')
-      deepEqual(
-        (await versions()).filter((each) => before.includes(each)).toSorted(),
-        before.toSorted(),
-      )
+      deepEqual((await versions()).filter((each) => before.includes(each)).toSorted(), before.toSorted())
     },
   },
 ]

@@ -3,7 +3,13 @@
  * network namespace of its own. Its `lo` has the addresses of the pods: an API server refuses loopback addresses in
  * EndpointSlices, and nothing outside of the namespace can be reached.
  */
-import { createServer, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http'
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+} from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
@@ -167,7 +173,12 @@ export class World {
   }
 
   /** A Service whose endpoints are these backends (all by default). */
-  async service(namespace: string, name: string, backends: readonly Backend[] = this.backends.slice(0, 1), port = 80): Promise<void> {
+  async service(
+    namespace: string,
+    name: string,
+    backends: readonly Backend[] = this.backends.slice(0, 1),
+    port = 80,
+  ): Promise<void> {
     await this.client.create(Service, {
       metadata: { namespace, name },
       spec: { ports: [{ name: 'http', port, protocol: 'TCP' }] },
@@ -194,7 +205,11 @@ export class World {
   }
 
   async certificate(namespace: string, name: string, dnsNames: readonly string[]): Promise<void> {
-    const { certPem, keyPem } = await this.authority.issue({ commonName: dnsNames[0] ?? '', dnsNames, usages: 'server' })
+    const { certPem, keyPem } = await this.authority.issue({
+      commonName: dnsNames[0] ?? '',
+      dnsNames,
+      usages: 'server',
+    })
     await this.client.apply(Secret, {
       metadata: { namespace, name },
       type: 'kubernetes.io/tls',
@@ -202,7 +217,15 @@ export class World {
     })
   }
 
-  async ask({ host, path = '/', method = 'GET', headers = {}, body, isTls = false, serverName = host }: Ask): Promise<Answer> {
+  async ask({
+    host,
+    path = '/',
+    method = 'GET',
+    headers = {},
+    body,
+    isTls = false,
+    serverName = host,
+  }: Ask): Promise<Answer> {
     const socket = isTls ? await this.connectTls(serverName) : undefined
     try {
       return await new Promise<Answer>((resolve, reject) => {
@@ -212,8 +235,8 @@ export class World {
             method,
             path,
             headers: { host, ...headers },
-            ...(socket !== undefined && { createConnection: () => socket }),
-            agent: false,
+            // Node ignores createConnection when an agent is given.
+            ...(socket === undefined ? { agent: false } : { createConnection: () => socket }),
           },
           (response) => {
             let text = ''
@@ -237,7 +260,10 @@ export class World {
     }
   }
 
-  async connectTls(serverName: string | undefined, options: { alpn?: string[]; minVersion?: 'TLSv1.2' | 'TLSv1.3'; maxVersion?: 'TLSv1.2' | 'TLSv1.3' } = {}): Promise<TLSSocket> {
+  async connectTls(
+    serverName: string | undefined,
+    options: { alpn?: string[]; minVersion?: 'TLSv1.2' | 'TLSv1.3'; maxVersion?: 'TLSv1.2' | 'TLSv1.3' } = {},
+  ): Promise<TLSSocket> {
     return await new Promise((resolve, reject) => {
       const socket = connectTls({
         ...this.https,

@@ -45,7 +45,10 @@ export function build(io: Io): Command {
     .option('--envoy-service-https-port <port>', 'port for HTTPS', '8443')
     .option('--envoy-service-name <name>', 'Service of the data plane, whose addresses go to statuses', 'envoy')
     .option('--envoy-service-namespace <name>', 'its namespace; else that of the manager')
-    .option('--ingress-status-address <addresses>', 'addresses for statuses, comma-separated; else those of the Service')
+    .option(
+      '--ingress-status-address <addresses>',
+      'addresses for statuses, comma-separated; else those of the Service',
+    )
     .option('--leader-election-resource-name <name>', 'Lease of the status writer')
     .option('--leader-election-resource-namespace <name>', 'its namespace; else that of the manager')
     .option('--disable-leader-election', 'write statuses without a Lease; for a single replica')
@@ -92,7 +95,9 @@ export function build(io: Io): Command {
         service: `${flags.envoyServiceNamespace ?? namespace}/${flags.envoyServiceName}`,
         ...(isElected && { lease }),
         onReady: (addresses) => {
-          const shown = [addresses.http, addresses.https].flatMap((each) => (each === undefined ? [] : [join(each.host, each.port)]))
+          const shown = [addresses.http, addresses.https].flatMap((each) =>
+            each === undefined ? [] : [join(each.host, each.port)],
+          )
           io.stdout.write(`ready ${shown.join(' ')}\n`)
         },
       })
@@ -108,6 +113,9 @@ function join(host: string, port: string | number): string {
 }
 
 function leaseName({ gateway, ingressClassName }: Flags): string {
-  const part = (gateway ?? ingressClassName ?? '').toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-|-$/g, '')
+  const part = (gateway ?? ingressClassName ?? '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '')
   return part === '' ? 'seamark-gateway' : `seamark-gateway-${part}`
 }

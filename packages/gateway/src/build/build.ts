@@ -54,4 +54,3 @@ function reportIngressConflicts(draft: Draft): void {
     draft.findings.push({ origin, reason: 'MatchTaken', message })
   }
 }
-

@@ -1,6 +1,14 @@
 /** Go's durations of HTTPProxy and of Contour's annotations, and the Gateway API's. */
 
-const UNITS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3, ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+const UNITS: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+}
 
 /** Milliseconds, or undefined if the text is no duration. */
 export function parseGoDuration(text: string): number | undefined {
@@ -21,6 +29,7 @@ export function parseTimeout(text: string | undefined, fallbackMs: number): numb
   if (text === undefined || text === '') return fallbackMs
   if (text === 'infinity' || text === 'infinite') return 0
   const parsed = parseGoDuration(text)
-  if (parsed === undefined) return { fault: `unable to parse timeout string "${text}": time: invalid duration "${text}"` }
+  if (parsed === undefined)
+    return { fault: `unable to parse timeout string "${text}": time: invalid duration "${text}"` }
   return parsed
 }

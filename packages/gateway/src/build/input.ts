@@ -3,6 +3,7 @@
  * or missed) decides which later changes need another build.
  */
 import type { Immutable, Key, Kind, Obj } from '@seamark/kube/object'
+import { withoutNulls } from './nulls.ts'
 
 /** A consistent view of all objects; `Reader` of the runtime's caches is one. */
 export interface Objects {
@@ -47,13 +48,19 @@ export function refOf(kind: Kind, key: Key): string {
   return `${kind.kind} ${key}`
 }
 
-/** Reads by name are recorded in `refs`. */
+/** Reads by name are recorded in `refs`; members that are null are absent. */
 export function recordingReader(objects: Objects, refs: Set<string>): Objects {
+  const lists = new Map<Kind, readonly Immutable<Obj>[]>()
   return {
-    list: (kind) => objects.list(kind),
+    list<T extends Obj>(kind: Kind<T>): readonly Immutable<T>[] {
+      let list = lists.get(kind)
+      if (list === undefined) lists.set(kind, (list = objects.list(kind).map((each) => withoutNulls(each))))
+      return list as readonly Immutable<T>[]
+    },
     get(kind, key) {
       refs.add(refOf(kind, key))
-      return objects.get(kind, key)
+      const found = objects.get(kind, key)
+      return found === undefined ? undefined : withoutNulls(found)
     },
   }
 }

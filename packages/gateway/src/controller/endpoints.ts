@@ -7,6 +7,7 @@
  */
 import { addressGuard, EndpointSlice, type AddressGuard } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
+import { withoutNulls } from '../build/nulls.ts'
 import { compareTexts } from '../ir/route-order.ts'
 import type { Endpoint } from '../proxy/clusters.ts'
 
@@ -24,10 +25,9 @@ export function endpointsOf(
   isRefused: AddressGuard = addressGuard(),
 ): Endpoint[] {
   const found = new Map<string, Endpoint>()
-  for (const { addressType, endpoints = [], ports = [] } of slices) {
+  for (const { addressType, endpoints = [], ports = [] } of slices.map((each) => withoutNulls(each))) {
     if (addressType === 'FQDN') continue
-    const { port } =
-      ports.find(({ name = '', protocol = 'TCP' }) => name === portName && protocol === 'TCP') ?? {}
+    const { port } = ports.find(({ name = '', protocol = 'TCP' }) => name === portName && protocol === 'TCP') ?? {}
     if (port === undefined) continue
     for (const { addresses, conditions } of endpoints) {
       const [host] = addresses

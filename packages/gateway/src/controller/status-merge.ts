@@ -34,7 +34,10 @@ export function mergeStatus({ intent, current, addresses, controllerName, nowMs 
       })
       const before = listOf(current?.['listeners'])
       const listeners = listOf(status['listeners']).map((listener) => {
-        return stamp(listener, before.find(({ name }) => name === listener['name']))
+        return stamp(
+          listener,
+          before.find(({ name }) => name === listener['name']),
+        )
       })
       return { ...stamp(status, current), listeners, ...(values.length > 0 && { addresses: values }) }
     }
@@ -54,7 +57,12 @@ export function mergeStatus({ intent, current, addresses, controllerName, nowMs 
   }
 }
 
-function stampFields(fields: Fields, before: Fields | undefined, generation: number | undefined, nowMs: number): Fields {
+function stampFields(
+  fields: Fields,
+  before: Fields | undefined,
+  generation: number | undefined,
+  nowMs: number,
+): Fields {
   if (!Array.isArray(fields['conditions'])) return fields
   const old = listOf(before?.['conditions'])
   const conditions = listOf(fields['conditions']).map((condition) => {

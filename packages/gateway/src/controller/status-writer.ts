@@ -14,7 +14,6 @@ import {
   createQueue,
   createRecorder,
   createWriter,
-  fencedClient,
   Ingress,
   LeadershipLost,
   type LeaseOptions,
@@ -98,9 +97,14 @@ export interface StatusWriterOptions {
 export function addStatusWriter(mgr: Manager, board: StatusBoard, options: StatusWriterOptions): void {
   const { lease } = options
   if (lease === undefined) {
-    mgr.add('gateway-status', async (context) => write(context, board, options, context, (about, finding) => {
-      context.event(about, 'Warning', finding.reason, finding.message)
-    }), { leader: true })
+    mgr.add(
+      'gateway-status',
+      async (context) =>
+        write(context, board, options, context, (about, finding) => {
+          context.event(about, 'Warning', finding.reason, finding.message)
+        }),
+      { leader: true },
+    )
     return
   }
   const defaults = createLearnedDefaults()
@@ -118,9 +122,16 @@ export function addStatusWriter(mgr: Manager, board: StatusBoard, options: Statu
       const { fence } = election
       const writer = createWriter({ cluster: mgr.cluster, fieldManager: FIELD_MANAGER, fence, defaults, signal: ended })
       const recorder = recorderOf(mgr, context, identity, fence)
-      const writing = write({ ...readerOf(context), signal: ended }, board, options, writer, (about, { reason, message }) => {
-        recorder.record({ regarding: referenceTo(about), type: 'Warning', reason, note: message })
-      })
+      const recording = recorder.run(ended)
+      const writing = write(
+        { ...readerOf(context), signal: ended },
+        board,
+        options,
+        writer,
+        (about, { reason, message }) => {
+          recorder.record({ regarding: referenceTo(about), type: 'Warning', reason, note: message })
+        },
+      )
       try {
         await election.hold(ended)
       } catch (error) {
@@ -128,7 +139,7 @@ export function addStatusWriter(mgr: Manager, board: StatusBoard, options: Statu
         log.warn({ error: error.message }, 'leadership lost; statuses are written by another replica')
       } finally {
         term.abort()
-        await writing
+        await Promise.all([writing, recording])
         await election.release()
       }
     }
@@ -142,7 +153,7 @@ function readerOf(context: RunnableContext): Pick<RunnableContext, 'get' | 'cloc
 function recorderOf(mgr: Manager, { clock, log }: RunnableContext, identity: string, fence: WriteFence): Recorder {
   const { client } = mgr.cluster
   return createRecorder({
-    client: fencedClient(client, fence, new AbortController().signal),
+    client,
     log,
     clock,
     fence,

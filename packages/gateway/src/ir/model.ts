@@ -78,8 +78,7 @@ export interface Retry {
 
 export type PathRewrite =
   /** Replaces the matched prefix. */
-  | { readonly kind: 'prefix'; readonly value: string }
-  | { readonly kind: 'full'; readonly value: string }
+  { readonly kind: 'prefix'; readonly value: string } | { readonly kind: 'full'; readonly value: string }
 
 /** What the hash of consistent load balancing is taken from. */
 export type HashSource =

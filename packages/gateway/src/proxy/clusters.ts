@@ -72,7 +72,8 @@ export class Clusters {
     const all = this.endpointsOf(state.cluster)
     if (all.length <= 1 && state.unhealthy.size === 0) return all[0]
     const usable = preferred(all, state.unhealthy)
-    const candidates = avoid === undefined || usable.length === 1 ? usable : usable.filter((each) => !isSame(each, avoid))
+    const candidates =
+      avoid === undefined || usable.length === 1 ? usable : usable.filter((each) => !isSame(each, avoid))
     if (candidates.length <= 1) return candidates[0] ?? usable[0]
     switch (state.cluster.balancing) {
       case 'hash':
@@ -136,7 +137,9 @@ function rendezvous(candidates: readonly Endpoint[], hash: string): Endpoint | u
   let best: Endpoint | undefined
   let highest = -1
   for (const candidate of candidates) {
-    const digest = createHash('sha1').update(`${hash}|${endpointKey(candidate)}`).digest()
+    const digest = createHash('sha1')
+      .update(`${hash}|${endpointKey(candidate)}`)
+      .digest()
     const score = digest.readUIntBE(0, 6) * (candidate.weight ?? 1)
     if (score > highest) [best, highest] = [candidate, score]
   }

@@ -90,7 +90,9 @@ export function answer(response: ProxyResponse, status: number, body = '', heade
   }
   const isEmpty = body === ''
   const all = {
-    ...(isEmpty ? { 'content-length': '0' } : { 'content-type': 'text/plain', 'content-length': Buffer.byteLength(body) }),
+    ...(isEmpty
+      ? { 'content-length': '0' }
+      : { 'content-type': 'text/plain', 'content-length': Buffer.byteLength(body) }),
     ...headers,
   }
   writeHead(response, status, all)
@@ -119,7 +121,8 @@ const HOP_BY_HOP = new Set([
 export function endToEnd(headers: Readonly<Record<string, string | string[] | undefined>>): HeaderMap {
   const result: HeaderMap = {}
   const listed = headers['connection']
-  const named = typeof listed === 'string' && listed !== 'keep-alive' && listed !== 'close' ? tokensOf(listed) : undefined
+  const named =
+    typeof listed === 'string' && listed !== 'keep-alive' && listed !== 'close' ? tokensOf(listed) : undefined
   for (const name in headers) {
     if (HOP_BY_HOP.has(name) || name.charCodeAt(0) === 58 || named?.has(name) === true) continue
     result[name] = headers[name]
@@ -136,7 +139,8 @@ export function forwardedHeaders({ request, facts, variables, isTls }: Exchange)
   const headers = endToEnd(request.headers)
   headers['host'] = facts.authority
   const before = headers['x-forwarded-for']
-  headers['x-forwarded-for'] = before === undefined ? variables.remoteAddress : `${String(before)},${variables.remoteAddress}`
+  headers['x-forwarded-for'] =
+    before === undefined ? variables.remoteAddress : `${String(before)},${variables.remoteAddress}`
   headers['x-forwarded-proto'] = isTls ? 'https' : 'http'
   headers['x-request-id'] ??= randomUUID()
   // A client must not choose what only proxies set.

@@ -81,7 +81,8 @@ class Forwarding {
   run(body: Readable | Buffer | undefined): void {
     const { response } = this.#exchange
     const { timeoutMs } = this.#action
-    if (timeoutMs > 0) this.#cancelTimeout = this.#deps.clock.after(timeoutMs, () => this.#fail(504, 'upstream request timeout'))
+    if (timeoutMs > 0)
+      this.#cancelTimeout = this.#deps.clock.after(timeoutMs, () => this.#fail(504, 'upstream request timeout'))
     response.on('close', () => this.#finish())
     const headers = this.#requestHeaders()
     this.#mirror(headers, body)
@@ -121,7 +122,8 @@ class Forwarding {
         onResponse: (response) => {
           this.#endAttempt()
           if (this.#isFinished) return void response.body.destroy()
-          if (this.#isRetriable(response.status) && again()) return void response.body.resume().on('error', () => undefined)
+          if (this.#isRetriable(response.status) && again())
+            return void response.body.resume().on('error', () => undefined)
           this.#respond(response)
         },
         onError: (error, isStale) => {
@@ -249,7 +251,10 @@ class Forwarding {
         state.cluster,
         endpoint,
         { method: facts.method, path, headers: copy, body },
-        { onResponse: ({ body: ignored }) => void ignored.resume().on('error', () => undefined), onError: () => undefined },
+        {
+          onResponse: ({ body: ignored }) => void ignored.resume().on('error', () => undefined),
+          onError: () => undefined,
+        },
       )
     }
   }

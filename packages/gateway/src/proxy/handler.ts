@@ -2,7 +2,15 @@
 import type { Duplex } from 'node:stream'
 import { matchKey } from '../ir/route-order.ts'
 import type { Listener, Route } from '../ir/model.ts'
-import { answer, forwardedHeaders, readExchange, serverNameOf, type Exchange, type ProxyRequest, type ProxyResponse } from './exchange.ts'
+import {
+  answer,
+  forwardedHeaders,
+  readExchange,
+  serverNameOf,
+  type Exchange,
+  type ProxyRequest,
+  type ProxyResponse,
+} from './exchange.ts'
 import { forward, type ForwardDeps } from './forward.ts'
 import { expandVariables, mutateHeaders, type HeaderMap } from './header-variables.ts'
 import { applyCors, type RateLimits } from './local-policy.ts'
@@ -36,7 +44,12 @@ export function handleRequest(
   }
   const limited = findExceeded(deps, host, route)
   if (limited !== undefined)
-    return answer(response, limited.status, 'local_rate_limited', Object.fromEntries(limited.headers.map((each) => [each.name, each.value])))
+    return answer(
+      response,
+      limited.status,
+      'local_rate_limited',
+      Object.fromEntries(limited.headers.map((each) => [each.name, each.value])),
+    )
   const cors = route.cors === undefined ? undefined : applyCors(route.cors, facts)
   if (cors?.isPreflight === true) return answer(response, 200, '', cors.headers)
   const { action } = route

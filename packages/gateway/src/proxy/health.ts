@@ -46,7 +46,10 @@ export class HealthChecks {
 
   #round(state: ClusterState, policy: HealthCheck): void {
     const { name } = state.cluster
-    this.#rounds.set(name, this.#clock.after(policy.intervalMs, () => this.#round(state, policy)))
+    this.#rounds.set(
+      name,
+      this.#clock.after(policy.intervalMs, () => this.#round(state, policy)),
+    )
     const endpoints = this.#clusters.endpointsOf(state.cluster)
     const known = new Set(endpoints.map(endpointKey))
     for (const key of state.unhealthy) if (!known.has(key)) state.unhealthy.delete(key)

@@ -72,8 +72,9 @@ export function createProxy(options: ProxyOptions): Proxy {
   const http: HttpServer | undefined =
     options.http === undefined
       ? undefined
-      : createHttpServer({ maxHeaderSize: limits.maxHeaderBytes, requireHostHeader: true, noDelay: true }, (request, response) =>
-          handleRequest(deps, 'http', request, response),
+      : createHttpServer(
+          { maxHeaderSize: limits.maxHeaderBytes, requireHostHeader: true, noDelay: true },
+          (request, response) => handleRequest(deps, 'http', request, response),
         )
   if (http !== undefined) {
     http.headersTimeout = limits.headersTimeoutMs

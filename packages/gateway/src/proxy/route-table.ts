@@ -93,7 +93,8 @@ function compilePath({ kind, value }: PathMatch): Predicate {
     case 'prefix':
       return ({ path }) => path.startsWith(value)
     case 'segment':
-      return ({ path }) => path.startsWith(value) && (path.length === value.length || path.charCodeAt(value.length) === 47)
+      return ({ path }) =>
+        path.startsWith(value) && (path.length === value.length || path.charCodeAt(value.length) === 47)
     case 'regex': {
       const matches = fullMatcher(value)
       return ({ path }) => matches(path)

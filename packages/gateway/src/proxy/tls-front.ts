@@ -19,7 +19,11 @@ export interface TlsFrontDeps {
   readonly onUpgrade: (request: ProxyRequest, socket: TLSSocket, head: Buffer) => void
   /** The connection as received, with its first octets still to be read. */
   readonly onTunnel: (socket: Socket, host: VirtualHost) => void
-  readonly limits: { readonly maxHeaderBytes: number; readonly helloTimeoutMs: number; readonly headersTimeoutMs: number }
+  readonly limits: {
+    readonly maxHeaderBytes: number
+    readonly helloTimeoutMs: number
+    readonly headersTimeoutMs: number
+  }
 }
 
 export interface TlsFront {
@@ -46,7 +50,8 @@ export function createTlsFront(deps: TlsFrontDeps): TlsFront {
       const hello = readClientHello(received)
       if (hello.kind === 'incomplete' && received.length < MAX_HELLO_BYTES * 2) return
       socket.off('readable', onReadable)
-      const host = hello.kind === 'hello' && hello.serverName !== undefined ? deps.findHost(hello.serverName) : undefined
+      const host =
+        hello.kind === 'hello' && hello.serverName !== undefined ? deps.findHost(hello.serverName) : undefined
       if (host === undefined || (host.tls === undefined && host.tcp === undefined)) return void socket.destroy()
       socket.setTimeout(0)
       socket.removeAllListeners('timeout')

@@ -43,7 +43,15 @@ export function tunnelUpgrade(target: UpgradeTarget, socket: Duplex, head: Buffe
   const { cluster } = state
   // HTTP/2 backends get upgrades over HTTP/1.1, which their servers offer beside.
   const isTls = cluster.protocol === 'tls' || cluster.protocol === 'h2'
-  const options = { host: endpoint.host, port: endpoint.port, method, path, headers, setHost: false, agent: false as const }
+  const options = {
+    host: endpoint.host,
+    port: endpoint.port,
+    method,
+    path,
+    headers,
+    setHost: false,
+    agent: false as const,
+  }
   const request = isTls ? httpsRequest({ ...options, ...tlsOptions(cluster, endpoint.host) }) : httpRequest(options)
   request.setTimeout(cluster.connectTimeoutMs + UPGRADE_TIMEOUT_MS, () => request.destroy(new Error('timeout')))
   socket.on('error', () => request.destroy())

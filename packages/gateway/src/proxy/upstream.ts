@@ -44,8 +44,16 @@ const IDLE_CONNECTION_MS = 60_000
 const MAX_IDLE_CONNECTIONS_OF_ENDPOINT = 256
 
 export class Upstreams {
-  readonly #http = new HttpAgent({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS_OF_ENDPOINT, scheduling: 'lifo' })
-  readonly #https = new HttpsAgent({ keepAlive: true, maxFreeSockets: MAX_IDLE_CONNECTIONS_OF_ENDPOINT, scheduling: 'lifo' })
+  readonly #http = new HttpAgent({
+    keepAlive: true,
+    maxFreeSockets: MAX_IDLE_CONNECTIONS_OF_ENDPOINT,
+    scheduling: 'lifo',
+  })
+  readonly #https = new HttpsAgent({
+    keepAlive: true,
+    maxFreeSockets: MAX_IDLE_CONNECTIONS_OF_ENDPOINT,
+    scheduling: 'lifo',
+  })
   readonly #sessions = new Map<string, ClientHttp2Session>()
 
   send(cluster: Cluster, endpoint: Endpoint, call: UpstreamRequest, handlers: UpstreamHandlers): UpstreamCall {
@@ -162,7 +170,10 @@ export class Upstreams {
     if (existing !== undefined && !existing.closed && !existing.destroyed) return { session: existing, isNew: false }
     const name = isIP(host) === 6 ? `[${host}]` : host
     const isTls = cluster.protocol === 'h2'
-    const session = connectHttp2(`${isTls ? 'https' : 'http'}://${name}:${port}`, isTls ? tlsOptions(cluster, host) : {})
+    const session = connectHttp2(
+      `${isTls ? 'https' : 'http'}://${name}:${port}`,
+      isTls ? tlsOptions(cluster, host) : {},
+    )
     this.#sessions.set(key, session)
     const forget = () => {
       if (this.#sessions.get(key) === session) this.#sessions.delete(key)
@@ -205,7 +216,9 @@ export function tlsOptions({ tls }: Cluster, host: string): ConnectionOptions {
   }
 }
 
-function withoutPseudo(headers: Record<string, string | string[] | number | undefined>): Record<string, string | string[]> {
+function withoutPseudo(
+  headers: Record<string, string | string[] | number | undefined>,
+): Record<string, string | string[]> {
   return Object.fromEntries(
     Object.entries(headers)
       .filter(([name, value]) => !name.startsWith(':') && value !== undefined)

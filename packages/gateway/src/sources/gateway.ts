@@ -78,11 +78,21 @@ function readListeners(draft: Draft, objects: Objects, gateway: Immutable<Gatewa
     const isOnPort = spec.protocol === 'HTTP' ? spec.port === ports.HTTP : spec.port === ports.HTTPS
     const certificate = spec.protocol === 'HTTPS' ? certificateOf(draft, objects, gateway, spec) : undefined
     const accepted = !isKnown
-      ? condition('Accepted', false, 'UnsupportedProtocol', `protocol ${spec.protocol} is not supported; use HTTP or HTTPS`)
+      ? condition(
+          'Accepted',
+          false,
+          'UnsupportedProtocol',
+          `protocol ${spec.protocol} is not supported; use HTTP or HTTPS`,
+        )
       : host === ''
         ? condition('Accepted', false, 'UnsupportedValue', `hostname "${spec.hostname ?? ''}" is not a DNS name`)
         : !isOnPort
-          ? condition('Accepted', false, 'PortUnavailable', `only port ${spec.protocol === 'HTTP' ? ports.HTTP : ports.HTTPS} is served for ${spec.protocol} by this Gateway`)
+          ? condition(
+              'Accepted',
+              false,
+              'PortUnavailable',
+              `only port ${spec.protocol === 'HTTP' ? ports.HTTP : ports.HTTPS} is served for ${spec.protocol} by this Gateway`,
+            )
           : conflict !== undefined
             ? condition('Accepted', false, conflict.reason, conflict.message)
             : condition('Accepted', true, 'Accepted', 'the listener is accepted')
@@ -105,7 +115,12 @@ function readListeners(draft: Draft, objects: Objects, gateway: Immutable<Gatewa
       conditions: [
         accepted,
         resolved,
-        condition('Conflicted', conflict !== undefined, conflict?.reason ?? 'NoConflicts', conflict?.message ?? 'no conflicts'),
+        condition(
+          'Conflicted',
+          conflict !== undefined,
+          conflict?.reason ?? 'NoConflicts',
+          conflict?.message ?? 'no conflicts',
+        ),
         isServing
           ? condition('Programmed', true, 'Programmed', 'the data plane serves the listener')
           : condition('Programmed', false, 'Invalid', 'the listener is not served; see the other conditions'),
@@ -148,7 +163,10 @@ function certificateOf(
   const refs = tls?.certificateRefs ?? []
   const [ref] = refs
   if (tls?.mode === 'Passthrough' || ref === undefined)
-    return { fault: `listener ${name}: HTTPS needs tls.mode Terminate and a certificateRef`, reason: 'InvalidCertificateRef' }
+    return {
+      fault: `listener ${name}: HTTPS needs tls.mode Terminate and a certificateRef`,
+      reason: 'InvalidCertificateRef',
+    }
   const { group = '', kind = 'Secret' } = ref
   if (group !== '' || kind !== 'Secret')
     return { fault: `listener ${name}: certificateRefs must be Secrets, not ${kind}`, reason: 'InvalidCertificateRef' }
@@ -184,7 +202,11 @@ export function allowsNamespace(
   }
 }
 
-export function gatewayIntents(objects: Objects, settings: BuildSettings, gateways: readonly ServedGateway[]): StatusIntent[] {
+export function gatewayIntents(
+  objects: Objects,
+  settings: BuildSettings,
+  gateways: readonly ServedGateway[],
+): StatusIntent[] {
   const classes = ownClasses(objects, settings).map((each): StatusIntent => {
     return {
       kind: 'GatewayClass',
@@ -205,7 +227,12 @@ function gatewayIntent({ gateway, listeners }: ServedGateway): StatusIntent {
       conditions: [
         areAllValid
           ? condition('Accepted', true, 'Accepted', 'the Gateway is accepted')
-          : condition('Accepted', isServing, 'ListenersNotValid', 'at least one listener is not valid; see their conditions'),
+          : condition(
+              'Accepted',
+              isServing,
+              'ListenersNotValid',
+              'at least one listener is not valid; see their conditions',
+            ),
         isServing
           ? condition('Programmed', true, 'Programmed', 'the data plane serves the Gateway')
           : condition('Programmed', false, 'Invalid', 'no listener is served; see their conditions'),

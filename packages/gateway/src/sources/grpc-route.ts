@@ -20,7 +20,9 @@ function pathOf(
   const { type = 'Exact', service = '', method = '' } = match ?? {}
   if (service === '' && method === '') return { type: 'PathPrefix', value: '/' }
   if (type === 'Exact' && service !== '')
-    return method === '' ? { type: 'PathPrefix', value: `/${service}` } : { type: 'Exact', value: `/${service}/${method}` }
+    return method === ''
+      ? { type: 'PathPrefix', value: `/${service}` }
+      : { type: 'Exact', value: `/${service}/${method}` }
   const part = (text: string) => {
     if (text === '') return '[^/]+'
     return type === 'Exact' ? text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`) : text

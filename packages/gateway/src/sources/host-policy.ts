@@ -7,7 +7,9 @@ import { regexFault } from '../ir/regex.ts'
 
 const UNITS_MS: Readonly<Record<string, number>> = { second: 1_000, minute: 60_000, hour: 3_600_000 }
 
-export function localRateLimit(policy: Immutable<LocalRateLimit> | undefined): RateLimit | { fault: string } | undefined {
+export function localRateLimit(
+  policy: Immutable<LocalRateLimit> | undefined,
+): RateLimit | { fault: string } | undefined {
   if (policy === undefined) return undefined
   const { requests, unit, burst = 0, responseStatusCode = 0, responseHeadersToAdd = [] } = policy
   if (!(requests > 0)) return { fault: `invalid requests value ${requests} in local rate limit policy` }
@@ -30,7 +32,9 @@ export function corsPolicy(policy: Immutable<CorsPolicy> | undefined): Cors | { 
   for (const value of policy.allowOrigin) {
     const isExact = value === '*' || /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\^*()[\]|+]+$/i.test(value)
     if (!isExact && regexFault(value) !== undefined)
-      return { fault: `invalid allowed origin "${value}": allowed origin is invalid exact match and invalid regex match` }
+      return {
+        fault: `invalid allowed origin "${value}": allowed origin is invalid exact match and invalid regex match`,
+      }
     allowOrigins.push({ kind: isExact ? 'exact' : 'regex', value })
   }
   const maxAgeMs = policy.maxAge === undefined || policy.maxAge === '' ? undefined : parseGoDuration(policy.maxAge)

@@ -154,7 +154,10 @@ function forwardOf(
       verdict.error('ServiceError', 'OnlyOneMirror', 'only one service per route may be nominated as mirror')
       return undefined
     }
-    mirrors.push({ cluster: backend.cluster, percent: service.weight === undefined || service.weight === 0 ? 100 : service.weight })
+    mirrors.push({
+      cluster: backend.cluster,
+      percent: service.weight === undefined || service.weight === 0 ? 100 : service.weight,
+    })
   }
   if (backends.length === 0) return { kind: 'direct', status: 503, body: '' }
   const retry = retryOf(route.retryPolicy)
@@ -282,11 +285,14 @@ function rewriteOf(route: Immutable<ProxyRoute>, match: Match, verdict: ProxyVer
   return (exact ?? fallback)?.replacement
 }
 
-function healthCheckOf(policy: Immutable<ProxyRoute['healthCheckPolicy']>): HealthCheck | { fault: string } | undefined {
+function healthCheckOf(
+  policy: Immutable<ProxyRoute['healthCheckPolicy']>,
+): HealthCheck | { fault: string } | undefined {
   if (policy === undefined) return undefined
   const expectedStatuses = policy.expectedStatuses ?? []
   for (const { start, end } of expectedStatuses) {
-    if (start < 100 || start > 599) return { fault: 'invalid expected status range: start must be in the range [100, 599]' }
+    if (start < 100 || start > 599)
+      return { fault: 'invalid expected status range: start must be in the range [100, 599]' }
     if (end < 101 || end > 600) return { fault: 'invalid expected status range: end must be in the range [101, 600]' }
   }
   return {

@@ -4,6 +4,7 @@
  * Guarantees: a broken route removes the routes of its own object only; an include that cannot be followed answers 502 on
  * its conditions; a host whose certificate cannot be used is not served at all, neither over HTTPS nor over HTTP.
  */
+import { messageOf } from '@seamark/kube'
 import { HTTPProxy, type MatchCondition, type VirtualHost } from '@seamark/kube/contour'
 import { keyOf, type Immutable } from '@seamark/kube/object'
 import { originOf, describeOrigin, type Draft } from '../build/draft.ts'
@@ -54,18 +55,25 @@ export class ProxyBuilder {
   build(): void {
     const holders = new Map<string, Proxy[]>()
     for (const proxy of this.#proxies.values()) {
-      const fqdn = proxy.spec?.virtualhost?.fqdn?.toLowerCase()
-      if (fqdn !== undefined && fqdn !== '') holders.set(fqdn, [...(holders.get(fqdn) ?? []), proxy])
+      const fqdn = fqdnOf(proxy)
+      if (fqdn !== '') holders.set(fqdn, [...(holders.get(fqdn) ?? []), proxy])
     }
     for (const proxy of this.#proxies.values()) {
       const { virtualhost } = proxy.spec ?? {}
       if (virtualhost === undefined || virtualhost === null) continue
-      const same = holders.get(virtualhost.fqdn?.toLowerCase() ?? '') ?? []
+      const same = holders.get(fqdnOf(proxy)) ?? []
       if (same.length > 1) {
         const names = same.map(keyOf).toSorted().join(', ')
-        const message = `fqdn "${virtualhost.fqdn?.toLowerCase() ?? ''}" is used in multiple HTTPProxies: ${names}`
+        const message = `fqdn "${fqdnOf(proxy)}" is used in multiple HTTPProxies: ${names}`
         this.#verdict(proxy).error('VirtualHostError', 'DuplicateVhost', message)
-      } else this.#addRoot(proxy, virtualhost)
+      } else {
+        try {
+          this.#addRoot(proxy, virtualhost)
+        } catch (error) {
+          const message = `the HTTPProxy or one that it includes cannot be read: ${messageOf(error)}`
+          this.#verdict(proxy).error('SpecError', 'Unreadable', message)
+        }
+      }
     }
     for (const proxy of this.#proxies.values()) {
       const hasHost = proxy.spec?.virtualhost !== undefined && proxy.spec.virtualhost !== null
@@ -342,6 +350,11 @@ export class ProxyBuilder {
     }
     return [...routes, ...own]
   }
+}
+
+function fqdnOf({ spec }: Proxy): string {
+  const fqdn: unknown = spec?.virtualhost?.fqdn
+  return typeof fqdn === 'string' ? fqdn.toLowerCase() : ''
 }
 
 function isIncludeValid(conditions: Conditions, verdict: ProxyVerdict, seen: Set<string>): boolean {

@@ -205,7 +205,12 @@ function readBackends(
   for (const ref of refs) {
     const { weight = 1 } = ref
     const filters = readFilters(ref.filters ?? [])
-    if ('fault' in filters || filters.redirect !== undefined || filters.rewrite !== undefined || filters.cors !== undefined) {
+    if (
+      'fault' in filters ||
+      filters.redirect !== undefined ||
+      filters.rewrite !== undefined ||
+      filters.cors !== undefined
+    ) {
       const what = 'fault' in filters ? filters.fault : 'only header modifiers are supported on backendRefs'
       return { unsupported: { reason: 'UnsupportedValue', message: `${at}: ${what}` } }
     }
@@ -238,8 +243,7 @@ function readBackend(
     const message = `no ReferenceGrant permits Service ${target.namespace}/${target.name}`
     return { reason: 'RefNotPermitted', message }
   }
-  if (ref.port === undefined)
-    return { reason: 'UnsupportedValue', message: `backendRef ${ref.name} needs a port` }
+  if (ref.port === undefined) return { reason: 'UnsupportedValue', message: `backendRef ${ref.name} needs a port` }
   const resolved = resolveService(objects, settings, `${target.namespace}/${target.name}`, ref.port)
   if ('fault' in resolved) return { reason: 'BackendNotFound', message: resolved.fault }
   const asked = protocolOf(resolved)

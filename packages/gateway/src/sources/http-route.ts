@@ -2,6 +2,7 @@
  * HTTPRoute and GRPCRoute: attachment to listeners, intersection of hosts, and the conditions Accepted and ResolvedRefs for
  * each parent. A rule whose backends cannot be resolved answers 500 for their share of the requests.
  */
+import { messageOf } from '@seamark/kube'
 import { GRPCRoute, HTTPRoute, type HTTPRouteRule, type ParentRef } from '@seamark/kube/gateway-api'
 import { keyOf, type Immutable, type Obj } from '@seamark/kube/object'
 import { originOf, type Draft } from '../build/draft.ts'
@@ -39,7 +40,16 @@ export function addHttpRoutes(
   ]
   return routes
     .toSorted((a, b) => compareAge(a.object, b.object))
-    .flatMap((route) => addRoute(draft, objects, settings, byKey, route))
+    .flatMap((route) => {
+      try {
+        return addRoute(draft, objects, settings, byKey, route)
+      } catch (error) {
+        const message = `the object cannot be read: ${messageOf(error)}; it is not served`
+        const { at: _at, ...origin } = originOf(route.kind, route.object, '')
+        draft.findings.push({ origin, reason: 'Unreadable', message })
+        return []
+      }
+    })
 }
 
 function addRoute(

@@ -2,7 +2,7 @@
  * Ingress v1. Prefix paths are compared by segment; ImplementationSpecific is a regex if it contains one of `^+*[]%`, else
  * a string prefix. An Ingress has no conditions: what is wrong becomes a finding (an Event), and the rest is served.
  */
-import { Ingress } from '@seamark/kube'
+import { Ingress, messageOf } from '@seamark/kube'
 import type { IngressBackend } from '@seamark/kube'
 import { keyOf, type Immutable } from '@seamark/kube/object'
 import { parseGoDuration, parseTimeout } from '../build/durations.ts'
@@ -23,7 +23,13 @@ export function servedIngresses(objects: Objects, settings: BuildSettings): Immu
 }
 
 export function addIngresses(draft: Draft, objects: Objects, settings: BuildSettings): void {
-  for (const ingress of servedIngresses(objects, settings)) addIngress(draft, objects, settings, ingress)
+  for (const ingress of servedIngresses(objects, settings)) {
+    try {
+      addIngress(draft, objects, settings, ingress)
+    } catch (error) {
+      report(draft, ingress, 'Unreadable', `the object cannot be read: ${messageOf(error)}; it is not served`)
+    }
+  }
 }
 
 function addIngress(draft: Draft, objects: Objects, settings: BuildSettings, ingress: Immutable<Ingress>): void {
@@ -62,7 +68,12 @@ function addIngress(draft: Draft, objects: Objects, settings: BuildSettings, ing
       if (match.kind === 'regex') {
         const fault = regexFault(match.value)
         if (fault !== undefined) {
-          report(draft, ingress, 'InvalidRegex', `${place}: regex "${path}" is invalid: ${fault}; the path is not served`)
+          report(
+            draft,
+            ingress,
+            'InvalidRegex',
+            `${place}: regex "${path}" is invalid: ${fault}; the path is not served`,
+          )
           continue
         }
       }
