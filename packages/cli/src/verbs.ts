@@ -75,6 +75,12 @@ export const VERBS: readonly Verb[] = [
     load: async () => import('./commands/export.ts'),
   },
   {
+    name: 'gateway',
+    summary: 'serve Ingress, HTTPProxy and Gateway API with the built-in proxy',
+    isLogged: true,
+    load: async () => import('./commands/gateway.ts'),
+  },
+  {
     name: 'plan',
     summary: 'print what would be written to DNS, what is held, and why',
     load: async () => import('./commands/plan.ts'),

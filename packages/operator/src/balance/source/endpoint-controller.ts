@@ -24,7 +24,7 @@ import {
 import { keyOf } from '@seamark/kube/object'
 import { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
-import { Gateway } from '../../api/gateway.ts'
+import { Gateway } from '@seamark/kube/gateway-api'
 import { decideSource, ENDPOINT_FINALIZER, endpointName, SOURCE_ANNOTATION, type SourceFacts } from './decide-source.ts'
 import { type BalanceDefaults, readLoadBalancer } from '../load-balancer.ts'
 import { type EndpointTarget, type OtherSource, targetOf } from './endpoint-target.ts'
