@@ -14,19 +14,22 @@ import {
   systemClock,
   untilAborted,
 } from '@seamark/kube'
+import { type BalanceOptions, setUpBalance } from '../balance/set-up.ts'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
 import { reportDeniedWatches } from './denied-watches.ts'
 import { limitHeapGrowth } from './heap-growth.ts'
-import { createProductMetrics, createRecordsMetrics, showPause } from '../metrics.ts'
+import { serverText } from '@seamark/dns'
+import { createProductMetrics, createRecordsMetrics, type RecordsMetrics, showPause } from '../metrics.ts'
 import { FIELD_MANAGER } from './field-manager.ts'
 import { HELD_ID_PREFIX } from '../publish/guard/mass-guard.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import { setUpPublish } from '../publish/set-up.ts'
 import type { Provider } from '../providers/provider.ts'
-import type { RecordsConfig } from '../records/config.ts'
+import { RecordsConfig } from '../records/config.ts'
 import type { AdmissionConfig } from './admission-config.ts'
 import type { Grants } from './grants.ts'
-import { createKillSwitch, pausedUntil } from './kill-switch.ts'
+import { admissionServer, certificatePaths, setUpNameAdmission } from './name-admission.ts'
+import { createKillSwitch, type KillSwitchControl, pausedUntil } from './kill-switch.ts'
 import { createNotices } from './notices.ts'
 import { addPeerCheck } from './peer-check.ts'
 import { addProcessReports } from './process-reports.ts'
@@ -34,8 +37,10 @@ import { SecondWriterGuard } from './second-writer-guard.ts'
 import { configMapGuardStore } from '../records/state/config-map-guard-store.ts'
 import { HELD_OBJECTS_STORE, heldObjectStore } from '../records/state/held-objects.ts'
 import { createObjectApprovals } from '../records/state/object-approvals.ts'
-import { admissionServer, certificatePaths, setUpNameAdmission } from './name-admission.ts'
 import { setUpRecords } from '../records/sync/set-up.ts'
+import type { DnsConfig } from '../serve/config.ts'
+import { type DnsService, EMBEDDED_PROVIDER, openDnsService } from '../serve/dns-service.ts'
+import { setUpDns } from '../serve/set-up.ts'
 import { type Switches, watchSwitches, withoutApprovals } from './switches.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
 import { setUpWildcard } from '../wildcard/controller.ts'
@@ -49,6 +54,11 @@ interface RecordsOptions {
   readonly providers?: readonly Provider[]
 }
 
+interface DnsOptions {
+  readonly config: DnsConfig
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
 export interface AppOptions {
   readonly cluster: Cluster
   readonly publish?: PublishOptions
@@ -56,6 +66,9 @@ export interface AppOptions {
   readonly records?: RecordsOptions
   /** Refuses names without a grant when objects are written. Not served in observe mode. @default no webhook */
   readonly admission?: { readonly config: AdmissionConfig; readonly grants: Grants }
+  readonly balance?: BalanceOptions
+  /** The authoritative DNS server; without `records`, DNSEndpoints become records of its zones. */
+  readonly dns?: DnsOptions
   /** observe decides and reports, and writes nothing. */
   readonly mode: 'observe' | 'enforce'
   /** The kill switch by configuration: no write at all, neither DNS nor Kubernetes. @default false */
@@ -71,7 +84,7 @@ export interface AppOptions {
   readonly clock?: Clock
   /** Report also findings that existed at the start. @default true */
   readonly reportsInitialFindings?: boolean
-  /** Registered clusters may have a loopback address: for the playground and tests. @default false */
+  /** Registered clusters and probe targets may have a loopback address: for the playground and tests. @default false */
   readonly allowLoopback?: boolean
   /** Address ranges that registered clusters must not have, in addition to those that are always refused. */
   readonly denyAddresses?: readonly string[]
@@ -86,6 +99,7 @@ export interface AppOptions {
     readonly metrics?: string
     readonly probes?: string
     readonly webhooks?: string
+    readonly dns?: readonly string[]
   }) => void
 }
 
@@ -93,7 +107,7 @@ export interface AppOptions {
 const GRACE_MS = 4_500
 
 export async function runApp(options: AppOptions, signal: AbortSignal): Promise<void> {
-  const { publish, wildcard, records, namespace, mode, clock = systemClock } = options
+  const { namespace, mode, clock = systemClock } = options
   limitHeapGrowth()
   const log = options.log ?? createLogger({ level: 'silent' })
   const killSwitch = createKillSwitch(...(options.isPaused === true ? ['configuration'] : []))
@@ -128,13 +142,63 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     setUpNameAdmission(mgr, {
       grants: admission.grants,
       managerNamespace: namespace,
-      ...(publish !== undefined && { publish }),
+      ...(options.publish !== undefined && { publish: options.publish }),
     })
+  // Before the caches: a zone that is stored is answered while the API server is down.
+  const dns =
+    options.dns === undefined
+      ? undefined
+      : await openDnsService({
+          ...options.dns,
+          client: options.cluster.client,
+          namespace,
+          isLeading: () => mgr.isLeading,
+          isWriting: () => mgr.isLeading && mode === 'enforce' && !killSwitch.isPaused,
+          waitsForRecords: true,
+          log,
+          clock,
+        })
+  try {
+    await runManager(mgr, { ...options, ...recordsOn(options, dns) }, { dns, log, clock, killSwitch }, signal)
+  } finally {
+    await dns?.close()
+  }
+}
+
+/** The zones of our own server have one writer: they need no owner id to tell installations apart. */
+const OWN_ZONES_OWNER = 'seamark'
+
+/** Records with the provider of the DNS server; without `records`, of that provider only. */
+function recordsOn({ records, dns: options }: AppOptions, dns: DnsService | undefined): Pick<AppOptions, 'records'> {
+  if (dns === undefined || options === undefined) return records === undefined ? {} : { records }
+  const own: RecordsOptions = {
+    config: RecordsConfig.parse({ enabled: true, owner: OWN_ZONES_OWNER, dnsEndpoints: { enabled: true } }),
+    env: options.env,
+  }
+  const chosen = records ?? own
+  return { records: { ...chosen, providers: [...(chosen.providers ?? []), dns.provider] } }
+}
+
+interface Parts {
+  readonly dns: DnsService | undefined
+  readonly log: Logger
+  readonly clock: Clock
+  readonly killSwitch: KillSwitchControl
+}
+
+async function runManager(
+  mgr: Manager,
+  options: AppOptions,
+  { dns, log, clock, killSwitch }: Parts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { publish, wildcard, records, namespace, mode } = options
   const { registry } = mgr.metrics
   const metrics = createProductMetrics(registry)
   showPause(registry, killSwitch)
   const { hasPause = true } = options
   const switches = hasPause ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
+  if (dns !== undefined) setUpDns(mgr, dns, async (running) => switches.ready(running))
   const isWriting = (): boolean => mode === 'enforce' && !killSwitch.isPaused
   const notify = createNotices(mgr, { namespace, mayReport: isWriting })
   const own = options.leader === undefined ? undefined : `${options.leader.namespace}/${options.leader.lease}`
@@ -194,6 +258,13 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
           : (config, name) => connectMember(config, { name, clock, log }),
     })
   }
+  if (options.balance !== undefined) {
+    setUpBalance(mgr, {
+      ...common,
+      ...options.balance,
+      guard: { allowLoopback: options.allowLoopback ?? false, deny: options.denyAddresses ?? [] },
+    })
+  }
   if (records !== undefined) {
     const { dnsEndpoints } = records.config
     setUpRecords(mgr, {
@@ -203,7 +274,10 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
       killSwitch: pausedUntil(killSwitch, peers.done),
       switches: withoutApprovals(switches, isObjectId),
       clock,
-      metrics: createRecordsMetrics(registry, () => clock.now()),
+      metrics: servingCompleteZones(
+        createRecordsMetrics(registry, () => clock.now()),
+        dns,
+      ),
       endpointScope: endpointScope(options, dnsEndpoints.namespace),
     })
   }
@@ -211,11 +285,23 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   if (options.onReady !== undefined) {
     const { onReady } = options
     mgr.add('ready', async ({ signal: running }) => {
-      onReady(mgr.addresses)
+      onReady({ ...mgr.addresses, ...(dns !== undefined && { dns: dns.addresses.map(serverText) }) })
       await untilAborted(running)
     })
   }
   await mgr.run(signal)
+}
+
+/** A new zone is served when its first plan is written. */
+function servingCompleteZones(metrics: RecordsMetrics, dns: DnsService | undefined): RecordsMetrics {
+  if (dns === undefined) return metrics
+  return {
+    ...metrics,
+    synced(zone, isStale) {
+      metrics.synced(zone, isStale)
+      if (!isStale && zone.provider === EMBEDDED_PROVIDER && zone.zone !== '*') dns.complete(zone.zone)
+    },
+  }
 }
 
 const NO_SWITCHES: Switches = {
@@ -227,8 +313,9 @@ const NO_SWITCHES: Switches = {
 }
 
 /** One watch of DNSEndpoints for all capabilities, with the widest scope that one of them needs. */
-function endpointScope({ publish, records }: AppOptions, namespace: string): { namespace?: string } {
+function endpointScope({ publish, balance, records }: AppOptions, namespace: string): { namespace?: string } {
   const dnsEndpoints = records?.config.dnsEndpoints
-  const isWide = publish !== undefined || (dnsEndpoints?.enabled === true && dnsEndpoints.namespace === '')
+  const isWide =
+    publish !== undefined || balance !== undefined || (dnsEndpoints?.enabled === true && dnsEndpoints.namespace === '')
   return isWide ? {} : { namespace }
 }
