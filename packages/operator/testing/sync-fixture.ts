@@ -15,7 +15,12 @@ import type { SyncReports } from '../src/records/sync/records-pass.ts'
 import { setUpSync, type SyncOptions } from '../src/records/sync/sync.ts'
 
 /** Every namespace may use every name, and is trusted. */
-export const OPEN_RULES: TenantRules = { findNameFault: () => undefined, isTrusted: () => true }
+export const OPEN_RULES: TenantRules = {
+  findNameFault: () => undefined,
+  isTrusted: () => true,
+  limits: { perObject: Infinity, perNamespace: Infinity },
+  unlimited: new Set(),
+}
 
 const DEFINITION = `${DNSEndpoint.plural}.${DNSEndpoint.group}`
 

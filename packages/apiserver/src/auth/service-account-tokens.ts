@@ -55,9 +55,10 @@ export class TokenIssuer {
   readonly #store: Store
   #keys: { privateKey: KeyObject; publicKey: KeyObject } | undefined
 
-  constructor(clock: Clock, store: Store) {
+  constructor(clock: Clock, store: Store, key?: KeyObject) {
     this.#clock = clock
     this.#store = store
+    if (key !== undefined) this.#keys = { privateKey: key, publicKey: createPublicKey(key) }
   }
 
   /** Generated on first use: most clusters never issue a token. */

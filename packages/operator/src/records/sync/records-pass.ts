@@ -11,7 +11,7 @@ import { keyOf } from '@seamark/kube/object'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import type { Reason } from '../../reasons.ts'
 import { createDriftSweep } from './drift-sweep.ts'
-import { sourceOf } from './dns-endpoint-source.ts'
+import { requestedBy, sourceOf } from './dns-endpoint-source.ts'
 import { statusChange } from './endpoint-status.ts'
 import type { Engine, Planned, Unread } from '../engine.ts'
 import { ProviderError } from '../../rrset/error.ts'
@@ -20,7 +20,8 @@ import { type BreakerChange, breakerChanges } from './breaker-change.ts'
 import { type Held, HeldChanges } from './held-changes.ts'
 import type { GuardStore } from '../state/guard-state.ts'
 import type { KillSwitch } from '../../process/kill-switch.ts'
-import { heldMessage, namesToReview } from '../plan/held-set.ts'
+import { deferChanges, PASS_NAMES, takeFairShare } from './fair-share.ts'
+import { heldMessage, isCounting, namesToReview } from '../plan/held-set.ts'
 import { failuresOf, type PlanOutcome } from '../execute/result.ts'
 import type { Plan } from '../plan/plan.ts'
 import { isWithin } from '../../rrset/rrset.ts'
@@ -63,6 +64,8 @@ export interface RecordsPassOptions {
   readonly clock: Clock
   readonly observer?: SyncObserver
   readonly isWriting: boolean
+  /** Names of one pass. @default PASS_NAMES */
+  readonly passNames?: number
 }
 
 /** What one pass works with. */
@@ -83,6 +86,12 @@ const REVIEW_MS = 200
 const UNCONFIRMED_MS = 15_000
 /** Concurrent status writes. */
 const CONCURRENCY = 16
+
+interface NextNames {
+  readonly names: Names
+  readonly later: ReadonlySet<string>
+  readonly frozen: ReadonlySet<string>
+}
 
 export class RecordsPass {
   readonly #options: RecordsPassOptions
@@ -123,16 +132,24 @@ export class RecordsPass {
     return new Set([...unheld, ...this.#held.takeDue(this.#clock.now())])
   }
 
-  async run(names: Names, tools: PassTools): Promise<PassResult> {
+  async run(dirty: Names, tools: PassTools): Promise<PassResult> {
     const { isWriting, killSwitch, informer } = this.#options
     this.#engine = tools.engine
-    const planned = await this.#plan(names, tools)
+    const limits = this.#updateLimits(tools.reports)
+    const { names, later, frozen } = this.#nextNames(dirty, limits.released)
+    const { planned, deferred } = this.#defer(await this.#plan(names, tools))
+    const waiting = new Set([...later, ...deferred])
     const before = [...this.#held.all()]
     this.#notePlanned(planned, names, tools.reports)
     this.#reportBreakers(before, tools.reports)
     const outcomes = await Promise.all(planned.plans.map(async (plan) => this.#apply(plan, tools)))
     this.#noteStanding(planned, outcomes)
-    if (isWriting && !killSwitch.isPaused) await this.#writeStatuses(names, tools)
+    if (isWriting && !killSwitch.isPaused)
+      await this.#writeStatuses(
+        [names, frozen].flatMap((some) => this.#index.objects(some)).concat(limits.objects),
+        waiting,
+        tools,
+      )
     const isOpen = outcomes.some((outcome) => outcome === undefined || failuresOf(outcome).length > 0)
     const approved = await this.#takeApprovals(tools)
     const review = new Set([...namesToReview(before, this.#held.all()), ...approved])
@@ -140,11 +157,61 @@ export class RecordsPass {
     return {
       ...((planned.unread.length > 0 || isOpen) && { failed: names }),
       requeue: [
+        { keys: waiting, after: 0 },
         { keys: review, after: REVIEW_MS },
         // All together: a breaker counts them.
         { keys: unconfirmed, after: UNCONFIRMED_MS },
       ],
     }
+  }
+
+  /**
+   * A fair share of the dirty names; see fair-share.ts. Names that a breaker counts are passed together. `frozen`: names
+   * that need no plan, because only sources beyond a limit request them.
+   */
+  #nextNames(dirty: Names, released: ReadonlySet<string>): NextNames {
+    if (dirty === 'all') return { names: dirty, later: new Set(), frozen: new Set() }
+    const open = new Set<string>()
+    const frozen = new Set<string>()
+    for (const some of [dirty, released])
+      for (const name of some) (this.#index.isFrozen(name) ? frozen : open).add(name)
+    const { now, later } = takeFairShare(
+      open,
+      (name) => (this.#held.isHeldFor(name, isCounting) ? [] : this.#index.tenantsOf(name)),
+      this.#options.passNames ?? PASS_NAMES,
+    )
+    return { names: now, later, frozen }
+  }
+
+  /** Plans with the share of their changes that is written now, and the names of the others. */
+  #defer(planned: Planned): { planned: Planned; deferred: ReadonlySet<string> } {
+    const deferred = new Set<string>()
+    const tenantOf = (source: string): string | undefined => this.#index.find(source)?.metadata.namespace
+    const plans = planned.plans.map((whole) => {
+      const { plan, later } = deferChanges(whole, tenantOf, this.#options.passNames ?? PASS_NAMES)
+      for (const name of later) deferred.add(name)
+      return plan
+    })
+    return { planned: { ...planned, plans }, deferred }
+  }
+
+  /** Reports objects that are beyond a limit; `released`: the names of those that are not any more. */
+  #updateLimits(reports: SyncReports): { released: ReadonlySet<string>; objects: readonly Endpoint[] } {
+    const { added, removed } = this.#index.updateLimits()
+    const released = new Set<string>()
+    const objects: Endpoint[] = []
+    for (const [uid, why] of added) {
+      const object = this.#index.find(uid)
+      if (object === undefined) continue
+      objects.push(object)
+      const about = { provider: '', zone: '*', name: keyOf(object), type: DNSEndpoint.kind, source: uid }
+      this.#addHeld({ ...about, code: 'EndpointLimitExceeded', why }, reports)
+    }
+    for (const uid of removed) {
+      this.#held.removeSource(uid, 'EndpointLimitExceeded')
+      for (const name of requestedBy(this.#index.find(uid))) released.add(name)
+    }
+    return { released, objects }
   }
 
   /** One log line and one report per zone when a breaker opens or closes; each held record is reported on its own source. */
@@ -172,17 +239,17 @@ export class RecordsPass {
     const { informer, namespace, isServed } = this.#options
     // Both are read together: a source without its desired records would look as if it requested nothing.
     const { present, known, requesting } = this.#index
-    const desired = this.#index.desired(names)
+    const { overLimit } = this.#index
     return engine.plan(
       {
-        ...desired,
-        claimant: (name) => this.#index.claimant(name),
+        ...this.#index.desired(names),
         // Without a live watch, or before the first source, it is unknown which sources are gone.
         sources: async (owned) =>
           informer.state !== 'live' || known.size === 0
-            ? { present, gone: new Set() }
+            ? { present, gone: new Set(), overLimit }
             : {
                 requesting,
+                overLimit,
                 ...(await checkSources(
                   client,
                   {
@@ -317,8 +384,10 @@ export class RecordsPass {
     reports.held(held, this.#index.find(held.source))
   }
 
-  async #writeStatuses(names: Names, tools: PassTools): Promise<void> {
-    const objects = this.#index.objects(names)
+  /** Objects with names that wait for a later pass are not complete yet. */
+  async #writeStatuses(of: readonly Endpoint[], waiting: ReadonlySet<string>, tools: PassTools): Promise<void> {
+    const incomplete = new Set(this.#index.objects(waiting))
+    const objects = [...new Set(of)].filter((object) => !incomplete.has(object))
     const write = async (): Promise<void> => {
       for (let object = objects.pop(); object !== undefined && !tools.signal.aborted; object = objects.pop())
         await this.#writeStatus(object, tools)
@@ -352,7 +421,15 @@ function unconfirmedNames({ plans }: Planned): string[] {
   )
 }
 
+const OUTAGES: ReadonlySet<Reason> = new Set([
+  'Stale',
+  'ProviderUnavailable',
+  'OutcomeUnknown',
+  'ZoneNotFound',
+  'ZoneNotStored',
+])
+
 /** True when the service, and not a guard or the record, is the reason that a change is not written. */
 function isOutage(code: Reason | undefined): boolean {
-  return code === 'Stale' || code === 'ProviderUnavailable' || code === 'OutcomeUnknown' || code === 'ZoneNotFound'
+  return code !== undefined && OUTAGES.has(code)
 }
