@@ -81,6 +81,7 @@ export {
 } from './providers/conformance.ts'
 export { embeddedProvider } from './providers/embedded.ts'
 export { type MemoryProvider, memoryProvider } from './providers/memory.ts'
+export { corednsProvider } from './providers/coredns.ts'
 export { powerdnsProvider } from './providers/powerdns.ts'
 export type { Capabilities, Provider, ProviderZone } from './providers/provider.ts'
 export { rfc2136Provider } from './providers/rfc2136.ts'
