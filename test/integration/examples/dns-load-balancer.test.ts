@@ -58,7 +58,10 @@ describe.each(worldKinds)('examples/dns-load-balancer on $name', ({ isMissing, s
         mode,
         namespace: 'seamark',
         allowLoopback: true,
-        balance: { config: balance, startThread: proberInThisThread(20) },
+        balance: {
+          config: { ...balance, resolver: `${server.address}:${server.port}` },
+          startThread: proberInThisThread(20),
+        },
         records: { config: records, env: {} },
         leader: { lease: leaderElection.lease, namespace: 'seamark' },
       },
