@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { BalanceDefaults } from './load-balancer.ts'
 
-export const ENDPOINT_SOURCES = ['Service', 'Ingress', 'Gateway'] as const
+const ENDPOINT_SOURCES = ['Service', 'Ingress', 'Gateway'] as const
 
 export const BalanceConfig = z.strictObject({
   enabled: z
