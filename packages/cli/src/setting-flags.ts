@@ -19,6 +19,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   publish: 'Settings of publish:',
   records: 'Settings of records:',
   wildcard: 'Settings of wildcard:',
+  dns: 'Settings of the DNS server:',
 }
 
 /** Longer lists of values are named in the description instead. */

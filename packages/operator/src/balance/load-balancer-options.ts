@@ -17,7 +17,7 @@ export interface LoadBalancerControllerOptions {
   /** False: decide and probe, but write nothing, e.g. while writing is paused. @default always true */
   readonly isWriting?: () => boolean
   /** Resolves when it is known whether writing is paused. */
-  readonly untilPauseIsKnown?: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
+  readonly untilMayWrite?: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
   /** Called after each reconcile; `isSettled`: every verdict is known and the records are as decided. */
   readonly onReconciled?: (key: string, isSettled: boolean) => void
 }

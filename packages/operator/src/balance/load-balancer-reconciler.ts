@@ -73,7 +73,7 @@ export class LoadBalancerReconciler {
   }
 
   async reconcile(object: Balancer, ctx: Context): Promise<Next> {
-    await this.#options.untilPauseIsKnown?.(ctx)
+    await this.#options.untilMayWrite?.(ctx)
     if (object.metadata.deletionTimestamp !== undefined) return this.forget(ctx.key, ctx)
     if (this.#publisher.isReady?.() === false) return requeue(MIN_REQUEUE_MS)
     this.#startedMs ??= ctx.clock.now()

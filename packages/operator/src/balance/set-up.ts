@@ -28,21 +28,21 @@ export interface BalanceSetUp extends BalanceOptions {
   /** Addresses that probes must not connect to. */
   readonly guard: GuardOptions
   readonly isWriting: () => boolean
-  readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
+  readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
 
 const CRD_RETRY_MS = 15_000
 
 export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
-  const { config, clock, guard, isWriting, untilPauseIsKnown, startThread } = setUp
+  const { config, clock, guard, isWriting, untilMayWrite, startThread } = setUp
   const defaults = balanceDefaults(config)
   if (config.installCrds) addCrdInstaller(mgr, setUp)
-  setUpEndpointSources(mgr, { defaults, kinds: config.sources, isWriting, untilPauseIsKnown })
+  setUpEndpointSources(mgr, { defaults, kinds: config.sources, isWriting, untilMayWrite })
   let lookup: NameLookup | undefined
   const monitor = setUpLoadBalancers(mgr, {
     defaults,
     isWriting,
-    untilPauseIsKnown,
+    untilMayWrite,
     metrics: createBalanceMetrics(mgr.metrics.registry),
     monitor: (onChange) =>
       createHealthMonitor({
@@ -70,12 +70,12 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
 }
 
 /** A fault here ends no other capability: the controllers wait for their kinds. */
-function addCrdInstaller(mgr: Manager, { clock, isWriting, untilPauseIsKnown }: BalanceSetUp): void {
+function addCrdInstaller(mgr: Manager, { clock, isWriting, untilMayWrite }: BalanceSetUp): void {
   mgr.add(
     'balance-crds',
     async (context) => {
       const { client, signal, log } = context
-      await untilPauseIsKnown(context)
+      await untilMayWrite(context)
       while (!signal.aborted) {
         try {
           if (isWriting()) {

@@ -24,7 +24,7 @@ import {
 import { keyOf } from '@seamark/kube/object'
 import { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
-import { Gateway } from '../../api/gateway.ts'
+import { Gateway } from '@seamark/kube/gateway-api'
 import { decideSource, ENDPOINT_FINALIZER, endpointName, SOURCE_ANNOTATION, type SourceFacts } from './decide-source.ts'
 import { type BalanceDefaults, readLoadBalancer } from '../load-balancer.ts'
 import { type EndpointTarget, type OtherSource, targetOf } from './endpoint-target.ts'
@@ -45,7 +45,7 @@ export interface EndpointSourceOptions {
   readonly source?: OtherSource
   /** False: write nothing. @default always true */
   readonly isWriting?: () => boolean
-  readonly untilPauseIsKnown?: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
+  readonly untilMayWrite?: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
 
 export function setUpEndpointSources(mgr: Manager, options: EndpointSourceOptions): void {
@@ -115,7 +115,7 @@ interface Work<T extends Obj> {
 async function reconcile<T extends Obj>(work: Work<T>, ctx: Context): Promise<Next> {
   const { kind, object, events, options } = work
   if (!concerns(object)) return
-  await options.untilPauseIsKnown?.(ctx)
+  await options.untilMayWrite?.(ctx)
   // An unread cluster is not an empty one: nothing is decided, and a finalizer stays.
   if (!work.target.isReadable()) return requeue(MIN_REQUEUE_MS)
   const writer = work.target.writer(ctx)

@@ -6,7 +6,7 @@
 import type { Immutable, Ingress, Service } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
 import { parseAddress } from '../../address.ts'
-import type { Gateway } from '../../api/gateway.ts'
+import type { Gateway } from '@seamark/kube/gateway-api'
 import { normalizeHost } from '../../host-name.ts'
 import { compareText } from '../../rrset/rrset.ts'
 
