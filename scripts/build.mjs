@@ -31,7 +31,8 @@ const { outputFiles, metafile } = await build({
   conditions: ['source', 'node'],
   // CommonJS dependencies call require() for Node's own modules.
   banner: {
-    js: "import { createRequire as seamarkRequire } from 'node:module'; const require = seamarkRequire(import.meta.url);",
+    // RE2 reads its WebAssembly file beside itself.
+    js: "import { createRequire as seamarkRequire } from 'node:module'; const require = seamarkRequire(import.meta.url); const __dirname = import.meta.dirname;",
   },
   minifySyntax: true,
   minifyWhitespace: true,
@@ -56,7 +57,9 @@ cpSync(join(root, 'examples'), join(outdir, 'examples'), { recursive: true })
 
 const entry = join(outdir, 'seamark.mjs')
 const chunks = join(outdir, 'chunks')
-const current = new Set()
+const current = new Set(['re2.wasm'])
+mkdirSync(chunks, { recursive: true })
+cpSync(join(root, 'node_modules/re2-wasm/build/wasm/re2.wasm'), join(chunks, 're2.wasm'))
 for (const file of outputFiles.toSorted((a, b) => Number(a.path === entry) - Number(b.path === entry))) {
   current.add(basename(file.path))
   // The name of a chunk is a hash of its content.
