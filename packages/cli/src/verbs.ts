@@ -13,7 +13,7 @@ export interface Verb {
 export const VERBS: readonly Verb[] = [
   {
     name: 'adopt',
-    summary: 'take ownership of records of ExternalDNS or of nobody; writes markers only',
+    summary: 'take ownership of records of ExternalDNS, or of records without an owner; writes markers only',
     load: async () => import('./commands/adopt.ts'),
   },
   {
@@ -57,6 +57,12 @@ export const VERBS: readonly Verb[] = [
     name: 'dns serve',
     summary: 'serve zone files as an authoritative DNS server',
     load: async () => import('./commands/dns-serve.ts'),
+  },
+  {
+    name: 'dnslb',
+    summary: 'drop-in for dnslb-controller-manager: health-checked DNS load balancing',
+    isLogged: true,
+    load: async () => import('./commands/dnslb.ts'),
   },
   {
     name: 'explain',
