@@ -10,7 +10,9 @@ it('a zone that cannot be stored is reported with the cause of the store, and th
   ])
   const provider = embeddedProvider({
     server: {
-      zones: () => [zone],
+      *zones() {
+        yield zone
+      },
       findZone: () => zone,
       commit: async () => {
         throw new DnsError('STORE_WRITE', 'zone example.com. is not written: no space left on device')
@@ -18,7 +20,9 @@ it('a zone that cannot be stored is reported with the cause of the store, and th
     },
   })
   const to = { name: 'www.example.com.', type: 'A', ttl: 60, values: ['192.0.2.1'] }
-  await expect(provider.apply({ id: origin, name: origin }, [{ to }], AbortSignal.abort())).rejects.toMatchObject({
+  await expect(
+    provider.apply({ id: origin, name: origin }, [{ from: undefined, to }], AbortSignal.abort()),
+  ).rejects.toMatchObject({
     code: 'ZoneNotStored',
     message: expect.stringContaining('no space left on device'),
   })
