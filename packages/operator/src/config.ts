@@ -9,6 +9,7 @@
 import { isAddressRange } from '@seamark/kube'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { FleetConfig } from './fleet/config.ts'
 import { GrantsConfig } from './process/grants.ts'
 import { PublishConfig } from './publish/config.ts'
 import { RecordsConfig } from './records/config.ts'
@@ -42,6 +43,10 @@ export const ManagerConfiguration = z.strictObject({
     .array(z.string().refine(isAddressRange, { error: 'is no address range such as 10.0.0.0/8' }))
     .default([])
     .describe('address ranges that registered clusters must not have, beside loopback, link-local and cloud metadata'),
+  allowLoopback: z
+    .boolean()
+    .default(false)
+    .describe('registered clusters and probed addresses may be on this machine; for tests and the playground'),
   metrics: z
     .strictObject({
       address: z.string().default(':8180').describe('HOST:PORT of the Prometheus metrics; 0 serves none'),
@@ -57,6 +62,7 @@ export const ManagerConfiguration = z.strictObject({
   grants: GrantsConfig.describe(
     'names that each namespace may use: {namespace, domains}; empty: every namespace may use every name',
   ),
+  fleet: FleetConfig.prefault({}),
   publish: PublishConfig.prefault({}),
   records: RecordsConfig.prefault({}),
   wildcard: WildcardConfig.prefault({}),

@@ -14,6 +14,9 @@ import {
   untilAborted,
 } from '@seamark/kube'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
+import { type MemberRegistry, setUpMembers } from '../clusters/member-registry.ts'
+import type { FleetOptions } from '../fleet/config.ts'
+import { setUpFleet } from '../fleet/set-up.ts'
 import { limitHeapGrowth } from './heap-growth.ts'
 import { createProductMetrics, createRecordsMetrics, showPause } from '../metrics.ts'
 import { FIELD_MANAGER } from './field-manager.ts'
@@ -41,6 +44,7 @@ export interface AppOptions {
   readonly cluster: Cluster
   readonly publish?: PublishOptions
   readonly wildcard?: WildcardOptions
+  readonly fleet?: FleetOptions
   readonly records?: RecordsOptions
   /** observe decides and reports, and writes nothing. */
   readonly mode: 'observe' | 'enforce'
@@ -73,7 +77,7 @@ export interface AppOptions {
 const GRACE_MS = 4_500
 
 export async function runApp(options: AppOptions, signal: AbortSignal): Promise<void> {
-  const { publish, wildcard, records, namespace, mode, clock = systemClock } = options
+  const { publish, wildcard, fleet, records, namespace, mode, clock = systemClock } = options
   limitHeapGrowth()
   const log = options.log ?? createLogger({ level: 'silent' })
   const killSwitch = createKillSwitch(...(options.isPaused === true ? ['configuration'] : []))
@@ -87,11 +91,12 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     ...(options.metrics !== undefined && { metrics: options.metrics }),
     ...(options.probes !== undefined && { probes: options.probes }),
   })
-  gateWrites(options.cluster, () => {
+  const check = (): void => {
     if (killSwitch.isPaused) throw new WriteRefused('PAUSED', 'writing is paused; remove seamark.io/pause to go on')
     if (mode === 'observe') throw new WriteRefused('OBSERVING', 'in observe mode nothing is written')
     if (!mgr.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its lease')
-  })
+  }
+  gateWrites(options.cluster, check)
   const { registry } = mgr.metrics
   const metrics = createProductMetrics(registry)
   showPause(registry, killSwitch)
@@ -107,20 +112,31 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   mgr.cache(DNSEndpoint, { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER })
   if (publish !== undefined)
     setUpPublish(mgr, { ...common, options: publish, reportsInitialFindings: options.reportsInitialFindings ?? true })
-  if (wildcard !== undefined) {
-    const { allowLoopback = false, connectMember } = options
-    setUpWildcard(mgr, {
-      ...common,
-      options: wildcard,
+  const { allowLoopback = false, denyAddresses = [], connectMember } = options
+  let members: MemberRegistry | undefined
+  /** One registry for all capabilities that use member clusters. */
+  const memberRegistry = (): MemberRegistry => {
+    members ??= setUpMembers(mgr, {
+      namespace,
       allowLoopback,
-      denyAddresses: options.denyAddresses ?? [],
-      endpointScope: endpointScope(options, namespace),
+      denyAddresses,
+      guard: (member) => gateWrites(member, check),
       connect:
         connectMember === undefined
           ? (config, name) => mgr.connect(config, name)
           : (config, name) => connectMember(config, { name, clock, log }),
     })
+    return members
   }
+  if (wildcard !== undefined) {
+    setUpWildcard(mgr, {
+      ...common,
+      options: wildcard,
+      registry: memberRegistry(),
+      endpointScope: endpointScope(options, namespace),
+    })
+  }
+  if (fleet !== undefined) setUpFleet(mgr, { ...common, options: fleet, registry: memberRegistry() })
   if (records !== undefined) {
     const { dnsEndpoints } = records.config
     setUpRecords(mgr, {

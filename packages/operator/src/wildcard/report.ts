@@ -11,7 +11,7 @@ import { supportsConditions } from '../api/condition-room.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, note } from '../finding.ts'
 import { REASONS } from '../reasons.ts'
-import type { Registration } from './registry.ts'
+import type { Registration } from '../clusters/registry.ts'
 
 /** False while the wildcard does not follow the nodes of its cluster; absent otherwise. */
 export const WILDCARD_CONDITION = 'seamark.io/Wildcard'
