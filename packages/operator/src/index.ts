@@ -20,6 +20,8 @@ export * from './api/route.ts'
 export { type AppOptions, runApp } from './process/app.ts'
 export * from './config.ts'
 export { FleetConfig, type FleetOptions } from './fleet/config.ts'
+export { MEMBER_RIGHTS } from './fleet/member-access.ts'
+export { fleetHops, type HostTrace, previewDrain, printTree, traceHost } from './fleet/trace.ts'
 export * from './reasons.ts'
 export {
   type AnswerFact,

@@ -7,7 +7,20 @@
 import type { Finding } from '../finding.ts'
 import type { Reason } from '../reasons.ts'
 
-const HOPS = ['source', 'address', 'certificate', 'endpoint', 'plan', 'provider', 'answer'] as const
+const HOPS = [
+  'source',
+  'address',
+  'certificate',
+  'endpoint',
+  'claim',
+  'policy',
+  'placement',
+  'leaf',
+  'cluster',
+  'plan',
+  'provider',
+  'answer',
+] as const
 type HopName = (typeof HOPS)[number]
 
 export interface Hop {
@@ -51,6 +64,8 @@ export interface ExplainFacts {
   readonly reported?: readonly Finding[]
   /** Undefined: unknown. */
   readonly manager?: ManagerFact
+  /** Of a host of the fleet: in place of the hops from the source to the DNSEndpoint. */
+  readonly fleet?: readonly Hop[]
 }
 
 export interface ManagerFact {
@@ -92,10 +107,7 @@ export interface AnswerFact {
 
 export function explain(facts: ExplainFacts): Explanation {
   const hops = [
-    sourceHop(facts),
-    addressHop(facts),
-    certificateHop(facts),
-    endpointHop(facts),
+    ...(facts.fleet ?? [sourceHop(facts), addressHop(facts), certificateHop(facts), endpointHop(facts)]),
     planHop(facts),
     providerHop(facts),
     answerHop(facts),
