@@ -14,7 +14,7 @@ import {
   Secret,
   Service,
 } from '@seamark/kube'
-import type { Kind, Obj } from '@seamark/kube/object'
+import { kind, type Kind, type Obj } from '@seamark/kube/object'
 import { ControlPlane } from '@seamark/kube/testing'
 import {
   Cluster,
@@ -67,6 +67,33 @@ function open(kubeconfig: string, end: () => Promise<void>): Server {
   }
 }
 
+export const GatewayClass = kind<Obj & { spec?: { controllerName?: string } }>({
+  group: 'gateway.networking.k8s.io',
+  version: 'v1',
+  kind: 'GatewayClass',
+  plural: 'gatewayclasses',
+  namespaced: false,
+})
+
+/** The playground has no GatewayClass. */
+function gatewayClassCrd(): object {
+  const openAPIV3Schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: {
+      name: 'gatewayclasses.gateway.networking.k8s.io',
+      annotations: { 'api-approved.kubernetes.io': 'unapproved, for a test' },
+    },
+    spec: {
+      group: 'gateway.networking.k8s.io',
+      scope: 'Cluster',
+      names: { kind: 'GatewayClass', plural: 'gatewayclasses', singular: 'gatewayclass', listKind: 'GatewayClassList' },
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } }],
+    },
+  }
+}
+
 export const patience = { timeout: 60_000, interval: 25 }
 
 export interface Running {
@@ -86,7 +113,7 @@ export class FleetWorld implements AsyncDisposable {
   }
 
   static async start(names: readonly string[], start: StartServer = startEmbedded): Promise<FleetWorld> {
-    const hubCrds = [...fleetCrds(), ...loadBalancerCrds(), ...playgroundCrds()]
+    const hubCrds = [...fleetCrds(), ...loadBalancerCrds(), ...playgroundCrds(), gatewayClassCrd()]
     const [hub, ...members] = await Promise.all([start(hubCrds), ...names.map(async () => start(playgroundCrds()))])
     if (hub === undefined) throw new Error('no hub')
     const world = new FleetWorld(hub, new Map(names.map((name, index) => [name, members[index] as Server])))

@@ -30,6 +30,7 @@ import type { ProductMetrics } from '../metrics.ts'
 import { Claims } from './claims.ts'
 import { setUpClusters } from './cluster-controller.ts'
 import type { FleetOptions } from './config.ts'
+import { type LookupTxt, lookupAuthoritative, setUpDomains } from './domain-controller.ts'
 import { MemberViews, trimSlice } from './member-view.ts'
 import {
   KCP_CLUSTER_LABEL,
@@ -52,6 +53,8 @@ export interface FleetSetUp {
   readonly registry: MemberRegistry
   readonly metrics: ProductMetrics
   readonly namespace: string
+  /** @default the servers of the zone */
+  readonly lookupTxt?: LookupTxt
   readonly isWriting: () => boolean
   readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
 }
@@ -70,13 +73,14 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
   const indexes = indexesOf(manager, options.dns)
   const teardown = new Teardown({
     indexes,
+    views,
     results,
     claims,
     registry,
     orphanAfterMs: options.orphanAfterSeconds * 1000,
   })
   const leavesByCluster = manager.index(LeafIngress, 'cluster', ({ spec }) => [spec.cluster])
-  setUpClusters(manager, { registry, views, metrics, leavesByCluster, isWriting })
+  setUpClusters(manager, { registry, views, metrics, leavesByCluster, isWriting, untilPauseIsKnown })
   setUpSyncer(manager, { results, views, metrics, hubId, isWriting })
   const triggers = new RootTriggers(manager, results)
   const reconciler = new RootReconciler({
@@ -96,6 +100,7 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
   })
   for (const kind of ROOT_KINDS) setUpRoots(manager, kind, { options, claims, reconciler, triggers })
   setUpOrphans(manager, teardown, isWriting)
+  setUpDomains(manager, { lookupTxt: setUp.lookupTxt ?? lookupAuthoritative, isWriting })
   if (options.installCRDs)
     manager.add('fleet-crds', async (ctx) => installCrds(ctx.client, ctx.signal), { leader: true })
 }

@@ -15,6 +15,7 @@ import { GlobalIngress } from '../api/global-ingress.ts'
 import { LeafIngress } from '../api/leaf-ingress.ts'
 import type { MemberRegistry } from '../clusters/member-registry.ts'
 import type { Claims } from './claims.ts'
+import type { MemberViews } from './member-view.ts'
 import {
   DELETE_ANNOTATION,
   DNS_FINALIZER,
@@ -32,6 +33,7 @@ export interface TeardownDeps {
   readonly results: SyncResults
   readonly claims: Claims
   readonly registry: MemberRegistry
+  readonly views: MemberViews
   readonly orphanAfterMs: number
 }
 
@@ -110,7 +112,9 @@ export class Teardown {
     const { registry } = this.#deps
     const isUnknown =
       registry.isRead && !registry.clusters.has(leaf.spec.cluster) && ctx.get(Cluster, leaf.spec.cluster) === undefined
-    if (!isGone && !isForced && !isUnknown && ctx.clock.now() < orphanAtMs)
+    // Forced: one attempt, which only a member that can be reached gets.
+    const isGivenUp = isForced && this.#deps.views.readable(leaf.spec.cluster) === undefined
+    if (!isGone && !isGivenUp && !isUnknown && ctx.clock.now() < orphanAtMs)
       return Math.min(orphanAtMs, ctx.clock.now() + RETRY_MS * 5)
     if (!isGone) {
       const names = leaf.spec.manifests.map((each) => `${each.kind} ${String(each.metadata['name'])}`).join(', ')
