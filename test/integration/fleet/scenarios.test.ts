@@ -13,7 +13,7 @@ import {
   HTTPRoute,
   LeafIngress,
 } from '@seamark/operator'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { FleetWorld, GatewayClass, patience, root, type Running } from './world.ts'
 
 describe('a fleet', () => {
@@ -31,7 +31,7 @@ describe('a fleet', () => {
       (await world.hub.client.list(Cluster)).items.filter(({ status }) =>
         status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True'),
       ).length
-    await expect.poll(ready, patience).toBe(3)
+    await vi.waitFor(async () => expect(await ready()).toBe(3), patience)
   }, 120_000)
 
   afterAll(async () => {
