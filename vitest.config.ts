@@ -7,7 +7,10 @@ const conditions = ['source', 'node']
 /** The order of tests within each file; scripts/test.mjs sets and prints it. */
 const orderSeed = Number(process.env['SEAMARK_ORDER'] ?? 1)
 
-const tier = (name: string, include: string[], testTimeout: number, workers = 2) => ({
+/** More than cores, because integration tests mostly wait. */
+const WORKERS = 4
+
+const tier = (name: string, include: string[], testTimeout: number, { group = 0, workers = WORKERS } = {}) => ({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
@@ -17,20 +20,22 @@ const tier = (name: string, include: string[], testTimeout: number, workers = 2)
     hookTimeout: 60_000,
     setupFiles: ['test/kit/seed.ts'],
     maxWorkers: workers,
-    // Every test passes alone and in any order: the order changes with the seed, so that a dependence is found.
-    sequence: { shuffle: { tests: true, files: false }, seed: orderSeed },
+    sequence: { groupOrder: group },
   },
 })
 
 export default defineConfig({
   test: {
+    // Every test passes alone and in any order: the order changes with the seed, so that a dependence is found. Set here,
+    // because vitest ignores this setting of a project.
+    sequence: { shuffle: { tests: true, files: false }, seed: orderSeed },
     projects: [
       tier('unit', ['packages/*/src/**/*.test.ts', 'scripts/*.test.ts', 'test/kit/*.test.ts'], 30_000),
       tier('contract', ['test/contract/**/*.test.ts'], 60_000),
       tier('integration', ['test/integration/**/*.test.ts'], 120_000),
-      // One file at a time: each starts a process of its own, with a limit of memory, and keeps it busy.
-      tier('abuse', ['test/abuse/**/*.test.ts'], 60_000, 1),
       tier('simulation', ['test/simulation/**/*.test.ts'], 120_000),
+      // After the others, one file at a time: each starts a process of its own, with a limit of memory, and keeps it busy.
+      tier('abuse', ['test/abuse/**/*.test.ts'], 60_000, { group: 1, workers: 1 }),
     ],
   },
 })

@@ -1,6 +1,6 @@
 /**
- * `npm test [-- --tier NAME] [FILTER…]`: runs the test tiers one after the other and prints which real programs they
- * found, the ten slowest tests, and as the last line `N passed, N failed, N skipped`.
+ * `npm test [-- --tier NAME] [FILTER…]`: runs the test tiers together, the abuse tier last, and prints which real programs
+ * they found, the ten slowest tests, and as the last line `N passed, N failed, N skipped`.
  *
  * SEAMARK_REQUIRE (a comma list) turns the absence of a program from a visible skip into a failure; CI sets it.
  * SEAMARK_ORDER is the seed of the order of tests within each file: a number, or `random` for a new one each time.
@@ -9,10 +9,10 @@ import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join, relative } from 'node:path'
+import { delimiter, join, relative, sep } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
-const TIERS = ['unit', 'contract', 'integration', 'abuse', 'simulation']
+const TIERS = ['unit', 'contract', 'integration', 'simulation', 'abuse']
 const SLOWEST_SHOWN = 10
 /** Programs that tiers use when they are there. */
 const PROGRAMS = [
@@ -53,22 +53,24 @@ function orderSeed() {
 }
 
 /** Every failed test as `tier file > name: first line of the message`, also a file that did not load. */
-function failuresOf(tier, report) {
-  return report.testResults.flatMap((file) => {
-    const at = `${tier} ${relative(root, file.name)}`
-    const failed = file.assertionResults.filter((test) => test.status === 'failed')
-    if (failed.length === 0) return file.status === 'failed' ? [`${at}: ${firstLine(file.message)}`] : []
-    return failed.map((test) => `${at} > ${test.fullName}: ${firstLine(test.failureMessages[0])}`)
-  })
+function failuresOf(file) {
+  const at = `${tierOf(file)} ${relative(root, file.name)}`
+  const failed = file.assertionResults.filter((test) => test.status === 'failed')
+  if (failed.length === 0) return file.status === 'failed' ? [`${at}: ${firstLine(file.message)}`] : []
+  return failed.map((test) => `${at} > ${test.fullName}: ${firstLine(test.failureMessages[0])}`)
 }
 
 /** Every test that ran, with its duration. */
-function durationsOf(tier, report) {
-  return report.testResults.flatMap((file) =>
-    file.assertionResults
-      .filter((test) => typeof test.duration === 'number')
-      .map((test) => ({ ms: test.duration, name: `${tier} ${relative(root, file.name)} > ${test.fullName}` })),
-  )
+function durationsOf(file) {
+  return file.assertionResults
+    .filter((test) => typeof test.duration === 'number')
+    .map((test) => ({ ms: test.duration, name: `${tierOf(file)} ${relative(root, file.name)} > ${test.fullName}` }))
+}
+
+/** The projects of vitest.config.ts: each has a folder of test/, but for the tests beside their code. */
+function tierOf(file) {
+  const [top, folder] = relative(root, file.name).split(sep)
+  return top === 'test' && TIERS.includes(folder) ? folder : 'unit'
 }
 
 function firstLine(text = '') {
@@ -83,53 +85,59 @@ if (absent.length > 0) console.log(`not found, so tests that need them are skipp
 const order = orderSeed()
 console.log(`order of tests: seed ${order} (SEAMARK_ORDER=${order} repeats it)`)
 
+const scratch = mkdtempSync(join(tmpdir(), 'seamark-test-'))
+const output = join(scratch, 'report.json')
+const vitest = spawnSync(
+  process.execPath,
+  [
+    join(root, 'node_modules/vitest/vitest.mjs'),
+    'run',
+    ...tiers.flatMap((tier) => ['--project', tier]),
+    '--passWithNoTests',
+    // One line a file where nobody watches, so that a failure is found in a log without colours and dots.
+    process.stdout.isTTY ? '--reporter=dot' : '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${output}`,
+    ...args,
+  ],
+  {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, SEAMARK_ORDER: String(order), ...(!process.stdout.isTTY && { NO_COLOR: '1' }) },
+  },
+)
+const files = existsSync(output) ? JSON.parse(readFileSync(output, 'utf8')).testResults : []
+rmSync(scratch, { recursive: true, force: true })
+
 const total = { passed: 0, failed: 0, skipped: 0 }
 const lines = []
 const failures = []
-const durations = []
-const scratch = mkdtempSync(join(tmpdir(), 'seamark-test-'))
 for (const tier of tiers) {
-  const output = join(scratch, `${tier}.json`)
-  const started = Date.now()
-  const vitest = spawnSync(
-    process.execPath,
-    [
-      join(root, 'node_modules/vitest/vitest.mjs'),
-      'run',
-      '--project',
-      tier,
-      '--passWithNoTests',
-      // One line a file where nobody watches, so that a failure is found in a log without colours and dots.
-      process.stdout.isTTY ? '--reporter=dot' : '--reporter=default',
-      '--reporter=json',
-      `--outputFile.json=${output}`,
-      ...args,
-    ],
-    {
-      cwd: root,
-      stdio: 'inherit',
-      env: { ...process.env, SEAMARK_ORDER: String(order), ...(!process.stdout.isTTY && { NO_COLOR: '1' }) },
-    },
-  )
-  const count = { passed: 0, failed: 0, skipped: 0 }
-  if (existsSync(output)) {
-    const report = JSON.parse(readFileSync(output, 'utf8'))
-    count.passed = report.numPassedTests
-    count.skipped = report.numPendingTests + report.numTodoTests
-    const failed = failuresOf(tier, report)
-    count.failed = failed.length
-    failures.push(...failed)
-    durations.push(...durationsOf(tier, report))
+  const own = files.filter((file) => tierOf(file) === tier)
+  const tests = own.flatMap((file) => file.assertionResults)
+  const failed = own.flatMap(failuresOf)
+  const count = {
+    passed: tests.filter(({ status }) => status === 'passed').length,
+    failed: failed.length,
+    skipped: tests.filter(({ status }) => status !== 'passed' && status !== 'failed').length,
   }
-  // A file that does not load, or a crash of the runner, counts as a failure although no test failed.
-  if (vitest.status !== 0 && count.failed === 0) count.failed = 1
   for (const key of Object.keys(total)) total[key] += count[key]
-  const seconds = ((Date.now() - started) / 1000).toFixed(0)
-  lines.push(`tier ${tier}: ${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped in ${seconds} s`)
+  failures.push(...failed)
+  const seconds = (own.reduce((sum, { startTime, endTime }) => sum + endTime - startTime, 0) / 1000).toFixed(0)
+  lines.push(
+    `tier ${tier}: ${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped; ${seconds} s of tests`,
+  )
 }
-rmSync(scratch, { recursive: true, force: true })
+// A crash of the runner counts as a failure although no test failed.
+if (vitest.status !== 0 && total.failed === 0) {
+  total.failed = 1
+  failures.push(`the test runner ended with ${vitest.status ?? vitest.signal}`)
+}
 
-const slowest = durations.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST_SHOWN)
+const slowest = files
+  .flatMap(durationsOf)
+  .toSorted((a, b) => b.ms - a.ms)
+  .slice(0, SLOWEST_SHOWN)
 if (slowest.length > 0) console.log('slowest tests:')
 for (const { ms, name } of slowest) console.log(`${(ms / 1000).toFixed(1).padStart(7)} s  ${name}`)
 for (const failure of failures) console.log(`failed: ${failure}`)

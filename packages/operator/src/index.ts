@@ -10,13 +10,14 @@ export * from './api/dns-provider.ts'
 export * from './api/domain-verification.ts'
 export * from './api/endpoint-slice.ts'
 export * from './api/fleet-crds.ts'
-export * from './api/gateway.ts'
 export * from './api/global-ingress.ts'
 export * from './api/global-ingress-policy.ts'
 export * from './api/host-claim.ts'
-export * from './api/http-proxy.ts'
 export * from './api/leaf-ingress.ts'
+export * from '@seamark/kube/gateway-api'
+export * from '@seamark/kube/contour'
 export * from './api/route.ts'
+export { AdmissionConfig } from './process/admission-config.ts'
 export { type AppOptions, runApp } from './process/app.ts'
 export * from './config.ts'
 export { FleetConfig, type FleetOptions } from './fleet/config.ts'
@@ -44,6 +45,7 @@ export {
 } from './publish/flags.ts'
 export { cleanUp } from './publish/cleanup.ts'
 export { type Difference, shadow, type ShadowReport } from './publish/report/shadow.ts'
+export { PublishConfig } from './publish/config.ts'
 export { dropIn, type PublishOptions, publishOptions, unified } from './publish/options.ts'
 export { wildcardDefaults, type WildcardOptions, wildcardOptions } from './wildcard/options.ts'
 export { claimNames } from './balance/claims.ts'
@@ -59,12 +61,22 @@ export {
   isEndpointOf,
   type SourceDecision,
   type SourceFacts,
-} from './balance/decide-source.ts'
-export { refOf, type Source as EndpointSource } from './balance/source.ts'
-export { setUpEndpointSources } from './balance/endpoint-controller.ts'
+} from './balance/source/decide-source.ts'
+export { refOf, type Source as EndpointSource } from './balance/source/source.ts'
+export { setUpEndpointSources } from './balance/source/endpoint-controller.ts'
 export { type EndpointFate, judgeEndpoint } from './balance/endpoints.ts'
 export { BALANCE_DEFAULTS, type BalanceDefaults, probeOf } from './balance/load-balancer.ts'
-export { type LoadBalancerControllerOptions, setUpLoadBalancers } from './balance/load-balancer-controller.ts'
+export { setUpLoadBalancers } from './balance/load-balancer-controller.ts'
+export type { LoadBalancerControllerOptions } from './balance/load-balancer-options.ts'
+export { type BalanceOptions, setUpBalance } from './balance/set-up.ts'
+export { BalanceConfig, balanceDefaults } from './balance/config.ts'
+export { createBalanceMetrics, createMetricsRegistry } from './balance/balance-metrics.ts'
+export { type DnslbOptions, runDnslb } from './dnslb/app.ts'
+export { Heartbeat } from './dnslb/heartbeat.ts'
+export { loadPlugins, type PluginApi } from './dnslb/plugins.ts'
+export { createProviderTypes } from './dnslb/provider-types.ts'
+export { runStandalone, type StandaloneOptions } from './dnslb/standalone.ts'
+export { isFieldText } from './rrset/marker.ts'
 export {
   createHealthMonitor,
   type HealthMonitor,
@@ -81,6 +93,9 @@ export {
   type ConformanceSubject,
 } from './providers/conformance.ts'
 export { embeddedProvider } from './providers/embedded.ts'
+export { DnsConfig } from './serve/config.ts'
+export { type DnsService, type DnsServiceOptions, openDnsService, type ZoneStatus } from './serve/dns-service.ts'
+export { setUpDns } from './serve/set-up.ts'
 export { type MemoryProvider, memoryProvider } from './providers/memory.ts'
 export { powerdnsProvider } from './providers/powerdns.ts'
 export type { Capabilities, Provider, ProviderZone } from './providers/provider.ts'
@@ -97,7 +112,9 @@ export {
 export { ProviderConfig } from './providers/config.ts'
 export { RecordsConfig } from './records/config.ts'
 export { configMapGuardStore } from './records/state/config-map-guard-store.ts'
-export { sourceOf, type DesiredRecords, desiredOf } from './records/sync/dns-endpoint-source.ts'
+export { sourceOf, type DesiredRecords, desiredOf, desiredWithinLimits } from './records/sync/dns-endpoint-source.ts'
+export { HELD_OBJECTS_STORE } from './records/state/held-objects.ts'
+export { HELD_ID_PREFIX } from './publish/guard/mass-guard.ts'
 export {
   createEngine,
   ownedSources,

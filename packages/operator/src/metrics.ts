@@ -5,7 +5,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { KillSwitch } from './process/kill-switch.ts'
 import type { CallObserver } from './records/execute/provider-calls.ts'
-import type { SyncObserver } from './records/sync/sync-loop.ts'
+import type { SyncObserver } from './records/sync/records-pass.ts'
 
 export interface ProductMetrics {
   /** `contour_plus_certificates_applied_total`. */
@@ -156,7 +156,7 @@ export function createRecordsMetrics(registry: Registry, now: () => number): Rec
   })
   const stale = new Gauge({
     name: 'seamark_records_zone_stale',
-    help: '1 while a zone cannot be read or written; what is published stays. Zone * : the zones cannot be listed',
+    help: '1 while a zone cannot be read or written; published records are unchanged. Zone * : the zones cannot be listed',
     labelNames: ['provider', 'zone'] as const,
     registers,
   })

@@ -8,3 +8,4 @@ export { compareSets, type ObservedRRset, printSet } from '../src/rrset/rrset.ts
 export { type GeneratedWorld, OWNER, record, want, worlds } from './plan-fixture.ts'
 export { planRoot } from '../src/fleet/decide/plan.ts'
 export { ingressRoot } from '../src/fleet/roots/ingress.ts'
+export * from './prober-thread.ts'

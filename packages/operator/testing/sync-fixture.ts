@@ -1,5 +1,5 @@
-/** The loop over DNSEndpoints with an in-memory cluster, an in-memory zone and a manual clock. */
-import { CustomResourceDefinition } from '@seamark/kube'
+/** Records in a manager, with an in-memory cluster, an in-memory zone and a manual clock. */
+import { CustomResourceDefinition, manager } from '@seamark/kube'
 import { fakeClock, memoryCluster } from '@seamark/kube/testing'
 import { DNSEndpoint } from '../src/api/dns-endpoint.ts'
 import { type MemoryProvider, memoryProvider } from '../src/providers/memory.ts'
@@ -10,10 +10,17 @@ import type { Held } from '../src/records/sync/held-changes.ts'
 import { createKillSwitch } from '../src/process/kill-switch.ts'
 import { OWNER, ZONE } from './plan-fixture.ts'
 import type { TenantRules } from '../src/records/sync/tenant-rules.ts'
-import { runSyncLoop, type SyncLoopOptions } from '../src/records/sync/sync-loop.ts'
+import { EngineLifetime } from '../src/records/sync/engine-lifetime.ts'
+import type { SyncReports } from '../src/records/sync/records-pass.ts'
+import { setUpSync, type SyncOptions } from '../src/records/sync/sync.ts'
 
 /** Every namespace may use every name, and is trusted. */
-export const OPEN_RULES: TenantRules = { findNameFault: () => undefined, isTrusted: () => true }
+export const OPEN_RULES: TenantRules = {
+  findNameFault: () => undefined,
+  isTrusted: () => true,
+  limits: { perObject: Infinity, perNamespace: Infinity },
+  unlimited: new Set(),
+}
 
 const DEFINITION = `${DNSEndpoint.plural}.${DNSEndpoint.group}`
 
@@ -33,50 +40,62 @@ export function endpoint(name: string, targets: string[] = ['192.0.2.1'], dnsNam
   }
 }
 
-export function startLoop(
-  options: Partial<SyncLoopOptions> & {
-    memory?: MemoryProvider
-    store?: GuardStore
-    capabilities?: Partial<Capabilities>
-  } = {},
-) {
+type Given = Partial<Omit<SyncOptions, 'engine' | 'reports'>> & {
+  memory?: MemoryProvider
+  store?: GuardStore
+  capabilities?: Partial<Capabilities>
+  reports?: Partial<SyncReports>
+}
+
+const NO_SWITCHES: SyncOptions['switches'] = {
+  approvedIds: new Set(),
+  releasedNames: new Set(),
+  subscribe: () => () => undefined,
+}
+
+/** A manager with nothing but records; its first pass is due. */
+export async function startSync({ memory: given, store = memoryGuardStore(), ...options }: Given = {}) {
+  const { capabilities, reports, ...rest } = options
   const clock = fakeClock()
   const cluster = memoryCluster()
   cluster.put(CustomResourceDefinition, definition('2020-01-01T00:00:00Z'))
-  const memory =
-    options.memory ??
-    memoryProvider({ zones: [ZONE], ...(options.capabilities && { capabilities: options.capabilities }) })
+  const memory = given ?? memoryProvider({ zones: [ZONE], ...(capabilities !== undefined && { capabilities }) })
   const killSwitch = createKillSwitch()
-  const store = options.store ?? memoryGuardStore()
-  const engine = createEngine({
-    providers: [memory],
-    owner: OWNER,
-    store,
-    killSwitch,
-    mode: 'enforce',
-    types: ['A', 'AAAA', 'CNAME'],
-    clock,
-  })
+  const types = ['A', 'AAAA', 'CNAME']
+  const engine = createEngine({ providers: [memory], owner: OWNER, store, killSwitch, mode: 'enforce', types, clock })
   const held: Held[] = []
+  const mgr = await manager({ cluster, clock, fieldManager: 'test', log: cluster.log, grace: '1s' })
+  const lifetime = new EngineLifetime(async () => ({ engine, store }))
+  mgr.add('engine', async (context) => lifetime.run(context), { leader: true })
+  setUpSync(mgr, {
+    engine: lifetime,
+    killSwitch,
+    clock,
+    defaultTtl: 300,
+    rules: OPEN_RULES,
+    isServed: () => true,
+    isWriting: true,
+    switches: NO_SWITCHES,
+    endpointScope: {},
+    ...rest,
+    reports: () => ({
+      held: (item) => held.push(item),
+      unread: () => undefined,
+      breaker: () => undefined,
+      approval: () => undefined,
+      ...reports,
+    }),
+  })
+  const started = new Promise<void>((resolve) => {
+    const subscribe = killSwitch.subscribe.bind(killSwitch)
+    killSwitch.subscribe = (listener) => {
+      resolve()
+      return subscribe(listener)
+    }
+  })
   const stopping = new AbortController()
-  const running = runSyncLoop(
-    {
-      client: cluster.client,
-      informer: cluster.informers.informer(DNSEndpoint),
-      engine,
-      killSwitch,
-      defaultTtl: 300,
-      rules: OPEN_RULES,
-      isServed: () => true,
-      log: cluster.log,
-      clock,
-      isWriting: true,
-      store,
-      onHeld: (item) => held.push(item),
-      ...options,
-    },
-    stopping.signal,
-  )
+  const running = mgr.run(stopping.signal)
+  await Promise.race([started, running])
   return {
     clock,
     cluster,

@@ -8,13 +8,14 @@ import {
   DNSLoadBalancerEndpoint,
   EndpointSlice,
   Gateway,
+  GatewayClass,
   GlobalIngressPolicy,
   HostClaim,
   HTTPRoute,
   LeafIngress,
 } from '@seamark/operator'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { FleetWorld, GatewayClass, patience, root, type Running } from './world.ts'
+import { FleetWorld, patience, root, type Running } from './world.ts'
 
 describe('a fleet', () => {
   let world: FleetWorld

@@ -14,7 +14,7 @@ import {
   Secret,
   Service,
 } from '@seamark/kube'
-import { kind, type Kind, type Obj } from '@seamark/kube/object'
+import type { Kind, Obj } from '@seamark/kube/object'
 import { ControlPlane } from '@seamark/kube/testing'
 import {
   Cluster,
@@ -66,14 +66,6 @@ function open(kubeconfig: string, end: () => Promise<void>): Server {
     },
   }
 }
-
-export const GatewayClass = kind<Obj & { spec?: { controllerName?: string } }>({
-  group: 'gateway.networking.k8s.io',
-  version: 'v1',
-  kind: 'GatewayClass',
-  plural: 'gatewayclasses',
-  namespaced: false,
-})
 
 /** The playground has no GatewayClass. */
 function gatewayClassCrd(): object {

@@ -17,7 +17,7 @@ import {
   servedBy,
   type ServerComparison,
   sourceOf,
-  desiredOf,
+  desiredWithinLimits,
   type DesiredRecords,
 } from '@seamark/operator'
 import { Command } from 'commander'
@@ -58,7 +58,7 @@ export function build(io: Io): Command {
   return command.action(async (flags: Flags & Record<string, unknown>) => {
     await withSession(io, flags, async (session) => {
       const { objects, isComplete } = await readDesired(io, flags, session)
-      const desired = desiredOf(objects, session.config.defaultTtl, session.rules)
+      const desired = desiredWithinLimits(objects, session.config.defaultTtl, session.rules)
       if (session.config.providers.length === 0) {
         await askServers(io, flags, session, desired)
         return

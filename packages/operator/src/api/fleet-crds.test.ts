@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { fleetCrds } from './fleet-crds.ts'
 import { DEFAULT_POLICY, parsePolicySpec } from './global-ingress-policy.ts'
@@ -18,6 +19,11 @@ describe('the CRDs of the fleet', () => {
       expect(version?.additionalPrinterColumns?.length).toBeGreaterThan(2)
       expect(version?.subresources !== undefined).toBe(metadata.name !== 'hostclaims.seamark.io')
     }
+  })
+
+  it('have a new revision when a schema changes: increase REVISION in fleet-crds.ts, then this digest', () => {
+    const digest = createHash('sha256').update(JSON.stringify(fleetCrds())).digest('hex').slice(0, 16)
+    expect(digest).toMatchInlineSnapshot()
   })
 
   it('have a policy with defaults for every setting, and name the field that is wrong', () => {

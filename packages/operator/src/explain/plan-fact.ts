@@ -5,7 +5,7 @@
  * A zone that cannot be read is a fault of the provider, not an empty zone.
  */
 import type { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { desiredOf, sourceOf } from '../records/sync/dns-endpoint-source.ts'
+import { desiredWithinLimits, sourceOf } from '../records/sync/dns-endpoint-source.ts'
 import type { TenantRules } from '../records/sync/tenant-rules.ts'
 import type { Engine, Target } from '../records/engine.ts'
 import { heldMessage } from '../records/plan/held-set.ts'
@@ -35,13 +35,17 @@ export async function findPlanFact(
   const name = canonicalName(host)
   if (isInvalid(name)) return { ...none, refused: [{ reason: 'HostInvalid', message: `${host} ${name.invalid}` }] }
   const present = new Set(endpoints.map((object) => sourceOf(object).uid))
-  const desired = desiredOf(endpoints, defaultTtl, rules)
+  const desired = desiredWithinLimits(endpoints, defaultTtl, rules)
   const requesting = new Set(desired.desired.map(({ source }) => source.uid))
   const sources = async (owned: ReadonlyMap<string, number>): Promise<SourceView> => ({
     ...((await confirmGone?.(owned)) ?? { present, gone: new Set() }),
     requesting,
   })
-  const { plans, unread, withoutZone } = await engine.plan({ ...desired, sources }, new Set([name]), signal)
+  const { plans, unread, withoutZone, withoutState } = await engine.plan(
+    { ...desired, sources },
+    new Set([name]),
+    signal,
+  )
   const lost = withoutZone.find((item) => item.name === name)
   const fault = unread[0]
   const providerFault = fault && { reason: fault.code, message: `${fault.provider}, zone ${fault.zone}: ${fault.why}` }
@@ -61,6 +65,7 @@ export async function findPlanFact(
     ),
     records: await findRecords(name, expected, plan.zone, engine, signal),
     ...(providerFault !== undefined && { providerFault }),
+    ...(withoutState.some(({ zone }) => zone === plan.zone) && { isWithoutState: true }),
   }
 }
 

@@ -34,7 +34,7 @@ export interface ClusterControllerOptions {
   readonly metrics: ProductMetrics
   readonly leavesByCluster: Index<LeafIngress>
   readonly isWriting: () => boolean
-  readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
+  readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
 
 const CONTACT_INTERVAL = '10s'
@@ -86,9 +86,9 @@ class Clusters {
     cluster: Immutable<Cluster> & { metadata: { name: string; uid: string } },
     ctx: Context,
   ): Promise<Next> {
-    const { registry, leavesByCluster, isWriting, untilPauseIsKnown, metrics } = this.#options
+    const { registry, leavesByCluster, isWriting, untilMayWrite, metrics } = this.#options
     const { name, deletionTimestamp, finalizers = [] } = cluster.metadata
-    await untilPauseIsKnown(ctx)
+    await untilMayWrite(ctx)
     if (!isWriting()) return requeue(CONTACT_INTERVAL)
     if (!registry.isRead) return requeue('1s')
     const leaves = ctx.by(leavesByCluster, name)

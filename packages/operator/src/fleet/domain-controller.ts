@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { Resolver } from 'node:dns/promises'
-import { type Manager, requeue, setCondition } from '@seamark/kube'
+import { type Manager, requeue, setCondition, specChanged } from '@seamark/kube'
 import type { Condition } from '@seamark/kube'
 import { DomainVerification } from '../api/domain-verification.ts'
 import { challengeName, decideDomain, type TxtAnswer } from './decide/domain.ts'
@@ -22,11 +22,7 @@ const IDLE_RETRY = '10s'
 export function setUpDomains(manager: Manager, { lookupTxt, isWriting }: DomainControllerOptions): void {
   const since = new Map<string, number>()
   manager
-    .controller('fleet-domain', DomainVerification, {
-      timeout: '1m',
-      when: ({ type, object, old }) =>
-        type !== 'updated' || old === undefined || object.metadata.generation !== old.metadata.generation,
-    })
+    .controller('fleet-domain', DomainVerification, { timeout: '1m', when: specChanged })
     .gone(async (key) => void since.delete(key))
     .reconcile(async (object, ctx) => {
       if (!isWriting()) return requeue(IDLE_RETRY)

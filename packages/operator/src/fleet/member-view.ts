@@ -4,7 +4,7 @@
 import { type Cluster, type Kind, type Manager, NotSynced, type Obj, Service } from '@seamark/kube'
 import type { Immutable, Key, Stored } from '@seamark/kube/object'
 import { EndpointSlice, SERVICE_NAME_LABEL } from '../api/endpoint-slice.ts'
-import { Gateway } from '../api/gateway.ts'
+import { Gateway } from '@seamark/kube/gateway-api'
 import type { LeafAddress } from '../api/leaf-ingress.ts'
 import type { MemberRegistry } from '../clusters/member-registry.ts'
 import type { BackendFact } from './decide/placement.ts'

@@ -3,22 +3,10 @@
  * caches.
  */
 import { Ingress, IngressClass } from '@seamark/kube'
-import { type Immutable, kind, type Obj, type Reader } from '@seamark/kube'
-import { Gateway, type HTTPRoute } from '../api/gateway.ts'
+import type { Immutable, Obj, Reader } from '@seamark/kube'
+import { Gateway, GatewayClass, type HTTPRoute } from '@seamark/kube/gateway-api'
 import { GLOBAL_CONTROLLER, GLOBAL_LABEL, MANAGED_LABEL } from './names.ts'
 import type { RootKind } from './roots/root-kind.ts'
-
-interface GatewayClass extends Obj {
-  spec?: { controllerName?: string }
-}
-
-export const GatewayClass = kind<GatewayClass>({
-  group: 'gateway.networking.k8s.io',
-  version: 'v1',
-  kind: 'GatewayClass',
-  plural: 'gatewayclasses',
-  namespaced: false,
-})
 
 const DEFAULT_CLASS = 'ingressclass.kubernetes.io/is-default-class'
 

@@ -69,7 +69,7 @@ export interface RootReconcilerDeps {
   readonly indexes: RootIndexes
   readonly teardown: Teardown
   readonly isWriting: () => boolean
-  readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
+  readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
   readonly hubUid: (client: Context['client']) => Promise<string>
   readonly labelledClusters: (namespace: string, services: readonly string[]) => ReadonlySet<string> | undefined
 }
@@ -88,11 +88,11 @@ export class RootReconciler {
   }
 
   async reconcile(kind: RootKind, root: Immutable<Obj>, ctx: Context): Promise<Next> {
-    const { options, teardown, isWriting, untilPauseIsKnown, metrics } = this.#deps
+    const { options, teardown, isWriting, untilMayWrite, metrics } = this.#deps
     const isOurs = root.metadata.finalizers?.includes(ROOT_FINALIZER) === true
     const isLive = root.metadata.deletionTimestamp === undefined && isRoot(kind, root, options.roots, ctx)
     if (!isLive && !isOurs) return
-    await untilPauseIsKnown(ctx)
+    await untilMayWrite(ctx)
     if (!isWriting()) return requeue(IDLE_RETRY)
     if (!isLive) {
       metrics.leavesDecided(ctx.key, [])

@@ -4,7 +4,7 @@
 import { Conflict, type Context, type Ingress, NotFound } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import { isDeepStrictEqual } from 'node:util'
-import type { HTTPRoute } from '../api/gateway.ts'
+import type { HTTPRoute } from '@seamark/kube/gateway-api'
 import type { LeafAddress } from '../api/leaf-ingress.ts'
 import type { Route } from '../api/route.ts'
 import type { LeafSummary } from './decide/status.ts'

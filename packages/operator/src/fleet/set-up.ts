@@ -4,13 +4,13 @@
  */
 import {
   type Client,
-  CustomResourceDefinition,
   type Immutable,
   IngressClass,
   type Manager,
   Namespace,
   type Obj,
   Service,
+  untilAborted,
 } from '@seamark/kube'
 import { apiVersionOf, keyOf } from '@seamark/kube/object'
 import { Cluster } from '../api/cluster.ts'
@@ -20,11 +20,12 @@ import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { DomainVerification } from '../api/domain-verification.ts'
 import { EndpointSlice, SERVICE_NAME_LABEL } from '../api/endpoint-slice.ts'
 import { fleetCrds } from '../api/fleet-crds.ts'
-import { Gateway } from '../api/gateway.ts'
+import { Gateway, GatewayClass } from '@seamark/kube/gateway-api'
 import { GlobalIngressPolicy } from '../api/global-ingress-policy.ts'
 import { GlobalIngress } from '../api/global-ingress.ts'
 import { HostClaim } from '../api/host-claim.ts'
 import { LeafIngress } from '../api/leaf-ingress.ts'
+import { installCrds } from '../api/install-crds.ts'
 import type { MemberRegistry } from '../clusters/member-registry.ts'
 import type { ProductMetrics } from '../metrics.ts'
 import { Claims } from './claims.ts'
@@ -40,7 +41,7 @@ import {
   ROOT_KIND_LABEL,
   ROOT_UID_LABEL,
 } from './names.ts'
-import { GatewayClass, isRoot } from './root-filter.ts'
+import { isRoot } from './root-filter.ts'
 import { type RootIndexes, RootReconciler } from './root-reconciler.ts'
 import type { RootKind } from './roots/root-kind.ts'
 import { ROOT_KINDS } from './roots/root-kinds.ts'
@@ -56,13 +57,13 @@ export interface FleetSetUp {
   /** @default the servers of the zone */
   readonly lookupTxt?: LookupTxt
   readonly isWriting: () => boolean
-  readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
+  readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
 
 const CONCURRENCY = 16
 
 export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
-  const { options, registry, metrics, namespace, isWriting, untilPauseIsKnown } = setUp
+  const { options, registry, metrics, namespace, isWriting, untilMayWrite } = setUp
   const views = new MemberViews(manager, registry)
   const results = new SyncResults()
   const hubUid = uidReader()
@@ -80,7 +81,7 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
     orphanAfterMs: options.orphanAfterSeconds * 1000,
   })
   const leavesByCluster = manager.index(LeafIngress, 'cluster', ({ spec }) => [spec.cluster])
-  setUpClusters(manager, { registry, views, metrics, leavesByCluster, isWriting, untilPauseIsKnown })
+  setUpClusters(manager, { registry, views, metrics, leavesByCluster, isWriting, untilMayWrite })
   setUpSyncer(manager, { results, views, metrics, hubId, isWriting })
   const triggers = new RootTriggers(manager, results)
   const reconciler = new RootReconciler({
@@ -94,7 +95,7 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
     indexes,
     teardown,
     isWriting,
-    untilPauseIsKnown,
+    untilMayWrite,
     hubUid,
     labelledClusters: (where, services) => labelledClusters(manager, where, services),
   })
@@ -102,7 +103,14 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
   setUpOrphans(manager, teardown, isWriting)
   setUpDomains(manager, { lookupTxt: setUp.lookupTxt ?? lookupAuthoritative, isWriting })
   if (options.installCRDs)
-    manager.add('fleet-crds', async (ctx) => installCrds(ctx.client, ctx.signal), { leader: true })
+    manager.add(
+      'fleet-crds',
+      async ({ client, signal }) => {
+        await installCrds(client, [...fleetCrds(), ...loadBalancerCrds()], signal)
+        await untilAborted(signal)
+      },
+      { leader: true },
+    )
 }
 
 interface RootWiring {
@@ -305,10 +313,4 @@ function uidReader(): (client: Client) => Promise<string> {
     uid ??= (await client.get(Namespace, 'kube-system')).metadata.uid ?? ''
     return uid
   }
-}
-
-async function installCrds(client: Client, signal: AbortSignal): Promise<void> {
-  for (const definition of [...fleetCrds(), ...loadBalancerCrds()])
-    await client.apply(CustomResourceDefinition, definition, { signal })
-  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }

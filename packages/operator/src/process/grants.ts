@@ -21,23 +21,63 @@ export const GrantsConfig = z
 
 export type Grants = readonly { readonly namespace: string; readonly domains: readonly string[] }[]
 
-/** Undefined when the namespace may use the name, else why not. */
+/** Most domains that a message lists. */
+const SHOWN_DOMAINS = 10
+
+/** Undefined when the namespace may use the name, else why not. The cost does not depend on the number of grants. */
 export function findGrantFault(grants: Grants, namespace: string, name: string): string | undefined {
   if (grants.length === 0) return undefined
+  const { holders, domains } = tableOf(grants)
   const host = normalizeHost(name)
-  const covering = grants.flatMap((grant) =>
-    grant.domains.map(normalizeHost).flatMap((domain) => (covers(domain, host) ? [{ domain, grant }] : [])),
-  )
-  const longest = Math.max(0, ...covering.map(({ domain }) => domain.length))
-  const own = grants.filter((grant) => grant.namespace === namespace)
-  const applying = own.length > 0 ? own : grants.filter((grant) => grant.namespace === '*')
-  if (covering.some(({ domain, grant }) => domain.length === longest && applying.includes(grant))) return undefined
-  const domains = applying.flatMap((grant) => grant.domains).map(normalizeHost)
-  const allowed = domains.length === 0 ? 'no name: nothing is granted to it' : `names in ${domains.join(', ')}`
-  return `namespace ${namespace} may use ${allowed}; ${host} is not granted to it; add a grant to the configuration`
+  const tenant = domains.has(namespace) ? namespace : '*'
+  for (const domain of coveringDomains(host)) {
+    const granted = holders.get(domain)
+    if (granted === undefined) continue
+    // The longest domain decides: those above it grant nothing here.
+    if (granted.has(tenant)) return undefined
+    break
+  }
+  return `namespace ${namespace} may use ${describeDomains(domains.get(tenant))}; ${host} is not granted to it; add a grant to the configuration`
 }
 
-function covers(domain: string, host: string): boolean {
-  if (host.startsWith('*.') || domain.startsWith('*.')) return host === domain
-  return host === domain || host.endsWith(`.${domain}`)
+interface GrantTable {
+  /** Namespaces by domain. */
+  readonly holders: ReadonlyMap<string, ReadonlySet<string>>
+  /** Domains by namespace. */
+  readonly domains: ReadonlyMap<string, readonly string[]>
+}
+
+const tables = new WeakMap<Grants, GrantTable>()
+
+function tableOf(grants: Grants): GrantTable {
+  let table = tables.get(grants)
+  if (table === undefined) {
+    const holders = new Map<string, Set<string>>()
+    const domains = new Map<string, string[]>()
+    for (const grant of grants) {
+      const own = domains.get(grant.namespace) ?? []
+      domains.set(grant.namespace, own)
+      for (const domain of grant.domains.map(normalizeHost)) {
+        own.push(domain)
+        const namespaces = holders.get(domain) ?? new Set()
+        holders.set(domain, namespaces.add(grant.namespace))
+      }
+    }
+    table = { holders, domains }
+    tables.set(grants, table)
+  }
+  return table
+}
+
+/** The domains with which the host may be granted, longest first. */
+function* coveringDomains(host: string): Generator<string> {
+  yield host
+  if (host.startsWith('*.')) return
+  for (let dot = host.indexOf('.'); dot >= 0; dot = host.indexOf('.', dot + 1)) yield host.slice(dot + 1)
+}
+
+function describeDomains(domains: readonly string[] = []): string {
+  if (domains.length === 0) return 'no name: nothing is granted to it'
+  const more = domains.length > SHOWN_DOMAINS ? ` and ${domains.length - SHOWN_DOMAINS} more domains` : ''
+  return `names in ${domains.slice(0, SHOWN_DOMAINS).join(', ')}${more}`
 }

@@ -5,6 +5,7 @@
 import { parseLabelSelector } from '@seamark/kube/object'
 import { z } from 'zod'
 import { ProviderConfig, SecretRef } from '../providers/config.ts'
+import { DEFAULT_ENDPOINT_LIMITS } from './sync/tenant-limits.ts'
 import { isFieldText } from '../rrset/marker.ts'
 import { canonicalName, isInvalid, MANAGEABLE_TYPES } from '../rrset/rrset.ts'
 
@@ -46,6 +47,18 @@ export const RecordsConfig = z
           .array(z.string())
           .default([])
           .describe('namespaces whose annotations seamark.io/adopt and seamark.io/approve count; *: every namespace'),
+        maxPerObject: z
+          .number()
+          .int()
+          .min(1)
+          .default(DEFAULT_ENDPOINT_LIMITS.perObject)
+          .describe('endpoints of one DNSEndpoint; an object with more is not served, and what is published stays'),
+        maxPerNamespace: z
+          .number()
+          .int()
+          .min(1)
+          .default(DEFAULT_ENDPOINT_LIMITS.perNamespace)
+          .describe("endpoints of all DNSEndpoints of a namespace, oldest objects first; not of the manager's own"),
       })
       .prefault({}),
     /** The TXT registry settings of an ExternalDNS that uses the same zones. */

@@ -1,6 +1,6 @@
 /** HTTPRoute as a root: its parents are mapped to Gateways of the member; others of its parents are left alone. */
 import type { Immutable } from '@seamark/kube/object'
-import { HTTPRoute, type ParentRef } from '../../api/gateway.ts'
+import { HTTPRoute, type ParentRef } from '@seamark/kube/gateway-api'
 import type { LeafAddress } from '../../api/leaf-ingress.ts'
 import { normalizeHost } from '../../host-name.ts'
 import {

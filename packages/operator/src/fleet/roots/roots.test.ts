@@ -1,7 +1,7 @@
 /** Rendering and admission of each kind of root. */
 import type { Ingress } from '@seamark/kube'
 import { describe, expect, it } from 'vitest'
-import type { HTTPRoute } from '../../api/gateway.ts'
+import type { HTTPRoute } from '@seamark/kube/gateway-api'
 import type { Route } from '../../api/route.ts'
 import { renderLeaf, type LeafRenderFacts } from '../decide/render.ts'
 import { httpRouteRoot } from './http-route.ts'

@@ -11,7 +11,7 @@ import { findOwner, ownerKey } from './child.ts'
 import { childKinds } from '../child-kinds.ts'
 import { decide, type Decision, findingsOf } from './decide.ts'
 import { findGrantFault } from '../../process/grants.ts'
-import { readCertificateNames } from './certificate-annotations.ts'
+import { certificateNames } from './requested-names.ts'
 import { type Claim, type Claimant, claimHost, claimKey, type Released } from '../sources/host-claim.ts'
 import type { PublishOptions, SourceKind } from '../options.ts'
 import { type Child, type Observed, type OwnedChild, type Plan, planCleanup, planWrites } from './plan.ts'
@@ -162,13 +162,6 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
         0,
       ),
   }
-}
-
-/** The names that annotations add to a certificate, in addition to the hosts of the source. */
-function certificateNames(source: Source, options: PublishOptions): string[] {
-  if (!options.annotations) return []
-  const own = new Set(source.hosts.map(claimKey))
-  return readCertificateNames(source.annotations).filter((name) => !own.has(claimKey(name)))
 }
 
 function ownerOf(object: Immutable<Child>): readonly string[] {

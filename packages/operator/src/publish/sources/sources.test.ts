@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import type { Gateway, HTTPRoute, Listener, ReferenceGrant } from '../../api/gateway.ts'
+import type { Gateway, HTTPRoute, Listener, ReferenceGrant } from '@seamark/kube/gateway-api'
 import { certificatePlace, dnsPlace } from '../decide/names.ts'
 import { options } from '../../../testing/publish-fixture.ts'
 import { fromGateway, fromHTTPRoute, type GatewayLookup, intersectHosts } from './gateway.ts'
 import { fromIngressRoute } from './http-proxy.ts'
 import { fromIngress } from './ingress.ts'
 import { fromRoute } from './route.ts'
+import { targetOf } from './service-rule.ts'
 import { fromService } from './service.ts'
 
 const metadata = { namespace: 'ns', name: 'web', uid: 'u' }
@@ -152,6 +153,10 @@ describe('HTTPRoute', () => {
   it('a Gateway that cannot be found makes the target unknown, never empty', () => {
     const source = fromHTTPRoute(route(['a.example']), lookup(undefined))
     expect(source).toMatchObject({ hosts: ['a.example'], origin: { type: 'unknown' } })
+    expect(targetOf(source, options(), () => undefined)).toMatchObject({
+      state: 'unknown',
+      finding: { reason: 'ParentNotFound' },
+    })
   })
 
   it.each([

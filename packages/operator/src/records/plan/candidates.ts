@@ -70,7 +70,8 @@ export function collectCandidates(input: PlanInput): Candidate[] {
     for (let marked = nameView.firstMarked; marked !== undefined; marked = marked.next) {
       const isDesired =
         desiredFor(desiredAtName, marked.type) !== undefined || (kept.size > 0 && kept.has(setKey(marked)))
-      if (!isDesired && isMarkedBy(marked, input.owner.id)) candidates.push(removalOf(marked.name, marked.type, input))
+      if (!isDesired && isMarkedBy(marked, input.owner.id) && !isOverLimit(marked, input))
+        candidates.push(removalOf(marked.name, marked.type, input))
     }
   }
   for (const desiredAtName of table.elsewhere())
@@ -84,6 +85,14 @@ function addCandidate(candidates: Candidate[], candidate: Candidate | undefined)
 
 function isMarkedBy({ readings }: MarkedSet, owner: string): boolean {
   return readings.some((reading) => reading.kind === 'marker' && reading.marker.owner === owner)
+}
+
+/** A limit never deletes: what is published for such a source stays. */
+function isOverLimit({ readings }: MarkedSet, { owner, sources: { overLimit } }: PlanInput): boolean {
+  if (overLimit === undefined) return false
+  return readings.some(
+    (reading) => reading.kind === 'marker' && reading.marker.owner === owner.id && overLimit.has(reading.marker.source),
+  )
 }
 
 /** A CNAME is desired where we own another type, or the reverse: the removal is part of the change, not a deletion. */
@@ -244,7 +253,7 @@ function withoutTargets(
   }
   const removal = removalOf(set.name, set.type, input)
   if (policy?.removeWhenEmpty === true) return { ...removal, desired }
-  const why = `${source.label} has no target at the moment; ${present.values.join(', ')} stays`
+  const why = `${source.label} has no target at the moment; ${present.values.join(', ')} is unchanged`
   return { ...removal, desired, objection: { code: 'TargetsMissing', why } }
 }
 

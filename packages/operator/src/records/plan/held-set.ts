@@ -91,6 +91,11 @@ const COUNTING: ReadonlySet<Reason> = new Set([
   'DeleteBudgetSpent',
 ])
 
+/** Whether the guard that decided counts changes. */
+export function isCounting(code: Reason): boolean {
+  return COUNTING.has(code)
+}
+
 interface Decision {
   readonly name: string
   readonly type: string

@@ -76,6 +76,8 @@ export interface SourceView {
   readonly gone: Sources
   /** Sources that request any record. @default those of the desired RRsets, when the plan covers the whole zone */
   readonly requesting?: Sources
+  /** Sources whose records stay as they are: they request more than is served. */
+  readonly overLimit?: Sources
 }
 
 export interface ZoneId {

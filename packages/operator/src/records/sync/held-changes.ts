@@ -53,8 +53,25 @@ export class HeldChanges {
     return before?.held.code !== held.code
   }
 
+  /** Removes what is held of one source for one reason. */
+  removeSource(source: string, code: Reason): void {
+    for (const key of [...(this.#bySource.get(source) ?? [])]) {
+      const entry = this.#entries.get(key)
+      if (entry?.held.code === code) this.#delete(key, entry)
+    }
+  }
+
   isHeld(name: string): boolean {
     return this.#byName.has(name)
+  }
+
+  /** Whether a change of the name is held for a reason that satisfies `isReason`. */
+  isHeldFor(name: string, isReason: (code: Reason) => boolean): boolean {
+    for (const key of this.#byName.get(name) ?? []) {
+      const code = this.#entries.get(key)?.held.code
+      if (code !== undefined && isReason(code)) return true
+    }
+    return false
   }
 
   /** The held changes of one source. */

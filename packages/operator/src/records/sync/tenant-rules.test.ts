@@ -60,7 +60,7 @@ describe('a claim', () => {
     const b = endpointOf('b', 2, { dnsName: `_acme-challenge.${HOST}`, recordType: 'CNAME', targets: ['b.test'] })
     for (const object of [a, b]) index.note(object as never, false)
     const scope = new Set([`_acme-challenge.${HOST}`])
-    const { changes, refused } = plan({ ...index.desired(scope), scope, claimant: (name) => index.claimant(name) })
+    const { changes, refused } = plan({ ...index.desired(scope), scope })
     expect([changes, refused]).toMatchObject([[], [{ code: 'ClaimHeldByOther' }]])
   })
 

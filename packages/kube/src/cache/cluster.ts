@@ -1,0 +1,114 @@
+/**
+ * One cluster: its client, caches and connections, closed together. `connect` does not open a connection: the first
+ * request or watch does.
+ */
+import { pino, type Logger } from 'pino'
+import { createClient, type Client, type RequestObserver } from '../client/client.ts'
+import { systemClock, type Clock } from '../clock.ts'
+import type { ClusterConfig } from '../config/cluster-config.ts'
+import { replaceableCredentials } from '../config/credentials.ts'
+import { messageOf } from '../errors.ts'
+import type { Informers } from './informer.ts'
+import { createInformers } from './informers.ts'
+import { kindName } from '../object/object.ts'
+import { createRest, type WriteGuard } from '../client/rest.ts'
+import type { Transport, TransportStats } from '../transport/transport.ts'
+
+export interface Cluster {
+  readonly name: string
+  readonly client: Client
+  readonly informers: Informers
+  readonly log: Logger
+  /** Closes every connection; resolves when they are closed. Stop `informers.start` first. */
+  close(): Promise<void>
+  /**
+   * `check` is called before every attempt of a write, including those repeated after `Retry-After`; if it throws,
+   * nothing is sent and the call rejects with that error. There is one check: the last one set is used.
+   */
+  guardWrites(check: WriteGuard): void
+  /**
+   * Switches to the credentials of `config` without interrupting watches. False, without any change, if `config` names
+   * another server or proxy, which needs a new connection.
+   */
+  reconfigure(config: ClusterConfig): boolean
+  /** Adds an observer of requests and watch restarts, in addition to that of `connect`. */
+  observe?(observer: RequestObserver): void
+  /** Open connections and streams, for metrics. */
+  readonly stats?: TransportStats
+}
+
+export interface ConnectOptions {
+  /** @default the config's name */
+  name?: string
+  /** @default seamark */
+  fieldManager?: string
+  userAgent?: string
+  log?: Logger
+  observer?: RequestObserver
+  clock?: Clock
+  random?: () => number
+  /** Interval of complete, consistent syncs of every cache. @default 1 h */
+  relistMs?: number
+  /** Objects per page of a list. @default 500 */
+  pageSize?: number
+  /** Freeze cached objects. @default true under NODE_ENV=test */
+  freeze?: boolean
+  /** Replaces the network, for example for an API server in this process. @default HTTP/2 or HTTP/1.1, as negotiated */
+  transport?: Transport
+}
+
+export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cluster {
+  const { name = config.name, clock = systemClock, fieldManager = 'seamark' } = options
+  const observers = options.observer === undefined ? [] : [options.observer]
+  const observer: RequestObserver = {
+    request: (exchange) => {
+      for (const each of observers) each.request(exchange)
+    },
+    restart: (restart) => {
+      for (const each of observers) each.restart?.(restart)
+    },
+  }
+  const log = options.log ?? pino({ level: 'silent' })
+  const credentials = replaceableCredentials(config.credentials)
+  const rest = createRest(
+    { ...config, credentials },
+    {
+      clock,
+      ...(options.random !== undefined && { random: options.random }),
+      observer,
+      ...(options.userAgent !== undefined && { userAgent: options.userAgent }),
+      ...(options.transport !== undefined && { transport: options.transport }),
+    },
+  )
+  const informers = createInformers(rest, {
+    clock,
+    manager: fieldManager,
+    ...(options.random !== undefined && { random: options.random }),
+    ...(options.relistMs !== undefined && { relistMs: options.relistMs }),
+    ...(options.pageSize !== undefined && { pageSize: options.pageSize }),
+    ...(options.freeze !== undefined && { freeze: options.freeze }),
+    onFailure(kind, failure, error) {
+      observer.restart?.({ kind: kindName(kind), reason: failure })
+      log.warn({ kind: kindName(kind), failure, error: messageOf(error) }, 'watch restarts')
+    },
+    onUserError: (what, error) => log.error({ what, error: messageOf(error) }, 'handler failed'),
+  })
+  const client = createClient(rest, { cache: informers, fieldManager })
+  return {
+    name,
+    client,
+    informers,
+    log,
+    close: async () => rest.close(),
+    guardWrites: rest.guardWrites,
+    observe: (added) => void observers.push(added),
+    reconfigure(next) {
+      if (next.server !== config.server || next.proxyUrl !== config.proxyUrl) return false
+      credentials.replace(next.credentials)
+      return true
+    },
+    get stats() {
+      return rest.transport.stats
+    },
+  }
+}

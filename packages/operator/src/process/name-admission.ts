@@ -1,0 +1,93 @@
+/**
+ * Admission of names: a DNSEndpoint or a source of publish that requests a name which its namespace may not use is refused
+ * when it is written. The same function decides at publish and in the plan (grants.ts), which refuse the name as well: the
+ * webhook only tells the user earlier, so it may fail open (`failurePolicy: Ignore`).
+ *
+ * Guarantees: names that the object had before are not judged, so an object that was written before a grant was removed can
+ * still be changed, released from finalizers and deleted; an object that cannot be read is admitted, and refused by the plan.
+ */
+import type { Manager, ManagerOptions } from '@seamark/kube'
+import type { Immutable, Obj } from '@seamark/kube/object'
+import { DNSEndpoint } from '../api/dns-endpoint.ts'
+import type { PublishOptions } from '../publish/options.ts'
+import { requestedNames } from '../publish/decide/requested-names.ts'
+import { sourceKindToken } from '../publish/sources/source-reader.ts'
+import { requestedBy } from '../records/sync/dns-endpoint-source.ts'
+import type { AdmissionConfig } from './admission-config.ts'
+import { findGrantFault, type Grants } from './grants.ts'
+
+/** Most names that a refusal lists. */
+const SHOWN_NAMES = 10
+
+export interface NameAdmission {
+  readonly grants: Grants
+  /** Its DNSEndpoints are its own, as in the plan. */
+  readonly managerNamespace: string
+  /** Sources are judged with these settings; undefined: only DNSEndpoints are. */
+  readonly publish?: PublishOptions
+}
+
+export function setUpNameAdmission(manager: Pick<Manager, 'webhook'>, admission: NameAdmission): void {
+  const { grants, managerNamespace, publish } = admission
+  const judge = (namespace: string, now: Immutable<Obj>, old: Immutable<Obj> | undefined, names: NamesOf): string[] =>
+    findNameFaults(grants, namespace, names(now), old === undefined ? new Set() : names(old))
+  manager.webhook(DNSEndpoint, {
+    validate(now, old, { namespace = '' }) {
+      if (now === undefined || namespace === managerNamespace) return []
+      return judge(namespace, now, old, (object) => requestedBy(object as Immutable<DNSEndpoint>))
+    },
+  })
+  if (publish === undefined) return
+  for (const kind of publish.sources) {
+    manager.webhook(sourceKindToken(kind), {
+      validate(now, old, { namespace = '' }) {
+        if (now === undefined) return []
+        return judge(namespace, now, old, (object) => requestedNames(kind, object, publish))
+      },
+    })
+  }
+}
+
+type NamesOf = (object: Immutable<Obj>) => ReadonlySet<string>
+
+/** What is wrong with the names that are new in an object, each with what to do; the first ones only. */
+export function findNameFaults(
+  grants: Grants,
+  namespace: string,
+  names: ReadonlySet<string>,
+  before: ReadonlySet<string>,
+): string[] {
+  const faults: string[] = []
+  for (const name of names) {
+    const fault = before.has(name) ? undefined : findGrantFault(grants, namespace, name)
+    if (fault !== undefined) faults.push(`${fault} (NameNotGranted)`)
+  }
+  if (faults.length <= SHOWN_NAMES) return faults
+  return [...faults.slice(0, SHOWN_NAMES), `${faults.length - SHOWN_NAMES} more names are not granted to it`]
+}
+
+/** The runtime's settings for serving the webhook. */
+export function admissionServer(
+  { address, service, dnsNames, secret, configuration }: AdmissionConfig,
+  namespace: string,
+): NonNullable<ManagerOptions['webhooks']> {
+  return {
+    listen: address,
+    certificate: {
+      secret,
+      namespace,
+      dnsNames: [`${service}.${namespace}.svc`, ...dnsNames],
+      inject: { validating: [configuration] },
+    },
+  }
+}
+
+/** Paths of the writes that keep the certificate: they pass the write gate, as those of the Lease do. */
+export function certificatePaths({ secret, configuration }: AdmissionConfig, namespace: string): ReadonlySet<string> {
+  const secrets = `/api/v1/namespaces/${namespace}/secrets`
+  return new Set([
+    secrets,
+    `${secrets}/${secret}`,
+    `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${configuration}`,
+  ])
+}

@@ -1,0 +1,21 @@
+/** The names that a source requests, from one object alone: its hosts, and the names that annotations add to a certificate. Pure. */
+import type { Immutable, Obj } from '@seamark/kube/object'
+import type { PublishOptions, SourceKind } from '../options.ts'
+import { claimKey } from '../sources/host-claim.ts'
+import type { Source } from '../sources/source.ts'
+import { isClaiming, readAlone } from '../sources/source-reader.ts'
+import { readCertificateNames } from './certificate-annotations.ts'
+
+/** None for a source that publish does not serve: excluded, being deleted, or of another class. */
+export function requestedNames(kind: SourceKind, object: Immutable<Obj>, options: PublishOptions): ReadonlySet<string> {
+  const source = readAlone(kind, object)
+  if (!isClaiming(source, options)) return new Set()
+  return new Set([...source.hosts.map(claimKey), ...certificateNames(source, options)])
+}
+
+/** The names that annotations add to a certificate, in addition to the hosts of the source. */
+export function certificateNames(source: Source, options: PublishOptions): string[] {
+  if (!options.annotations) return []
+  const own = new Set(source.hosts.map(claimKey))
+  return readCertificateNames(source.annotations).filter((name) => !own.has(claimKey(name)))
+}

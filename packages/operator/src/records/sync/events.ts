@@ -1,0 +1,66 @@
+/**
+ * The Events of records: about a DNSEndpoint where there is one, else about the manager's configuration object, because a
+ * zone has no object of its own.
+ */
+import type { Context } from '@seamark/kube'
+import { type Reason, REASONS } from '../../reasons.ts'
+import { CONFIGURATION_OBJECT } from '../../process/switches.ts'
+import type { Unread } from '../engine.ts'
+import { heldMessage } from '../plan/held-set.ts'
+import type { ApprovalReport } from '../state/approve.ts'
+import type { AnnotatedApproval } from './annotated-approvals.ts'
+import type { BreakerChange } from './breaker-change.ts'
+import type { Held } from './held-changes.ts'
+import type { Endpoint } from './source-index.ts'
+
+export type EventContext = Pick<Context, 'event'>
+
+/** The object is undefined when the source is gone: there is nothing that an Event could be about. */
+export function reportHeld(context: EventContext, held: Held, object: Endpoint | undefined): void {
+  if (object === undefined) return
+  const { name, type, code } = held
+  const about = { apiVersion: 'externaldns.k8s.io/v1alpha1', kind: 'DNSEndpoint', metadata: object.metadata }
+  context.event(about, 'Warning', code, `${name} ${type}: ${REASONS[code]}: ${heldMessage(held)}`, 'PlanRecords')
+}
+
+export function reportApproval(
+  context: EventContext,
+  namespace: string,
+  { report: { id, result, covered }, isDeprecatedForm }: AnnotatedApproval,
+): void {
+  if (result === 'active') return
+  const approved = `${covered.length} held changes are approved for one hour`
+  const note = isDeprecatedForm
+    ? `seamark.io/release: ${id}: ${approved}; later ones are not. The annotation is deprecated: use seamark approve ID, or seamark.io/approve-held: ID`
+    : result === 'approved'
+      ? `seamark.io/approve-held: ${id}: ${approved}`
+      : `seamark.io/approve-held: ${id}: ${REASONS[APPROVAL_CODES[result]]}; \`seamark approve\` lists what is held`
+  const type = result === 'approved' && !isDeprecatedForm ? 'Normal' : 'Warning'
+  const reason = isDeprecatedForm ? 'ReleaseDeprecated' : APPROVAL_CODES[result]
+  context.event(configurationObject(namespace), type, reason, note, 'ApproveHeldChanges')
+}
+
+const APPROVAL_CODES = {
+  approved: 'HeldChangesApproved',
+  used: 'ApprovalUsed',
+  expired: 'ApprovalExpired',
+  unknown: 'ApprovalUnknown',
+} as const satisfies Record<Exclude<ApprovalReport['result'], 'active'>, Reason>
+
+export function reportBreaker(context: EventContext, namespace: string, change: BreakerChange): void {
+  const { provider, zone, code, why, changes, isOpen } = change
+  const note = isOpen
+    ? `zone ${zone} of ${provider}: ${changes} changes are held: ${why}`
+    : `zone ${zone} of ${provider}: the breaker is closed again; nothing is held by it`
+  const [type, action] = isOpen ? (['Warning', 'OpenBreaker'] as const) : (['Normal', 'CloseBreaker'] as const)
+  context.event(configurationObject(namespace), type, code, note, action)
+}
+
+export function reportUnread(context: EventContext, namespace: string, { provider, zone, code, why }: Unread): void {
+  const note = `zone ${zone} of ${provider}: ${REASONS[code]}: ${why}`
+  context.event(configurationObject(namespace), 'Warning', code, note, 'ReadZone')
+}
+
+function configurationObject(namespace: string): Parameters<EventContext['event']>[0] {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: CONFIGURATION_OBJECT, namespace } }
+}

@@ -1,0 +1,435 @@
+/**
+ * One pass over names: desired and observed RRsets → plan → executor → Events, conditions, observedGeneration.
+ *
+ * Place in the flow: sync.ts decides when a pass runs and over which names. State that lasts from pass to pass is here:
+ * the index of the sources, the held changes, the zones that could not be read.
+ * Guarantees: errors of a provider or an invalid object affect only the names concerned, which are passed again; while
+ * the kill switch is on nothing is written, neither DNS nor Kubernetes; a process that never saw a source deletes nothing.
+ */
+import { type Clock, type Context, type Informer, type Logger, messageOf, type PassResult } from '@seamark/kube'
+import { keyOf } from '@seamark/kube/object'
+import { DNSEndpoint } from '../../api/dns-endpoint.ts'
+import type { Reason } from '../../reasons.ts'
+import { createDriftSweep } from './drift-sweep.ts'
+import { requestedBy, sourceOf } from './dns-endpoint-source.ts'
+import { statusChange } from './endpoint-status.ts'
+import type { Engine, Planned, Unread } from '../engine.ts'
+import { ProviderError } from '../../rrset/error.ts'
+import { type AnnotatedApproval, AnnotatedApprovals } from './annotated-approvals.ts'
+import { type BreakerChange, breakerChanges } from './breaker-change.ts'
+import { type Held, HeldChanges } from './held-changes.ts'
+import type { GuardStore } from '../state/guard-state.ts'
+import type { KillSwitch } from '../../process/kill-switch.ts'
+import { deferChanges, PASS_NAMES, takeFairShare } from './fair-share.ts'
+import { heldMessage, isCounting, namesToReview } from '../plan/held-set.ts'
+import { failuresOf, type PlanOutcome } from '../execute/result.ts'
+import type { Plan } from '../plan/plan.ts'
+import { isWithin } from '../../rrset/rrset.ts'
+import { type Endpoint, type Names, SourceIndex } from './source-index.ts'
+import type { TenantRules } from './tenant-rules.ts'
+import { checkSources } from './source-check.ts'
+import type { Switches } from '../../process/switches.ts'
+
+/** Callbacks for each pass; for metrics. */
+export interface SyncObserver {
+  planned(plan: Plan): void
+  applied(outcome: PlanOutcome): void
+  /** Whether a zone was read and every change is in place or held by a guard. */
+  synced(zone: Pick<Held, 'provider' | 'zone'>, isStale: boolean): void
+  held(all: () => Iterable<Held>): void
+}
+
+/** Where a pass reports what people should see; see events.ts. */
+export interface SyncReports {
+  /** Called once per set and code that changed; `object` is undefined when the source is gone. */
+  held(held: Held, object: Endpoint | undefined): void
+  /** A zone that cannot be read, once per code. */
+  unread(unread: Unread): void
+  breaker(change: BreakerChange): void
+  approval(approval: AnnotatedApproval): void
+}
+
+export interface RecordsPassOptions {
+  readonly informer: Informer<DNSEndpoint>
+  readonly killSwitch: KillSwitch
+  readonly defaultTtl: number
+  /** What the namespace of a DNSEndpoint may request. */
+  readonly rules: TenantRules
+  /** Whether the filters select an object. */
+  readonly isServed: (object: Endpoint) => boolean
+  /** The only namespace that may be listed. @default all */
+  readonly namespace?: string
+  readonly switches: Pick<Switches, 'approvedIds' | 'releasedNames'>
+  readonly log: Logger
+  readonly clock: Clock
+  readonly observer?: SyncObserver
+  readonly isWriting: boolean
+  /** Names of one pass. @default PASS_NAMES */
+  readonly passNames?: number
+}
+
+/** What one pass works with. */
+export interface PassTools {
+  readonly engine: Engine
+  /** Where approvals are recorded. */
+  readonly store: GuardStore
+  readonly client: Context['client']
+  readonly signal: AbortSignal
+  readonly reports: SyncReports
+  /** Whether the schema of DNSEndpoint has conditions. */
+  readonly hasConditions: boolean
+}
+
+/** A short delay, so that decisions about the same changes are made together. */
+const REVIEW_MS = 200
+/** Until the watch is live again, usually a few seconds. */
+const UNCONFIRMED_MS = 15_000
+/** Concurrent status writes. */
+const CONCURRENCY = 16
+
+interface NextNames {
+  readonly names: Names
+  readonly later: ReadonlySet<string>
+  readonly frozen: ReadonlySet<string>
+}
+
+export class RecordsPass {
+  readonly #options: RecordsPassOptions
+  readonly #clock: Clock
+  readonly #index: SourceIndex
+  readonly #held = new HeldChanges()
+  readonly #sweep = createDriftSweep()
+  readonly #unread = new Map<string, Reason>()
+  #approvals: AnnotatedApprovals | undefined
+  #engine: Engine | undefined
+
+  constructor(options: RecordsPassOptions) {
+    this.#options = options
+    this.#clock = options.clock
+    this.#index = new SourceIndex(options.isServed, options.defaultTtl, options.rules)
+    options.observer?.held(() => this.#held.all())
+  }
+
+  /** Updates the index; returns the names that the object requests, or requested before. */
+  noteSource(object: Endpoint, isGone: boolean): ReadonlySet<string> {
+    return this.#index.note(object, isGone)
+  }
+
+  noteAnnotations(): void {
+    this.#approvals?.noteChange()
+  }
+
+  /** The names to verify next, and those whose held changes are due. */
+  sweepNames(): ReadonlySet<string> {
+    const engine = this.#engine
+    if (engine === undefined) return new Set()
+    const part = this.#sweep.next(
+      () => this.#index.names(),
+      (name) => engine.isReadByName(name),
+    )
+    // Planned alone, a deletion that a breaker holds as one of many would look like a single one, and pass.
+    const unheld = [...part].filter((name) => !this.#held.isHeld(name))
+    return new Set([...unheld, ...this.#held.takeDue(this.#clock.now())])
+  }
+
+  async run(dirty: Names, tools: PassTools): Promise<PassResult> {
+    const { isWriting, killSwitch, informer } = this.#options
+    this.#engine = tools.engine
+    const limits = this.#updateLimits(tools.reports)
+    const { names, later, frozen } = this.#nextNames(dirty, limits.released)
+    const { planned, deferred } = this.#defer(await this.#plan(names, tools))
+    const waiting = new Set([...later, ...deferred])
+    const before = [...this.#held.all()]
+    this.#notePlanned(planned, names, tools.reports)
+    this.#reportBreakers(before, tools.reports)
+    const outcomes = await Promise.all(planned.plans.map(async (plan) => this.#apply(plan, tools)))
+    this.#noteStanding(planned, outcomes)
+    if (isWriting && !killSwitch.isPaused)
+      await this.#writeStatuses(
+        [names, frozen].flatMap((some) => this.#index.objects(some)).concat(limits.objects),
+        waiting,
+        tools,
+      )
+    const isOpen = outcomes.some((outcome) => outcome === undefined || failuresOf(outcome).length > 0)
+    const approved = await this.#takeApprovals(tools)
+    const review = new Set([...namesToReview(before, this.#held.all()), ...approved])
+    const unconfirmed = informer.state === 'live' ? [] : unconfirmedNames(planned)
+    return {
+      ...((planned.unread.length > 0 || isOpen) && { failed: names }),
+      requeue: [
+        { keys: waiting, after: 0 },
+        { keys: review, after: REVIEW_MS },
+        // All together: a breaker counts them.
+        { keys: unconfirmed, after: UNCONFIRMED_MS },
+      ],
+    }
+  }
+
+  /**
+   * A fair share of the dirty names; see fair-share.ts. Names that a breaker counts are passed together. `frozen`: names
+   * that need no plan, because only sources beyond a limit request them.
+   */
+  #nextNames(dirty: Names, released: ReadonlySet<string>): NextNames {
+    if (dirty === 'all') return { names: dirty, later: new Set(), frozen: new Set() }
+    const open = new Set<string>()
+    const frozen = new Set<string>()
+    for (const some of [dirty, released])
+      for (const name of some) (this.#index.isFrozen(name) ? frozen : open).add(name)
+    const { now, later } = takeFairShare(
+      open,
+      (name) => (this.#held.isHeldFor(name, isCounting) ? [] : this.#index.tenantsOf(name)),
+      this.#options.passNames ?? PASS_NAMES,
+    )
+    return { names: now, later, frozen }
+  }
+
+  /** Plans with the share of their changes that is written now, and the names of the others. */
+  #defer(planned: Planned): { planned: Planned; deferred: ReadonlySet<string> } {
+    const deferred = new Set<string>()
+    const tenantOf = (source: string): string | undefined => this.#index.find(source)?.metadata.namespace
+    const plans = planned.plans.map((whole) => {
+      const { plan, later } = deferChanges(whole, tenantOf, this.#options.passNames ?? PASS_NAMES)
+      for (const name of later) deferred.add(name)
+      return plan
+    })
+    return { planned: { ...planned, plans }, deferred }
+  }
+
+  /** Reports objects that are beyond a limit; `released`: the names of those that are not any more. */
+  #updateLimits(reports: SyncReports): { released: ReadonlySet<string>; objects: readonly Endpoint[] } {
+    const { added, removed } = this.#index.updateLimits()
+    const released = new Set<string>()
+    const objects: Endpoint[] = []
+    for (const [uid, why] of added) {
+      const object = this.#index.find(uid)
+      if (object === undefined) continue
+      objects.push(object)
+      const about = { provider: '', zone: '*', name: keyOf(object), type: DNSEndpoint.kind, source: uid }
+      this.#addHeld({ ...about, code: 'EndpointLimitExceeded', why }, reports)
+    }
+    for (const uid of removed) {
+      this.#held.removeSource(uid, 'EndpointLimitExceeded')
+      for (const name of requestedBy(this.#index.find(uid))) released.add(name)
+    }
+    return { released, objects }
+  }
+
+  /** One log line and one report per zone when a breaker opens or closes; each held record is reported on its own source. */
+  #reportBreakers(before: readonly Held[], reports: SyncReports): void {
+    for (const change of breakerChanges(before, this.#held.all())) {
+      const { isOpen, ...about } = change
+      this.#options.log.warn(about, isOpen ? 'breaker opened' : 'breaker closed')
+      reports.breaker(change)
+    }
+  }
+
+  /** The names whose held changes were approved. */
+  async #takeApprovals({ store, reports }: PassTools): Promise<string[]> {
+    const { switches, killSwitch, isWriting, log } = this.#options
+    this.#approvals ??= new AnnotatedApprovals(store, switches)
+    if (!isWriting || killSwitch.isPaused) return []
+    const approvals = await this.#approvals.take(this.#clock.now(), log)
+    for (const approval of approvals) reports.approval(approval)
+    return approvals.flatMap(({ report: { result, covered } }) =>
+      result === 'approved' ? covered.map(({ name }) => name) : [],
+    )
+  }
+
+  async #plan(names: Names, { engine, client, signal }: PassTools): Promise<Planned> {
+    const { informer, namespace, isServed } = this.#options
+    // Both are read together: a source without its desired records would look as if it requested nothing.
+    const { present, known, requesting } = this.#index
+    const { overLimit } = this.#index
+    return engine.plan(
+      {
+        ...this.#index.desired(names),
+        // Without a live watch, or before the first source, it is unknown which sources are gone.
+        sources: async (owned) =>
+          informer.state !== 'live' || known.size === 0
+            ? { present, gone: new Set(), overLimit }
+            : {
+                requesting,
+                overLimit,
+                ...(await checkSources(
+                  client,
+                  {
+                    owned,
+                    present,
+                    known,
+                    isServed,
+                    now: this.#clock.now(),
+                    ...(namespace !== undefined && { namespace }),
+                  },
+                  signal,
+                )),
+              },
+      },
+      names,
+      signal,
+    )
+  }
+
+  async #apply(plan: Plan, { engine, signal, reports }: PassTools): Promise<PlanOutcome | undefined> {
+    const { log, observer } = this.#options
+    const { provider, zone } = plan
+    try {
+      if (this.#options.isWriting && !this.#options.killSwitch.isPaused && plan.changes.length === 0)
+        await engine.record(plan)
+      const outcome = await engine.apply(plan, signal)
+      observer?.applied(outcome)
+      for (const { change, result, code, why = '' } of outcome.results) {
+        const { name, type, source, op, reason, from, to } = change
+        if (code !== undefined) this.#addHeld({ provider, zone, name, type, code, why, source }, reports)
+        else if (result === 'applied')
+          log.info(
+            {
+              zone,
+              provider,
+              host: name,
+              type,
+              op,
+              reason,
+              plan: plan.number,
+              ...(from !== undefined && { from: from.values }),
+              ...(to !== undefined && { to: to.values }),
+            },
+            'record written',
+          )
+      }
+      return outcome
+    } catch (error) {
+      const code = error instanceof ProviderError ? error.code : 'OutcomeUnknown'
+      log.warn({ zone, provider, code, why: messageOf(error) }, 'plan not applied')
+      for (const { name, type, source } of plan.changes)
+        this.#addHeld({ provider, zone, name, type, code, why: messageOf(error), source }, reports)
+      return undefined
+    }
+  }
+
+  #notePlanned({ plans, unread, withoutZone }: Planned, names: Names, reports: SyncReports): void {
+    const now = this.#clock.now()
+    for (const plan of plans) {
+      const { provider, zone } = plan
+      this.#options.observer?.planned(plan)
+      const held = plan.refused.map(({ name, type, code, why, source, until, set }) => ({
+        provider,
+        zone,
+        name,
+        type,
+        code,
+        why,
+        source,
+        ...(until !== undefined && { until }),
+        ...(set !== undefined && { set }),
+      }))
+      for (const item of this.#held.replace({ provider, zone }, names, held, now)) this.#report(item, reports)
+      // The zones of these names are known again.
+      this.#held.replace({ provider: accountOf(provider), zone: '*' }, names, [], now)
+    }
+    const nowhere = withoutZone.map(({ name, type, code, message, source }) => ({
+      provider: '',
+      zone: '',
+      name,
+      type,
+      code,
+      why: message,
+      source: source.uid,
+    }))
+    for (const item of this.#held.replace({ provider: '', zone: '' }, names, nowhere, now)) this.#report(item, reports)
+    for (const item of unread) this.#noteUnread(item, names, reports)
+  }
+
+  /** Changes that wait for the zone are reported; RRsets that are in place are not. */
+  #noteUnread(unread: Unread, names: Names, reports: SyncReports): void {
+    const { provider, zone, code, why } = unread
+    const key = `${provider} ${zone}`
+    if (this.#unread.get(key) !== code) {
+      this.#options.log.warn({ zone, provider, code, why }, 'zone unread')
+      reports.unread(unread)
+    }
+    this.#unread.set(key, code)
+    const desired = this.#index.desired(names)
+    for (const { set, source } of desired.desired) {
+      const isInZone = zone === '*' || isWithin(set.name, zone)
+      const object = this.#index.find(source.uid)
+      const isWaiting = object?.status?.observedGeneration !== object?.metadata.generation
+      if (isInZone && isWaiting)
+        this.#addHeld({ provider, zone, name: set.name, type: set.type, code, why, source: source.uid }, reports)
+    }
+  }
+
+  #noteStanding({ plans, unread }: Planned, outcomes: readonly (PlanOutcome | undefined)[]): void {
+    const { observer } = this.#options
+    for (const { provider, zone } of unread) observer?.synced({ provider, zone }, true)
+    for (const [index, { provider, zone }] of plans.entries()) {
+      const account = accountOf(provider)
+      this.#unread.delete(`${provider} ${zone}`)
+      if (this.#unread.delete(`${account} *`)) observer?.synced({ provider: account, zone: '*' }, false)
+      const outcome = outcomes[index]
+      observer?.synced(
+        { provider, zone },
+        outcome === undefined || failuresOf(outcome).some(({ code }) => isOutage(code)),
+      )
+    }
+  }
+
+  #addHeld(held: Held, reports: SyncReports): void {
+    if (this.#held.add(held, this.#clock.now())) this.#report(held, reports)
+  }
+
+  #report(held: Held, reports: SyncReports): void {
+    const { until, ...rest } = held
+    const time = until === undefined ? {} : { until: new Date(until).toISOString() }
+    this.#options.log.info({ ...rest, ...time, why: heldMessage(held) }, 'record held')
+    reports.held(held, this.#index.find(held.source))
+  }
+
+  /** Objects with names that wait for a later pass are not complete yet. */
+  async #writeStatuses(of: readonly Endpoint[], waiting: ReadonlySet<string>, tools: PassTools): Promise<void> {
+    const incomplete = new Set(this.#index.objects(waiting))
+    const objects = [...new Set(of)].filter((object) => !incomplete.has(object))
+    const write = async (): Promise<void> => {
+      for (let object = objects.pop(); object !== undefined && !tools.signal.aborted; object = objects.pop())
+        await this.#writeStatus(object, tools)
+    }
+    await Promise.all(Array.from({ length: CONCURRENCY }, write))
+  }
+
+  async #writeStatus(object: Endpoint, { client, signal, hasConditions }: PassTools): Promise<void> {
+    const { log, killSwitch } = this.#options
+    const held = this.#held.of(sourceOf(object).uid)
+    const status = statusChange(object, held, { hasConditions, nowMs: this.#clock.now() })
+    if (status === undefined || killSwitch.isPaused) return
+    const { resourceVersion } = object.metadata
+    // Conditions are a list: a condition that another controller wrote meanwhile must not be lost.
+    const metadata = status.conditions === undefined ? {} : { metadata: { resourceVersion } }
+    await client
+      .patch(DNSEndpoint, keyOf(object), 'merge', { ...metadata, status }, { subresource: 'status', signal })
+      .catch((error: unknown) => log.debug({ reason: messageOf(error) }, 'status not written'))
+  }
+}
+
+/** The label of a plan contains the zone id where there is one: `aws@Z123`. */
+function accountOf(label: string): string {
+  return label.split('@', 1)[0] ?? label
+}
+
+/** Deletions that no list of the sources confirmed. */
+function unconfirmedNames({ plans }: Planned): string[] {
+  return plans.flatMap(({ refused }) =>
+    refused.flatMap(({ name, code }) => (code === 'SourceUnconfirmed' || code === 'ClaimHeldByOther' ? [name] : [])),
+  )
+}
+
+const OUTAGES: ReadonlySet<Reason> = new Set([
+  'Stale',
+  'ProviderUnavailable',
+  'OutcomeUnknown',
+  'ZoneNotFound',
+  'ZoneNotStored',
+])
+
+/** True when the service, and not a guard or the record, is the reason that a change is not written. */
+function isOutage(code: Reason | undefined): boolean {
+  return code !== undefined && OUTAGES.has(code)
+}

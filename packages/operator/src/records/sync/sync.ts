@@ -1,0 +1,86 @@
+/**
+ * Keeps zones in the state that DNSEndpoints request. Level-triggered: events only determine which names to pass again.
+ *
+ * Flow: a DNSEndpoint changes → its old and new names are dirty → after a short delay one pass over those names
+ * (records-pass.ts). Every minute a part of all names is verified, and held changes that are due are planned again
+ * (INV-23); whole zones are planned at the start, once a day, after a pause and on demand.
+ * Guarantee: a failed pass is repeated with its names.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { Context, Manager } from '@seamark/kube'
+import { DNSEndpoint } from '../../api/dns-endpoint.ts'
+import { supportsConditions } from '../../api/condition-support.ts'
+import type { Switches } from '../../process/switches.ts'
+import type { EngineLifetime } from './engine-lifetime.ts'
+import { RecordsPass, type RecordsPassOptions, type SyncReports } from './records-pass.ts'
+import type { Endpoint } from './source-index.ts'
+
+export interface SyncOptions extends Omit<RecordsPassOptions, 'log' | 'clock' | 'informer'> {
+  readonly engine: EngineLifetime
+  /** Of the watch of DNSEndpoints; shared with publish and wildcard. */
+  readonly endpointScope: { readonly namespace?: string }
+  readonly switches: Pick<Switches, 'approvedIds' | 'releasedNames' | 'subscribe'>
+  readonly clock: RecordsPassOptions['clock']
+  readonly reports: (context: Context) => SyncReports
+}
+
+/** reportingController of the Events. */
+const EVENT_SOURCE = 'seamark-records'
+const DEBOUNCE = '200ms'
+const SWEEP = '1m'
+const WHOLE = '24h'
+/** A provider that does not answer is asked again at a constant rate; its own limiter and breaker bound the requests. */
+const RETRY = '15s'
+/** Of one pass: a provider with a low rate needs long for a whole zone. Each request has a timeout of its own. */
+const TIMEOUT = '2h'
+
+export function setUpSync(manager: Manager, options: SyncOptions): void {
+  const { engine, endpointScope, killSwitch, switches, reports, ...rest } = options
+  const informer = manager.cluster.informers.informer(DNSEndpoint, endpointScope)
+  const pass = new RecordsPass({ ...rest, killSwitch, switches, informer, log: manager.log })
+  let hasConditions: boolean | undefined
+  manager
+    .keyedAggregator('records', {
+      debounce: DEBOUNCE,
+      timeout: TIMEOUT,
+      backoff: { base: RETRY, limit: RETRY },
+      reportingController: EVENT_SOURCE,
+    })
+    .watches(
+      DNSEndpoint,
+      (change) => {
+        const names = pass.noteSource(change.object, change.type === 'deleted')
+        return change.type !== 'updated' || isRelevantChange(change.old, change.object) ? names : []
+      },
+      { optional: true, ...endpointScope },
+    )
+    .triggers((mark) => killSwitch.subscribe(() => mark('all')))
+    .triggers((mark) =>
+      switches.subscribe(() => {
+        pass.noteAnnotations()
+        mark('all')
+      }),
+    )
+    .every(SWEEP, () => pass.sweepNames())
+    .every(WHOLE, () => 'all')
+    .pass(async (names, context) => {
+      const { client } = context
+      hasConditions ??= await supportsConditions(client, DNSEndpoint, context.signal).catch(() => undefined)
+      return engine.use(context.signal, async (opened, signal) =>
+        pass.run(names, {
+          ...opened,
+          client,
+          signal,
+          reports: reports(context),
+          hasConditions: hasConditions ?? false,
+        }),
+      )
+    })
+}
+
+/** Changes of the status only are ignored: we write it. */
+function isRelevantChange(old: Endpoint, object: Endpoint): boolean {
+  const [before, after] = [old.metadata, object.metadata]
+  if (before.generation === undefined || before.generation !== after.generation) return true
+  return !isDeepStrictEqual([before.labels, before.annotations], [after.labels, after.annotations])
+}
