@@ -116,5 +116,8 @@ describe('the fleet under faults', () => {
     const orphans = async () =>
       (await client.get(Cluster, 'us1')).status?.orphans?.map(({ kind, name }) => `${kind} ${name}`)
     await expect.poll(orphans, patience).toEqual(['Ingress shop'])
+    await expect
+      .poll(async () => world.events('shop'), patience)
+      .toEqual(expect.arrayContaining(['RootDeleted', 'LeafOrphaned']))
   })
 })

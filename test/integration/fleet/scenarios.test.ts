@@ -195,6 +195,35 @@ describe('a fleet', () => {
     await expect.poll(async () => remote('eu1', 'drift/drift'), patience).toBeDefined()
   })
 
+  it('reports fields of another manager, and somebody who changes a leaf again and again', async () => {
+    await tenant('fight', 'ap1')
+    await world.hub.client.create(Ingress, ingress('fight', 'fight', 'fight.test'))
+    await expect.poll(async () => remote('ap1', 'fight/fight'), patience).toBeDefined()
+    const { client } = world.member('ap1')
+    const reason = async () => (await world.hub.client.find(LeafIngress, 'fight/ingress-fight--ap1'))?.status?.reason
+    for (let round = 0; round < 6; round++) {
+      const path = `/spec/rules/0/host`
+      await client.patch(Ingress, 'fight/fight', 'json', [{ op: 'replace', path, value: `evil${round}.test` }])
+      const isOver = async () =>
+        (await reason()) === 'DriftFight' ||
+        (await remote('ap1', 'fight/fight'))?.spec?.rules?.[0]?.host === 'fight.test'
+      await expect.poll(isOver, patience).toBe(true)
+    }
+    await expect.poll(reason, patience).toBe('DriftFight')
+
+    await tenant('conflict', 'ap1')
+    await world.hub.client.create(Ingress, ingress('conflict', 'conflict', 'conflict.test'))
+    await expect.poll(async () => remote('ap1', 'conflict/conflict'), patience).toBeDefined()
+    const theirs = { metadata: { namespace: 'conflict', name: 'conflict' }, spec: { ingressClassName: 'nginx' } }
+    await client.apply(Ingress, theirs, { fieldManager: 'somebody' })
+    const ingressClassMap = { global: 'traefik' }
+    await world.hub.client.patch(Cluster, 'ap1', 'merge', { spec: { ingress: { ingressClassMap } } })
+    const conflict = async () =>
+      (await world.hub.client.find(LeafIngress, 'conflict/ingress-conflict--ap1'))?.status?.reason
+    await expect.poll(conflict, patience).toBe('ApplyConflict')
+    expect((await remote('ap1', 'conflict/conflict'))?.spec?.ingressClassName).toBe('nginx')
+  })
+
   it('gives a host to one of two namespaces, and never applies a leaf without its hosts', async () => {
     await tenant('first', 'eu1')
     await tenant('second', 'eu1')
@@ -246,6 +275,7 @@ describe('a fleet', () => {
     const summary = async () =>
       (await world.hub.client.get(Ingress, 'badpolicy/badpolicy')).metadata.annotations?.['seamark.io/summary']
     await expect.poll(summary, patience).toBe('refused: annotation seamark.io/ttl: "soon" is no number')
+    await expect.poll(async () => world.events('badpolicy'), patience).toContain('PolicyInvalid')
     expect(await remote('eu1', 'badpolicy/badpolicy')).toBeDefined()
   })
 

@@ -8,6 +8,7 @@ import {
   configFromText,
   connect,
   CustomResourceDefinition,
+  Event,
   Ingress,
   IngressClass,
   Namespace,
@@ -227,6 +228,12 @@ export class FleetWorld implements AsyncDisposable {
       .map(({ spec, status }) => `${spec.cluster} ${status?.phase ?? '-'}`)
       .sort()
       .join(', ')
+  }
+
+  /** Reasons of the Events about an object of the hub. */
+  async events(name: string): Promise<(string | undefined)[]> {
+    const { items } = await this.hub.client.list(Event)
+    return items.filter(({ regarding }) => regarding?.name === name).map(({ reason }) => reason)
   }
 
   async exists<T extends Obj>(cluster: string, kind: Kind<T>, key: string): Promise<boolean> {

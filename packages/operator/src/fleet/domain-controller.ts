@@ -7,7 +7,7 @@ import { Resolver } from 'node:dns/promises'
 import { type Manager, requeue, setCondition, specChanged } from '@seamark/kube'
 import type { Condition } from '@seamark/kube'
 import { DomainVerification } from '../api/domain-verification.ts'
-import { challengeName, decideDomain, type TxtAnswer } from './decide/domain.ts'
+import { challengeName, decideDomain, reasonOf, type TxtAnswer } from './decide/domain.ts'
 
 export type LookupTxt = (name: string) => Promise<TxtAnswer>
 
@@ -38,7 +38,7 @@ export function setUpDomains(manager: Manager, { lookupTxt, isWriting }: DomainC
       const condition = {
         type: 'Verified',
         status: isVerified ? 'True' : 'False',
-        reason: isVerified ? 'DomainVerified' : 'DomainUnverified',
+        reason: reasonOf(status),
         message: isVerified ? 'the TXT record has the token' : `publish ${record}`,
         observedGeneration: object.metadata.generation,
       } as const

@@ -136,7 +136,9 @@ class Syncer {
       }
       const waitMs = this.#limitOf(ctx.cluster).take(ctx.clock.monotonic())
       if (waitMs > 0) return requeue(waitMs)
-      const failure = await this.#send(kind, manifest, leaf, ctx)
+      // Drift is of fields that were ours, so they are taken back; any other conflict is reported.
+      const force = leaf.spec.force === true || decision.why === 'drift'
+      const failure = await this.#send(kind, manifest, leaf, force, ctx)
       if (failure !== undefined) {
         results.set(key, { ...failure, isGone: false })
         return requeue(CONFLICT_RETRY)
@@ -150,9 +152,10 @@ class Syncer {
     kind: Kind,
     manifest: Immutable<Manifest>,
     leaf: Immutable<LeafIngress>,
+    force: boolean,
     ctx: Context,
   ): Promise<{ reason: 'ApplyConflict' | 'NamespaceMissing' | 'ApplyRejected'; message: string } | undefined> {
-    const options = { fieldManager: FLEET_FIELD_MANAGER, force: leaf.spec.force === true }
+    const options = { fieldManager: FLEET_FIELD_MANAGER, force }
     try {
       await ctx.client.apply(kind, manifest, options)
       return undefined
@@ -188,7 +191,7 @@ class Syncer {
       if ((await ctx.client.find(kind, keyOf(manifest))) !== undefined) return
     }
     this.#corrections.delete(key)
-    this.#options.results.set(key, { reason: 'LeafGone', message: '', isGone: true })
+    this.#options.results.set(key, { reason: 'DrainCompleted', message: '', isGone: true })
   }
 
   async #delete(kind: Kind, live: Immutable<Obj>, ctx: Context): Promise<void> {
@@ -214,7 +217,7 @@ class Syncer {
         const leaf = informers.get(LeafIngress, `${namespace}/${annotations?.[LEAF_ANNOTATION] ?? ''}`)
         return leaf === undefined || leaf.spec.cluster !== ctx.cluster
       })
-      if (refused !== undefined) ctx.log.error({ reason: 'MassDeletionRefused', kind: kind.kind }, refused)
+      if (refused !== undefined) ctx.log.error({ reason: refused.reason, kind: kind.kind }, refused.message)
       for (const object of deletable) await this.#delete(kind as Kind, object, ctx)
     }
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { DomainVerificationStatus } from '../../api/domain-verification.ts'
-import { decideDomain, type TxtAnswer } from './domain.ts'
+import { decideDomain, reasonOf, type TxtAnswer } from './domain.ts'
 
 const startMs = Date.parse('2026-01-01T00:00:00Z')
 const hour = 3_600_000
@@ -30,6 +30,7 @@ describe('the proof of a domain', () => {
       seen.push(status.verified)
     }
     expect(seen).toEqual([true, true, true, false])
+    expect([{ verified: true }, status].map((each) => reasonOf(each))).toEqual(['DomainVerified', 'DomainUnverified'])
     const verified = check({ token: 't' }, ['t']).status
     expect(check(verified, undefined, startMs + 999 * hour).status).toEqual(verified)
     expect(check(check(verified, [], startMs).status, ['t']).status.failingSince).toBeUndefined()

@@ -8,6 +8,7 @@
 import { timestamp } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
 import type { DomainVerificationStatus } from '../../api/domain-verification.ts'
+import type { Reason } from '../../reasons.ts'
 
 /** Undefined: the servers of the zone could not be asked. */
 export type TxtAnswer = readonly string[] | undefined
@@ -25,6 +26,11 @@ export interface DomainFacts {
 export interface DomainDecision {
   readonly status: DomainVerificationStatus
   readonly afterMs: number
+}
+
+/** Of the condition Verified. */
+export function reasonOf({ verified }: DomainVerificationStatus): Reason {
+  return verified === true ? 'DomainVerified' : 'DomainUnverified'
 }
 
 const HOUR_MS = 3_600_000

@@ -109,6 +109,15 @@ describe('placement', () => {
     expect(active(placeRoot(facts({ clusters, policy: { maxClusters: 3, spread } })))).toEqual(['eu1', 'eu2', 'us1'])
   })
 
+  it('says that a cluster drains, and that an eligible one is not needed', () => {
+    const clusters = [cluster('a'), cluster('b'), cluster('c', { isDraining: true })]
+    const { rejected } = placeRoot(facts({ clusters, policy: { maxClusters: 1 } }))
+    expect(rejected.map(({ cluster: name, reason }) => `${name} ${reason}`)).toEqual([
+      'b PlacementLimitReached',
+      'c ClusterDraining',
+    ])
+  })
+
   it('reports fewer clusters than the minimum and uses what exists', () => {
     const decision = placeRoot(facts({ clusters: [cluster('a')], policy: { minClusters: 2 } }))
     expect(decision).toMatchObject({ reason: 'NotEnoughClusters', placed: [{ name: 'a' }] })

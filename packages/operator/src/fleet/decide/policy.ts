@@ -54,8 +54,9 @@ function readAnnotations({ metadata: { annotations = {} } }: Immutable<Obj>): Re
   const problems: string[] = []
   const number = (key: string, value = text(key)): number | undefined => {
     if (value === undefined) return undefined
-    if (!/^[0-9]{1,9}$/.test(value)) problems.push(`annotation ${PREFIX}${key}: ${JSON.stringify(value)} is no number`)
-    return Number(value)
+    if (/^[0-9]{1,9}$/.test(value)) return Number(value)
+    problems.push(`annotation ${PREFIX}${key}: ${JSON.stringify(value)} is no number`)
+    return undefined
   }
   const weights = Object.entries(annotations)
     .filter(([key]) => key.startsWith(WEIGHT_PREFIX))

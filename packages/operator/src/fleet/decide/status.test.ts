@@ -63,6 +63,9 @@ describe('the status of a root', () => {
     expect(statusOf(given, 'Ready')).toBe('True Serving')
     expect(statusOf(given, 'Degraded')).toBe('False Serving')
     expect(decideStatus(given).summary).toBe('ready 2/2')
+    expect(statusOf(given, 'Synced')).toBe('True LeavesApplied')
+    expect(statusOf(given, 'Admitted')).toBe('True LeavesAdmitted')
+    expect(statusOf({ ...given, partialHosts: ['a.test'] }, 'Degraded')).toBe('True PartialPaths')
     expect(statusOf(facts([leaf('eu1')], { isDnsVerified: false }), 'Ready')).toBe('False NotYetPropagated')
   })
 

@@ -45,7 +45,10 @@ describe('the syncer', () => {
       Number(object.metadata.name?.slice(1)) < count
     expect(decideSweep(objects, first(5)).deletable).toHaveLength(5)
     expect(decideSweep(objects, first(6)).deletable).toHaveLength(6)
-    expect(decideSweep(objects, first(7))).toMatchObject({ deletable: [], refused: expect.stringContaining('7 of 20') })
+    expect(decideSweep(objects, first(7))).toMatchObject({
+      deletable: [],
+      refused: { reason: 'MassDeletionRefused', message: expect.stringContaining('7 of 20') },
+    })
     expect(decideSweep(objects.slice(0, 3), first(3)).deletable).toHaveLength(3)
   })
 })

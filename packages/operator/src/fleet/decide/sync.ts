@@ -54,7 +54,7 @@ export function includes(live: unknown, wanted: unknown): boolean {
 export interface SweepDecision {
   readonly deletable: readonly Immutable<Obj>[]
   /** Set when the limit was exceeded: nothing is deleted. */
-  readonly refused: string | undefined
+  readonly refused: { readonly reason: 'MassDeletionRefused'; readonly message: string } | undefined
 }
 
 const SWEEP_MIN = 5
@@ -69,7 +69,10 @@ export function decideSweep(
   if (deletable.length > SWEEP_MIN && deletable.length > ours.length * SWEEP_FRACTION)
     return {
       deletable: [],
-      refused: `${deletable.length} of ${ours.length} leaves have no LeafIngress; none is deleted. Check that the hub has its objects, then delete the leaves by their label seamark.io/hub`,
+      refused: {
+        reason: 'MassDeletionRefused',
+        message: `${deletable.length} of ${ours.length} leaves have no LeafIngress; none is deleted. Check that the hub has its objects, then delete the leaves by their label seamark.io/hub`,
+      },
     }
   return { deletable, refused: undefined }
 }
