@@ -156,7 +156,7 @@ async function startWorld(
   }
   const writes = { count: 0 }
   const cluster = connect(configFromText(hub.kubeconfig), { name: 'hub', fieldManager: 'contour-plus' })
-  const guard = cluster.guardWrites
+  const guard = cluster.guardWrites.bind(cluster)
   cluster.guardWrites = (check) =>
     guard((request) => {
       check(request)

@@ -361,7 +361,7 @@ describe('a fleet', () => {
         hostnames: ['api.gateway.test'],
         rules: [{ backendRefs: [{ name: 'web', port: 80 }] }],
       },
-    } as HTTPRoute)
+    })
     await expect.poll(async () => us1.find(HTTPRoute, 'gateway/api'), patience).toBeDefined()
     const leaf = await us1.get(HTTPRoute, 'gateway/api')
     expect(leaf.spec?.parentRefs).toEqual([{ name: 'gw', namespace: 'gateway' }])

@@ -44,7 +44,7 @@ describe.each(SERVERS)('the fleet on $name', ({ start, isMissing }) => {
       const addresses = async () => (await client.get(Ingress, 'shop/shop')).status?.loadBalancer?.ingress
       await expect.poll(addresses, patience).toEqual([{ ip: '192.0.2.9' }, { ip: '192.0.2.10' }, { ip: '192.0.2.20' }])
       const endpoints = async () =>
-        (await client.list(DNSLoadBalancerEndpoint)).items.map(({ spec }) => spec.ipaddress).sort()
+        (await client.list(DNSLoadBalancerEndpoint)).items.map(({ spec }) => spec.ipaddress ?? '').sort()
       await expect.poll(endpoints, patience).toEqual(['192.0.2.10', '192.0.2.20', '192.0.2.9'])
       for (const name of ['eu1', 'us1']) await world.judge(name, { healthy: true, active: true })
       await expect.poll(async () => world.phases(), patience).toBe('eu1 Active, us1 Active')

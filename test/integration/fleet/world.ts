@@ -156,7 +156,7 @@ export class FleetWorld implements AsyncDisposable {
       fieldManager: 'contour-plus',
       observer: { request: () => undefined },
     })
-    const guard = cluster.guardWrites
+    const guard = cluster.guardWrites.bind(cluster)
     cluster.guardWrites = (check) =>
       guard((request) => {
         check(request)

@@ -91,8 +91,8 @@ export async function waitUntilEmpty(
       counts.set(state, (counts.get(state) ?? 0) + 1)
     }
     const text = [...counts]
-      .sort()
       .map(([state, count]) => `${count} ${state}`)
+      .sort()
       .join(', ')
     if (text !== shown) io.stdout.write(`${items.length} leaves are left: ${text}\n`)
     shown = text

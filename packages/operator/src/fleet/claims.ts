@@ -126,7 +126,7 @@ async function create(host: string, root: Claimant, ctx: Context): Promise<boole
 async function join(claim: Immutable<HostClaim>, { kind, name, uid }: Claimant, ctx: Context): Promise<boolean> {
   return replace(
     claim,
-    { ...claim.spec, owners: [...claim.spec.owners, { kind, name, uid }] } as HostClaim['spec'],
+    { ...claim.spec, owners: [...claim.spec.owners, { kind, name, uid }] },
     ctx,
   )
 }

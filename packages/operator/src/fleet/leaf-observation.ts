@@ -54,7 +54,7 @@ export function observeLeaf(
     return {
       isApplied: undefined,
       isAdmitted: undefined,
-      addresses: (leaf.status?.addresses ?? []) as LeafAddress[],
+      addresses: leaf.status?.addresses ?? [],
       endpointsReady: undefined,
       // At a start the last word stays until the member was tried.
       isStale: views.isLost(name) || leaf.status?.stale === true,

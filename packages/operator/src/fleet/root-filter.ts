@@ -20,9 +20,9 @@ export function isRoot(
   if (object.metadata.labels?.[MANAGED_LABEL] === 'true') return false
   switch (name) {
     case 'Ingress':
-      return roots === 'all' || isGlobalIngress(object as Immutable<Ingress>, cache)
+      return roots === 'all' || isGlobalIngress(object, cache)
     case 'HTTPRoute':
-      return isGlobalRoute(object as Immutable<HTTPRoute>, cache)
+      return isGlobalRoute(object, cache)
     default:
       return object.metadata.labels?.[GLOBAL_LABEL] === 'true'
   }

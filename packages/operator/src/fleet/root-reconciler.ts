@@ -146,7 +146,7 @@ export class RootReconciler {
       clusters: ctx.list(Cluster),
       backendOf: (cluster) => views.backendOf(cluster, namespace, backends),
       labelledClusters: labelledClusters(namespace, backends),
-      previous: previous?.spec as Immutable<GlobalIngressSpec> | undefined,
+      previous: previous?.spec,
       leaves,
       hubId: options.hubId || hub,
       hubUid: hub,

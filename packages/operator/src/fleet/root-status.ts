@@ -33,11 +33,11 @@ export async function writeRootStatus(
     })
   switch (kind.kind.kind) {
     case 'Ingress':
-      return writeIngress(root as Immutable<Ingress>, status, ctx)
+      return writeIngress(root, status, ctx)
     case 'HTTPRoute':
-      return writeShared(kind, root, 'parents', parentsOf(root as Immutable<HTTPRoute>, status, ctx.clock.now()), ctx)
+      return writeShared(kind, root, 'parents', parentsOf(root, status, ctx.clock.now()), ctx)
     default:
-      return writeShared(kind, root, 'ingress', routersOf(root as Immutable<Route>, status), ctx)
+      return writeShared(kind, root, 'ingress', routersOf(root, status), ctx)
   }
 }
 

@@ -212,13 +212,13 @@ class Syncer {
     if (!informers.informer(LeafIngress).hasSynced) return
     const hubId = await this.#options.hubId(this.#manager.client)
     for (const { kind } of ROOT_KINDS) {
-      const ours = ctx.list(kind as Kind).filter((object) => isOurs(object, hubId))
+      const ours = ctx.list(kind).filter((object) => isOurs(object, hubId))
       const { deletable, refused } = decideSweep(ours, ({ metadata: { namespace, annotations } }) => {
         const leaf = informers.get(LeafIngress, `${namespace}/${annotations?.[LEAF_ANNOTATION] ?? ''}`)
         return leaf === undefined || leaf.spec.cluster !== ctx.cluster
       })
       if (refused !== undefined) ctx.log.error({ reason: refused.reason, kind: kind.kind }, refused.message)
-      for (const object of deletable) await this.#delete(kind as Kind, object, ctx)
+      for (const object of deletable) await this.#delete(kind, object, ctx)
     }
   }
 
@@ -242,5 +242,5 @@ class Syncer {
 }
 
 function kindOf({ kind }: Immutable<Manifest>): Kind | undefined {
-  return ROOT_KINDS.find((each) => each.kind.kind === kind)?.kind as Kind | undefined
+  return ROOT_KINDS.find((each) => each.kind.kind === kind)?.kind
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { DEFAULT_POLICY, type GlobalIngressPolicySpec } from '../../api/global-ingress-policy.ts'
+import { DEFAULT_POLICY } from '../../api/global-ingress-policy.ts'
 import { type BackendFact, type ClusterFact, type PlacementFacts, placeRoot } from './placement.ts'
 
 function cluster(name: string, changes: Partial<ClusterFact> = {}): ClusterFact {
@@ -25,7 +25,7 @@ function facts(changes: Partial<Omit<PlacementFacts, 'policy'>> & { policy?: Par
   const { policy, ...rest } = changes
   return {
     root: { kind: 'Ingress', namespace: 'shop' },
-    policy: { ...DEFAULT_POLICY.placement, ...policy } as GlobalIngressPolicySpec['placement'],
+    policy: { ...DEFAULT_POLICY.placement, ...policy },
     clusters: [],
     backendOf: () => present,
     labelledClusters: undefined,

@@ -1,8 +1,7 @@
 /** The kinds of roots. */
-import type { Obj } from '@seamark/kube'
 import { httpRouteRoot } from './http-route.ts'
 import { ingressRoot } from './ingress.ts'
 import type { RootKind } from './root-kind.ts'
 import { routeRoot } from './route.ts'
 
-export const ROOT_KINDS: readonly RootKind[] = [ingressRoot, httpRouteRoot, routeRoot] as unknown as RootKind<Obj>[]
+export const ROOT_KINDS: readonly RootKind[] = [ingressRoot, httpRouteRoot, routeRoot]
