@@ -9,3 +9,4 @@ export { type GeneratedWorld, OWNER, record, want, worlds } from './plan-fixture
 export { planRoot } from '../src/fleet/decide/plan.ts'
 export { ingressRoot } from '../src/fleet/roots/ingress.ts'
 export * from './prober-thread.ts'
+export { startWorker } from '../src/health/monitor.ts'

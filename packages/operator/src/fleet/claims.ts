@@ -124,11 +124,7 @@ async function create(host: string, root: Claimant, ctx: Context): Promise<boole
 }
 
 async function join(claim: Immutable<HostClaim>, { kind, name, uid }: Claimant, ctx: Context): Promise<boolean> {
-  return replace(
-    claim,
-    { ...claim.spec, owners: [...claim.spec.owners, { kind, name, uid }] },
-    ctx,
-  )
+  return replace(claim, { ...claim.spec, owners: [...claim.spec.owners, { kind, name, uid }] }, ctx)
 }
 
 async function replace(claim: Immutable<HostClaim>, spec: HostClaim['spec'], ctx: Context): Promise<boolean> {
