@@ -29,7 +29,7 @@ export interface MemberRegistryOptions {
   readonly guard: (cluster: Cluster) => void
 }
 
-export interface RegisteredCluster {
+interface RegisteredCluster {
   readonly registration: Registration
   /** Undefined: its kubeconfig was refused. */
   readonly cluster: Cluster | undefined

@@ -3,7 +3,7 @@
  */
 import { type Cluster, type Kind, type Manager, NotSynced, type Obj, Service } from '@seamark/kube'
 import type { Immutable, Key, Stored } from '@seamark/kube/object'
-import { EndpointSlice, SERVICE_NAME_LABEL } from '../api/endpoint-slice.ts'
+import { countReady, EndpointSlice, SERVICE_NAME_LABEL } from '../api/endpoint-slice.ts'
 import { Gateway } from '@seamark/kube/gateway-api'
 import type { LeafAddress } from '../api/leaf-ingress.ts'
 import type { MemberRegistry } from '../clusters/member-registry.ts'
@@ -11,11 +11,11 @@ import type { BackendFact } from './decide/placement.ts'
 import { readAddress } from './roots/ingress.ts'
 
 /** On a trimmed EndpointSlice: the number of ready endpoints. */
-export const READY_ANNOTATION = 'seamark.io/ready'
+const READY_ANNOTATION = 'seamark.io/ready'
 
 /** Only what is counted: slices of a large cluster have hundreds of thousands of addresses. */
 export function trimSlice(slice: EndpointSlice): EndpointSlice {
-  const ready = (slice.endpoints ?? []).filter(({ conditions }) => conditions?.ready !== false).length
+  const ready = countReady(slice)
   const { name, namespace, uid, resourceVersion, labels } = slice.metadata
   const service = labels?.[SERVICE_NAME_LABEL] ?? ''
   delete slice.endpoints

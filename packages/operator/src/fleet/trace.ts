@@ -14,7 +14,7 @@ import { type Reason, REASONS } from '../reasons.ts'
 import { claimName } from './decide/host-claim.ts'
 import { LEAF_CLUSTER_LABEL, ROOT_UID_LABEL } from './names.ts'
 
-export interface TracedLeaf {
+interface TracedLeaf {
   readonly cluster: string
   readonly clusterReady: string
   readonly phase: string
@@ -23,7 +23,7 @@ export interface TracedLeaf {
   readonly addresses: readonly { readonly value: string; readonly state: string }[]
 }
 
-export interface TracedRoot {
+interface TracedRoot {
   readonly root: string
   readonly global: GlobalIngress
   readonly leaves: readonly TracedLeaf[]

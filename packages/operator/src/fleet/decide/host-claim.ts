@@ -76,7 +76,7 @@ export function decideClaim(facts: ClaimFacts): ClaimDecision {
 }
 
 /** Older first, then by UID. */
-export function compareClaimants(a: Claimant, b: Claimant): number {
+function compareClaimants(a: Claimant, b: Claimant): number {
   if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1
   return a.uid < b.uid ? -1 : a.uid > b.uid ? 1 : 0
 }

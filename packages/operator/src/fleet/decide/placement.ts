@@ -48,12 +48,12 @@ export interface PlacementFacts {
   readonly existing: ReadonlySet<string>
 }
 
-export interface Placed {
+interface Placed {
   readonly name: string
   readonly state: 'Active' | 'NoTraffic' | 'Draining'
 }
 
-export interface Rejection {
+interface Rejection {
   readonly cluster: string
   readonly reason: Reason
   readonly message: string

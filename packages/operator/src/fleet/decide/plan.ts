@@ -36,7 +36,7 @@ export interface PlanFacts<T extends Obj> {
   readonly canPublish: boolean
 }
 
-export interface PlannedLeaf {
+interface PlannedLeaf {
   readonly name: string
   readonly cluster: string
   readonly spec: LeafIngress['spec']

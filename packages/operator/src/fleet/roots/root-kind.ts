@@ -19,7 +19,7 @@ export interface RenderFacts {
   readonly allowedAnnotations: readonly string[]
 }
 
-export interface ParentMapping {
+interface ParentMapping {
   readonly from: { readonly namespace?: string | undefined; readonly name: string }
   readonly to: {
     readonly namespace?: string | undefined
