@@ -12,11 +12,22 @@ const STALE_CHUNK_MS = 10 * 60_000
 const root = join(import.meta.dirname, '..')
 const outdir = join(root, 'dist')
 
+/** classic-level finds its native library beside its own source; in the bundle that is dist/native. */
+const nativeLibraries = {
+  name: 'native libraries',
+  setup({ onLoad }) {
+    onLoad({ filter: /classic-level\/binding\.js$/ }, () => ({
+      contents: "module.exports = require('node-gyp-build')(seamarkNative)",
+    }))
+  },
+}
+
 const { outputFiles, metafile } = await build({
   entryPoints: {
     seamark: join(root, 'packages/cli/src/index.ts'),
     // A worker thread starts from a file of its own.
     'health-worker': join(root, 'packages/operator/src/health/worker.ts'),
+    'dns-worker': join(root, 'packages/dns/src/server/worker.ts'),
   },
   outdir,
   outExtension: { '.js': '.mjs' },
@@ -31,8 +42,12 @@ const { outputFiles, metafile } = await build({
   conditions: ['source', 'node'],
   // CommonJS dependencies call require() for Node's own modules.
   banner: {
-    js: "import { createRequire as seamarkRequire } from 'node:module'; const require = seamarkRequire(import.meta.url);",
+    js: [
+      "import { createRequire as seamarkRequire } from 'node:module'; const require = seamarkRequire(import.meta.url);",
+      "const seamarkNative = import.meta.dirname.replace(/[\\\\/]chunks$/, '') + '/native';",
+    ].join(''),
   },
+  plugins: [nativeLibraries],
   minifySyntax: true,
   minifyWhitespace: true,
   // No keepNames: it names every closure anew when it is made. Errors have their names, as no identifier is minified.
@@ -50,6 +65,11 @@ for (const [file, { imports }] of Object.entries(metafile.inputs)) {
     )
   }
 }
+
+const libraries = join(root, 'node_modules/classic-level/prebuilds')
+for (const platform of readdirSync(libraries))
+  if (/^(linux|darwin)-/.test(platform))
+    cpSync(join(libraries, platform), join(outdir, 'native/prebuilds', platform), { recursive: true })
 
 // The playground applies the examples: they travel with the bundle.
 cpSync(join(root, 'examples'), join(outdir, 'examples'), { recursive: true })

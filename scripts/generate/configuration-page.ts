@@ -6,6 +6,7 @@ const SECTIONS: readonly (readonly [prefix: string, heading: string])[] = [
   ['publish', 'publish'],
   ['records', 'records'],
   ['wildcard', 'wildcard'],
+  ['dns', 'dns'],
 ]
 
 export function configurationPage(): string {

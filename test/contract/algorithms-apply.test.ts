@@ -11,7 +11,7 @@ import { needs } from '../kit/index.ts'
 import { SUBJECTS, builtinScript } from './algorithms/builtin-kinds.ts'
 import { ModelServer } from './algorithms/model-server.ts'
 import type { ModelKind, Step } from './algorithms/model-server.ts'
-import { expectSame } from './algorithms/outcome.ts'
+import { expectSame } from './algorithms/response-comparison.ts'
 import { RealServer } from './algorithms/real-server.ts'
 import { WIDGET_CRD, WIDGET_SCHEMA, widgetScript } from './algorithms/widget.ts'
 

@@ -122,10 +122,11 @@ export async function withStores(
   io: Io,
   flags: RecordsFlags & Record<string, unknown>,
   body: (stores: RecordsStores & { cluster: Cluster | undefined; namespace: string }) => Promise<void>,
+  { needsCluster = false }: { needsCluster?: boolean } = {},
 ): Promise<void> {
   const { config } = await readConfig(io, flags.owner === undefined ? flags : { ...flags, recordsOwner: flags.owner })
   const { records } = config
-  const cluster = isClusterNeeded(records, flags) ? await openCluster(io, flags) : undefined
+  const cluster = needsCluster || isClusterNeeded(records, flags) ? await openCluster(io, flags) : undefined
   const namespace = flags.namespace ?? 'seamark'
   try {
     await body({ ...storesOf(io, records.stateFolder, cluster, namespace), cluster, namespace })

@@ -15,9 +15,11 @@ export interface ConfigFlags {
 const PLACEHOLDERS = { number: 'number', text: 'text', list: 'list', objects: 'object' } as const
 
 const GROUPS: Readonly<Record<string, string>> = {
+  balance: 'Settings of balance:',
   publish: 'Settings of publish:',
   records: 'Settings of records:',
   wildcard: 'Settings of wildcard:',
+  dns: 'Settings of the DNS server:',
 }
 
 /** Longer lists of values are named in the description instead. */

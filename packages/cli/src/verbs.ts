@@ -13,7 +13,7 @@ export interface Verb {
 export const VERBS: readonly Verb[] = [
   {
     name: 'adopt',
-    summary: 'take ownership of records of ExternalDNS or of nobody; writes markers only',
+    summary: 'take ownership of records of ExternalDNS, or of records without an owner; writes markers only',
     load: async () => import('./commands/adopt.ts'),
   },
   {

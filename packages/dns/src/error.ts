@@ -24,6 +24,10 @@ export const DNS_ERROR_CODES = [
   'TSIG_BAD_TIME',
   'TSIG_BAD_TRUNC',
   'TSIG_MISSING',
+  'STORE_CORRUPT',
+  'STORE_VERSION',
+  'STORE_WRITE',
+  'STORE_TAKEN',
 ] as const
 
 export type DnsErrorCode = (typeof DNS_ERROR_CODES)[number]

@@ -11,6 +11,15 @@ export {
   type ServerReply,
 } from './client/client.ts'
 export type { TransferRequest } from './client/transfer.ts'
+export type { Difference, TransferResult } from './client/incremental.ts'
+export { SecondaryZone, type SecondaryClock, type SecondaryOptions } from './secondary/secondary.ts'
+export type { TransferredZone } from './secondary/transferred-zone.ts'
+export { FolderStore, type FolderStoreOptions } from './store/folder-store.ts'
+export { replay, type Replayed } from './store/replay.ts'
+export { deltaFrame, headFrame, snapshotFrames } from './store/zone-frames.ts'
+export { type ZoneChangeFunction, ZoneKeeper, type ZoneKeeperOptions } from './store/zone-keeper.ts'
+export type { StoredZone, ZoneStore } from './store/zone-store.ts'
+export { applyDelta, diffZones, type ZoneDelta, type ZoneRecord } from './zone/zone-delta.ts'
 export { type ServerAddress, serverText } from './client/udp-exchange.ts'
 export {
   CLASS,
@@ -35,6 +44,8 @@ export {
   OPTION,
 } from './wire/edns.ts'
 export { DNS_ERROR_CODES, DnsError, type DnsErrorCode } from './error.ts'
+export { type AnswerPolicy, decodePolicy, POLICY_TYPE, type PolicyEntry, policyText } from './zone/answer-policy.ts'
+export { parseRegionTable, RegionTable } from './server/region-table.ts'
 export { parseKeyFile } from './wire/key-file.ts'
 export { printable } from './printable.ts'
 export { decodeMessage, encodeMessage, FLAG, type Message, type Question } from './wire/message.ts'
@@ -60,9 +71,11 @@ export {
   type DnsServerCounters,
   type DnsServerOptions,
   type ListenAddress,
+  type Notice,
   type RRsetHits,
 } from './server/server.ts'
-export { isNewer } from './zone/soa.ts'
+export { CAN_SHARE_PORT } from './server/workers.ts'
+export { isNewer, nextSerial } from './zone/soa.ts'
 export { TSIG_ALGORITHMS, type TsigAlgorithm, TsigKey } from './wire/tsig.ts'
 export type { Prerequisite, Update, UpdateOperation } from './wire/update-message.ts'
 export { applyUpdate } from './zone/update.ts'

@@ -2,7 +2,7 @@
  * Time as an argument: code that waits or measures takes a Clock, so tests pass the fake one (`testing/clock.ts`), and
  * durations do not depend on a wall clock that may jump.
  */
-import type { StopSignal } from './controller/stop-signal.ts'
+import type { StopSignal } from './stop-signal.ts'
 
 export interface Clock {
   /** Wall clock, ms since the epoch. For timestamps only, never for durations. */

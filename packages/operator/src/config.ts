@@ -10,9 +10,11 @@ import { isAddressRange } from '@seamark/kube'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { AdmissionConfig } from './process/admission-config.ts'
+import { BalanceConfig } from './balance/config.ts'
 import { GrantsConfig } from './process/grants.ts'
 import { PublishConfig } from './publish/config.ts'
 import { RecordsConfig } from './records/config.ts'
+import { DnsConfig } from './serve/config.ts'
 import { WildcardConfig } from './wildcard/config.ts'
 
 export const CONFIG_API_VERSION = 'config.seamark.io/v1alpha1'
@@ -43,6 +45,10 @@ export const ManagerConfiguration = z.strictObject({
     .array(z.string().refine(isAddressRange, { error: 'is no address range such as 10.0.0.0/8' }))
     .default([])
     .describe('address ranges that registered clusters must not have, beside loopback, link-local and cloud metadata'),
+  allowLoopback: z
+    .boolean()
+    .default(false)
+    .describe('let registered clusters and probe targets be on this machine (127.0.0.0/8, ::1); for tests'),
   metrics: z
     .strictObject({
       address: z.string().default(':8180').describe('HOST:PORT of the Prometheus metrics; 0 serves none'),
@@ -59,9 +65,11 @@ export const ManagerConfiguration = z.strictObject({
     'names that each namespace may use: {namespace, domains}; empty: every namespace may use every name',
   ),
   admission: AdmissionConfig.prefault({}),
+  balance: BalanceConfig.prefault({}),
   publish: PublishConfig.prefault({}),
   records: RecordsConfig.prefault({}),
   wildcard: WildcardConfig.prefault({}),
+  dns: DnsConfig.prefault({}),
 })
 
 export type ManagerConfiguration = z.output<typeof ManagerConfiguration>
@@ -168,6 +176,9 @@ export function loadConfig({ file, env = {}, flags = {} }: ConfigInputs): Config
     const variable = env[setting.variable]
     const text = typed ?? (variable === '' ? undefined : variable)
     if (text === undefined) {
+      // A list of one item may be written as text: `listen: 127.0.0.1:53`.
+      const written = setting.shape === 'list' ? getPath(document, setting.path) : undefined
+      if (typeof written === 'string') setPath(document, setting.path, readValue(setting, written))
       origins.set(setting.path, hasPath(document, setting.path) ? 'file' : 'default')
       continue
     }
@@ -243,12 +254,16 @@ function readObjects(texts: readonly string[]): unknown[] | undefined {
 }
 
 function hasPath(tree: Tree, path: string): boolean {
+  return getPath(tree, path) !== undefined
+}
+
+function getPath(tree: Tree, path: string): unknown {
   let node: unknown = tree
   for (const key of path.split('.')) {
-    if (typeof node !== 'object' || node === null || !Object.hasOwn(node, key)) return false
+    if (typeof node !== 'object' || node === null || !Object.hasOwn(node, key)) return undefined
     node = (node as Tree)[key]
   }
-  return true
+  return node
 }
 
 /** Paths come from the schema, never from input. */

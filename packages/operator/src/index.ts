@@ -55,7 +55,10 @@ export { refOf, type Source as EndpointSource } from './balance/source.ts'
 export { setUpEndpointSources } from './balance/endpoint-controller.ts'
 export { type EndpointFate, judgeEndpoint } from './balance/endpoints.ts'
 export { BALANCE_DEFAULTS, type BalanceDefaults, probeOf } from './balance/load-balancer.ts'
-export { type LoadBalancerControllerOptions, setUpLoadBalancers } from './balance/load-balancer-controller.ts'
+export { setUpLoadBalancers } from './balance/load-balancer-controller.ts'
+export type { LoadBalancerControllerOptions } from './balance/load-balancer-options.ts'
+export { type BalanceOptions, setUpBalance } from './balance/set-up.ts'
+export { BalanceConfig, balanceDefaults } from './balance/config.ts'
 export {
   createHealthMonitor,
   type HealthMonitor,
@@ -72,6 +75,9 @@ export {
   type ConformanceSubject,
 } from './providers/conformance.ts'
 export { embeddedProvider } from './providers/embedded.ts'
+export { DnsConfig } from './serve/config.ts'
+export { type DnsService, type DnsServiceOptions, openDnsService, type ZoneStatus } from './serve/dns-service.ts'
+export { setUpDns } from './serve/set-up.ts'
 export { type MemoryProvider, memoryProvider } from './providers/memory.ts'
 export { powerdnsProvider } from './providers/powerdns.ts'
 export type { Capabilities, Provider, ProviderZone } from './providers/provider.ts'
@@ -89,6 +95,8 @@ export { ProviderConfig } from './providers/config.ts'
 export { RecordsConfig } from './records/config.ts'
 export { configMapGuardStore } from './records/state/config-map-guard-store.ts'
 export { sourceOf, type DesiredRecords, desiredOf, desiredWithinLimits } from './records/sync/dns-endpoint-source.ts'
+export { HELD_OBJECTS_STORE } from './records/state/held-objects.ts'
+export { HELD_ID_PREFIX } from './publish/guard/mass-guard.ts'
 export {
   createEngine,
   ownedSources,

@@ -119,7 +119,7 @@ export function createRecordsMetrics(registry: Registry, now: () => number): Rec
   })
   const stale = new Gauge({
     name: 'seamark_records_zone_stale',
-    help: '1 while a zone cannot be read or written; what is published stays. Zone * : the zones cannot be listed',
+    help: '1 while a zone cannot be read or written; published records are unchanged. Zone * : the zones cannot be listed',
     labelNames: ['provider', 'zone'] as const,
     registers,
   })

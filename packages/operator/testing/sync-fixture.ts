@@ -87,7 +87,7 @@ export async function startSync({ memory: given, store = memoryGuardStore(), ...
     }),
   })
   const started = new Promise<void>((resolve) => {
-    const { subscribe } = killSwitch
+    const subscribe = killSwitch.subscribe.bind(killSwitch)
     killSwitch.subscribe = (listener) => {
       resolve()
       return subscribe(listener)

@@ -87,17 +87,29 @@ export class DnsBench {
   readonly #zone: string
   readonly #questions: string
 
-  constructor(names: number) {
-    this.#zone = zoneText(names)
+  constructor(names: number, given: { zone?: string; questions?: string } = {}) {
+    this.#zone = given.zone ?? zoneText(names)
     writeFileSync(join(this.folder, 'bench.test.zone'), this.#zone)
     this.#questions = join(this.folder, 'questions')
-    writeFileSync(this.#questions, questions(names, 50_000))
+    writeFileSync(this.#questions, given.questions ?? questions(names, 50_000))
   }
 
-  /** As it is shipped. */
-  async ours(): Promise<LoadedServer> {
-    const zone = join(this.folder, 'bench.test.zone')
-    return start(join(root, 'bin/seamark'), 'dns', 'serve', '--listen', '127.0.0.1:0', zone)
+  /** As it is shipped. Another zone text is served instead of the bench's. */
+  async ours(zoneText?: string): Promise<LoadedServer> {
+    return start(join(root, 'bin/seamark'), 'dns', 'serve', '--listen', '127.0.0.1:0', this.#fileOf(zoneText))
+  }
+
+  /** The bundle under another Node, with this many threads. The bundle has to be built. */
+  async oursWith(node: string, workers: number): Promise<LoadedServer> {
+    const args = ['dns', 'serve', '--listen', '127.0.0.1:0', '--workers', String(workers), this.#fileOf()]
+    return start(node, '--max-semi-space-size=4', '--v8-pool-size=1', join(root, 'dist/seamark.mjs'), ...args)
+  }
+
+  #fileOf(text?: string): string {
+    if (text === undefined) return join(this.folder, 'bench.test.zone')
+    const folder = mkdtempSync(join(this.folder, 'zone-'))
+    writeFileSync(join(folder, 'bench.test.zone'), text)
+    return join(folder, 'bench.test.zone')
   }
 
   async echo(): Promise<LoadedServer> {

@@ -95,7 +95,9 @@ export async function startEcho(kubeconfigPath: string): Promise<{ stop(): Promi
 
 /** Keeps one core busy until it is stopped. */
 export async function occupyCore(): Promise<{ stop(): Promise<void> }> {
-  const child = spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' })
+  const child = spawn(process.execPath, ['-e', `for (;;) if (process.ppid !== ${process.pid}) process.exit()`], {
+    stdio: 'ignore',
+  })
   await once(child, 'spawn')
   return {
     async stop() {

@@ -21,6 +21,8 @@ import { startEmbeddedPlane } from '../apiserver/embedded-server.ts'
 
 const crds = [...loadBalancerCrds(), ...playgroundCrds()]
 
+const NO_NAMES = { setNames: () => undefined, addressesOf: () => undefined, run: async () => undefined }
+
 /** Every target has the verdict that the test sets. */
 function monitorOf(verdict: { current: 'healthy' | 'unhealthy' }, notify: { change: () => void }) {
   return (onChange: (keys: readonly string[]) => void): HealthMonitor => {
@@ -41,8 +43,8 @@ async function start(plane: ControlPlane) {
   const mgr = await manager({ cluster, fieldManager: 'seamark', grace: '5s' })
   const verdict: { current: 'healthy' | 'unhealthy' } = { current: 'healthy' }
   const notify = { change: () => {} }
-  setUpEndpointSources(mgr, BALANCE_DEFAULTS)
-  setUpLoadBalancers(mgr, { defaults: BALANCE_DEFAULTS, monitor: monitorOf(verdict, notify), lookup: () => undefined })
+  setUpEndpointSources(mgr, { defaults: BALANCE_DEFAULTS })
+  setUpLoadBalancers(mgr, { defaults: BALANCE_DEFAULTS, monitor: monitorOf(verdict, notify), lookup: () => NO_NAMES })
   const stopping = new AbortController()
   const outcome = mgr.run(stopping.signal)
   return {

@@ -120,7 +120,12 @@ const newFolder = (name: string): string => mkdtempSync(join(tmpdir(), `seamark-
 
 const keyText = (key: Key) => `key "${key.name}" { algorithm ${key.algorithm}; secret "${key.secret}"; };\n`
 
-export async function startBind(zones: readonly ZoneText[], keys: readonly Key[] = [], extra = ''): Promise<Peer> {
+export async function startBind(
+  zones: readonly ZoneText[],
+  keys: readonly Key[] = [],
+  extra = '',
+  notify: 'no' | 'explicit' = 'no',
+): Promise<Peer> {
   const folder = newFolder('bind')
   const port = await freePort()
   const names = keys.map((key) => `key "${key.name}";`).join(' ')
@@ -130,11 +135,31 @@ export async function startBind(zones: readonly ZoneText[], keys: readonly Key[]
     return `zone "${origin}" { type primary; file "${i}.zone"; check-names ignore; ${policy} };`
   })
   const options = `options { directory "${folder}"; listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; };
-    pid-file "named.pid"; session-keyfile "session.key"; recursion no; dnssec-validation no; notify no;
+    pid-file "named.pid"; session-keyfile "session.key"; recursion no; dnssec-validation no; notify ${notify};
     minimal-responses yes; minimal-any yes; check-integrity no; check-wildcard no; ${extra} };
     controls { };`
   writeFileSync(join(folder, 'named.conf'), keys.map(keyText).join('') + options + blocks.join('\n'))
   return launch('named', ['-c', join(folder, 'named.conf'), '-g', '-n', '1'], folder, port, zones[0]!.origin)
+}
+
+/** BIND as a secondary of a server on loopback; it answers when the zone has been transferred. */
+export async function startBindSecondary(
+  origin: string,
+  primaryPort: number,
+  key: Key,
+  wantedPort?: number,
+): Promise<Peer> {
+  const folder = newFolder('bind')
+  const port = wantedPort ?? (await freePort())
+  const text = `${keyText(key)}
+    options { directory "${folder}"; listen-on port ${port} { 127.0.0.1; }; listen-on-v6 { none; };
+      pid-file "named.pid"; session-keyfile "session.key"; recursion no; dnssec-validation no; notify no;
+      minimal-responses yes; };
+    controls { };
+    zone "${origin}" { type secondary; file "copy.zone"; masterfile-format text;
+      primaries { 127.0.0.1 port ${primaryPort} key "${key.name}"; }; };`
+  writeFileSync(join(folder, 'named.conf'), text)
+  return launch('named', ['-c', join(folder, 'named.conf'), '-g', '-n', '1'], folder, port, origin)
 }
 
 export async function startKnot(

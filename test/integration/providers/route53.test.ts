@@ -121,6 +121,20 @@ describe('Route 53', () => {
     fake.zones.get('Z1')?.sets.clear()
   })
 
+  it.each([`many.${ZONE}`, `*.${ZONE}`])('reads every routed set of %s, also beyond the first page', async (name) => {
+    const table = fake.zones.get('Z1')
+    for (let index = 0; index < 650; index++) {
+      const setIdentifier = String(index).padStart(3, '0')
+      const routed = { type: 'A', ttl: 60, values: [`198.51.${index >> 8}.${index & 255}`], setIdentifier, weight: 1 }
+      table?.sets.set(`w${index}`, { name: name.replace('*', '\\052'), ...routed })
+    }
+    table?.sets.set('next', { name: `next.${ZONE}`, type: 'A', ttl: 60, values: ['192.0.2.1'] })
+    const found = await provider.read(zone, new Set([name, `next.${ZONE}`]), signal)
+    expect(found.filter((set) => set.name === name)).toHaveLength(650)
+    expect(found.filter((set) => set.name === `next.${ZONE}`)).toHaveLength(1)
+    table?.sets.clear()
+  })
+
   it('sees alias and weighted sets as what they are, and an escaped wildcard by its name', async () => {
     const table = fake.zones.get('Z1')
     table?.sets.set('a', { name: `alias.${ZONE}`, type: 'A', alias: 'lb.aws.test.' })

@@ -3,7 +3,7 @@
  * prune most of what is published, a pause. Run like publish-scenarios.ts.
  */
 import { ConfigMap, Service } from '@seamark/kube'
-import { HTTPProxy } from '@seamark/operator'
+import { approveInStore, configMapGuardStore, HELD_OBJECTS_STORE, HTTPProxy } from '@seamark/operator'
 import { expect } from 'vitest'
 import { type Bench, endpointsOf, SERVICE } from './bench.ts'
 import type { Scenario } from './scenarios.ts'
@@ -61,6 +61,7 @@ async function targets(bench: Bench): Promise<string[]> {
 async function tidy(bench: Bench): Promise<void> {
   for (const [kind, key] of [
     [ConfigMap, STATE],
+    [ConfigMap, `manager/${HELD_OBJECTS_STORE}`],
     [Service, OTHER],
   ] as const)
     if ((await bench.client.find<ConfigMap | Service>(kind, key)) !== undefined)
@@ -103,28 +104,33 @@ export const guardScenarios: readonly Scenario[] = [
       (found) => found.join() === '203.0.113.5',
     )
   }),
-  guarded('another Service in the configuration is held, also after a restart, until it is released', async (bench) => {
-    {
-      await using _app = bench.runUnified()
-      await publishMany(bench)
-    }
-    await createLoadBalancer(bench.client, OTHER, [{ ip: '203.0.113.66' }])
-    const wrong = { services: [{ service: OTHER }] }
-    for (let attempt = 0; attempt < 2; attempt++) {
+  guarded(
+    'another Service in the configuration is held, also after a restart, until the deprecated annotation approves what is held',
+    async (bench) => {
+      {
+        await using _app = bench.runUnified()
+        await publishMany(bench)
+      }
+      await createLoadBalancer(bench.client, OTHER, [{ ip: '203.0.113.66' }])
+      const wrong = { services: [{ service: OTHER }] }
+      for (let attempt = 0; attempt < 2; attempt++) {
+        await using _app = bench.runUnified(wrong)
+        await told(bench, 'GuardTripped')
+        expect(await targets(bench)).toEqual(['10.0.0.0'])
+      }
       await using _app = bench.runUnified(wrong)
       await told(bench, 'GuardTripped')
-      expect(await targets(bench)).toEqual(['10.0.0.0'])
-    }
-    await using _app = bench.runUnified(wrong)
-    await told(bench, 'GuardTripped')
-    await bench.client.patch(ConfigMap, STATE, 'merge', { metadata: { annotations: { 'seamark.io/release': 'yes' } } })
-    await bench.eventually(
-      'every record to follow',
-      async () => targets(bench),
-      (found) => found.join() === '203.0.113.66',
-    )
-    await told(bench, 'Published')
-  }),
+      await bench.client.patch(ConfigMap, STATE, 'merge', {
+        metadata: { annotations: { 'seamark.io/release': 'yes' } },
+      })
+      await bench.eventually(
+        'every record to follow',
+        async () => targets(bench),
+        (found) => found.join() === '203.0.113.66',
+      )
+      await told(bench, 'Published')
+    },
+  ),
   guarded('the right Service back in the configuration needs no release', async (bench) => {
     {
       await using _app = bench.runUnified()
@@ -175,30 +181,49 @@ export const guardScenarios: readonly Scenario[] = [
       expect(await bench.children()).toEqual(all)
     },
   ),
-  guarded('a few deletions pass, most at once are held and go when released', async (bench) => {
-    await using _app = bench.runUnified()
-    await publishMany(bench)
-    const exclude = { 'seamark.io/exclude': 'dns' }
-    await bench.annotate('ns/p0', exclude)
-    await bench.eventually(
-      'one record to go',
-      async () => (await bench.children()).length,
-      (count) => count === COUNT - 1,
-    )
-    for (const name of names.slice(1)) await bench.annotate(`ns/${name}`, exclude)
-    await bench.eventually(
-      'the guard',
-      async () => reasons(bench),
-      (found) => found.has('GuardTripped'),
-    )
-    expect((await bench.children()).length).toBeGreaterThan(1)
-    await bench.client.patch(ConfigMap, STATE, 'merge', { metadata: { annotations: { 'seamark.io/release': '1' } } })
-    await bench.eventually(
-      'the rest to go',
-      async () => (await bench.children()).length,
-      (count) => count === 0,
-    )
-  }),
+  guarded(
+    'a few deletions pass; most at once are held with the command that approves exactly them, and then made',
+    async (bench) => {
+      await using _app = bench.runUnified()
+      await publishMany(bench)
+      const exclude = { 'seamark.io/exclude': 'dns' }
+      await bench.annotate('ns/p0', exclude)
+      await bench.eventually(
+        'one record to go',
+        async () => (await bench.children()).length,
+        (count) => count === COUNT - 1,
+      )
+      for (const name of names.slice(1)) await bench.annotate(`ns/${name}`, exclude)
+      await bench.eventually(
+        'the guard',
+        async () => reasons(bench),
+        (found) => found.has('GuardTripped'),
+      )
+      expect((await bench.children()).length).toBeGreaterThan(1)
+      const store = configMapGuardStore(bench.client, `manager/${HELD_OBJECTS_STORE}`)
+      const held = await bench.eventually(
+        'the held set to be persisted',
+        async () => [...(await store.list()).values()].flatMap((state) => state.held),
+        (found) => found.length === COUNT - 1,
+      )
+      const id = held[0]?.set ?? ''
+      await bench.eventually('the command in the message', async () => {
+        const { items } = await bench.client.list(HTTPProxy)
+        const conditions = items.flatMap(({ status }) => status?.conditions ?? [])
+        return conditions.find(({ message }) => message?.endsWith(`seamark approve ${id}`))
+      })
+      expect(
+        (await approveInStore(store, 'p-000000000000', bench.world.patience.now(), { mayRepeat: true })).result,
+      ).toBe('unknown')
+      const { result, covered } = await approveInStore(store, id, bench.world.patience.now(), { mayRepeat: true })
+      expect([result, covered.length]).toEqual(['approved', COUNT - 1])
+      await bench.eventually(
+        'the rest to go',
+        async () => (await bench.children()).length,
+        (count) => count === 0,
+      )
+    },
+  ),
   guarded('a pause stops every write, also across a restart, and its end is noticed', async (bench) => {
     const pause = async (value: string | null) =>
       bench.client.apply(

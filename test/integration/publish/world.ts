@@ -101,7 +101,7 @@ export interface WorldKind {
   readonly start: (options?: { crds?: object[] }) => Promise<World>
 }
 
-async function startEmbedded({ crds: definitions = crds() }: { crds?: object[] } = {}): Promise<World> {
+export async function startEmbedded({ crds: definitions = crds() }: { crds?: object[] } = {}): Promise<World> {
   const embedded = await startEmbeddedServer()
   return makeWorld('embedded', embedded.kubeconfig, {
     server: embedded.server,

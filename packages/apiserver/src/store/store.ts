@@ -11,6 +11,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { type ApiObject, isSameJson, withMetadata } from '../codec/object-shape.ts'
+import type { Durability, RestoredObject } from './durability.ts'
 import { SortedKeys } from './sorted-keys.ts'
 import { RecentObjects, Stored } from './stored-object.ts'
 
@@ -197,8 +198,32 @@ export class Collection {
       timeMs: this.#store.now(),
       collection: this,
     }
+    this.#store.durability?.append(this.id, key, type === 'delete' ? undefined : current, resourceVersion)
     this.#log.push(change)
     this.#store.remember(change)
+    for (const subscriber of this.#subscribers) subscriber(change)
+    this.#store.announce(change)
+  }
+
+  /** Adds an object of an earlier process. It is not a change: no history, and no subscriber is called. */
+  load(stored: Stored): void {
+    this.#store.grow(stored.body.length, { isForced: true })
+    this.#items.set(stored.key, stored)
+    this.#keys.add(stored.key)
+  }
+
+  /** Calls the subscribers for an object of an earlier process, as for one that is created. */
+  announceLoaded(stored: Stored): void {
+    const { key, resourceVersion } = stored
+    const change: Change = {
+      resourceVersion,
+      type: 'create',
+      key,
+      previous: undefined,
+      current: stored,
+      timeMs: this.#store.now(),
+      collection: this,
+    }
     for (const subscriber of this.#subscribers) subscriber(change)
     this.#store.announce(change)
   }
@@ -295,9 +320,12 @@ export interface StoreOptions {
   readonly historyMs?: number
   /** Maximum bytes of all objects. @default 2 GiB, as etcd */
   readonly storeBytes?: number
+  /** Where changes are made durable. @default they are in memory only */
+  readonly durability?: Durability
 }
 
 export class Store {
+  readonly durability: Durability | undefined
   readonly recent = new RecentObjects(RECENT_OBJECTS, RECENT_BYTES)
   readonly #collections = new Map<string, Collection>()
   readonly #history = new Log()
@@ -316,6 +344,7 @@ export class Store {
 
   constructor(options: StoreOptions) {
     this.#clock = options.clock
+    this.durability = options.durability
     this.#historyLimit = options.historyLimit ?? HISTORY_LIMIT
     this.#historyBytes = options.historyBytes ?? HISTORY_BYTES
     this.#historyMs = options.historyMs ?? HISTORY_MS
@@ -337,6 +366,17 @@ export class Store {
 
   collections(): IterableIterator<Collection> {
     return this.#collections.values()
+  }
+
+  /**
+   * Continues after an earlier process: its objects with their revisions. The history is not kept, so a watch or a list
+   * at an older revision is answered with 410.
+   */
+  restore(objects: readonly RestoredObject[], revision: number): void {
+    this.#revision = revision
+    this.compact(revision)
+    for (const { collection, stored } of objects) this.collection(collection).load(stored)
+    for (const { collection, stored } of objects) this.collection(collection).announceLoaded(stored)
   }
 
   nextRevision(): number {

@@ -10,7 +10,7 @@ interface Flags extends HandOverFlags {
 
 export function build(io: Io): Command {
   const command = new Command()
-    .description('take over records of ExternalDNS or of nobody; writes markers only')
+    .description('take ownership of records of ExternalDNS, or of records without an owner; writes markers only')
     .argument('[names...]', 'only these names')
     .requiredOption('--from <external-dns/OWNER|unmarked>', 'whose records')
   addHandOverFlags(command)

@@ -1,14 +1,17 @@
 /**
  * `seamark approve ID`: lets a set of held changes pass, once, within an hour. Without an id it lists what is held.
- * The approval is recorded in the guard state; a running manager is told to look again.
+ * The approval is recorded in the guard state; a running manager is requested to plan again.
  */
 import { AlreadyExists, type Cluster, ConfigMap } from '@seamark/kube'
 import {
   approveCommand,
   approveInStore,
   type ApprovalReport,
+  configMapGuardStore,
   CONFIGURATION_OBJECT,
   type GuardStore,
+  HELD_ID_PREFIX,
+  HELD_OBJECTS_STORE,
   type HeldChange,
   REASONS,
   VERIFY_ANNOTATION,
@@ -23,25 +26,40 @@ export function build(io: Io): Command {
     .argument('[ids...]', 'ids of held sets, as messages about held changes name them')
   addRecordsFlags(command)
   return command.action(async (ids: string[], flags: RecordsFlags & Record<string, unknown>) =>
-    withStores(io, flags, async ({ store, cluster, namespace }) => {
-      if (ids.length === 0) {
-        await list(io, store)
-        return
-      }
-      const reports: ApprovalReport[] = []
-      for (const id of ids) reports.push(await approveInStore(store, id, Date.now(), { mayRepeat: true }))
-      for (const report of reports) io.stdout.write(print(report))
-      if (cluster !== undefined && reports.some(isInEffect)) await askForPass(cluster, namespace)
-      const refused = reports.filter((report) => !isInEffect(report))
-      if (refused.length === 0) return
-      const held = await heldSets(store)
-      const others = [...held.keys()].map((id) => approveCommand(id)).join(', ')
-      throw new CommandError(
-        refused.map(({ id, result }) => `${id}: ${refusal(result)}`).join('; ') +
-          (others === '' ? '; nothing is held' : `; held now: ${others}`),
-        EXIT.refused,
-      )
+    withStores(io, flags, async (stores) => (ids.length === 0 ? list(io, stores) : approve(io, ids, stores)), {
+      needsCluster: ids.some(isObjectId),
     }),
+  )
+}
+
+type Stores = Parameters<Parameters<typeof withStores>[2]>[0]
+
+/** Held objects of publish are in the cluster; held records are where records has its state. */
+function isObjectId(id: string): boolean {
+  return id.startsWith(HELD_ID_PREFIX)
+}
+
+function objectStore({ cluster, namespace }: Stores): GuardStore | undefined {
+  return cluster === undefined ? undefined : configMapGuardStore(cluster.client, `${namespace}/${HELD_OBJECTS_STORE}`)
+}
+
+async function approve(io: Io, ids: readonly string[], stores: Stores): Promise<void> {
+  const { store, cluster, namespace } = stores
+  const reports: ApprovalReport[] = []
+  for (const id of ids) {
+    const holder = isObjectId(id) ? (objectStore(stores) ?? store) : store
+    reports.push(await approveInStore(holder, id, Date.now(), { mayRepeat: true }))
+  }
+  for (const report of reports) io.stdout.write(print(report))
+  const hasRecords = reports.some((report) => isInEffect(report) && !isObjectId(report.id))
+  if (cluster !== undefined && hasRecords) await askForPass(cluster, namespace)
+  const refused = reports.filter((report) => !isInEffect(report))
+  if (refused.length === 0) return
+  const others = [...(await heldSets(stores)).keys()].map((id) => approveCommand(id)).join(', ')
+  throw new CommandError(
+    refused.map(({ id, result }) => `${id}: ${refusal(result)}`).join('; ') +
+      (others === '' ? '; nothing is held' : `; held now: ${others}`),
+    EXIT.refused,
   )
 }
 
@@ -60,17 +78,18 @@ function print(report: ApprovalReport): string {
   return `${report.id}: ${report.covered.length} changes are approved for one hour\n${lines.join('')}`
 }
 
-async function heldSets(store: GuardStore): Promise<Map<string, HeldChange[]>> {
+async function heldSets(stores: Stores): Promise<Map<string, HeldChange[]>> {
   const sets = new Map<string, HeldChange[]>()
-  for (const { held } of (await store.list()).values())
+  const states = [...(await stores.store.list()).values(), ...((await objectStore(stores)?.list())?.values() ?? [])]
+  for (const { held } of states)
     for (const item of held) if (item.set !== undefined) sets.set(item.set, [...(sets.get(item.set) ?? []), item])
   return sets
 }
 
 const SHOWN = 10
 
-async function list(io: Io, store: GuardStore): Promise<void> {
-  const sets = await heldSets(store)
+async function list(io: Io, stores: Stores): Promise<void> {
+  const sets = await heldSets(stores)
   if (sets.size === 0) io.stdout.write('nothing is held that an approval would let pass\n')
   for (const [id, held] of sets) {
     const [first] = held

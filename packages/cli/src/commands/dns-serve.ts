@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import {
+  CAN_SHARE_PORT,
   createDnsServer,
   type DnsServer,
   DnsError,
@@ -29,6 +30,7 @@ interface Flags {
   readonly notify: string[]
   readonly rateLimit: string
   readonly limitLoopback: boolean
+  readonly workers: string
 }
 
 /** `HOST:PORT`, `[::1]:PORT` or a bare host with the default port. */
@@ -111,6 +113,11 @@ async function serve(io: Io, files: readonly string[], flags: Flags): Promise<vo
   const perSecond = Number(flags.rateLimit)
   if (!Number.isInteger(perSecond) || perSecond < 1)
     throw new CommandError(`--rate-limit '${flags.rateLimit}' is not a number from 1`, EXIT.usage)
+  const workers = Number(flags.workers)
+  if (!Number.isInteger(workers) || workers < 1 || workers > 64)
+    throw new CommandError(`--workers '${flags.workers}' is not a number from 1 to 64`, EXIT.usage)
+  if (workers > 1 && !CAN_SHARE_PORT)
+    log(`--workers needs Node 23.1, and this is ${process.version}: one thread answers`)
   const secondaries: Secondary[] = flags.notify.map((text) => ({
     ...parseAddress(text, 53),
     ...(names[0] === undefined ? {} : { key: names[0] }),
@@ -123,6 +130,7 @@ async function serve(io: Io, files: readonly string[], flags: Flags): Promise<vo
       listen: flags.listen.map((text) => parseAddress(text, 53)),
       defaultPolicy: { updateKeys: names, transferKeys: names, secondaries },
       rateLimit: { responsesPerSecond: perSecond, isLoopbackLimited: flags.limitLoopback },
+      workers,
       onError: (error) => log(`error: ${error instanceof Error ? error.message : String(error)}`),
       onUpdate: (zone) => log(`updated ${zone.origin} serial ${zone.serial} (in memory; the file is unchanged)`),
     })
@@ -154,6 +162,7 @@ export function build(io: Io): Command {
     )
     .option('--notify <address>', 'secondary that gets NOTIFY after a change, repeatable', collect, [])
     .option('--rate-limit <n>', 'responses of one kind a second to one /24 or /56 before they are limited', '20')
+    .option('--workers <n>', 'threads that answer UDP on the same port; more than 1 needs Node 23.1', '1')
     .option('--limit-loopback', 'limit the rate of loopback too', false)
     .action(async (files: string[], flags: Flags) => {
       if (flags.listen.length === 0) throw new CommandError('--listen is missing', EXIT.usage)

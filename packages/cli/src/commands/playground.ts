@@ -1,12 +1,19 @@
 /**
- * `seamark playground` (`npm start`): a cluster, a zone and the manager on this machine, three acts, then whatever the reader
- * changes, live. Nothing leaves the machine; Ctrl-C removes everything.
+ * `seamark playground` (`npm start`): a cluster, a zone and the manager on this machine, three parts, then the
+ * changes that the reader makes, live. Nothing leaves the machine; Ctrl-C removes everything.
  */
 import { messageOf } from '@seamark/kube'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io, untilInterrupted } from '../command.ts'
-import { follow, type Narrator, NoAnswer, playFirstAct, playSecondAct, describeThirdAct } from '../playground/acts.ts'
-import { openStage, ZONE } from '../playground/stage.ts'
+import {
+  follow,
+  type Printer,
+  NoAnswer,
+  publishHost,
+  simulateFailures,
+  printCommands,
+} from '../playground/demonstration.ts'
+import { openEnvironment, ZONE } from '../playground/environment.ts'
 
 interface Flags {
   once?: boolean
@@ -15,38 +22,38 @@ interface Flags {
 export function build(io: Io): Command {
   return new Command()
     .description('a cluster, a DNS zone and the manager on this machine, with only Node')
-    .option('--once', 'play the three acts and exit: 0, or 4 when no answer came within 30 s')
+    .option('--once', 'run the three parts and exit: 0, or 4 when no answer came within 30 s')
     .action(async (flags: Flags) => play(io, flags.once === true))
 }
 
 async function play(io: Io, isOnce: boolean): Promise<void> {
   const started = Date.now()
-  const narrator: Narrator = {
+  const printer: Printer = {
     heading: (text) => void io.stdout.write(`\n${text}\n`),
-    say: (text) => void io.stdout.write(`${((Date.now() - started) / 1_000).toFixed(1).padStart(6)} s  ${text}\n`),
+    line: (text) => void io.stdout.write(`${((Date.now() - started) / 1_000).toFixed(1).padStart(6)} s  ${text}\n`),
   }
   io.stdout.write('Seamark playground: nothing leaves this machine, Ctrl-C removes everything\n')
   const stopped = new AbortController()
   let failure: unknown
-  const stage = await openStage((error) => {
+  const environment = await openEnvironment((error) => {
     failure = error
     stopped.abort()
   })
   try {
-    narrator.say(`Kubernetes API server  ${stage.apiUrl}`)
-    narrator.say(`DNS server             127.0.0.1:${stage.dnsAddress.port}, zone ${ZONE}`)
-    await playFirstAct(stage, narrator)
-    await playSecondAct(stage, narrator)
-    describeThirdAct(stage, narrator)
+    printer.line(`Kubernetes API server  ${environment.apiUrl}`)
+    printer.line(`DNS server             127.0.0.1:${environment.dnsAddress.port}, zone ${ZONE}`)
+    await publishHost(environment, printer)
+    await simulateFailures(environment, printer)
+    printCommands(environment, printer)
     if (!isOnce) {
-      narrator.heading('Following every change; Ctrl-C ends it')
-      await follow(stage, narrator, AbortSignal.any([untilInterrupted(io), stopped.signal]))
+      printer.heading('Following every change; Ctrl-C ends it')
+      await follow(environment, printer, AbortSignal.any([untilInterrupted(io), stopped.signal]))
     }
   } catch (error) {
     if (error instanceof NoAnswer) throw new CommandError(error.message, EXIT.timeout, { cause: error })
     throw error
   } finally {
-    await stage.stop()
+    await environment.stop()
   }
   if (failure !== undefined) throw new CommandError(`the manager ended: ${messageOf(failure)}`)
 }

@@ -36,7 +36,7 @@ export function build(io: Io): Command {
             { path, running: config, parse: (text) => parseConfig(io, flags, text), log, clock: systemClock },
             AbortSignal.any([io.signal, stopped.signal]),
           )
-    const { leaderElection, metrics, probes, publish, wildcard, mode } = config
+    const { leaderElection, metrics, probes, publish, wildcard, dns, mode } = config
     try {
       await runApp(
         {
@@ -45,19 +45,26 @@ export function build(io: Io): Command {
           mode,
           namespace,
           isPaused: config.pause,
+          ownsConfigurationObject: true,
           denyAddresses: config.denyAddresses,
+          allowLoopback: config.allowLoopback,
+          ...(config.balance.enabled && { balance: { config: config.balance } }),
           ...(publish.enabled && { publish: publishOptions(publish, config.grants) }),
           ...(config.records.enabled && { records: { config: config.records, env: io.env, grants: config.grants } }),
           ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),
           ...(isOn(config.admission.address) && {
             admission: { config: config.admission, grants: config.grants },
           }),
+          ...(dns.listen.length > 0 && { dns: { config: dns, env: io.env } }),
           ...(leaderElection.enabled && {
             leader: { lease: leaderElection.lease, namespace: leaderElection.namespace || namespace },
           }),
           ...(isOn(metrics.address) && { metrics: metrics.address }),
           ...(isOn(probes.address) && { probes: probes.address }),
-          onReady: ({ probes: at }) => io.stdout.write(`ready ${at ?? ''}\n`),
+          onReady: ({ probes: at, dns: dnsAddresses = [] }) => {
+            for (const address of dnsAddresses) io.stdout.write(`dns ${address}\n`)
+            io.stdout.write(`ready ${at ?? ''}\n`)
+          },
         },
         io.signal,
       )

@@ -8,7 +8,8 @@
  */
 import { randomInt } from 'node:crypto'
 import { TcpPool } from './tcp-pool.ts'
-import { type TransferRequest, transferZone } from './transfer.ts'
+import type { TransferResult } from './incremental.ts'
+import { transferChanges, type TransferRequest, transferZone } from './transfer.ts'
 import { exchangeUdp, type ServerAddress, serverText } from './udp-exchange.ts'
 import { CLASS, OPCODE, RCODE, TYPE, typeCode } from '../wire/codes.ts'
 import { type ClientSubnet, type Edns, type EdnsOption, encodeSubnet, SAFE_UDP_SIZE } from '../wire/edns.ts'
@@ -88,6 +89,8 @@ export interface DnsClient {
   notify(options: CallOptions & { readonly zone: Fqdn }): Promise<Reply>
   /** Records as they arrive, the SOA first. */
   transfer(request: TransferRequest): AsyncGenerator<Resource>
+  /** IXFR (RFC 1995): what changed since the SOA `known`, or the whole zone; AXFR without it. */
+  transferChanges(request: TransferRequest & { readonly known?: Resource }): Promise<TransferResult>
   /** The whole zone as RRsets. */
   transferRRsets(request: TransferRequest): Promise<RRset[]>
   /** The same query to several servers at once. */
@@ -249,6 +252,7 @@ export function createDnsClient(options: DnsClientOptions = {}): DnsClient {
         call,
       ),
     transfer,
+    transferChanges: async (request) => transferChanges(request, random(65_536), seconds),
     async transferRRsets(request) {
       const records: Resource[] = []
       for await (const record of transfer(request)) records.push(record)

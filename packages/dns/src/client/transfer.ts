@@ -1,7 +1,7 @@
 /**
- * AXFR client (RFC 5936 §2.2, §3): a stream of records that starts and ends with the SOA, over a connection of its own. Every
- * signed message is verified in the chain of RFC 8945 §5.3.1, and the last message must be signed: a truncated or forged end
- * is an error and never a shorter zone.
+ * AXFR (RFC 5936 §2.2, §3) and IXFR (RFC 1995) client: a stream of records that starts and ends with the SOA, over a connection
+ * of its own. Every signed message is verified in the chain of RFC 8945 §5.3.1, and the last message must be signed: a
+ * truncated or forged end is an error and never a shorter zone.
  */
 import { once } from 'node:events'
 import { CLASS, OPCODE, RCODE, rcodeName, TYPE } from '../wire/codes.ts'
@@ -11,6 +11,7 @@ import { type Fqdn, fqdn, isSubdomain } from '../wire/name.ts'
 import type { Resource } from '../wire/record.ts'
 import { readTsig, signMessage, type TsigKey, tsigError, verifyMessage } from '../wire/tsig.ts'
 import { Deframer, frame } from '../wire/tcp-frame.ts'
+import { serialOf, TransferReader, type TransferResult } from './incremental.ts'
 import { connectTcp } from './tcp-connect.ts'
 import { type ServerAddress, serverText } from './udp-exchange.ts'
 
@@ -75,16 +76,26 @@ class Verifier {
 }
 
 /** RFC 5936 §2.2.1: the first message repeats the question, later ones may leave it out. */
-function isReplyTo(zone: Fqdn, { flags, opcode, questions }: Message): boolean {
+function isReplyTo(zone: Fqdn, type: number, { flags, opcode, questions }: Message): boolean {
   if ((flags & FLAG.QR) === 0 || opcode !== OPCODE.QUERY || questions.length > 1) return false
-  return questions.every(({ name, type }) => type === TYPE.AXFR && fqdn(name) === zone)
+  return questions.every((question) => question.type === type && fqdn(question.name) === zone)
 }
 
-/**
- * Records in transfer order, the SOA first and not again at the end. Records of names outside the zone are skipped, as BIND
- * does: the server has no authority over them. Throws DnsError.
- */
-export async function* transferZone(request: TransferRequest, id: number, now: () => number): AsyncGenerator<Resource> {
+interface Stream {
+  readonly type: number
+  /** IXFR: the SOA of the client's version. */
+  readonly known?: Resource
+  /** Called after each message: is the transfer complete? */
+  readonly isComplete: () => boolean
+}
+
+/** The verified messages of a transfer. Throws DnsError. */
+async function* messagesOf(
+  request: TransferRequest,
+  { type, known, isComplete }: Stream,
+  id: number,
+  now: () => number,
+): AsyncGenerator<Message> {
   const { server, zone, key, signal, idleMs = 10_000 } = request
   const where = serverText(server)
   const plain = encodeMessage({
@@ -92,9 +103,9 @@ export async function* transferZone(request: TransferRequest, id: number, now: (
     flags: 0,
     opcode: OPCODE.QUERY,
     rcode: 0,
-    questions: [{ name: zone, type: TYPE.AXFR, class: CLASS.IN }],
+    questions: [{ name: zone, type, class: CLASS.IN }],
     answers: [],
-    authorities: [],
+    authorities: known === undefined ? [] : [known],
     additionals: [],
   })
   const signed = key === undefined ? undefined : signMessage(plain, key, now())
@@ -106,14 +117,13 @@ export async function* transferZone(request: TransferRequest, id: number, now: (
   try {
     socket.write(frame(signed?.bytes ?? plain))
     const deframer = new Deframer()
-    let soas = 0
     for await (const chunk of socket as AsyncIterable<Buffer>) {
       deframer.push(chunk)
       for (let bytes = deframer.next(); bytes !== undefined; bytes = deframer.next()) {
         const message = decodeMessage(bytes)
         if (message instanceof DnsError) throw broken(where, message.message, message)
         if (message.id !== id) throw broken(where, 'a message has another id')
-        if (!isReplyTo(zone, message)) throw broken(where, 'a message answers another question')
+        if (!isReplyTo(zone, type, message)) throw broken(where, 'a message answers another question')
         verifier?.take(bytes, message)
         if (message.rcode !== RCODE.NOERROR) {
           throw new DnsError(
@@ -121,18 +131,10 @@ export async function* transferZone(request: TransferRequest, id: number, now: (
             `${where} refused the transfer of ${zone} with ${rcodeName(message.rcode)}; check its transfer policy`,
           )
         }
-        for (const record of message.answers) {
-          if (soas === 2) throw broken(where, 'records follow the last SOA')
-          const isSoa = record.type === TYPE.SOA && fqdn(record.name) === zone
-          if (soas === 0 && !isSoa) throw broken(where, 'the first record is not the SOA')
-          if (isSoa) soas++
-          if (soas < 2 && isSubdomain(fqdn(record.name), zone)) yield record
-        }
-        if (soas === 2) {
-          if (verifier?.isComplete === false)
-            throw new DnsError('TSIG_MISSING', 'the end of the transfer is not signed')
-          return
-        }
+        yield message
+        if (!isComplete()) continue
+        if (verifier?.isComplete === false) throw new DnsError('TSIG_MISSING', 'the end of the transfer is not signed')
+        return
       }
     }
     throw broken(where, 'the connection ended before the last SOA')
@@ -142,3 +144,52 @@ export async function* transferZone(request: TransferRequest, id: number, now: (
     if (!socket.closed) await once(socket, 'close').catch(() => {})
   }
 }
+
+/**
+ * Records in transfer order, the SOA first and not again at the end. Records of names outside the zone are skipped, as BIND
+ * does: the server has no authority over them. Throws DnsError.
+ */
+export async function* transferZone(request: TransferRequest, id: number, now: () => number): AsyncGenerator<Resource> {
+  const { zone } = request
+  const where = serverText(request.server)
+  let soas = 0
+  for await (const { answers } of messagesOf(request, { type: TYPE.AXFR, isComplete: () => soas === 2 }, id, now)) {
+    for (const record of answers) {
+      if (soas === 2) throw broken(where, 'records follow the last SOA')
+      const isSoa = record.type === TYPE.SOA && fqdn(record.name) === zone
+      if (soas === 0 && !isSoa) throw broken(where, 'the first record is not the SOA')
+      if (isSoa) soas++
+      if (soas < 2 && isSubdomain(fqdn(record.name), zone)) yield record
+    }
+  }
+}
+
+/**
+ * What changed since `known`, the SOA of the client's version; without it, or when the server does not know the changes, the
+ * whole zone. Records of names outside the zone are skipped. Throws DnsError.
+ */
+export async function transferChanges(
+  request: TransferRequest & { readonly known?: Resource },
+  id: number,
+  now: () => number,
+): Promise<TransferResult> {
+  const { zone, known } = request
+  const reader = new TransferReader(zone, known !== undefined)
+  const knownSerial = known === undefined ? undefined : serialOf(known)
+  const isComplete = () =>
+    reader.isComplete ||
+    // A single SOA is the whole answer when it is not newer; of a newer one the rest follows in other messages.
+    (knownSerial !== undefined && reader.soaSerial !== undefined && !isNewer(reader.soaSerial, knownSerial))
+  const stream = {
+    type: known === undefined ? TYPE.AXFR : TYPE.IXFR,
+    ...(known !== undefined && { known }),
+    isComplete,
+  }
+  for await (const { answers } of messagesOf(request, stream, id, now)) {
+    for (const record of answers) if (isSubdomain(fqdn(record.name), zone)) reader.take(record)
+  }
+  return reader.result()
+}
+
+/** RFC 1982 §3.2, as in zone/soa.ts, which this folder does not import. */
+const isNewer = (a: number, b: number): boolean => a !== b && (a - b) >>> 0 < 0x8000_0000

@@ -12,6 +12,7 @@ import { CLASS, OPCODE, RCODE, TYPE } from '../wire/codes.ts'
 import { decodeSubnet, EXTENDED_ERROR, SAFE_UDP_SIZE } from '../wire/edns.ts'
 import { DnsError } from '../error.ts'
 import { MAX_MESSAGE } from '../wire/message.ts'
+import type { PolicyChooser } from '../zone/answer-policy.ts'
 import { wildcardHash } from '../zone/name-hash.ts'
 import { hasCompressedName } from '../wire/rdata/grammar.ts'
 import { WireWriter } from '../wire/wire.ts'
@@ -22,6 +23,7 @@ import { type AnswerSet, negativeSoa, writeSet } from './answer-set.ts'
 import { type QuerySource, resolve, type Resolution } from './resolve.ts'
 import { AUTHORITATIVE, OPT_LENGTH, Response, TRUNCATED } from './response.ts'
 import { Request, SILENT } from './request.ts'
+import type { RegionTable } from './region-table.ts'
 import type { ZoneIndex } from './zone-index.ts'
 
 export interface Counters {
@@ -44,9 +46,14 @@ export interface AnswerOptions {
   /** @default 1232 */
   readonly maxUdpSize?: number
   /** Answers UPDATE, NOTIFY and signed messages: the whole answer, or undefined for none. */
-  readonly special: (request: Request, peer: Peer) => Uint8Array | undefined
+  readonly special: (request: Request, peer: Peer) => SpecialAnswer
+  /** Regions of clients, for policies. */
+  readonly regions?: RegionTable
   readonly onFailure?: (error: unknown) => void
 }
+
+/** A promise when the answer has to wait, for instance until an UPDATE is on disk. */
+export type SpecialAnswer = Uint8Array | Promise<Uint8Array | undefined> | undefined
 
 export interface Peer {
   readonly address: string
@@ -57,6 +64,8 @@ export interface Peer {
    * @default Infinity
    */
   readonly maxAnswerRatio?: number
+  /** Sends an answer when it is there; `answer` then returns 0 with `isDeferred`. Without it there is no answer. */
+  readonly defer?: (answer: Promise<Uint8Array | undefined>) => void
 }
 
 /** The largest `maxUdpSize`; udp.ts keeps this much room for an answer. */
@@ -72,6 +81,8 @@ export class Answerer {
   kind = 0
   /** After an answer: the query had a valid cookie, so its source address is the client's. */
   hasValidCookie = false
+  /** After a length of 0: the answer follows through `peer.defer`. */
+  isDeferred = false
   readonly #zones: ZoneIndex
   readonly #counters: Counters
   readonly #cookies: CookieJar
@@ -79,6 +90,7 @@ export class Answerer {
   readonly #maxUdpSize: number
   readonly #special: AnswerOptions['special']
   readonly #onFailure: (error: unknown) => void
+  readonly #regions: RegionTable | undefined
   readonly #response: Response
   readonly #writer = new WireWriter(MAX_MESSAGE)
   readonly #wild = new Uint8Array(256)
@@ -92,6 +104,7 @@ export class Answerer {
     this.#maxUdpSize = Math.min(options.maxUdpSize ?? SAFE_UDP_SIZE, MAX_UDP_SIZE)
     this.#response = new Response(this.request, this.#maxUdpSize)
     this.#special = options.special
+    this.#regions = options.regions
     this.#onFailure = options.onFailure ?? (() => {})
   }
 
@@ -105,6 +118,7 @@ export class Answerer {
     counters.queries++
     this.#response.begin(out, start)
     this.hasValidCookie = false
+    this.isDeferred = false
     const status = request.parse(query, length)
     if (status === SILENT) {
       counters.ignored++
@@ -160,9 +174,19 @@ export class Answerer {
   #specialAnswer(peer: Peer): number {
     const answer = this.#special(this.request, peer)
     if (answer === undefined) return 0
+    if (answer instanceof Promise) {
+      this.isDeferred = peer.defer !== undefined
+      peer.defer?.(answer.then((bytes) => this.#countDeferred(bytes)))
+      return 0
+    }
     this.#counters.answers[answer[3]! & 15]!++
     this.#response.out.set(answer, this.#response.start)
     return answer.length
+  }
+
+  #countDeferred(answer: Uint8Array | undefined): Uint8Array | undefined {
+    if (answer !== undefined) this.#counters.answers[answer[3]! & 15]!++
+    return answer
   }
 
   #refuse(rcode: number): number {
@@ -185,6 +209,10 @@ export class Answerer {
     if (request.class !== CLASS.IN) return this.#refuse(request.class === CLASS.ANY ? RCODE.FORMERR : RCODE.REFUSED)
     const { name, nameLength, scan } = request
     let zone = this.#zones.find(name, nameLength, scan)
+    if (this.#zones.hasSuspended && this.#zones.isSuspended(name, nameLength, zone)) {
+      this.#response.extendedError = EXTENDED_ERROR.NOT_READY
+      return this.#refuse(RCODE.REFUSED)
+    }
     if (zone === undefined) {
       this.#response.extendedError = EXTENDED_ERROR.NOT_AUTHORITATIVE
       return this.#refuse(RCODE.REFUSED)
@@ -195,7 +223,14 @@ export class Answerer {
     }
     if (request.type === TYPE.DS && zone.originWire.length === nameLength)
       zone = this.#zones.find(name, nameLength, scan, 1) ?? zone
-    const length = zone.cuts > 0 && this.#isBelowCut(zone) ? 0 : this.#fast(zone)
+    let length = 0
+    try {
+      if (zone.cuts === 0 || !this.#isBelowCut(zone)) length = this.#fast(zone, peer)
+    } catch (error) {
+      // A client subnet that is none: only policies read it.
+      if (!(error instanceof DnsError)) throw error
+      return this.#refuse(RCODE.FORMERR)
+    }
     return length > 0 ? length : this.#slow(zone, peer)
   }
 
@@ -217,16 +252,16 @@ export class Answerer {
   }
 
   /** 0 when the query is not one of the common cases. */
-  #fast(zone: Zone): number {
+  #fast(zone: Zone, peer: Peer): number {
     const { name, nameLength, scan } = this.request
     const hash = scan.hashes[0]!
     const shard = zone.shardOf(hash)
     const node = shard.find(hash, name, 0, nameLength)
-    return node === -1 ? this.#fastMissing(zone) : this.#fastNode(zone, shard, node)
+    return node === -1 ? this.#fastMissing(zone, peer) : this.#fastNode(zone, shard, node, peer)
   }
 
   /** The node may be the wildcard of the name: the owner of the RRset is a pointer to the question in both cases. */
-  #fastNode(zone: Zone, shard: Shard, node: number): number {
+  #fastNode(zone: Zone, shard: Shard, node: number, peer: Peer): number {
     const { scan, type } = this.request
     const set = shard.findSet(node, type)
     this.kind = scan.hashes[0]! + type
@@ -235,10 +270,44 @@ export class Answerer {
       return isPlain ? this.#negative(zone, RCODE.NOERROR) : 0
     }
     if (COMPRESSED[type] === 1 || u16(shard.data, set + 2) === 0) return 0
+    if ((shard.data[node + 14]! & NODE_FLAG.POLICY) !== 0) {
+      const chooser = shard.chooserOf(node, set)
+      if (chooser !== undefined) return this.#copyChosen(shard, set, chooser, peer)
+    }
     return this.#copySet(shard, set)
   }
 
-  #fastMissing(zone: Zone): number {
+  /** One record of the set, or all of it in an order; 0 for what resolve.ts has to do. */
+  #copyChosen(shard: Shard, set: number, chooser: PolicyChooser, peer: Peer): number {
+    const { data } = shard
+    const recordLength = u16(data, set + 6)
+    if (recordLength === 0 || chooser.mode !== 'weighted') return 0
+    const record = chooser.chooseOne(chooser.hasRegions ? this.#regionOf(peer) : undefined)
+    shard.count(set)
+    const response = this.#response
+    response.question()
+    if (!response.hasRoom(recordLength)) return this.#finish(RCODE.NOERROR, AUTHORITATIVE | TRUNCATED, 0, 0, 0)
+    const from = set + SET_HEAD + record * recordLength
+    response.copy(data, from, from + recordLength)
+    return this.#finish(RCODE.NOERROR, AUTHORITATIVE, 1, 0, 0)
+  }
+
+  /**
+   * The region of the client by its subnet (RFC 7871), else of the resolver. The answer then says for which part of the
+   * subnet it holds (§7.2.1).
+   */
+  #regionOf(peer: Peer): string | undefined {
+    const { bytes, subnetAt, subnetLength } = this.request
+    const regions = this.#regions
+    if (regions === undefined) return undefined
+    if (subnetLength === 0) return regions.find(peer.address)
+    const subnet = decodeSubnet(bytes.subarray(subnetAt, subnetAt + subnetLength))
+    const { address, sourcePrefix } = subnet
+    this.#response.subnetScope = Math.min(sourcePrefix, regions.longestPrefix(address))
+    return sourcePrefix === 0 ? regions.find(peer.address) : regions.find(address)
+  }
+
+  #fastMissing(zone: Zone, peer: Peer): number {
     const { name, nameLength, scan } = this.request
     if (zone.wildcards > 0) {
       let label = 1
@@ -254,7 +323,7 @@ export class Answerer {
       const hash = wildcardHash(scan, label)
       const shard = zone.shardOf(hash)
       const node = shard.find(hash, wild, 0, nameLength - start + 2)
-      if (node !== -1) return this.#fastNode(zone, shard, node)
+      if (node !== -1) return this.#fastNode(zone, shard, node, peer)
     }
     this.kind = zone.soa.serial + RCODE.NXDOMAIN
     return this.#negative(zone, RCODE.NXDOMAIN)
@@ -305,7 +374,7 @@ export class Answerer {
     let result: Resolution
     try {
       const question = request.bytes.slice(12, 12 + request.nameLength)
-      result = resolve(zone, question, request.type, this.#source(peer))
+      result = resolve(zone, question, request.type, this.#source(peer), () => this.#regionOf(peer))
     } catch (error) {
       if (error instanceof DnsError && error.code === 'MALFORMED') return this.#refuse(RCODE.FORMERR)
       this.#counters.failures++

@@ -7,7 +7,7 @@ import type { DnsClient } from '../client/client.ts'
 import { serverText } from '../client/udp-exchange.ts'
 import { DnsError } from '../error.ts'
 import type { Fqdn } from '../wire/name.ts'
-import type { Secondary } from './policy.ts'
+import type { Secondary, ZonePolicy } from './policy.ts'
 import type { Keyring } from './signed.ts'
 
 const MAX_TRIES = 5
@@ -17,6 +17,7 @@ export class Notifier {
   readonly #client: DnsClient
   readonly #keys: Keyring
   readonly #onError: (error: Error) => void
+  #isClosed = false
   readonly #running = new Map<string, { controller: AbortController; done: Promise<void> }>()
 
   constructor(client: DnsClient, keys: Keyring, onError: (error: Error) => void) {
@@ -26,7 +27,15 @@ export class Notifier {
   }
 
   /** Returns at once. */
-  notify(zone: Fqdn, secondaries: readonly Secondary[]): void {
+  notify(zone: Fqdn, secondaries: NonNullable<ZonePolicy['secondaries']>): void {
+    if (typeof secondaries === 'function') {
+      secondaries().then(
+        (found) => this.notify(zone, found),
+        (error: unknown) => this.#onError(error instanceof Error ? error : new Error(String(error))),
+      )
+      return
+    }
+    if (this.#isClosed) return
     for (const secondary of secondaries) {
       const id = `${zone} ${serverText(secondary)}`
       this.#running.get(id)?.controller.abort()
@@ -55,6 +64,7 @@ export class Notifier {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     const all = [...this.#running.values()]
     for (const { controller } of all) controller.abort()
     await Promise.all(all.map(async ({ done }) => done))

@@ -17,6 +17,6 @@ export interface ZonePolicy {
   readonly mayUpdate?: (key: Fqdn, record: Resource) => boolean
   /** Names of keys that may transfer the zone. None: nobody may. */
   readonly transferKeys?: readonly Fqdn[]
-  /** Secondaries that get NOTIFY (RFC 1996) after each change. */
-  readonly secondaries?: readonly Secondary[]
+  /** Secondaries that get NOTIFY (RFC 1996) after each change; a function where their addresses may change. */
+  readonly secondaries?: readonly Secondary[] | (() => Promise<readonly Secondary[]>)
 }

@@ -8,7 +8,7 @@ import { lowerWire, MAX_NAME, nameToText, wireToFqdn } from '../wire/name.ts'
 import { createNameScan, type NameScan, scanName, wildcardHash } from '../zone/name-hash.ts'
 import type { QueryContext } from '../zone/query-context.ts'
 import { findTarget, rdataFromText } from '../wire/rdata/grammar.ts'
-import { datasOf, NODE_FLAG, packSet, type Shard, ttlOf } from '../zone/zone-shard.ts'
+import { datasOf, NODE_FLAG, packSet, type PackedSet, type Shard, ttlOf } from '../zone/zone-shard.ts'
 import type { Zone } from '../zone/zone-table.ts'
 import type { AnswerSet } from './answer-set.ts'
 
@@ -42,6 +42,7 @@ class Resolver {
   readonly #zone: Zone
   readonly #type: number
   readonly #source: QuerySource
+  readonly #region: () => string | undefined
   readonly #scan: NameScan = createNameScan()
   readonly result: Resolution = {
     rcode: RCODE.NOERROR,
@@ -52,10 +53,11 @@ class Resolver {
     isNegative: false,
   }
 
-  constructor(zone: Zone, type: number, source: QuerySource) {
+  constructor(zone: Zone, type: number, source: QuerySource, region: () => string | undefined) {
     this.#zone = zone
     this.#type = type
     this.#source = source
+    this.#region = region
   }
 
   resolve(question: Uint8Array): Resolution {
@@ -158,11 +160,25 @@ class Resolver {
     if (offset === -1) return undefined
     shard.count(offset)
     const set = shard.unpack(offset)
-    if (set.dynamic === undefined) return { owner, set }
+    if (set.dynamic === undefined) return { owner, set: this.#chosen(shard, node, offset, set) }
     const values = set.dynamic.answer({ ...this.#source, name: nameToText(owner), type: typeName(type) })
     if (values.length === 0) return undefined
     const datas = values.map((value) => rdataFromText(type, value))
     return { owner, set: packSet(type, set.dynamic.ttl, datas) }
+  }
+
+  /** The records that a policy of the name chooses, or all. */
+  #chosen(shard: Shard, node: number, offset: number, set: PackedSet): PackedSet {
+    if ((shard.data[node + 14]! & NODE_FLAG.POLICY) === 0) return set
+    const chooser = shard.chooserOf(node, offset)
+    if (chooser === undefined) return set
+    const datas = datasOf(set)
+    const chosen = chooser.choose(chooser.hasRegions ? this.#region() : undefined)
+    return packSet(
+      set.type,
+      ttlOf(set.body),
+      chosen.map((index) => datas[index]!),
+    )
   }
 
   /** RFC 6672 §3.2: the DNAME, and the CNAME synthesised from it for this name. */
@@ -213,7 +229,16 @@ function isInZone(name: Uint8Array, origin: Uint8Array): boolean {
   return true
 }
 
-/** Resolves `question` (wire form, case as received) in the zone that contains it. Throws what a dynamic RRset throws. */
-export function resolve(zone: Zone, question: Uint8Array, type: number, source: QuerySource): Resolution {
-  return new Resolver(zone, type, source).resolve(question)
+/**
+ * Resolves `question` (wire form, case as received) in the zone that contains it. `region` is called when a policy needs the
+ * region of the client. Throws what a dynamic RRset throws.
+ */
+export function resolve(
+  zone: Zone,
+  question: Uint8Array,
+  type: number,
+  source: QuerySource,
+  region: () => string | undefined = () => undefined,
+): Resolution {
+  return new Resolver(zone, type, source, region).resolve(question)
 }

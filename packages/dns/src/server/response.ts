@@ -24,6 +24,8 @@ export class Response {
   serverCookie: Uint8Array | undefined
   /** RFC 8914 code, or -1. */
   extendedError = -1
+  /** RFC 7871 §7.2.1: prefix length for which the answer holds, or -1 when it does not depend on the client's subnet. */
+  subnetScope = -1
   readonly #request: Request
   readonly #maxUdpSize: number
 
@@ -38,6 +40,7 @@ export class Response {
     this.at = start
     this.serverCookie = undefined
     this.extendedError = -1
+    this.subnetScope = -1
   }
 
   /** The question, octet by octet as it was received. */
@@ -69,7 +72,8 @@ export class Response {
     return (
       OPT_LENGTH +
       (this.serverCookie === undefined ? 0 : COOKIE_OPTION) +
-      (this.extendedError === -1 ? 0 : EXTENDED_ERROR_OPTION)
+      (this.extendedError === -1 ? 0 : EXTENDED_ERROR_OPTION) +
+      (this.subnetScope === -1 ? 0 : 4 + this.#request.subnetLength)
     )
   }
 
@@ -130,6 +134,17 @@ export class Response {
       out[at + 4] = 0
       out[at + 5] = extendedError
       at += EXTENDED_ERROR_OPTION
+    }
+    if (this.subnetScope !== -1) {
+      const { subnetAt, subnetLength } = this.#request
+      out[at] = 0
+      out[at + 1] = OPTION.CLIENT_SUBNET
+      out[at + 2] = subnetLength >> 8
+      out[at + 3] = subnetLength
+      for (let i = 0; i < subnetLength; i++) out[at + 4 + i] = bytes[subnetAt + i]!
+      // Family, source prefix length, scope prefix length.
+      out[at + 4 + 3] = this.subnetScope
+      at += 4 + subnetLength
     }
     this.at = at
   }

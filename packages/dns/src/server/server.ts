@@ -2,9 +2,11 @@
  * The authoritative server: serves zones over UDP and TCP.
  *
  * Flow: listeners (udp.ts, tcp.ts) → answer.ts → zone tables. `swap` replaces a whole zone between two packets; queries never
- * wait and never see a part of each. Guarantees: no recursion; only the zones it was given; UPDATE and transfers only signed
- * and as the zone's policy allows. Caveat: updates change the zone in memory; `onUpdate` is the place to make them durable.
+ * wait and never see a part of each. Guarantees: no recursion; only the zones it was given, and REFUSED for those that are
+ * not loaded yet; UPDATE and transfers only signed and as the zone's policy allows. Caveat: without `commit` an UPDATE
+ * changes the zone in memory only.
  */
+import { randomBytes } from 'node:crypto'
 import { createDnsClient } from '../client/client.ts'
 import { OPCODE, RCODE, rcodeName, TYPE, typeName } from '../wire/codes.ts'
 import { SAFE_UDP_SIZE } from '../wire/edns.ts'
@@ -13,19 +15,23 @@ import { FLAG } from '../wire/message.ts'
 import { type Fqdn, fqdn, wireToFqdn } from '../wire/name.ts'
 import { signMessage, type TsigKey } from '../wire/tsig.ts'
 import { u16 } from '../zone/zone-shard.ts'
+import { diffZones, type ZoneDelta } from '../zone/zone-delta.ts'
 import type { Zone } from '../zone/zone-table.ts'
-import { Answerer, type Counters, type Peer } from './answer.ts'
+import { Answerer, type Counters, type Peer, type SpecialAnswer } from './answer.ts'
 import { CookieJar } from './cookie.ts'
+import { ZoneHistory } from './history.ts'
 import { copyHits } from './hits.ts'
 import { Notifier } from './notify.ts'
 import type { ZonePolicy } from './policy.ts'
 import { type RateLimitOptions, RateLimiter } from './ratelimit.ts'
+import type { RegionTable } from './region-table.ts'
 import { Request } from './request.ts'
 import { authenticate, emptyAnswer, withoutTsig } from './signed.ts'
 import { listenTcp, type TcpListener } from './tcp.ts'
-import { planTransfer, transferMessages } from './transfer.ts'
+import { incremental, planTransfer, soaOnly, transferMessages, type TransferPlan, wholeZone } from './transfer.ts'
 import { listenUdp, type UdpListener } from './udp.ts'
 import { handleUpdate } from './update.ts'
+import { CAN_SHARE_PORT, Workers } from './workers.ts'
 import { ZoneIndex } from './zone-index.ts'
 
 export interface ListenAddress {
@@ -44,16 +50,40 @@ export interface DnsServerOptions {
   readonly defaultPolicy?: ZonePolicy
   readonly rateLimit?: RateLimitOptions
   readonly tcp?: { readonly idleMs?: number; readonly maxConnections?: number; readonly maxPerSource?: number }
+  /** Regions of clients, for answers that depend on them (zone/answer-policy.ts). */
+  readonly regions?: RegionTable
+  /**
+   * Threads that answer UDP on the same port, where Node can share it (CAN_SHARE_PORT); rate limits are divided by their
+   * number, and `hits` counts only what this thread answers. @default 1: this thread
+   */
+  readonly workers?: number
   /** 16 octets shared by replicas that answer on one address. @default random */
   readonly cookieSecret?: Uint8Array
   /** Most octets of a UDP answer. @default 1232 */
   readonly maxUdpSize?: number
+  /** Origins of zones that are not loaded yet: queries for their names are refused until `swap`. */
+  readonly suspended?: Iterable<Fqdn>
   /** After an UPDATE changed a zone, before it is answered. */
   readonly onUpdate?: (zone: Zone) => void
+  /**
+   * Performs the change of an UPDATE, which is answered when the promise settles; it has to `swap` the zone when the change
+   * is durable. @default the zone in memory is replaced at once
+   */
+  readonly commit?: (origin: Fqdn, change: (zone: Zone, serial?: number) => Zone) => Promise<unknown>
+  /** A NOTIFY for a zone of this server (RFC 1996). Returns whether it is accepted. @default refused */
+  readonly onNotify?: (notice: Notice) => boolean
   /** Failures that belong to no single query: sockets, dynamic RRsets, NOTIFY. */
   readonly onError?: (error: unknown) => void
   /** Milliseconds since 1970. @default Date.now */
   readonly now?: () => number
+}
+
+export interface Notice {
+  readonly zone: Fqdn
+  /** Address of the sender. */
+  readonly source: string
+  /** Name of the key that signed it. */
+  readonly key?: Fqdn
 }
 
 export interface DnsServerCounters {
@@ -64,7 +94,10 @@ export interface DnsServerCounters {
   readonly limited: number
   readonly failures: number
   readonly updates: number
+  /** AXFR and IXFR together. */
   readonly transfers: number
+  /** IXFR that sent changes only. */
+  readonly incrementalTransfers: number
   readonly tcpConnections: number
 }
 
@@ -78,8 +111,13 @@ export interface DnsServer {
   readonly addresses: readonly ListenAddress[]
   zones(): IterableIterator<Zone>
   findZone(origin: Fqdn): Zone | undefined
-  /** Serves this zone from the next packet on, instead of the one with the same origin. */
-  swap(zone: Zone): void
+  /**
+   * Serves this zone from the next packet on, instead of the one with the same origin. `deltas` lead from the version served
+   * before, or from an older one, to this version, for IXFR. @default computed, where the zone may be transferred
+   */
+  swap(zone: Zone, deltas?: readonly ZoneDelta[]): void
+  /** Refuses queries for names of this zone until the next `swap`. */
+  suspend(origin: Fqdn): void
   remove(origin: Fqdn): void
   counters(): DnsServerCounters
   /** Queries answered from each RRset since the zone is served; RRsets without queries are left out. */
@@ -113,11 +151,17 @@ class Server {
   readonly answerer: Answerer
   updates = 0
   transfers = 0
+  incrementalTransfers = 0
   readonly #options: DnsServerOptions
+  /** Shared by the threads. */
+  readonly #cookieSecret = randomBytes(16)
   readonly #keys: ReadonlyMap<Fqdn, TsigKey>
   readonly #client = createDnsClient({ tries: 1 })
   readonly #notifier: Notifier
   readonly #request = new Request()
+  readonly #histories = new Map<Fqdn, ZoneHistory>()
+  readonly #scratch = Buffer.allocUnsafeSlow(65_537)
+  workers: Workers | undefined
 
   constructor(options: DnsServerOptions) {
     this.#options = options
@@ -127,13 +171,15 @@ class Server {
     const shared = {
       zones: this.index,
       counters: this.totals,
-      cookies: new CookieJar(options.cookieSecret),
+      cookies: new CookieJar(options.cookieSecret ?? this.#cookieSecret),
       now: () => this.seconds(),
       ...(options.maxUdpSize === undefined ? {} : { maxUdpSize: options.maxUdpSize }),
+      ...(options.regions !== undefined && { regions: options.regions }),
       onFailure: (error: unknown) => this.report(error),
     }
     const inner = new Answerer({ ...shared, special: () => undefined })
     this.answerer = new Answerer({ ...shared, special: (request, peer) => this.#special(request, peer, inner) })
+    for (const origin of options.suspended ?? []) this.index.suspend(origin)
     for (const zone of options.zones ?? []) this.index.set(zone)
   }
 
@@ -157,15 +203,72 @@ class Server {
     return this.index.get(origin)
   }
 
-  swap(zone: Zone): void {
+  swap(zone: Zone, deltas?: readonly ZoneDelta[]): void {
     const before = this.index.set(zone)
     if (before === zone) return
     if (before !== undefined) copyHits(before, zone)
-    if (before?.serial !== zone.serial) this.#notifier.notify(zone.origin, this.policyOf(zone.origin).secondaries ?? [])
+    const isNewVersion = before?.serial !== zone.serial
+    const { secondaries = [], transferKeys = [] } = this.policyOf(zone.origin)
+    const isFollowed = transferKeys.length > 0 && isNewVersion
+    const changes =
+      deltas ?? (before !== undefined && (isFollowed || this.workers !== undefined) ? [diffZones(before, zone)] : [])
+    // Without a version before, or with RRsets that are functions, workers get the whole zone.
+    this.workers?.swap(zone, before === undefined || !isNewVersion ? undefined : changes)
+    if (isFollowed) this.#remember(zone.origin, changes)
+    if (isNewVersion) this.#notifier.notify(zone.origin, secondaries)
+  }
+
+  #remember(origin: Fqdn, deltas: readonly ZoneDelta[]): void {
+    const history = this.#histories.get(origin) ?? new ZoneHistory()
+    this.#histories.set(origin, history)
+    for (const delta of deltas) history.add(delta)
+  }
+
+  suspend(origin: Fqdn): void {
+    this.index.suspend(origin)
+    this.workers?.suspend(origin)
+  }
+
+  remove(origin: Fqdn): void {
+    this.index.delete(origin)
+    this.workers?.remove(origin)
+  }
+
+  /** A packet that a worker received and does not answer itself. */
+  async answerForWorker(query: Uint8Array, address: string, port: number): Promise<Uint8Array | undefined> {
+    let deferred: Promise<Uint8Array | undefined> | undefined
+    const defer = (answer: Promise<Uint8Array | undefined>) => void (deferred = answer)
+    const peer: Peer = { address, port, transport: 'udp', defer }
+    const length = this.answerer.answer(query, query.length, peer, this.#scratch, 0)
+    if (deferred !== undefined) return deferred
+    return length === 0 ? undefined : this.#scratch.slice(0, length)
+  }
+
+  async startWorkers(addresses: readonly ListenAddress[], count: number): Promise<void> {
+    const { cookieSecret, maxUdpSize, regions, rateLimit } = this.#options
+    const share = (limit: number | undefined, fallback: number) => Math.max(1, Math.ceil((limit ?? fallback) / count))
+    this.workers = await Workers.start({
+      count,
+      settings: {
+        addresses,
+        cookieSecret: cookieSecret ?? this.#cookieSecret,
+        rateLimit: {
+          ...rateLimit,
+          responsesPerSecond: share(rateLimit?.responsesPerSecond, 20),
+          allPerSecond: share(rateLimit?.allPerSecond, 1000),
+        },
+        ...(maxUdpSize !== undefined && { maxUdpSize }),
+        ...(regions !== undefined && { regions: regions.toText() }),
+      },
+      zones: () => this.index.values(),
+      suspended: () => this.index.suspended(),
+      answer: async (query, address, port) => this.answerForWorker(query, address, port),
+      onError: (error) => this.report(error),
+    })
   }
 
   /** UPDATE, NOTIFY, and signed queries. */
-  #special(request: Request, peer: Peer, inner: Answerer): Uint8Array | undefined {
+  #special(request: Request, peer: Peer, inner: Answerer): SpecialAnswer {
     const auth = authenticate(request, this.#keys, this.seconds())
     if (auth.kind === 'refused') return auth.answer
     // Transfers over TCP take another path. IXFR over UDP gets the SOA; the client then uses TCP (RFC 1995 §2).
@@ -176,6 +279,10 @@ class Server {
     const key = auth.kind === 'signed' ? auth.key : undefined
     const answer = this.#unsignedAnswer(request, peer, inner, key)
     if (answer === undefined || auth.kind === 'unsigned') return answer
+    if (answer instanceof Promise) {
+      const previousMac = auth.record.mac.slice()
+      return answer.then((bytes) => signMessage(bytes, auth.key, this.seconds(), { previousMac }).bytes)
+    }
     const sign = (bytes: Uint8Array) =>
       signMessage(bytes, auth.key, this.seconds(), { previousMac: auth.record.mac }).bytes
     const signed = sign(answer)
@@ -185,12 +292,25 @@ class Server {
     return sign(cut)
   }
 
-  #unsignedAnswer(request: Request, peer: Peer, inner: Answerer, key: TsigKey | undefined): Uint8Array | undefined {
+  #unsignedAnswer(
+    request: Request,
+    peer: Peer,
+    inner: Answerer,
+    key: TsigKey | undefined,
+  ): Uint8Array | Promise<Uint8Array> | undefined {
     switch (request.opcode) {
-      case OPCODE.UPDATE:
-        return emptyAnswer(request, this.#update(request.bytes.subarray(0, request.length), key))
+      case OPCODE.UPDATE: {
+        const rcode = this.#update(request.bytes.subarray(0, request.length), key)
+        if (typeof rcode === 'number') return emptyAnswer(request, rcode)
+        // The request object is used for the next packet before the rcode is known.
+        const answer = emptyAnswer(request, RCODE.NOERROR)
+        return rcode.then((known) => {
+          answer[3] = known
+          return answer
+        })
+      }
       case OPCODE.NOTIFY:
-        return emptyAnswer(request, this.#notifyRcode(request))
+        return emptyAnswer(request, this.#notifyRcode(request, peer, key))
       default: {
         const query = withoutTsig(request)
         const out = Buffer.allocUnsafe(65_535)
@@ -200,15 +320,26 @@ class Server {
     }
   }
 
-  #update(bytes: Uint8Array, key: TsigKey | undefined): number {
+  #update(bytes: Uint8Array, key: TsigKey | undefined): number | Promise<number> {
+    const { commit, onUpdate } = this.#options
     return handleUpdate(
       {
         findZone: (origin) => this.index.get(origin),
         policyOf: (origin) => this.policyOf(origin),
-        swap: (zone) => {
-          this.#options.onUpdate?.(zone)
-          this.updates++
-          this.swap(zone)
+        onError: (error) => this.report(error),
+        commit: (origin, change) => {
+          const zone = this.index.get(origin)
+          if (zone === undefined) return
+          const perform = (current: Zone, serial?: number) => {
+            const changed = change(current, serial)
+            if (changed !== current) this.updates++
+            return changed
+          }
+          if (commit !== undefined) return commit(origin, perform)
+          const changed = perform(zone)
+          if (changed === zone) return
+          onUpdate?.(changed)
+          this.swap(changed)
         },
       },
       bytes,
@@ -216,10 +347,15 @@ class Server {
     )
   }
 
-  /** The server is primary for all its zones: NOTIFY is refused (RFC 1996 §3.10). */
-  #notifyRcode(request: Request): number {
+  /** Without `onNotify` the server is primary for all its zones, and NOTIFY is refused (RFC 1996 §3.10). */
+  #notifyRcode(request: Request, peer: Peer, key: TsigKey | undefined): number {
     if (request.questionEnd === 0) return RCODE.FORMERR
-    return this.index.get(wireToFqdn(request.name)) === undefined ? RCODE.NOTAUTH : RCODE.REFUSED
+    const zone = wireToFqdn(request.name)
+    const isKnown =
+      this.index.get(zone) !== undefined || this.index.isSuspended(request.name, request.nameLength, undefined)
+    if (!isKnown) return RCODE.NOTAUTH
+    const notice = { zone, source: peer.address, ...(key !== undefined && { key: key.name }) }
+    return this.#options.onNotify?.(notice) === true ? RCODE.NOERROR : RCODE.REFUSED
   }
 
   /** The messages of a transfer, or its error response; undefined when the query asks for none. `isSoaOnly`: only the SOA. */
@@ -239,9 +375,17 @@ class Server {
         signMessage(emptyAnswer(request, rcode), auth.key, this.seconds(), { previousMac: auth.record.mac }).bytes,
       ]
     }
-    const isShort = isSoaOnly || plan.isCurrent
-    if (!isShort) this.transfers++
-    return transferMessages(plan.zone, plan.message, isShort, auth.key, auth.record.mac, () => this.seconds())
+    const entries = isSoaOnly || plan.isCurrent ? soaOnly(plan.zone) : this.#transferred(plan)
+    return transferMessages(plan.zone, plan.message, entries, auth.key, auth.record.mac, () => this.seconds())
+  }
+
+  #transferred({ zone, knownSerial }: TransferPlan): ReturnType<typeof wholeZone> {
+    this.transfers++
+    const history = knownSerial === undefined ? undefined : this.#histories.get(zone.origin)
+    const deltas = history?.since(knownSerial!, zone.serial, zone.rrsets)
+    if (deltas === undefined) return wholeZone(zone)
+    this.incrementalTransfers++
+    return incremental(zone, deltas)
   }
 
   hits(origin: Fqdn): RRsetHits[] {
@@ -260,6 +404,7 @@ class Server {
   }
 
   async close(): Promise<void> {
+    await this.workers?.close()
     await this.#notifier.close()
     await this.#client.close()
   }
@@ -269,6 +414,8 @@ interface Listeners {
   readonly udp: UdpListener
   readonly tcp: TcpListener
 }
+
+const isShared = ({ workers = 1 }: DnsServerOptions): boolean => workers > 1 && CAN_SHARE_PORT
 
 /** A port that is free for UDP may be in use for TCP: with port 0 another pair is tried. */
 const PORT_TRIES = 20
@@ -287,6 +434,7 @@ async function listenBoth(
       limiter: server.limiter,
       now: () => server.now(),
       onError,
+      isPortShared: isShared(options),
     })
     try {
       const transfer = (query: Buffer) => server.transfer(query)
@@ -310,10 +458,14 @@ async function listenBoth(
 export async function createDnsServer(options: DnsServerOptions): Promise<DnsServer> {
   const server = new Server(options)
   const listeners: Listeners[] = []
-  const close = async () => {
-    await Promise.all(listeners.flatMap(({ udp, tcp }) => [udp.close(), tcp.close()]))
+  let closing: Promise<void> | undefined
+  const closeAll = async () => {
+    await Promise.all(
+      listeners.flatMap(({ udp, tcp }) => [...(server.workers === undefined ? [udp.close()] : []), tcp.close()]),
+    )
     await server.close()
   }
+  const close = async () => (closing ??= closeAll())
   for (const listen of options.listen) {
     try {
       listeners.push(await listenBoth(server, options, listen))
@@ -323,23 +475,43 @@ export async function createDnsServer(options: DnsServerOptions): Promise<DnsSer
       throw new DnsError('NETWORK', `cannot listen on ${listen.address} port ${listen.port}: ${why}`, { cause })
     }
   }
+  const addresses = listeners.map(({ udp }) => ({ address: udp.address, port: udp.port }))
+  if (isShared(options)) {
+    try {
+      await server.startWorkers(addresses, options.workers ?? 1)
+    } catch (cause) {
+      await close()
+      throw new DnsError('NETWORK', `the workers of the DNS server cannot start: ${String(cause)}`, { cause })
+    }
+    // From here on the threads answer; this one has other work, and would let its clients wait.
+    await Promise.all(listeners.map(async ({ udp }) => udp.close()))
+  }
+  const sumOf = (field: 'queries' | 'truncated' | 'ignored' | 'limited' | 'failures') =>
+    (server.workers?.counters() ?? []).reduce((sum, counters) => sum + counters[field], 0)
+  const answersOf = (rcode: number) =>
+    (server.workers?.counters() ?? []).reduce((sum, { answers }) => sum + (answers[rcode] ?? 0), 0)
   return {
-    addresses: listeners.map(({ udp }) => ({ address: udp.address, port: udp.port })),
+    addresses,
     zones: () => server.index.values(),
     findZone: (origin) => server.findZone(origin),
-    swap: (zone) => server.swap(zone),
-    remove: (origin) => void server.index.delete(origin),
+    swap: (zone, deltas) => server.swap(zone, deltas),
+    suspend: (origin) => server.suspend(origin),
+    remove: (origin) => server.remove(origin),
     counters: () => ({
-      queries: server.totals.queries,
+      queries: server.totals.queries + sumOf('queries'),
       answers: Object.fromEntries(
-        [...server.totals.answers].flatMap((count, rcode) => (count === 0 ? [] : [[rcodeName(rcode), count]])),
+        [...server.totals.answers].flatMap((own, rcode) => {
+          const count = own + answersOf(rcode)
+          return count === 0 ? [] : [[rcodeName(rcode), count]]
+        }),
       ),
-      truncated: server.totals.truncated,
-      ignored: server.totals.ignored,
-      limited: server.limiter.limited,
-      failures: server.totals.failures,
+      truncated: server.totals.truncated + sumOf('truncated'),
+      ignored: server.totals.ignored + sumOf('ignored'),
+      limited: server.limiter.limited + sumOf('limited'),
+      failures: server.totals.failures + sumOf('failures'),
       updates: server.updates,
       transfers: server.transfers,
+      incrementalTransfers: server.incrementalTransfers,
       tcpConnections: listeners.reduce((sum, { tcp }) => sum + tcp.connections(), 0),
     }),
     hits: (origin) => server.hits(origin),

@@ -121,7 +121,12 @@ class Listener {
     if (connection.isBusy) return
     connection.isBusy = true
     const { socket, deframer } = connection
-    const peer: Peer = { address: connection.source, port: socket.remotePort ?? 0, transport: 'tcp' }
+    const peer: Peer = {
+      address: connection.source,
+      port: socket.remotePort ?? 0,
+      transport: 'tcp',
+      defer: (answer) => void this.#sendDeferred(connection, answer),
+    }
     let isRejected = false
     socket.cork()
     for (let query = deframer.next(); query !== undefined && !socket.destroyed; query = deframer.next()) {
@@ -132,6 +137,7 @@ class Listener {
         continue
       }
       const length = this.#options.answerer.answer(query, query.length, peer, this.#scratch, 2)
+      if (length === 0 && this.#options.answerer.isDeferred) continue
       isRejected = length === 0
       if (isRejected) break
       this.#scratch.writeUInt16BE(length, 0)
@@ -142,6 +148,19 @@ class Listener {
     // A message that gets no answer closes the connection, after the answers before it are sent.
     if (isRejected) socket.destroySoon()
     else connection.isBusy = false
+  }
+
+  /** Answers may leave in another order than the queries came in (RFC 7766 §7). */
+  async #sendDeferred(connection: Connection, answer: Promise<Uint8Array | undefined>): Promise<void> {
+    const bytes = await answer.catch((error: unknown) => {
+      this.#options.onError(error instanceof Error ? error : new Error(String(error)))
+      return undefined
+    })
+    const { socket } = connection
+    if (socket.destroyed) return
+    if (bytes === undefined) socket.destroySoon()
+    else socket.write(frame(Buffer.from(bytes)))
+    this.#touch(connection)
   }
 
   /** Encodes messages only as fast as the peer reads them, and none for a peer that is gone. */

@@ -21,6 +21,8 @@ export interface UdpOptions {
   /** Milliseconds. */
   readonly now: () => number
   readonly onError: (error: Error) => void
+  /** Other sockets may be bound to the same port (SO_REUSEPORT); needs CAN_SHARE_PORT. @default false */
+  readonly isPortShared?: boolean
 }
 
 /** One object for all packets: nothing is allocated per question. */
@@ -36,6 +38,7 @@ export async function listenUdp(options: UdpOptions): Promise<UdpListener> {
   const socket = createSocket({
     type: `udp${family}`,
     ipv6Only: family === 6,
+    ...(options.isPortShared === true && { reusePort: true }),
     // The peer is an IP address: Node's default would call the resolver for each answer.
     lookup: (host, _options, done) => done(null, host, family),
     recvBufferSize: SOCKET_BUFFER_BYTES,
@@ -43,7 +46,13 @@ export async function listenUdp(options: UdpOptions): Promise<UdpListener> {
   })
   let slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
   let at = 0
-  const peer: MutablePeer = { address: '', port: 0, transport: 'udp', maxAnswerRatio: Infinity }
+  const peer: MutablePeer = {
+    address: '',
+    port: 0,
+    transport: 'udp',
+    maxAnswerRatio: Infinity,
+    defer: (answer) => void sendDeferred(socket, answer, peer.address, peer.port, options.onError),
+  }
   socket.on('message', (query, source) => {
     if (source.port === 0) return
     if (at + MAX_UDP_SIZE > SLAB_BYTES) {
@@ -89,6 +98,22 @@ function answerLimited(
     if (verdict === 'answer') return length
   }
   return verdict === 'drop' ? 0 : answerer.truncated(query, query.length, peer, slab, at)
+}
+
+async function sendDeferred(
+  socket: Socket,
+  answer: Promise<Uint8Array | undefined>,
+  address: string,
+  port: number,
+  onError: (error: Error) => void,
+): Promise<void> {
+  try {
+    const bytes = await answer
+    if (bytes !== undefined) socket.send(bytes, port, address)
+  } catch (error) {
+    // The socket was closed meanwhile, or the answer failed: there is nobody to tell but the log.
+    onError(error instanceof Error ? error : new Error(String(error)))
+  }
 }
 
 async function bind(socket: Socket, { address, port }: UdpOptions): Promise<void> {

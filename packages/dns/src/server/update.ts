@@ -12,12 +12,20 @@ import type { ZonePolicy } from './policy.ts'
 export interface UpdateTarget {
   findZone(origin: Fqdn): Zone | undefined
   policyOf(origin: Fqdn): ZonePolicy
-  /** Called with the zone after a change, before the answer goes out. */
-  swap(zone: Zone): void
+  /**
+   * Replaces the zone by what `change` makes of it; the same object: nothing changed. With a promise the change is in
+   * effect, and durable, when it resolves.
+   */
+  commit(origin: Fqdn, change: (zone: Zone, serial?: number) => Zone): Promise<unknown> | void
+  readonly onError: (error: unknown) => void
 }
 
 /** The rcode of an update by `key`, undefined for an unsigned one. */
-export function handleUpdate(target: UpdateTarget, bytes: Uint8Array, key: TsigKey | undefined): number {
+export function handleUpdate(
+  target: UpdateTarget,
+  bytes: Uint8Array,
+  key: TsigKey | undefined,
+): number | Promise<number> {
   const message = decodeMessage(bytes)
   if (message instanceof DnsError) return RCODE.FORMERR
   const section = zoneSection(message)
@@ -29,14 +37,31 @@ export function handleUpdate(target: UpdateTarget, bytes: Uint8Array, key: TsigK
   const { mayUpdate } = policy
   if (mayUpdate !== undefined && !message.authorities.every((record) => mayUpdate(key.name, record)))
     return RCODE.REFUSED
-  try {
-    const result = applyUpdate(zone, message)
-    if (result.zone !== zone) target.swap(result.zone)
-    return result.rcode
-  } catch (error) {
-    // RRsets that conflict, or that fit no message: the zone is unchanged.
-    if (error instanceof DnsError)
-      return error.code === 'BAD_ZONE' || error.code === 'TOO_LARGE' ? RCODE.REFUSED : RCODE.FORMERR
-    throw error
+  let rcode: number = RCODE.NOERROR
+  const change = (current: Zone, serial?: number): Zone => {
+    const result = applyUpdate(current, message, serial)
+    rcode = result.rcode
+    return result.zone
   }
+  try {
+    const committed = target.commit(zone.origin, change)
+    if (committed === undefined) return rcode
+    return committed.then(
+      () => rcode,
+      (error: unknown) => rcodeOf(error, target.onError),
+    )
+  } catch (error) {
+    return rcodeOf(error, target.onError)
+  }
+}
+
+/** The zone is unchanged. */
+function rcodeOf(error: unknown, onError: (error: unknown) => void): number {
+  if (error instanceof DnsError) {
+    // RRsets that conflict, or that fit no message.
+    if (error.code === 'BAD_ZONE' || error.code === 'TOO_LARGE') return RCODE.REFUSED
+    if (!error.code.startsWith('STORE_')) return RCODE.FORMERR
+  }
+  onError(error)
+  return RCODE.SERVFAIL
 }

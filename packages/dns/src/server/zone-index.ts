@@ -1,5 +1,5 @@
 /** The zones of a server by origin: finds the zone with the longest origin that contains a name. */
-import { type Fqdn, labelsOf } from '../wire/name.ts'
+import { type Fqdn, labelsOf, lowerWire, nameToWire, wireToFqdn } from '../wire/name.ts'
 import { hashName, type NameScan } from '../zone/name-hash.ts'
 import type { Zone } from '../zone/zone-table.ts'
 
@@ -9,6 +9,8 @@ export class ZoneIndex {
   /** How many origins have how many labels; the counts, largest first. */
   readonly #zonesAt = new Map<number, number>()
   #depths: number[] = []
+  /** Origins, in wire form, of zones that are not loaded yet. */
+  #suspended: readonly Uint8Array[] = []
 
   get(origin: Fqdn): Zone | undefined {
     return this.#byOrigin.get(origin)
@@ -18,8 +20,36 @@ export class ZoneIndex {
     return this.#byOrigin.values()
   }
 
+  /** Queries for names of this zone are refused until `set`. */
+  suspend(origin: Fqdn): Zone | undefined {
+    const wire = lowerWire(nameToWire(origin))
+    this.#suspended = [...this.#suspended.filter((other) => Buffer.compare(other, wire) !== 0), wire]
+    return this.delete(origin)
+  }
+
+  /** Does a suspended zone hold the name, with a longer origin than `zone`? Then a parent zone must not answer for it. */
+  isSuspended(name: Uint8Array, length: number, zone: Zone | undefined): boolean {
+    for (const origin of this.#suspended) {
+      if (zone !== undefined && origin.length <= zone.originWire.length) continue
+      let at = 0
+      while (length - at > origin.length) at += name[at]! + 1
+      if (isSuffix(origin, name, at, length)) return true
+    }
+    return false
+  }
+
+  suspended(): Fqdn[] {
+    return this.#suspended.map((origin) => wireToFqdn(origin))
+  }
+
+  get hasSuspended(): boolean {
+    return this.#suspended.length > 0
+  }
+
   /** Returns the zone that it replaces. */
   set(zone: Zone): Zone | undefined {
+    if (this.#suspended.length > 0)
+      this.#suspended = this.#suspended.filter((origin) => Buffer.compare(origin, zone.originWire) !== 0)
     const before = this.delete(zone.origin)
     this.#byOrigin.set(zone.origin, zone)
     const hash = hashName(zone.originWire)

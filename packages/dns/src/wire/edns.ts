@@ -9,7 +9,7 @@ import { WireReader, type WireWriter } from './wire.ts'
 export const OPTION = { NSID: 3, CLIENT_SUBNET: 8, COOKIE: 10, PADDING: 12, EXTENDED_ERROR: 15 } as const
 
 /** RFC 8914 §5.2: those that the server sends. */
-export const EXTENDED_ERROR = { OTHER: 0, PROHIBITED: 18, NOT_AUTHORITATIVE: 20 } as const
+export const EXTENDED_ERROR = { OTHER: 0, NOT_READY: 14, PROHIBITED: 18, NOT_AUTHORITATIVE: 20 } as const
 
 /** DNS flag day 2020: a message of this size is not fragmented. */
 export const SAFE_UDP_SIZE = 1232

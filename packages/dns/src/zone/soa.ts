@@ -94,3 +94,12 @@ export function withSerial(data: Uint8Array, serial: number): Uint8Array {
 
 /** RFC 1982 §3.2: is serial `a` after `b`? */
 export const isNewer = (a: number, b: number): boolean => a !== b && (a - b) >>> 0 < 0x8000_0000
+
+/**
+ * The serial of the next version (RFC 1982 §3.1); `floor` when that is newer still, so that serials can follow the clock.
+ * Zero is skipped: some secondaries read it as "unknown".
+ */
+export function nextSerial(serial: number, floor?: number): number {
+  const next = (serial + 1) >>> 0 || 1
+  return floor !== undefined && floor !== 0 && isNewer(floor, next) ? floor : next
+}

@@ -150,15 +150,18 @@ function applyRecord(edit: ZoneEdit, zone: Zone, { name, record }: Named): void 
   else for (const type of edit.findNode(name)?.sets.keys() ?? []) removeSet(edit, isApex, name, type)
 }
 
-/** The steps of RFC 2136 §3.2 to §3.6, without the permission of §3.3, which is the caller's. */
-export function applyUpdate(zone: Zone, message: Message): UpdateResult {
+/**
+ * The steps of RFC 2136 §3.2 to §3.6, without the permission of §3.3, which is the caller's. `serial` is that of the new
+ * version when something changed. @default the next one
+ */
+export function applyUpdate(zone: Zone, message: Message, serial?: number): UpdateResult {
   try {
     const edit = new ZoneEdit(zone)
     checkPrerequisites(edit, nameRecords(zone, message.answers))
     const updates = nameRecords(zone, message.authorities)
     prescan(updates)
     for (const update of updates) applyRecord(edit, zone, update)
-    const parts = edit.finish()
+    const parts = edit.finish(serial)
     return { rcode: RCODE.NOERROR, zone: parts === zone ? zone : new Zone(parts) }
   } catch (error) {
     if (error instanceof Refusal) return { rcode: error.rcode, zone }

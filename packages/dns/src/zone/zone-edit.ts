@@ -6,7 +6,7 @@ import { TYPE, typeName } from '../wire/codes.ts'
 import { DnsError } from '../error.ts'
 import { wireToFqdn } from '../wire/name.ts'
 import { hashName } from './name-hash.ts'
-import { serialOf, withSerial } from './soa.ts'
+import { nextSerial, serialOf, withSerial } from './soa.ts'
 import { findConflict, isWildcardWire, type ZoneCounts, type ZoneParts } from './zone-parts.ts'
 import {
   datasOf,
@@ -122,14 +122,14 @@ export class ZoneEdit {
     this.#touch(name).children += children
   }
 
-  /** The new zone, or the old one when nothing changed. The serial is increased by one unless the changes set it. */
-  finish(): ZoneParts {
+  /** The new zone, or the old one when nothing changed. Its serial is the next one, or `serial`, unless the changes set it. */
+  finish(serial?: number): ZoneParts {
     if (!this.#isDirty) return this.#zone
     const { originWire } = this.#zone
     const soa = this.findNode(originWire)!.sets.get(TYPE.SOA)!
     const data = datasOf(soa)[0]!
     if (serialOf(data) === this.#serialBefore()) {
-      this.put(originWire, packSet(TYPE.SOA, ttlOf(soa.body), [withSerial(data, nextSerial(serialOf(data)))]))
+      this.put(originWire, packSet(TYPE.SOA, ttlOf(soa.body), [withSerial(data, serial ?? nextSerial(serialOf(data)))]))
     }
     return this.finishKeepingSerial()
   }
@@ -197,9 +197,6 @@ export class ZoneEdit {
     return node.sets.has(TYPE.DNAME) || (node.sets.has(TYPE.NS) && !this.#isApex(node.name)) ? 1 : 0
   }
 }
-
-/** RFC 1982. Zero is skipped: some secondaries read it as "unknown". */
-const nextSerial = (serial: number): number => (serial + 1) >>> 0 || 1
 
 function isSame(a: PackedSet, b: PackedSet): boolean {
   if (a.dynamic !== undefined || b.dynamic !== undefined) {

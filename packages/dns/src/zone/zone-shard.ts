@@ -9,6 +9,7 @@
  */
 import { TYPE } from '../wire/codes.ts'
 import { DnsError } from '../error.ts'
+import { createChooser, type PolicyChooser, POLICY_TYPE } from './answer-policy.ts'
 import type { QueryContext } from './query-context.ts'
 import type { RecordLog } from './zone-log.ts'
 
@@ -39,7 +40,7 @@ export interface ZoneNode {
   readonly sets: Map<number, PackedSet>
 }
 
-export const NODE_FLAG = { NS: 1, CNAME: 2, DNAME: 4 } as const
+export const NODE_FLAG = { NS: 1, CNAME: 2, DNAME: 4, POLICY: 8 } as const
 
 /** Octets before a node's name, and before a set's body. */
 export const NODE_HEAD = 16
@@ -73,8 +74,10 @@ export class Shard {
   /** Leading hash bits that all names here share (extendible hashing). */
   readonly depth: number
   readonly dynamics: readonly DynamicRecords[]
-  /** Queries answered per RRset, allocated at the first one. The only mutable field: counters are not zone data. */
+  /** Queries answered per RRset, allocated at the first one. Mutable, as `choosers`: counters are not zone data. */
   hits: Float64Array | undefined
+  /** Compiled policies by offset of the set they cover, with the state of their choices; filled at the first query. */
+  choosers: Map<number, PolicyChooser | undefined> | undefined
 
   constructor(
     data: Uint8Array,
@@ -91,6 +94,7 @@ export class Shard {
     this.depth = depth
     this.dynamics = dynamics
     this.hits = undefined
+    this.choosers = undefined
   }
 
   /** Offset of the node, or -1. */
@@ -113,6 +117,20 @@ export class Shard {
       at += SET_HEAD + u32(data, at + 8)
     }
     return -1
+  }
+
+  /** The policy of a set, of a node with NODE_FLAG.POLICY; undefined when none covers it. */
+  chooserOf(node: number, set: number): PolicyChooser | undefined {
+    const choosers = (this.choosers ??= new Map<number, PolicyChooser | undefined>())
+    if (choosers.has(set)) return choosers.get(set)
+    const policies = this.findSet(node, POLICY_TYPE)
+    const covered = this.unpack(set)
+    const chooser =
+      policies === -1 || policies === set
+        ? undefined
+        : createChooser(datasOf(this.unpack(policies)), covered.type, datasOf(covered))
+    choosers.set(set, chooser)
+    return chooser
   }
 
   count(set: number): void {
@@ -227,6 +245,7 @@ const FLAG_OF: ReadonlyMap<number, number> = new Map([
   [TYPE.NS, NODE_FLAG.NS],
   [TYPE.CNAME, NODE_FLAG.CNAME],
   [TYPE.DNAME, NODE_FLAG.DNAME],
+  [POLICY_TYPE, NODE_FLAG.POLICY],
 ])
 
 function flagsOf(node: ZoneNode): number {

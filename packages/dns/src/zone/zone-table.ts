@@ -113,8 +113,9 @@ export class Zone implements ZoneParts {
   /**
    * The zone after `changes`, applied in order. The serial increases by one unless a change sets another. Returns `this` when
    * nothing would differ. Throws DnsError for a name outside the zone, a bad value, CNAME beside other data.
+   * `serial` is that of the new version when something changed. @default the next one
    */
-  with(changes: readonly ZoneChange[]): Zone {
+  with(changes: readonly ZoneChange[], serial?: number): Zone {
     const edit = new ZoneEdit(this)
     for (const change of changes) {
       switch (change.kind) {
@@ -125,7 +126,7 @@ export class Zone implements ZoneParts {
           edit.put(lowerWire(nameToWire(change.set.name)), packRecords(change.set))
       }
     }
-    const parts = edit.finish()
+    const parts = edit.finish(serial)
     return parts === this ? this : new Zone(parts)
   }
 }

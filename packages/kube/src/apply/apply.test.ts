@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { decideApply, learnDefaults, type ApplyDecision } from './apply.ts'
 import { createLearnedDefaults } from './learned-defaults.ts'
 import { ConfigMap, Ingress, Service } from '../object/kinds.ts'
-import { maskUids } from '../watch/managed-fields.ts'
+import { maskUids } from '../decode/managed-fields.ts'
 import { kind, type Obj } from '../object/object.ts'
 
 const Thing = kind({ group: 'test', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true })

@@ -18,7 +18,7 @@
  */
 import type { LearnedDefaults, DefaultPlace } from './learned-defaults.ts'
 import { isMasked, parseFields, type Fields, type FieldsItem } from './fields-v1.ts'
-import { ownFieldsOf } from '../watch/managed-fields.ts'
+import { ownFieldsOf } from '../decode/managed-fields.ts'
 import type { Immutable, Kind, Obj } from '../object/object.ts'
 
 export type ApplyDecision =

@@ -3,7 +3,7 @@
  * objects of one controller share a few texts, because UIDs are replaced by a placeholder.
  */
 
-import { UID_MARK } from '../watch/managed-fields.ts'
+import { UID_MARK } from '../decode/managed-fields.ts'
 
 export interface FieldsItem {
   readonly keys: Readonly<Record<string, unknown>>

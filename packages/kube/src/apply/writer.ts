@@ -8,13 +8,13 @@
  */
 import { decideApply, learnDefaults } from './apply.ts'
 import type { Client, DeleteOptions } from '../client/client.ts'
-import type { Cluster } from '../client/cluster.ts'
+import type { Cluster } from '../cache/cluster.ts'
 import type { LearnedDefaults } from './learned-defaults.ts'
 import { KubeError, NotFound, NotSynced } from '../errors.ts'
 import type { Informers } from '../cache/informer.ts'
-import type { WriteFence } from '../manager/lease.ts'
+import type { WriteFence } from './write-fence.ts'
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from '../object/object.ts'
-import type { StopSignal } from '../controller/stop-signal.ts'
+import type { StopSignal } from '../stop-signal.ts'
 
 /** The argument of `ctx.status`; kinds without a typed status accept any. */
 export type StatusOf<O> = O extends { readonly status?: infer S } ? NonNullable<S> : Readonly<Record<string, unknown>>
@@ -82,7 +82,7 @@ export class FencedWriter implements Writer {
     if (kind === undefined)
       throw new KubeError(
         'KIND_UNKNOWN',
-        `the status of ${of.kind ?? 'an object'} ${keyOf(of)} cannot be written: nobody watches its kind, or the object does not name it`,
+        `the status of ${of.kind ?? 'an object'} ${keyOf(of)} cannot be written: its kind is not watched, or the object has no apiVersion and kind`,
       )
     const { name, namespace, uid } = of.metadata
     const metadata = {

@@ -6,7 +6,7 @@ import type { Index, Reader } from './cache.ts'
 import type { CacheLimits } from '../watch/cache-limits.ts'
 import type { Immutable, Key, Kind, Obj } from '../object/object.ts'
 import type { ReadOwnFields } from '../client/write-response.ts'
-import type { OwnWrites } from './own-writes.ts'
+import type { OwnWrites } from '../client/own-writes.ts'
 
 /**
  * Handlers see the event sequence of the watch: `old` is the object of the previous watch event, never an own write

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { staticCredentials } from '../config/credentials.ts'
-import { connect, type Cluster, type ConnectOptions } from '../client/cluster.ts'
+import { connect, type Cluster, type ConnectOptions } from './cluster.ts'
 import { Conflict, NotSynced } from '../errors.ts'
 import type { Change } from './informer.ts'
 import { ConfigMap } from '../object/kinds.ts'
@@ -56,7 +56,11 @@ async function clusterOn(
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setImmediate(resolve))
+  const deadline = performance.now() + 20_000
+  while (!isTrue()) {
+    if (performance.now() > deadline) throw new Error(`not within 20 s: ${String(isTrue)}`)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
 }
 
 /** Responds to WatchList and list requests with these objects, and collects the open streams for further events. */

@@ -9,7 +9,7 @@ import { apiVersionOf, kindName, type Immutable, type Kind, type Obj } from '../
 import { Reflector, type ReflectorOptions, type Source } from '../watch/reflector.ts'
 import { Store } from './store.ts'
 import { Subscription } from './subscription.ts'
-import { processBudget, type TurnBudget } from '../watch/decode-budget.ts'
+import { processBudget, type TurnBudget } from '../decode/decode-budget.ts'
 
 export interface SharedInformerDeps<T extends Obj> extends ReflectorOptions {
   readonly source: Source<T>

@@ -8,10 +8,11 @@
  * Overlay: `#visible` holds what readers see; for a key whose own write is newer than the watch, `#shadow` holds the
  * last object of the watch (undefined: none). An own deletion hides the object until the watch confirms it.
  */
-import type { Decoded } from '../watch/decode.ts'
-import { ownFieldsOf, type OwnFields } from '../watch/managed-fields.ts'
+import type { Decoded } from '../decode/decode.ts'
+import { ownFieldsOf, type OwnFields } from '../decode/managed-fields.ts'
 import { PartitionedMap } from './partitioned-map.ts'
 import { keyOf, type Immutable, type Key, type Obj } from '../object/object.ts'
+import type { ReflectorStore } from '../watch/reflector.ts'
 import { isNewer, isNumericVersion } from '../watch/resource-version.ts'
 import { differences, deletionsOf, initialChanges, isSameVersion, type StoreChange, watched } from './store-change.ts'
 import { StoreIndex, type IndexValues } from './store-index.ts'
@@ -44,7 +45,7 @@ interface Overlay<T extends Obj> {
   readonly deletedUid: string | undefined
 }
 
-export class Store<T extends Obj> {
+export class Store<T extends Obj> implements ReflectorStore<T> {
   readonly #options: StoreOptions
   readonly #onChange: (changes: Iterable<StoreChange<T>>, count: number) => void
   /** The manager's name as JSON text. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Subscription } from './subscription.ts'
-import { TurnBudget } from '../watch/decode-budget.ts'
+import { TurnBudget } from '../decode/decode-budget.ts'
 
 /** A budget of one step per turn; the test runs the turns. */
 function oneStepBudget() {

@@ -4,7 +4,7 @@
  *
  * A handler that throws is removed and its `onError` called; other handlers are not affected.
  */
-import type { TurnBudget, Work } from '../watch/decode-budget.ts'
+import type { TurnBudget, Work } from '../decode/decode-budget.ts'
 
 /** Batches up to this size are delivered in one turn. */
 const AT_ONCE = 32

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { OwnWrites } from '../cache/own-writes.ts'
+import { OwnWrites } from './own-writes.ts'
 import { createClient, type ClientOptions, type RequestObserver } from './client.ts'
 import { refreshingCredentials, staticCredentials, type Credentials } from '../config/credentials.ts'
 import {

@@ -8,9 +8,10 @@
 import { DecodeError } from '../errors.ts'
 import { apiVersionOf, collectionPath, keyOf, objectPath } from '../object/object.ts'
 import type { Immutable, Key, Kind, List, Obj, Status } from '../object/object.ts'
-import type { OwnWrites } from '../cache/own-writes.ts'
+import type { OwnWrites } from './own-writes.ts'
 import { errorOf, type Rest, type RestRequest } from './rest.ts'
-import type { StopSignal } from '../controller/stop-signal.ts'
+import type { StopSignal } from '../stop-signal.ts'
+import type { RawResponse } from '../transport/transport.ts'
 import { watchEvents } from './watch.ts'
 import { readWhole, readWritten, type ReadOwnFields } from './write-response.ts'
 
@@ -97,12 +98,6 @@ export interface RawRequest {
   deadlineMs?: number | undefined
   /** `lease` uses a separate connection, so that a renewal is never queued behind other requests. @default request */
   lane?: 'request' | 'lease' | undefined
-}
-
-export interface RawResponse {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly body: Buffer
 }
 
 /**

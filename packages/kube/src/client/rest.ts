@@ -7,13 +7,13 @@
  */
 import { setMaxListeners } from 'node:events'
 import { systemClock, sleep, type Clock } from '../clock.ts'
-import type { RawRequest, RawResponse, RequestObserver } from './client.ts'
+import type { RawRequest, RequestObserver } from './client.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import type { AuthHeaders } from '../config/credentials.ts'
 import { apiError, TransportError, type ApiError } from '../errors.ts'
 import type { Status } from '../object/object.ts'
 import { createTransport } from '../transport/connect.ts'
-import type { Exchange, OpenStream, Transport } from '../transport/transport.ts'
+import type { Exchange, OpenStream, RawResponse, Transport } from '../transport/transport.ts'
 import { requestedWaitMs, spreadWaitMs } from '../requested-wait.ts'
 
 export interface RestRequest extends Omit<RawRequest, 'lane'> {

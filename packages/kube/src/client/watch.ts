@@ -3,9 +3,9 @@
  * cache.
  */
 import type { WatchEvent, WatchOptions } from './client.ts'
-import { createDecoder } from '../watch/decode.ts'
+import { createDecoder } from '../decode/decode.ts'
 import { apiError } from '../errors.ts'
-import { readFrames } from '../watch/frames.ts'
+import { readFrames } from '../decode/frames.ts'
 import { apiVersionOf, collectionPath, type Kind, type Obj } from '../object/object.ts'
 import type { Rest } from './rest.ts'
 

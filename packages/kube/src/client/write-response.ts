@@ -3,7 +3,7 @@
  * those of its own manager reads them from the text.
  */
 import { isAscii } from 'node:buffer'
-import { findManagedFields, readOwnFields, type OwnFields } from '../watch/managed-fields.ts'
+import { findManagedFields, readOwnFields, type OwnFields } from '../decode/managed-fields.ts'
 
 /** Reads one manager's entries, given its name as JSON text; undefined if it has none. */
 export type ReadOwnFields = (quotedManager: Buffer) => OwnFields | undefined

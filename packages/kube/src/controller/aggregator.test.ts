@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { defineAggregator, watching, type AggregatorOptions } from './aggregator.ts'
 import type { Reader } from '../cache/cache.ts'
 import { ConfigMap, Service } from '../object/kinds.ts'
-import type { Next } from './outcome.ts'
-import { requeue } from './outcome.ts'
+import type { Next } from './reconcile-result.ts'
+import { requeue } from './reconcile-result.ts'
 import { memoryEnvironment } from '../testing/memory-environment.ts'
 
 const stops: (() => Promise<void>)[] = []

@@ -13,7 +13,7 @@ import { type Duration, durationMs } from '../duration.ts'
 import { KubeError } from '../errors.ts'
 import type { Informer } from '../cache/informer.ts'
 import type { Kind, Obj } from '../object/object.ts'
-import type { Next } from './outcome.ts'
+import type { Next } from './reconcile-result.ts'
 import { requiredInformers, unlessOwnWrite, waitForPairs, watchPairs } from './watched-kinds.ts'
 import { createWorkers, type Signals } from './workers.ts'
 

@@ -7,10 +7,10 @@ import {
   type ControllerBuilder,
   type ControllerOptions,
 } from './controller.ts'
-import { LeadershipLost } from '../manager/lease.ts'
+import { LeadershipLost } from '../apply/write-fence.ts'
 import { ConfigMap, Service } from '../object/kinds.ts'
 import { keyOf, kind, type Obj } from '../object/object.ts'
-import { requeue, Terminal } from './outcome.ts'
+import { requeue, Terminal } from './reconcile-result.ts'
 import { withController } from '../object/owner.ts'
 import { specChanged } from './predicate.ts'
 import { memoryEnvironment, type MemoryEnvironment } from '../testing/memory-environment.ts'
@@ -514,6 +514,68 @@ describe('controller', () => {
       expect(() => defineController('x', Route, { concurrency })).toThrow('not a positive integer')
     }
   })
+
+  it('resets the back-off after a success and after a requeue', async () => {
+    for (const how of ['success', 'requeue']) {
+      const environment = memoryEnvironment()
+      const { cluster, clock } = environment
+      cluster.put(Route, route('a'))
+      const at: number[] = []
+      start(
+        (builder) =>
+          builder.reconcile(async () => {
+            at.push(clock.monotonic())
+            if (at.length !== 5) throw new Error('fails')
+            // The key is queued again while it runs: the queue keeps its state.
+            if (how === 'success') cluster.put(Route, route('a', 'changed.test'))
+            else return requeue('1m')
+            return undefined
+          }),
+        {},
+        environment,
+      )
+      await clock.advance(61_000)
+      const delays = at.map((each, index) => each - (at[index - 1] ?? each))
+      expect(delays.slice(0, 5)).toEqual([0, 5, 10, 20, 40])
+      expect(delays.slice(5, 8), how).toEqual([how === 'success' ? 0 : 60_000, 5, 10])
+    }
+  })
+
+  it('reconciles keys from triggers and timers, until it stops', async () => {
+    const environment = memoryEnvironment()
+    environment.cluster.put(Route, route('a'))
+    const seen: string[] = []
+    let enqueue: (keys: readonly string[]) => void = () => undefined
+    let isSubscribed = false
+    const { clock, stop, outcome } = (() => {
+      const begun = start(
+        (builder) =>
+          builder
+            .triggers((mark) => {
+              enqueue = mark
+              isSubscribed = true
+              return () => (isSubscribed = false)
+            })
+            .every('1m', (cache) => cache.list(Route).map(keyOf))
+            .reconcile(async ({ spec }) => void seen.push(spec.host)),
+        {},
+        environment,
+      )
+      return { ...begun, clock: environment.clock }
+    })()
+    await clock.advance(0)
+    enqueue(['web/a'])
+    await clock.advance(0)
+    expect(seen).toHaveLength(2)
+    await clock.advance(120_000)
+    expect(seen).toHaveLength(4)
+    stop()
+    await outcome
+    expect(isSubscribed).toBe(false)
+    enqueue(['web/a'])
+    await clock.advance(120_000)
+    expect(seen).toHaveLength(4)
+  })
 })
 
 describe('controller with a finalizer', () => {
@@ -588,68 +650,6 @@ describe('controller with a finalizer', () => {
     environment.cluster.put(Route, { ...route('a'), metadata })
     await environment.clock.advance(0)
     expect([calls, environment.cluster.requests]).toEqual([0, []])
-  })
-
-  it('resets the back-off after a success and after a requeue', async () => {
-    for (const how of ['success', 'requeue']) {
-      const environment = memoryEnvironment()
-      const { cluster, clock } = environment
-      cluster.put(Route, route('a'))
-      const at: number[] = []
-      start(
-        (builder) =>
-          builder.reconcile(async () => {
-            at.push(clock.monotonic())
-            if (at.length !== 5) throw new Error('fails')
-            // The key is queued again while it runs: the queue keeps its state.
-            if (how === 'success') cluster.put(Route, route('a', 'changed.test'))
-            else return requeue('1m')
-            return undefined
-          }),
-        {},
-        environment,
-      )
-      await clock.advance(61_000)
-      const delays = at.map((each, index) => each - (at[index - 1] ?? each))
-      expect(delays.slice(0, 5)).toEqual([0, 5, 10, 20, 40])
-      expect(delays.slice(5, 8), how).toEqual([how === 'success' ? 0 : 60_000, 5, 10])
-    }
-  })
-
-  it('reconciles keys from triggers and timers, until it stops', async () => {
-    const environment = memoryEnvironment()
-    environment.cluster.put(Route, route('a'))
-    const seen: string[] = []
-    let enqueue: (keys: readonly string[]) => void = () => undefined
-    let isSubscribed = false
-    const { clock, stop, outcome } = (() => {
-      const begun = start(
-        (builder) =>
-          builder
-            .triggers((mark) => {
-              enqueue = mark
-              isSubscribed = true
-              return () => (isSubscribed = false)
-            })
-            .every('1m', (cache) => cache.list(Route).map(keyOf))
-            .reconcile(async ({ spec }) => void seen.push(spec.host)),
-        {},
-        environment,
-      )
-      return { ...begun, clock: environment.clock }
-    })()
-    await clock.advance(0)
-    enqueue(['web/a'])
-    await clock.advance(0)
-    expect(seen).toHaveLength(2)
-    await clock.advance(120_000)
-    expect(seen).toHaveLength(4)
-    stop()
-    await outcome
-    expect(isSubscribed).toBe(false)
-    enqueue(['web/a'])
-    await clock.advance(120_000)
-    expect(seen).toHaveLength(4)
   })
 })
 

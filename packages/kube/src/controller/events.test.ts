@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { apiError } from '../errors.ts'
 import { createRecorder } from './events.ts'
 import { Event } from '../object/kinds.ts'
-import { LeadershipLost, openFence, type WriteFence } from '../manager/lease.ts'
+import { LeadershipLost, openFence, type WriteFence } from '../apply/write-fence.ts'
 import { fakeClock } from '../testing/clock.ts'
 import { memoryCluster } from '../testing/memory-cluster.ts'
 

@@ -16,10 +16,10 @@ import { type Clock, sleep, systemClock } from '../clock.ts'
 import { microTimestamp } from '../object/conditions.ts'
 import { ApiError, Forbidden, messageOf, NotFound } from '../errors.ts'
 import { Event, type ObjectReference } from '../object/kinds.ts'
-import { openFence, type WriteFence } from '../manager/lease.ts'
+import { openFence, type WriteFence } from '../apply/write-fence.ts'
 import type { Logger } from '../log.ts'
 import { keyOf, type Key } from '../object/object.ts'
-import { untilAborted } from './stop-signal.ts'
+import { untilAborted } from '../stop-signal.ts'
 
 export type EventType = 'Normal' | 'Warning'
 

@@ -3,7 +3,7 @@
  * waited for before the first reconcile.
  */
 import type { Change, Informer } from '../cache/informer.ts'
-import { waitForSync } from '../cache/cache-sync.ts'
+import { waitForSync } from './cache-sync.ts'
 import { keyOf, type Kind, type Obj } from '../object/object.ts'
 import type { Environment } from './context.ts'
 import type { WatchOptions } from './controller.ts'

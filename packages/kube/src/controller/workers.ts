@@ -7,14 +7,21 @@
  * no longer writes. After `stop` no key is taken and running reconciles may end; `kill` aborts their signals.
  */
 import { tracingChannel } from 'node:diagnostics_channel'
-import { untilAborted } from './stop-signal.ts'
+import { untilAborted } from '../stop-signal.ts'
 import { createContext, type Context, type ContextOwner, type Environment } from './context.ts'
 import { KubeError, messageOf } from '../errors.ts'
 import type { ControllerMetrics } from '../metrics.ts'
 import type { Key } from '../object/object.ts'
-import { resultOf, resultOfError, ReconcileTimeout, settle, type Next, type ReconcileResult } from './outcome.ts'
+import {
+  resultOf,
+  resultOfError,
+  ReconcileTimeout,
+  settle,
+  type Next,
+  type ReconcileResult,
+} from './reconcile-result.ts'
 import { createQueue, type Queue } from './queue.ts'
-import { Stop } from './stop-signal.ts'
+import { Stop } from '../stop-signal.ts'
 
 export interface Work extends ContextOwner {
   readonly concurrency: number

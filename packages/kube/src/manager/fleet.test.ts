@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { connect, type Cluster } from '../client/cluster.ts'
+import { connect, type Cluster } from '../cache/cluster.ts'
 import { staticCredentials } from '../config/credentials.ts'
 import { createLogger } from '../log.ts'
 import { ConfigMap, Service } from '../object/kinds.ts'
@@ -90,10 +90,12 @@ describe('a fleet', () => {
 
   it('reports members that join, leave, become unreachable and reachable, with the message of the server', async () => {
     const fleet = startFleet()
-    const events: unknown[] = []
-    const unsubscribe = fleet.subscribe(({ type, member }: FleetEvent) =>
-      events.push(`${type} ${member.name} ${member.reachability.type}`),
-    )
+    /** Without repetitions: a member that stays unreachable is reported again when the message changes. */
+    const events: string[] = []
+    const unsubscribe = fleet.subscribe(({ type, member }: FleetEvent) => {
+      const event = `${type} ${member.name} ${member.reachability.type}`
+      if (events.at(-1) !== event) events.push(event)
+    })
     const streams: PeerExchange[] = []
     let isRefused = true
     const { configWith } = await startServer(servingAfter(() => isRefused, streams))
@@ -105,9 +107,9 @@ describe('a fleet', () => {
     expect(lost).toMatchObject({ reason: 'denied', message: expect.stringContaining('User "reader" cannot list') })
     isRefused = false
     await expect.poll(() => member.reachability, { timeout: 10_000 }).toEqual({ type: 'reachable' })
-    // A watch that breaks while the server is down makes the member unreachable again.
+    // A watch that breaks while the server is down makes the member unreachable again. A list may have made it reachable.
+    await expect.poll(() => streams.length, { timeout: 10_000 }).toBeGreaterThan(0)
     isRefused = true
-    await expect.poll(() => streams.length).toBeGreaterThan(0)
     for (const stream of streams.splice(0)) stream.reset()
     await expect.poll(() => member.reachability.type, { timeout: 10_000 }).toBe('unreachable')
     await fleet.disengage('east')
@@ -116,7 +118,7 @@ describe('a fleet', () => {
       'engaged east connecting',
       'reachability east unreachable',
       'reachability east reachable',
-      ...Array<string>(events.length - 4).fill('reachability east unreachable'),
+      'reachability east unreachable',
       'disengaged east unreachable',
     ])
   })

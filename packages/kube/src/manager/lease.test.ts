@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Lease } from '../object/kinds.ts'
-import { createElection, LeadershipLost, type Election } from './lease.ts'
+import { createElection, type Election } from './lease.ts'
+import { LeadershipLost } from '../apply/write-fence.ts'
 import { fakeClock, type FakeClock } from '../testing/clock.ts'
 import { memoryCluster, type MemoryCluster } from '../testing/memory-cluster.ts'
 

@@ -15,6 +15,7 @@
  */
 import { type Clock, sleep, systemClock } from '../clock.ts'
 import type { Client } from '../client/client.ts'
+import { LeadershipLost, type WriteFence } from '../apply/write-fence.ts'
 import { microTimestamp } from '../object/conditions.ts'
 import { KubeError, messageOf } from '../errors.ts'
 import { Lease } from '../object/kinds.ts'
@@ -34,21 +35,6 @@ export interface LeaseOptions {
   /** @default 2_000 */
   retryPeriodMs?: number
 }
-
-/** This process no longer leads, or cannot confirm that it does. Nothing was sent. */
-export class LeadershipLost extends KubeError {
-  constructor(lease: string, why: string) {
-    super('LEADERSHIP_LOST', `lease ${lease}: ${why}; this process must not write any more and has to restart`)
-  }
-}
-
-/** Always open without leader election. */
-export interface WriteFence {
-  /** Throws `LeadershipLost` once `renewDeadlineMs` have passed since the last renewal. */
-  check(): void
-}
-
-export const openFence: WriteFence = { check: () => undefined }
 
 export interface Election {
   readonly fence: WriteFence

@@ -18,7 +18,7 @@ import type { CertificatePair } from '../certificates.ts'
 import type { CacheOptions } from '../cache/informer.ts'
 import type { Client } from '../client/client.ts'
 import { systemClock, type Clock } from '../clock.ts'
-import { connect, type Cluster } from '../client/cluster.ts'
+import { connect, type Cluster } from '../cache/cluster.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { loadConfig } from '../config/config.ts'
 import type { Context, Environment, RunnableContext } from '../controller/context.ts'
@@ -42,12 +42,13 @@ import { type Duration, durationMs } from '../duration.ts'
 import { KubeError } from '../errors.ts'
 import { createRecorder } from '../controller/events.ts'
 import { createFleet, type Fleet } from './fleet.ts'
-import { createElection, openFence, type LeaseOptions } from './lease.ts'
+import { createElection, type LeaseOptions } from './lease.ts'
+import { openFence } from '../apply/write-fence.ts'
 import { createLogger, type Logger } from '../log.ts'
 import { runManager, type ManagerParts } from './manager-run.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Immutable, Kind, Obj } from '../object/object.ts'
-import type { Next } from '../controller/outcome.ts'
+import type { Next } from '../controller/reconcile-result.ts'
 import type { Check } from './probes.ts'
 import type { AdmissionHooks } from '../webhook/admission.ts'
 import { createFileKeeper, type CertificateFiles } from '../webhook/certificate-files.ts'
@@ -155,6 +156,8 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
     })
   }
   const cluster = options.cluster ?? connectTo(options.config ?? (await loadConfig()))
+  // A cluster that was connected elsewhere does not know these metrics.
+  if (options.cluster !== undefined) cluster.observe?.(metrics.client)
   const identity = options.leader?.identity ?? `${hostname()}_${randomUUID()}`
   const election =
     options.leader === undefined

@@ -5,11 +5,11 @@
  */
 import type { Index } from '../cache/cache.ts'
 import type { ApplyOptions, Client, PatchType, WriteOptions } from '../client/client.ts'
-import type { Cluster } from '../client/cluster.ts'
+import type { Cluster } from '../cache/cluster.ts'
 import { apiError, NotSynced } from '../errors.ts'
 import type { CacheOptions, Change, Informer, Informers, InformerState, WatchFailure } from '../cache/informer.ts'
 import { createLogger, type Logger } from '../log.ts'
-import { OwnWrites } from '../cache/own-writes.ts'
+import { OwnWrites } from '../client/own-writes.ts'
 import {
   apiVersionOf,
   keyOf,
@@ -20,7 +20,7 @@ import {
   type Kind,
   type Obj,
 } from '../object/object.ts'
-import { untilAborted, type StopSignal } from '../controller/stop-signal.ts'
+import { untilAborted, type StopSignal } from '../stop-signal.ts'
 
 interface MemoryRequest {
   verb: 'get' | 'list' | 'create' | 'update' | 'apply' | 'patch' | 'delete'
@@ -335,6 +335,7 @@ export function memoryCluster(name = 'local', manager = 'test'): MemoryCluster {
         },
         async synced(signal) {
           while (!isSynced(store.state)) {
+            signal?.throwIfAborted()
             await new Promise<void>((resolve, reject) => {
               store.waiters.add(resolve)
               signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true })

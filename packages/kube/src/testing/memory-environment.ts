@@ -4,7 +4,7 @@
 import type { Environment } from '../controller/context.ts'
 import { createLearnedDefaults } from '../apply/learned-defaults.ts'
 import { createRecorder, type EventRecord } from '../controller/events.ts'
-import { openFence } from '../manager/lease.ts'
+import { openFence } from '../apply/write-fence.ts'
 import { createMetrics } from '../metrics.ts'
 import { fakeClock, type FakeClock } from './clock.ts'
 import { memoryCluster, type MemoryCluster } from './memory-cluster.ts'

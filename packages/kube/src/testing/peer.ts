@@ -47,6 +47,10 @@ export interface Peer {
   readonly requests: readonly string[]
   readonly connections: number
   readonly openConnections: number
+  /** HTTP/2 PING frames received so far. */
+  readonly pings: number
+  /** HTTP/2: resolves when clients have received the answers to all frames that they sent before. */
+  roundTrip(): Promise<void>
   /** A client certificate issued by this peer's CA. */
   issueClient(commonName: string): Promise<CertificatePair>
   readonly close: () => Promise<void>
@@ -79,8 +83,10 @@ export async function startPeer(options: PeerOptions): Promise<Peer> {
   const { ca, server: identity } = await loadIdentity()
   const requests: string[] = []
   const sockets = new Set<Socket>()
+  const sessions = new Set<ServerHttp2Session>()
   let connections = 0
   let index = 0
+  let pings = 0
 
   const accept = (socket: Socket): void => {
     sockets.add(socket)
@@ -116,7 +122,10 @@ export async function startPeer(options: PeerOptions): Promise<Peer> {
     })
     h2.on('session', (session) => {
       const connection = connections++
+      sessions.add(session)
       session.on('error', () => undefined)
+      session.on('close', () => sessions.delete(session))
+      session.on('ping', () => pings++)
       session.on('stream', (stream, headers) =>
         run(http2Exchange(session, stream, headers as Record<string, string>, index++, connection)),
       )
@@ -147,6 +156,16 @@ export async function startPeer(options: PeerOptions): Promise<Peer> {
     port,
     caPem: ca.certPem,
     requests,
+    get pings() {
+      return pings
+    },
+    async roundTrip() {
+      const ping = async (session: ServerHttp2Session) => {
+        await new Promise<void>((resolve) => void session.ping(() => resolve()))
+      }
+      // Frames arrive in order: after the first round the peer has what the client sent, after the second the reverse.
+      for (const session of sessions) for (const _round of [1, 2]) await ping(session)
+    },
     get connections() {
       return connections
     },

@@ -6,11 +6,17 @@
  * every other failure is returned to the caller.
  */
 import type { Clock } from '../clock.ts'
-import type { RawResponse } from '../client/client.ts'
 import { TransportError } from '../errors.ts'
 import { SessionPool } from './pool.ts'
 import type { Session } from './session.ts'
-import { deadlineError, type Exchange, type Lane, type OpenStream, type Transport } from './transport.ts'
+import {
+  deadlineError,
+  type Exchange,
+  type Lane,
+  type OpenStream,
+  type RawResponse,
+  type Transport,
+} from './transport.ts'
 
 const MAX_SESSIONS: Record<Lane, number> = { request: 8, watch: 1000, lease: 1 }
 /** With `--goaway-chance` at its maximum of 0.02, five consecutive refusals occur once in 300 million requests. */

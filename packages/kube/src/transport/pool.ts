@@ -6,7 +6,7 @@
  * gets no new requests; a failed dial fails the queued requests only if no session is left to serve them.
  */
 import { TransportError } from '../errors.ts'
-import type { StopSignal } from '../controller/stop-signal.ts'
+import type { StopSignal } from '../stop-signal.ts'
 import type { Session } from './session.ts'
 
 export interface PoolOptions {

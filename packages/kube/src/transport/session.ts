@@ -16,10 +16,17 @@ import {
   type OutgoingHttpHeaders,
 } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { RawResponse } from '../client/client.ts'
 import type { Clock } from '../clock.ts'
 import { messageOf, TransportError } from '../errors.ts'
-import { abortedError, deadlineError, tooLargeError, whatOf, type Exchange, type OpenStream } from './transport.ts'
+import {
+  abortedError,
+  deadlineError,
+  tooLargeError,
+  whatOf,
+  type Exchange,
+  type OpenStream,
+  type RawResponse,
+} from './transport.ts'
 
 export interface SessionOptions {
   readonly origin: string

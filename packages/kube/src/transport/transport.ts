@@ -6,11 +6,16 @@
  * requests.
  */
 import type { Readable } from 'node:stream'
-import type { RawResponse } from '../client/client.ts'
 import { TransportError } from '../errors.ts'
-import type { StopSignal } from '../controller/stop-signal.ts'
+import type { StopSignal } from '../stop-signal.ts'
 
 export type Lane = 'request' | 'watch' | 'lease'
+
+export interface RawResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Buffer
+}
 
 export interface Exchange {
   readonly method: string

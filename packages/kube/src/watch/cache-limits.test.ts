@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { connect } from '../client/cluster.ts'
+import { connect } from '../cache/cluster.ts'
 import { staticCredentials } from '../config/credentials.ts'
 import type { Informer } from '../cache/informer.ts'
 import { ConfigMap } from '../object/kinds.ts'

@@ -2,13 +2,20 @@
  * The HTTP requests of a reflector: paged lists, WatchList, plain watches and discovery.
  */
 import { type CacheLimits, CacheLimitExceeded, SizeMeter } from './cache-limits.ts'
-import { createDecoder, type Decoder, type Frame, ListParser, type DecoderOptions, type ListPage } from './decode.ts'
+import {
+  createDecoder,
+  type Decoder,
+  type Frame,
+  ListParser,
+  type DecoderOptions,
+  type ListPage,
+} from '../decode/decode.ts'
 import { DecodeError, TransportError } from '../errors.ts'
-import { readFrames } from './frames.ts'
+import { readFrames } from '../decode/frames.ts'
 import { collectionPath, type Kind, kindName, type Obj } from '../object/object.ts'
 import type { Source } from './reflector.ts'
 import { errorOf, type Rest, type RestRequest } from '../client/rest.ts'
-import { processBudget, type TurnBudget } from './decode-budget.ts'
+import { processBudget, type TurnBudget } from '../decode/decode-budget.ts'
 
 export interface HttpSourceOptions<T extends Obj> extends DecoderOptions<T> {
   readonly namespace?: string

@@ -9,11 +9,10 @@
  */
 import { sleep, systemClock, type Clock } from '../clock.ts'
 import { CacheLimitExceeded } from './cache-limits.ts'
-import type { Decoded, Frame, ListPage } from './decode.ts'
+import type { Decoded, Frame, ListPage } from '../decode/decode.ts'
 import { ApiError, apiError, messageOf, TransportError } from '../errors.ts'
-import { keyOf, type Obj } from '../object/object.ts'
+import { type Key, keyOf, type Obj } from '../object/object.ts'
 import { initialReflection, step, type Effect, type Failure, type Input, type Reflection } from './reflector-machine.ts'
-import type { Store } from '../cache/store.ts'
 
 /** The server's data of one watched set. */
 export interface Source<T extends Obj> {
@@ -32,6 +31,21 @@ export interface Source<T extends Obj> {
   ): Promise<void>
   /** Whether the server serves this kind. */
   isServed(signal: AbortSignal): Promise<boolean>
+}
+
+/** The store that the reflector fills. A complete set is staged object by object and replaces the content at once. */
+export interface ReflectorStore<T extends Obj> {
+  upsert(decoded: Decoded<T>): void
+  delete(object: T): void
+  stage(decoded: Decoded<T>): void
+  unstage(key: Key): void
+  /** Number of stored objects, and how many of them the staged set would remove. */
+  readonly removals: { known: number; removed: number }
+  commit(resourceVersion: string): void
+  discard(): void
+  /** The kind is not served: the content is removed. */
+  clear(): void
+  advance(resourceVersion: string): void
 }
 
 export interface ReflectorOptions {
@@ -60,7 +74,7 @@ const OVER_LIMIT_RETRY_MS = 60_000
 
 export class Reflector<T extends Obj> {
   readonly #source: Source<T>
-  readonly #store: Store<T>
+  readonly #store: ReflectorStore<T>
   readonly #clock: Clock
   readonly #random: () => number
   readonly #options: ReflectorOptions
@@ -71,7 +85,7 @@ export class Reflector<T extends Obj> {
   #lastBytesAt = 0
   #lastReceivedAt: number | undefined
 
-  constructor(source: Source<T>, store: Store<T>, options: ReflectorOptions = {}) {
+  constructor(source: Source<T>, store: ReflectorStore<T>, options: ReflectorOptions = {}) {
     const { clock = systemClock, random = Math.random, relistMs = RELIST_MS } = options
     this.#source = source
     this.#store = store

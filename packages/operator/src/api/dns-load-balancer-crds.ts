@@ -4,7 +4,14 @@ import { customResourceDefinition } from '@seamark/kube/crd'
 import { DNSLoadBalancerEndpoint } from './dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancer } from './dns-load-balancer.ts'
 import { DNSProvider } from './dns-provider.ts'
+import { CRD_REVISION_ANNOTATION } from './install-crds.ts'
+
+/** Increase it with every change of one of the schemas. */
+const REVISION = '1'
 
 export function loadBalancerCrds(): CustomResourceDefinition[] {
-  return [DNSLoadBalancer, DNSLoadBalancerEndpoint, DNSProvider].map((kind) => customResourceDefinition(kind))
+  const annotations = { [CRD_REVISION_ANNOTATION]: REVISION }
+  return [DNSLoadBalancer, DNSLoadBalancerEndpoint, DNSProvider].map((kind) =>
+    customResourceDefinition(kind, { annotations }),
+  )
 }

@@ -20,7 +20,7 @@ afterEach(stopAll)
 
 async function start(cluster: MemoryCluster) {
   const mgr = await manager({ cluster, fieldManager: 'test', log: cluster.log, grace: '2s' })
-  setUpEndpointSources(mgr, BALANCE_DEFAULTS)
+  setUpEndpointSources(mgr, { defaults: BALANCE_DEFAULTS })
   const stop = new AbortController()
   running.push({ stop, outcome: mgr.run(stop.signal).catch((error: unknown) => error) })
   return mgr

@@ -24,6 +24,8 @@ export type ProviderFact =
   | { readonly state: 'missing' }
   | { readonly state: 'outOfScope'; readonly provider: string }
   | { readonly state: 'unreadable'; readonly error: string }
+  /** The records of the name belong to somebody else; `message` says to whom. */
+  | { readonly state: 'foreign'; readonly message: string }
 
 export interface StatusFacts {
   readonly nowMs: number
@@ -89,6 +91,8 @@ export function findingOf({
         events: [warning(`error handling ${dnsName}: ${message}`)],
       })
     }
+    case 'foreign':
+      return failed(provider.message, { reason: 'ForeignOwner', state: 'Error', active: [] })
     case 'ready':
   }
   if (selection.reason === 'AllUnhealthy') return failed('no healthy targets found')

@@ -44,6 +44,8 @@ function fakeMonitor() {
   }
 }
 
+const NO_NAMES = { setNames: () => undefined, addressesOf: () => undefined, run: async () => undefined }
+
 interface World {
   readonly cluster: MemoryCluster
   readonly clock: FakeClock
@@ -59,7 +61,7 @@ async function start({ cluster, health }: World): Promise<Manager> {
   setUpLoadBalancers(mgr, {
     defaults: BALANCE_DEFAULTS,
     monitor: (onChange) => health.start(onChange),
-    lookup: () => undefined,
+    lookup: () => NO_NAMES,
   })
   const stop = new AbortController()
   const outcome = mgr.run(stop.signal).catch((error: unknown) => error)

@@ -30,6 +30,8 @@ export interface BalancerSettings {
 export interface BalanceDefaults {
   readonly ttlSeconds: number
   readonly onAllUnhealthy: OnAllUnhealthy
+  /** Interval of probes where the health check gives neither an interval nor a profile. @default that of the profile */
+  readonly intervalMs?: number
 }
 
 /** TTL of INV-18. */
@@ -86,7 +88,13 @@ function invalid(message: string) {
  * How a host of this load balancer is probed: an endpoint's address or name, or the DNS name itself. Host header and TLS
  * server name are the DNS name, so that a virtual host answers as it does for users.
  */
-export function probeOf(object: Immutable<DNSLoadBalancer>, dnsName: string, host: string, site: string): ProbeTarget {
+export function probeOf(
+  object: Immutable<DNSLoadBalancer>,
+  dnsName: string,
+  host: string,
+  site: string,
+  defaults: BalanceDefaults = BALANCE_DEFAULTS,
+): ProbeTarget {
   const { healthPath, statusCode = 0, healthCheck = {} } = object.spec
   const path = healthPath === undefined || healthPath.startsWith('/') ? healthPath : `/${healthPath}`
   // A wildcard is probed as one of the names it covers.
@@ -106,7 +114,7 @@ export function probeOf(object: Immutable<DNSLoadBalancer>, dnsName: string, hos
       ...(healthCheck.verifyTLS !== undefined && { verifyTls: healthCheck.verifyTLS }),
       ...(healthCheck.maxRedirects !== undefined && { maxRedirects: healthCheck.maxRedirects }),
     },
-    policyOf(healthCheck),
+    policyOf(healthCheck, defaults),
     site,
   )
 }
@@ -114,8 +122,12 @@ export function probeOf(object: Immutable<DNSLoadBalancer>, dnsName: string, hos
 /** Shorter settings would let one tenant occupy the prober. */
 const MIN_INTERVAL_MS = 100
 
-function policyOf(check: NonNullable<Immutable<DNSLoadBalancerSpec>['healthCheck']>): ProbePolicy {
-  const base = PROFILES[check.profile ?? 'default']
+function policyOf(
+  check: NonNullable<Immutable<DNSLoadBalancerSpec>['healthCheck']>,
+  { intervalMs }: BalanceDefaults,
+): ProbePolicy {
+  const profile = PROFILES[check.profile ?? 'default']
+  const base = check.profile === undefined && intervalMs !== undefined ? { ...profile, intervalMs } : profile
   const ms = (text: string | undefined, otherwise: number) =>
     Math.max(MIN_INTERVAL_MS, (text === undefined ? undefined : parseDurationMs(text)) ?? otherwise)
   return {

@@ -151,10 +151,17 @@ describe('explain', () => {
     expect(firstBroken({ reported: [warning('GuardTripped', 'no')] })).toBeUndefined()
   })
 
+  it('a plan without the state of a manager is said to have fewer facts', () => {
+    const plan = { zone: 'z', pending: ['create A 192.0.2.1'], refused: [], records: ['192.0.2.1'] }
+    const textOf = (fact: ExplainFacts['plan']) => explain({ ...healthy, plan: fact }).hops[4]?.text
+    expect(textOf(plan)).toBe('zone z: create A 192.0.2.1')
+    expect(textOf({ ...plan, isWithoutState: true })).toContain('no manager has persisted a decision about this zone')
+  })
+
   it('an answer without records is reported as none', () => {
     const nothing = { targets: [], endpoint: undefined, certificate: undefined, plan: undefined }
     const { hops } = explain({ ...healthy, ...nothing, answer: { server: '192.0.2.53', targets: [] } })
-    expect(hops.at(-1)?.text).toBe('192.0.2.53 answers nothing, as wanted')
+    expect(hops.at(-1)?.text).toBe('192.0.2.53 answers nothing, as desired')
   })
 
   it('a hop that is not requested is not broken', () => {

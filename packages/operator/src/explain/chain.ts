@@ -82,6 +82,8 @@ export interface PlanFact {
   /** The provider's records of the name. */
   readonly records: readonly string[]
   readonly providerFault?: { readonly reason: Reason; readonly message: string }
+  /** No manager has persisted a decision about the zone: in observe mode, while paused, or before its first plan. */
+  readonly isWithoutState?: boolean
 }
 
 export interface AnswerFact {
@@ -140,12 +142,12 @@ function sourceHop({ host, sources, plan, forbidden = [] }: ExplainFacts): Hop {
 function addressHop({ targets, addressFindings, sources }: ExplainFacts): Hop {
   if (sources.length === 0) return skipped('address', 'no source')
   if (targets.length > 0) return ok('address', targets.join(', '))
-  return byFinding('address', addressFindings) ?? skipped('address', 'no record is asked for')
+  return byFinding('address', addressFindings) ?? skipped('address', 'no record is requested')
 }
 
 function certificateHop(facts: ExplainFacts): Hop {
   const { certificate } = facts
-  if (certificate === undefined) return skipped('certificate', 'none is asked for')
+  if (certificate === undefined) return skipped('certificate', 'none is requested')
   const fault = byFinding('certificate', certificate.findings)
   if (!certificate.isPresent)
     return (
@@ -163,7 +165,11 @@ function certificateHop(facts: ExplainFacts): Hop {
  */
 function heldHop(name: HopName, { manager, reported = [] }: ExplainFacts, kind: string): Hop | undefined {
   if (manager?.isPaused === true)
-    return broken(name, 'Paused', `writing is paused, so the ${kind} is not written; remove seamark.io/pause to go on`)
+    return broken(
+      name,
+      'Paused',
+      `writing is paused, so the ${kind} is not written; to resume, remove seamark.io/pause from ConfigMap seamark, or pause from the configuration`,
+    )
   if (manager?.mode === 'observe')
     return broken(name, 'ObserveMode', `the manager is in observe mode, so the ${kind} is not written`)
   // A report about another object of the source contains the kind of that object.
@@ -184,7 +190,7 @@ function endpointHop(facts: ExplainFacts): Hop {
     return broken(
       'endpoint',
       'EndpointMissing',
-      'the DNSEndpoint does not exist; is the manager running and enforcing?',
+      'the DNSEndpoint does not exist; check that the manager runs, and that its mode is enforce',
     )
   if (targets.length > 0 && !isSameSet(endpoint.targets, targets)) {
     return broken(
@@ -201,7 +207,11 @@ function planHop({ plan, endpoint }: ExplainFacts): Hop {
   if (plan.providerFault !== undefined && plan.zone === '') return skipped('plan', 'no zone could be read')
   const [refused] = plan.refused
   if (refused !== undefined) return broken('plan', refused.reason, refused.message)
-  if (plan.pending.length > 0) return ok('plan', `zone ${plan.zone}: ${plan.pending.join('; ')}`)
+  const facts =
+    plan.isWithoutState === true
+      ? '; computed from the zone and the sources alone: no manager has persisted a decision about this zone, and it may hold more'
+      : ''
+  if (plan.pending.length > 0) return ok('plan', `zone ${plan.zone}: ${plan.pending.join('; ')}${facts}`)
   return ok('plan', `zone ${plan.zone}: nothing to change`)
 }
 
@@ -225,7 +235,7 @@ function providerHop({ plan, targets }: ExplainFacts): Hop {
   if (targets.length > 0 && !isSameSet(plan.records, targets)) {
     return broken('provider', 'NotYetPropagated', `zone ${plan.zone} has ${plan.records.join(', ') || 'no record'}`)
   }
-  return ok('provider', `zone ${plan.zone} has ${plan.records.join(', ') || 'nothing, as wanted'}`)
+  return ok('provider', `zone ${plan.zone} has ${plan.records.join(', ') || 'nothing, as desired'}`)
 }
 
 function answerHop({ answer, targets, endpoint }: ExplainFacts): Hop {
@@ -235,7 +245,7 @@ function answerHop({ answer, targets, endpoint }: ExplainFacts): Hop {
   if (!isSameSet(answer.targets, desired)) {
     return broken('answer', 'AnswerDiffers', `${answer.server} answers ${answer.targets.join(', ') || 'nothing'}`)
   }
-  return ok('answer', `${answer.server} answers ${answer.targets.join(', ') || 'nothing, as wanted'}`)
+  return ok('answer', `${answer.server} answers ${answer.targets.join(', ') || 'nothing, as desired'}`)
 }
 
 function isSameSet(a: readonly string[], b: readonly string[]): boolean {

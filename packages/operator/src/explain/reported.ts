@@ -14,6 +14,7 @@ const REPORTED: ReadonlySet<string> = new Set<Reason>([
   'GuardTripped',
   'ApplyRejected',
   'CRDNotInstalled',
+  'SecondWriter',
   'WatchForbidden',
 ])
 /** Older Events are about a problem that was solved or reported again since. */

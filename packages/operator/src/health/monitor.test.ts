@@ -101,6 +101,8 @@ describe('the health monitor', () => {
 
   it('replaces a worker whose heartbeat stands still, and not one that the main thread was too busy to look at', async () => {
     const { clock, threads, monitor } = recorded()
+    expect(threads).toEqual([])
+    monitor.setTargets('x', new Map([['a', { target: shop }]]))
     const beats = new Int32Array(threads[0]!.settings.heartbeat)
     clock.stall(3_600_000)
     Atomics.add(beats, 0, 1)

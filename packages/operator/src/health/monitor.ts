@@ -1,5 +1,6 @@
 /**
- * The health of all targets as the main thread sees it: starts the prober's worker, sends it the targets, keeps its reports.
+ * The health of all targets in the main thread: starts the prober's worker with the first target, sends it the targets,
+ * keeps its reports.
  *
  * Flow: `setTargets` (all targets of one owner, e.g. a load balancer) → deltas of distinct targets to the worker → reports →
  * `onChange(owners)`; `healthOf(owner, id)` reads the current state.
@@ -80,10 +81,13 @@ export function createHealthMonitor(deps: HealthMonitorDeps): HealthMonitor {
   let thread: ProberThread | undefined
   let lastBeat = 0
   let missed = 0
+  let isStarted = false
   let isStopped = false
   let cancelTimer: () => void = () => undefined
 
   function start(): void {
+    if (isStopped) return
+    isStarted = true
     beats = new Int32Array(new SharedArrayBuffer(4))
     lastBeat = 0
     missed = 0
@@ -153,8 +157,6 @@ export function createHealthMonitor(deps: HealthMonitorDeps): HealthMonitor {
     return unused
   }
 
-  start()
-
   return {
     setTargets(owner, next) {
       const before = keysOf.get(owner)
@@ -172,7 +174,9 @@ export function createHealthMonitor(deps: HealthMonitorDeps): HealthMonitor {
       const remove = release(owner, before?.values() ?? [])
       if (after.size > 0) keysOf.set(owner, after)
       else keysOf.delete(owner)
-      if (upsert.length > 0 || remove.length > 0) thread?.send({ upsert, remove })
+      // Started with the first target, and sent all of them.
+      if (!isStarted && upsert.length > 0) start()
+      else if (upsert.length > 0 || remove.length > 0) thread?.send({ upsert, remove })
     },
     healthOf(owner, id) {
       const key = keysOf.get(owner)?.get(id)

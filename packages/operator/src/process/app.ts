@@ -7,26 +7,41 @@ import {
   type Cluster,
   type connect,
   createLogger,
+  type LeaseOptions,
   type Logger,
   type Manager,
   manager,
   systemClock,
   untilAborted,
 } from '@seamark/kube'
+import { type BalanceOptions, setUpBalance } from '../balance/set-up.ts'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
+import { reportDeniedWatches } from './denied-watches.ts'
 import { limitHeapGrowth } from './heap-growth.ts'
-import { createProductMetrics, createRecordsMetrics, showPause } from '../metrics.ts'
+import { serverText } from '@seamark/dns'
+import { createProductMetrics, createRecordsMetrics, type RecordsMetrics, showPause } from '../metrics.ts'
 import { FIELD_MANAGER } from './field-manager.ts'
+import { HELD_ID_PREFIX } from '../publish/guard/mass-guard.ts'
 import type { PublishOptions } from '../publish/options.ts'
 import { setUpPublish } from '../publish/set-up.ts'
 import type { Provider } from '../providers/provider.ts'
-import type { RecordsConfig } from '../records/config.ts'
+import { RecordsConfig } from '../records/config.ts'
 import type { AdmissionConfig } from './admission-config.ts'
 import type { Grants } from './grants.ts'
 import { admissionServer, certificatePaths, setUpNameAdmission } from './name-admission.ts'
-import { createKillSwitch } from './kill-switch.ts'
+import { createKillSwitch, type KillSwitchControl, pausedUntil } from './kill-switch.ts'
+import { createNotices } from './notices.ts'
+import { addPeerCheck } from './peer-check.ts'
+import { addProcessReports } from './process-reports.ts'
+import { SecondWriterGuard } from './second-writer-guard.ts'
+import { configMapGuardStore } from '../records/state/config-map-guard-store.ts'
+import { HELD_OBJECTS_STORE, heldObjectStore } from '../records/state/held-objects.ts'
+import { createObjectApprovals } from '../records/state/object-approvals.ts'
 import { setUpRecords } from '../records/sync/set-up.ts'
-import { type Switches, watchSwitches } from './switches.ts'
+import type { DnsConfig } from '../serve/config.ts'
+import { type DnsService, EMBEDDED_PROVIDER, openDnsService } from '../serve/dns-service.ts'
+import { setUpDns } from '../serve/set-up.ts'
+import { type Switches, watchSwitches, withoutApprovals } from './switches.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
 import { setUpWildcard } from '../wildcard/controller.ts'
 import { gateWrites, WriteRefused } from './write-gate.ts'
@@ -39,6 +54,11 @@ interface RecordsOptions {
   readonly providers?: readonly Provider[]
 }
 
+interface DnsOptions {
+  readonly config: DnsConfig
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
 export interface AppOptions {
   readonly cluster: Cluster
   readonly publish?: PublishOptions
@@ -46,6 +66,9 @@ export interface AppOptions {
   readonly records?: RecordsOptions
   /** Refuses names without a grant when objects are written. Not served in observe mode. @default no webhook */
   readonly admission?: { readonly config: AdmissionConfig; readonly grants: Grants }
+  readonly balance?: BalanceOptions
+  /** The authoritative DNS server; without `records`, DNSEndpoints become records of its zones. */
+  readonly dns?: DnsOptions
   /** observe decides and reports, and writes nothing. */
   readonly mode: 'observe' | 'enforce'
   /** The kill switch by configuration: no write at all, neither DNS nor Kubernetes. @default false */
@@ -53,7 +76,7 @@ export interface AppOptions {
   /** The manager's own namespace: Secrets of registered clusters, wildcards, state. */
   readonly namespace: string
   /** @default no election: this process writes */
-  readonly leader?: { readonly lease: string; readonly namespace: string }
+  readonly leader?: Readonly<LeaseOptions>
   /** `:8180`; undefined: no server. */
   readonly metrics?: string
   readonly probes?: string
@@ -61,7 +84,7 @@ export interface AppOptions {
   readonly clock?: Clock
   /** Report also findings that existed at the start. @default true */
   readonly reportsInitialFindings?: boolean
-  /** Registered clusters may have a loopback address: for the playground and tests. @default false */
+  /** Registered clusters and probe targets may have a loopback address: for the playground and tests. @default false */
   readonly allowLoopback?: boolean
   /** Address ranges that registered clusters must not have, in addition to those that are always refused. */
   readonly denyAddresses?: readonly string[]
@@ -69,11 +92,14 @@ export interface AppOptions {
   readonly connectMember?: typeof connect
   /** Obey `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
   readonly hasPause?: boolean
+  /** Create the ConfigMap `seamark` when it is absent, and report mode and leadership on it. @default false */
+  readonly ownsConfigurationObject?: boolean
   /** Called when the servers listen. */
   readonly onReady?: (addresses: {
     readonly metrics?: string
     readonly probes?: string
     readonly webhooks?: string
+    readonly dns?: readonly string[]
   }) => void
 }
 
@@ -81,7 +107,7 @@ export interface AppOptions {
 const GRACE_MS = 4_500
 
 export async function runApp(options: AppOptions, signal: AbortSignal): Promise<void> {
-  const { publish, wildcard, records, namespace, mode, clock = systemClock } = options
+  const { namespace, mode, clock = systemClock } = options
   limitHeapGrowth()
   const log = options.log ?? createLogger({ level: 'silent' })
   const killSwitch = createKillSwitch(...(options.isPaused === true ? ['configuration'] : []))
@@ -99,7 +125,11 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     ...(admission !== undefined && { webhooks: admissionServer(admission.config, namespace) }),
   })
   const checkWrite = (): void => {
-    if (killSwitch.isPaused) throw new WriteRefused('PAUSED', 'writing is paused; remove seamark.io/pause to go on')
+    if (killSwitch.isPaused)
+      throw new WriteRefused(
+        'PAUSED',
+        'writing is paused; to resume, remove seamark.io/pause from ConfigMap seamark, or pause from the configuration',
+      )
     if (mode === 'observe') throw new WriteRefused('OBSERVING', 'in observe mode nothing is written')
     if (!mgr.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its lease')
   }
@@ -112,23 +142,108 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     setUpNameAdmission(mgr, {
       grants: admission.grants,
       managerNamespace: namespace,
-      ...(publish !== undefined && { publish }),
+      ...(options.publish !== undefined && { publish: options.publish }),
     })
+  // Before the caches: a zone that is stored is answered while the API server is down.
+  const dns =
+    options.dns === undefined
+      ? undefined
+      : await openDnsService({
+          ...options.dns,
+          client: options.cluster.client,
+          namespace,
+          isLeading: () => mgr.isLeading,
+          isWriting: () => mgr.isLeading && mode === 'enforce' && !killSwitch.isPaused,
+          waitsForRecords: true,
+          log,
+          clock,
+        })
+  try {
+    await runManager(mgr, { ...options, ...recordsOn(options, dns) }, { dns, log, clock, killSwitch }, signal)
+  } finally {
+    await dns?.close()
+  }
+}
+
+/** The zones of our own server have one writer: they need no owner id to tell installations apart. */
+const OWN_ZONES_OWNER = 'seamark'
+
+/** Records with the provider of the DNS server; without `records`, of that provider only. */
+function recordsOn({ records, dns: options }: AppOptions, dns: DnsService | undefined): Pick<AppOptions, 'records'> {
+  if (dns === undefined || options === undefined) return records === undefined ? {} : { records }
+  const own: RecordsOptions = {
+    config: RecordsConfig.parse({ enabled: true, owner: OWN_ZONES_OWNER, dnsEndpoints: { enabled: true } }),
+    env: options.env,
+  }
+  const chosen = records ?? own
+  return { records: { ...chosen, providers: [...(chosen.providers ?? []), dns.provider] } }
+}
+
+interface Parts {
+  readonly dns: DnsService | undefined
+  readonly log: Logger
+  readonly clock: Clock
+  readonly killSwitch: KillSwitchControl
+}
+
+async function runManager(
+  mgr: Manager,
+  options: AppOptions,
+  { dns, log, clock, killSwitch }: Parts,
+  signal: AbortSignal,
+): Promise<void> {
+  const { publish, wildcard, records, namespace, mode } = options
   const { registry } = mgr.metrics
   const metrics = createProductMetrics(registry)
   showPause(registry, killSwitch)
-  const switches = (options.hasPause ?? true) ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
+  const { hasPause = true } = options
+  const switches = hasPause ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
+  if (dns !== undefined) setUpDns(mgr, dns, async (running) => switches.ready(running))
+  const isWriting = (): boolean => mode === 'enforce' && !killSwitch.isPaused
+  const notify = createNotices(mgr, { namespace, mayReport: isWriting })
+  const own = options.leader === undefined ? undefined : `${options.leader.namespace}/${options.leader.lease}`
+  const peers = addPeerCheck(mgr, own, notify)
+  const { ownsConfigurationObject = false } = options
+  if (hasPause)
+    addProcessReports(mgr, {
+      namespace,
+      mode,
+      killSwitch,
+      switches,
+      isWriting,
+      lease: own,
+      ownsConfigurationObject,
+      notify,
+    })
+  const secondWriter = new SecondWriterGuard({
+    client: mgr.client,
+    clock,
+    namespace: hasPause ? namespace : undefined,
+    findPeers: peers.find,
+    onStopped: ({ reason, message }) => notify({ reason, severity: 'Warning', message }),
+  })
+  switches.subscribe(() => secondWriter.resume())
   const common = {
     metrics,
     namespace,
     clock,
-    isWriting: () => mode === 'enforce' && !killSwitch.isPaused,
-    untilPauseIsKnown: (running: { readonly signal: AbortSignal }) =>
-      mode === 'enforce' && !switches.isRead ? switches.ready(running.signal) : undefined,
+    mode,
+    isWriting,
+    notify,
+    secondWriter,
+    untilMayWrite: ({ signal: running }: { readonly signal: AbortSignal }) =>
+      mode === 'enforce' && !(switches.isRead && peers.isDone)
+        ? Promise.all([switches.ready(running), peers.ready(running)])
+        : undefined,
   }
   mgr.cache(DNSEndpoint, { projection: trimEndpoint, keepManagedFieldsOf: FIELD_MANAGER })
-  if (publish !== undefined)
-    setUpPublish(mgr, { ...common, options: publish, reportsInitialFindings: options.reportsInitialFindings ?? true })
+  const isObjectId = (id: string): boolean => publish?.prune === true && id.startsWith(HELD_ID_PREFIX)
+  if (publish !== undefined) {
+    const store = heldObjectStore(configMapGuardStore(mgr.client, `${namespace}/${HELD_OBJECTS_STORE}`))
+    const approvals = createObjectApprovals({ store, switches, clock, notify, isOurs: isObjectId })
+    const { reportsInitialFindings = true } = options
+    setUpPublish(mgr, { ...common, approvals, options: publish, reportsInitialFindings })
+  }
   if (wildcard !== undefined) {
     const { allowLoopback = false, connectMember } = options
     setUpWildcard(mgr, {
@@ -143,27 +258,50 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
           : (config, name) => connectMember(config, { name, clock, log }),
     })
   }
+  if (options.balance !== undefined) {
+    setUpBalance(mgr, {
+      ...common,
+      ...options.balance,
+      guard: { allowLoopback: options.allowLoopback ?? false, deny: options.denyAddresses ?? [] },
+    })
+  }
   if (records !== undefined) {
     const { dnsEndpoints } = records.config
     setUpRecords(mgr, {
       ...records,
       mode,
       namespace,
-      killSwitch,
-      switches,
+      killSwitch: pausedUntil(killSwitch, peers.done),
+      switches: withoutApprovals(switches, isObjectId),
       clock,
-      metrics: createRecordsMetrics(registry, () => clock.now()),
+      metrics: servingCompleteZones(
+        createRecordsMetrics(registry, () => clock.now()),
+        dns,
+      ),
       endpointScope: endpointScope(options, dnsEndpoints.namespace),
     })
   }
+  reportDeniedWatches(mgr, namespace)
   if (options.onReady !== undefined) {
     const { onReady } = options
     mgr.add('ready', async ({ signal: running }) => {
-      onReady(mgr.addresses)
+      onReady({ ...mgr.addresses, ...(dns !== undefined && { dns: dns.addresses.map(serverText) }) })
       await untilAborted(running)
     })
   }
   await mgr.run(signal)
+}
+
+/** A new zone is served when its first plan is written. */
+function servingCompleteZones(metrics: RecordsMetrics, dns: DnsService | undefined): RecordsMetrics {
+  if (dns === undefined) return metrics
+  return {
+    ...metrics,
+    synced(zone, isStale) {
+      metrics.synced(zone, isStale)
+      if (!isStale && zone.provider === EMBEDDED_PROVIDER && zone.zone !== '*') dns.complete(zone.zone)
+    },
+  }
 }
 
 const NO_SWITCHES: Switches = {
@@ -175,8 +313,9 @@ const NO_SWITCHES: Switches = {
 }
 
 /** One watch of DNSEndpoints for all capabilities, with the widest scope that one of them needs. */
-function endpointScope({ publish, records }: AppOptions, namespace: string): { namespace?: string } {
+function endpointScope({ publish, balance, records }: AppOptions, namespace: string): { namespace?: string } {
   const dnsEndpoints = records?.config.dnsEndpoints
-  const isWide = publish !== undefined || (dnsEndpoints?.enabled === true && dnsEndpoints.namespace === '')
+  const isWide =
+    publish !== undefined || balance !== undefined || (dnsEndpoints?.enabled === true && dnsEndpoints.namespace === '')
   return isWide ? {} : { namespace }
 }

@@ -11,6 +11,8 @@ export interface KillSwitch {
 export interface KillSwitchControl extends KillSwitch {
   /** Each reason to pause is independent (the flag, the annotation). Writing resumes when all are removed. */
   set(by: string, isPaused: boolean): void
+  /** The reasons that are set. */
+  readonly by: readonly string[]
 }
 
 const PAUSE_ANNOTATION = 'seamark.io/pause'
@@ -21,6 +23,9 @@ export function createKillSwitch(...by: string[]): KillSwitchControl {
   return {
     get isPaused() {
       return reasons.size > 0
+    },
+    get by() {
+      return [...reasons]
     },
     subscribe(listener) {
       listeners.add(listener)
@@ -40,6 +45,28 @@ export function createKillSwitch(...by: string[]): KillSwitchControl {
 export function isPausedBy(annotations: Readonly<Record<string, string>> | undefined): boolean {
   const value = annotations?.[PAUSE_ANNOTATION]
   return value !== undefined && value !== 'false'
+}
+
+/** Also paused until `ready` resolves. */
+export function pausedUntil(killSwitch: KillSwitch, ready: Promise<void>): KillSwitch {
+  const listeners = new Set<(isPaused: boolean) => void>()
+  let isReady = false
+  void ready.then(() => {
+    isReady = true
+    if (!killSwitch.isPaused) for (const listener of listeners) listener(false)
+  })
+  killSwitch.subscribe((isPaused) => {
+    if (isReady) for (const listener of listeners) listener(isPaused)
+  })
+  return {
+    get isPaused() {
+      return killSwitch.isPaused || !isReady
+    },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
 }
 
 /** Also paused while `mayWrite` returns false. */

@@ -39,6 +39,8 @@ export interface AwsOptions {
 const MAX_RECORDS = 1000
 const MAX_CHARACTERS = 32_000
 const PAGE = 300
+/** Sorts after every name. */
+const END_OF_ZONE = '\uffff'
 
 type Sdk = typeof import('./route53-sdk.ts')
 
@@ -136,20 +138,20 @@ export function awsProvider(options: AwsOptions): Provider {
         .sort((a, b) => compareText(route53Order(a), route53Order(b)))
       let covered = ''
       let requests = 0
-      const pageFrom = async (name: string) => {
+      /** Reads until all sets of the name are read (a name may have more routed sets than a page); returns the last name. */
+      const readFrom = async (name: string): Promise<string> => {
         if (requests++ > 0) await turn?.()
-        return firstPage(pages(zone, name, signal, turn))
+        for await (const page of pages(zone, name, signal, turn)) {
+          sets.push(...page.sets)
+          const last = page.sets.at(-1)
+          if (!page.isLast && last !== undefined && last.name !== name) return route53Order(last.name)
+        }
+        return END_OF_ZONE
       }
       for (const name of plain) {
-        if (covered !== '' && compareText(route53Order(name), covered) < 0) continue
-        const page = await pageFrom(name)
-        sets.push(...page.sets)
-        const last = page.sets.at(-1)
-        covered = page.isLast || last === undefined ? '\uffff' : route53Order(last.name)
+        if (covered === '' || compareText(route53Order(name), covered) >= 0) covered = await readFrom(name)
       }
-      for (const name of names) {
-        if (isWildcard(name)) sets.push(...(await pageFrom(name)).sets)
-      }
+      for (const name of names) if (isWildcard(name)) await readFrom(name)
       const found = new Map(sets.filter((set) => names.has(set.name)).map((set) => [JSON.stringify(set), set]))
       return [...found.values()]
     },
@@ -196,11 +198,6 @@ function configOf(options: AwsOptions): Route53ClientConfig {
     ...(options.endpoint !== undefined && { endpoint: options.endpoint }),
     ...(options.credentials !== undefined && { credentials: options.credentials }),
   }
-}
-
-async function firstPage<T>(generator: AsyncGenerator<T>): Promise<T> {
-  for await (const page of generator) return page
-  throw new ProviderError('ProviderUnavailable', 'later', 'Route 53 gave no page')
 }
 
 function sizeOf(batch: readonly SetChange[]): { records: number; characters: number } {

@@ -1,8 +1,10 @@
 /**
  * The embedded authoritative server as a provider: the zone is a value in this process and replaced as a whole, so a batch
- * is atomic, compare-and-swap is exact, and changes are served immediately.
+ * is atomic, compare-and-swap is exact, and changes are served immediately. With `commit` (a ZoneKeeper) a batch is durable
+ * before it is served and acknowledged.
  */
-import { DnsError, type DnsServer, fqdn, type Zone, type ZoneChange } from '@seamark/dns'
+import { DnsError, type DnsServer, fqdn, type Zone, type ZoneChange, type ZoneKeeper } from '@seamark/dns'
+import { POLICY_SET_TYPE } from '../rrset/answer-policy.ts'
 import { ProviderError } from '../rrset/error.ts'
 import { fromDns, type ObservedRRset, printSet, sameSet, setKey } from '../rrset/rrset.ts'
 import type { SetChange } from '../rrset/set-change.ts'
@@ -10,7 +12,7 @@ import type { Provider, ProviderZone } from './provider.ts'
 
 export interface EmbeddedOptions {
   readonly name?: string
-  readonly server: Pick<DnsServer, 'zones' | 'findZone' | 'swap'>
+  readonly server: Pick<DnsServer, 'zones' | 'findZone' | 'swap'> | Pick<ZoneKeeper, 'zones' | 'findZone' | 'commit'>
 }
 
 /** The types that are looked up when only some names are read. */
@@ -30,6 +32,7 @@ const TYPES = [
   'TLSA',
   'SVCB',
   'HTTPS',
+  POLICY_SET_TYPE,
 ] as const
 
 export function embeddedProvider(options: EmbeddedOptions): Provider {
@@ -46,6 +49,7 @@ export function embeddedProvider(options: EmbeddedOptions): Provider {
       isAtomic: true,
       comparesAndSwaps: true,
       readsByName: true,
+      answersByPolicy: true,
       maxChanges: 10_000,
       requestsPerSecond: 1000,
     },
@@ -65,15 +69,20 @@ export function embeddedProvider(options: EmbeddedOptions): Provider {
       return sets
     },
     async apply(zone, batch) {
-      const found = get(zone)
-      for (const change of batch) compare(found, change)
+      const { origin } = get(zone)
       const changes = [...batch]
         .sort((a, b) => Number(a.to !== undefined) - Number(b.to !== undefined))
         .flatMap(toZoneChange)
+      const change = (found: Zone, serial?: number): Zone => {
+        for (const item of batch) compare(found, item)
+        return found.with(changes, serial)
+      }
       try {
-        server.swap(found.with(changes))
+        if ('commit' in server) await server.commit(origin, change)
+        else server.swap(change(get(zone)))
       } catch (cause) {
         if (!(cause instanceof DnsError)) throw cause
+        if (cause.code.startsWith('STORE_')) throw new ProviderError('ZoneNotStored', 'later', cause.message, { cause })
         throw new ProviderError('RecordRejected', 'rejected', cause.message, { cause })
       }
     },

@@ -26,6 +26,8 @@ export interface Capabilities {
   readonly comparesAndSwaps: boolean
   /** The cost of reading some names is proportional to their number, not to the size of the zone. */
   readonly readsByName: boolean
+  /** The service answers by policies (rrset/answer-policy.ts). @default false */
+  readonly answersByPolicy?: boolean
   /** Largest batch, in RRsets. */
   readonly maxChanges: number
   /** Requests per second that this program sends per account. */

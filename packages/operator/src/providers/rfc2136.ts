@@ -252,6 +252,10 @@ function writeFailure(zone: string, cause: unknown): ProviderError {
     case 'RCODE':
     case 'TRANSFER':
     case 'TSIG_MISSING':
+    case 'STORE_CORRUPT':
+    case 'STORE_VERSION':
+    case 'STORE_WRITE':
+    case 'STORE_TAKEN':
       return new ProviderError('OutcomeUnknown', 'unknown', `${zone}: ${cause.message}`, { cause })
   }
 }

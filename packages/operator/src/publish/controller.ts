@@ -83,6 +83,11 @@ function addController(manager: Manager, kind: SourceKind, shell: PublishShell):
       })
     }
   }
+  builder.triggers((mark) =>
+    shell.secondWriter.subscribe((sources) =>
+      mark(sources.flatMap((source) => (source.startsWith(`${kind}/`) ? [source.slice(kind.length + 1)] : []))),
+    ),
+  )
   builder
     .gone(async (key) => {
       shell.metrics.sourceDecided(kind, key, undefined)

@@ -5,17 +5,21 @@
 import { type Clock, type Context, type Next, requeue } from '@seamark/kube'
 import type { Kind } from '@seamark/kube/object'
 import type { Certificate } from '../api/certificate.ts'
+import { type Finding, warning } from '../finding.ts'
 import type { ProductMetrics } from '../metrics.ts'
+import type { SecondWriterGuard } from '../process/second-writer-guard.ts'
 import { act, type ActDeps } from './act/act.ts'
 import { ownerKey } from './decide/child.ts'
 import type { SourceDecision, SourceDecider } from './decide/source-decision.ts'
 import type { MassGuard } from './guard/mass-guard.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
+import { describePending } from './report/pending-steps.ts'
 import { conditionStatus, findHeldDns, type FindingHistory } from './report/report.ts'
 
 export interface PublishShell {
   readonly options: PublishOptions
   readonly decider: SourceDecider
+  readonly informers: ActDeps['informers']
   readonly guard: MassGuard | undefined
   readonly isRetargetGuarded: () => boolean
   readonly enqueue: (certificate: Certificate) => boolean
@@ -26,10 +30,12 @@ export interface PublishShell {
   readonly metrics: ProductMetrics
   readonly clock: Clock
   readonly findingHistory: FindingHistory
+  readonly mode: 'observe' | 'enforce'
   /** False in observe mode and while writing is paused: decide and count, write nothing. */
   readonly isWriting: () => boolean
-  /** Resolves once it is known whether writing is paused; undefined when it is known, so that no reconcile waits for a promise. */
-  readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
+  /** Resolves once it is known whether this process may write; undefined when it is known, so that no reconcile waits for a promise. */
+  readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
+  readonly secondWriter: SecondWriterGuard
 }
 
 /** While nothing may be written each source is reconciled at this interval, so that the end of a pause is noticed. */
@@ -38,8 +44,8 @@ const IDLE_RETRY_MS = 10_000
 const BLOCKED_RETRY_MS = 60_000
 
 export async function reconcile(kind: SourceKind, token: Kind, context: Context, shell: PublishShell): Promise<Next> {
-  const pauseKnown = shell.untilPauseIsKnown(context)
-  if (pauseKnown !== undefined) await pauseKnown
+  const mayWrite = shell.untilMayWrite(context)
+  if (mayWrite !== undefined) await mayWrite
   const decided = shell.decider.decide(kind, context.key, shell.clock.monotonic())
   if (decided === undefined) return
   const { source, againAtMs } = decided
@@ -48,7 +54,7 @@ export async function reconcile(kind: SourceKind, token: Kind, context: Context,
     return
   const result = isWriting
     ? await act(decided, actDeps(token, context, shell))
-    : { findings: [], errors: [], afterMs: IDLE_RETRY_MS }
+    : { findings: reportPending(decided, context, shell), errors: [], afterMs: IDLE_RETRY_MS }
   const findings = [...decided.findings, ...result.findings]
   const reason =
     findings.find((finding) => finding.severity === 'Warning')?.reason ?? findings[0]?.reason ?? 'Published'
@@ -70,6 +76,17 @@ export async function reconcile(kind: SourceKind, token: Kind, context: Context,
   if (Number.isFinite(waitMs)) return requeue(Math.max(1, waitMs))
 }
 
+/** Nothing may be written: logs what would be, once, and returns the reason why it is not. */
+function reportPending(decided: SourceDecision, { log }: Context, shell: PublishShell): Finding[] {
+  const pending = describePending(decided, shell.informers)
+  if (pending.length === 0) return []
+  const reason = shell.mode === 'observe' ? 'ObserveMode' : 'Paused'
+  const finding = warning(reason, `not written: ${pending.join(', ')}`)
+  for (const { message } of shell.findingHistory.takeNew(ownerKey(decided.source), [finding]))
+    log.info({ reason, source: ownerKey(decided.source) }, message)
+  return [finding]
+}
+
 /**
  * Garbage collection deletes a child with its source, and the watch of the source may be behind that of the child: a child
  * created again would be collected again until the watch reports the deletion. A live read costs nothing where nothing was
@@ -81,9 +98,11 @@ async function isAlive({ object }: SourceDecision, token: Kind, { client, key, s
 }
 
 function actDeps(kind: Kind, context: Context, shell: PublishShell): ActDeps {
-  const { guard, enqueue, isServed, onCertificateApplied } = shell
+  const { guard, enqueue, isServed, onCertificateApplied, secondWriter, informers } = shell
   return {
     writer: context,
+    secondWriter,
+    informers,
     // Created on first use; most reconciles never need it.
     get client() {
       return context.client

@@ -3,7 +3,8 @@
  */
 import type { Clock, Manager } from '@seamark/kube'
 import type { ProductMetrics } from '../metrics.ts'
-import { addBaselineController } from './guard/baseline-store.ts'
+import type { SecondWriterGuard } from '../process/second-writer-guard.ts'
+import { addBaselineController, type ApprovalExchange } from './guard/baseline-store.ts'
 import { addCertificateQueue, submitIfChanged } from './act/certificate-feed.ts'
 import { childKinds } from './child-kinds.ts'
 import { createSourceDecider } from './decide/source-decision.ts'
@@ -21,17 +22,20 @@ export interface PublishSetUp {
   readonly metrics: ProductMetrics
   /** Namespace of the baseline. */
   readonly namespace: string
+  readonly mode: 'observe' | 'enforce'
   /** False in observe mode and while writing is paused. */
   readonly isWriting: () => boolean
-  /** Resolves once it is known whether writing is paused; undefined when it is known. */
-  readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
+  /** Resolves once it is known whether this process may write; undefined when it is known. */
+  readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
+  readonly secondWriter: SecondWriterGuard
+  readonly approvals: ApprovalExchange
   /** Report also findings that existed at the start. */
   readonly reportsInitialFindings: boolean
   readonly clock: Clock
 }
 
 export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
-  const { options, metrics, clock, isWriting, untilPauseIsKnown } = setUp
+  const { options, metrics, clock, isWriting, untilMayWrite, secondWriter } = setUp
   const { informers } = manager.cluster
   watchForPublish(informers, options)
   const decider = createSourceDecider(informers, options)
@@ -45,8 +49,11 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
     decider,
     guard,
     metrics,
+    mode: setUp.mode,
     isWriting,
-    untilPauseIsKnown,
+    untilMayWrite,
+    secondWriter,
+    informers,
     clock,
     findingHistory: createFindingHistory(setUp.reportsInitialFindings),
     sourcesWithDeletedChild: new Set(),

@@ -33,6 +33,7 @@ import {
 } from './plan/plan.ts'
 import { type CallObserver, createProviderCalls, type ProviderCalls } from './execute/provider-calls.ts'
 import type { RegistryOptions } from '../rrset/external-dns-registry.ts'
+import { POLICY_SET_TYPE } from '../rrset/answer-policy.ts'
 import { canonicalName, isInvalid, isWithin, type ObservedRRset } from '../rrset/rrset.ts'
 import { createZoneView, namesToRead, type ZoneView } from './plan/zone-view.ts'
 
@@ -167,6 +168,12 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
+  /** Only a server that answers by policies gets their records. */
+  const typesOf = ({ provider }: Target): readonly string[] =>
+    provider.capabilities.answersByPolicy === true ? [...types, POLICY_SET_TYPE] : types
+  const isWritable = (target: Target, type: string): boolean =>
+    type !== POLICY_SET_TYPE || target.provider.capabilities.answersByPolicy === true
+
   const targets: Engine['targets'] = async (signal) => {
     const found: Target[] = []
     const unread: Unread[] = []
@@ -182,7 +189,9 @@ export function createEngine(options: EngineOptions): Engine {
   const view: Engine['view'] = async (target, names, signal) => {
     // An invalid name is in no zone; it is refused as an unusable desired RRset.
     const asked =
-      names === 'all' ? names : new Set([...names].filter(isName).flatMap((name) => namesToRead(name, types, registry)))
+      names === 'all'
+        ? names
+        : new Set([...names].filter(isName).flatMap((name) => namesToRead(name, typesOf(target), registry)))
     const sets: readonly ObservedRRset[] = await target.executor.read(asked, signal)
     return createZoneView(sets, {
       origin: target.zone.name,
@@ -214,14 +223,14 @@ export function createEngine(options: EngineOptions): Engine {
       owner,
       view: seen,
       scope,
-      desired: request.desired.filter(({ set }) => isInScope(set.name)),
+      desired: request.desired.filter(({ set }) => isInScope(set.name) && isWritable(target, set.type)),
       unusable: request.unusable.filter(({ name }) => isInScope(name)),
       sources:
         typeof request.sources === 'function' ? await request.sources(ownedSources(seen, owner)) : request.sources,
       state,
       limits,
       isAtomic: target.provider.capabilities.isAtomic,
-      types,
+      types: typesOf(target),
       mode: options.mode,
       isPaused: killSwitch.isPaused,
       ...(request.claimant !== undefined && { claimant: request.claimant }),

@@ -18,11 +18,13 @@ import {
   requeue,
   Secret,
 } from '@seamark/kube'
-import { type Immutable, type LabelPredicate, parseLabelSelector } from '@seamark/kube/object'
+import { type Immutable, keyOf, type LabelPredicate, parseLabelSelector } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, warning } from '../finding.ts'
 import type { ProductMetrics } from '../metrics.ts'
 import { WILDCARD_FIELD_MANAGER } from '../process/field-manager.ts'
+import type { Notify } from '../process/notices.ts'
+import type { SecondWriterGuard, StoppedWrite } from '../process/second-writer-guard.ts'
 import { type ClusterDecision, type ClusterFacts, type DampingState, decideCluster } from './cluster-decision.ts'
 import { NODE_CACHE_LIMITS } from './limits.ts'
 import { type Member, watchNodes } from './member.ts'
@@ -38,9 +40,11 @@ export interface WildcardSetUp {
   readonly namespace: string
   /** False in observe mode and while writing is paused. */
   readonly isWriting: () => boolean
-  /** Resolves once it is known whether writing is paused; undefined when it is known. */
-  readonly untilPauseIsKnown: (running: { readonly signal: AbortSignal }) => Promise<void> | undefined
+  /** Resolves once it is known whether this process may write; undefined when it is known. */
+  readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
+  readonly secondWriter: SecondWriterGuard
   readonly clock: Clock
+  readonly notify: Notify
   /** Registered clusters may be on this machine. */
   readonly allowLoopback: boolean
   /** Address ranges that no registered cluster may be in. */
@@ -78,8 +82,12 @@ export function setUpWildcard(manager: Manager, setUp: WildcardSetUp): void {
     .triggers((mark) => {
       wildcard.onNodes = (cluster) => mark([`${CLUSTER_PREFIX}${cluster}`])
       mark([REGISTRY_KEY])
+      const unsubscribe = setUp.secondWriter.subscribe((clusters) =>
+        mark(clusters.map((cluster) => `${CLUSTER_PREFIX}${cluster}`)),
+      )
       return () => {
         wildcard.onNodes = () => undefined
+        unsubscribe()
       }
     })
     .every(REACHABILITY_CHECK, () => wildcard.findReachabilityChanges().map((cluster) => `${CLUSTER_PREFIX}${cluster}`))
@@ -99,8 +107,17 @@ interface Entry {
   damping: DampingState
   /** State of the last reading that was acted on. */
   readingState: string
+  /** What was last logged as not written. */
+  pending: string
 }
 
+interface Done {
+  readonly hasWritten: boolean
+  /** Another writer undoes what is written. */
+  readonly stopped?: StoppedWrite
+}
+
+const NOTHING_DONE: Done = { hasWritten: false }
 const NO_DAMPING: DampingState = { lostSince: new Map(), lastWriteMs: undefined }
 
 class Wildcard {
@@ -116,7 +133,7 @@ class Wildcard {
     this.#setUp = setUp
     const selector = parseLabelSelector(setUp.options.nodeSelector)
     this.#isSelected = typeof selector === 'function' ? selector : () => false
-    this.#reports = new ClusterReports(setUp.clock)
+    this.#reports = new ClusterReports(setUp.clock, setUp.notify)
   }
 
   /** Clusters whose nodes became readable or unreadable since they were reconciled. */
@@ -151,6 +168,7 @@ class Wildcard {
         ...joined,
         damping: kept.get(cluster) ?? NO_DAMPING,
         readingState: '',
+        pending: '',
       })
       this.onNodes(cluster)
     }
@@ -178,7 +196,7 @@ class Wildcard {
   }
 
   async reconcile(cluster: string, context: Context): Promise<Next> {
-    await this.#setUp.untilPauseIsKnown(context)
+    await this.#setUp.untilMayWrite(context)
     const entry = this.#entries.get(cluster)
     if (entry === undefined) return
     const { clock, isWriting, options } = this.#setUp
@@ -192,12 +210,16 @@ class Wildcard {
       facts = this.#factsOf(entry, owner, live, await entry.member.readAfresh(context.signal))
       decision = decideCluster(facts, options, this.#isSelected)
     }
-    const hasWritten = isWriting() && (await this.#act(decision, live, context))
+    if (!isWriting()) reportPending(entry, decision, live, context)
+    const { hasWritten, stopped } = isWriting() ? await this.#act(cluster, decision, live, context) : NOTHING_DONE
     const lastWriteMs = hasWritten ? facts.nowMs : entry.damping.lastWriteMs
     entry.damping = { lostSince: decision.lostSince, lastWriteMs }
     this.#setUp.metrics.wildcardTargets(cluster, decision.targets.length)
-    if (isWriting()) await this.#reports.report(cluster, entry.registration, live, decision.findings, context)
-    const afterMs = decision.againAtMs === undefined ? undefined : Math.max(1, decision.againAtMs - clock.monotonic())
+    const findings = stopped === undefined ? decision.findings : [stopped.finding, ...decision.findings]
+    if (isWriting()) await this.#reports.report(cluster, entry.registration, live, findings, context)
+    const afterMs =
+      stopped?.afterMs ??
+      (decision.againAtMs === undefined ? undefined : Math.max(1, decision.againAtMs - clock.monotonic()))
     if (isWriting()) return afterMs === undefined ? undefined : requeue(afterMs)
     return requeue(Math.min(afterMs ?? IDLE_RETRY_MS, IDLE_RETRY_MS))
   }
@@ -212,29 +234,51 @@ class Wildcard {
     return { owner, zone, live, refusal, reading, damping, nowMs: this.#setUp.clock.monotonic() }
   }
 
-  /** True when something was written. */
   async #act(
+    cluster: string,
     { action }: ClusterDecision,
     live: Immutable<DNSEndpoint> | undefined,
     context: Context,
-  ): Promise<boolean> {
+  ): Promise<Done> {
     switch (action.state) {
       case 'keep':
-        return false
+        return NOTHING_DONE
       case 'delete':
-        if (live === undefined) return false
+        if (live === undefined) return NOTHING_DONE
         await context.delete(DNSEndpoint, live)
-        return true
+        return { hasWritten: true }
       case 'apply': {
         const { desired } = action
-        if (isUpToDate(live, desired)) return false
-        if (live === undefined && !(await isRegistered(desired, context))) return false
+        if (isUpToDate(live, desired)) return NOTHING_DONE
+        const { secondWriter } = this.#setUp
+        const fieldManager = WILDCARD_FIELD_MANAGER
+        const write = { kind: DNSEndpoint, key: keyOf(desired), desired, live, fieldManager, source: cluster }
+        const stopped = await secondWriter.check(write)
+        if (stopped !== undefined) return { hasWritten: false, stopped }
+        if (live === undefined && !(await isRegistered(desired, context))) return NOTHING_DONE
         const { client, signal } = context
-        await client.apply(DNSEndpoint, desired, { fieldManager: WILDCARD_FIELD_MANAGER, force: true, signal })
-        return true
+        await client.apply(DNSEndpoint, desired, { fieldManager, force: true, signal })
+        secondWriter.note(write)
+        return { hasWritten: true }
       }
     }
   }
+}
+
+/** Once per content: the log of observe mode shows what enforce would do. */
+function reportPending(
+  entry: Entry,
+  { action, targets }: ClusterDecision,
+  live: Immutable<DNSEndpoint> | undefined,
+  { log }: Context,
+): void {
+  const isPending = action.state === 'apply' ? !isUpToDate(live, action.desired) : action.state === 'delete'
+  const pending = isPending ? `${action.state} ${targets.join(',')}` : ''
+  if (pending !== '' && pending !== entry.pending) {
+    const { cluster } = entry.registration
+    log.info({ cluster, action: action.state, targets }, 'wildcard not written: observe mode or pause')
+  }
+  entry.pending = pending
 }
 
 function ownerOf({ cluster, namespace, secret }: Registration): WildcardOwner {

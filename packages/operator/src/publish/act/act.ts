@@ -10,6 +10,7 @@ import {
   BadRequest,
   type Client,
   Forbidden,
+  type Informers,
   Invalid,
   messageOf,
   removeFinalizer,
@@ -19,15 +20,20 @@ import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object
 import type { Certificate } from '../../api/certificate.ts'
 import { type Finding, warning } from '../../finding.ts'
 import { FINALIZER } from '../annotation-keys.ts'
-import type { DesiredChild } from '../decide/child.ts'
+import { FIELD_MANAGER } from '../../process/field-manager.ts'
+import type { GuardedWrite, SecondWriterGuard } from '../../process/second-writer-guard.ts'
+import { type DesiredChild, ownerKey } from '../decide/child.ts'
 import type { SourceDecision } from '../decide/source-decision.ts'
-import type { MassChange, MassGuard } from '../guard/mass-guard.ts'
+import type { MassChange, MassGuard, MassRequest } from '../guard/mass-guard.ts'
 import { type Child, KIND_OF_ROLE, type OwnedChild, type Step } from '../decide/plan.ts'
+import { compareStep } from '../report/step-effect.ts'
 
 export interface ActDeps {
   readonly writer: Pick<Writer, 'apply' | 'delete'>
   readonly client: Pick<Client, 'patch'>
+  readonly informers: Pick<Informers, 'get' | 'ownFields'>
   readonly kind: Kind
+  readonly secondWriter: Pick<SecondWriterGuard, 'check' | 'note'>
   /** Undefined: deletions and retargets are made without counting them. */
   readonly guard: MassGuard | undefined
   /** Retargets need the guard only while the configuration differs from the one that published last. */
@@ -54,7 +60,7 @@ const HELD_RETRY_MS = 10_000
 
 export async function act(decided: SourceDecision, deps: ActDeps): Promise<ActResult> {
   const { plan, object } = decided
-  const run = new Run(deps)
+  const run = new Run(deps, ownerKey(decided.source))
   run.forget(plan.steps)
   if (plan.steps.some((step) => step.type === 'add-finalizer'))
     await addFinalizer(deps.client as Client, deps.kind, object, FINALIZER)
@@ -73,14 +79,16 @@ export async function act(decided: SourceDecision, deps: ActDeps): Promise<ActRe
 
 class Run {
   readonly #deps: ActDeps
+  readonly #source: string
   readonly errors: unknown[] = []
   readonly #findings: Finding[] = []
   #afterMs: number | undefined
   /** A deletion is pending or held. */
   isHolding = false
 
-  constructor(deps: ActDeps) {
+  constructor(deps: ActDeps, source: string) {
     this.#deps = deps
+    this.#source = source
   }
 
   result(): ActResult {
@@ -97,21 +105,26 @@ class Run {
     if (guard === undefined) return
     for (const step of steps) {
       if (step.type === 'apply' && !step.isRetarget)
-        guard.withdraw(guardKey('retarget', step.desired.object, step.desired.object.kind ?? ''))
+        guard.withdraw(massRequest('retarget', step.desired.object, KIND_OF_ROLE[step.desired.role]))
     }
   }
 
   async apply({ desired, isRetarget }: Extract<Step, { type: 'apply' }>): Promise<void> {
-    const { guard, isRetargetGuarded, writer, enqueue, isServed, onCertificateApplied } = this.#deps
+    const { guard, isRetargetGuarded, writer, enqueue, isServed, onCertificateApplied, informers, secondWriter } =
+      this.#deps
+    const write = this.#guardedWrite(KIND_OF_ROLE[desired.role], desired.object)
+    const isInPlace = (): boolean => compareStep(desired, informers).state === 'equal'
+    if (await this.#isStopped({ ...write, isInPlace })) return
     if (isRetarget && isRetargetGuarded && guard !== undefined) {
-      if (!this.#isAllowed('retarget', guardKey('retarget', desired.object, desired.object.kind ?? ''))) return
+      const content = JSON.stringify(desired.object)
+      if (!this.#isAllowed({ ...massRequest('retarget', desired.object, KIND_OF_ROLE[desired.role]), content })) return
     }
     const kind = KIND_OF_ROLE[desired.role]
     if (!isServed(kind)) {
       this.#findings.push(
         warning(
           'CRDNotInstalled',
-          `${kind.kind}.${kind.group} is not installed; ${keyOf(desired.object)} waits for it`,
+          `${kind.kind}.${kind.group} is not installed; ${keyOf(desired.object)} is written once its CRD is installed`,
         ),
       )
       this.#waitAtMost(ABSENT_RETRY_MS)
@@ -119,7 +132,9 @@ class Run {
     }
     if (desired.role === 'certificate' && enqueue(desired.object)) return
     try {
-      await writer.apply(kind, desired.object)
+      const written = await writer.apply<Child>(kind, desired.object)
+      // The server may change nothing although the cache could not tell.
+      if (written.metadata.resourceVersion !== write.live?.metadata.resourceVersion) secondWriter.note(write)
       if (desired.role === 'certificate') onCertificateApplied('success')
     } catch (error) {
       if (desired.role === 'certificate') onCertificateApplied('error')
@@ -128,20 +143,48 @@ class Run {
   }
 
   async remove({ kind, object }: OwnedChild): Promise<void> {
-    const { guard, writer } = this.#deps
-    if (guard !== undefined && !this.#isAllowed('prune', guardKey('prune', object, kind.kind))) {
+    const { guard, writer, secondWriter } = this.#deps
+    const write = { ...this.#guardedWrite(kind, object), desired: undefined }
+    if (await this.#isStopped(write)) {
+      this.isHolding = true
+      return
+    }
+    if (guard !== undefined && !this.#isAllowed(massRequest('prune', object, kind))) {
       this.isHolding = true
       return
     }
     try {
       await writer.delete(kind, object)
+      secondWriter.note(write)
     } catch (error) {
       this.errors.push(error)
     }
   }
 
-  #isAllowed(change: MassChange, key: string): boolean {
-    const answer = this.#deps.guard?.ask(change, key) ?? { state: 'go' as const }
+  #guardedWrite(kind: Kind<Child>, object: Immutable<Child>): GuardedWrite {
+    const key = keyOf(object)
+    return {
+      kind,
+      key,
+      desired: object,
+      live: this.#deps.informers.get(kind, key),
+      fieldManager: FIELD_MANAGER,
+      source: this.#source,
+    }
+  }
+
+  /** Another writer undoes our writes of this object. */
+  async #isStopped(write: GuardedWrite): Promise<boolean> {
+    const stop = this.#deps.secondWriter.check(write)
+    if (stop === undefined) return false
+    const { finding, afterMs } = await stop
+    this.#findings.push(finding)
+    this.#waitAtMost(afterMs)
+    return true
+  }
+
+  #isAllowed(request: MassRequest): boolean {
+    const answer = this.#deps.guard?.ask(request) ?? { state: 'go' as const }
     if (answer.state === 'go') return true
     this.#waitAtMost(answer.state === 'wait' ? answer.afterMs : HELD_RETRY_MS)
     if (answer.state === 'held') this.#findings.push(warning('GuardTripped', answer.message))
@@ -162,8 +205,8 @@ class Run {
   }
 }
 
-function guardKey(change: MassChange, object: Immutable<Obj>, kind: string): string {
-  return `${change} ${kind} ${keyOf(object)}`
+function massRequest(change: MassChange, object: Immutable<Obj>, { kind }: Kind): MassRequest {
+  return { change, kind, name: keyOf(object) }
 }
 
 /** With the resourceVersion: when the source changed meanwhile, the conflict causes another reconcile. */

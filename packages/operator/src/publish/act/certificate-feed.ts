@@ -3,6 +3,7 @@
  * handling of refusals.
  */
 import { type Clock, type Manager, requeue } from '@seamark/kube'
+import { keyOf } from '@seamark/kube/object'
 import { Certificate } from '../../api/certificate.ts'
 import { FIELD_MANAGER } from '../../process/field-manager.ts'
 import { isSpecChanged } from './certificate-change.ts'
@@ -32,7 +33,7 @@ const CONCURRENCY = 1
 export function addCertificateQueue(
   manager: Manager,
   decider: SourceDecider,
-  { options, metrics, clock }: Pick<PublishSetUp, 'options' | 'metrics' | 'clock'>,
+  { options, metrics, clock, secondWriter }: Pick<PublishSetUp, 'options' | 'metrics' | 'clock' | 'secondWriter'>,
 ): CertificateQueue {
   const queue = createCertificateQueue(options.certificateApply, {
     clock,
@@ -56,6 +57,8 @@ export function addCertificateQueue(
     .reconcile(async (key, { client, signal }) => {
       const send = async (certificate: Certificate): Promise<void> => {
         await client.apply(Certificate, certificate, { fieldManager: FIELD_MANAGER, force: true, signal })
+        const source = findOwner(certificate) ?? ''
+        secondWriter.note({ kind: Certificate, key: keyOf(certificate), desired: certificate, source })
       }
       const afterMs = await queue.process(key, send)
       return afterMs === undefined ? undefined : requeue(afterMs)

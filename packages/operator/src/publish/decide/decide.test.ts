@@ -101,6 +101,12 @@ describe('delegation', () => {
     expect(target(proxy, changes)).toEqual(cname(suffix))
   })
 
+  it('an annotation outside the allow-list is reported, and the default domain is used', () => {
+    const decision = decideProxy(httpProxy(asked), domain)
+    expect(findingsOf(decision).map(({ reason }) => reason)).toEqual(['DelegationNotAllowed'])
+    expect(findingsOf(decideProxy(httpProxy(), domain))).toEqual([])
+  })
+
   it('a target longer than a name may be is held with a reason', () => {
     const host = `${'a'.repeat(63)}.${'b'.repeat(63)}.${'c'.repeat(63)}.example.com`
     expect(target(httpProxy(withHost(host)), { defaultDelegatedDomain: `${'d'.repeat(60)}.example.com` })).toBe(
@@ -179,6 +185,12 @@ describe('the Certificate', () => {
       httpProxy(withVirtualHost({ fqdn: 'a.example', tls: { secretName: 'other/tls' } })),
       {},
       'unwanted SecretNotLocal',
+    ],
+    [
+      'the name of the Secret is not an object name',
+      httpProxy(withVirtualHost({ fqdn: 'a.example', tls: { secretName: 'My Secret' } })),
+      {},
+      'unwanted SecretNameInvalid',
     ],
   ] as const)('is not made when %s', (_, proxy, changes, expected) => {
     expect(outcome(decideProxy(proxy, changes), 'certificate')).toBe(expected)
@@ -382,10 +394,17 @@ describe('the DNSEndpoint', () => {
     expect(findingsOf(decision).map((finding) => finding.reason)).toEqual(['TargetInvalid'])
   })
 
-  it('U42: null virtualhost and null tls are no error', () => {
+  it('U42: null virtualhost and null tls are no error; a source without a host is reported as such', () => {
+    expect(decideProxy(httpProxy(withVirtualHost(null))).findings.map(({ reason }) => reason)).toEqual(['HostMissing'])
     expect(endpoints(httpProxy(withVirtualHost(null)))).toBe('unwanted')
     expect(endpoints(httpProxy(withVirtualHost({ fqdn: 'a.example', tls: null })))).toBeTypeOf('object')
     expect(endpoints({ metadata: { namespace: 'ns', name: 'bare' } })).toBe('unwanted')
+  })
+
+  it.each(['a..example', '*shop.example', `${'a'.repeat(64)}.example`])('the host %s is held and reported', (host) => {
+    const decision = decideProxy(httpProxy(withHost(host)))
+    expect(outcome(decision, 'dns')).toBe('held')
+    expect(decision.findings.map(({ reason }) => reason)).toEqual(['HostInvalid'])
   })
 })
 

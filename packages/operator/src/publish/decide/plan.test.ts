@@ -201,7 +201,9 @@ describe('the plan of a source', () => {
   })
 
   it('a second Certificate for one Secret is not created', () => {
-    expect(steps({ secretHolder: 'shim', options: { foreign: 'refuse' } })).toEqual(['apply DNSEndpoint ns/foo'])
+    const refused = plan({ secretHolder: 'shim', options: { foreign: 'refuse' } })
+    expect(refused.steps.map(describeStep)).toEqual(['apply DNSEndpoint ns/foo'])
+    expect(refused.findings.map(({ reason }) => reason)).toEqual(['SecretClaimed'])
     expect(steps({ secretHolder: 'shim' })).toEqual(['apply DNSEndpoint ns/foo', 'apply Certificate ns/foo'])
   })
 

@@ -1,13 +1,14 @@
 /**
  * The controller of the baseline (baseline.ts): determines whether this configuration is the one that published last,
- * stores it once every source has its targets, and processes releases of changes that the mass guard holds.
+ * stores it once every source has its targets, and exchanges held changes and approvals between the mass guard and their
+ * store.
  *
  * A failure leaves the guard on; the runtime retries with back-off.
  */
 import { type Manager, requeue } from '@seamark/kube'
 import { type BaselineState, fingerprint, readBaseline, STATE_NAME, writeBaseline } from './baseline.ts'
 import type { SourceDecider } from '../decide/source-decision.ts'
-import type { MassGuard } from './mass-guard.ts'
+import type { HeldSet, MassGuard } from './mass-guard.ts'
 import type { PublishSetUp } from '../set-up.ts'
 import { sourceKey } from '../sources/source.ts'
 
@@ -27,20 +28,35 @@ function isSettled(decider: SourceDecider, nowMs: number): boolean {
   })
 }
 
-/**
- * Until the configuration is known to be the one that published last, retargets are counted; see baseline.ts. A release is
- * stored only when all released changes are made, so that a crash in between does not hold the rest forever.
- */
+/** Where held changes and their approvals are persisted. */
+export interface ApprovalExchange {
+  /** Persists what is held and which approved changes were made. Returns the keys of approved changes. */
+  exchange(held: HeldSet, made: ReadonlySet<string>): Promise<ReadonlySet<string>>
+  /** The annotation that approves held changes was changed. */
+  readonly hasNews: boolean
+  /** Processes annotations that approve held changes; `release` is the deprecated one of the state object. */
+  takeApprovals(release: string): Promise<void>
+}
+
+/** Until the configuration is known to be the one that published last, retargets are counted; see baseline.ts. */
 export function addBaselineController(
   manager: Manager,
   { decider, guard }: { decider: SourceDecider; guard: MassGuard },
   baseline: { isGuarded: boolean },
-  { options, namespace, clock, isWriting }: Pick<PublishSetUp, 'options' | 'namespace' | 'clock' | 'isWriting'>,
+  {
+    options,
+    namespace,
+    clock,
+    isWriting,
+    approvals,
+  }: Pick<PublishSetUp, 'options' | 'namespace' | 'clock' | 'isWriting' | 'approvals'>,
 ): void {
   const current = fingerprint(options)
   let stored: BaselineState | undefined
   let isUnsaved = false
   let quiet = 0
+  /** The store has held changes. A previous process may have left some. */
+  let isHolding = true
   manager
     .keyedController('publish-baseline', { concurrency: 1 })
     .triggers((mark) => {
@@ -51,10 +67,14 @@ export function addBaselineController(
       stored ??= await readBaseline(client, namespace, signal)
       if (stored.fingerprint === current) baseline.isGuarded = false
       if (!isWriting()) return requeue(POLL_MS)
-      if (guard.held > 0) {
+      const made = guard.takePassed()
+      if (guard.held > 0 || made.length > 0 || isHolding || approvals.hasNews) {
+        isHolding = guard.held > 0
+        guard.approve(await approvals.exchange(guard.heldSet, new Set(made)))
         const { release } = await readBaseline(client, namespace, signal)
-        if (release !== '' && release !== stored.released) {
-          guard.release()
+        const isNew = release !== '' && release !== stored.released
+        await approvals.takeApprovals(isNew ? release : '')
+        if (isNew && isHolding) {
           stored = { ...stored, released: release }
           isUnsaved = true
         }

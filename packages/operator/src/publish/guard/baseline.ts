@@ -3,7 +3,8 @@
  * Service, class, prefix or annotation prefix is recognised as a possible mistake that would retarget all records.
  *
  * While it differs, retargets pass the mass guard; once every source was decided and nothing is held it is replaced.
- * The annotation `seamark.io/release` on the ConfigMap releases held changes; each value counts once.
+ * The annotation `seamark.io/release` on the ConfigMap is the deprecated form of an approval: of what is held when it is
+ * set; each value counts once.
  */
 import { type Client, ConfigMap, Forbidden, NotFound } from '@seamark/kube'
 import { PUBLISH_STATE_FIELD_MANAGER } from '../../process/field-manager.ts'

@@ -67,7 +67,7 @@ export function conditionStatus(
       status: fault === undefined ? 'True' : 'False',
       reason: fault?.reason ?? 'Published',
       message:
-        fault?.message ?? `every object this source asks for is in place${heldDns === undefined ? '' : `; ${heldDns}`}`,
+        fault?.message ?? `every object this source requests is in place${heldDns === undefined ? '' : `; ${heldDns}`}`,
       observedGeneration: metadata.generation ?? 0,
     },
     nowMs,

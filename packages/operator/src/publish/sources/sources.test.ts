@@ -6,6 +6,7 @@ import { fromGateway, fromHTTPRoute, type GatewayLookup, intersectHosts } from '
 import { fromIngressRoute } from './http-proxy.ts'
 import { fromIngress } from './ingress.ts'
 import { fromRoute } from './route.ts'
+import { targetOf } from './service-rule.ts'
 import { fromService } from './service.ts'
 
 const metadata = { namespace: 'ns', name: 'web', uid: 'u' }
@@ -152,6 +153,10 @@ describe('HTTPRoute', () => {
   it('a Gateway that cannot be found makes the target unknown, never empty', () => {
     const source = fromHTTPRoute(route(['a.example']), lookup(undefined))
     expect(source).toMatchObject({ hosts: ['a.example'], origin: { type: 'unknown' } })
+    expect(targetOf(source, options(), () => undefined)).toMatchObject({
+      state: 'unknown',
+      finding: { reason: 'ParentNotFound' },
+    })
   })
 
   it.each([

@@ -98,6 +98,7 @@ describe.each<[string, RegistryOptions]>([
     const before = xdZone(registry)
     const adopted = applied(before, planAdoption(worldOf(before, NOW, registry), 'external-dns/prod-a').changes)
     const release = planRelease(worldOf(adopted, NOW + 1, registry))
+    expect(new Set(release.changes.map(({ reason }) => reason))).toEqual(new Set(['Released']))
     for (let done = 0; done <= release.changes.length; done++) {
       const during = applied(adopted, release.changes.slice(0, done))
       expect(answers(during).sort()).toEqual(answers(before).sort())
@@ -182,6 +183,7 @@ describe('hand-over', () => {
     const observed = owned(record('www', 'A', ['192.0.2.1']))
     const transfer: Plan = planTransfer(worldOf(observed), { owner: 'east', cluster: 'cluster-2' })
     const after = applied(observed, transfer.changes)
+    expect(transfer.changes).toMatchObject([{ op: 'update', type: 'TXT', reason: 'Transferred' }])
     expect(answers(after)).toEqual(answers(observed))
     expect(
       plan({ observed: after, desired: [want(record('www', 'A', ['192.0.2.2']))], number: NOW + 1 }),

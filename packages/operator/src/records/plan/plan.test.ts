@@ -162,6 +162,14 @@ describe('a plan', () => {
     expect(changes).toMatchObject([{ op: 'update', reason: 'SourceReplaced', from: set, to: set }])
   })
 
+  it('deletes a set because its source no longer requests it, or because its source is gone', () => {
+    const observed = owned(record('www', 'A', ['192.0.2.1']), { source: 'uid' })
+    const without = (present: string[], gone: string[]) =>
+      plan({ observed, sources: { present: new Set(present), gone: new Set(gone) } }).changes
+    expect(without(['uid'], [])).toMatchObject([{ op: 'delete', reason: 'NoLongerWanted' }])
+    expect(without([], ['uid'])).toMatchObject([{ op: 'delete', reason: 'SourceGone' }])
+  })
+
   it('orders adds, retargets, shrinks and deletes, each by name', () => {
     const { changes } = plan({
       observed: [

@@ -93,7 +93,8 @@ function releaseId(names: ReadonlySet<string>): string {
   return `${RELEASE_PREFIX}${[...names].toSorted().join(',')}`
 }
 
-function withApproval(state: GuardState, id: string, covered: readonly HeldChange[], now: number): GuardState {
+/** Records an approval of these changes. */
+export function withApproval(state: GuardState, id: string, covered: readonly HeldChange[], now: number): GuardState {
   const approval: Approval = { id, at: now, until: now + APPROVAL_MS, keys: covered.map(({ key }) => key) }
   const others = state.approvals.filter((other) => other.id !== id)
   return { ...state, approvals: [approval, ...others].slice(0, KEPT_APPROVALS) }

@@ -1,9 +1,11 @@
 /** An approval lets exactly the approved set of held changes pass, once, within an hour. */
+import type { Context } from '@seamark/kube'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { ZONE } from '../../../testing/plan-fixture.ts'
 import { endpoint, startSync } from '../../../testing/sync-fixture.ts'
 import { type ApprovalReport, approveInStore } from '../state/approve.ts'
+import { reportApproval } from './events.ts'
 
 const HOUR = 3_600_000
 const names = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `n${from + index}`)
@@ -11,6 +13,8 @@ const names = (from: number, to: number) => Array.from({ length: to - from }, (_
 /** A loop with 60 names, and the annotations of the manager's object, set by the test. */
 async function settled() {
   const reports: ApprovalReport[] = []
+  /** Reasons of the Events on the manager's configuration object. */
+  const events: string[] = []
   const breakers: string[] = []
   const listeners = new Set<() => void>()
   const annotated = { approvedIds: new Set<string>(), releasedNames: new Set<string>() }
@@ -28,7 +32,11 @@ async function settled() {
       },
     },
     reports: {
-      approval: ({ report }) => reports.push(report),
+      approval: (approval) => {
+        reports.push(approval.report)
+        const event: Context['event'] = (about, type, reason) => events.push(`${about.metadata.name} ${type} ${reason}`)
+        reportApproval({ event }, 'seamark', approval)
+      },
       breaker: ({ code, changes, isOpen }) => breakers.push(`${code} ${changes} ${isOpen ? 'opened' : 'closed'}`),
     },
   })
@@ -41,6 +49,7 @@ async function settled() {
   return {
     ...loop,
     reports,
+    events,
     breakers,
     published,
     async annotate(change: Partial<typeof annotated>) {
@@ -74,6 +83,7 @@ describe('an approval by annotation', () => {
     await world.annotate({ approvedIds: new Set([id]) })
     expect(world.published()).toBe(36)
     expect(world.reports).toMatchObject([{ id, result: 'approved' }])
+    expect(world.events).toEqual(['seamark Normal HeldChangesApproved'])
     expect(world.breakers).toEqual(['ShrinkBreakerOpen 24 opened', 'ShrinkBreakerOpen 24 closed'])
     // The annotation stays; other deletions are held as before.
     await world.remove(24, 48)
@@ -93,6 +103,7 @@ describe('an approval by annotation', () => {
     await world.annotate({})
     expect(world.published()).toBe(60)
     expect(world.reports.at(-1)).toMatchObject({ id, result: 'used' })
+    expect(world.events.at(-1)).toBe('seamark Warning ApprovalUsed')
     // A person can approve the same set again.
     expect(await approveInStore(world.store, id, world.clock.now(), { mayRepeat: true })).toMatchObject({
       result: 'approved',
@@ -107,6 +118,7 @@ describe('an approval by annotation', () => {
     await world.annotate({ approvedIds: new Set(['0123456789ab']) })
     expect(world.published()).toBe(60)
     expect(world.reports).toMatchObject([{ id: '0123456789ab', result: 'unknown' }])
+    expect(world.events).toEqual(['seamark Warning ApprovalUnknown'])
   })
 
   it('that was not used within an hour is expired', async () => {
@@ -120,6 +132,7 @@ describe('an approval by annotation', () => {
     await world.annotate({ approvedIds: new Set([id]) })
     expect(world.published()).toBe(60)
     expect(world.reports).toMatchObject([{ id, result: 'expired' }])
+    expect(world.events).toEqual(['seamark Warning ApprovalExpired'])
   })
 })
 
@@ -130,6 +143,7 @@ describe('the deprecated annotation seamark.io/release', () => {
     await world.annotate({ releasedNames: new Set([ZONE]) })
     expect(world.published()).toBe(36)
     expect(world.reports).toMatchObject([{ id: ZONE, result: 'approved' }])
+    expect(world.events).toEqual(['seamark Warning ReleaseDeprecated'])
     await world.remove(24, 48)
     await world.annotate({})
     await world.clock.advance(HOUR)

@@ -10,7 +10,8 @@ import type { Desired, Policy, RecordSource, Unusable } from '../plan/plan.ts'
 import { EndpointCounts } from './endpoint-counts.ts'
 import type { EndpointCount } from './tenant-limits.ts'
 import type { TenantRules } from './tenant-rules.ts'
-import { canonicalName, canonicalSet, isInvalid, shown } from '../../rrset/rrset.ts'
+import { POLICY_SET_TYPE, policyValue } from '../../rrset/answer-policy.ts'
+import { canonicalName, canonicalSet, isInvalid, shown, sortedUnique } from '../../rrset/rrset.ts'
 
 const ADOPT_ANNOTATION = 'seamark.io/adopt'
 const APPROVE_ANNOTATION = 'seamark.io/approve'
@@ -61,6 +62,8 @@ export function desiredOf(objects: Iterable<Readable>, defaultTtl: number, rules
     const { namespace = '', annotations } = object.metadata
     const policy = policyOf(annotations, rules.isTrusted(namespace))
     const endpoints = Array.isArray(object.spec?.endpoints) ? object.spec.endpoints : []
+    /** One RRset holds the policies of all types of a name. */
+    const policySets = new Map<string, { ttl: number; values: string[] }>()
     for (const endpoint of endpoints) {
       const fields = typeof endpoint === 'object' && endpoint !== null ? endpoint : {}
       const item = desiredRRset(fields as Partial<Record<string, unknown>>, source, defaultTtl)
@@ -69,8 +72,18 @@ export function desiredOf(objects: Iterable<Readable>, defaultTtl: number, rules
         continue
       }
       const why = rules.findNameFault(namespace, item.set.name)
-      if (why !== undefined) unusable.push({ ...item.set, source, code: 'NameNotGranted', message: why })
-      else desired.push({ set: item.set, source, ...(policy !== undefined && { policy }) })
+      if (why !== undefined) {
+        unusable.push({ ...item.set, source, code: 'NameNotGranted', message: why })
+        continue
+      }
+      desired.push({ set: item.set, source, ...(policy !== undefined && { policy }) })
+      if (item.answerPolicy === undefined) continue
+      const { name, ttl } = item.set
+      policySets.set(name, { ttl, values: [...(policySets.get(name)?.values ?? []), item.answerPolicy] })
+    }
+    for (const [name, { ttl, values }] of policySets) {
+      const set = { name, type: POLICY_SET_TYPE, ttl, values: sortedUnique(values) }
+      desired.push({ set, source, ...(policy !== undefined && { policy }) })
     }
   }
   return { desired, unusable }
@@ -126,8 +139,8 @@ function desiredRRset(
   endpoint: Partial<Record<string, unknown>>,
   source: RecordSource,
   defaultTtl: number,
-): { set: Desired['set'] } | Unusable {
-  const { dnsName, recordType, targets, recordTTL, setIdentifier } = endpoint
+): { set: Desired['set']; answerPolicy?: string } | Unusable {
+  const { dnsName, recordType, targets, recordTTL, setIdentifier, providerSpecific } = endpoint
   const name = typeof dnsName === 'string' ? dnsName : ''
   const type = typeof recordType === 'string' ? recordType.toUpperCase() : ''
   const canonical = canonicalName(name)
@@ -158,7 +171,9 @@ function desiredRRset(
   // Such a value could claim a record for ExternalDNS, and so prevent its owner from changing it.
   if (type === 'TXT' && set.values.some(isRegistryShaped))
     return refuse("TXT values that begin with heritage= are entries of ExternalDNS' registry")
-  return { set }
+  const answerPolicy = policyValue(providerSpecific, set)
+  if (isInvalid(answerPolicy)) return refuse(answerPolicy.invalid)
+  return { set, ...(answerPolicy !== undefined && { answerPolicy }) }
 }
 
 function isRegistryShaped(value: string): boolean {

@@ -4,6 +4,7 @@
  * Guarantees: a missing Secret or an API server that does not answer fails only the pass, which is repeated; an invalid
  * configuration ends the manager. The operations of a pass end before the engine is closed.
  */
+import { setMaxListeners } from 'node:events'
 import { type Client, type RunnableContext, untilAborted } from '@seamark/kube'
 import { RecordsError } from '../../rrset/error.ts'
 import type { Engine } from '../engine.ts'
@@ -54,7 +55,10 @@ export class EngineLifetime {
     if (this.#closing.signal.aborted) return undefined
     const use = (async () => {
       this.#opened ??= await this.#openOrEnd(client)
-      return work(this.#opened, AbortSignal.any([signal, this.#closing.signal]))
+      const either = AbortSignal.any([signal, this.#closing.signal])
+      // Every request of a pass adds a listener; their number is bounded by the concurrency of the pass.
+      setMaxListeners(0, either)
+      return work(this.#opened, either)
     })()
     this.#lastUse = use
     return use

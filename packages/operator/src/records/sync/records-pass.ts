@@ -421,7 +421,15 @@ function unconfirmedNames({ plans }: Planned): string[] {
   )
 }
 
+const OUTAGES: ReadonlySet<Reason> = new Set([
+  'Stale',
+  'ProviderUnavailable',
+  'OutcomeUnknown',
+  'ZoneNotFound',
+  'ZoneNotStored',
+])
+
 /** True when the service, and not a guard or the record, is the reason that a change is not written. */
 function isOutage(code: Reason | undefined): boolean {
-  return code === 'Stale' || code === 'ProviderUnavailable' || code === 'OutcomeUnknown' || code === 'ZoneNotFound'
+  return code !== undefined && OUTAGES.has(code)
 }

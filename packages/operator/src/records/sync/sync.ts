@@ -9,7 +9,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Context, Manager } from '@seamark/kube'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
-import { supportsConditions } from '../../api/condition-room.ts'
+import { supportsConditions } from '../../api/condition-support.ts'
 import type { Switches } from '../../process/switches.ts'
 import type { EngineLifetime } from './engine-lifetime.ts'
 import { RecordsPass, type RecordsPassOptions, type SyncReports } from './records-pass.ts'

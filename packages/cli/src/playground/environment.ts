@@ -79,7 +79,7 @@ records:
           file: ${keyPath}
 `
 
-export interface Stage {
+export interface Environment {
   readonly server: ApiServer
   readonly client: Client
   readonly dns: DnsServer
@@ -96,7 +96,7 @@ export interface Stage {
   stop(): Promise<void>
 }
 
-export async function openStage(onFailure: (error: unknown) => void): Promise<Stage> {
+export async function openEnvironment(onFailure: (error: unknown) => void): Promise<Environment> {
   const token = newToken()
   const server = createApiServer({
     tokens: new Map([[token, { name: 'admin', groups: ['system:masters'] }]]),
@@ -123,7 +123,7 @@ export async function openStage(onFailure: (error: unknown) => void): Promise<St
   const configPath = join(folder, 'config.yaml')
   await writeFile(configPath, configText(dnsAddress, keyPath))
   await createInitialObjects(user.client)
-  const refusals: Stage['refusals'] = []
+  const refusals: Environment['refusals'] = []
   const running = runManager(
     connect(config, { name: 'playground', fieldManager: 'contour-plus' }),
     dns,
@@ -208,7 +208,7 @@ function runManager(
 }
 
 /** A logger that keeps only the refusals of the manager. */
-function refusalLogger(refusals: Stage['refusals']): Logger {
+function refusalLogger(refusals: Environment['refusals']): Logger {
   const destination = {
     write(line: string): void {
       const { name, code, why } = JSON.parse(line) as { name?: string; code?: string; why?: string }

@@ -1,6 +1,6 @@
 /**
- * A request and its response, independent of the transport: the listener (http-server.ts) and the in-process client
- * (in-process.ts) both use these types, so a test without sockets sees what kubectl sees.
+ * A request and its response, independent of the transport: the listener (http/http-server.ts) and the in-process client
+ * (http/in-process.ts) both use these types, so a test without sockets sees what kubectl sees.
  */
 import type { Status } from '@seamark/kube/object'
 

@@ -5,12 +5,12 @@
 import { join } from 'node:path'
 import { type Client, CustomResourceDefinition, Namespace, NotFound, Service, sleep, systemClock } from '@seamark/kube'
 import { DNSEndpoint, HTTPProxy } from '@seamark/operator'
-import { LB_ADDRESS, LOAD_BALANCER, type Stage, ZONE } from './stage.ts'
+import { LB_ADDRESS, LOAD_BALANCER, type Environment, ZONE } from './environment.ts'
 
-export interface Narrator {
+export interface Printer {
   heading(text: string): void
   /** A line with the time since the start. */
-  say(text: string): void
+  line(text: string): void
 }
 
 /** In dist/ beside the bundle, and beside packages/ in a checkout. */
@@ -24,63 +24,65 @@ const HOST = `shop.${ZONE}`
 
 export class NoAnswer extends Error {}
 
-export async function playFirstAct(stage: Stage, narrator: Narrator): Promise<void> {
-  narrator.heading('Act 1: a host becomes reachable')
+export async function publishHost(environment: Environment, printer: Printer): Promise<void> {
+  printer.heading('Part 1: a host becomes reachable')
   const started = Date.now()
   for (const file of ['contour/load-balancer.yaml', 'contour/shop.yaml']) {
-    const applied = await applyExample(stage, file)
-    narrator.say(`applied examples/${file}: ${applied.join(', ')}`)
+    const applied = await applyExample(environment, file)
+    printer.line(`applied examples/${file}: ${applied.join(', ')}`)
   }
-  await setAddress(stage.client, [{ ip: LB_ADDRESS }])
-  narrator.say(`the cloud gave the load balancer ${LB_ADDRESS}`)
-  const answer = await untilAnswered(stage, HOST, started)
-  narrator.say(
+  await setAddress(environment.client, [{ ip: LB_ADDRESS }])
+  printer.line(`the cloud gave the load balancer ${LB_ADDRESS}`)
+  const answer = await untilAnswered(environment, HOST, started)
+  printer.line(
     `${HOST} answers ${answer.join(', ')}: HTTPProxy, DNSEndpoint, plan, record, answer in ${Date.now() - started} ms`,
   )
-  const endpoint = await stage.client.find(DNSEndpoint, 'shop/shop')
-  narrator.say(
+  const endpoint = await environment.client.find(DNSEndpoint, 'shop/shop')
+  printer.line(
     `DNSEndpoint shop/shop: ${endpoint?.spec.endpoints.map((item) => `${item.dnsName} ${item.recordType} ${item.targets.join(',')}`).join('; ')}`,
   )
-  const wildcard = await untilAnswered(stage, `anything.play.${ZONE}`, started)
-  narrator.say(`anything.play.${ZONE} answers ${wildcard.join(', ')}: the ready nodes of this cluster`)
+  const wildcard = await untilAnswered(environment, `anything.play.${ZONE}`, started)
+  printer.line(`anything.play.${ZONE} answers ${wildcard.join(', ')}: the ready nodes of this cluster`)
 }
 
-export async function playSecondAct(stage: Stage, narrator: Narrator): Promise<void> {
-  narrator.heading('Act 2: disasters that stay outside')
-  await loseAddress(stage, narrator)
-  await addTeams(stage, narrator)
-  await readEmptyList(stage, narrator)
-  await loseSources(stage, narrator)
+export async function simulateFailures(environment: Environment, printer: Printer): Promise<void> {
+  printer.heading('Part 2: failures that leave it reachable')
+  await loseAddress(environment, printer)
+  await addTeams(environment, printer)
+  await readEmptyList(environment, printer)
+  await loseSources(environment, printer)
 }
 
 /** The load balancer loses its address: published records stay. */
-async function loseAddress(stage: Stage, narrator: Narrator): Promise<void> {
-  await setAddress(stage.client, [])
+async function loseAddress(environment: Environment, printer: Printer): Promise<void> {
+  await setAddress(environment.client, [])
   const proxy = await until(
     'the condition',
-    async () => stage.client.find(HTTPProxy, 'shop/shop'),
+    async () => environment.client.find(HTTPProxy, 'shop/shop'),
     (object) => conditionOf(object) === 'NoLoadBalancerAddress',
   )
-  narrator.say(`the load balancer's address was blanked: held, ${conditionOf(proxy)}; ${await answerNow(stage, HOST)}`)
-  await setAddress(stage.client, [{ ip: LB_ADDRESS }])
+  printer.line(
+    `the load balancer's address was blanked: held, ${conditionOf(proxy)}; ${await answerNow(environment, HOST)}`,
+  )
+  await setAddress(environment.client, [{ ip: LB_ADDRESS }])
   await until(
     'recovery',
-    async () => stage.client.find(HTTPProxy, 'shop/shop'),
+    async () => environment.client.find(HTTPProxy, 'shop/shop'),
     (object) => conditionOf(object) === 'Published',
   )
 }
 
-async function addTeams(stage: Stage, narrator: Narrator): Promise<void> {
-  await untilKindIsOlder(stage.client)
+async function addTeams(environment: Environment, printer: Printer): Promise<void> {
+  await untilKindIsOlder(environment.client)
   for (let index = 1; index <= TEAMS; index++) {
     const spec = { virtualhost: { fqdn: teamHost(index) }, routes: [] }
-    await stage.client.create(HTTPProxy, {
+    await environment.client.create(HTTPProxy, {
       metadata: { namespace: 'shop', name: `team-${index}`, labels: { leaving: index <= LEAVING ? 'yes' : 'no' } },
       spec: spec as NonNullable<HTTPProxy['spec']>,
     })
   }
-  for (let index = 1; index <= TEAMS; index++) await untilAnswered(stage, teamHost(index), Date.now())
-  narrator.say(`${TEAMS} more teams published a host each`)
+  for (let index = 1; index <= TEAMS; index++) await untilAnswered(environment, teamHost(index), Date.now())
+  printer.line(`${TEAMS} more teams published a host each`)
 }
 
 /**
@@ -96,8 +98,8 @@ async function untilKindIsOlder(client: Client): Promise<void> {
 const teamHost = (index: number): string => `team-${index}.${ZONE}`
 
 /** The API server answers 200 with an empty list: an empty list alone never deletes a record. */
-async function readEmptyList(stage: Stage, narrator: Narrator): Promise<void> {
-  const { faults } = stage.server
+async function readEmptyList(environment: Environment, printer: Printer): Promise<void> {
+  const { faults } = environment.server
   // A list, and a watch with initial events: both return no objects.
   const restores = [
     faults.shorten({ verb: 'list', resource: 'dnsendpoints' }, 0),
@@ -106,86 +108,88 @@ async function readEmptyList(stage: Stage, narrator: Narrator): Promise<void> {
   ]
   // The watch history is discarded, so that all watches have to list again.
   const unfreeze = faults.freeze({ resource: 'dnsendpoints' })
-  await stage.client.patch(Namespace, 'shop', 'merge', { metadata: { annotations: { touched: String(Date.now()) } } })
+  await environment.client.patch(Namespace, 'shop', 'merge', {
+    metadata: { annotations: { touched: String(Date.now()) } },
+  })
   faults.compact()
   const cut = faults.cut({ resource: 'dnsendpoints' }, 'break')
   unfreeze()
-  const held = await settledCode(stage)
-  narrator.say(
-    `the API server answered ${cut === 1 ? 'a watch' : `${cut} watches`} with an empty list of DNSEndpoints: ${held === undefined ? 'ignored, the server was asked again' : `held, ${held}`}; ${await answerNow(stage, teamHost(1))}`,
+  const held = await settledCode(environment)
+  printer.line(
+    `the API server answered ${cut === 1 ? 'a watch' : `${cut} watches`} with an empty list of DNSEndpoints: ${held === undefined ? 'ignored, the server was asked again' : `held, ${held}`}; ${await answerNow(environment, teamHost(1))}`,
   )
   for (const restore of restores) restore()
   faults.cut({ resource: 'dnsendpoints' }, 'break')
   // A new host resolves once every watch has recovered.
   const spec = { virtualhost: { fqdn: `back.${ZONE}` }, routes: [] }
-  await stage.client.create(HTTPProxy, {
+  await environment.client.create(HTTPProxy, {
     metadata: { namespace: 'shop', name: 'back' },
     spec: spec as NonNullable<HTTPProxy['spec']>,
   })
-  await untilAnswered(stage, `back.${ZONE}`, Date.now())
+  await untilAnswered(environment, `back.${ZONE}`, Date.now())
 }
 
 /** Most of the sources are deleted at once. */
-async function loseSources(stage: Stage, narrator: Narrator): Promise<void> {
-  const before = stage.refusals.length
-  await stage.client.deleteCollection(HTTPProxy, { namespace: 'shop', labelSelector: 'leaving=yes' })
-  const findRefusal = async () => stage.refusals.slice(before).find(({ name }) => name.startsWith('team-'))
+async function loseSources(environment: Environment, printer: Printer): Promise<void> {
+  const before = environment.refusals.length
+  await environment.client.deleteCollection(HTTPProxy, { namespace: 'shop', labelSelector: 'leaving=yes' })
+  const findRefusal = async () => environment.refusals.slice(before).find(({ name }) => name.startsWith('team-'))
   const { name, code } = await until('a refusal', findRefusal, () => true)
-  const answer = await answerNow(stage, name.slice(0, -1))
-  narrator.say(`${LEAVING} of ${TEAMS + 3} sources were deleted at once: held, ${code}; ${answer}`)
+  const answer = await answerNow(environment, name.slice(0, -1))
+  printer.line(`${LEAVING} of ${TEAMS + 3} sources were deleted at once: held, ${code}; ${answer}`)
 }
 
 /** The code that records reported, within five seconds. */
-async function settledCode(stage: Stage): Promise<string | undefined> {
-  const before = stage.refusals.length
+async function settledCode(environment: Environment): Promise<string | undefined> {
+  const before = environment.refusals.length
   const deadline = Date.now() + 5_000
   while (Date.now() < deadline) {
-    const found = stage.refusals.slice(before).find(({ name }) => name.startsWith('team-'))
+    const found = environment.refusals.slice(before).find(({ name }) => name.startsWith('team-'))
     if (found !== undefined) return found.code
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   return undefined
 }
 
-export function describeThirdAct(stage: Stage, narrator: Narrator): void {
-  const { port } = stage.dnsAddress
-  narrator.heading('Act 3: your turn, in a second terminal')
+export function printCommands(environment: Environment, printer: Printer): void {
+  const { port } = environment.dnsAddress
+  printer.heading('Part 3: commands to try in a second terminal')
   for (const line of [
     `bin/seamark dig @127.0.0.1 -p ${port} ${HOST}`,
-    `bin/seamark explain ${HOST} --kubeconfig ${stage.kubeconfigPath} --config ${stage.configPath} --server 127.0.0.1:${port}`,
-    `kubectl --kubeconfig ${stage.kubeconfigPath} get httpproxies,dnsendpoints -A`,
-    `kubectl --kubeconfig ${stage.kubeconfigPath} -n shop patch httpproxy blog --type merge -p '{"spec":{"virtualhost":{"fqdn":"news.${ZONE}"}}}'`,
+    `bin/seamark explain ${HOST} --kubeconfig ${environment.kubeconfigPath} --config ${environment.configPath} --server 127.0.0.1:${port}`,
+    `kubectl --kubeconfig ${environment.kubeconfigPath} get httpproxies,dnsendpoints -A`,
+    `kubectl --kubeconfig ${environment.kubeconfigPath} -n shop patch httpproxy blog --type merge -p '{"spec":{"virtualhost":{"fqdn":"news.${ZONE}"}}}'`,
     'bin/seamark contour-plus --dry-run --service-name NAMESPACE/SERVICE      # on your own cluster: reads, writes nothing',
   ]) {
-    narrator.say(line)
+    printer.line(line)
   }
 }
 
 /** Prints each change of a record until the signal aborts. */
-export async function follow(stage: Stage, narrator: Narrator, signal: AbortSignal): Promise<void> {
-  let before = recordsOf(stage)
+export async function follow(environment: Environment, printer: Printer, signal: AbortSignal): Promise<void> {
+  let before = recordsOf(environment)
   while (!signal.aborted) {
     await sleep(systemClock, 200, signal)
-    const now = recordsOf(stage)
+    const now = recordsOf(environment)
     for (const [key, value] of now)
-      if (before.get(key) !== value) narrator.say(`${before.has(key) ? '~' : '+'} ${key} ${value}`)
-    for (const key of before.keys()) if (!now.has(key)) narrator.say(`- ${key}`)
+      if (before.get(key) !== value) printer.line(`${before.has(key) ? '~' : '+'} ${key} ${value}`)
+    for (const key of before.keys()) if (!now.has(key)) printer.line(`- ${key}`)
     before = now
   }
 }
 
-function recordsOf(stage: Stage): Map<string, string> {
+function recordsOf(environment: Environment): Map<string, string> {
   const records = new Map<string, string>()
-  for (const zone of stage.dns.zones()) {
+  for (const zone of environment.dns.zones()) {
     for (const set of zone.sets())
       if (set.type !== 'SOA' && set.type !== 'TXT') records.set(`${set.name} ${set.type}`, set.values.join(', '))
   }
   return records
 }
 
-async function applyExample(stage: Stage, file: string): Promise<string[]> {
+async function applyExample(environment: Environment, file: string): Promise<string[]> {
   const [packed = '', checkout = ''] = EXAMPLES
-  return stage.applyExample(join(packed, file)).catch(async () => stage.applyExample(join(checkout, file)))
+  return environment.applyExample(join(packed, file)).catch(async () => environment.applyExample(join(checkout, file)))
 }
 
 async function setAddress(client: Client, ingress: { ip: string }[]): Promise<void> {
@@ -202,14 +206,14 @@ function conditionOf(proxy: HTTPProxy): string | undefined {
   return proxy.status?.conditions?.find((condition) => condition.type === 'seamark.io/Published')?.reason
 }
 
-async function answerNow(stage: Stage, host: string): Promise<string> {
-  const answer = await stage.ask(host)
+async function answerNow(environment: Environment, host: string): Promise<string> {
+  const answer = await environment.ask(host)
   return answer.length === 0 ? `${host} DOES NOT ANSWER` : `${host} still answers ${answer.join(', ')}`
 }
 
-async function untilAnswered(stage: Stage, host: string, startedMs: number): Promise<string[]> {
+async function untilAnswered(environment: Environment, host: string, startedMs: number): Promise<string[]> {
   while (Date.now() - startedMs < ANSWER_LIMIT_MS) {
-    const answer = await stage.ask(host)
+    const answer = await environment.ask(host)
     if (answer.length > 0) return answer
     await new Promise((resolve) => setTimeout(resolve, 25))
   }

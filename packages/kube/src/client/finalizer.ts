@@ -8,9 +8,9 @@
  * operation, so that a patch based on a stale object fails, and the key is retried with the newer object.
  * Caveats: cleanup may run several times (a crash between cleanup and removal), so it must be idempotent.
  */
-import type { Client } from '../client/client.ts'
+import type { Client } from './client.ts'
 import { NotFound } from '../errors.ts'
-import { keyOf, type Immutable, type Kind, type Obj } from './object.ts'
+import { keyOf, type Immutable, type Kind, type Obj } from '../object/object.ts'
 
 export type FinalizerStep = 'add' | 'reconcile' | 'cleanup' | 'leave'
 

@@ -3,7 +3,7 @@
  */
 import { type Duration, durationMs } from '../duration.ts'
 import { ApiError, Conflict, KubeError, messageOf, NotSynced, TransportError } from '../errors.ts'
-import { LeadershipLost } from '../manager/lease.ts'
+import { LeadershipLost } from '../apply/write-fence.ts'
 import type { Logger } from '../log.ts'
 import type { ControllerMetrics } from '../metrics.ts'
 import type { Key } from '../object/object.ts'

@@ -1,0 +1,37 @@
+/** The `balance` section of the manager's configuration: the only declaration of its settings and their defaults. */
+import { z } from 'zod'
+import type { BalanceDefaults } from './load-balancer.ts'
+
+export const ENDPOINT_SOURCES = ['Service', 'Ingress', 'Gateway'] as const
+
+export const BalanceConfig = z.strictObject({
+  enabled: z
+    .boolean()
+    .default(false)
+    .describe('publish DNSLoadBalancers: DNS names whose records follow the health of their endpoints'),
+  sources: z
+    .array(z.enum(ENDPOINT_SOURCES))
+    .default([...ENDPOINT_SOURCES])
+    .describe('kinds whose annotated objects become endpoints of a load balancer'),
+  ttl: z
+    .number()
+    .int()
+    .min(1)
+    .max(86_400)
+    .default(30)
+    .describe('TTL in seconds of records whose load balancer gives none'),
+  onAllUnhealthy: z
+    .enum(['ServeLast', 'ServeAll', 'Remove'])
+    .default('ServeLast')
+    .describe('what is published while no endpoint is healthy, where the load balancer says nothing'),
+  installCrds: z
+    .boolean()
+    .default(true)
+    .describe('create the CRDs of the load balancing kinds when they are absent, and update older ones'),
+})
+
+export type BalanceConfig = z.output<typeof BalanceConfig>
+
+export function balanceDefaults({ ttl, onAllUnhealthy }: BalanceConfig): BalanceDefaults {
+  return { ttlSeconds: ttl, onAllUnhealthy }
+}

@@ -1,0 +1,23 @@
+/** The options of the controller of load balancers. */
+import type { HealthMonitor } from '../health/monitor.ts'
+import type { BalanceMetrics } from './balance-metrics.ts'
+import type { BalanceDefaults } from './load-balancer.ts'
+import type { NameLookup } from './name-lookup.ts'
+import type { RecordPublisher } from './record-publisher.ts'
+
+export interface LoadBalancerControllerOptions {
+  readonly defaults: BalanceDefaults
+  /** Starts probing; `onChange` gets the keys of load balancers whose health changed. */
+  readonly monitor: (onChange: (keys: readonly string[]) => void) => HealthMonitor
+  /** Addresses of host names; `onChange` gets the keys of load balancers whose targets have other addresses now. */
+  readonly lookup: (onChange: (keys: readonly string[]) => void) => NameLookup
+  /** @default a DNSEndpoint that the load balancer owns */
+  readonly publisher?: RecordPublisher
+  readonly metrics?: BalanceMetrics
+  /** False: decide and probe, but write nothing, e.g. while writing is paused. @default always true */
+  readonly isWriting?: () => boolean
+  /** Resolves when it is known whether writing is paused. */
+  readonly untilMayWrite?: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
+  /** Called after each reconcile; `isSettled`: every verdict is known and the records are as decided. */
+  readonly onReconciled?: (key: string, isSettled: boolean) => void
+}

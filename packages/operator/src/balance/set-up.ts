@@ -1,0 +1,87 @@
+/**
+ * Adds load balancing to a manager: its CRDs, the controllers of endpoint sources and load balancers, the prober and the
+ * resolver of host names.
+ *
+ * The controllers wait for their kinds, so the order in which CRDs are installed and controllers start does not matter.
+ */
+import { type Clock, type GuardOptions, type Manager, messageOf, sleep, untilAborted } from '@seamark/kube'
+import { loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
+import { installCrds } from '../api/install-crds.ts'
+import { systemResolver } from '../health/connection.ts'
+import { createHealthMonitor, type HealthMonitorDeps } from '../health/monitor.ts'
+import { createBalanceMetrics } from './balance-metrics.ts'
+import { type BalanceConfig, balanceDefaults } from './config.ts'
+import { setUpEndpointSources } from './endpoint-controller.ts'
+import { setUpLoadBalancers } from './load-balancer-controller.ts'
+import { createNameLookup, type NameLookup } from './name-lookup.ts'
+
+export interface BalanceOptions {
+  readonly config: BalanceConfig
+  /** Starts the prober. @default in a worker thread */
+  readonly startThread?: HealthMonitorDeps['startThread']
+  /** Addresses of the host names of endpoints. @default by the system's DNS servers */
+  readonly resolve?: (name: string) => Promise<readonly string[]>
+}
+
+export interface BalanceSetUp extends BalanceOptions {
+  readonly clock: Clock
+  /** Addresses that probes must not connect to. */
+  readonly guard: GuardOptions
+  readonly isWriting: () => boolean
+  readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
+}
+
+const CRD_RETRY_MS = 15_000
+
+export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
+  const { config, clock, guard, isWriting, untilMayWrite, startThread } = setUp
+  const defaults = balanceDefaults(config)
+  if (config.installCrds) addCrdInstaller(mgr, setUp)
+  setUpEndpointSources(mgr, { defaults, kinds: config.sources, isWriting, untilMayWrite })
+  let lookup: NameLookup | undefined
+  const monitor = setUpLoadBalancers(mgr, {
+    defaults,
+    isWriting,
+    untilMayWrite,
+    metrics: createBalanceMetrics(mgr.metrics.registry),
+    monitor: (onChange) =>
+      createHealthMonitor({ clock, log: mgr.log, guard, onChange, ...(startThread !== undefined && { startThread }) }),
+    lookup: (onChange) => (lookup = createNameLookup({ clock, resolve: setUp.resolve ?? systemResolver(), onChange })),
+  })
+  mgr.add(
+    'balance-names',
+    async ({ signal }) => {
+      await (lookup?.run(signal) ?? untilAborted(signal))
+    },
+    { leader: true },
+  )
+  mgr.add('balance-prober', async ({ signal }) => {
+    await untilAborted(signal)
+    await monitor.stop()
+  })
+}
+
+/** A fault here ends no other capability: the controllers wait for their kinds. */
+function addCrdInstaller(mgr: Manager, { clock, isWriting, untilMayWrite }: BalanceSetUp): void {
+  mgr.add(
+    'balance-crds',
+    async (context) => {
+      const { client, signal, log } = context
+      await untilMayWrite(context)
+      while (!signal.aborted) {
+        try {
+          if (isWriting()) {
+            for (const { name, action } of await installCrds(client, loadBalancerCrds(), signal))
+              log.info({ crd: name, action }, 'CRD installed')
+            break
+          }
+        } catch (error) {
+          log.warn({ error: messageOf(error), retryMs: CRD_RETRY_MS }, 'CRDs of load balancing cannot be installed')
+        }
+        await sleep(clock, CRD_RETRY_MS, signal)
+      }
+      await untilAborted(signal)
+    },
+    { leader: true },
+  )
+}

@@ -1,0 +1,43 @@
+/**
+ * What happens to the manager as a whole, where people look: one log line of level warn, and one Event on the manager's
+ * configuration object.
+ *
+ * Guarantee: an Event is a write, so none is sent while writing is paused or in observe mode; the log line always is.
+ */
+import { type Manager, type RunnableContext, untilAborted } from '@seamark/kube'
+import type { Reason } from '../reasons.ts'
+import { CONFIGURATION_OBJECT } from './switches.ts'
+
+export interface Notice {
+  readonly reason: Reason
+  readonly severity: 'Normal' | 'Warning'
+  /** Names the object, the cause and what to do. */
+  readonly message: string
+  /** Further fields of the log line. */
+  readonly fields?: Readonly<Record<string, unknown>>
+}
+
+export type Notify = (notice: Notice) => void
+
+const EVENT_SOURCE = 'seamark'
+
+export function createNotices(
+  manager: Manager,
+  { namespace, mayReport }: { readonly namespace: string; readonly mayReport: () => boolean },
+): Notify {
+  let send: RunnableContext['event'] | undefined
+  manager.add(
+    'notices',
+    async (context) => {
+      send = (...event) => context.event(...event)
+      await untilAborted(context.signal)
+      send = undefined
+    },
+    { leader: true, reportingController: EVENT_SOURCE },
+  )
+  const about = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace, name: CONFIGURATION_OBJECT } }
+  return ({ reason, severity, message, fields = {} }) => {
+    manager.log.warn({ ...fields, reason }, message)
+    if (mayReport()) send?.(about, severity, reason, message)
+  }
+}

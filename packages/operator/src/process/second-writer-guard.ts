@@ -1,0 +1,175 @@
+/**
+ * The guard against a second writer: keeps the history of each written object (second-writer.ts), and names the other
+ * writer when an object is stopped: its field manager from `managedFields`, and the holders of the Leases of known peers.
+ *
+ * Place in the flow: publish and wildcard call `check` before a write and `note` after it.
+ * Guarantees: in memory only, for writes of the last 10 minutes; a restart allows `UNDO_LIMIT + 1` writes again. One live read
+ * for each object that is stopped, none otherwise.
+ */
+import { createHash } from 'node:crypto'
+import { type Client, type Clock, messageOf } from '@seamark/kube'
+import type { Immutable, Kind, Obj } from '@seamark/kube/object'
+import { type Finding, warning } from '../finding.ts'
+import { describePeer, type PeerReport } from './peers.ts'
+import {
+  decideWrite,
+  isExpired,
+  noteWrite,
+  QUIET_MS,
+  UNDO_LIMIT,
+  UNDO_WINDOW_MS,
+  type WriteHistory,
+} from './second-writer.ts'
+import { CONFIGURATION_OBJECT, VERIFY_ANNOTATION } from './switches.ts'
+
+/** A write that would change an object. */
+export interface GuardedWrite {
+  readonly kind: Kind
+  /** `namespace/name` of the object. */
+  readonly key: string
+  /** What is written; undefined: the object is deleted. */
+  readonly desired: Immutable<Obj> | undefined
+  /** As observed. */
+  readonly live: Immutable<Obj> | undefined
+  readonly fieldManager: string
+  /** The source of the object, as subscribers know it. */
+  readonly source: string
+  /** The write would change nothing, so it is not sent. Called only for an object that would be stopped. */
+  readonly isInPlace?: () => boolean
+}
+
+export interface StoppedWrite {
+  readonly finding: Finding
+  /** Reconcile again after this time. */
+  readonly afterMs: number
+}
+
+export interface SecondWriterDeps {
+  readonly client: Pick<Client, 'find'>
+  readonly clock: Clock
+  /** The manager's namespace, for the command in the message; undefined: it has no configuration object. */
+  readonly namespace: string | undefined
+  readonly findPeers: () => Promise<PeerReport>
+  /** An object was stopped. */
+  readonly onStopped: (finding: Finding) => void
+}
+
+interface Entry {
+  readonly history: WriteHistory
+  readonly source: string
+  /** Set while the object is stopped. */
+  readonly finding?: Finding
+}
+
+export class SecondWriterGuard {
+  readonly #deps: SecondWriterDeps
+  /** The longest unwritten first. */
+  readonly #entries = new Map<string, Entry>()
+  readonly #listeners = new Set<(sources: readonly string[]) => void>()
+
+  constructor(deps: SecondWriterDeps) {
+    this.#deps = deps
+  }
+
+  /** Undefined when the write may be sent. */
+  check(write: GuardedWrite): Promise<StoppedWrite> | undefined {
+    const id = idOf(write)
+    const entry = this.#entries.get(id)
+    if (entry === undefined) return undefined
+    const decision = decideWrite(entry.history, {
+      content: contentOf(write.desired),
+      version: write.live?.metadata.resourceVersion ?? '',
+      nowMs: this.#deps.clock.monotonic(),
+    })
+    if (decision.state === 'go') {
+      if (decision.history !== undefined && decision.history !== entry.history)
+        this.#entries.set(id, { history: decision.history, source: entry.source })
+      return undefined
+    }
+    if (write.isInPlace?.() === true) return undefined
+    return this.#stop(id, write, decision)
+  }
+
+  /** The write changed the object on the server. */
+  note(write: Pick<GuardedWrite, 'kind' | 'key' | 'desired' | 'source'>): void {
+    const id = idOf(write)
+    const nowMs = this.#deps.clock.monotonic()
+    const history = noteWrite(this.#entries.get(id)?.history, contentOf(write.desired), nowMs)
+    this.#entries.delete(id)
+    this.#entries.set(id, { history, source: write.source })
+    for (const [key, entry] of this.#entries) {
+      if (nowMs - entry.history.wroteMs < UNDO_WINDOW_MS) break
+      if (isExpired(entry.history, nowMs)) this.#entries.delete(key)
+    }
+  }
+
+  /** A person requests another attempt: forgets every stop. Subscribers get the sources concerned. */
+  resume(): void {
+    const stopped = [...this.#entries].filter(([, { history }]) => history.stopped !== undefined)
+    for (const [id] of stopped) this.#entries.delete(id)
+    const sources = stopped.map(([, { source }]) => source)
+    if (sources.length > 0) for (const listener of this.#listeners) listener(sources)
+  }
+
+  subscribe(listener: (sources: readonly string[]) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async #stop(
+    id: string,
+    write: GuardedWrite,
+    { history, afterMs, isNew }: Extract<ReturnType<typeof decideWrite>, { state: 'stop' }>,
+  ): Promise<StoppedWrite> {
+    const known = this.#entries.get(id)?.finding
+    if (known !== undefined && !isNew) {
+      this.#entries.set(id, { history, source: write.source, finding: known })
+      return { finding: known, afterMs }
+    }
+    const finding = warning('SecondWriter', await this.#describe(write))
+    this.#entries.set(id, { history, source: write.source, finding })
+    this.#deps.onStopped(finding)
+    return { finding, afterMs }
+  }
+
+  /** One text for as long as the object is stopped: a text that changes would be a new Event each time. */
+  async #describe({ kind, key, desired, fieldManager }: GuardedWrite): Promise<string> {
+    const { namespace, findPeers } = this.#deps
+    const [by, { peers }] = await Promise.all([this.#findWriter(kind, key, fieldManager), findPeers()])
+    const action = desired === undefined ? 'deletions' : 'writes'
+    const who = peers.length === 0 ? '' : `; ${peers.map(describePeer).join(', ')}`
+    const retry =
+      namespace === undefined
+        ? ''
+        : `, or at once with: kubectl -n ${namespace} annotate --overwrite configmap ${CONFIGURATION_OBJECT} ${VERIFY_ANNOTATION}=$(date +%s)`
+    return (
+      `${kind.kind} ${key}: ${UNDO_LIMIT + 1} ${action} within ${UNDO_WINDOW_MS / 60_000} min were undone by ${by}${who}; ` +
+      `nothing more is written to it. Stop the other writer (kubectl get leases -A lists managers); ` +
+      `writing resumes ${QUIET_MS / 60_000} min after its last change${retry}`
+    )
+  }
+
+  /** The cache keeps the `managedFields` of our own manager only. */
+  async #findWriter(kind: Kind, key: string, fieldManager: string): Promise<string> {
+    try {
+      const live = await this.#deps.client.find(kind, key)
+      if (live === undefined) return 'another client, which deletes the object'
+      const others = (live.metadata.managedFields ?? [])
+        .filter(({ manager, subresource }) => manager !== fieldManager && subresource === undefined)
+        .map(({ manager }) => manager ?? '')
+      return others.length > 0
+        ? `field manager ${[...new Set(others)].join(', ')}`
+        : `another process with our field manager ${fieldManager}`
+    } catch (error) {
+      return `a client that is unknown because the object cannot be read (${messageOf(error)})`
+    }
+  }
+}
+
+function idOf({ kind, key }: Pick<GuardedWrite, 'kind' | 'key'>): string {
+  return `${kind.group}/${kind.kind} ${key}`
+}
+
+function contentOf(desired: Immutable<Obj> | undefined): string {
+  return desired === undefined ? '' : createHash('sha1').update(JSON.stringify(desired)).digest('base64')
+}
