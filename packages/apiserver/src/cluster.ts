@@ -48,8 +48,8 @@ import {
   unknownPath,
 } from './exchange/status.ts'
 import { type Durability, DurableSink } from './store/durability.ts'
-import { Store, StoreRefusal } from './store/store.ts'
 import type { RestoredCluster } from './data/data-directory.ts'
+import { Store, StoreRefusal } from './store/store.ts'
 import { builtinStrategy } from './strategies/builtin-strategy.ts'
 import { serverVersion } from './version.ts'
 import { WatchHub } from './store/watch-hub.ts'
@@ -128,8 +128,8 @@ export class Cluster implements Backend {
       clock: options.clock,
       ...(options.historyLimit !== undefined && { historyLimit: options.historyLimit }),
       ...(options.historyBytes !== undefined && { historyBytes: options.historyBytes }),
-      ...(options.storeBytes !== undefined && { storeBytes: options.storeBytes }),
       ...(options.data !== undefined && { durability: options.data.durability }),
+      ...(options.storeBytes !== undefined && { storeBytes: options.storeBytes }),
     })
     this.registry = new Registry(this.store, builtinStrategy)
     this.#tokens = new TokenIssuer(options.clock, this.store, options.tokenKey)

@@ -149,8 +149,8 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
       onError: options.onError ?? (() => undefined),
       ...(options.historyLimit !== undefined && { historyLimit: options.historyLimit }),
       ...(options.historyBytes !== undefined && { historyBytes: options.historyBytes }),
-      ...(options.storeBytes !== undefined && { storeBytes: options.storeBytes }),
       ...clusterData(options.data, name),
+      ...(options.storeBytes !== undefined && { storeBytes: options.storeBytes }),
     })
     clusters.set(name, cluster)
     return cluster

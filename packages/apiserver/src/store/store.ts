@@ -318,10 +318,10 @@ export interface StoreOptions {
   readonly historyBytes?: number
   /** Maximum age of a change. @default 5 min, the compaction interval of kube-apiserver */
   readonly historyMs?: number
-  /** Maximum bytes of all objects. @default 2 GiB, as etcd */
-  readonly storeBytes?: number
   /** Where changes are made durable. @default they are in memory only */
   readonly durability?: Durability
+  /** Maximum bytes of all objects. @default 2 GiB, as etcd */
+  readonly storeBytes?: number
 }
 
 export class Store {

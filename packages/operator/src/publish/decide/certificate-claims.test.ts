@@ -1,7 +1,7 @@
 /** Names that annotations add to a certificate are subject to the claims and grants of hosts. */
 import { memoryCluster } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
-import { HTTPProxy } from '../../api/http-proxy.ts'
+import { HTTPProxy } from '@seamark/kube/contour'
 import { annotated, httpProxy, named, options, withHost } from '../../../testing/publish-fixture.ts'
 import { unified } from '../options.ts'
 import { createSourceDecider } from './source-decision.ts'

@@ -7,7 +7,7 @@
 import { type Claim, claimKey } from '../sources/host-claim.ts'
 import { apiVersionOf } from '@seamark/kube/object'
 import { Certificate, type CertificateSpec } from '../../api/certificate.ts'
-import { TLSCertificateDelegation } from '../../api/http-proxy.ts'
+import { TLSCertificateDelegation } from '@seamark/kube/contour'
 import { annotation, CLUSTER_ISSUER, ISSUER, TLS_ACME } from '../annotation-keys.ts'
 import { readCertificateSettings } from './certificate-annotations.ts'
 import { isAllowedInTemplate } from './certificate-template.ts'

@@ -5,7 +5,7 @@
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'
 import { Certificate } from '../../api/certificate.ts'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
-import { TLSCertificateDelegation } from '../../api/http-proxy.ts'
+import { TLSCertificateDelegation } from '@seamark/kube/contour'
 import { annotation, CLASS_MARK } from '../annotation-keys.ts'
 import { CHILD_ROLES, type ChildRole, findOwner, ownerKey, type DesiredChild } from './child.ts'
 import { type Decision, desiredChildren } from './decide.ts'

@@ -5,8 +5,8 @@
  */
 import { type Index, Ingress, type Informers, Namespace, Service } from '@seamark/kube'
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'
-import { Gateway, HTTPRoute, ReferenceGrant } from '../../api/gateway.ts'
-import { HTTPProxy, IngressRoute } from '../../api/http-proxy.ts'
+import { Gateway, HTTPRoute, ReferenceGrant } from '@seamark/kube/gateway-api'
+import { HTTPProxy, IngressRoute } from '@seamark/kube/contour'
 import { Route } from '../../api/route.ts'
 import { findGrantFault } from '../../process/grants.ts'
 import { annotation, keysUnder } from '../annotation-keys.ts'
