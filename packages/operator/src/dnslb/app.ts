@@ -62,6 +62,8 @@ export interface DnslbOptions {
   readonly clock: Clock
   readonly healthTimeoutMs: number
   readonly startThread?: HealthMonitorDeps['startThread']
+  /** Called once, when every load balancer was decided with known verdicts. */
+  readonly onSettled?: () => void
   /** Called when the manager is built, before it runs. */
   readonly onManager?: (parts: { readonly manager: Manager; readonly heartbeat: Heartbeat }) => void
 }
@@ -72,9 +74,9 @@ const CRD_POLL_MS = 500
 /** Owned records without a load balancer are searched, and every load balancer is decided again, this often. */
 const PASS_INTERVAL = '60s'
 const HEARTBEAT_INTERVAL = '10s'
-const ONCE_CHECK = '250ms'
-/** `--once` ends at the latest after this time, even if a verdict is still unknown. */
-const ONCE_LIMIT_MS = 60_000
+const SETTLED_CHECK = '250ms'
+/** A verdict that is still unknown is not waited for any longer. */
+const SETTLED_LIMIT_MS = 60_000
 
 export async function runDnslb(options: DnslbOptions, signal: AbortSignal): Promise<void> {
   const { target, source, controllers, clock, log, fieldManager } = options
@@ -185,7 +187,10 @@ async function setUpDns(mgr: Manager, options: DnslbOptions, heartbeat: Heartbea
   mgr.add('balance-names', async ({ signal }) => lookup?.run(signal))
   addPasses(mgr, writer, { metrics, clock })
   addHeartbeat(mgr, heartbeat, 'dns')
-  if (options.isOnce) addOnce(mgr, settled, clock, stop)
+  addSettled(mgr, settled, clock, () => {
+    options.onSettled?.()
+    if (options.isOnce) stop()
+  })
   return monitor
 }
 
@@ -216,15 +221,18 @@ function addPasses(
     })
 }
 
-/** Ends the manager after every load balancer was decided with known verdicts. */
-function addOnce(mgr: Manager, settled: ReadonlySet<string>, clock: Clock, stop: () => void): void {
+/** Calls back once, after every load balancer was decided with known verdicts. */
+function addSettled(mgr: Manager, settled: ReadonlySet<string>, clock: Clock, onSettled: () => void): void {
   const startedMs = clock.monotonic()
+  let isSettled = false
   mgr
-    .keyedController('once')
+    .keyedController('settled')
     .watches(DNSLoadBalancer, () => [])
-    .every(ONCE_CHECK, () => ['once'])
+    .every(SETTLED_CHECK, () => (isSettled ? [] : ['settled']))
     .reconcile(async (_key, ctx) => {
       const isDone = ctx.list(DNSLoadBalancer).every((object) => settled.has(keyOf(object)))
-      if (isDone || clock.monotonic() - startedMs > ONCE_LIMIT_MS) stop()
+      if (isSettled || (!isDone && clock.monotonic() - startedMs < SETTLED_LIMIT_MS)) return
+      isSettled = true
+      onSettled()
     })
 }

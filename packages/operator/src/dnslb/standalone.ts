@@ -43,12 +43,15 @@ export interface StandaloneOptions {
   readonly registry: Registry
   readonly heartbeat: Heartbeat
   readonly startThread?: HealthMonitorDeps['startThread']
+  /** Called when every load balancer was decided with known verdicts. */
+  readonly onSettled?: () => void
 }
 
 /** Between two passes while no health changes. */
 const PASS_MS = 5_000
 const SWEEP_MS = 60_000
-const ONCE_LIMIT_MS = 60_000
+/** A verdict that is still unknown is not waited for any longer. */
+const SETTLED_LIMIT_MS = 60_000
 
 export async function runStandalone(options: StandaloneOptions, signal: AbortSignal): Promise<void> {
   const { path, clock, log, heartbeat } = options
@@ -70,7 +73,9 @@ export async function runStandalone(options: StandaloneOptions, signal: AbortSig
           await balancer.sweep(signal)
           sweptMs = passMs
         }
-        if (options.isOnce && (isSettled || passMs - startedMs > ONCE_LIMIT_MS)) return
+        const isOver = isSettled || passMs - startedMs > SETTLED_LIMIT_MS
+        if (isOver) options.onSettled?.()
+        if (isOver && options.isOnce) return
       }
       heartbeat.tick('dns')
       await sleep(clock, PASS_MS, AbortSignal.any([signal, balancer.woken()]))
