@@ -7,12 +7,12 @@
 import { type Context, type Immutable, type Index, messageOf, type Next, requeue } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
-import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
+import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import type { HealthMonitor } from '../health/monitor.ts'
 import { type BalanceMetrics, NO_BALANCE_METRICS } from './balance-metrics.ts'
 import { claimNames } from './claims.ts'
 import { type BalanceDecision, type BalanceReport, decide } from './decide.ts'
-import { targetOf } from './endpoints.ts'
+import { judgeEndpoint, STARTUP_GRACE_MS, targetOf } from './endpoints.ts'
 import { type ReadBalancer, readLoadBalancer } from './load-balancer.ts'
 import type { LoadBalancerControllerOptions } from './load-balancer-options.ts'
 import type { NameLookup } from './name-lookup.ts'
@@ -63,13 +63,27 @@ export class LoadBalancerReconciler {
     this.#byBalancer = indexes.byBalancer
   }
 
-  async forget(key: string, ctx: Context): Promise<void> {
+  /** The load balancer does not exist: its records and, after the start-up grace, endpoints that nobody renews go. */
+  async forget(key: string, ctx: Context): Promise<Next> {
     this.#monitor.setTargets(key, new Map())
     this.#lookup.setNames(key, [])
     this.#metrics.forget(key)
     this.#changes.forget(key)
     this.#events.forget(key)
-    if (this.#options.isWriting?.() ?? true) await this.#publisher.forget(key, ctx)
+    if (!(this.#options.isWriting?.() ?? true)) return
+    await this.#publisher.forget(key, ctx)
+    this.#startedMs ??= ctx.clock.now()
+    const nowMs = ctx.clock.now()
+    let againAfterMs: number | undefined
+    for (const endpoint of ctx.by(this.#byBalancer, key)) {
+      const { fate, ...rest } = judgeEndpoint(endpoint, false, this.#startedMs, nowMs)
+      if (fate === 'ignore') againAfterMs = this.#startedMs + STARTUP_GRACE_MS - nowMs
+      // A list that came back short is no deletion: the load balancer is read once more.
+      if (fate !== 'delete' || (await ctx.client.find(DNSLoadBalancer, key)) !== undefined) continue
+      ctx.log.info({ endpoint: keyOf(endpoint), ...rest }, 'endpoint deleted')
+      await ctx.delete(DNSLoadBalancerEndpoint, endpoint)
+    }
+    return againAfterMs === undefined || againAfterMs <= 0 ? undefined : requeue(againAfterMs)
   }
 
   async reconcile(object: Balancer, ctx: Context): Promise<Next> {
