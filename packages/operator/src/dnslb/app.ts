@@ -72,7 +72,7 @@ const GRACE_MS = 4_500
 const CRD_WAIT_MS = 60_000
 const CRD_POLL_MS = 500
 /** Owned records without a load balancer are searched, and every load balancer is decided again, this often. */
-const PASS_INTERVAL = '60s'
+const PASS_INTERVAL = '5m'
 const HEARTBEAT_INTERVAL = '10s'
 const SETTLED_CHECK = '250ms'
 /** A verdict that is still unknown is not waited for any longer. */

@@ -49,7 +49,7 @@ export interface StandaloneOptions {
 
 /** Between two passes while no health changes. */
 const PASS_MS = 5_000
-const SWEEP_MS = 60_000
+const SWEEP_MS = 300_000
 /** A verdict that is still unknown is not waited for any longer. */
 const SETTLED_LIMIT_MS = 60_000
 
