@@ -81,6 +81,11 @@ export const VERBS: readonly Verb[] = [
     load: async () => import('./commands/gateway.ts'),
   },
   {
+    name: 'gateway translate',
+    summary: 'print what the gateway makes of manifests, offline',
+    load: async () => import('./commands/gateway-translate.ts'),
+  },
+  {
     name: 'plan',
     summary: 'print what would be written to DNS, what is held, and why',
     load: async () => import('./commands/plan.ts'),

@@ -1,8 +1,12 @@
 /** Scenarios of the gateway: objects are written to an API server, requests are sent to the data plane. */
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
-import { Event, Ingress, Secret } from '@seamark/kube'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Event, Ingress, Namespace, Secret, Service } from '@seamark/kube'
 import { HTTPProxy } from '@seamark/kube/contour'
 import { Gateway, GatewayClass, HTTPRoute } from '@seamark/kube/gateway-api'
+import type { Kind, Obj } from '@seamark/kube/object'
+import { parseAllDocuments } from 'yaml'
 import type { World } from './world.ts'
 
 export interface Scenario {
@@ -25,7 +29,31 @@ async function statusOf(world: World, key: string, currentStatus: string): Promi
   return status ?? {}
 }
 
+const EXAMPLE = join(import.meta.dirname, '../../../examples/gateway/shop.yaml')
+const KINDS: Readonly<Record<string, Kind>> = { Namespace, Service, HTTPProxy, Ingress }
+
 export const SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'the example, applied as it is, serves both teams',
+    async run(world) {
+      for (const document of parseAllDocuments(readFileSync(EXAMPLE, 'utf8'))) {
+        const object = document.toJS() as Obj
+        const kind = KINDS[object.kind ?? '']
+        if (kind === undefined) throw new Error(`the example contains a ${object.kind}`)
+        await world.client.apply(kind, object)
+      }
+      const [first, second] = world.backends
+      if (first === undefined || second === undefined) throw new Error('two backends')
+      await world.endpoints('shop', 'web', [first])
+      await world.endpoints('shop', 'api', [second])
+      await world.expectStatus({ host: 'admin.example.test' }, 200)
+      const api = await world.expectStatus({ host: 'shop.example.test', path: '/api/users' }, 200)
+      deepEqual([api.seen?.backend, api.seen?.path], ['pod-2', '/users'])
+      equal((await world.ask({ host: 'shop.example.test', path: '/cart' })).seen?.backend, 'pod-1')
+      const moved = await world.ask({ host: 'shop.example.test', path: '/api/old/x' })
+      deepEqual([moved.status, moved.headers.location], [301, 'http://shop.example.test/api'])
+    },
+  },
   {
     name: 'an Ingress, an HTTPProxy and an HTTPRoute lead to their Services, and have addresses',
     async run(world) {

@@ -49,9 +49,13 @@ function isDelegated(objects: Objects, key: string, namespace: string): boolean 
   return objects
     .list(TLSCertificateDelegation)
     .filter(({ metadata }) => metadata.namespace === owner)
-    .flatMap(({ spec }) => spec.delegations)
+    .flatMap(({ spec }) => (Array.isArray(spec?.delegations) ? spec.delegations : []))
     .some(({ secretName, targetNamespaces }) => {
-      return secretName === name && (targetNamespaces.includes('*') || targetNamespaces.includes(namespace))
+      return (
+        secretName === name &&
+        Array.isArray(targetNamespaces) &&
+        (targetNamespaces.includes('*') || targetNamespaces.includes(namespace))
+      )
     })
 }
 

@@ -55,11 +55,14 @@ export function readGateways(draft: Draft, objects: Objects, settings: BuildSett
       return classes.has(gateway.spec?.gatewayClassName ?? '')
     })
     .toSorted(compareAge)
-    .map((gateway) => ({
-      gateway,
-      key: keyOf(gateway),
-      listeners: readListeners(draft, objects, gateway),
-    }))
+    .flatMap((gateway) => {
+      try {
+        return [{ gateway, key: keyOf(gateway), listeners: readListeners(draft, objects, gateway) }]
+      } catch {
+        // Only where the schema of the CRD is not enforced; such a Gateway has no listeners to report on.
+        return []
+      }
+    })
 }
 
 function ownClasses(objects: Objects, { controllerName }: BuildSettings): Immutable<GatewayClass>[] {

@@ -24,8 +24,10 @@ function mergePaths(conditions: Conditions): PathMatch {
   if (value === '') return { kind: 'prefix', value: '/' }
   if (conditions.some(({ prefix = '', exact = '', regex = '' }) => prefix + exact === '' && regex !== ''))
     return { kind: 'regex', value }
-  const last = conditions.at(-1)
-  return { kind: (last?.prefix ?? '') === '' && (last?.exact ?? '') !== '' ? 'exact' : 'prefix', value }
+  // Contour looks at the last condition of any sort, so that a header condition after an exact path makes it a prefix; its
+  // documentation says that the path stays exact.
+  const last = conditions.findLast(({ prefix = '', exact = '' }) => prefix + exact !== '')
+  return { kind: (last?.prefix ?? '') === '' ? 'exact' : 'prefix', value }
 }
 
 /** Why the path conditions of one block cannot be used. */

@@ -21,7 +21,7 @@ interface AnyRoute extends Obj {
 interface RouteObject {
   readonly kind: 'HTTPRoute' | 'GRPCRoute'
   readonly object: Immutable<AnyRoute>
-  readonly rules: readonly Immutable<HTTPRouteRule>[]
+  readonly rules: () => readonly Immutable<HTTPRouteRule>[]
 }
 
 export function addHttpRoutes(
@@ -35,8 +35,10 @@ export function addHttpRoutes(
   const routes: RouteObject[] = [
     ...objects
       .list(HTTPRoute)
-      .map((object) => ({ kind: 'HTTPRoute' as const, object, rules: object.spec?.rules ?? [{}] })),
-    ...objects.list(GRPCRoute).map((object) => ({ kind: 'GRPCRoute' as const, object, rules: grpcRules(object) })),
+      .map((object) => ({ kind: 'HTTPRoute' as const, object, rules: () => object.spec?.rules ?? [{}] })),
+    ...objects
+      .list(GRPCRoute)
+      .map((object) => ({ kind: 'GRPCRoute' as const, object, rules: () => grpcRules(object) })),
   ]
   return routes
     .toSorted((a, b) => compareAge(a.object, b.object))
@@ -68,7 +70,7 @@ function addRoute(
   })
   if (ours.length === 0) return []
 
-  const built = route.rules.map((rule, index) => {
+  const built = route.rules().map((rule, index) => {
     const at = `spec.rules[${index}]`
     const order = `${creationTimestamp} ${keyOf(object)} ${String(index).padStart(6, '0')}`
     return buildRule({ draft, objects, settings, kind, namespace }, rule, {

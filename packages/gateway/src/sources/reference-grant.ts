@@ -12,13 +12,15 @@ export function isReferenceGranted(
   if (from.namespace === to.namespace) return true
   return objects.list(ReferenceGrant).some(({ metadata, spec }) => {
     if (metadata.namespace !== to.namespace) return false
-    const isFrom = spec?.from?.some((each) => {
+    // A schema that preserves unknown fields lets anything be stored; such a grant grants nothing.
+    if (!Array.isArray(spec?.from) || !Array.isArray(spec.to)) return false
+    const isFrom = spec.from.some((each) => {
       return each.group === GROUP && each.kind === from.kind && each.namespace === from.namespace
     })
-    const isTo = spec?.to?.some((each) => {
+    const isTo = spec.to.some((each) => {
       const isSame = each.name === undefined || each.name === '' || each.name === to.name
       return each.group === '' && each.kind === to.kind && isSame
     })
-    return isFrom === true && isTo === true
+    return isFrom && isTo
   })
 }
