@@ -181,7 +181,8 @@ export const balanceScenarios: readonly BalanceScenario[] = [
       await using _app = bench.run()
       await bench.expectPublished(BOTH)
       await bench.world.client.delete(DNSLoadBalancer, 'web/shop')
-      await bench.world.patience.pass(4 * MINUTE_MS)
+      // A process that was killed begins its grace anew.
+      await bench.world.patience.pass(8 * MINUTE_MS)
       await eventually(
         'no endpoint is left',
         async () => (await bench.world.client.list(DNSLoadBalancerEndpoint)).items.length,
@@ -201,6 +202,8 @@ export const balanceScenarios: readonly BalanceScenario[] = [
       bench.health.set('192.0.2.2', 'unknown')
       await bench.world.patience.pass(MINUTE_MS)
       await bench.expectPublished(BOTH)
+      for (const host of ['192.0.2.1', '192.0.2.2']) bench.health.set(host, 'healthy')
+      await bench.expectMessage(undefined)
     },
   },
 ]

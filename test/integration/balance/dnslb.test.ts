@@ -164,7 +164,7 @@ describe.each(worldKinds)('dnslb with two clusters on $name', ({ isMissing, star
       await expectAnswer(peer.address, NAME, `${EAST} ${WEST}`)
       const names = async () =>
         (await target.client.list(DNSLoadBalancerEndpoint)).items.map(({ metadata }) => metadata.name)
-      expect((await names()).toSorted()[0]).toBe('east-shop-service')
+      expect(await names()).toContain('east-shop-service')
       expect(await ask(peer.address, `comment-${NAME}`, 'TXT')).toBe('"owner=ring" "prefix=comment-"')
       await expect
         .poll(async () => (await target.client.get(DNSProvider, 'web/bind')).status, patience)

@@ -7,15 +7,16 @@
 import { type Context, type Immutable, type Index, messageOf, type Next, requeue } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
-import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
+import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import type { HealthMonitor } from '../health/monitor.ts'
 import { type BalanceMetrics, NO_BALANCE_METRICS } from './balance-metrics.ts'
 import { claimNames } from './claims.ts'
 import { type BalanceDecision, type BalanceReport, decide } from './decide.ts'
-import { judgeEndpoint, STARTUP_GRACE_MS, targetOf } from './endpoints.ts'
+import { targetOf } from './endpoints.ts'
 import { type ReadBalancer, readLoadBalancer } from './load-balancer.ts'
 import type { LoadBalancerControllerOptions } from './load-balancer-options.ts'
 import type { NameLookup } from './name-lookup.ts'
+import { deleteOrphanedEndpoints } from './orphaned-endpoints.ts'
 import { NAME_ID, probeTargetsOf } from './probe-targets.ts'
 import { RecentChanges, RecentEvents } from './recent.ts'
 import { dnsEndpointPublisher, type PublishedFact, type RecordPublisher } from './record-publisher.ts'
@@ -73,17 +74,8 @@ export class LoadBalancerReconciler {
     if (!(this.#options.isWriting?.() ?? true)) return
     await this.#publisher.forget(key, ctx)
     this.#startedMs ??= ctx.clock.now()
-    const nowMs = ctx.clock.now()
-    let againAfterMs: number | undefined
-    for (const endpoint of ctx.by(this.#byBalancer, key)) {
-      const { fate, ...rest } = judgeEndpoint(endpoint, false, this.#startedMs, nowMs)
-      if (fate === 'ignore') againAfterMs = this.#startedMs + STARTUP_GRACE_MS - nowMs
-      // A list that came back short is no deletion: the load balancer is read once more.
-      if (fate !== 'delete' || (await ctx.client.find(DNSLoadBalancer, key)) !== undefined) continue
-      ctx.log.info({ endpoint: keyOf(endpoint), ...rest }, 'endpoint deleted')
-      await ctx.delete(DNSLoadBalancerEndpoint, endpoint)
-    }
-    return againAfterMs === undefined || againAfterMs <= 0 ? undefined : requeue(againAfterMs)
+    const afterMs = await deleteOrphanedEndpoints(key, ctx.by(this.#byBalancer, key), this.#startedMs, ctx)
+    return afterMs === undefined ? undefined : requeue(afterMs)
   }
 
   async reconcile(object: Balancer, ctx: Context): Promise<Next> {
