@@ -14,7 +14,6 @@ import {
   type Manager,
   manager,
   requeue,
-  sleep,
 } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
@@ -25,7 +24,7 @@ import { createBalanceMetrics } from '../balance/balance-metrics.ts'
 import { setUpEndpointSources } from '../balance/source/endpoint-controller.ts'
 import type { BalanceDefaults } from '../balance/load-balancer.ts'
 import { setUpLoadBalancers } from '../balance/load-balancer-controller.ts'
-import { createNameLookup, type NameLookup } from '../balance/name-lookup.ts'
+import { addNameLookup, createNameLookup, type NameLookup } from '../balance/name-lookup.ts'
 import { setUpProviders } from '../balance/provider/provider-controller.ts'
 import { listClaimedNames } from '../balance/provider/provider-publisher.ts'
 import { systemResolver } from '../health/connection.ts'
@@ -69,8 +68,6 @@ export interface DnslbOptions {
 }
 
 const GRACE_MS = 4_500
-const CRD_WAIT_MS = 60_000
-const CRD_POLL_MS = 500
 /** Owned records without a load balancer are searched, and every load balancer is decided again, this often. */
 const PASS_INTERVAL = '5m'
 const HEARTBEAT_INTERVAL = '10s'
@@ -80,7 +77,7 @@ const SETTLED_LIMIT_MS = 60_000
 
 export async function runDnslb(options: DnslbOptions, signal: AbortSignal): Promise<void> {
   const { target, source, controllers, clock, log, fieldManager } = options
-  await ensureCrds(target, clock, signal)
+  await ensureCrds(target, signal)
   if (signal.aborted) return
   const leased = options.hasLeases ? leaseClients(options) : []
   const leases = createLeases(leased, { clock, log })
@@ -119,20 +116,15 @@ function leaseClients({ target, source, controllers }: DnslbOptions) {
   return [...(controllers.dns ? [target.client] : []), ...(controllers.endpoint ? [source.cluster.client] : [])]
 }
 
-async function ensureCrds({ client }: Cluster, clock: Clock, signal: AbortSignal): Promise<void> {
+/** The controllers wait until the kinds are served. */
+async function ensureCrds({ client }: Cluster, signal: AbortSignal): Promise<void> {
   await installCrds(client, loadBalancerCrds(), signal)
-  const deadlineMs = clock.monotonic() + CRD_WAIT_MS
   for (const { metadata } of loadBalancerCrds()) {
-    const { name = '' } = metadata
-    for (;;) {
-      const conditions = (await client.find(CustomResourceDefinition, name, { signal }))?.status?.conditions ?? []
-      if (conditions.some(({ type, status }) => type === 'Established' && status === 'True')) break
-      const refused = conditions.find(({ type, status }) => type === 'NamesAccepted' && status === 'False')
-      if (refused !== undefined) throw new Error(`failed to wait for CRD: Name conflict: ${refused.reason ?? ''}`)
-      if (signal.aborted) return
-      if (clock.monotonic() > deadlineMs) throw new Error(`failed to wait for CRD: ${name} is not established`)
-      await sleep(clock, CRD_POLL_MS, signal)
-    }
+    const found = await client.find(CustomResourceDefinition, metadata.name ?? '', { signal })
+    const refused = found?.status?.conditions?.find(
+      ({ type, status }) => type === 'NamesAccepted' && status === 'False',
+    )
+    if (refused !== undefined) throw new Error(`failed to wait for CRD: Name conflict: ${refused.reason ?? ''}`)
   }
 }
 
@@ -184,7 +176,7 @@ async function setUpDns(mgr: Manager, options: DnslbOptions, heartbeat: Heartbea
     lookup: (onChange) => (lookup = createNameLookup({ clock, resolve: systemResolver(options.resolver), onChange })),
     onReconciled: (key, isSettled) => void (isSettled ? settled.add(key) : settled.delete(key)),
   })
-  mgr.add('balance-names', async ({ signal }) => lookup?.run(signal))
+  if (lookup !== undefined) addNameLookup(mgr, lookup)
   addPasses(mgr, writer, { metrics, clock })
   addHeartbeat(mgr, heartbeat, 'dns')
   addSettled(mgr, settled, clock, () => {
