@@ -87,7 +87,7 @@ const answers = async (replica: Replica, wanted: string, name = 'www') =>
 async function startReplicas(count: number): Promise<Replica[]> {
   const probes = await Promise.all(Array.from({ length: count }, async () => start({ dataDir: join(folder, 'probe') })))
   const ports = probes.map(({ at }) => `127.0.0.1:${at.port}`)
-  await Promise.all(probes.map(async ({ stop }) => stop()))
+  await Promise.all(probes.map(async (probe) => probe.stop()))
   return Promise.all(
     ports.map(async (listen, i) =>
       start({ listen: [listen], dataDir: join(folder, String(i)), primaries: ports, secondaries: ports }),
