@@ -20,13 +20,15 @@ const tier = (name: string, include: string[], testTimeout: number, { group = 0,
     hookTimeout: 60_000,
     setupFiles: ['test/kit/seed.ts'],
     maxWorkers: workers,
-    // Every test passes alone and in any order: the order changes with the seed, so that a dependence is found.
-    sequence: { shuffle: { tests: true, files: false }, seed: orderSeed, groupOrder: group },
+    sequence: { groupOrder: group },
   },
 })
 
 export default defineConfig({
   test: {
+    // Every test passes alone and in any order: the order changes with the seed, so that a dependence is found. Set here,
+    // because vitest ignores this setting of a project.
+    sequence: { shuffle: { tests: true, files: false }, seed: orderSeed },
     projects: [
       tier('unit', ['packages/*/src/**/*.test.ts', 'scripts/*.test.ts', 'test/kit/*.test.ts'], 30_000),
       tier('contract', ['test/contract/**/*.test.ts'], 60_000),

@@ -12,6 +12,16 @@ const STALE_CHUNK_MS = 10 * 60_000
 const root = join(import.meta.dirname, '..')
 const outdir = join(root, 'dist')
 
+/** classic-level finds its native library beside its own source; in the bundle that is dist/native. */
+const nativeLibraries = {
+  name: 'native libraries',
+  setup({ onLoad }) {
+    onLoad({ filter: /classic-level\/binding\.js$/ }, () => ({
+      contents: "module.exports = require('node-gyp-build')(seamarkNative)",
+    }))
+  },
+}
+
 const { outputFiles, metafile } = await build({
   entryPoints: {
     seamark: join(root, 'packages/cli/src/index.ts'),
@@ -32,8 +42,14 @@ const { outputFiles, metafile } = await build({
   conditions: ['source', 'node'],
   // CommonJS dependencies call require() for Node's own modules.
   banner: {
-    js: "import { createRequire as seamarkRequire } from 'node:module'; const require = seamarkRequire(import.meta.url);",
+    js: [
+      "import { createRequire as seamarkRequire } from 'node:module'; const require = seamarkRequire(import.meta.url);",
+      "const seamarkNative = import.meta.dirname.replace(/[\\\\/]chunks$/, '') + '/native';",
+      // RE2 reads its WebAssembly file beside itself.
+      'const __dirname = import.meta.dirname;',
+    ].join(''),
   },
+  plugins: [nativeLibraries],
   minifySyntax: true,
   minifyWhitespace: true,
   // No keepNames: it names every closure anew when it is made. Errors have their names, as no identifier is minified.
@@ -52,12 +68,19 @@ for (const [file, { imports }] of Object.entries(metafile.inputs)) {
   }
 }
 
+const libraries = join(root, 'node_modules/classic-level/prebuilds')
+for (const platform of readdirSync(libraries))
+  if (/^(linux|darwin)-/.test(platform))
+    cpSync(join(libraries, platform), join(outdir, 'native/prebuilds', platform), { recursive: true })
+
 // The playground applies the examples: they travel with the bundle.
 cpSync(join(root, 'examples'), join(outdir, 'examples'), { recursive: true })
 
 const entry = join(outdir, 'seamark.mjs')
 const chunks = join(outdir, 'chunks')
-const current = new Set()
+const current = new Set(['re2.wasm'])
+mkdirSync(chunks, { recursive: true })
+cpSync(join(root, 'node_modules/re2-wasm/build/wasm/re2.wasm'), join(chunks, 're2.wasm'))
 for (const file of outputFiles.toSorted((a, b) => Number(a.path === entry) - Number(b.path === entry))) {
   current.add(basename(file.path))
   // The name of a chunk is a hash of its content.

@@ -28,11 +28,15 @@ import {
   HISTORY_MS,
   MAX_OBJECT_BYTES,
   RECENT_BYTES,
+  STORE_BYTES,
 } from '../../packages/apiserver/src/store/store.ts'
 import { MAX_UDP_SIZE } from '../../packages/dns/src/server/answer.ts'
 import { MAX_MESSAGE } from '../../packages/dns/src/wire/message.ts'
 import { MAX_REQUESTED_WAIT_MS } from '../../packages/kube/src/requested-wait.ts'
+import { MAX_BODIES, MAX_BODY } from '../../packages/operator/src/providers/webhook-server.ts'
 import { MAX_HELD } from '../../packages/operator/src/records/plan/held-set.ts'
+import { PASS_NAMES } from '../../packages/operator/src/records/sync/fair-share.ts'
+import { DEFAULT_ENDPOINT_LIMITS } from '../../packages/operator/src/records/sync/tenant-limits.ts'
 import {
   FRESH_LIST,
   MAX_NODE_ADDRESSES,
@@ -47,6 +51,7 @@ const END = '<!-- End of the generated table. -->'
 type Row = readonly [where: string, what: string, limit: string, beyond: string]
 
 const API = 'API server'
+const OVER_LIMIT = 'EndpointLimitExceeded; published records stay (setting)'
 const CUT_OFF = 'ClusterOverLimit; published records stay'
 
 const ROWS: readonly Row[] = [
@@ -59,6 +64,7 @@ const ROWS: readonly Row[] = [
   [API, 'body of a request', time(BODY_TIMEOUT_MS), '408'],
   [API, 'connection without requests', time(IDLE_TIMEOUT_MS), 'the connection is closed'],
   [API, 'object, stored', bytes(MAX_OBJECT_BYTES), '500, as with etcd'],
+  [API, 'objects, all together', bytes(STORE_BYTES), '500, as with etcd; deletions pass'],
   [API, 'levels of nesting in an object', count(MAX_OBJECT_DEPTH), '400; 422 for the result of a patch'],
   [API, 'aliases in a YAML document', count(MAX_YAML_ALIASES), '400'],
   [API, 'operations in a JSON patch', count(MAX_OPERATIONS), '413'],
@@ -78,7 +84,12 @@ const ROWS: readonly Row[] = [
   ['Manager', 'addresses of a node', count(MAX_NODE_ADDRESSES), CUT_OFF],
   ['Manager', 'targets of a wildcard record', count(MAX_TARGETS), CUT_OFF],
   ['Manager', 'page of a list of nodes', `${bytes(FRESH_LIST.maxPageBytes)}, ${time(FRESH_LIST.timeoutMs)}`, CUT_OFF],
+  ['Manager', 'endpoints of a DNSEndpoint', count(DEFAULT_ENDPOINT_LIMITS.perObject), OVER_LIMIT],
+  ['Manager', 'endpoints of a namespace', count(DEFAULT_ENDPOINT_LIMITS.perNamespace), OVER_LIMIT],
+  ['Manager', 'names that one pass plans and writes', count(PASS_NAMES), 'shared equally by namespaces; the next pass'],
   ['Manager', 'held changes of a zone that are persisted by name', count(MAX_HELD), 'the first ones are'],
+  ['Provider webhook', 'request body', bytes(MAX_BODY), '400'],
+  ['Provider webhook', 'bodies of all requests that are not answered yet', bytes(MAX_BODIES), '500, to be repeated'],
   ['DNS server', 'UDP response', bytes(MAX_UDP_SIZE), 'truncated (TC)'],
   ['DNS server', 'TCP message', bytes(MAX_MESSAGE), 'refused by its length field'],
 ]

@@ -164,6 +164,25 @@ const inProcess = shared(async () => {
   return { growth: large / small, bytes }
 })
 
+/** Creates per second, both on the same disk with fsync. */
+const durable = shared(async () => {
+  const rates: number[] = []
+  for (const start of [startEmbedded, startReal]) {
+    const target = await start({ isDurable: true })
+    const session = target.open()
+    try {
+      await prepare(session)
+      await createMany(session, 'warm', 300, 32)
+      rates.push(2000 / (await createMany(session, 'rate', 2000, 32)))
+    } finally {
+      session.session.destroy()
+      await target.stop()
+    }
+  }
+  const [ours = 0, theirs = 1] = rates
+  return ours / theirs
+})
+
 const real = 'kube-apiserver + etcd'
 
 export const figures: Figure[] = [
@@ -213,6 +232,16 @@ export const figures: Figure[] = [
       const { ours, theirs } = await compared(run)
       return ours.list / theirs.list
     },
+  },
+  {
+    name: 'apiserver.durable',
+    what: 'those creates/s with --data-dir, both on the same disk with fsync',
+    unit: 'ratio',
+    bound: { min: 1.5 },
+    against: real,
+    runs: 3,
+    unavailable,
+    measure: durable,
   },
   {
     name: 'apiserver.growth',

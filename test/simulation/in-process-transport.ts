@@ -6,15 +6,8 @@
  */
 import { Readable } from 'node:stream'
 import type { InProcessFetch } from '@seamark/apiserver'
-import {
-  type ClusterConfig,
-  type Clock,
-  configFromText,
-  type Exchange,
-  messageOf,
-  type Transport,
-  TransportError,
-} from '@seamark/kube'
+import { type ClusterConfig, type Clock, configFromText, messageOf, TransportError } from '@seamark/kube'
+import type { Exchange, Transport } from '@seamark/kube/testing/parts'
 
 const url = 'http://in-process'
 

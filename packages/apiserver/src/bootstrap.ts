@@ -3,12 +3,15 @@ import { SystemClient } from './controllers/system-client.ts'
 import type { Backend } from './handlers/call.ts'
 import { timestamp } from './clock.ts'
 import type { ApiObject } from './codec/object-shape.ts'
-import type { Resource } from './resource/resource.ts'
+import { keyFor, type Resource } from './resource/resource.ts'
 import { bootstrapRoles } from './auth/bootstrap-roles.ts'
 
 const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const
 
-function put(backend: Backend, resource: Resource, object: ApiObject): void {
+/** Nothing is written where an earlier process with the same data directory has done it. */
+function putWhenAbsent(backend: Backend, resource: Resource, object: ApiObject): void {
+  const { namespace = '', name = '' } = object.metadata
+  if (resource.collection.get(keyFor(resource, namespace, name)) !== undefined) return
   const nowMs = backend.clock.now()
   const copy: ApiObject = {
     ...object,
@@ -16,18 +19,18 @@ function put(backend: Backend, resource: Resource, object: ApiObject): void {
   }
   resource.strategy.applyDefaults?.(copy)
   resource.strategy.prepareForCreate?.(copy, { nowMs, isDryRun: false, subresource: '', warn: () => undefined })
-  const { namespace, name = '' } = copy.metadata
-  resource.collection.put(resource.namespaced ? `${namespace ?? ''}/${name}` : name, copy)
+  resource.collection.put(keyFor(resource, namespace, name), copy)
 }
 
 /** Synchronous: a client never observes a cluster without its namespaces. */
 export function bootstrap(backend: Backend): void {
   const { registry } = backend
   const resource = registry.find('', 'v1', 'namespaces') as Resource
-  for (const name of namespaces) put(backend, resource, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+  for (const name of namespaces)
+    putWhenAbsent(backend, resource, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
   for (const role of bootstrapRoles) {
     const kind = registry.findKind(role.apiVersion ?? '', role.kind ?? '')
-    if (kind !== undefined) put(backend, kind, role)
+    if (kind !== undefined) putWhenAbsent(backend, kind, role)
   }
 }
 

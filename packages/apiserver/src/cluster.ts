@@ -4,7 +4,7 @@
  * Flow of a request: authenticate → request info → impersonate → authorize → faults → handler. Every error thrown by a
  * handler becomes a Status.
  */
-import { randomUUID } from 'node:crypto'
+import { type KeyObject, randomUUID } from 'node:crypto'
 import { Admission, type AdmissionHook } from './admission/admission.ts'
 import {
   type Authenticator,
@@ -28,14 +28,14 @@ import {
   statusResponse,
   textResponse,
   type UserInfo,
-} from './http/exchange.ts'
+} from './exchange/exchange.ts'
 import { Faults, DroppedResponse } from './faults.ts'
 import { OpenApiRoutes } from './handlers/openapi.ts'
 import { applyDefaults, patchObject } from './handlers/patch.ts'
 import { getObject, listObjects } from './handlers/read.ts'
 import type { ApiObject } from './codec/object-shape.ts'
 import { Registry } from './resource/registry.ts'
-import { readRequestInfo, type RequestInfo } from './http/request-info.ts'
+import { readRequestInfo, type RequestInfo } from './exchange/request-info.ts'
 import { keyFor, type Resource } from './resource/resource.ts'
 import {
   ApiError,
@@ -46,8 +46,10 @@ import {
   notFound,
   unclassified,
   unknownPath,
-} from './http/status.ts'
-import { ObjectTooLarge, Store } from './store/store.ts'
+} from './exchange/status.ts'
+import { type Durability, DurableSink } from './store/durability.ts'
+import type { RestoredCluster } from './data/data-directory.ts'
+import { Store, StoreRefusal } from './store/store.ts'
 import { builtinStrategy } from './strategies/builtin-strategy.ts'
 import { serverVersion } from './version.ts'
 import { WatchHub } from './store/watch-hub.ts'
@@ -79,6 +81,8 @@ export interface ClusterOptions {
   readonly admission: readonly AdmissionHook[]
   readonly historyLimit?: number
   readonly historyBytes?: number
+  /** Maximum bytes of all objects. @default 2 GiB */
+  readonly storeBytes?: number
   /** The functions of kube-controller-manager: garbage collection, namespace deletion, default ServiceAccounts. */
   readonly hasControllers: boolean
   /** RBAC is enforced; otherwise every request is allowed. */
@@ -88,6 +92,10 @@ export interface ClusterOptions {
   /** CA certificate of the server, PEM, for kube-root-ca.crt. */
   readonly rootCa: () => string
   readonly onError: (error: unknown) => void
+  /** Where objects are made durable, and those of an earlier process. @default in memory only */
+  readonly data?: { readonly durability: Durability; readonly restored: RestoredCluster | undefined }
+  /** Signs ServiceAccount tokens. @default created when the first token is issued */
+  readonly tokenKey?: KeyObject
 }
 
 export class Cluster implements Backend {
@@ -120,9 +128,11 @@ export class Cluster implements Backend {
       clock: options.clock,
       ...(options.historyLimit !== undefined && { historyLimit: options.historyLimit }),
       ...(options.historyBytes !== undefined && { historyBytes: options.historyBytes }),
+      ...(options.data !== undefined && { durability: options.data.durability }),
+      ...(options.storeBytes !== undefined && { storeBytes: options.storeBytes }),
     })
     this.registry = new Registry(this.store, builtinStrategy)
-    this.#tokens = new TokenIssuer(options.clock, this.store)
+    this.#tokens = new TokenIssuer(options.clock, this.store, options.tokenKey)
     this.#authenticator = createAuthenticator({
       ...options.users,
       reviewToken: (token, audiences) => this.#tokens.review(token, audiences),
@@ -146,6 +156,9 @@ export class Cluster implements Backend {
         new ServiceAccountController(context, options.rootCa),
       )
     }
+    // Before the first write, and after everything that derives state from objects has subscribed to them.
+    const restored = options.data?.restored
+    if (restored !== undefined) this.store.restore(restored.objects, restored.revision)
     bootstrap(this)
     bootstrapService(this).catch(options.onError)
   }
@@ -170,9 +183,9 @@ export class Cluster implements Backend {
       return async (body) => {
         try {
           const request: ApiRequest = { ...head, body }
-          return info.isResource
-            ? await this.#answerResource(request, info, user)
-            : await this.#answerOther(request, info)
+          return await this.#whenDurable(
+            info.isResource ? await this.#answerResource(request, info, user) : await this.#answerOther(request, info),
+          )
         } catch (error) {
           return this.#failureResponse(error)
         }
@@ -182,10 +195,20 @@ export class Cluster implements Backend {
     }
   }
 
+  /** A client sees nothing that a crash could take back. */
+  async #whenDurable(response: ApiResponse): Promise<ApiResponse> {
+    const { durability } = this.store
+    if (durability === undefined) return response
+    if (response.kind === 'stream')
+      return { ...response, start: (sink) => response.start(new DurableSink(sink, durability)) }
+    await durability.pending()
+    return response
+  }
+
   #failureResponse(error: unknown): ApiResponse {
     if (error instanceof ApiError) return statusResponse(error.status, error.headers)
     if (error instanceof DroppedResponse) throw error
-    if (error instanceof ObjectTooLarge) return statusResponse(unclassified(error.message).status)
+    if (error instanceof StoreRefusal) return statusResponse(unclassified(error.message).status)
     this.#onError(error)
     return statusResponse(internal(error instanceof Error ? error.message : 'unknown error').status)
   }

@@ -6,7 +6,7 @@
  * duplicated or reordered; lists shortened; responses replaced by errors, delayed, or dropped after the write.
  */
 import type { Call } from './handlers/call.ts'
-import { ApiError, statusError } from './http/status.ts'
+import { ApiError, statusError } from './exchange/status.ts'
 import type { Page, Store } from './store/store.ts'
 import type { Watcher, WatchEvent, WatchFaults, WatchInfo } from './store/watch-hub.ts'
 

@@ -8,10 +8,13 @@
  *
  * Several logical clusters share one server; the first is at the root, the others under `/clusters/<name>`.
  */
+import type { KeyObject } from 'node:crypto'
 import type { AdmissionHook } from './admission/admission.ts'
 import { admin, anonymous } from './auth/authenticate.ts'
 import { type Clock, systemClock } from './clock.ts'
-import { Cluster } from './cluster.ts'
+import { Cluster, type ClusterOptions } from './cluster.ts'
+import { type Credentials, openCredentials } from './data/credentials-file.ts'
+import type { DataDirectory } from './data/data-directory.ts'
 import {
   type Admit,
   type ApiRequest,
@@ -19,18 +22,19 @@ import {
   statusResponse,
   textResponse,
   type UserInfo,
-} from './http/exchange.ts'
+} from './exchange/exchange.ts'
 import type { Faults } from './faults.ts'
 import { issueServingCredentials } from './http/credentials.ts'
 import { type Listener, listen, type ListenOptions, type TlsOptions } from './http/http-server.ts'
 import { MAX_BODY_BYTES } from './http/request-body.ts'
 import { createFetch, type InProcessFetch } from './http/in-process.ts'
-import { requestTooLarge } from './http/status.ts'
+import { requestTooLarge } from './exchange/status.ts'
 
 export type { AdmissionHook, AdmissionReview, Refusal } from './admission/admission.ts'
 export type { Clock, Timer } from './clock.ts'
 export type { Cluster } from './cluster.ts'
-export type { ApiRequest, ApiResponse, UserInfo } from './http/exchange.ts'
+export { DataDirectoryError } from './data/data-directory-error.ts'
+export type { ApiRequest, ApiResponse, UserInfo } from './exchange/exchange.ts'
 export type { ErrorFault, Faults, RequestMatch, WatchMatch } from './faults.ts'
 export type { Listener, ListenOptions, TlsOptions } from './http/http-server.ts'
 export type { InProcessFetch } from './http/in-process.ts'
@@ -63,8 +67,36 @@ export interface ApiServerOptions {
   readonly historyLimit?: number
   /** Maximum bytes of the changes retained for watches to resume from. @default 256 MiB */
   readonly historyBytes?: number
+  /** Maximum bytes of all objects. @default 2 GiB, as etcd */
+  readonly storeBytes?: number
   /** Called with internal errors of the server. @default they are ignored */
   readonly onError?: (error: unknown) => void
+  /** Objects and credentials that survive restarts. @default in memory only */
+  readonly data?: ServerData
+}
+
+/** An open data directory; see `openServerData`. */
+export interface ServerData {
+  readonly directory: DataDirectory
+  readonly credentials: Credentials
+  /** By logical cluster. */
+  readonly tokenKeys: ReadonlyMap<string, KeyObject>
+}
+
+/** Opens a data directory for the root and the named logical clusters. Throws DataDirectoryError with what to do. */
+export async function openServerData(path: string, clusters: readonly string[] = []): Promise<ServerData> {
+  // Imported here: the database is a native library, and a server in memory starts without it.
+  const { DataDirectory: Directory } = await import('./data/data-directory.ts')
+  const directory = await Directory.open(path)
+  try {
+    const credentials = await openCredentials(path, Date.now())
+    const tokenKeys = new Map<string, KeyObject>()
+    for (const cluster of ['', ...clusters]) tokenKeys.set(cluster, await credentials.tokenKey(cluster))
+    return { directory, credentials, tokenKeys }
+  } catch (error) {
+    await directory.close()
+    throw error
+  }
 }
 
 export interface ServerListenOptions extends Omit<ListenOptions, 'tls'> {
@@ -89,7 +121,7 @@ export interface ApiServer {
   fetchAs(user: UserInfo): InProcessFetch
   /** Fault injection of the root cluster. */
   readonly faults: Faults
-  /** Opens a port. `tls: 'self-signed'` creates a CA and a serving certificate; the result contains the CA. */
+  /** Opens a port. `tls: 'self-signed'` issues a serving certificate; the result contains its CA. */
   listen(options?: ServerListenOptions): Promise<ServerListener>
   close(): Promise<void>
 }
@@ -117,6 +149,8 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
       onError: options.onError ?? (() => undefined),
       ...(options.historyLimit !== undefined && { historyLimit: options.historyLimit }),
       ...(options.historyBytes !== undefined && { historyBytes: options.historyBytes }),
+      ...clusterData(options.data, name),
+      ...(options.storeBytes !== undefined && { storeBytes: options.storeBytes }),
     })
     clusters.set(name, cluster)
     return cluster
@@ -151,7 +185,9 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
     async listen(listenOptions = {}) {
       const { tls: tlsOption, ...rest } = listenOptions
       const tls =
-        tlsOption === 'self-signed' ? issueServingCredentials(rest.host ?? '127.0.0.1', clock.now()).tls : tlsOption
+        tlsOption === 'self-signed'
+          ? issueServingCredentials(rest.host ?? '127.0.0.1', clock.now(), options.data?.credentials.authority).tls
+          : tlsOption
       if (tls !== undefined) rootCa = tls.ca
       const opened = await listen(admit, { ...rest, ...(tls !== undefined && { tls }) })
       const listener: ServerListener = { ...opened, caPem: tls?.ca }
@@ -162,6 +198,17 @@ export function createApiServer(options: ApiServerOptions = {}): ApiServer {
     async close() {
       for (const cluster of clusters.values()) cluster.close()
       await Promise.all(listeners.map(async (listener) => await listener.close()))
+      await options.data?.directory.close()
     },
+  }
+}
+
+function clusterData(data: ServerData | undefined, name: string): Pick<ClusterOptions, 'data' | 'tokenKey'> {
+  if (data === undefined) return {}
+  const { directory, tokenKeys } = data
+  const tokenKey = tokenKeys.get(name)
+  return {
+    data: { durability: directory.durabilityOf(name), restored: directory.restored(name) },
+    ...(tokenKey !== undefined && { tokenKey }),
   }
 }

@@ -10,6 +10,8 @@ import { VERBS, type Verb, findVerb } from './verbs.ts'
 /** SIGINT and SIGTERM abort `signal`; a second one ends the process at once. */
 function untilSignalled(): AbortSignal {
   const controller = new AbortController()
+  // Every request of a command listens to it.
+  setMaxListeners(0, controller.signal)
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
       if (controller.signal.aborted) process.exit(EXIT.error)
@@ -98,9 +100,6 @@ async function runVerb(verb: Verb, rest: string[], io: Io): Promise<ExitCode | u
 }
 
 export async function main(argv: string[]): Promise<ExitCode> {
-  // Every request, watch and timer listens to the signal of what it is part of. From the eleventh on Node would print
-  // MaxListenersExceededWarning, as plain text between the JSON lines of the log.
-  setMaxListeners(0)
   let code: ExitCode = EXIT.ok
   const io: Io = {
     stdout: process.stdout,

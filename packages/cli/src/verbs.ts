@@ -13,7 +13,7 @@ export interface Verb {
 export const VERBS: readonly Verb[] = [
   {
     name: 'adopt',
-    summary: 'take ownership of records of ExternalDNS or of nobody; writes markers only',
+    summary: 'take ownership of records of ExternalDNS, or of records without an owner; writes markers only',
     load: async () => import('./commands/adopt.ts'),
   },
   {
@@ -59,6 +59,12 @@ export const VERBS: readonly Verb[] = [
     load: async () => import('./commands/dns-serve.ts'),
   },
   {
+    name: 'dnslb',
+    summary: 'drop-in for dnslb-controller-manager: health-checked DNS load balancing',
+    isLogged: true,
+    load: async () => import('./commands/dnslb.ts'),
+  },
+  {
     name: 'explain',
     summary: 'why a host answers as it does, hop by hop',
     load: async () => import('./commands/explain.ts'),
@@ -67,6 +73,17 @@ export const VERBS: readonly Verb[] = [
     name: 'export',
     summary: 'print our records as a zone file or as DNSEndpoints',
     load: async () => import('./commands/export.ts'),
+  },
+  {
+    name: 'gateway',
+    summary: 'serve Ingress, HTTPProxy and Gateway API with the built-in proxy',
+    isLogged: true,
+    load: async () => import('./commands/gateway.ts'),
+  },
+  {
+    name: 'gateway translate',
+    summary: 'print what the gateway makes of manifests, offline',
+    load: async () => import('./commands/gateway-translate.ts'),
   },
   {
     name: 'plan',

@@ -11,6 +11,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { RequestObserver } from './client/client.ts'
 import type { Queue, QueueObserver } from './controller/queue.ts'
 import { createRequestMetrics } from './client/request-metrics.ts'
+import { registerProcessMetrics } from './process-metrics.ts'
 
 /** Result of a reconcile, in controller-runtime's label values. `requeue` exists there, and is always 0 here. */
 type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after'
@@ -238,6 +239,7 @@ export function createMetrics({ registry = new Registry(), clientHistograms = fa
   perCluster('seamark_http2_sessions', 'Open HTTP/2 sessions', ({ sessions }) => sessions)
   perCluster('seamark_http2_streams', 'Open HTTP/2 streams', ({ streams }) => streams)
 
+  registerProcessMetrics(registry)
   let loop: ReturnType<typeof monitorEventLoopDelay> | undefined
   gauge(
     'seamark_event_loop_delay_seconds',

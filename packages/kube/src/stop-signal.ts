@@ -6,6 +6,8 @@
  * AbortSignal, created on first use.
  */
 
+import { setMaxListeners } from 'node:events'
+
 /** The part of AbortSignal that is used; every AbortSignal implements it. */
 export interface StopSignal {
   readonly aborted: boolean
@@ -54,6 +56,16 @@ export class Stop implements StopSignal {
   throwIfAborted(): void {
     if (this.aborted) throw this.reason
   }
+}
+
+/**
+ * An AbortController for a whole manager, member or phase: every controller, watch and timer of it listens to its signal,
+ * so Node's warning about more than ten listeners would be wrong.
+ */
+export function sharedStop(): AbortController {
+  const controller = new AbortController()
+  setMaxListeners(0, controller.signal)
+  return controller
 }
 
 /** Resolves when the signal aborts; immediately if it has. */

@@ -1,6 +1,6 @@
 /** Builders for tests: objects as a user would write them, and decisions on them without a server. */
 import type { Obj } from '@seamark/kube/object'
-import type { HTTPProxy, VirtualHost } from '../src/api/http-proxy.ts'
+import type { HTTPProxy, VirtualHost } from '@seamark/kube/contour'
 import { sortAddresses } from '../src/address.ts'
 import { TLS_ACME } from '../src/publish/annotation-keys.ts'
 import type { ChildRole } from '../src/publish/decide/child.ts'

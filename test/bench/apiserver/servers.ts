@@ -80,12 +80,13 @@ export function build(): string {
   return bundle
 }
 
-export async function startEmbedded(): Promise<Target> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-apiserver-'))
+/** `isDurable`: with a data directory on the disk of the checkout, which a folder for temporary files may not be. */
+export async function startEmbedded({ isDurable = false } = {}): Promise<Target> {
+  const folder = mkdtempSync(join(isDurable ? diskFolder() : tmpdir(), 'bench-apiserver-'))
   const kubeconfig = join(folder, 'kubeconfig')
-  const child = spawn(process.execPath, [build(), 'apiserver', '--listen', '127.0.0.1:0', '--kubeconfig', kubeconfig], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const data = isDurable ? ['--data-dir', join(folder, 'data')] : []
+  const flags = ['--listen', '127.0.0.1:0', '--kubeconfig', kubeconfig, ...data]
+  const child = spawn(process.execPath, [build(), 'apiserver', ...flags], { stdio: ['ignore', 'pipe', 'inherit'] })
   const url = await new Promise<string>((resolve, reject) => {
     child.on('exit', () => reject(new Error('the embedded server ended')))
     child.stdout.on('data', (chunk: Buffer) => {
@@ -108,14 +109,32 @@ export async function startEmbedded(): Promise<Target> {
   }
 }
 
-export async function startReal(): Promise<Target> {
-  const plane = await ControlPlane.start()
+/** `isDurable`: etcd on the same disk, with fsync as in production; else in memory where there is a memory disk. */
+export async function startReal({ isDurable = false } = {}): Promise<Target> {
+  const folder = isDurable ? mkdtempSync(join(diskFolder(), 'bench-etcd-')) : undefined
+  const etcdFlags = folder === undefined ? [] : [`--data-dir=${folder}`, '--unsafe-no-fsync=false']
+  const known = folder !== undefined && !hasNoFsyncFlag() ? etcdFlags.slice(0, 1) : etcdFlags
+  const plane = await ControlPlane.start({ etcdFlags: known })
   const { admin } = plane
   return {
     pid: undefined,
     open: () => new Session(connect(plane.server, { ca: plane.caPem, cert: admin.certPem, key: admin.keyPem }), {}),
-    stop: async () => await plane.stop(),
+    async stop() {
+      await plane.stop()
+      if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+    },
   }
+}
+
+/** Beside the bundle, which is on the same disk for both. */
+function diskFolder(): string {
+  build()
+  return join(root, 'dist')
+}
+
+/** etcd 3.4 always syncs, and does not know the flag. */
+function hasNoFsyncFlag(): boolean {
+  return spawnSync('etcd', ['--help'], { encoding: 'utf8' }).stdout.includes('--unsafe-no-fsync')
 }
 
 export function readDefinition(): object {

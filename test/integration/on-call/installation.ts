@@ -9,9 +9,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { createDnsServer, createRRset, createZone, type DnsServer, fqdn, TsigKey, type Zone } from '@seamark/dns'
-import { type Client, ConfigMap, createLogger, Secret } from '@seamark/kube'
-import { DNSEndpoint, loadConfig, runApp, wildcardOptions } from '@seamark/operator'
+import { type Client, ConfigMap, createLogger, Lease, Secret } from '@seamark/kube'
+import { DNSEndpoint, HTTPProxy, loadConfig, publishOptions, runApp, wildcardOptions } from '@seamark/operator'
 import {
+  createLoadBalancer,
   createNamespace,
   eventually,
   type RunningApp,
@@ -42,6 +43,7 @@ export class Installation implements AsyncDisposable {
   #zones: readonly Zone[]
   readonly #port: number
   #app: RunningApp | undefined
+  #secondWriter: RunningApp | undefined
   #log = ''
   #metrics: string | undefined
 
@@ -59,15 +61,12 @@ export class Installation implements AsyncDisposable {
     if (embedded === undefined) throw new Error('no embedded world')
     const world = await embedded.start()
     await untilKindIsOlder(world.client)
-    for (const name of ['seamark', 'web']) await createNamespace(world.client, name)
+    for (const name of ['seamark', 'web', 'infra']) await createNamespace(world.client, name)
+    await createLoadBalancer(world.client, 'web/envoy', [{ ip: '192.0.2.1' }])
     const zone = createZone(ORIGIN, [
       createRRset(ORIGIN, 'SOA', 60, [`ns.${ORIGIN} admin.${ORIGIN} 1 3600 600 86400 30`]),
       createRRset(ORIGIN, 'NS', 60, [`ns.${ORIGIN}`]),
       createRRset(fqdn(`mail.${ORIGIN}`), 'A', 60, ['192.0.2.25']),
-      createRRset(fqdn(`shop.${ORIGIN}`), 'A', 60, ['192.0.2.50']),
-      createRRset(fqdn(`_seamark-a.shop.${ORIGIN}`), 'TXT', 60, [
-        '"v=seamark1,owner=other,cluster=other,source=dnsendpoint/other,plan=1"',
-      ]),
     ])
     const member = await world.userCluster('fra1')
     await addNode(member.client, 'node-1', { external: ['203.0.113.11'] })
@@ -89,7 +88,7 @@ export class Installation implements AsyncDisposable {
     return `apiVersion: config.seamark.io/v1alpha1
 kind: ManagerConfiguration
 mode: enforce
-publish: { enabled: false }
+publish: { sources: [HTTPProxy], children: [DNSEndpoint], services: [{ service: web/envoy }] }
 wildcard: { enabled: true, zone: example.com }
 records:
   enabled: true
@@ -107,7 +106,7 @@ records:
   async startManager(): Promise<void> {
     const loaded = loadConfig({ file: this.#config() })
     if (!loaded.ok) throw new Error(loaded.faults.join('; '))
-    const { records, wildcard } = loaded.config
+    const { publish, records, wildcard } = loaded.config
     const destination = new Writable({
       write: (chunk, _encoding, done) => {
         this.#log += String(chunk)
@@ -122,6 +121,8 @@ records:
           clock,
           namespace: 'seamark',
           mode: 'enforce',
+          ownsConfigurationObject: true,
+          publish: publishOptions(publish),
           records: { config: records, env },
           wildcard: wildcardOptions(wildcard),
           allowLoopback: true,
@@ -168,6 +169,43 @@ records:
     }
   }
 
+  /**
+   * contour-plus as it is: no guard against a second writer, and a Lease in its own namespace. It applies its own targets
+   * whenever somebody changes the object.
+   */
+  async startSecondWriter(): Promise<void> {
+    await this.stopManager()
+    const { client } = this
+    const renewTime = new Date().toISOString().replace('Z', '000Z')
+    const metadata = { namespace: 'infra', name: 'contour-plus-leader' }
+    await client.create(Lease, {
+      metadata,
+      spec: { holderIdentity: 'contour-plus-1', leaseDurationSeconds: 15, renewTime, acquireTime: renewTime },
+    })
+    await client.create(HTTPProxy, {
+      metadata: { namespace: 'web', name: 'store' },
+      spec: { routes: [], virtualhost: { fqdn: 'store.example.com' } } as NonNullable<HTTPProxy['spec']>,
+    })
+    this.#secondWriter = this.world.launch('contour-plus', async ({ informers, client: own }, _, signal) => {
+      const informer = informers.informer(DNSEndpoint, { namespace: 'web', fieldSelector: 'metadata.name=store' })
+      const undo = async (object: DNSEndpoint): Promise<void> => {
+        if (object.spec.endpoints[0]?.targets[0] === '192.0.2.66') return
+        const endpoints = object.spec.endpoints.map((endpoint) => ({ ...endpoint, targets: ['192.0.2.66'] }))
+        const { annotations = {}, ownerReferences = [] } = object.metadata
+        const intent = {
+          metadata: { namespace: 'web', name: 'store', annotations, ownerReferences },
+          spec: { endpoints },
+        }
+        await own.apply(DNSEndpoint, intent, { fieldManager: 'contour-plus', force: true })
+      }
+      informer.subscribe((change) => {
+        if (change.type !== 'deleted') undo(structuredClone(change.object) as DNSEndpoint).catch(() => undefined)
+      })
+      await informers.start(signal)
+    })
+    await this.startManager()
+  }
+
   /** Types a command of the page. `192.0.2.53` is the DNS server there. */
   async type(command: string): Promise<Ran> {
     const scale = /^kubectl -n seamark scale deployment seamark --replicas=(\d)$/.exec(command)
@@ -175,6 +213,19 @@ records:
     if (scale !== null) {
       await (scale[1] === '0' ? this.stopManager() : this.startManager())
       return { code: 0, text: 'deployment.apps/seamark scaled\n' }
+    }
+    if (command === 'kubectl -n infra scale deployment contour-plus --replicas=0') {
+      await this.#secondWriter?.stop()
+      this.#secondWriter = undefined
+      return { code: 0, text: 'deployment.apps/contour-plus scaled\n' }
+    }
+    if (command === 'kubectl get leases -A') {
+      const { items } = await this.client.list(Lease)
+      const rows = items.map(({ metadata, spec }) => [metadata.namespace, metadata.name, spec?.holderIdentity, '1m'])
+      return {
+        code: 0,
+        text: [['NAMESPACE', 'NAME', 'HOLDER', 'AGE'], ...rows].map((row) => `${row.join('   ')}\n`).join(''),
+      }
     }
     const annotation = /^kubectl -n seamark annotate (?:--overwrite )?configmap seamark (\S+)=(\S+)$/.exec(command)
     if (annotation !== null) {
@@ -205,6 +256,7 @@ records:
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#secondWriter?.stop()
     await this.stopManager()
     await this.#dns.close()
     await this.member.stop()

@@ -33,8 +33,8 @@ const HAPPENINGS: Readonly<Record<string, (installation: Installation) => Promis
     await installation.publish(HOSTS.slice(0, 3), ['192.0.2.66'])
     await expect.poll(() => writes(installation), { timeout: PATIENCE_MS }).toBeGreaterThanOrEqual(HOSTS.length + 3)
   },
-  'a host is declared that another installation owns': async (installation) =>
-    installation.publish(['shop'], ['192.0.2.51']),
+  'contour-plus runs in another namespace, with another load balancer': async (installation) =>
+    installation.startSecondWriter(),
   'the sources are corrected': async (installation) => installation.publish(HOSTS.slice(0, 3), ['192.0.2.1']),
 }
 

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream'
 import { configFromText, connect, createLogger, Event, Lease } from '@seamark/kube'
 import { kind, type Obj } from '@seamark/kube/object'
 import { DNSEndpoint, FIELD_MANAGER, HTTPProxy, runApp, unified } from '@seamark/operator'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Bench, endpointsOf } from './bench.ts'
 import { createLoadBalancer, createNamespace, type RunningApp, type World, worldKinds } from './world.ts'
 
@@ -29,9 +29,16 @@ describe.each(worldKinds)('a second writer on $name', ({ isMissing, start }) => 
     await createNamespace(world.client, 'infra')
     await createLoadBalancer(world.client, OTHER, [{ ip: '203.0.113.66' }])
   })
+  afterEach(async () => {
+    if (!isMissing) await bench.wipe()
+  })
   afterAll(async () => world?.[Symbol.asyncDispose]())
 
-  const plain = { annotations: { 'kubernetes.io/tls-acme': 'false' }, spec: { virtualhost: { fqdn: 'a.example.com' } } }
+  const plain = (name: string) => ({
+    metadata: { name },
+    annotations: { 'kubernetes.io/tls-acme': 'false' },
+    spec: { virtualhost: { fqdn: `${name}.example.com` } },
+  })
 
   async function conditionOf(key: string): Promise<{ reason?: string; message?: string } | undefined> {
     const { status } = await bench.client.get(HTTPProxy, key)
@@ -51,7 +58,7 @@ describe.each(worldKinds)('a second writer on $name', ({ isMissing, start }) => 
     '`seamark run` and `seamark contour-plus` in two namespaces stop, with a code and the holder of the other Lease',
     async () => {
       const lease = 'contour-plus-leader'
-      await bench.proxy({ metadata: { name: 'two' }, ...plain })
+      await bench.proxy(plain('two'))
       const contourPlus = bench.run(
         { services: [{ service: OTHER }] },
         {
@@ -64,21 +71,24 @@ describe.each(worldKinds)('a second writer on $name', ({ isMissing, start }) => 
       await bench.dns('ns/two')
       const seamark = bench.runUnified({}, { leader: { lease, namespace: 'manager', identity: 'seamark-1' } })
       try {
-        const message = await stoppedMessage('ns/two')
-        expect(message).toContain('DNSEndpoint ns/two: 5 writes within 10 min were undone')
-        expect(message).toContain('another process with our field manager contour-plus')
-        expect(message).toContain('Lease infra/contour-plus-leader is held by contour-plus-1')
-        await bench.eventually('the Events', async () => {
+        // Whichever of the two writes its fifth time first stops; the object keeps the content of the other.
+        const note = await bench.eventually('the Events', async () => {
           const { items } = await bench.client.list(Event)
           const about = (reason: string) => items.filter((event) => event.reason === reason)
-          const kinds = about('SecondWriter').map(({ regarding }) => `${regarding?.kind} ${regarding?.name}`)
-          const warned = about('OtherManagerRunning').map(({ note = '' }) => note)
-          return kinds.includes('HTTPProxy two') &&
+          const stops = about('SecondWriter')
+          const kinds = stops.map(({ regarding }) => `${regarding?.kind} ${regarding?.name}`)
+          const warned = about('OtherManagerRunning').map((event) => event.note ?? '')
+          const isComplete =
+            kinds.includes('HTTPProxy two') &&
             kinds.includes('ConfigMap seamark') &&
-            warned.some((note) => note.includes('Lease infra/contour-plus-leader is held by contour-plus-1'))
-            ? true
-            : undefined
+            warned.some((text) => text.includes('Lease infra/contour-plus-leader is held by contour-plus-1'))
+          return isComplete ? stops[0]?.note : undefined
         })
+        expect(note).toContain('DNSEndpoint ns/two: 5 writes within 10 min were undone')
+        expect(note).toContain('another process with our field manager contour-plus')
+        expect(note).toMatch(
+          /Lease (infra|manager)\/contour-plus-leader is held by (contour-plus|seamark)-1 \(contour-plus or another Seamark manager\)/,
+        )
         await expectQuiet([seamark, contourPlus])
         const { metadata } = await bench.client.get(DNSEndpoint, 'ns/two')
         expect(metadata.generation).toBeLessThanOrEqual(2 * WRITES_PER_OBJECT)
@@ -91,29 +101,28 @@ describe.each(worldKinds)('a second writer on $name', ({ isMissing, start }) => 
   )
 
   it.skipIf(isMissing)('a client that undoes every write is answered a few times only', async () => {
-    await bench.proxy({ metadata: { name: 'undone' }, ...plain })
+    await bench.proxy(plain('undone'))
     await using _app = bench.runUnified()
-    await bench.dns('ns/undone')
+    const first = await bench.dns('ns/undone')
     const stop = new AbortController()
     let undone = 0
+    const undoOne = async ({ spec }: DNSEndpoint): Promise<void> => {
+      if (spec.endpoints[0]?.targets[0] === '192.0.2.66') return
+      undone++
+      const endpoints = [{ ...spec.endpoints[0], targets: ['192.0.2.66'] }]
+      await bench.client.patch(DNSEndpoint, 'ns/undone', 'merge', { spec: { endpoints } }, { fieldManager: 'intruder' })
+    }
     const undo = async (): Promise<void> => {
-      for await (const event of bench.client.watch(DNSEndpoint, {
+      const resourceVersion = first.metadata.resourceVersion ?? ''
+      await undoOne(first)
+      const fieldSelector = 'metadata.name=undone'
+      const events = bench.client.watch(DNSEndpoint, {
         namespace: 'ns',
-        fieldSelector: 'metadata.name=undone',
+        fieldSelector,
+        resourceVersion,
         signal: stop.signal,
-      })) {
-        if (event.type !== 'ADDED' && event.type !== 'MODIFIED') continue
-        if (event.object.spec.endpoints[0]?.targets[0] === '192.0.2.66') continue
-        undone++
-        const endpoints = [{ ...event.object.spec.endpoints[0], targets: ['192.0.2.66'] }]
-        await bench.client.patch(
-          DNSEndpoint,
-          'ns/undone',
-          'merge',
-          { spec: { endpoints } },
-          { fieldManager: 'intruder' },
-        )
-      }
+      })
+      for await (const { type, object } of events) if (type === 'MODIFIED') await undoOne(object)
     }
     const undoing = undo().catch((error: unknown) => {
       if (!stop.signal.aborted) throw error
@@ -143,7 +152,7 @@ describe.each(worldKinds)('a second writer on $name', ({ isMissing, start }) => 
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'without-leases' },
       subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'without-leases' }],
     })
-    await bench.proxy({ metadata: { name: 'narrow' }, ...plain })
+    await bench.proxy(plain('narrow'))
     let log = ''
     const destination = new Writable({
       write(chunk, _encoding, done) {

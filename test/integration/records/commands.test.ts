@@ -2,9 +2,9 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createDnsClient } from '@seamark/dns'
+import { createDnsClient, type DnsClient } from '@seamark/dns'
 import { needs } from '@seamark/kit'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Key, type Peer, startBind } from '../dns/peers.ts'
 import { runCommand } from './run-command.ts'
 import { isSoa, zoneLines } from './zone-lines.ts'
@@ -42,12 +42,20 @@ describe.skipIf(!needs('named'))('the commands about records', () => {
     expect(`${result.stdout}${result.stderr}`).not.toContain(secret)
     return result
   }
-  const client = createDnsClient()
+  /** Plans and writes the manifest with this target. */
+  const publish = async (target: string) => {
+    const manifestFile = file(`${target}.yaml`)
+    await writeFile(manifestFile, manifest(target))
+    await run('plan', '-f', manifestFile, '--out', file(`${target}.json`))
+    expect(await run('apply', file(`${target}.json`))).toMatchObject({ code: 0 })
+  }
+  let client: DnsClient
   const transfer = async () => (await zoneLines(client, peer.address, ZONE, key)).filter((line) => !isSoa(line))
   const serial = async () =>
     (await client.query({ server: peer.address, name: ZONE, type: 'SOA' })).message.answers[0]?.data
 
-  beforeAll(async () => {
+  beforeEach(async () => {
+    client = createDnsClient()
     peer = await startBind([{ origin: ZONE, text }], [key])
     folder = await mkdtemp(join(tmpdir(), 'seamark-records-'))
     config = file('seamark.yaml')
@@ -69,7 +77,7 @@ records:
 `,
     )
   })
-  afterAll(async () => {
+  afterEach(async () => {
     await client.close()
     await peer.close()
     await rm(folder, { recursive: true, force: true })
@@ -108,6 +116,7 @@ records:
 
   it('apply writes it, a second plan is empty, and undo leaves the zone as it was', async () => {
     const before = await transfer()
+    await run('plan', '-f', file('shop.yaml'), '--out', file('plan.json'))
     const applied = await run('apply', file('plan.json'))
     expect(applied).toMatchObject({ code: 0 })
     expect(await transfer()).toContain('www.example.test. 60 A 192.0.2.1')
@@ -118,9 +127,7 @@ records:
 
   it('apply refuses a plan whose base moved', async () => {
     await run('plan', '-f', file('shop.yaml'), '--out', file('plan2.json'))
-    await writeFile(file('other.yaml'), manifest('192.0.2.77'))
-    await run('plan', '-f', file('other.yaml'), '--out', file('plan3.json'))
-    expect((await run('apply', file('plan3.json'))).code).toBe(0)
+    await publish('192.0.2.77')
     const late = await run('apply', file('plan2.json'))
     expect(late.code).toBe(3)
     expect(late.stdout).toMatch(/Superseded|BaseMoved/)
@@ -143,11 +150,14 @@ records:
   })
 
   it('transfer hands a name to another owner, and then it is not ours', async () => {
+    await publish('192.0.2.1')
     expect((await run('transfer', 'www.example.test', '--to', 'east', '--to-cluster', 'c-2', '--apply')).code).toBe(0)
     expect((await run('plan', '-f', file('shop.yaml'))).stdout).toContain('ForeignOwner')
   })
 
   it('export gives our records as DNSEndpoints, or the zone as a file', async () => {
+    await publish('192.0.2.1')
+    await run('transfer', 'www.example.test', '--to', 'east', '--to-cluster', 'c-2', '--apply')
     await run('adopt', 'mail.example.test', '--from', 'unmarked', '--apply')
     const endpoints = await run('export', '--as', 'dnsendpoint')
     expect(endpoints.stdout).toContain('dnsName: mail.example.test')
@@ -175,17 +185,23 @@ records:
   })
 
   it('plan without providers asks the authoritative server', async () => {
+    await publish('192.0.2.77')
+    await run('transfer', 'www.example.test', '--to', 'east', '--to-cluster', 'c-2', '--apply')
+    await run('adopt', 'mail.example.test', '--from', 'unmarked', '--apply')
     const bare = join(folder, 'bare.yaml')
     await writeFile(
       bare,
       'apiVersion: config.seamark.io/v1alpha1\nkind: ManagerConfiguration\nrecords: { owner: east, cluster: c-2 }\n',
     )
     const server = ['--server', `127.0.0.1:${peer.address.port}`, '--config', bare]
-    const result = await runCommand(['plan', '-f', file('other.yaml'), ...server, '--detailed-exitcode'], env)
+    const result = await runCommand(['plan', '-f', file('192.0.2.77.yaml'), ...server, '--detailed-exitcode'], env)
     expect(result.stdout).toContain('equal    www.example.test. A has 192.0.2.77')
     expect(result.stdout).toContain('foreign  mail.example.test. A')
     expect(result.code).toBe(2)
-    const dead = await runCommand(['plan', '-f', file('other.yaml'), '--server', '127.0.0.1:9', '--config', bare], env)
+    const dead = await runCommand(
+      ['plan', '-f', file('192.0.2.77.yaml'), '--server', '127.0.0.1:9', '--config', bare],
+      env,
+    )
     expect(dead.stdout).toContain('unread')
     expect(dead.code).toBe(1)
   })

@@ -4,9 +4,9 @@
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { maskUids } from '@seamark/kube/testing/parts'
+import { learnDefaults, maskUids } from '@seamark/kube/testing/parts'
 import { needs } from '@seamark/kit'
-import { createLearnedDefaults, decideApply, kind, learnDefaults, type Kind, type Obj } from '@seamark/kube'
+import { createLearnedDefaults, decideApply, kind, type Kind, type Obj } from '@seamark/kube'
 import { ControlPlane } from '@seamark/kube/testing'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

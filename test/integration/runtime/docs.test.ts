@@ -1,16 +1,16 @@
 /**
  * docs/runtime.md: the program in it is the one that is compiled, and it does what the page says.
  */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { needs } from '@seamark/kit'
 import { configFromText, ConfigMap, connect, kind, type Condition, type Obj } from '@seamark/kube'
 import { ControlPlane } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
-import { parse } from 'yaml'
 import { startEmbeddedPlane } from '../apiserver/embedded-server.ts'
 
 interface Site extends Obj {
@@ -21,14 +21,17 @@ const Site = kind<Site>({ group: 'example.test', version: 'v1', kind: 'Site', pl
 
 const root = join(import.meta.dirname, '../../..')
 const program = join(root, 'docs/site-controller.ts')
+const RUN = ['--conditions=source', '--import', 'tsx']
 
 async function blocksOf(language: string): Promise<string[]> {
   const page = await readFile(join(root, 'docs/runtime.md'), 'utf8')
   return [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, text = '']) => text)
 }
 
+const withoutIndent = (text: string): string => text.replaceAll(/^ +/gm, '').trim()
+
 async function run(kubeconfig: string): Promise<{ child: ChildProcess; output: () => string }> {
-  const child = spawn(process.execPath, ['--conditions=source', '--import', 'tsx', program], {
+  const child = spawn(process.execPath, [...RUN, program], {
     cwd: root,
     env: { ...process.env, KUBECONFIG: kubeconfig, PROBES: '127.0.0.1:0', LEASE: 'site-controller' },
     stdio: ['ignore', 'inherit', 'pipe'],
@@ -39,8 +42,12 @@ async function run(kubeconfig: string): Promise<{ child: ChildProcess; output: (
 }
 
 describe('docs/runtime.md', () => {
-  it('shows the program that is compiled', async () => {
-    expect((await blocksOf('ts'))[0]).toBe(await readFile(program, 'utf8'))
+  it('shows code that is compiled', async () => {
+    const [shown, ...examples] = await blocksOf('ts')
+    expect(shown).toBe(await readFile(program, 'utf8'))
+    const compiled = withoutIndent(await readFile(join(root, 'docs/runtime-examples.ts'), 'utf8'))
+    expect(examples).toHaveLength(2)
+    for (const example of examples) expect(compiled).toContain(withoutIndent(example))
   })
 
   it.skipIf(!needs('kube-apiserver', 'etcd'))('has a program that does what it says on a real server', async () => {
@@ -53,11 +60,10 @@ describe('docs/runtime.md', () => {
     await checkWhatThePageSays(plane)
   })
 
+  /** What the program prints for `kubectl apply`. */
   async function definition(): Promise<object> {
-    const crd = (await blocksOf('yaml'))
-      .map((text) => parse(text) as { kind: string })
-      .find((each) => each.kind === 'CustomResourceDefinition')
-    return crd ?? {}
+    const { stdout } = await promisify(execFile)(process.execPath, [...RUN, program, 'crd'], { cwd: root })
+    return JSON.parse(stdout) as object
   }
 
   async function checkWhatThePageSays(plane: ControlPlane): Promise<void> {

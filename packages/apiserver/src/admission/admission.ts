@@ -6,10 +6,10 @@
  * configurations. A request that matches no hook and no webhook costs one check.
  */
 import type { Call } from '../handlers/call.ts'
-import type { UserInfo } from '../http/exchange.ts'
+import type { UserInfo } from '../exchange/exchange.ts'
 import type { ApiObject } from '../codec/object-shape.ts'
 import type { Resource } from '../resource/resource.ts'
-import { forbidden, statusError } from '../http/status.ts'
+import { forbidden, statusError } from '../exchange/status.ts'
 
 export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
 

@@ -22,7 +22,7 @@ import {
 } from '../codec/object-shape.ts'
 import { applyJsonPatch } from '../patch/json-patch.ts'
 import { compileLabelSelector } from '../resource/selectors.ts'
-import { ApiError, forbidden, internal } from '../http/status.ts'
+import { ApiError, forbidden, internal } from '../exchange/status.ts'
 import type { Collection, Store } from '../store/store.ts'
 import { postReview, readTarget, type ResolveService } from './webhook-client.ts'
 import type { AdmissionReview, Operation, WebhookCaller } from './admission.ts'

@@ -1,8 +1,8 @@
 /**
  * Authentication: bearer tokens, client certificates (already verified by the transport) or anonymous; and impersonation.
  */
-import type { RequestHead, UserInfo } from '../http/exchange.ts'
-import { unauthorized } from '../http/status.ts'
+import type { RequestHead, UserInfo } from '../exchange/exchange.ts'
+import { unauthorized } from '../exchange/status.ts'
 import { TOKEN_ISSUER, type TokenVerdict } from './service-account-tokens.ts'
 
 export const anonymous: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] }

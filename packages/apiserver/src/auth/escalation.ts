@@ -4,9 +4,9 @@
  *
  * Place in the flow: called with the object that a write would store, before validation.
  */
-import type { UserInfo } from '../http/exchange.ts'
+import type { UserInfo } from '../exchange/exchange.ts'
 import { type ApiObject, asRecords, asStrings, getPath, isSameJson, type Json } from '../codec/object-shape.ts'
-import { forbidden, notFound } from '../http/status.ts'
+import { forbidden, notFound } from '../exchange/status.ts'
 import type { Rbac } from './rbac.ts'
 
 const group = 'rbac.authorization.k8s.io'

@@ -1,6 +1,6 @@
 /** Identity of a connection, from its client certificate. */
 import type { TLSSocket } from 'node:tls'
-import type { PeerIdentity, UserInfo } from '../http/exchange.ts'
+import type { PeerIdentity, UserInfo } from '../exchange/exchange.ts'
 
 const known = new WeakMap<object, { readonly identity: PeerIdentity | undefined }>()
 

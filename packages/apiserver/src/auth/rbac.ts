@@ -4,7 +4,7 @@
  *
  * `system:masters` is always allowed, independent of bindings.
  */
-import type { UserInfo } from '../http/exchange.ts'
+import type { UserInfo } from '../exchange/exchange.ts'
 import { type ApiObject, asRecords, asStrings, getPath, isRecord, type Json } from '../codec/object-shape.ts'
 import { compileLabelSelector } from '../resource/selectors.ts'
 import type { Store } from '../store/store.ts'

@@ -8,11 +8,11 @@ import { createPublicKey, generateKeyPairSync, type KeyObject, randomUUID, sign,
 import type { Call } from '../handlers/call.ts'
 import { type Clock, timestamp } from '../clock.ts'
 import { decodeBody } from '../codec/decode.ts'
-import { type ApiResponse, jsonResponse, type UserInfo } from '../http/exchange.ts'
+import { type ApiResponse, jsonResponse, type UserInfo } from '../exchange/exchange.ts'
 import { invalidValue } from '../validation/metadata.ts'
-import { builtinMediaTypes } from '../http/negotiate.ts'
+import { builtinMediaTypes } from '../exchange/negotiate.ts'
 import { asStrings, getPath, isRecord, type Json } from '../codec/object-shape.ts'
-import { badRequest, conflict, invalid, notFound } from '../http/status.ts'
+import { badRequest, conflict, invalid, notFound } from '../exchange/status.ts'
 import type { Store } from '../store/store.ts'
 
 /** Issuer of the tokens, and the audience that the server itself accepts. */
@@ -55,9 +55,10 @@ export class TokenIssuer {
   readonly #store: Store
   #keys: { privateKey: KeyObject; publicKey: KeyObject } | undefined
 
-  constructor(clock: Clock, store: Store) {
+  constructor(clock: Clock, store: Store, key?: KeyObject) {
     this.#clock = clock
     this.#store = store
+    if (key !== undefined) this.#keys = { privateKey: key, publicKey: createPublicKey(key) }
   }
 
   /** Generated on first use: most clusters never issue a token. */

@@ -15,12 +15,12 @@ import {
   findTooDeep,
   hasDuplicateFields,
 } from './json-text.ts'
-import { bodyMediaType, builtinMediaTypes, customMediaTypes } from '../http/negotiate.ts'
+import { bodyMediaType, builtinMediaTypes, customMediaTypes } from '../exchange/negotiate.ts'
 import { type ApiObject, getOwn, getPath, isDeeperThan, isRecord, type Json, MAX_OBJECT_DEPTH } from './object-shape.ts'
 import type { Resource } from '../resource/resource.ts'
 import type { Schema } from '../schema/model.ts'
 import { invalidValue } from '../validation/metadata.ts'
-import { badRequest, invalid, unsupportedMediaType } from '../http/status.ts'
+import { badRequest, invalid, unsupportedMediaType } from '../exchange/status.ts'
 import { explainTime } from './time-text.ts'
 
 export type FieldValidation = 'Strict' | 'Warn' | 'Ignore'

@@ -2,11 +2,11 @@
  * Encodes stored objects into responses: JSON (the stored bytes, unchanged), YAML, Table or PartialObjectMetadata, in
  * the requested version.
  */
-import type { WholeResponse } from '../http/exchange.ts'
-import type { Representation } from '../http/negotiate.ts'
+import type { WholeResponse } from '../exchange/exchange.ts'
+import type { Representation } from '../exchange/negotiate.ts'
 import type { ApiObject, Json } from './object-shape.ts'
 import type { Resource } from '../resource/resource.ts'
-import { mismatchedShape } from '../http/status.ts'
+import { mismatchedShape } from '../exchange/status.ts'
 import type { Stored } from '../store/stored-object.ts'
 import { columnDefinitions, type IncludeObject, partialMetadata, tableRow } from '../table/table.ts'
 import type { WatchEventType } from '../store/watch-hub.ts'

@@ -3,7 +3,7 @@ import type { Backend, Call, WriteOptions } from '../handlers/call.ts'
 import { type Deletion, type DeleteOptions, deleteStored } from '../handlers/delete.ts'
 import { type ApiObject, cloneJson } from '../codec/object-shape.ts'
 import { keyFor, type Resource } from '../resource/resource.ts'
-import { ApiError } from '../http/status.ts'
+import { ApiError } from '../exchange/status.ts'
 import type { Stored } from '../store/stored-object.ts'
 import { createObject, updateObject } from '../handlers/write.ts'
 

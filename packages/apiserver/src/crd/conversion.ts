@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { type ApiObject, asStrings, getPath, isRecord } from '../codec/object-shape.ts'
 import type { Converter } from '../resource/resource.ts'
-import { internal } from '../http/status.ts'
+import { internal } from '../exchange/status.ts'
 import { postReview, readTarget, type ResolveService } from '../admission/webhook-client.ts'
 
 const timeoutMs = 30_000

@@ -69,7 +69,9 @@ export class DefinitionController implements Controller {
       const resources = readResources(definition, store, this.#makeConverter(definition))
       this.#served.set(key, { spec: definition['spec'], resources })
       registry.setCustom(key, resources)
-      if (known !== undefined) rereadAll(store.collection(key), known.resources, resources)
+      const collection = store.collection(key)
+      // Objects of an earlier process may have been written before the definition changed.
+      if (collection.size > 0) rereadAll(collection, known?.resources ?? [], resources)
     }
     this.#queue.add(key, key)
   }

@@ -3,12 +3,12 @@
  * Documents are built once per registry generation and have an ETag.
  */
 import { createHash } from 'node:crypto'
-import { type ApiResponse, jsonResponse, textResponse, type WholeResponse } from '../http/exchange.ts'
-import { parseAccept } from '../http/negotiate.ts'
+import { type ApiResponse, jsonResponse, textResponse, type WholeResponse } from '../exchange/exchange.ts'
+import { parseAccept } from '../exchange/negotiate.ts'
 import type { Json } from '../codec/object-shape.ts'
 import type { GroupVersion, Registry } from '../resource/registry.ts'
 import type { Resource } from '../resource/resource.ts'
-import { unknownPath } from '../http/status.ts'
+import { unknownPath } from '../exchange/status.ts'
 
 interface SubresourceKind {
   readonly kind: string

@@ -3,7 +3,7 @@
  * requests.
  */
 import { createHash } from 'node:crypto'
-import { type ApiResponse, jsonResponse, textResponse } from '../http/exchange.ts'
+import { type ApiResponse, jsonResponse, textResponse } from '../exchange/exchange.ts'
 import type { OpenApiKind } from '../openapi/openapi.ts'
 import type { GroupVersion, Registry } from '../resource/registry.ts'
 

@@ -7,11 +7,11 @@ import { type Call, readView, readWriteOptions, warningHeaders, type WriteOption
 import { timestamp } from '../clock.ts'
 import { checkObject, parseJson, parseYaml, pruneObject } from '../codec/decode.ts'
 import { encodeObject } from '../codec/encode.ts'
-import type { ApiResponse } from '../http/exchange.ts'
+import type { ApiResponse } from '../exchange/exchange.ts'
 import { goText } from '../codec/go-text.ts'
 import { findDuplicateFields, hasDuplicateFields } from '../codec/json-text.ts'
 import { forbiddenValue, invalidValue, requiredValue } from '../validation/metadata.ts'
-import { bodyMediaType } from '../http/negotiate.ts'
+import { bodyMediaType } from '../exchange/negotiate.ts'
 import {
   type ApiObject,
   cloneJson,
@@ -38,7 +38,7 @@ import {
   unclassified,
   unprocessable,
   unsupportedMediaType,
-} from '../http/status.ts'
+} from '../exchange/status.ts'
 import { createObject, updateObject } from './write.ts'
 
 const applyType = 'application/apply-patch+yaml'

@@ -5,10 +5,10 @@
 import { type Call, readWriteOptions } from './call.ts'
 import { decodeBody } from '../codec/decode.ts'
 import { deleteStored } from './delete.ts'
-import { type ApiResponse, jsonResponse } from '../http/exchange.ts'
-import { builtinMediaTypes } from '../http/negotiate.ts'
+import { type ApiResponse, jsonResponse } from '../exchange/exchange.ts'
+import { builtinMediaTypes } from '../exchange/negotiate.ts'
 import { getPath } from '../codec/object-shape.ts'
-import { badRequest, conflict, internal, notFound } from '../http/status.ts'
+import { badRequest, conflict, internal, notFound } from '../exchange/status.ts'
 import { updateObject } from './write.ts'
 
 const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }

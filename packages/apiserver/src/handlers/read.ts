@@ -1,11 +1,11 @@
 /** Get and list, with the exact semantics of resourceVersion, limit and continue. */
 import { type Call, readView, warningHeaders } from './call.ts'
 import { encodeList, encodeObject } from '../codec/encode.ts'
-import type { ApiResponse } from '../http/exchange.ts'
+import type { ApiResponse } from '../exchange/exchange.ts'
 import { explainSyntaxError } from '../codec/json-text.ts'
 import { forbiddenValue, unsupportedValue } from '../validation/metadata.ts'
 import { isRecord } from '../codec/object-shape.ts'
-import { isTrue } from '../http/request-info.ts'
+import { isTrue } from '../exchange/request-info.ts'
 import { keyFor, type Resource } from '../resource/resource.ts'
 import type { Cause } from '../schema/model.ts'
 import {
@@ -14,7 +14,7 @@ import {
   parseFieldSelector,
   parseLabelSelector,
 } from '../resource/selectors.ts'
-import { badRequest, expired, invalid, notFound, tooLargeResourceVersion } from '../http/status.ts'
+import { badRequest, expired, invalid, notFound, tooLargeResourceVersion } from '../exchange/status.ts'
 import type { Stored } from '../store/stored-object.ts'
 
 export interface ListOptions {

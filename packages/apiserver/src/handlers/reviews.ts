@@ -5,12 +5,12 @@
 import type { Authenticator } from '../auth/authenticate.ts'
 import type { Call } from './call.ts'
 import { timestamp } from '../clock.ts'
-import type { UserInfo } from '../http/exchange.ts'
+import type { UserInfo } from '../exchange/exchange.ts'
 import { type ApiObject, asStrings, getPath, isRecord, type Json } from '../codec/object-shape.ts'
 import type { Attributes, Rbac } from '../auth/rbac.ts'
 import { invalidValue } from '../validation/metadata.ts'
 import type { Cause } from '../schema/model.ts'
-import { badRequest, invalid } from '../http/status.ts'
+import { badRequest, invalid } from '../exchange/status.ts'
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 

@@ -1,16 +1,16 @@
 /** The scale subresource: a Scale object that reads and sets the number of replicas of another object. */
 import { type Call, readView, readWriteOptions, warningHeaders } from './call.ts'
 import { decodeBody } from '../codec/decode.ts'
-import { type ApiResponse, jsonResponse } from '../http/exchange.ts'
+import { type ApiResponse, jsonResponse } from '../exchange/exchange.ts'
 import { invalidValue } from '../validation/metadata.ts'
-import { bodyMediaType, builtinMediaTypes } from '../http/negotiate.ts'
+import { bodyMediaType, builtinMediaTypes } from '../exchange/negotiate.ts'
 import { type ApiObject, cloneJson, getPath, isRecord, type Json } from '../codec/object-shape.ts'
 import { applyJsonPatch } from '../patch/json-patch.ts'
 import { applyMergePatch } from '../patch/merge-patch.ts'
 import { findStored } from './read.ts'
 import type { ScalePaths } from '../resource/resource.ts'
 import { keysOf } from './scale-paths.ts'
-import { badRequest, internal, invalid, notFound, unsupportedMediaType } from '../http/status.ts'
+import { badRequest, internal, invalid, notFound, unsupportedMediaType } from '../exchange/status.ts'
 import { updateObject } from './write.ts'
 
 function readNumber(object: ApiObject, path: string): number {

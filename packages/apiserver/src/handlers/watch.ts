@@ -7,10 +7,10 @@
 import type { Timer } from '../clock.ts'
 import { type Call, readView, warningHeaders } from './call.ts'
 import { encodeBookmark, encodeEvent, encodeFrame, type View } from '../codec/encode.ts'
-import type { ApiResponse, WatchSink } from '../http/exchange.ts'
-import { representationKey } from '../http/negotiate.ts'
+import type { ApiResponse, WatchSink } from '../exchange/exchange.ts'
+import { representationKey } from '../exchange/negotiate.ts'
 import { type ListOptions, parseRevision, readListOptions } from './read.ts'
-import { badRequest, expired, tooLargeResourceVersion, unclassified } from '../http/status.ts'
+import { badRequest, expired, tooLargeResourceVersion, unclassified } from '../exchange/status.ts'
 import type { Stored } from '../store/stored-object.ts'
 import { type ChannelRequest, selectEvent, type WatchEventType, Watcher } from '../store/watch-hub.ts'
 

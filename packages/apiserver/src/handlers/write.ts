@@ -30,7 +30,7 @@ import {
   MODIFIED,
   notFound,
   unclassified,
-} from '../http/status.ts'
+} from '../exchange/status.ts'
 import { Stored } from '../store/stored-object.ts'
 
 const generateAttempts = 8

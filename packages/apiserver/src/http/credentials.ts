@@ -1,15 +1,15 @@
 /** The CA of the server, its serving certificate, and kubeconfigs for clients. */
 import { randomBytes } from 'node:crypto'
 import type { TlsOptions } from './http-server.ts'
-import { issueServingCertificate } from './serving-certificate.ts'
+import { issueServingCertificate, type ServingAuthority } from './serving-certificate.ts'
 
 export interface ServingCredentials {
   readonly tls: TlsOptions
   readonly caPem: string
 }
 
-/** Creates a CA and a serving certificate for `host` and the usual local names. */
-export function issueServingCredentials(host: string, nowMs: number): ServingCredentials {
+/** A serving certificate for `host` and the usual local names. @param authority a new one by default */
+export function issueServingCredentials(host: string, nowMs: number, authority?: ServingAuthority): ServingCredentials {
   const hosts = new Set([
     'localhost',
     'kubernetes',
@@ -20,7 +20,7 @@ export function issueServingCredentials(host: string, nowMs: number): ServingCre
     '10.96.0.1',
     host,
   ])
-  const { caPem, certPem, keyPem } = issueServingCertificate([...hosts], nowMs)
+  const { caPem, certPem, keyPem } = issueServingCertificate([...hosts], nowMs, authority)
   return { tls: { cert: certPem, key: keyPem, ca: caPem }, caPem }
 }
 

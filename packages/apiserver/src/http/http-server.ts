@@ -25,7 +25,7 @@ import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { promisify } from 'node:util'
 import { constants as zlibConstants, gzip } from 'node:zlib'
-import type { Admit, ApiResponse, RequestHead, WatchSink } from './exchange.ts'
+import type { Admit, ApiResponse, RequestHead, WatchSink } from '../exchange/exchange.ts'
 import { identityOf } from '../auth/peer-identity.ts'
 import { BODY_TIMEOUT_MS, BodyBudget, emptyBody, readBody } from './request-body.ts'
 

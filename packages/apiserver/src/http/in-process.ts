@@ -2,7 +2,7 @@
  * The in-process transport: the same requests and responses without sockets, as a function with the signature of
  * `fetch`.
  */
-import type { ApiRequest, ApiResponse, UserInfo } from './exchange.ts'
+import type { ApiRequest, ApiResponse, UserInfo } from '../exchange/exchange.ts'
 
 /** Handles requests whose body has been read. */
 export type Answer = (request: ApiRequest) => Promise<ApiResponse>

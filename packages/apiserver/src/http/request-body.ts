@@ -4,8 +4,8 @@
  *
  * Guarantees: a body above its limit is never buffered; bytes are counted from the first chunk until `release`.
  */
-import { requestTooLarge, statusError } from './status.ts'
-import { statusResponse, type WholeResponse } from './exchange.ts'
+import { requestTooLarge, statusError } from '../exchange/status.ts'
+import { statusResponse, type WholeResponse } from '../exchange/exchange.ts'
 
 /** Bytes of a request body, as in kube-apiserver. */
 export const MAX_BODY_BYTES = 3 * 1024 * 1024

@@ -5,7 +5,15 @@
  * Node itself (300 to 500 ms measured from sources). Everything that issues more than these two certificates uses
  * @seamark/kube/certificates.
  */
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from 'node:crypto'
 import { isIP, isIPv6 } from 'node:net'
 
 const dayMs = 86_400_000
@@ -84,6 +92,8 @@ interface Certificate {
   readonly signingKey: KeyObject
   readonly extensions: readonly Buffer[]
   readonly nowMs: number
+  /** Validity. */
+  readonly days: number
 }
 
 function certificate(request: Certificate): string {
@@ -95,7 +105,7 @@ function certificate(request: Certificate): string {
     der(tag.integer, serial),
     algorithm,
     name(request.issuer),
-    sequence(time(request.nowMs - skewMs), time(request.nowMs + 365 * dayMs)),
+    sequence(time(request.nowMs - skewMs), time(request.nowMs + request.days * dayMs)),
     name(request.subject),
     request.publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(...request.extensions)),
@@ -121,10 +131,15 @@ export interface ServingCertificate {
   readonly keyPem: string
 }
 
-/** A new CA, and a certificate signed by it for a server with these names and addresses. */
-export function issueServingCertificate(hosts: readonly string[], nowMs: number): ServingCertificate {
+/** A certificate authority that outlives one start of the server. */
+export interface ServingAuthority {
+  readonly name: string
+  readonly caPem: string
+  readonly keyPem: string
+}
+
+export function createServingAuthority(nowMs: number, days = 365): ServingAuthority {
   const authority = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const serving = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const issuer = `seamark-apiserver-ca-${randomBytes(4).toString('hex')}`
   const caPem = certificate({
     subject: issuer,
@@ -132,6 +147,7 @@ export function issueServingCertificate(hosts: readonly string[], nowMs: number)
     publicKey: authority.publicKey,
     signingKey: authority.privateKey,
     nowMs,
+    days,
     extensions: [
       extension('2.5.29.19', true, sequence(der(tag.boolean, Buffer.from([0xff])))),
       // keyCertSign and cRLSign.
@@ -139,20 +155,36 @@ export function issueServingCertificate(hosts: readonly string[], nowMs: number)
       extension('2.5.29.14', false, der(tag.octets, keyId(authority.publicKey))),
     ],
   })
+  return { name: issuer, caPem, keyPem: authority.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() }
+}
+
+/** A certificate for a server with these names and addresses, valid for a year. @param authority a new one by default */
+export function issueServingCertificate(
+  hosts: readonly string[],
+  nowMs: number,
+  authority: ServingAuthority = createServingAuthority(nowMs),
+): ServingCertificate {
+  const serving = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const signingKey = createPrivateKey(authority.keyPem)
   const certPem = certificate({
     subject: 'kube-apiserver',
-    issuer,
+    issuer: authority.name,
     publicKey: serving.publicKey,
-    signingKey: authority.privateKey,
+    signingKey,
     nowMs,
+    days: 365,
     extensions: [
       extension('2.5.29.19', true, sequence()),
       // digitalSignature.
       extension('2.5.29.15', true, der(tag.bits, Buffer.from([7, 0x80]))),
       extension('2.5.29.37', false, sequence(oid('1.3.6.1.5.5.7.3.1'))),
-      extension('2.5.29.35', false, sequence(der(0x80, keyId(authority.publicKey)))),
+      extension('2.5.29.35', false, sequence(der(0x80, keyId(createPublicKey(signingKey))))),
       extension('2.5.29.17', false, alternativeNames(hosts)),
     ],
   })
-  return { caPem, certPem, keyPem: serving.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() }
+  return {
+    caPem: authority.caPem,
+    certPem,
+    keyPem: serving.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  }
 }

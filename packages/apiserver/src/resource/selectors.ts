@@ -6,7 +6,7 @@
  */
 import { checkLabelValue, checkQualifiedName } from '../validation/names.ts'
 import { getPath } from '../codec/object-shape.ts'
-import { badRequest } from '../http/status.ts'
+import { badRequest } from '../exchange/status.ts'
 import type { Stored } from '../store/stored-object.ts'
 
 type Operator = 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt'

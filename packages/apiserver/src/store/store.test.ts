@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../clock.ts'
-import { type Change, MAX_OBJECT_BYTES, ObjectTooLarge, RECENT_BYTES, Store } from './store.ts'
+import { type Change, MAX_OBJECT_BYTES, ObjectTooLarge, RECENT_BYTES, Store, StoreFull } from './store.ts'
 
 const object = (name: string, value: number) => ({
   apiVersion: 'v1',
@@ -127,6 +127,32 @@ describe('Store', () => {
     const huge = { ...object('huge', 1), data: { text: 'x'.repeat(MAX_OBJECT_BYTES) } }
     expect(() => collection.put('huge', huge)).toThrow(ObjectTooLarge)
     expect([collection.get('huge'), store.revision]).toEqual([undefined, 1])
+  })
+
+  it("rejects writes beyond etcd's quota, and no deletion or update that needs no more space", () => {
+    const store = new Store({ clock: systemClock, storeBytes: 1_000 })
+    const collection = store.collection('x')
+    const sized = (name: string, bytes: number) => ({ ...object(name, 1), data: { text: 'x'.repeat(bytes) } })
+    collection.put('a', sized('a', 600))
+    expect(() => collection.put('b', sized('b', 400))).toThrow(StoreFull)
+    expect(() => collection.put('a', sized('a', 950))).toThrow('etcdserver: mvcc: database space exceeded')
+    expect([collection.get('b'), collection.get('a')?.object['data'], store.revision]).toEqual([
+      undefined,
+      { text: 'x'.repeat(600) },
+      2,
+    ])
+    collection.put('a', sized('a', 500))
+    collection.remove('a')
+    for (let round = 0; round < 5; round++) {
+      collection.put('b', sized('b', 800))
+      collection.remove('b')
+    }
+    // A schema that adds fields changes the served form of what is there: that is no write.
+    collection.put('c', sized('c', 800))
+    collection.reread((now) => ({ ...now, more: 'x'.repeat(500) }))
+    expect(() => collection.put('d', object('d', 1))).toThrow(StoreFull)
+    collection.remove('c')
+    collection.put('d', sized('d', 800))
   })
 
   it('discards changes beyond the maximum age', () => {

@@ -11,6 +11,7 @@
  */
 import type { Clock } from '../clock.ts'
 import { type ApiObject, isSameJson, withMetadata } from '../codec/object-shape.ts'
+import type { Durability, RestoredObject } from './durability.ts'
 import { SortedKeys } from './sorted-keys.ts'
 import { RecentObjects, Stored } from './stored-object.ts'
 
@@ -26,10 +27,22 @@ export const HISTORY_MS = 300_000
 const RECENT_OBJECTS = 1024
 export const RECENT_BYTES = 32 * 1024 * 1024
 
-/** The message of kube-apiserver when etcd rejects the write. */
-export class ObjectTooLarge extends Error {
+/** Bytes of all objects, the default of etcd (--quota-backend-bytes). */
+export const STORE_BYTES = 2 * 1024 * 1024 * 1024
+
+/** The store rejects a write, with the message of kube-apiserver when etcd does. */
+export class StoreRefusal extends Error {}
+
+export class ObjectTooLarge extends StoreRefusal {
   constructor() {
     super('etcdserver: request is too large')
+  }
+}
+
+/** Deletions, and updates that make an object no larger, pass. */
+export class StoreFull extends StoreRefusal {
+  constructor() {
+    super('etcdserver: mvcc: database space exceeded')
   }
 }
 
@@ -123,12 +136,13 @@ export class Collection {
     return this.#items.values()
   }
 
-  /** Stores `object` at `key` with the next revision, or throws `ObjectTooLarge`. `isStale` as in `Stored`. */
+  /** Stores `object` at `key` with the next revision, or throws a `StoreRefusal`. `isStale` as in `Stored`. */
   put(key: string, object: ApiObject, isStale = false): Stored {
     const previous = this.#items.get(key)
     const revision = this.#store.revision + 1
     const current = new Stored(key, revision, withMetadata(object, { resourceVersion: String(revision) }), isStale)
     if (current.body.length > MAX_OBJECT_BYTES) throw new ObjectTooLarge()
+    this.#store.grow(current.body.length - (previous?.body.length ?? 0))
     this.#store.nextRevision()
     this.#store.recent.add(current)
     this.#items.set(key, current)
@@ -145,6 +159,7 @@ export class Collection {
     const revision = this.#store.nextRevision()
     const object = withMetadata(last ?? previous.object, { resourceVersion: String(revision) })
     const current = new Stored(key, revision, object)
+    this.#store.grow(-previous.body.length)
     this.#store.recent.add(current)
     this.#items.delete(key)
     this.#written.delete(key)
@@ -164,7 +179,9 @@ export class Collection {
       const object = read(structuredClone(written.object))
       if (object === undefined || isSameJson(object, served.object)) continue
       const isWritten = isSameJson(object, written.object)
-      this.#items.set(key, isWritten ? written : new Stored(key, served.resourceVersion, object, true))
+      const now = isWritten ? written : new Stored(key, served.resourceVersion, object, true)
+      this.#store.grow(now.body.length - served.body.length, { isForced: true })
+      this.#items.set(key, now)
       if (isWritten) this.#written.delete(key)
       else this.#written.set(key, written)
     }
@@ -181,8 +198,32 @@ export class Collection {
       timeMs: this.#store.now(),
       collection: this,
     }
+    this.#store.durability?.append(this.id, key, type === 'delete' ? undefined : current, resourceVersion)
     this.#log.push(change)
     this.#store.remember(change)
+    for (const subscriber of this.#subscribers) subscriber(change)
+    this.#store.announce(change)
+  }
+
+  /** Adds an object of an earlier process. It is not a change: no history, and no subscriber is called. */
+  load(stored: Stored): void {
+    this.#store.grow(stored.body.length, { isForced: true })
+    this.#items.set(stored.key, stored)
+    this.#keys.add(stored.key)
+  }
+
+  /** Calls the subscribers for an object of an earlier process, as for one that is created. */
+  announceLoaded(stored: Stored): void {
+    const { key, resourceVersion } = stored
+    const change: Change = {
+      resourceVersion,
+      type: 'create',
+      key,
+      previous: undefined,
+      current: stored,
+      timeMs: this.#store.now(),
+      collection: this,
+    }
     for (const subscriber of this.#subscribers) subscriber(change)
     this.#store.announce(change)
   }
@@ -277,9 +318,14 @@ export interface StoreOptions {
   readonly historyBytes?: number
   /** Maximum age of a change. @default 5 min, the compaction interval of kube-apiserver */
   readonly historyMs?: number
+  /** Where changes are made durable. @default they are in memory only */
+  readonly durability?: Durability
+  /** Maximum bytes of all objects. @default 2 GiB, as etcd */
+  readonly storeBytes?: number
 }
 
 export class Store {
+  readonly durability: Durability | undefined
   readonly recent = new RecentObjects(RECENT_OBJECTS, RECENT_BYTES)
   readonly #collections = new Map<string, Collection>()
   readonly #history = new Log()
@@ -287,17 +333,22 @@ export class Store {
   readonly #historyLimit: number
   readonly #historyBytes: number
   readonly #historyMs: number
+  readonly #storeBytes: number
   readonly #listeners = new Set<(change: Change) => void>()
   #revision = 1
   #compacted = 0
   /** Bytes of the objects in the history, each at the change that wrote it. */
   #keptBytes = 0
+  /** Bytes of the objects as they are now. */
+  #bytes = 0
 
   constructor(options: StoreOptions) {
     this.#clock = options.clock
+    this.durability = options.durability
     this.#historyLimit = options.historyLimit ?? HISTORY_LIMIT
     this.#historyBytes = options.historyBytes ?? HISTORY_BYTES
     this.#historyMs = options.historyMs ?? HISTORY_MS
+    this.#storeBytes = options.storeBytes ?? STORE_BYTES
   }
 
   get revision(): number {
@@ -317,6 +368,17 @@ export class Store {
     return this.#collections.values()
   }
 
+  /**
+   * Continues after an earlier process: its objects with their revisions. The history is not kept, so a watch or a list
+   * at an older revision is answered with 410.
+   */
+  restore(objects: readonly RestoredObject[], revision: number): void {
+    this.#revision = revision
+    this.compact(revision)
+    for (const { collection, stored } of objects) this.collection(collection).load(stored)
+    for (const { collection, stored } of objects) this.collection(collection).announceLoaded(stored)
+  }
+
   nextRevision(): number {
     this.#revision += 1
     return this.#revision
@@ -330,6 +392,12 @@ export class Store {
   subscribe(listener: (change: Change) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
+  }
+
+  /** Counts bytes, or throws `StoreFull`. */
+  grow(bytes: number, { isForced = false } = {}): void {
+    if (!isForced && bytes > 0 && this.#bytes + bytes > this.#storeBytes) throw new StoreFull()
+    this.#bytes += bytes
   }
 
   remember(change: Change): void {

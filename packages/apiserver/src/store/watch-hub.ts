@@ -10,7 +10,7 @@
  * its last revision.
  */
 import type { Clock, Timer } from '../clock.ts'
-import type { WatchSink } from '../http/exchange.ts'
+import type { WatchSink } from '../exchange/exchange.ts'
 import type { FieldSelector, LabelSelector } from '../resource/selectors.ts'
 import type { Change, Collection } from './store.ts'
 import type { Stored } from './stored-object.ts'

@@ -5,7 +5,7 @@
 import { checkLabel } from '../validation/names.ts'
 import { type ApiObject, asStrings, getPath } from '../codec/object-shape.ts'
 import type { Strategy } from '../resource/resource.ts'
-import { forbidden } from '../http/status.ts'
+import { forbidden } from '../exchange/status.ts'
 
 const undeletable = new Set(['default', 'kube-system', 'kube-public'])
 const nameLabel = 'kubernetes.io/metadata.name'

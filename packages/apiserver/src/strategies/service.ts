@@ -12,7 +12,7 @@ import type { Strategy } from '../resource/resource.ts'
 import { dropOldTypeFields } from '../validation/service-rules.ts'
 import { validateKind } from '../validation/validation.ts'
 import { type Cause } from '../schema/model.ts'
-import { internal, invalid } from '../http/status.ts'
+import { internal, invalid } from '../exchange/status.ts'
 import type { Collection } from '../store/store.ts'
 
 /** 10.96.0.0/12, the default of kubeadm. */

@@ -3,7 +3,14 @@
  *
  * HTTPS and RBAC as a real one; `ready ADDRESS` on stdout when it answers.
  */
-import { createApiServer, newToken, writeKubeconfig } from '@seamark/apiserver'
+import {
+  createApiServer,
+  DataDirectoryError,
+  newToken,
+  openServerData,
+  type ServerData,
+  writeKubeconfig,
+} from '@seamark/apiserver'
 import { writePrivateFile } from '@seamark/kube/private-file'
 import { Command, Option } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
@@ -14,6 +21,7 @@ interface Options {
   controllers: 'true' | 'false'
   authorization: 'RBAC' | 'AlwaysAllow'
   cluster: string[]
+  dataDir?: string
 }
 
 function parseListen(text: string): { host: string; port: number } {
@@ -25,20 +33,34 @@ function parseListen(text: string): { host: string; port: number } {
 }
 
 /** A name that fits a path and a kubeconfig context. */
-function checkCluster(name: string): string {
+function checkCluster(name: string): void {
   if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) {
     throw new CommandError(
       `--cluster ${JSON.stringify(name)} is not a DNS label (lower-case letters, digits, '-')`,
       EXIT.usage,
     )
   }
-  return name
+}
+
+async function openData(path: string, clusters: readonly string[]): Promise<ServerData> {
+  try {
+    return await openServerData(path, clusters)
+  } catch (error) {
+    if (error instanceof DataDirectoryError) throw new CommandError(`--data-dir ${error.message}`)
+    throw error
+  }
 }
 
 async function run(io: Io, options: Options): Promise<void> {
   const { host, port } = parseListen(options.listen)
-  const token = newToken()
+  for (const name of options.cluster) checkCluster(name)
+  const { dataDir } = options
+  const data = dataDir === undefined ? undefined : await openData(dataDir, options.cluster)
+  const failed = new Promise<never>((_resolve, reject) => data?.directory.whenFailed(reject))
+  failed.catch(() => undefined)
+  const token = data?.credentials.adminToken ?? newToken()
   const server = createApiServer({
+    ...(data !== undefined && { data }),
     tokens: new Map([[token, { name: 'admin', groups: ['system:masters'] }]]),
     anonymous: 'anonymous',
     authorization: options.authorization,
@@ -46,7 +68,7 @@ async function run(io: Io, options: Options): Promise<void> {
     onError: (error) =>
       io.stderr.write(`apiserver: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`),
   })
-  for (const name of options.cluster) server.addCluster(checkCluster(name))
+  for (const name of options.cluster) server.addCluster(name)
   const listener = await server.listen({ host, port, tls: 'self-signed' }).catch((error: unknown) => {
     throw new CommandError(
       `cannot listen on ${options.listen}: ${error instanceof Error ? error.message : String(error)}`,
@@ -70,8 +92,11 @@ async function run(io: Io, options: Options): Promise<void> {
       })
     }
     io.stdout.write(`ready ${listener.url}\n`)
-    if (!io.signal.aborted)
-      await new Promise<void>((resolve) => io.signal.addEventListener('abort', () => resolve(), { once: true }))
+    const stopped = new Promise<void>((resolve) => {
+      if (io.signal.aborted) resolve()
+      io.signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+    await Promise.race([stopped, failed])
   } finally {
     await server.close()
   }
@@ -79,9 +104,13 @@ async function run(io: Io, options: Options): Promise<void> {
 
 export function build(io: Io): Command {
   return new Command()
-    .description('run an embedded Kubernetes API server (in memory; no kubelet, no scheduler)')
+    .description('run an embedded Kubernetes API server (no kubelet, no scheduler)')
     .option('--listen <host:port>', 'address to listen on; port 0 picks a free one', '127.0.0.1:6443')
     .option('--kubeconfig <file>', 'write a kubeconfig with credentials of the administrator to this file')
+    .option(
+      '--data-dir <folder>',
+      'keep objects, CA, keys and tokens in this folder, durable before a write is answered (default: in memory)',
+    )
     .addOption(
       new Option('--controllers <bool>', 'run garbage collection, namespace deletion and default ServiceAccounts')
         .choices(['true', 'false'])

@@ -45,6 +45,7 @@ export function build(io: Io): Command {
           mode,
           namespace,
           isPaused: config.pause,
+          ownsConfigurationObject: true,
           denyAddresses: config.denyAddresses,
           allowLoopback: config.allowLoopback,
           ...(config.balance.enabled && { balance: { config: config.balance } }),

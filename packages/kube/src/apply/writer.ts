@@ -82,7 +82,7 @@ export class FencedWriter implements Writer {
     if (kind === undefined)
       throw new KubeError(
         'KIND_UNKNOWN',
-        `the status of ${of.kind ?? 'an object'} ${keyOf(of)} cannot be written: nobody watches its kind, or the object does not name it`,
+        `the status of ${of.kind ?? 'an object'} ${keyOf(of)} cannot be written: its kind is not watched, or the object has no apiVersion and kind`,
       )
     const { name, namespace, uid } = of.metadata
     const metadata = {

@@ -31,6 +31,8 @@ export interface Cluster {
    * another server or proxy, which needs a new connection.
    */
   reconfigure(config: ClusterConfig): boolean
+  /** Adds an observer of requests and watch restarts, in addition to that of `connect`. */
+  observe?(observer: RequestObserver): void
   /** Open connections and streams, for metrics. */
   readonly stats?: TransportStats
 }
@@ -56,7 +58,16 @@ export interface ConnectOptions {
 }
 
 export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cluster {
-  const { name = config.name, clock = systemClock, observer, fieldManager = 'seamark' } = options
+  const { name = config.name, clock = systemClock, fieldManager = 'seamark' } = options
+  const observers = options.observer === undefined ? [] : [options.observer]
+  const observer: RequestObserver = {
+    request: (exchange) => {
+      for (const each of observers) each.request(exchange)
+    },
+    restart: (restart) => {
+      for (const each of observers) each.restart?.(restart)
+    },
+  }
   const log = options.log ?? pino({ level: 'silent' })
   const credentials = replaceableCredentials(config.credentials)
   const rest = createRest(
@@ -64,7 +75,7 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
     {
       clock,
       ...(options.random !== undefined && { random: options.random }),
-      ...(observer !== undefined && { observer }),
+      observer,
       ...(options.userAgent !== undefined && { userAgent: options.userAgent }),
       ...(options.transport !== undefined && { transport: options.transport }),
     },
@@ -77,7 +88,7 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
     ...(options.pageSize !== undefined && { pageSize: options.pageSize }),
     ...(options.freeze !== undefined && { freeze: options.freeze }),
     onFailure(kind, failure, error) {
-      observer?.restart?.({ kind: kindName(kind), reason: failure })
+      observer.restart?.({ kind: kindName(kind), reason: failure })
       log.warn({ kind: kindName(kind), failure, error: messageOf(error) }, 'watch restarts')
     },
     onUserError: (what, error) => log.error({ what, error: messageOf(error) }, 'handler failed'),
@@ -90,6 +101,7 @@ export function connect(config: ClusterConfig, options: ConnectOptions = {}): Cl
     log,
     close: async () => rest.close(),
     guardWrites: rest.guardWrites,
+    observe: (added) => void observers.push(added),
     reconfigure(next) {
       if (next.server !== config.server || next.proxyUrl !== config.proxyUrl) return false
       credentials.replace(next.credentials)

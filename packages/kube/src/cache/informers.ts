@@ -4,7 +4,6 @@
  * An informer whose CRD is absent is started by a metadata watch of CRDs (if RBAC allows it), otherwise by polling
  * discovery every 30 s.
  */
-import { setMaxListeners } from 'node:events'
 import { isDeepStrictEqual } from 'node:util'
 import type { Index } from './cache.ts'
 import { KubeError, NotSynced } from '../errors.ts'
@@ -25,7 +24,7 @@ import {
 import type { ReflectorOptions, Source } from '../watch/reflector.ts'
 import type { Failure } from '../watch/reflector-machine.ts'
 import type { Rest } from '../client/rest.ts'
-import { untilAborted } from '../stop-signal.ts'
+import { sharedStop, untilAborted } from '../stop-signal.ts'
 import { OwnWrites } from '../client/own-writes.ts'
 import { SharedInformer } from './shared-informer.ts'
 import type { IndexValues } from './store-index.ts'
@@ -269,8 +268,7 @@ export function createInformers(rest: Rest, options: InformersOptions = {}): Inf
     async start(signal) {
       if (running !== undefined) throw new NotSynced('the informers of this cluster are already running')
       // Adds one listener to the caller's signal, independent of the number of informers.
-      const stop = new AbortController()
-      setMaxListeners(0, stop.signal)
+      const stop = sharedStop()
       const promises: Promise<void>[] = []
       running = { signal: stop.signal, promises }
       for (const informer of ids.values()) promises.push(informer.run(stop.signal))

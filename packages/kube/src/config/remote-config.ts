@@ -41,7 +41,7 @@ const DANGERS = new Map([
   ['client-certificate', 'it would read a file of ours; use client-certificate-data'],
   ['client-key', 'it would read a file of ours; use client-key-data'],
   ['proxy-url', 'it would send our traffic elsewhere'],
-  ['insecure-skip-tls-verify', 'anybody could answer in place of the cluster; use certificate-authority-data'],
+  ['insecure-skip-tls-verify', 'any server could impersonate the cluster; use certificate-authority-data'],
   ['tls-server-name', 'the certificate must match the server'],
   ['username', 'use a token or client certificate data'],
   ['password', 'use a token or client certificate data'],

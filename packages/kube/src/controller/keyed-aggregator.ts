@@ -27,7 +27,7 @@ import { createWorkers, type Signals } from './workers.ts'
 export type DirtyKeys = ReadonlySet<Key> | 'all'
 
 /** Keys to mark: an empty list marks nothing. */
-export type MarkedKeys = ReadonlySet<Key> | readonly Key[] | 'all'
+type MarkedKeys = ReadonlySet<Key> | readonly Key[] | 'all'
 
 /** Keys to process again after a pass; undefined if all its keys are done. */
 export interface PassResult {

@@ -20,7 +20,7 @@ import type { Key } from '../object/object.ts'
 /** Priority of keys from the initial list and resyncs: new changes are processed first. */
 export const LOW_PRIORITY = -100
 
-export interface AddOptions {
+interface AddOptions {
   /** @default 0 */
   priority?: number
   /** @default 0 */

@@ -16,6 +16,7 @@ import { KubeError, messageOf } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { kindName, type Kind, type Obj } from '../object/object.ts'
 import type { Signals } from '../controller/workers.ts'
+import { sharedStop } from '../stop-signal.ts'
 
 /**
  * `connecting`: no response yet. `unreachable`: no kind can be read; `message` is the error of the server, or why there
@@ -131,8 +132,8 @@ export async function restartOnFailure(
 class Member implements FleetMember {
   readonly cluster: Cluster
   readonly options: EngageOptions
-  readonly stop = new AbortController()
-  readonly kill = new AbortController()
+  readonly stop = sharedStop()
+  readonly kill = sharedStop()
   running: Promise<void> | undefined
   /** Ends the subscription to the failures of the member's watches. */
   unsubscribe: () => void = () => undefined

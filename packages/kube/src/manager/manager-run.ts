@@ -5,7 +5,7 @@
 import type { Aggregator } from '../controller/aggregator.ts'
 import type { KeyedAggregator } from '../controller/keyed-aggregator.ts'
 import { waitForSync } from '../controller/cache-sync.ts'
-import { untilAborted } from '../stop-signal.ts'
+import { sharedStop, untilAborted } from '../stop-signal.ts'
 import type { Cluster } from '../cache/cluster.ts'
 import { createRunnableContext, type Environment } from '../controller/context.ts'
 import type { Controller } from '../controller/controller.ts'
@@ -64,13 +64,13 @@ interface Phase {
 export async function runManager(parts: ManagerParts, signal: AbortSignal): Promise<void> {
   const { environment, election, options, checks } = parts
   const { cluster, log, metrics } = environment
-  const kill = new AbortController()
+  const kill = sharedStop()
   const [runnables, controllers, caches, keeping, lease] = [newPhase(), newPhase(), newPhase(), newPhase(), newPhase()]
   const servers: Listener[] = []
   const webhooks: Listener[] = []
   let failure: { readonly error: unknown } | undefined
   /** Aborts as soon as the stop begins, for any reason. */
-  const ending = new AbortController()
+  const ending = sharedStop()
   const until = ending.signal
   const end = () => ending.abort(new KubeError('STOPPING', 'the manager is stopping'))
   let isDraining = false
@@ -105,7 +105,7 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
     const chosen = controllersOf('fleet').filter(({ name }) => wanted?.includes(name) ?? true)
     for (const index of parts.indexes) index(member)
     for (const controller of chosen) controller.prepare(own)
-    const cacheStop = new AbortController()
+    const cacheStop = sharedStop()
     const running = [member.informers.start(cacheStop.signal), own.recorder.run(cacheStop.signal)]
     const forget = metrics.watchCluster(() => statsOf(own))
     try {
@@ -249,7 +249,7 @@ export async function runManager(parts: ManagerParts, signal: AbortSignal): Prom
 }
 
 function newPhase(): Phase {
-  return { stop: new AbortController(), running: [] }
+  return { stop: sharedStop(), running: [] }
 }
 
 function statsOf({ cluster, clock }: Environment): ClusterStats {

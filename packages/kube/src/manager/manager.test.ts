@@ -1,10 +1,11 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { RunnableContext } from '../controller/context.ts'
 import { createLogger } from '../log.ts'
 import { LeadershipLost } from '../apply/write-fence.ts'
 import { ConfigMap, Lease, Service } from '../object/kinds.ts'
 import { manager, untilSignalled, type Manager, type ManagerOptions } from './manager.ts'
 import { keyOf } from '../object/object.ts'
+import { untilAborted } from '../stop-signal.ts'
 import { fakeClock } from '../testing/clock.ts'
 import { memoryCluster, type MemoryCluster } from '../testing/memory-cluster.ts'
 
@@ -44,6 +45,24 @@ const service = (name: string) => ({ metadata: { name, namespace: 'web' } })
 const statusOf = async (address: string | undefined, path: string) => (await fetch(`http://${address}${path}`)).status
 
 describe('manager', () => {
+  it('with many controllers and runnables causes no warning of Node about listeners', async () => {
+    const warn = vi.spyOn(process, 'emitWarning')
+    try {
+      const { mgr, stop, outcome } = await start((each) => {
+        for (let index = 0; index < 30; index++) {
+          each.controller(`services-${index}`, Service).reconcile(async () => undefined)
+          each.add(`runnable-${index}`, async ({ signal }) => untilAborted(signal))
+        }
+      })
+      await expect.poll(() => mgr.isLeading).toBe(true)
+      stop.abort()
+      await outcome
+      expect(warn).not.toHaveBeenCalled()
+    } finally {
+      warn.mockRestore()
+    }
+  })
+
   it('runs a controller from the first list to the stop, and sends nothing when nothing changes', async () => {
     const cluster = memoryCluster()
     cluster.put(Service, service('shop'))
@@ -206,7 +225,7 @@ describe('manager', () => {
     await expect.poll(() => seen).toEqual(['allowed'])
     expect(await statusOf(mgr.addresses.probes, '/readyz')).toBe(500)
     await clock.advance(600_000)
-    expect(await Promise.race([outcome, 'running'])).toBe('running')
+    expect(await Promise.race([outcome, Promise.resolve('running')])).toBe('running')
     expect(cluster.lines.join()).toContain('the server denies the watch')
     cluster.setFailure(ConfigMap, undefined)
     cluster.setState(ConfigMap, 'live')

@@ -156,6 +156,8 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
     })
   }
   const cluster = options.cluster ?? connectTo(options.config ?? (await loadConfig()))
+  // A cluster that was connected elsewhere does not know these metrics.
+  if (options.cluster !== undefined) cluster.observe?.(metrics.client)
   const identity = options.leader?.identity ?? `${hostname()}_${randomUUID()}`
   const election =
     options.leader === undefined

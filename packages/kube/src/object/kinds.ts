@@ -25,6 +25,7 @@ export interface ServicePort {
   port: number
   protocol?: 'TCP' | 'UDP' | 'SCTP'
   targetPort?: number | string
+  appProtocol?: string
   nodePort?: number
 }
 
@@ -213,4 +214,20 @@ export const IngressClass = kind<IngressClass>({
   kind: 'IngressClass',
   plural: 'ingressclasses',
   namespaced: false,
+})
+
+export interface EndpointSlice extends Obj {
+  addressType?: 'IPv4' | 'IPv6' | 'FQDN'
+  endpoints?: {
+    addresses: string[]
+    conditions?: { ready?: boolean; serving?: boolean; terminating?: boolean }
+  }[]
+  ports?: { name?: string; port?: number; protocol?: string; appProtocol?: string }[]
+}
+export const EndpointSlice = kind<EndpointSlice>({
+  group: 'discovery.k8s.io',
+  version: 'v1',
+  kind: 'EndpointSlice',
+  plural: 'endpointslices',
+  namespaced: true,
 })

@@ -11,7 +11,7 @@ import { keyOf, type Immutable, type Key, type Kind, type Obj, type OwnerReferen
  * A reference that makes `owner` the controller. Throws if the owner was not read from a server: it has no uid, or no
  * apiVersion and kind.
  */
-export function controllerReference(owner: Immutable<Obj>): OwnerReference {
+function controllerReference(owner: Immutable<Obj>): OwnerReference {
   const { apiVersion, kind } = owner
   const { name, uid } = owner.metadata
   if (name === undefined || uid === undefined) {

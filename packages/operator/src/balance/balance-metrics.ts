@@ -4,7 +4,7 @@
  */
 import type { Immutable } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
-import { Gauge, type Registry } from 'prom-client'
+import { Gauge, Registry } from 'prom-client'
 import type { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import type { DNSLoadBalancer, DNSLoadBalancerStatus } from '../api/dns-load-balancer.ts'
 import type { EndpointStatus } from './endpoint-status.ts'
@@ -27,6 +27,11 @@ export const NO_BALANCE_METRICS: BalanceMetrics = {
   observe: () => undefined,
   forget: () => undefined,
   passed: () => undefined,
+}
+
+/** For a process without a manager. */
+export function createMetricsRegistry(): Registry {
+  return new Registry()
 }
 
 type Labels = Readonly<Record<string, string>>

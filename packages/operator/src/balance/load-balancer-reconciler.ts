@@ -12,6 +12,7 @@ import type { HealthMonitor } from '../health/monitor.ts'
 import { type BalanceMetrics, NO_BALANCE_METRICS } from './balance-metrics.ts'
 import { claimNames } from './claims.ts'
 import { type BalanceDecision, type BalanceReport, decide } from './decide.ts'
+import { targetOf } from './endpoints.ts'
 import { type ReadBalancer, readLoadBalancer } from './load-balancer.ts'
 import type { LoadBalancerControllerOptions } from './load-balancer-options.ts'
 import type { NameLookup } from './name-lookup.ts'
@@ -90,6 +91,7 @@ export class LoadBalancerReconciler {
       lookup: (name) => this.#lookup.addressesOf(name),
       holder: this.#holderOf(read, ctx),
       verdictOf: (key) => this.#monitor.healthOf(ctx.key, key).verdict,
+      healthOf: (key) => this.#monitor.healthOf(ctx.key, key),
       nameVerdict: this.#monitor.healthOf(ctx.key, NAME_ID).verdict,
       ...('settings' in read ? await this.#publisher.observe(object, read.settings, ctx) : NOTHING_PUBLISHED),
       changesMs: this.#changes.of(ctx.key),
@@ -112,7 +114,10 @@ export class LoadBalancerReconciler {
   }
 
   #isEveryVerdictKnown(key: string, endpoints: Endpoints): boolean {
-    return endpoints.every((endpoint) => this.#monitor.healthOf(key, keyOf(endpoint)).sinceMs !== undefined)
+    return endpoints.every(
+      (endpoint) =>
+        targetOf(endpoint) === undefined || this.#monitor.healthOf(key, keyOf(endpoint)).verdict !== 'unknown',
+    )
   }
 
   /** Undefined: a dry run, which reports no change of records. */

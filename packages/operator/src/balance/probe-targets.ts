@@ -4,7 +4,7 @@ import type { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.
 import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import type { MonitoredTarget } from '../health/monitor.ts'
 import type { Verdict } from '../health/verdict.ts'
-import { CLUSTER_ANNOTATION } from './decide-source.ts'
+import { CLUSTER_ANNOTATION } from './source/decide-source.ts'
 import { candidateOf } from './endpoints.ts'
 import { type BalanceDefaults, probeOf, readLoadBalancer } from './load-balancer.ts'
 

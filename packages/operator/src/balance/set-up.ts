@@ -11,7 +11,7 @@ import { systemResolver } from '../health/connection.ts'
 import { createHealthMonitor, type HealthMonitorDeps } from '../health/monitor.ts'
 import { createBalanceMetrics } from './balance-metrics.ts'
 import { type BalanceConfig, balanceDefaults } from './config.ts'
-import { setUpEndpointSources } from './endpoint-controller.ts'
+import { setUpEndpointSources } from './source/endpoint-controller.ts'
 import { setUpLoadBalancers } from './load-balancer-controller.ts'
 import { createNameLookup, type NameLookup } from './name-lookup.ts'
 
@@ -45,8 +45,16 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
     untilMayWrite,
     metrics: createBalanceMetrics(mgr.metrics.registry),
     monitor: (onChange) =>
-      createHealthMonitor({ clock, log: mgr.log, guard, onChange, ...(startThread !== undefined && { startThread }) }),
-    lookup: (onChange) => (lookup = createNameLookup({ clock, resolve: setUp.resolve ?? systemResolver(), onChange })),
+      createHealthMonitor({
+        clock,
+        log: mgr.log,
+        guard,
+        onChange,
+        resolver: config.resolver,
+        ...(startThread !== undefined && { startThread }),
+      }),
+    lookup: (onChange) =>
+      (lookup = createNameLookup({ clock, resolve: setUp.resolve ?? systemResolver(config.resolver), onChange })),
   })
   mgr.add(
     'balance-names',

@@ -5,9 +5,19 @@
  * Pure: facts in, sentences out. gather.ts collects the facts.
  */
 import type { Finding } from '../finding.ts'
-import type { Reason } from '../reasons.ts'
+import { type Reason, REASONS } from '../reasons.ts'
 
-const HOPS = ['source', 'address', 'certificate', 'endpoint', 'plan', 'provider', 'answer'] as const
+const HOPS = [
+  'source',
+  'health',
+  'selection',
+  'address',
+  'certificate',
+  'endpoint',
+  'plan',
+  'provider',
+  'answer',
+] as const
 type HopName = (typeof HOPS)[number]
 
 export interface Hop {
@@ -51,6 +61,32 @@ export interface ExplainFacts {
   readonly reported?: readonly Finding[]
   /** Undefined: unknown. */
   readonly manager?: ManagerFact
+  /** The load balancer that publishes the host, if one does. */
+  readonly balance?: BalanceFact
+}
+
+export interface BalanceFact {
+  /** `web/shop` */
+  readonly name: string
+  readonly endpoints: readonly {
+    readonly name: string
+    readonly host: string
+    readonly health: 'healthy' | 'unhealthy' | 'unknown'
+    /** RFC 3339. */
+    readonly since?: string
+    /** The result of the probe that made it so. */
+    readonly detail: string
+    readonly isActive: boolean
+  }[]
+  /** Of the `Ready` condition; undefined: no manager has decided yet. */
+  readonly selection?: {
+    readonly isReady: boolean
+    readonly reason: string
+    readonly message: string
+    readonly since: string
+  }
+  /** Seconds for which a resolver may keep an older answer. */
+  readonly ttl: number
 }
 
 export interface ManagerFact {
@@ -82,6 +118,8 @@ export interface PlanFact {
   /** The provider's records of the name. */
   readonly records: readonly string[]
   readonly providerFault?: { readonly reason: Reason; readonly message: string }
+  /** No manager has persisted a decision about the zone: in observe mode, while paused, or before its first plan. */
+  readonly isWithoutState?: boolean
 }
 
 export interface AnswerFact {
@@ -93,6 +131,7 @@ export interface AnswerFact {
 export function explain(facts: ExplainFacts): Explanation {
   const hops = [
     sourceHop(facts),
+    ...(facts.balance === undefined ? [] : [healthHop(facts.balance), selectionHop(facts.balance)]),
     addressHop(facts),
     certificateHop(facts),
     endpointHop(facts),
@@ -137,15 +176,46 @@ function sourceHop({ host, sources, plan, forbidden = [] }: ExplainFacts): Hop {
   return hop === undefined ? ok('source', first.name) : { ...hop, text: `${first.name}: ${hop.text}` }
 }
 
+function healthHop({ endpoints, name }: BalanceFact): Hop {
+  if (endpoints.length === 0) return broken('health', 'NoEndpoints', `DNSLoadBalancer ${name} has no endpoint`)
+  const text = endpoints
+    .map(({ name: endpoint, host, health, since, detail }) => {
+      const from = since === undefined ? '' : ` since ${since}`
+      return `${endpoint} (${host}) is ${health}${from}${detail === '' ? '' : `: ${detail}`}`
+    })
+    .join('; ')
+  if (endpoints.some(({ health }) => health === 'healthy')) return ok('health', text)
+  const isUnknown = endpoints.some(({ health }) => health === 'unknown')
+  return broken('health', isUnknown ? 'HealthUnknown' : 'AllUnhealthy', text)
+}
+
+function selectionHop({ name, endpoints, selection, ttl }: BalanceFact): Hop {
+  if (selection === undefined)
+    return broken(
+      'selection',
+      'HealthUnknown',
+      `no manager has decided DNSLoadBalancer ${name} yet; is balance enabled?`,
+    )
+  const active = endpoints.filter(({ isActive }) => isActive).map(({ name: endpoint }) => endpoint)
+  const text = `${active.length === 0 ? 'no endpoint is' : `${active.join(', ')} ${active.length === 1 ? 'is' : 'are'}`} published; decided ${selection.since}, caches may keep an older answer for ${ttl} s`
+  const reason = isReason(selection.reason) ? selection.reason : 'HealthyEndpoints'
+  if (selection.isReady) return { ...ok('selection', text), reason }
+  return broken('selection', reason, `${selection.message === '' ? '' : `${selection.message}; `}${text}`)
+}
+
+function isReason(text: string): text is Reason {
+  return Object.hasOwn(REASONS, text)
+}
+
 function addressHop({ targets, addressFindings, sources }: ExplainFacts): Hop {
   if (sources.length === 0) return skipped('address', 'no source')
   if (targets.length > 0) return ok('address', targets.join(', '))
-  return byFinding('address', addressFindings) ?? skipped('address', 'no record is asked for')
+  return byFinding('address', addressFindings) ?? skipped('address', 'no record is requested')
 }
 
 function certificateHop(facts: ExplainFacts): Hop {
   const { certificate } = facts
-  if (certificate === undefined) return skipped('certificate', 'none is asked for')
+  if (certificate === undefined) return skipped('certificate', 'none is requested')
   const fault = byFinding('certificate', certificate.findings)
   if (!certificate.isPresent)
     return (
@@ -163,7 +233,11 @@ function certificateHop(facts: ExplainFacts): Hop {
  */
 function heldHop(name: HopName, { manager, reported = [] }: ExplainFacts, kind: string): Hop | undefined {
   if (manager?.isPaused === true)
-    return broken(name, 'Paused', `writing is paused, so the ${kind} is not written; remove seamark.io/pause to go on`)
+    return broken(
+      name,
+      'Paused',
+      `writing is paused, so the ${kind} is not written; to resume, remove seamark.io/pause from ConfigMap seamark, or pause from the configuration`,
+    )
   if (manager?.mode === 'observe')
     return broken(name, 'ObserveMode', `the manager is in observe mode, so the ${kind} is not written`)
   // A report about another object of the source contains the kind of that object.
@@ -184,7 +258,7 @@ function endpointHop(facts: ExplainFacts): Hop {
     return broken(
       'endpoint',
       'EndpointMissing',
-      'the DNSEndpoint does not exist; is the manager running and enforcing?',
+      'the DNSEndpoint does not exist; check that the manager runs, and that its mode is enforce',
     )
   if (targets.length > 0 && !isSameSet(endpoint.targets, targets)) {
     return broken(
@@ -201,7 +275,11 @@ function planHop({ plan, endpoint }: ExplainFacts): Hop {
   if (plan.providerFault !== undefined && plan.zone === '') return skipped('plan', 'no zone could be read')
   const [refused] = plan.refused
   if (refused !== undefined) return broken('plan', refused.reason, refused.message)
-  if (plan.pending.length > 0) return ok('plan', `zone ${plan.zone}: ${plan.pending.join('; ')}`)
+  const facts =
+    plan.isWithoutState === true
+      ? '; computed from the zone and the sources alone: no manager has persisted a decision about this zone, and it may hold more'
+      : ''
+  if (plan.pending.length > 0) return ok('plan', `zone ${plan.zone}: ${plan.pending.join('; ')}${facts}`)
   return ok('plan', `zone ${plan.zone}: nothing to change`)
 }
 
@@ -225,7 +303,7 @@ function providerHop({ plan, targets }: ExplainFacts): Hop {
   if (targets.length > 0 && !isSameSet(plan.records, targets)) {
     return broken('provider', 'NotYetPropagated', `zone ${plan.zone} has ${plan.records.join(', ') || 'no record'}`)
   }
-  return ok('provider', `zone ${plan.zone} has ${plan.records.join(', ') || 'nothing, as wanted'}`)
+  return ok('provider', `zone ${plan.zone} has ${plan.records.join(', ') || 'nothing, as desired'}`)
 }
 
 function answerHop({ answer, targets, endpoint }: ExplainFacts): Hop {
@@ -235,7 +313,7 @@ function answerHop({ answer, targets, endpoint }: ExplainFacts): Hop {
   if (!isSameSet(answer.targets, desired)) {
     return broken('answer', 'AnswerDiffers', `${answer.server} answers ${answer.targets.join(', ') || 'nothing'}`)
   }
-  return ok('answer', `${answer.server} answers ${answer.targets.join(', ') || 'nothing, as wanted'}`)
+  return ok('answer', `${answer.server} answers ${answer.targets.join(', ') || 'nothing, as desired'}`)
 }
 
 function isSameSet(a: readonly string[], b: readonly string[]): boolean {

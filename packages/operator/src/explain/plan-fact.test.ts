@@ -46,6 +46,7 @@ describe('the plan fact of a name', () => {
       pending: ['create A 192.0.2.1'],
       refused: [],
       records: [],
+      isWithoutState: true,
     })
   })
 
@@ -53,6 +54,7 @@ describe('the plan fact of a name', () => {
     const engine = engineOf(memoryProvider({ zones: ['example.test.'] }))
     await publish(engine)
     expect(await ask(engine)).toEqual({ zone: 'example.test', pending: [], refused: [], records: TARGETS })
+    expect((await ask(engine)).isWithoutState).toBeUndefined()
   })
 
   it('a foreign record causes a refusal and is shown', async () => {

@@ -41,7 +41,11 @@ export async function findPlanFact(
     ...((await confirmGone?.(owned)) ?? { present, gone: new Set() }),
     requesting,
   })
-  const { plans, unread, withoutZone } = await engine.plan({ ...desired, sources }, new Set([name]), signal)
+  const { plans, unread, withoutZone, withoutState } = await engine.plan(
+    { ...desired, sources },
+    new Set([name]),
+    signal,
+  )
   const lost = withoutZone.find((item) => item.name === name)
   const fault = unread[0]
   const providerFault = fault && { reason: fault.code, message: `${fault.provider}, zone ${fault.zone}: ${fault.why}` }
@@ -61,6 +65,7 @@ export async function findPlanFact(
     ),
     records: await findRecords(name, expected, plan.zone, engine, signal),
     ...(providerFault !== undefined && { providerFault }),
+    ...(withoutState.some(({ zone }) => zone === plan.zone) && { isWithoutState: true }),
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { type Cluster, Event, Forbidden, NotFound } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
-import type { HTTPProxy } from '../api/http-proxy.ts'
+import type { HTTPProxy } from '@seamark/kube/contour'
 import { type Finding, warning } from '../finding.ts'
 import type { SourceDecision } from '../publish/decide/source-decision.ts'
 import { CONDITION_TYPE } from '../publish/watches.ts'

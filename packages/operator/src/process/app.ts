@@ -32,6 +32,7 @@ import { admissionServer, certificatePaths, setUpNameAdmission } from './name-ad
 import { createKillSwitch, type KillSwitchControl, pausedUntil } from './kill-switch.ts'
 import { createNotices } from './notices.ts'
 import { addPeerCheck } from './peer-check.ts'
+import { addProcessReports } from './process-reports.ts'
 import { SecondWriterGuard } from './second-writer-guard.ts'
 import { configMapGuardStore } from '../records/state/config-map-guard-store.ts'
 import { HELD_OBJECTS_STORE, heldObjectStore } from '../records/state/held-objects.ts'
@@ -91,6 +92,8 @@ export interface AppOptions {
   readonly connectMember?: typeof connect
   /** Obey `seamark.io/pause` on the ConfigMap `seamark` of the manager's namespace. @default true */
   readonly hasPause?: boolean
+  /** Create the ConfigMap `seamark` when it is absent, and report mode and leadership on it. @default false */
+  readonly ownsConfigurationObject?: boolean
   /** Called when the servers listen. */
   readonly onReady?: (addresses: {
     readonly metrics?: string
@@ -122,7 +125,11 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     ...(admission !== undefined && { webhooks: admissionServer(admission.config, namespace) }),
   })
   const checkWrite = (): void => {
-    if (killSwitch.isPaused) throw new WriteRefused('PAUSED', 'writing is paused; remove seamark.io/pause to go on')
+    if (killSwitch.isPaused)
+      throw new WriteRefused(
+        'PAUSED',
+        'writing is paused; to resume, remove seamark.io/pause from ConfigMap seamark, or pause from the configuration',
+      )
     if (mode === 'observe') throw new WriteRefused('OBSERVING', 'in observe mode nothing is written')
     if (!mgr.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its lease')
   }
@@ -196,6 +203,18 @@ async function runManager(
   const notify = createNotices(mgr, { namespace, mayReport: isWriting })
   const own = options.leader === undefined ? undefined : `${options.leader.namespace}/${options.leader.lease}`
   const peers = addPeerCheck(mgr, own, notify)
+  const { ownsConfigurationObject = false } = options
+  if (hasPause)
+    addProcessReports(mgr, {
+      namespace,
+      mode,
+      killSwitch,
+      switches,
+      isWriting,
+      lease: own,
+      ownsConfigurationObject,
+      notify,
+    })
   const secondWriter = new SecondWriterGuard({
     client: mgr.client,
     clock,
@@ -208,7 +227,9 @@ async function runManager(
     metrics,
     namespace,
     clock,
+    mode,
     isWriting,
+    notify,
     secondWriter,
     untilMayWrite: ({ signal: running }: { readonly signal: AbortSignal }) =>
       mode === 'enforce' && !(switches.isRead && peers.isDone)

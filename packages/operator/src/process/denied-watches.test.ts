@@ -40,7 +40,7 @@ it('a denied watch is logged and reported as an Event on the configuration objec
   expect(cluster.lines.join()).toContain('WatchForbidden')
 })
 
-it('it is reported once, again after half an hour, and no more once it is allowed', async () => {
+it('a denied watch is reported once, again after half an hour, and no more once it is allowed', async () => {
   const { cluster, clock, events } = await started()
   cluster.setFailure(Service, DENIED)
   await clock.advance(60_000)

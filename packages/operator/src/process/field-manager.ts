@@ -7,5 +7,7 @@
 export const FIELD_MANAGER = 'contour-plus'
 /** Wildcard DNSEndpoints. */
 export const WILDCARD_FIELD_MANAGER = 'seamark-wildcard'
+/** The manager's configuration object. */
+export const PROCESS_FIELD_MANAGER = 'seamark-process'
 /** The ConfigMap in which publish stores its baseline. */
 export const PUBLISH_STATE_FIELD_MANAGER = 'seamark-publish'

@@ -11,6 +11,8 @@ export interface KillSwitch {
 export interface KillSwitchControl extends KillSwitch {
   /** Each reason to pause is independent (the flag, the annotation). Writing resumes when all are removed. */
   set(by: string, isPaused: boolean): void
+  /** The reasons that are set. */
+  readonly by: readonly string[]
 }
 
 const PAUSE_ANNOTATION = 'seamark.io/pause'
@@ -21,6 +23,9 @@ export function createKillSwitch(...by: string[]): KillSwitchControl {
   return {
     get isPaused() {
       return reasons.size > 0
+    },
+    get by() {
+      return [...reasons]
     },
     subscribe(listener) {
       listeners.add(listener)

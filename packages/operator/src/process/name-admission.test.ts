@@ -3,7 +3,7 @@ import type { AdmissionHooks } from '@seamark/kube'
 import type { Kind, Obj } from '@seamark/kube/object'
 import { describe, expect, it } from 'vitest'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { HTTPProxy } from '../api/http-proxy.ts'
+import { HTTPProxy } from '@seamark/kube/contour'
 import { dropIn, unified } from '../publish/options.ts'
 import { findNameFaults, setUpNameAdmission } from './name-admission.ts'
 

@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createGzip } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
-import { MAX_REQUESTED_WAIT_MS } from '@seamark/kube'
+import { MAX_REQUESTED_WAIT_MS } from '@seamark/kube/testing/parts'
 import { callHttp } from './http-call.ts'
 
 let server: Server | undefined

@@ -44,7 +44,10 @@ export interface WebhookServer {
   close(): Promise<void>
 }
 
-const MAX_BODY = 32 * 1024 * 1024
+/** Bytes of one body: some 200 000 changes. */
+export const MAX_BODY = 32 * 1024 * 1024
+/** Bytes of all bodies whose requests are not answered yet: requests of changes wait for each other. */
+export const MAX_BODIES = 64 * 1024 * 1024
 /** Changes that are processed in one turn of the event loop: some milliseconds. */
 const SLICE = 500
 /** Types that a page of another origin cannot send without a preflight request, which this server never grants. */
@@ -59,7 +62,23 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
   const { provider, defaultTtl = 300 } = options
   const stopping = new AbortController()
   let tail: Promise<unknown> = Promise.resolve()
+  let bodyBytes = 0
 
+  /** Reads the body, and counts it until `work` is done. */
+  const withBody = async (request: IncomingMessage, work: (body: unknown) => Promise<void>): Promise<void> => {
+    let counted = 0
+    const count = (bytes: number): void => {
+      if (bodyBytes + bytes > MAX_BODIES)
+        throw new ProviderError('Throttled', 'later', 'too many bytes of requests wait for an answer')
+      bodyBytes += bytes
+      counted += bytes
+    }
+    try {
+      await work(await readJson(request, count))
+    } finally {
+      bodyBytes -= counted
+    }
+  }
   const servedZones = async (): Promise<ProviderZone[]> => {
     const all = await provider.zones(stopping.signal)
     return all.filter(({ name }) => options.zones?.includes(name) ?? true)
@@ -138,17 +157,20 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
     }
     if (path === '/records' && request.method === 'GET') return send(200, await listRecords())
     if (path === '/records' && request.method === 'POST') {
-      const body = await readJson(request)
-      const turn = tail.then(async () => applyChanges(body))
-      tail = turn.catch(() => undefined)
-      await turn
+      await withBody(request, async (body) => {
+        const turn = tail.then(async () => applyChanges(body))
+        tail = turn.catch(() => undefined)
+        await turn
+      })
       return send(204)
     }
     // Nothing to adjust: a provider does not change what it cannot represent.
     if (path === '/adjustendpoints' && request.method === 'POST') {
       const endpoints: WebhookEndpoint[] = []
-      const given = unparsedEndpointsSchema.parse(await readJson(request)) ?? []
-      await eachSlice(given, (item) => endpoints.push(endpointSchema.parse(item)))
+      await withBody(request, async (body) => {
+        const given = unparsedEndpointsSchema.parse(body) ?? []
+        await eachSlice(given, (item) => endpoints.push(endpointSchema.parse(item)))
+      })
       return send(200, endpoints)
     }
     return send(404)
@@ -157,6 +179,8 @@ export async function startWebhookServer(options: WebhookServerOptions): Promise
   const server = createServer((request, response) => {
     handle(request, response).catch((error: unknown) => {
       options.onError?.(error)
+      // Otherwise the unread rest of the body would be taken for the next request.
+      if (!request.complete) response.setHeader('connection', 'close')
       response.statusCode = statusOf(error)
       response.end()
     })
@@ -213,11 +237,12 @@ function statusOf(error: unknown): number {
   return error.outcome === 'rejected' ? 400 : 500
 }
 
-async function readJson(request: IncomingMessage): Promise<unknown> {
+async function readJson(request: IncomingMessage, count: (bytes: number) => void): Promise<unknown> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of request) {
     size += (chunk as Buffer).length
+    count((chunk as Buffer).length)
     if (size > MAX_BODY) throw new ProviderError('RecordRejected', 'rejected', 'the body is too large')
     chunks.push(chunk as Buffer)
   }

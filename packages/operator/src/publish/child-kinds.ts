@@ -2,7 +2,7 @@
 import type { Kind } from '@seamark/kube/object'
 import { Certificate } from '../api/certificate.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { TLSCertificateDelegation } from '../api/http-proxy.ts'
+import { TLSCertificateDelegation } from '@seamark/kube/contour'
 import type { PublishOptions } from './options.ts'
 import type { Child } from './decide/plan.ts'
 

@@ -7,7 +7,7 @@
 import { type Context, labelsChanged, type Manager, Namespace, Service } from '@seamark/kube'
 import { type Immutable, keyOf, type Obj, parseKey } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { Gateway, ReferenceGrant } from '../api/gateway.ts'
+import { Gateway, ReferenceGrant } from '@seamark/kube/gateway-api'
 import { findOwner } from './decide/child.ts'
 import { childKinds } from './child-kinds.ts'
 import type { SourceKind } from './options.ts'

@@ -5,6 +5,7 @@
 import { type Clock, type Context, type Next, requeue } from '@seamark/kube'
 import type { Kind } from '@seamark/kube/object'
 import type { Certificate } from '../api/certificate.ts'
+import { type Finding, warning } from '../finding.ts'
 import type { ProductMetrics } from '../metrics.ts'
 import type { SecondWriterGuard } from '../process/second-writer-guard.ts'
 import { act, type ActDeps } from './act/act.ts'
@@ -12,6 +13,7 @@ import { ownerKey } from './decide/child.ts'
 import type { SourceDecision, SourceDecider } from './decide/source-decision.ts'
 import type { MassGuard } from './guard/mass-guard.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
+import { describePending } from './report/pending-steps.ts'
 import { conditionStatus, findHeldDns, type FindingHistory } from './report/report.ts'
 
 export interface PublishShell {
@@ -28,6 +30,7 @@ export interface PublishShell {
   readonly metrics: ProductMetrics
   readonly clock: Clock
   readonly findingHistory: FindingHistory
+  readonly mode: 'observe' | 'enforce'
   /** False in observe mode and while writing is paused: decide and count, write nothing. */
   readonly isWriting: () => boolean
   /** Resolves once it is known whether this process may write; undefined when it is known, so that no reconcile waits for a promise. */
@@ -51,7 +54,7 @@ export async function reconcile(kind: SourceKind, token: Kind, context: Context,
     return
   const result = isWriting
     ? await act(decided, actDeps(token, context, shell))
-    : { findings: [], errors: [], afterMs: IDLE_RETRY_MS }
+    : { findings: reportPending(decided, context, shell), errors: [], afterMs: IDLE_RETRY_MS }
   const findings = [...decided.findings, ...result.findings]
   const reason =
     findings.find((finding) => finding.severity === 'Warning')?.reason ?? findings[0]?.reason ?? 'Published'
@@ -71,6 +74,17 @@ export async function reconcile(kind: SourceKind, token: Kind, context: Context,
   ]
   const waitMs = Math.min(...waits.map((wait) => wait ?? Number.POSITIVE_INFINITY))
   if (Number.isFinite(waitMs)) return requeue(Math.max(1, waitMs))
+}
+
+/** Nothing may be written: logs what would be, once, and returns the reason why it is not. */
+function reportPending(decided: SourceDecision, { log }: Context, shell: PublishShell): Finding[] {
+  const pending = describePending(decided, shell.informers)
+  if (pending.length === 0) return []
+  const reason = shell.mode === 'observe' ? 'ObserveMode' : 'Paused'
+  const finding = warning(reason, `not written: ${pending.join(', ')}`)
+  for (const { message } of shell.findingHistory.takeNew(ownerKey(decided.source), [finding]))
+    log.info({ reason, source: ownerKey(decided.source) }, message)
+  return [finding]
 }
 
 /**

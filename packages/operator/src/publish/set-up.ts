@@ -22,6 +22,7 @@ export interface PublishSetUp {
   readonly metrics: ProductMetrics
   /** Namespace of the baseline. */
   readonly namespace: string
+  readonly mode: 'observe' | 'enforce'
   /** False in observe mode and while writing is paused. */
   readonly isWriting: () => boolean
   /** Resolves once it is known whether this process may write; undefined when it is known. */
@@ -48,6 +49,7 @@ export function setUpPublish(manager: Manager, setUp: PublishSetUp): void {
     decider,
     guard,
     metrics,
+    mode: setUp.mode,
     isWriting,
     untilMayWrite,
     secondWriter,

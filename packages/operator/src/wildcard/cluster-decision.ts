@@ -71,7 +71,7 @@ export function decideCluster(
   if (foreign !== undefined) return keep(foreign)
   if (reading.state === 'syncing') return { ...keep(), againAtMs: nowMs + UNREADABLE_RETRY_MS }
   if (reading.state === 'unreadable') {
-    const message = `the nodes of cluster ${owner.cluster} cannot be read: ${reading.message}; its targets stay`
+    const message = `the nodes of cluster ${owner.cluster} cannot be read: ${reading.message}; its published targets are unchanged`
     return { ...keep(warning(reading.reason, message)), againAtMs: nowMs + UNREADABLE_RETRY_MS }
   }
   const nodes = reading.nodes.flatMap((node) => readNode(node, isSelected, options) ?? [])
@@ -94,12 +94,12 @@ function findExcess(
     const name = JSON.stringify(large.metadata.name?.slice(0, 253) ?? '')
     return warning(
       'ClusterOverLimit',
-      `node ${name} of cluster ${cluster} has more than ${MAX_NODE_ADDRESSES} addresses; the cluster's targets stay`,
+      `node ${name} of cluster ${cluster} has more than ${MAX_NODE_ADDRESSES} addresses; the published targets of the cluster are unchanged`,
     )
   }
   const targets = facts.reduce((sum, { v4, v6 }) => sum + v4.length + v6.length, 0)
   if (targets <= MAX_TARGETS) return undefined
-  const message = `cluster ${cluster} has ${targets} addresses, the limit is ${MAX_TARGETS}; its targets stay. Select fewer nodes with nodeSelector`
+  const message = `cluster ${cluster} has ${targets} addresses, the limit is ${MAX_TARGETS}; its published targets are unchanged. Select fewer nodes with nodeSelector`
   return warning('ClusterOverLimit', message)
 }
 

@@ -23,6 +23,7 @@ import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, warning } from '../finding.ts'
 import type { ProductMetrics } from '../metrics.ts'
 import { WILDCARD_FIELD_MANAGER } from '../process/field-manager.ts'
+import type { Notify } from '../process/notices.ts'
 import type { SecondWriterGuard, StoppedWrite } from '../process/second-writer-guard.ts'
 import { type ClusterDecision, type ClusterFacts, type DampingState, decideCluster } from './cluster-decision.ts'
 import { NODE_CACHE_LIMITS } from './limits.ts'
@@ -43,6 +44,7 @@ export interface WildcardSetUp {
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
   readonly secondWriter: SecondWriterGuard
   readonly clock: Clock
+  readonly notify: Notify
   /** Registered clusters may be on this machine. */
   readonly allowLoopback: boolean
   /** Address ranges that no registered cluster may be in. */
@@ -105,6 +107,8 @@ interface Entry {
   damping: DampingState
   /** State of the last reading that was acted on. */
   readingState: string
+  /** What was last logged as not written. */
+  pending: string
 }
 
 interface Done {
@@ -129,7 +133,7 @@ class Wildcard {
     this.#setUp = setUp
     const selector = parseLabelSelector(setUp.options.nodeSelector)
     this.#isSelected = typeof selector === 'function' ? selector : () => false
-    this.#reports = new ClusterReports(setUp.clock)
+    this.#reports = new ClusterReports(setUp.clock, setUp.notify)
   }
 
   /** Clusters whose nodes became readable or unreadable since they were reconciled. */
@@ -164,6 +168,7 @@ class Wildcard {
         ...joined,
         damping: kept.get(cluster) ?? NO_DAMPING,
         readingState: '',
+        pending: '',
       })
       this.onNodes(cluster)
     }
@@ -205,6 +210,7 @@ class Wildcard {
       facts = this.#factsOf(entry, owner, live, await entry.member.readAfresh(context.signal))
       decision = decideCluster(facts, options, this.#isSelected)
     }
+    if (!isWriting()) reportPending(entry, decision, live, context)
     const { hasWritten, stopped } = isWriting() ? await this.#act(cluster, decision, live, context) : NOTHING_DONE
     const lastWriteMs = hasWritten ? facts.nowMs : entry.damping.lastWriteMs
     entry.damping = { lostSince: decision.lostSince, lastWriteMs }
@@ -257,6 +263,22 @@ class Wildcard {
       }
     }
   }
+}
+
+/** Once per content: the log of observe mode shows what enforce would do. */
+function reportPending(
+  entry: Entry,
+  { action, targets }: ClusterDecision,
+  live: Immutable<DNSEndpoint> | undefined,
+  { log }: Context,
+): void {
+  const isPending = action.state === 'apply' ? !isUpToDate(live, action.desired) : action.state === 'delete'
+  const pending = isPending ? `${action.state} ${targets.join(',')}` : ''
+  if (pending !== '' && pending !== entry.pending) {
+    const { cluster } = entry.registration
+    log.info({ cluster, action: action.state, targets }, 'wildcard not written: observe mode or pause')
+  }
+  entry.pending = pending
 }
 
 function ownerOf({ cluster, namespace, secret }: Registration): WildcardOwner {

@@ -4,7 +4,10 @@ import { warning } from '../finding.ts'
 import { REASONS } from '../reasons.ts'
 import { findNews, nextConditions, WILDCARD_CONDITION } from './report.ts'
 
-const lost = warning('ClusterUnreachable', 'the nodes of cluster fra1 cannot be read: reset; its targets stay')
+const lost = warning(
+  'ClusterUnreachable',
+  'the nodes of cluster fra1 cannot be read: reset; its published targets are unchanged',
+)
 const endpoint = (status?: NonNullable<DNSEndpoint['status']>): DNSEndpoint => ({
   metadata: { name: 'fra1-wildcard', namespace: 'manager', generation: 1 },
   spec: { endpoints: [] },
@@ -15,7 +18,10 @@ describe('reports about a wildcard', () => {
   it('are made when a reason is new, not when its message differs, and once when none is left', () => {
     expect(findNews('fra1', [], [lost])).toEqual([lost])
     expect(findNews('fra1', [lost], [{ ...lost, message: 'another transport error' }])).toEqual([])
-    expect(findNews('fra1', [lost], [])).toMatchObject([{ reason: 'Published', severity: 'Normal' }])
+    expect(findNews('fra1', [lost], [])).toMatchObject([{ reason: 'ClusterReachable', severity: 'Normal' }])
+    const none = warning('NoReadyNodes', 'none of 3')
+    expect(findNews('fra1', [none], [])).toMatchObject([{ reason: 'Published', severity: 'Normal' }])
+    expect(findNews('fra1', [lost], [none])).toMatchObject([{ reason: 'ClusterReachable' }, none])
     expect(findNews('fra1', [], [])).toEqual([])
   })
 

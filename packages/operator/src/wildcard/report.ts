@@ -1,6 +1,7 @@
 /**
  * What people see of a wildcard: an Event and a log line when a finding is new or gone, on the Secret that registers the
  * cluster (on the DNSEndpoint for the local one), and a condition on the DNSEndpoint where its schema has room for one.
+ * A cluster that is lost or returns is also reported on the manager's configuration object.
  *
  * Guarantee: a cluster without findings writes nothing, neither at a start nor later; the condition is removed with the last
  * finding.
@@ -10,19 +11,25 @@ import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { supportsConditions } from '../api/condition-support.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, note } from '../finding.ts'
-import { REASONS } from '../reasons.ts'
+import type { Notify } from '../process/notices.ts'
+import { type Reason, REASONS } from '../reasons.ts'
 import type { Registration } from './registry.ts'
 
 /** False while the wildcard does not follow the nodes of its cluster; absent otherwise. */
 export const WILDCARD_CONDITION = 'seamark.io/Wildcard'
 
+/** A member that is lost or returns concerns the manager as a whole, and is reported on its configuration object too. */
+const MEMBER_CODES: ReadonlySet<Reason> = new Set(['ClusterUnreachable', 'ClusterReachable', 'KubeconfigRefused'])
+
 export class ClusterReports {
   readonly #clock: Clock
+  readonly #notify: Notify
   readonly #last = new Map<string, readonly Finding[]>()
   #hasRoom: Promise<boolean> | undefined
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, notify: Notify) {
     this.#clock = clock
+    this.#notify = notify
   }
 
   forget(cluster: string): void {
@@ -40,7 +47,8 @@ export class ClusterReports {
       secret === undefined ? live : context.get(Secret, `${namespace}/${secret.name}`)
     for (const finding of findNews(cluster, this.#last.get(cluster) ?? [], findings)) {
       const { severity, reason, message } = finding
-      context.log[severity === 'Warning' ? 'warn' : 'info']({ cluster, reason }, message)
+      if (MEMBER_CODES.has(reason)) this.#notify({ reason, severity, message, fields: { cluster } })
+      else context.log[severity === 'Warning' ? 'warn' : 'info']({ cluster, reason }, message)
       if (about !== undefined) context.event(about, severity, reason, message)
     }
     this.#last.set(cluster, findings)
@@ -72,10 +80,14 @@ export class ClusterReports {
 
 /** Findings that were not there before; when none is left, one note that the cluster is followed again. */
 export function findNews(cluster: string, before: readonly Finding[], now: readonly Finding[]): readonly Finding[] {
+  // By reason: messages count nodes and repeat transport errors, which differ from one moment to the next.
+  const has = (list: readonly Finding[], code: Finding['reason']): boolean => list.some(({ reason }) => reason === code)
+  const fresh = now.filter(({ reason }) => !has(before, reason))
+  if (has(before, 'ClusterUnreachable') && !has(now, 'ClusterUnreachable'))
+    return [note('ClusterReachable', `cluster ${cluster} can be read again; its wildcard follows its nodes`), ...fresh]
   if (before.length > 0 && now.length === 0)
     return [note('Published', `the wildcard of cluster ${cluster} follows its nodes again`)]
-  // By reason: messages count nodes and repeat transport errors, which differ from one moment to the next.
-  return now.filter(({ reason }) => !before.some((known) => known.reason === reason))
+  return fresh
 }
 
 /**

@@ -124,7 +124,7 @@ class Run {
       this.#findings.push(
         warning(
           'CRDNotInstalled',
-          `${kind.kind}.${kind.group} is not installed; ${keyOf(desired.object)} waits for it`,
+          `${kind.kind}.${kind.group} is not installed; ${keyOf(desired.object)} is written once its CRD is installed`,
         ),
       )
       this.#waitAtMost(ABSENT_RETRY_MS)

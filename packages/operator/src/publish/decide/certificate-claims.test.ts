@@ -1,7 +1,7 @@
 /** Names that annotations add to a certificate are subject to the claims and grants of hosts. */
 import { memoryCluster } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
-import { HTTPProxy } from '../../api/http-proxy.ts'
+import { HTTPProxy } from '@seamark/kube/contour'
 import { annotated, httpProxy, named, options, withHost } from '../../../testing/publish-fixture.ts'
 import { unified } from '../options.ts'
 import { createSourceDecider } from './source-decision.ts'
@@ -44,4 +44,18 @@ describe('a certificate', () => {
     expect(await certificateOf({}, grants)).toBe('wanted')
     expect(await certificateOf({ 'cert-manager.io/alt-names': 'free.example.com' }, grants)).toBe('held NameNotGranted')
   })
+})
+
+it('a source that may not use a host does not hold it up for the namespace that may', async () => {
+  const cluster = memoryCluster()
+  const grants = [{ namespace: 'a', domains: ['shop.example.com'] }]
+  const squatter = httpProxy(named('b', 'web'), withHost('shop.example.com'))
+  squatter.metadata.creationTimestamp = '2020-01-01T00:00:00Z'
+  const decider = createSourceDecider(cluster.informers, { ...settings, grants })
+  const informer = cluster.informers.informer(HTTPProxy)
+  for (const object of [victim, squatter]) cluster.put(HTTPProxy, object)
+  await informer.synced()
+  const reasons = (key: string) => decider.decide('HTTPProxy', key, 0)?.findings.map(({ reason }) => reason) ?? []
+  expect(reasons('b/web')).toContain('NameNotGranted')
+  expect(reasons('a/shop')).not.toContain('ClaimHeldByOther')
 })

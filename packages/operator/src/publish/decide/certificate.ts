@@ -7,7 +7,7 @@
 import { type Claim, claimKey } from '../sources/host-claim.ts'
 import { apiVersionOf } from '@seamark/kube/object'
 import { Certificate, type CertificateSpec } from '../../api/certificate.ts'
-import { TLSCertificateDelegation } from '../../api/http-proxy.ts'
+import { TLSCertificateDelegation } from '@seamark/kube/contour'
 import { annotation, CLUSTER_ISSUER, ISSUER, TLS_ACME } from '../annotation-keys.ts'
 import { readCertificateSettings } from './certificate-annotations.ts'
 import { isAllowedInTemplate } from './certificate-template.ts'
@@ -18,6 +18,9 @@ import { isObjectName } from '../../host-name.ts'
 import { certificatePlace, fitName, type Place } from './names.ts'
 import type { PublishOptions } from '../options.ts'
 import type { Source, TlsBlock } from '../sources/source.ts'
+
+const NO_ISSUER =
+  'no issuer is named; annotate the source with cert-manager.io/issuer or cert-manager.io/cluster-issuer, or set publish.defaultIssuerName'
 
 const USAGES = ['digital signature', 'key encipherment', 'server auth']
 /** Bytes; X.520's upper bound, enforced by cert-manager's webhook. */
@@ -47,7 +50,7 @@ export function decideCertificate(
   const place = certificatePlace(source, options)
   const findings = placeFindings(place, 'issuer-namespace')
   const issuerRef = chooseIssuer(source, options)
-  if (issuerRef === undefined) return none(held(...findings, warning('IssuerNotNamed', 'no issuer name')))
+  if (issuerRef === undefined) return none(held(...findings, warning('IssuerNotNamed', NO_ISSUER)))
   const settings = readCertificateSettings(source.annotations, options)
   findings.push(...settings.findings)
   if (settings.spec === undefined) return none(held(...findings))
@@ -106,7 +109,7 @@ function findSecretFault(secretName: string): Finding | undefined {
       `the Secret ${secretName} belongs to another namespace; its certificate is made there`,
     )
   }
-  return warning('SecretNameInvalid', `${JSON.stringify(secretName.slice(0, 100))} is no name of a Secret`)
+  return warning('SecretNameInvalid', `${JSON.stringify(secretName.slice(0, 100))} is not a valid name of a Secret`)
 }
 
 function chooseIssuer(source: Source, options: PublishOptions): { kind: string; name: string } | undefined {

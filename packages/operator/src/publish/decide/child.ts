@@ -2,7 +2,7 @@
 import type { Obj } from '@seamark/kube/object'
 import type { Certificate } from '../../api/certificate.ts'
 import type { DNSEndpoint } from '../../api/dns-endpoint.ts'
-import type { TLSCertificateDelegation } from '../../api/http-proxy.ts'
+import type { TLSCertificateDelegation } from '@seamark/kube/contour'
 import { annotation, CLASS_MARK, OWNED_BY, OWNED_BY_ANY } from '../annotation-keys.ts'
 import type { Finding } from '../../finding.ts'
 import type { PublishOptions } from '../options.ts'

@@ -1,7 +1,7 @@
 /** The desired objects and the findings of one HTTPProxy: for callers that need the decision without a cluster. */
 import type { Immutable } from '@seamark/kube/object'
 import { sortAddresses } from '../../address.ts'
-import type { HTTPProxy } from '../../api/http-proxy.ts'
+import type { HTTPProxy } from '@seamark/kube/contour'
 import type { Finding } from '../../finding.ts'
 import type { DesiredChild } from './child.ts'
 import { decide, findingsOf, desiredChildren } from './decide.ts'

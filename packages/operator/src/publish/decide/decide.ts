@@ -40,10 +40,10 @@ export function decide(facts: Facts, options: PublishOptions): Decision {
   if (annotation(source.annotations, exclude) === 'true')
     return all(held(), note('Excluded', `annotation ${exclude}; its objects are left as they are`))
   if (!isOfClass(source, options.ingressClassName)) {
-    const decision = all(unwanted(), note('ClassNotWatched', `not of the class ${options.ingressClassName}`))
+    const decision = all(unwanted(), note('ClassNotWatched', `its ingress class is not ${options.ingressClassName}`))
     return { ...decision, isOtherClass: true }
   }
-  if (source.hosts.length === 0) return all(unwanted(), note('HostMissing', 'names no host'))
+  if (source.hosts.length === 0) return all(unwanted(), note('HostMissing', 'the source has no host'))
   const findings: Finding[] = [...source.findings]
   const valid = source.hosts.filter((host) => isValid(host, findings))
   if (valid.length === 0) return all(held(), ...findings)
@@ -74,7 +74,12 @@ function isOwn(host: string, facts: Facts, findings: Finding[]): boolean {
     return false
   }
   if (claim.state === 'waiting') {
-    findings.push(note('ClaimPending', `host ${host} was freed by another namespace a moment ago`))
+    findings.push(
+      note(
+        'ClaimPending',
+        `host ${host} was released by another namespace less than 30 s ago; it is published after that`,
+      ),
+    )
     return false
   }
   const { kind, namespace, name, createdAt } = claim.to

@@ -64,14 +64,14 @@ function chooseTargets(
     findings.push(
       warning(
         'TargetInvalid',
-        `${target.from} lists ${JSON.stringify(invalid[0])}, which is no address; it is skipped`,
+        `${target.from} lists ${JSON.stringify(invalid[0])}, which is not a valid IP address or host name; it is skipped`,
       ),
     )
   }
   if (v4.length + v6.length > 0) return { v4, v6 }
   const [hostname] = hostnames
   if (hostname === undefined) {
-    findings.push(warning('NoLoadBalancerAddress', `no IP address for ${target.from}; what is published stays`))
+    findings.push(warning('NoLoadBalancerAddress', `no IP address for ${target.from}; published records are unchanged`))
     return undefined
   }
   if (options.hostnameTargets) return { v4: [], v6: [], hostname }

@@ -5,7 +5,7 @@
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'
 import { Certificate } from '../../api/certificate.ts'
 import { DNSEndpoint } from '../../api/dns-endpoint.ts'
-import { TLSCertificateDelegation } from '../../api/http-proxy.ts'
+import { TLSCertificateDelegation } from '@seamark/kube/contour'
 import { annotation, CLASS_MARK } from '../annotation-keys.ts'
 import { CHILD_ROLES, type ChildRole, findOwner, ownerKey, type DesiredChild } from './child.ts'
 import { type Decision, desiredChildren } from './decide.ts'
@@ -101,7 +101,7 @@ function findObjection(
     if (controller !== undefined && controller.uid !== source.uid) {
       return warning(
         'ForeignObject',
-        `${label} is controlled by ${controller.kind} ${controller.name}; it is left alone`,
+        `${label} is controlled by ${controller.kind} ${controller.name}; it is not changed. Rename one of the two, or set publish.namePrefix`,
       )
     }
     if (!isOurs && owner !== undefined && observed.isAlive(owner)) {
@@ -111,7 +111,10 @@ function findObjection(
       )
     }
     if (!isOurs && options.foreign === 'refuse') {
-      return warning('ForeignObject', `${label} exists and was not made for this source; it is left alone`)
+      return warning(
+        'ForeignObject',
+        `${label} exists and was not made for this source; it is not changed. Delete it, or set publish.namePrefix`,
+      )
     }
   }
   if (item.role !== 'certificate' || options.foreign === 'take') return undefined
@@ -123,7 +126,7 @@ function findObjection(
   if (holder === undefined) return undefined
   return warning(
     'SecretClaimed',
-    `Certificate ${holder} already fills the Secret ${item.object.spec.secretName}; no second one is made`,
+    `Certificate ${holder} already writes the Secret ${item.object.spec.secretName}; no second one is created. Use another secretName`,
   )
 }
 

@@ -28,7 +28,7 @@ describe('the condition Published of a source', () => {
         status: 'True',
         reason: 'Published',
         message:
-          'every object this source asks for is in place; DNS is held: RetargetBreakerOpen: www.example.com. A: too many names; to let it pass: seamark approve 0123456789ab',
+          'every object this source requests is in place; DNS is held: RetargetBreakerOpen: www.example.com. A: too many names; to let it pass: seamark approve 0123456789ab',
       },
     ])
   })
@@ -36,7 +36,7 @@ describe('the condition Published of a source', () => {
   it('does not mention DNS when the records are served', () => {
     const held = findHeldDns([{ object: endpoint('True') }])
     expect(conditionStatus(source, [], 0, held)?.conditions[0]?.message).toBe(
-      'every object this source asks for is in place',
+      'every object this source requests is in place',
     )
   })
 

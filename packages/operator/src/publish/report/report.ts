@@ -9,7 +9,7 @@ import type { Condition } from '@seamark/kube'
 import { setCondition } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
 import { type DNSEndpoint, SERVED_CONDITION } from '../../api/dns-endpoint.ts'
-import type { HTTPProxy } from '../../api/http-proxy.ts'
+import type { HTTPProxy } from '@seamark/kube/contour'
 import type { Finding } from '../../finding.ts'
 import { CONDITION_TYPE } from '../watches.ts'
 
@@ -67,7 +67,7 @@ export function conditionStatus(
       status: fault === undefined ? 'True' : 'False',
       reason: fault?.reason ?? 'Published',
       message:
-        fault?.message ?? `every object this source asks for is in place${heldDns === undefined ? '' : `; ${heldDns}`}`,
+        fault?.message ?? `every object this source requests is in place${heldDns === undefined ? '' : `; ${heldDns}`}`,
       observedGeneration: metadata.generation ?? 0,
     },
     nowMs,

@@ -6,7 +6,7 @@
  * its records. A Gateway that cannot be found makes the target unknown, never empty or smaller.
  */
 import { type Immutable, matchesLabelSelector } from '@seamark/kube/object'
-import { Gateway, HTTPRoute, type Listener, type ParentRef, type ReferenceGrant } from '../../api/gateway.ts'
+import { Gateway, HTTPRoute, type Listener, type ParentRef, type ReferenceGrant } from '@seamark/kube/gateway-api'
 import { sortAddresses } from '../../address.ts'
 import { type Finding, warning } from '../../finding.ts'
 import { normalizeHost } from '../../host-name.ts'

@@ -3,7 +3,7 @@
  * without a virtual host has no hosts. The status is not read: a proxy that became invalid keeps its records.
  */
 import type { Immutable } from '@seamark/kube/object'
-import { HTTPProxy, IngressRoute } from '../../api/http-proxy.ts'
+import { HTTPProxy, IngressRoute } from '@seamark/kube/contour'
 import { normalizeHost } from '../../host-name.ts'
 import type { Source } from './source.ts'
 import { commonOf } from './base.ts'
@@ -22,7 +22,7 @@ export function fromIngressRoute(object: Immutable<IngressRoute>): Source {
 
 function fromVirtualHost(
   common: ReturnType<typeof commonOf>,
-  object: Immutable<IngressRoute>,
+  object: Immutable<HTTPProxy | IngressRoute>,
   host: string,
   className: string,
 ): Source {

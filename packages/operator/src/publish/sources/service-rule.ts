@@ -22,7 +22,10 @@ export function targetOf(
 ): Target {
   const { origin } = source
   if (origin.type === 'unknown')
-    return { state: 'unknown', finding: warning('ParentNotFound', `${origin.message}; what is published stays`) }
+    return {
+      state: 'unknown',
+      finding: warning('ParentNotFound', `${origin.message}; published records are unchanged`),
+    }
   if (origin.type === 'addresses')
     return { state: 'known', addresses: origin.addresses, from: `${source.kind} ${source.namespace}/${source.name}` }
   const key = findService(source, options)
@@ -34,7 +37,10 @@ export function targetOf(
   if (service === undefined) {
     return {
       state: 'unknown',
-      finding: warning('ServiceNotFound', `Service ${key} does not exist; what is published stays`),
+      finding: warning(
+        'ServiceNotFound',
+        `Service ${key} does not exist; published records are unchanged. Create it, or correct publish.services`,
+      ),
     }
   }
   return { state: 'known', addresses: addressesOf(service), from: `service ${key}` }

@@ -5,9 +5,10 @@
  */
 import { type Index, Ingress, type Informers, Namespace, Service } from '@seamark/kube'
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'
-import { Gateway, HTTPRoute, ReferenceGrant } from '../../api/gateway.ts'
-import { HTTPProxy, IngressRoute } from '../../api/http-proxy.ts'
+import { Gateway, HTTPRoute, ReferenceGrant } from '@seamark/kube/gateway-api'
+import { HTTPProxy, IngressRoute } from '@seamark/kube/contour'
 import { Route } from '../../api/route.ts'
+import { findGrantFault } from '../../process/grants.ts'
 import { annotation, keysUnder } from '../annotation-keys.ts'
 import { isOfClass } from './class-filter.ts'
 import { type Claimant, claimKey } from './host-claim.ts'
@@ -47,7 +48,7 @@ export interface SourceReader {
   read(kind: SourceKind, object: Immutable<Obj>): Source
   /** Every source of every kind that is read. */
   all(): Source[]
-  /** The served sources that name the host, including the source itself when it is cached. */
+  /** The served sources that name the host and may use it, including the source itself when it is cached. */
   claimants(host: string): Claimant[]
 }
 
@@ -84,7 +85,9 @@ export function createSourceReader(
       for (const [kind, index] of indexes) {
         for (const object of informers.by(index, claimKey(host))) {
           const source = read(kind, object)
-          if (isClaiming(source, options)) found.push(source)
+          // Otherwise a namespace could hold up a host of another one by naming it first.
+          const isGranted = findGrantFault(options.grants, source.namespace, host) === undefined
+          if (isGranted && isClaiming(source, options)) found.push(source)
         }
       }
       return found

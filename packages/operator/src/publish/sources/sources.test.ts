@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Gateway, HTTPRoute, Listener, ReferenceGrant } from '../../api/gateway.ts'
+import type { Gateway, HTTPRoute, Listener, ReferenceGrant } from '@seamark/kube/gateway-api'
 import { certificatePlace, dnsPlace } from '../decide/names.ts'
 import { options } from '../../../testing/publish-fixture.ts'
 import { fromGateway, fromHTTPRoute, type GatewayLookup, intersectHosts } from './gateway.ts'

@@ -167,7 +167,7 @@ export const quarantine: PlanGuard = (left, input) => {
     if (input.now < until)
       held.set(candidate, {
         code: 'Quarantined',
-        why: `${candidate.change.name} is to be deleted and stays until ${new Date(until).toISOString()}`,
+        why: `the deletion of ${candidate.change.name} waits until ${new Date(until).toISOString()}`,
         until,
         isApprovable: true,
       })
@@ -195,7 +195,7 @@ export const deleteBudget: PlanGuard = (left, input) => {
       continue
     }
     const hasWaited = input.state.waiting.has(setKey(candidate.change))
-    const why = `zone ${input.zone} may lose ${allowance} of ${names} names per ${input.limits.windowMs / 60_000} min, and has lost them`
+    const why = `zone ${input.zone} may lose ${allowance} of ${names} names per ${input.limits.windowMs / 60_000} min, and this number is reached`
     held.set(
       candidate,
       hasWaited

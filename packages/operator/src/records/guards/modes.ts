@@ -8,7 +8,12 @@ export const notObserving: PlanGuard = (left, input) =>
     : new Map()
 
 export const notPaused: PlanGuard = (left, input) =>
-  input.isPaused ? all(left, { code: 'Paused', why: 'writing is paused; remove seamark.io/pause to go on' }) : new Map()
+  input.isPaused
+    ? all(left, {
+        code: 'Paused',
+        why: 'writing is paused; to resume, remove seamark.io/pause from ConfigMap seamark, or pause from the configuration',
+      })
+    : new Map()
 
 function all(left: readonly Candidate[], objection: Objection): ReadonlyMap<Candidate, Objection> {
   return new Map(left.map((candidate) => [candidate, objection]))

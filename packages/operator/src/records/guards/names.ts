@@ -21,7 +21,7 @@ export const cnameAlone: Guard = (candidate, input) => {
     if (set.type === change.type || BESIDE_CNAME.has(set.type)) continue
     if (change.type !== 'CNAME' && set.type !== 'CNAME') continue
     if (candidate.replaces?.includes(set.type) === true) continue
-    return { code: 'TypeConflict', why: `a ${set.type} record stands at the same name` }
+    return { code: 'TypeConflict', why: `a ${set.type} record exists at the same name` }
   }
   return undefined
 }

@@ -18,7 +18,7 @@ export const soleCluster: PlanGuard = (left, input) => {
 
 export const lastTarget: Guard = ({ change, isRemoval }) => {
   if (isRemoval !== true || change.to === undefined || change.to.values.length > 0) return undefined
-  return { code: 'LastTarget', why: `no other owner of ${change.name} has a target; the last one stays` }
+  return { code: 'LastTarget', why: `no other owner of ${change.name} has a target; the last one is kept` }
 }
 
 export const confirmedGone: Guard = (candidate, input) => {
@@ -37,7 +37,7 @@ function adoptedWithoutSource(name: string, isApprovedDeletion: boolean): Object
   if (isApprovedDeletion) return undefined
   return {
     code: 'AdoptedWithoutSource',
-    why: `${name} was adopted and no source asks for it; create a source, or give it back with seamark release ${name.slice(0, -1)}, or delete it`,
+    why: `${name} was adopted and no source requests it; create a source, or release its ownership with seamark release ${name.slice(0, -1)}, or delete it`,
     isApprovable: true,
   }
 }

@@ -27,7 +27,7 @@ export function adoptionCandidate(
     ...(source.revision !== undefined && { revision: source.revision }),
   })
   if (isNamed(policy.adopt, ownership, present)) return { change, effect: 'marker', desired }
-  const why = `the annotation names '${policy.adopt}', the zone has ${present.values.join(', ')} of ${claimOf(ownership) ?? 'nobody'}`
+  const why = `the annotation names '${policy.adopt}', the zone has ${present.values.join(', ')} of ${claimOf(ownership) ?? 'no owner'}`
   return { change, effect: 'marker', desired, objection: { code: 'AdoptionMismatch', why } }
 }
 

@@ -253,7 +253,7 @@ function withoutTargets(
   }
   const removal = removalOf(set.name, set.type, input)
   if (policy?.removeWhenEmpty === true) return { ...removal, desired }
-  const why = `${source.label} has no target at the moment; ${present.values.join(', ')} stays`
+  const why = `${source.label} has no target at the moment; ${present.values.join(', ')} is unchanged`
   return { ...removal, desired, objection: { code: 'TargetsMissing', why } }
 }
 

@@ -76,9 +76,9 @@ function isOlderSource(a: RecordSource, b: RecordSource): boolean {
   return x === y ? a.label < b.label : x < y
 }
 
-export function oldestSource(all: readonly Desired[]): RecordSource | undefined {
+export function oldestSource(all: readonly RecordSource[]): RecordSource | undefined {
   let oldest: RecordSource | undefined
-  for (const { source } of all) if (oldest === undefined || isOlderSource(source, oldest)) oldest = source
+  for (const source of all) if (oldest === undefined || isOlderSource(source, oldest)) oldest = source
   return oldest
 }
 

@@ -35,7 +35,7 @@ export function planAdoption(world: HandOver, from: string): Plan {
     if (!isAdoptable(ownership, world.view, set)) return refuse(ownership.code, ownership.message)
     const claim = claimOf(ownership) ?? 'unmarked'
     if (claim !== from)
-      return refuse(ownership.code, `it belongs to ${claim === 'unmarked' ? 'nobody' : claim}, not to ${from}`)
+      return refuse(ownership.code, `it belongs to ${claim === 'unmarked' ? 'no owner' : claim}, not to ${from}`)
     return adoptionOf(set, ownership, world.view, { owner: world.owner, source: ADOPTED, number: world.number })
   })
 }
@@ -47,7 +47,7 @@ export function planRelease(world: HandOver, to?: { owner: string; registry: Reg
     const before = world.view.marked(set.name, set.type)?.set
     const after = markerSet(set, before, ownership.mine.value, undefined)
     const markers = to !== undefined && ownership.kept.length === 0 ? [entryFor(set, to)] : []
-    const newOwner = to === undefined ? (ownership.mine.marker.from ?? 'nobody') : `external-dns/${to.owner}`
+    const newOwner = to === undefined ? (ownership.mine.marker.from ?? 'no owner') : `external-dns/${to.owner}`
     return markerChange(world, set, { from: before, to: after }, markers, 'Released', `given to ${newOwner}`)
   })
 }

@@ -77,7 +77,7 @@ function judgeClaims(
   if (view.isOpaque(name, type)) {
     return theirs(
       'UnownedRecordExists',
-      `the provider keeps ${set?.opaque ?? 'several sets'} there, which is left alone`,
+      `the provider keeps ${set?.opaque ?? 'several sets'} there, which is not changed`,
     )
   }
   const bad = readings.find((reading) => reading.kind !== 'marker')
@@ -113,10 +113,20 @@ function judgeClaims(
     if (alien.length > 0) return theirs('OwnershipConflict', `'${owner.id}' and ${alien.join(', ')} both claim it`)
     return { kind: 'ours', mine, others, kept: entries }
   }
-  if (claims.length > 0) return theirs('ForeignOwner', `it belongs to ${claims.join(', ')}`)
+  const [claim] = claims
+  if (claim !== undefined)
+    return theirs('ForeignOwner', `it belongs to ${claims.join(', ')}; to take it over: ${adoptCommand(claim, name)}`)
   if (others.length > 0) return { kind: 'joinable', others }
-  if (set !== undefined) return theirs('UnownedRecordExists', 'a record is there that nobody marked')
+  if (set !== undefined)
+    return theirs(
+      'UnownedRecordExists',
+      `the record has no ownership marker; to adopt it: ${adoptCommand('unmarked', name)}`,
+    )
   return { kind: 'free' }
+}
+
+function adoptCommand(from: string, name: string): string {
+  return `seamark adopt --from ${from} ${name.replace(/\.$/, '')}`
 }
 
 function codeOfBad(reading: MarkerReading): Reason {
@@ -131,7 +141,7 @@ function describeBad(reading: MarkerReading): string {
       return 'its marker is of a newer version than this program reads'
     case 'unreadable':
     case 'marker':
-      return 'what stands at its marker name is no marker'
+      return 'the TXT record at its marker name is not an ownership marker'
   }
 }
 

@@ -87,6 +87,12 @@ const UNCONFIRMED_MS = 15_000
 /** Concurrent status writes. */
 const CONCURRENCY = 16
 
+interface NextNames {
+  readonly names: Names
+  readonly later: ReadonlySet<string>
+  readonly frozen: ReadonlySet<string>
+}
+
 export class RecordsPass {
   readonly #options: RecordsPassOptions
   readonly #clock: Clock
@@ -130,7 +136,7 @@ export class RecordsPass {
     const { isWriting, killSwitch, informer } = this.#options
     this.#engine = tools.engine
     const limits = this.#updateLimits(tools.reports)
-    const { names, later } = this.#nextNames(dirty, limits.released)
+    const { names, later, frozen } = this.#nextNames(dirty, limits.released)
     const { planned, deferred } = this.#defer(await this.#plan(names, tools))
     const waiting = new Set([...later, ...deferred])
     const before = [...this.#held.all()]
@@ -139,7 +145,11 @@ export class RecordsPass {
     const outcomes = await Promise.all(planned.plans.map(async (plan) => this.#apply(plan, tools)))
     this.#noteStanding(planned, outcomes)
     if (isWriting && !killSwitch.isPaused)
-      await this.#writeStatuses([...this.#index.objects(names), ...limits.objects], waiting, tools)
+      await this.#writeStatuses(
+        [names, frozen].flatMap((some) => this.#index.objects(some)).concat(limits.objects),
+        waiting,
+        tools,
+      )
     const isOpen = outcomes.some((outcome) => outcome === undefined || failuresOf(outcome).length > 0)
     const approved = await this.#takeApprovals(tools)
     const review = new Set([...namesToReview(before, this.#held.all()), ...approved])
@@ -155,15 +165,22 @@ export class RecordsPass {
     }
   }
 
-  /** A fair share of the dirty names; see fair-share.ts. Names that a breaker counts are passed together. */
-  #nextNames(dirty: Names, released: ReadonlySet<string>): { names: Names; later: ReadonlySet<string> } {
-    if (dirty === 'all') return { names: dirty, later: new Set() }
+  /**
+   * A fair share of the dirty names; see fair-share.ts. Names that a breaker counts are passed together. `frozen`: names
+   * that need no plan, because only sources beyond a limit request them.
+   */
+  #nextNames(dirty: Names, released: ReadonlySet<string>): NextNames {
+    if (dirty === 'all') return { names: dirty, later: new Set(), frozen: new Set() }
+    const open = new Set<string>()
+    const frozen = new Set<string>()
+    for (const some of [dirty, released])
+      for (const name of some) (this.#index.isFrozen(name) ? frozen : open).add(name)
     const { now, later } = takeFairShare(
-      released.size === 0 ? dirty : new Set([...dirty, ...released]),
+      open,
       (name) => (this.#held.isHeldFor(name, isCounting) ? [] : this.#index.tenantsOf(name)),
       this.#options.passNames ?? PASS_NAMES,
     )
-    return { names: now, later }
+    return { names: now, later, frozen }
   }
 
   /** Plans with the share of their changes that is written now, and the names of the others. */

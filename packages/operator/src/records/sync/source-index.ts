@@ -14,7 +14,7 @@ import {
 } from './dns-endpoint-source.ts'
 import { EndpointCounts, type OverLimitChange } from './endpoint-counts.ts'
 import { claimantsIn, oldestSource } from '../plan/desired-table.ts'
-import type { RecordSource, Sources } from '../plan/plan.ts'
+import type { Desired, RecordSource, Sources } from '../plan/plan.ts'
 import type { TenantRules } from './tenant-rules.ts'
 
 export type Endpoint = Immutable<DNSEndpoint>
@@ -50,8 +50,10 @@ export class SourceIndex {
   /** Every name that the object requests, or requested before. `isGone`: it was deleted. */
   note(object: Endpoint, isGone: boolean): Set<string> {
     const { uid, namespace = '' } = sourceOf(object)
-    const kept = !isGone && this.#isServed(object) ? requestedBy(object) : undefined
-    const names = new Set([...requestedBy(this.#objects.get(uid)), ...requestedBy(object)])
+    const requested = requestedBy(object)
+    const kept = !isGone && this.#isServed(object) ? requested : undefined
+    const before = this.#objects.get(uid)
+    const names = before === undefined ? requested : new Set([...requestedBy(before), ...requested])
     if (kept === undefined) {
       this.#objects.delete(uid)
       this.#arrivals.delete(uid)
@@ -124,28 +126,37 @@ export class SourceIndex {
     return [...namespaces]
   }
 
+  /** Whether only sources beyond a limit request the name: what is published for it stays as it is. */
+  isFrozen(name: string): boolean {
+    const uids = this.#byName.get(name)
+    if (uids === undefined) return false
+    for (const uid of uids) if (!this.#counts.over.has(uid)) return false
+    return true
+  }
+
   /** Each object is read once, however many of its names are requested. Objects beyond a limit only keep their claims. */
   desired(names: Names): RequestedRecords {
-    const all = desiredOf(this.objects(names), this.#defaultTtl, this.#rules)
-    const claims = claimantsIn(all.desired)
-    const parsed = new Map<string, DesiredRecords['desired']>()
-    const desiredBy = (uid: string): DesiredRecords['desired'] => {
-      const object = this.#objects.get(uid)
-      const known = parsed.get(uid)
-      if (known !== undefined || object === undefined) return known ?? []
-      const { desired } = desiredOf([object], this.#defaultTtl, this.#rules)
-      parsed.set(uid, desired)
-      return desired
-    }
     const { over } = this.#counts
-    const isAsked = (name: string, uid: string): boolean => (names === 'all' || names.has(name)) && !over.has(uid)
+    const served = this.objects(names).filter((object) => !over.has(sourceOf(object).uid))
+    const all = desiredOf(served, this.#defaultTtl, this.#rules)
+    const claims = claimantsIn(all.desired)
+    const isAsked = (name: string): boolean => names === 'all' || names.has(name)
+    const parsed = new Map<string, readonly Desired[]>()
+    const desiredBy = (uid: string, name: string): readonly Desired[] => {
+      const object = this.#objects.get(uid)
+      if (!parsed.has(uid) && object !== undefined)
+        parsed.set(uid, desiredOf([object], this.#defaultTtl, this.#rules).desired)
+      return (parsed.get(uid) ?? []).filter(({ set }) => set.name === name)
+    }
     return {
-      desired: all.desired.filter(({ set, source }) => isAsked(set.name, source.uid)),
-      unusable: all.unusable.filter(({ name, source }) => isAsked(name, source.uid)),
+      desired: all.desired.filter(({ set }) => isAsked(set.name)),
+      unusable: all.unusable.filter(({ name }) => isAsked(name)),
       claimant: (name) => {
-        if (names === 'all' || names.has(name)) return claims(name)
-        const uids = [...(this.#byName.get(name) ?? [])]
-        return oldestSource(uids.flatMap((uid) => desiredBy(uid).filter(({ set }) => set.name === name)))
+        const own = isAsked(name) ? claims(name) : undefined
+        const uids = [...(this.#byName.get(name) ?? [])].filter((uid) => !isAsked(name) || over.has(uid))
+        if (uids.length === 0) return own
+        const others = uids.flatMap((uid) => desiredBy(uid, name)).map(({ source }) => source)
+        return oldestSource(own === undefined ? others : [own, ...others])
       },
     }
   }

@@ -1,0 +1,93 @@
+import { Command } from 'commander'
+import { describe, expect, it } from 'vitest'
+import {
+  addDnslbFlags,
+  checkFlags,
+  type DnslbFlags,
+  readControllers,
+  readLogLevel,
+  readNumber,
+  readProviders,
+} from './dnslb-flags.ts'
+
+function parse(...argv: string[]): DnslbFlags {
+  const command = new Command().exitOverride()
+  addDnslbFlags(command)
+  command.parse(argv, { from: 'user' })
+  return command.opts<DnslbFlags>()
+}
+
+describe('the flags of dnslb', () => {
+  it('have the defaults of the original', () => {
+    expect(parse()).toMatchObject({
+      targetkube: '',
+      cluster: '',
+      controllers: 'all',
+      identity: 'GardenRing',
+      ttl: '60',
+      providers: 'dynamic',
+      watches: '',
+      once: false,
+      duration: '0',
+      dryRun: false,
+      port: '0',
+      pluginDir: '',
+      logLevel: 'info',
+    })
+  })
+
+  it.each([
+    [['--targetkube', 'f'], 'cluster identity (for local cluster) required when using separate clusters'],
+    [['--cluster', 'a'], 'cluster identity not possible when not using separate clusters'],
+    [['--identity', ''], '--identity'],
+    [['--dns-listen', '127.0.0.1:53'], '--dns-listen and --dns-zones are given together'],
+  ])('%o is refused', (argv, message) => {
+    expect(() => checkFlags(parse(...argv))).toThrow(message)
+  })
+
+  it.each([
+    ['all', true, true],
+    ['source', true, false],
+    ['target', false, true],
+    ['endpoint', true, false],
+    ['dns', false, true],
+    ['endpoint,dns', true, true],
+  ])('--controllers %s', (text, endpoint, dns) => {
+    expect(readControllers(text)).toEqual({ endpoint, dns })
+  })
+
+  it.each([
+    ['other', "unknown controller or group 'other'"],
+    ['', 'no controller selected'],
+  ])('--controllers %j is refused', (text, message) => {
+    expect(() => readControllers(text)).toThrow(message)
+  })
+
+  it.each([
+    ['dynamic', false, true, []],
+    ['static', false, false, ['aws', 'rfc2136']],
+    ['all', false, true, ['aws', 'rfc2136']],
+    ['rfc2136,dynamic', false, true, ['rfc2136']],
+    ['dynamic', true, false, ['aws', 'rfc2136']],
+  ])('--providers %s, standalone %s', (text, isStandalone, isDynamic, staticTypes) => {
+    expect(readProviders(text, ['aws', 'rfc2136'], { isStandalone })).toEqual({ isDynamic, staticTypes, ignored: [] })
+  })
+
+  it('reports provider types that do not exist', () => {
+    expect(readProviders('gcp', ['aws'], { isStandalone: false }).ignored).toEqual(['gcp'])
+  })
+
+  it.each([
+    ['info', 'info'],
+    ['WARNING', 'warn'],
+    ['5', 'debug'],
+    ['2', 'error'],
+  ])('--log-level %s is %s', (text, level) => {
+    expect(readLogLevel(text)).toBe(level)
+  })
+
+  it('refuses other levels and numbers', () => {
+    expect(() => readLogLevel('6')).toThrow('log level must be in the range 0-5')
+    expect(() => readNumber('ttl', '1.5', { min: 1, max: 10 })).toThrow('--ttl 1.5: it is a whole number from 1 to 10')
+  })
+})

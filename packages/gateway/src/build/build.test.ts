@@ -1,0 +1,586 @@
+import { createAuthority } from '@seamark/kube/certificates'
+import type { HTTPProxy } from '@seamark/kube/contour'
+import type { Obj } from '@seamark/kube/object'
+import fc from 'fast-check'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { httpProxy, object, objectsOf, rootProxy, service } from '../../testing/index.ts'
+import type { Ir, Route } from '../ir/model.ts'
+import { build } from './build.ts'
+import { BUILD_DEFAULTS } from './input.ts'
+
+const run = (...all: Obj[]) => build(objectsOf(all), BUILD_DEFAULTS)
+
+/** `host path → action` of every route, in order. */
+function routesOf(ir: Ir, protocol: 'http' | 'https' = 'http'): string[] {
+  const listener = ir.listeners.find((each) => each.protocol === protocol)
+  return (listener?.hosts ?? []).flatMap(({ host, routes }) => routes.map((route) => `${host} ${describeRoute(route)}`))
+}
+
+function describeRoute({ match: { path, method, headers, query }, action }: Route): string {
+  const rest = [method, ...headers.map(({ name }) => name), ...query.map(({ name }) => `?${name}`)].filter(Boolean)
+  const what =
+    action.kind === 'forward'
+      ? action.backends.map(({ cluster }) => cluster.split('/').slice(0, 3).join('/')).join('+')
+      : action.status
+  return `${path.kind} ${path.value}${rest.length === 0 ? '' : ` [${rest.join(' ')}]`} → ${what}`
+}
+
+type Status = NonNullable<HTTPProxy['status']>
+
+function statusOf(result: ReturnType<typeof run>, key: string): Status {
+  return result.statuses.find((each) => each.kind === 'HTTPProxy' && each.key === key)?.status as Status
+}
+
+/** `currentStatus type/reason: message` of the errors. */
+function verdict(result: ReturnType<typeof run>, key: string): string[] {
+  const status = statusOf(result, key)
+  const [condition] = status.conditions ?? []
+  return [
+    status.currentStatus ?? '',
+    ...(condition?.errors ?? []).map(({ type, reason, message }) => `${type}/${reason}: ${message}`),
+  ]
+}
+
+const web = service('a/web')
+const to = (name: string, extra: object = {}) => ({ services: [{ name, port: 80 }], ...extra })
+
+describe('HTTPProxy', () => {
+  it('serves the routes of a root with the longest prefix first', () => {
+    const result = run(
+      web,
+      rootProxy('a/root', 'x.test', {
+        routes: [
+          to('web'),
+          to('web', { conditions: [{ prefix: '/long' }] }),
+          to('web', { conditions: [{ exact: '/long' }] }),
+          to('web', { conditions: [{ regex: '/l.*' }] }),
+          to('web', { conditions: [{ prefix: '/long' }, { header: { name: 'X-A', present: true } }] }),
+        ],
+      }),
+    )
+    expect(routesOf(result.ir)).toEqual([
+      'x.test exact /long → a/web/80',
+      'x.test regex /l.* → a/web/80',
+      'x.test prefix /long [x-a] → a/web/80',
+      'x.test prefix /long → a/web/80',
+      'x.test prefix / → a/web/80',
+    ])
+    expect(statusOf(result, 'a/root')).toMatchObject({ currentStatus: 'valid', description: 'Valid HTTPProxy' })
+  })
+
+  it('makes every holder of a duplicate host invalid and serves none', () => {
+    const result = run(web, service('b/web'), rootProxy('a/one', 'x.test'), rootProxy('b/two', 'X.test'))
+    expect(routesOf(result.ir)).toEqual([])
+    const message = 'VirtualHostError/DuplicateVhost: fqdn "x.test" is used in multiple HTTPProxies: a/one, b/two'
+    expect(verdict(result, 'a/one')).toEqual(['invalid', message])
+    expect(verdict(result, 'b/two')).toEqual(['invalid', message])
+  })
+
+  it('answers 502 on the conditions of an include that is missing or a root', () => {
+    const result = run(
+      web,
+      rootProxy('a/root', 'x.test', {
+        includes: [
+          { name: 'gone', conditions: [{ prefix: '/gone' }] },
+          { name: 'other', conditions: [{ prefix: '/other' }] },
+        ],
+      }),
+      rootProxy('a/other', 'y.test'),
+    )
+    expect(routesOf(result.ir)).toEqual([
+      'x.test prefix /other → 502',
+      'x.test prefix /gone → 502',
+      'x.test prefix / → a/web/80',
+      'y.test prefix / → a/web/80',
+    ])
+    expect(verdict(result, 'a/root')).toEqual([
+      'invalid',
+      'IncludeError/IncludeNotFound: include a/gone not found',
+      'IncludeError/RootIncludesRoot: root httpproxy cannot include another root httpproxy (a/other)',
+    ])
+  })
+
+  it('concatenates path conditions over includes and joins header conditions', () => {
+    const result = run(
+      service('b/web'),
+      httpProxy('a/root', {
+        virtualhost: { fqdn: 'x.test' },
+        includes: [
+          { name: 'mid', namespace: 'b', conditions: [{ prefix: '/api/' }, { header: { name: 'v', exact: '1' } }] },
+        ],
+      }),
+      httpProxy('b/mid', { includes: [{ name: 'leaf', conditions: [{ prefix: '/users' }] }] }),
+      httpProxy('b/leaf', {
+        routes: [to('web', { conditions: [{ exact: '/me' }, { header: { name: 'w', exact: '2' } }] })],
+      }),
+    )
+    expect(routesOf(result.ir)).toEqual(['x.test exact /api/users/me [v w] → b/web/80'])
+    expect(verdict(result, 'b/leaf')).toEqual(['valid'])
+  })
+
+  it('drops every route of an object with one bad route, and keeps what it includes', () => {
+    const result = run(
+      web,
+      rootProxy('a/root', 'x.test', {
+        includes: [{ name: 'leaf', conditions: [{ prefix: '/leaf' }] }],
+        routes: [to('web'), to('web', { conditions: [{ prefix: 'nope' }] })],
+      }),
+      httpProxy('a/leaf', { routes: [to('web')] }),
+    )
+    expect(routesOf(result.ir)).toEqual(['x.test prefix /leaf → a/web/80'])
+    expect(verdict(result, 'a/root')).toEqual([
+      'invalid',
+      'RouteError/PathMatchConditionsNotValid: route: prefix conditions must start with /, nope was supplied',
+    ])
+  })
+
+  it('answers 503 where no Service is left, and skips one that is missing', () => {
+    const result = run(
+      web,
+      rootProxy('a/root', 'x.test', {
+        routes: [
+          to('gone', { conditions: [{ prefix: '/gone' }] }),
+          {
+            services: [
+              { name: 'web', port: 80 },
+              { name: 'gone', port: 80 },
+            ],
+          },
+        ],
+      }),
+    )
+    expect(routesOf(result.ir)).toEqual(['x.test prefix /gone → 503', 'x.test prefix / → a/web/80'])
+    expect(verdict(result, 'a/root')).toEqual([
+      'invalid',
+      'ServiceError/ServiceUnresolvedReference: Spec.Routes unresolved service reference: service "a/gone" not found',
+    ])
+  })
+
+  it('makes only the object that a cycle returns to invalid', () => {
+    const result = run(
+      web,
+      rootProxy('a/root', 'x.test', { includes: [{ name: 'one' }] }),
+      httpProxy('a/one', { includes: [{ name: 'two' }] }),
+      httpProxy('a/two', { includes: [{ name: 'one' }], routes: [to('web', { conditions: [{ prefix: '/two' }] })] }),
+    )
+    expect(verdict(result, 'a/root')).toEqual(['valid'])
+    expect(verdict(result, 'a/one')[1]).toMatch(
+      /IncludeCreatesCycle: include creates an include cycle: a\/root -> a\/one/,
+    )
+    expect(routesOf(result.ir)).toEqual(['x.test prefix /two → a/web/80', 'x.test prefix / → a/web/80'])
+  })
+
+  it('ends with an error on an include tree that multiplies', () => {
+    const levels = Array.from({ length: 40 }, (_, level) =>
+      httpProxy(`a/n${level}`, {
+        includes: ['/x', '/y'].map((prefix) => ({ name: `n${level + 1}`, conditions: [{ prefix }] })),
+      }),
+    )
+    const result = run(rootProxy('a/root', 'x.test', { includes: [{ name: 'n0' }], routes: [] }), ...levels)
+    expect(verdict(result, 'a/root')[1]).toMatch(/TooManyIncludes/)
+  })
+
+  it('is orphaned without a root', () => {
+    const result = run(web, httpProxy('a/leaf', { routes: [to('web')] }))
+    expect(statusOf(result, 'a/leaf')).toMatchObject({
+      currentStatus: 'orphaned',
+      description: 'this HTTPProxy is not part of a delegation chain from a root HTTPProxy',
+    })
+  })
+
+  it('does not serve a host without the access control that it asks for', () => {
+    const result = run(
+      web,
+      rootProxy('a/root', 'x.test', { virtualhost: { fqdn: 'x.test', ipAllowPolicy: [{ cidr: '10.0.0.0/8' }] } }),
+    )
+    expect(routesOf(result.ir)).toEqual([])
+    expect(verdict(result, 'a/root')[1]).toMatch(/IPFilterError\/UnsupportedField/)
+  })
+
+  it('refuses regular expressions that RE2 cannot compile', () => {
+    for (const regex of ['/(?=x)', '/(', String.raw`/(a)\1`]) {
+      const result = run(web, rootProxy('a/root', 'x.test', { routes: [to('web', { conditions: [{ regex }] })] }))
+      expect(verdict(result, 'a/root')[1]).toMatch(/PathMatchConditionsNotValid: route: supplied regex/)
+    }
+  })
+
+  it('rewrites a prefix with and without its slash', () => {
+    const rewrite = { conditions: [{ prefix: '/api' }], pathRewritePolicy: { replacePrefix: [{ replacement: '/' }] } }
+    const { ir } = run(web, rootProxy('a/root', 'x.test', { routes: [to('web', rewrite)] }))
+    const rewrites = ir.listeners[0]?.hosts[0]?.routes.map(({ match, action }) => [
+      match.path.value,
+      action.kind === 'forward' ? action.rewrite?.value : '',
+    ])
+    expect(rewrites).toEqual([
+      ['/api/', '/'],
+      ['/api', '/'],
+    ])
+  })
+
+  it('serves ExternalName Services only when allowed, and never local ones', () => {
+    const external = (name: string) => service('a/web', [80], { type: 'ExternalName', externalName: name })
+    const allowed = { ...BUILD_DEFAULTS, allowsExternalNames: true }
+    const clusters = (name: string, settings = allowed) =>
+      build(objectsOf([external(name), rootProxy('a/root', 'x.test')]), settings).ir.clusters.map(
+        (each) => each.upstream,
+      )
+    expect(clusters('example.com', BUILD_DEFAULTS)).toEqual([])
+    expect(clusters('example.com')).toEqual([{ kind: 'dns', host: 'example.com', port: 80 }])
+    for (const name of ['localhost', 'localhost.', 'x.localhost', '127.0.0.1', '169.254.169.254', '0.0.0.0'])
+      expect(clusters(name)).toEqual([])
+  })
+})
+
+describe('Secrets', () => {
+  let good: { certPem: string; keyPem: string }
+  let other: { certPem: string; keyPem: string }
+  beforeAll(async () => {
+    const authority = await createAuthority({ commonName: 'ca' })
+    good = await authority.issue({ commonName: 'x.test', dnsNames: ['x.test'], usages: 'server' })
+    other = await authority.issue({ commonName: 'x.test', dnsNames: ['x.test'], usages: 'server' })
+  })
+  const secret = (key: string, cert: string, privateKey: string) =>
+    object('Secret', key, {
+      type: 'kubernetes.io/tls',
+      data: {
+        'tls.crt': Buffer.from(cert).toString('base64'),
+        'tls.key': Buffer.from(privateKey).toString('base64'),
+      },
+    })
+  const root = (secretName: string) =>
+    rootProxy('a/root', 'x.test', { virtualhost: { fqdn: 'x.test', tls: { secretName } } })
+
+  it('are verified: a key of another certificate takes the host down and is not quoted', () => {
+    const result = run(web, root('tls'), secret('a/tls', good.certPem, other.keyPem))
+    expect(routesOf(result.ir)).toEqual([])
+    expect(verdict(result, 'a/root')[1]).toBe(
+      'TLSError/SecretNotValid: Spec.VirtualHost.TLS Secret "tls" is invalid: invalid TLS private key: it does not belong to the certificate',
+    )
+  })
+
+  it('of another namespace need a delegation', () => {
+    const shared = secret('certs/tls', good.certPem, good.keyPem)
+    const refused = run(web, root('certs/tls'), shared)
+    expect(verdict(refused, 'a/root')[1]).toMatch(/TLSError\/DelegationNotPermitted/)
+    const delegation = object('TLSCertificateDelegation', 'certs/d', {
+      spec: { delegations: [{ secretName: 'tls', targetNamespaces: ['a'] }] },
+    })
+    const result = run(web, root('certs/tls'), shared, delegation)
+    expect(routesOf(result.ir, 'https')).toEqual(['x.test prefix / → a/web/80'])
+    expect(result.ir.certificates.map(({ name }) => name)).toEqual([
+      expect.stringMatching(/^certs\/tls\/[0-9a-f]{10}$/),
+    ])
+  })
+
+  it('get a new name when their content changes', () => {
+    const names = [good, other].map(({ certPem, keyPem }) =>
+      run(web, root('tls'), secret('a/tls', certPem, keyPem)).ir.certificates.map(({ name }) => name),
+    )
+    expect(names[0]).not.toEqual(names[1])
+  })
+})
+
+describe('Ingress', () => {
+  const ingress = (key: string, spec: object, meta: object = {}) => object('Ingress', key, { spec }, meta)
+  const path = (path: string, pathType: string) => ({
+    path,
+    pathType,
+    backend: { service: { name: 'web', port: { number: 80 } } },
+  })
+
+  it('compares Prefix by segment, and takes ImplementationSpecific as string prefix or regex', () => {
+    const paths = [
+      path('/a/', 'Prefix'),
+      path('/b', 'ImplementationSpecific'),
+      path('/c[0-9]+', 'ImplementationSpecific'),
+    ]
+    const { ir } = run(web, ingress('a/web', { rules: [{ host: 'X.test', http: { paths } }] }))
+    expect(routesOf(ir)).toEqual([
+      'x.test regex /c[0-9]+ → a/web/80',
+      'x.test prefix /b → a/web/80',
+      'x.test segment /a → a/web/80',
+    ])
+  })
+
+  it('limits a wildcard host to one label', () => {
+    const { ir } = run(web, ingress('a/web', { rules: [{ host: '*.x.test', http: { paths: [path('/', 'Prefix')] } }] }))
+    expect(routesOf(ir)).toEqual(['*.x.test prefix / [:authority] → a/web/80'])
+  })
+
+  it('of another class is not served', () => {
+    const spec = { ingressClassName: 'nginx', rules: [{ host: 'x.test', http: { paths: [path('/', 'Prefix')] } }] }
+    expect(routesOf(run(web, ingress('a/web', spec)).ir)).toEqual([])
+  })
+
+  it('loses a match to an older Ingress and to an HTTPProxy, with a finding', () => {
+    const spec = { rules: [{ host: 'x.test', http: { paths: [path('/', 'Prefix')] } }] }
+    const result = run(
+      web,
+      service('b/web'),
+      ingress('a/old', spec, { creationTimestamp: '2025-01-01T00:00:00Z' }),
+      ingress('b/new', spec),
+      rootProxy('a/root', 'x.test'),
+    )
+    expect(result.ir.listeners[0]?.hosts[0]?.routes.map(({ origin }) => origin.kind)).toEqual(['HTTPProxy'])
+    expect(result.findings.map(({ origin, message }) => `${origin.name}: ${message}`)).toEqual([
+      'old: spec.rules[0].http.paths[0]: x.test/ is served by HTTPProxy a/root, which has the same match',
+      'new: spec.rules[0].http.paths[0]: x.test/ is served by Ingress a/old, which has the same match',
+    ])
+  })
+})
+
+describe('Gateway API', () => {
+  const gatewayClass = object('GatewayClass', 'ours', { spec: { controllerName: BUILD_DEFAULTS.controllerName } })
+  const gateway = (listeners: object[]) =>
+    object('Gateway', 'infra/gw', { spec: { gatewayClassName: 'ours', listeners } })
+  const http = { name: 'http', port: 80, protocol: 'HTTP', allowedRoutes: { namespaces: { from: 'All' } } }
+  const httpRoute = (key: string, spec: object, meta: object = {}) =>
+    object('HTTPRoute', key, { spec: { parentRefs: [{ name: 'gw', namespace: 'infra' }], ...spec } }, meta)
+  const backend = { backendRefs: [{ name: 'web', port: 80 }] }
+  const conditions = (result: ReturnType<typeof run>, key: string) => {
+    const { parents } = result.statuses.find((each) => each.kind === 'HTTPRoute' && each.key === key)?.status as {
+      parents: { conditions: { type: string; status: string; reason: string }[] }[]
+    }
+    return parents.flatMap((each) => each.conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`))
+  }
+
+  it('attaches a route to listeners whose hostname and namespace rules allow it', () => {
+    const result = run(
+      web,
+      gatewayClass,
+      gateway([
+        { ...http, hostname: '*.x.test' },
+        { ...http, name: 'same', hostname: 'y.test', allowedRoutes: {} },
+      ]),
+      httpRoute('a/web', { hostnames: ['a.b.x.test', 'y.test'], rules: [backend] }),
+    )
+    expect(routesOf(result.ir)).toEqual(['a.b.x.test prefix / → a/web/80'])
+    expect(conditions(result, 'a/web')).toEqual(['Accepted=True Accepted', 'ResolvedRefs=True ResolvedRefs'])
+  })
+
+  it('says why a route is not accepted', () => {
+    const cases: [spec: object, expected: string][] = [
+      [{ parentRefs: [{ name: 'gw', namespace: 'infra', sectionName: 'nope' }] }, 'NoMatchingParent'],
+      [{ hostnames: ['other.test'] }, 'NoMatchingListenerHostname'],
+      [{ rules: [{ ...backend, filters: [{ type: 'ExtensionRef' }] }] }, 'UnsupportedValue'],
+      [{ rules: [{ ...backend, matches: [{ path: { type: 'RegularExpression', value: '(' } }] }] }, 'UnsupportedValue'],
+    ]
+    for (const [spec, reason] of cases) {
+      const route = httpRoute('a/web', { rules: [backend], ...spec })
+      const result = run(web, gatewayClass, gateway([{ ...http, hostname: '*.x.test' }]), route)
+      expect(conditions(result, 'a/web')[0]).toBe(`Accepted=False ${reason}`)
+      expect(routesOf(result.ir)).toEqual([])
+    }
+  })
+
+  it('gives the share of an unresolved backend 500, and needs a grant for other namespaces', () => {
+    const rules = [
+      {
+        backendRefs: [
+          { name: 'web', port: 80, weight: 3 },
+          { name: 'web', namespace: 'b', port: 80, weight: 1 },
+        ],
+      },
+    ]
+    const all = [web, service('b/web'), gatewayClass, gateway([http]), httpRoute('a/web', { rules })]
+    const refused = run(...all)
+    expect(conditions(refused, 'a/web')[1]).toBe('ResolvedRefs=False RefNotPermitted')
+    expect(refused.ir.listeners[0]?.hosts[0]?.routes[0]?.action).toMatchObject({ invalidWeight: 1 })
+    const grant = object('ReferenceGrant', 'b/grant', {
+      spec: {
+        from: [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', namespace: 'a' }],
+        to: [{ group: '', kind: 'Service' }],
+      },
+    })
+    expect(routesOf(run(...all, grant).ir)).toEqual(['* prefix / → a/web/80+b/web/80'])
+  })
+
+  it('prefers the older route among equal matches', () => {
+    const match = { matches: [{ headers: [{ name: 'a', value: '1' }] }] }
+    const later = { matches: [{ headers: [{ name: '0', value: '1' }] }] }
+    const result = run(
+      web,
+      gatewayClass,
+      gateway([http]),
+      httpRoute('a/young', { rules: [{ ...backend, ...later }] }),
+      httpRoute('a/zold', { rules: [{ ...backend, ...match }] }, { creationTimestamp: '2020-01-01T00:00:00Z' }),
+    )
+    expect(result.ir.listeners[0]?.hosts[0]?.routes.map(({ origin }) => origin.name)).toEqual(['zold', 'young'])
+  })
+
+  it('reports listeners that conflict or have another port', () => {
+    const result = run(
+      gatewayClass,
+      gateway([
+        http,
+        { ...http, name: 'twin' },
+        { ...http, name: 'far', port: 8080 },
+        { ...http, name: 'tcp', port: 9, protocol: 'TCP' },
+      ]),
+    )
+    const { listeners } = result.statuses.find(({ kind }) => kind === 'Gateway')?.status as {
+      listeners: { name: string; conditions: { type: string; reason: string }[] }[]
+    }
+    const accepted = listeners.map(
+      ({ name, conditions: all }) => `${name} ${all.find(({ type }) => type === 'Accepted')?.reason}`,
+    )
+    expect(accepted).toEqual([
+      'http HostnameConflict',
+      'twin HostnameConflict',
+      'far PortUnavailable',
+      'tcp UnsupportedProtocol',
+    ])
+  })
+})
+
+describe('properties', () => {
+  const name = fc.constantFrom('a', 'b', 'c', 'd')
+  const prefix = fc.constantFrom('/', '/x', '/x/y', '/z', 'bad')
+  const key = fc.tuple(fc.constantFrom('n1', 'n2'), name).map(([namespace, each]) => `${namespace}/${each}`)
+  const condition = fc.oneof(
+    fc.record({ prefix }),
+    fc.record({ regex: fc.constantFrom('/a.*', '/(', '/b+') }),
+    fc.record({ header: fc.record({ name, exact: fc.constantFrom('1', '2') }) }),
+    fc.record({ queryParameter: fc.record({ name, present: fc.boolean() }) }),
+  )
+  const routes = fc.array(
+    fc.record({
+      conditions: fc.array(condition, { maxLength: 2 }),
+      services: fc.array(fc.record({ name, port: fc.constantFrom(80, 81) }), { maxLength: 2 }),
+    }),
+    { maxLength: 3 },
+  )
+  const stamp = fc.record({ creationTimestamp: fc.constantFrom('2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z') })
+  const proxies = fc
+    .tuple(
+      key,
+      fc.option(fc.constantFrom('x.test', 'y.test', '*.z.test')),
+      routes,
+      fc.array(fc.record({ name, conditions: fc.array(fc.record({ prefix }), { maxLength: 1 }) }), { maxLength: 2 }),
+      stamp,
+    )
+    .map(([at, fqdn, list, includes, meta]) =>
+      httpProxy(at, { ...(fqdn !== null && { virtualhost: { fqdn } }), routes: list, includes }, meta),
+    )
+  const ingresses = fc
+    .tuple(key, fc.constantFrom('x.test', 'y.test', undefined), prefix, name, stamp)
+    .map(([at, host, path, target, meta]) =>
+      object(
+        'Ingress',
+        at,
+        {
+          spec: {
+            rules: [
+              {
+                ...(host !== undefined && { host }),
+                http: {
+                  paths: [{ path, pathType: 'Prefix', backend: { service: { name: target, port: { number: 80 } } } }],
+                },
+              },
+            ],
+          },
+        },
+        meta,
+      ),
+    )
+  const services = key.map((at) => service(at))
+  const httpRoutes = fc
+    .tuple(key, fc.array(fc.constantFrom('x.test', '*.y.test'), { maxLength: 2 }), prefix, name, stamp)
+    .map(([at, hostnames, value, target, meta]) =>
+      object(
+        'HTTPRoute',
+        at,
+        {
+          spec: {
+            parentRefs: [{ name: 'gw', namespace: 'n1' }],
+            hostnames,
+            rules: [{ matches: [{ path: { value } }], backendRefs: [{ name: target, port: 80 }] }],
+          },
+        },
+        meta,
+      ),
+    )
+  const fixed = [
+    object('GatewayClass', 'ours', { spec: { controllerName: BUILD_DEFAULTS.controllerName } }),
+    object('Gateway', 'n1/gw', {
+      spec: {
+        gatewayClassName: 'ours',
+        listeners: [{ name: 'http', port: 80, protocol: 'HTTP', allowedRoutes: { namespaces: { from: 'All' } } }],
+      },
+    }),
+  ]
+  const worlds = fc
+    .uniqueArray(fc.oneof(proxies, ingresses, services, httpRoutes), {
+      selector: ({ kind, metadata }) => `${kind} ${metadata.namespace}/${metadata.name}`,
+      maxLength: 12,
+    })
+    .map((each) => [...fixed, ...each])
+  const bytes = (all: Obj[]): string => {
+    const { ir, statuses, findings } = run(...all)
+    return JSON.stringify({ ir, statuses, findings })
+  }
+
+  it('the order of the objects changes no byte', () => {
+    const shuffled = worlds.chain((all) =>
+      fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length })),
+    )
+    fc.assert(
+      fc.property(shuffled, ([all, other]) => {
+        expect(bytes(other)).toBe(bytes(all))
+      }),
+    )
+  })
+
+  it('an object that nothing refers to changes no byte', () => {
+    const strangers = [
+      service('far/away'),
+      object('Secret', 'far/away', { data: {} }),
+      object('Ingress', 'far/away', { spec: { ingressClassName: 'other', rules: [] } }),
+      object('Gateway', 'far/away', { spec: { gatewayClassName: 'other', listeners: [] } }),
+    ]
+    fc.assert(
+      fc.property(worlds, (all) => {
+        expect(bytes([...all, ...strangers])).toBe(bytes(all))
+      }),
+    )
+  })
+
+  it('every object that was found or missed by name is in the references', () => {
+    const { refs } = run(rootProxy('a/root', 'x.test'))
+    expect([...refs]).toEqual(['Service a/web'])
+  })
+
+  it('no object, however wrong, stops the others from being served', () => {
+    const anything = fc.oneof(fc.anything({ maxDepth: 3 }), fc.constant(null), fc.constant({ fqdn: 7 }))
+    const kinds = fc.constantFrom(
+      'Ingress',
+      'HTTPProxy',
+      'HTTPRoute',
+      'GRPCRoute',
+      'Gateway',
+      'GatewayClass',
+      'Service',
+      'Secret',
+      'ReferenceGrant',
+      'TLSCertificateDelegation',
+    )
+    const spec = fc.oneof(
+      anything,
+      fc.record({ virtualhost: anything, routes: anything, includes: anything }),
+      fc.record({ rules: anything, tls: anything, parentRefs: fc.constant([{ name: 'gw', namespace: 'n1' }]) }),
+      fc.record({
+        virtualhost: fc.constant({ fqdn: 'bad.test' }),
+        routes: fc.array(fc.record({ services: anything, conditions: anything })),
+      }),
+    )
+    const broken = fc.array(fc.tuple(kinds, spec), { minLength: 1, maxLength: 5 })
+    fc.assert(
+      fc.property(broken, (list) => {
+        const bad = list.map(([kind, value], index) => object(kind, `zz/broken-${index}`, { spec: value, data: value }))
+        const result = run(...fixed, web, rootProxy('a/root', 'good.test'), ...bad)
+        expect(routesOf(result.ir)).toContain('good.test prefix / → a/web/80')
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+})

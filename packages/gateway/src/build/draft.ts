@@ -1,0 +1,161 @@
+/**
+ * The IR under construction. Sources add hosts, routes, clusters and certificates in the order Ingress, HTTPProxy, Gateway
+ * API: a later kind replaces an equal match of an earlier one, and within a kind the first one added stays. Whoever loses a
+ * match is reported.
+ */
+import { keyOf, type Immutable, type Obj } from '@seamark/kube/object'
+import type {
+  Certificate,
+  Cluster,
+  Ir,
+  Listener,
+  Origin,
+  RateLimit,
+  Route,
+  TlsTermination,
+  VirtualHost,
+} from '../ir/model.ts'
+import { compareRoutes, compareTexts, matchKey } from '../ir/route-order.ts'
+
+/** Something an owner should know that has no place in its status; becomes an Event. */
+export interface Finding {
+  readonly origin: Omit<Origin, 'at'>
+  readonly reason: string
+  readonly message: string
+}
+
+interface HostDraft {
+  readonly routes: Map<string, Route>
+  tls?: TlsTermination
+  tcp?: VirtualHost['tcp']
+  rateLimit?: RateLimit
+}
+
+export interface RouteConflict {
+  readonly host: string
+  readonly winner: Route
+  readonly loser: Route
+}
+
+export class Draft {
+  readonly conflicts: RouteConflict[] = []
+  readonly findings: Finding[] = []
+  readonly #clusters = new Map<string, Cluster>()
+  readonly #certificates = new Map<string, Certificate>()
+  readonly #hosts = { http: new Map<string, HostDraft>(), https: new Map<string, HostDraft>() }
+
+  addCluster(cluster: Cluster): string {
+    this.#clusters.set(cluster.name, cluster)
+    return cluster.name
+  }
+
+  addCertificate(certificate: Certificate): string {
+    this.#certificates.set(certificate.name, certificate)
+    return certificate.name
+  }
+
+  addRoute(protocol: Listener['protocol'], host: string, route: Route): void {
+    const { routes } = this.#host(protocol, host)
+    const key = matchKey(route.match)
+    const other = routes.get(key)
+    if (other === undefined) {
+      routes.set(key, route)
+      return
+    }
+    const isReplaced = rankOf(other.origin) < rankOf(route.origin)
+    if (isReplaced) routes.set(key, route)
+    const [winner, loser] = isReplaced ? [route, other] : [other, route]
+    this.conflicts.push({ host, winner, loser })
+  }
+
+  /** The first termination of a host stays; returns false if another one exists. */
+  setTls(host: string, tls: TlsTermination): boolean {
+    const draft = this.#host('https', host)
+    if (draft.tls !== undefined) return JSON.stringify(draft.tls) === JSON.stringify(tls)
+    draft.tls = tls
+    return true
+  }
+
+  setTcp(host: string, tcp: NonNullable<VirtualHost['tcp']>): void {
+    this.#host('https', host).tcp = tcp
+  }
+
+  setRateLimit(protocol: Listener['protocol'], host: string, rateLimit: RateLimit): void {
+    this.#host(protocol, host).rateLimit = rateLimit
+  }
+
+  toIr(): Ir {
+    const listeners = (['http', 'https'] as const).map((protocol): Listener => {
+      const hosts = [...this.#hosts[protocol]]
+        .map(([host, draft]) => hostOf(host, draft))
+        // Without a certificate nothing of the host is served over TLS.
+        .filter((host) => protocol === 'http' || host.tls !== undefined || host.tcp !== undefined)
+        .filter((host) => host.routes.length > 0 || host.tcp !== undefined)
+      return { protocol, hosts: hosts.toSorted((a, b) => compareTexts(a.host, b.host)) }
+    })
+    const used = usedNames(listeners)
+    return {
+      listeners,
+      clusters: pick(this.#clusters, used.clusters),
+      certificates: pick(this.#certificates, used.certificates),
+    }
+  }
+
+  #host(protocol: Listener['protocol'], host: string): HostDraft {
+    const hosts = this.#hosts[protocol]
+    let draft = hosts.get(host)
+    if (draft === undefined) hosts.set(host, (draft = { routes: new Map() }))
+    return draft
+  }
+}
+
+export function originOf(kind: Origin['kind'], object: Immutable<Obj>, at: string): Origin {
+  const { namespace = '', name = '' } = object.metadata
+  return { kind, namespace, name, at }
+}
+
+export function describeOrigin(origin: Omit<Origin, 'at'>): string {
+  return `${origin.kind} ${keyOf({ metadata: origin })}`
+}
+
+function rankOf(origin: Origin): number {
+  switch (origin.kind) {
+    case 'Ingress':
+      return 0
+    case 'HTTPProxy':
+      return 1
+    case 'HTTPRoute':
+    case 'GRPCRoute':
+      return 2
+  }
+}
+
+function hostOf(host: string, { routes, tls, tcp, rateLimit }: HostDraft): VirtualHost {
+  return {
+    host,
+    routes: tcp === undefined ? [...routes.values()].toSorted(compareRoutes) : [],
+    ...(tls !== undefined && { tls }),
+    ...(tcp !== undefined && { tcp }),
+    ...(rateLimit !== undefined && { rateLimit }),
+  }
+}
+
+/** What no host refers to any more, because its route lost, is not part of the configuration. */
+function usedNames(listeners: readonly Listener[]): { clusters: Set<string>; certificates: Set<string> } {
+  const [clusters, certificates] = [new Set<string>(), new Set<string>()]
+  for (const { hosts } of listeners)
+    for (const { routes, tls, tcp } of hosts) {
+      if (tls !== undefined) certificates.add(tls.certificate)
+      for (const { cluster } of tcp?.backends ?? []) clusters.add(cluster)
+      for (const { action } of routes) {
+        if (action.kind !== 'forward') continue
+        for (const { cluster } of action.backends) clusters.add(cluster)
+        for (const { cluster } of action.mirrors) clusters.add(cluster)
+      }
+    }
+  return { clusters, certificates }
+}
+
+function pick<T extends { readonly name: string }>(all: ReadonlyMap<string, T>, names: ReadonlySet<string>): T[] {
+  return [...all.values()].filter(({ name }) => names.has(name)).toSorted((a, b) => compareTexts(a.name, b.name))
+}

@@ -1,0 +1,104 @@
+/** Header policies of HTTPProxy and filters of HTTPRoute as mutations of the IR. */
+import type { HeadersPolicy } from '@seamark/kube/contour'
+import type { HeaderFilter } from '@seamark/kube/gateway-api'
+import type { Immutable } from '@seamark/kube/object'
+import type { HeaderMutation } from '../ir/model.ts'
+import { compareTexts } from '../ir/route-order.ts'
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+// eslint-disable-next-line no-control-regex
+const FORBIDDEN_IN_VALUES = /[\u0000-\u0008\u000A-\u001F\u007F]/
+
+export interface HeadersResult {
+  readonly mutation?: HeaderMutation
+  readonly host?: string
+}
+
+/** @param allowsHost `Host` may be set */
+export function headersPolicy(
+  policy: Immutable<HeadersPolicy> | undefined,
+  allowsHost: boolean,
+  constants: Readonly<Record<string, string>>,
+): HeadersResult | { readonly fault: string } {
+  if (policy === undefined) return {}
+  const set = new Map<string, string>()
+  let host: string | undefined
+  for (const { name, value } of policy.set ?? []) {
+    const key = name.toLowerCase()
+    if (set.has(key)) return { fault: `duplicate header addition: "${canonical(name)}"` }
+    if (key === 'host') {
+      if (!allowsHost) return { fault: `rewriting "Host" header is not supported` }
+      if (FORBIDDEN_IN_VALUES.test(value) || value === '')
+        return { fault: `invalid set header "Host": "${value}" is not a host name` }
+      host = escapeVariables(value, {})
+      continue
+    }
+    if (!TOKEN.test(key)) return { fault: `invalid set header "${canonical(name)}": not a valid HTTP header name` }
+    if (FORBIDDEN_IN_VALUES.test(value))
+      return { fault: `invalid set header "${canonical(name)}": the value contains control characters` }
+    set.set(key, escapeVariables(value, constants))
+  }
+  const remove = new Set<string>()
+  for (const name of policy.remove ?? []) {
+    const key = name.toLowerCase()
+    if (remove.has(key)) return { fault: `duplicate header removal: "${canonical(name)}"` }
+    if (!TOKEN.test(key)) return { fault: `invalid remove header "${canonical(name)}": not a valid HTTP header name` }
+    remove.add(key)
+  }
+  return {
+    ...(set.size + remove.size > 0 && { mutation: mutationOf({ set, remove }) }),
+    ...(host !== undefined && { host }),
+  }
+}
+
+/** Known when a request is served; the data plane replaces them. */
+const REQUEST_VARIABLES = [
+  'DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT',
+  'DOWNSTREAM_REMOTE_ADDRESS',
+  'DOWNSTREAM_LOCAL_ADDRESS',
+  'DOWNSTREAM_LOCAL_PORT',
+  'PROTOCOL',
+  'HOSTNAME',
+]
+
+/** As Contour does: every percent sign is literal (`%%`) unless it belongs to a known variable. */
+export function escapeVariables(value: string, constants: Readonly<Record<string, string>>): string {
+  if (!value.includes('%')) return value
+  let result = value.replaceAll('%', '%%')
+  for (const [name, constant] of Object.entries(constants))
+    result = result.replaceAll(`%%${name}%%`, constant.replaceAll('%', '%%'))
+  for (const name of REQUEST_VARIABLES) result = result.replaceAll(`%%${name}%%`, `%${name}%`)
+  return result.replaceAll(/%(%REQ\(:?[\w-]+(?:\?:?[\w-]+)?\)(?::\d+)?%)%/g, '$1')
+}
+
+export function headerFilter(filter: Immutable<HeaderFilter>): HeaderMutation | undefined {
+  const entries = (list: Immutable<HeaderFilter['set']>) =>
+    new Map((list ?? []).filter(isUsable).map(({ name, value }) => [name.toLowerCase(), literal(value)]))
+  const remove = new Set((filter.remove ?? []).filter((name) => TOKEN.test(name)).map((name) => name.toLowerCase()))
+  const [set, add] = [entries(filter.set), entries(filter.add)]
+  return set.size + add.size + remove.size === 0 ? undefined : mutationOf({ set, add, remove })
+}
+
+/** The Gateway API has no variables: a percent sign is a percent sign. */
+function literal(value: string): string {
+  return value.replaceAll('%', '%%')
+}
+
+function isUsable({ name, value }: { readonly name: string; readonly value: string }): boolean {
+  return TOKEN.test(name) && name.toLowerCase() !== 'host' && !FORBIDDEN_IN_VALUES.test(value)
+}
+
+function mutationOf(parts: {
+  set: ReadonlyMap<string, string>
+  add?: ReadonlyMap<string, string>
+  remove: ReadonlySet<string>
+}): HeaderMutation {
+  const list = (map: ReadonlyMap<string, string>) =>
+    [...map].map(([name, value]) => ({ name, value })).toSorted((a, b) => compareTexts(a.name, b.name))
+  return { set: list(parts.set), add: list(parts.add ?? new Map()), remove: [...parts.remove].toSorted() }
+}
+
+/** Go's canonical form, as in Contour's messages. */
+function canonical(name: string): string {
+  return name.toLowerCase().replaceAll(/(^|-)[a-z]/g, (letter) => letter.toUpperCase())
+}

@@ -1,0 +1,80 @@
+/**
+ * What `build` reads: the objects of the caches, the settings, and a record of every object it looked at. The record (found
+ * or missed) decides which later changes need another build.
+ */
+import type { Immutable, Key, Kind, Obj } from '@seamark/kube/object'
+import { withoutNulls } from './nulls.ts'
+
+/** A consistent view of all objects; `Reader` of the runtime's caches is one. */
+export interface Objects {
+  get<T extends Obj>(kind: Kind<T>, key: Key): Immutable<T> | undefined
+  list<T extends Obj>(kind: Kind<T>): readonly Immutable<T>[]
+}
+
+export interface BuildSettings {
+  /** Classes of Ingress and HTTPProxy that are served. */
+  readonly ingressClassNames: readonly string[]
+  /** Objects without a class are served too. */
+  readonly servesUnclassified: boolean
+  /** Namespaces that may contain root HTTPProxies; empty: all. */
+  readonly rootNamespaces: readonly string[]
+  /** The Gateway that this data plane implements, `namespace/name`; undefined: all Gateways of our GatewayClasses. */
+  readonly gateway?: Key
+  /** `spec.controllerName` of our GatewayClasses. */
+  readonly controllerName: string
+  /** Services of type ExternalName are resolved: every tenant can then reach any address the data plane can. */
+  readonly allowsExternalNames: boolean
+  readonly connectTimeoutMs: number
+  /** Default of the response timeout. */
+  readonly timeoutMs: number
+}
+
+export const CONTROLLER_NAME = 'seamark.io/gateway-controller'
+
+export const BUILD_DEFAULTS: BuildSettings = {
+  ingressClassNames: ['contour', 'seamark'],
+  servesUnclassified: true,
+  rootNamespaces: [],
+  controllerName: CONTROLLER_NAME,
+  allowsExternalNames: false,
+  connectTimeoutMs: 2_000,
+  timeoutMs: 15_000,
+}
+
+/** `Kind namespace/name` of every object that a build asked for by name. */
+export type Refs = ReadonlySet<string>
+
+export function refOf(kind: Kind, key: Key): string {
+  return `${kind.kind} ${key}`
+}
+
+/** Reads by name are recorded in `refs`; members that are null are absent. */
+export function recordingReader(objects: Objects, refs: Set<string>): Objects {
+  const lists = new Map<Kind, readonly Immutable<Obj>[]>()
+  return {
+    list<T extends Obj>(kind: Kind<T>): readonly Immutable<T>[] {
+      let list = lists.get(kind)
+      if (list === undefined) lists.set(kind, (list = objects.list(kind).map((each) => withoutNulls(each))))
+      return list as readonly Immutable<T>[]
+    },
+    get(kind, key) {
+      refs.add(refOf(kind, key))
+      const found = objects.get(kind, key)
+      return found === undefined ? undefined : withoutNulls(found)
+    },
+  }
+}
+
+/** Oldest first, then by namespace and name: the order in which objects win conflicts. */
+export function compareAge(a: Immutable<Obj>, b: Immutable<Obj>): number {
+  const [left, right] = [a.metadata, b.metadata]
+  return (
+    compare(left.creationTimestamp ?? '', right.creationTimestamp ?? '') ||
+    compare(left.namespace ?? '', right.namespace ?? '') ||
+    compare(left.name ?? '', right.name ?? '')
+  )
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

@@ -1,0 +1,115 @@
+/** Resolves the Services behind routes to clusters of the IR. */
+import { isIP } from 'node:net'
+import { addressGuard, Service, type ServicePort } from '@seamark/kube'
+import type { Immutable } from '@seamark/kube/object'
+import type { CircuitBreakers, Cluster } from '../ir/model.ts'
+import { nameCluster } from '../ir/names.ts'
+import type { BuildSettings, Objects } from './input.ts'
+
+export interface ResolvedService {
+  readonly service: Immutable<Service>
+  readonly port: Immutable<ServicePort>
+  readonly key: string
+}
+
+/** Everything about a cluster that the route decides. */
+export type ClusterPolicy = Omit<Cluster, 'name' | 'upstream' | 'connectTimeoutMs' | 'circuitBreakers'>
+
+export type Resolution = ResolvedService | { readonly fault: string }
+
+const LOCAL_NAMES = new Set(['localhost', 'localhost.localdomain'])
+const isRefused = addressGuard()
+
+/** @param port number, or name (Ingress only) */
+export function resolveService(
+  objects: Objects,
+  settings: BuildSettings,
+  key: string,
+  port: number | string,
+): Resolution {
+  const service = objects.get(Service, key)
+  if (service === undefined) return { fault: `service "${key}" not found` }
+  const isExternal = service.spec?.type === 'ExternalName'
+  const ports = service.spec?.ports ?? []
+  const found = ports.find((each) => (typeof port === 'number' ? each.port === port : each.name === port))
+  // An ExternalName Service needs no ports: the number of the route is the port of the name.
+  const resolved = found ?? (isExternal && ports.length === 0 && typeof port === 'number' ? { port } : undefined)
+  if (resolved === undefined) return { fault: `port "${port}" on service "${key}" not matched` }
+  if (resolved.protocol !== undefined && resolved.protocol !== 'TCP')
+    return { fault: `unsupported service protocol "${resolved.protocol}"` }
+  if (isExternal) {
+    const fault = externalNameFault(service, settings, key)
+    if (fault !== undefined) return { fault }
+  }
+  return { service, port: resolved, key }
+}
+
+function externalNameFault(
+  { spec }: Immutable<Service>,
+  { allowsExternalNames }: BuildSettings,
+  key: string,
+): string | undefined {
+  if (!allowsExternalNames)
+    return `${key} is an ExternalName service, these are not currently enabled; see --enable-external-name-service`
+  const name = (spec?.externalName ?? '').replace(/\.$/, '').toLowerCase()
+  if (name === '') return `${key} is an ExternalName service without a name`
+  if (LOCAL_NAMES.has(name) || name.endsWith('.localhost'))
+    return `${key} is an ExternalName service that points to localhost, this is not allowed`
+  const refused = isIP(name) === 0 ? undefined : isRefused(name)
+  return refused === undefined ? undefined : `${key} is an ExternalName service: ${refused}`
+}
+
+export function clusterOf(
+  { service, port, key }: ResolvedService,
+  { connectTimeoutMs }: BuildSettings,
+  policy: ClusterPolicy,
+): Cluster {
+  const { type, externalName = '' } = service.spec ?? {}
+  const circuitBreakers = circuitBreakersOf(service)
+  return nameCluster(`${key}/${port.port}`, {
+    upstream:
+      type === 'ExternalName'
+        ? { kind: 'dns', host: externalName.replace(/\.$/, ''), port: port.port }
+        : { kind: 'endpoints', name: `${key}/${port.name ?? ''}` },
+    ...policy,
+    ...(circuitBreakers !== undefined && { circuitBreakers }),
+    connectTimeoutMs,
+  })
+}
+
+const PROTOCOL_ANNOTATION = 'projectcontour.io/upstream-protocol.'
+const APP_PROTOCOLS: Readonly<Record<string, Cluster['protocol']>> = {
+  'kubernetes.io/h2c': 'h2c',
+  'kubernetes.io/ws': 'http1',
+  http: 'http1',
+  https: 'tls',
+}
+
+/** The protocol that the Service asks for: appProtocol of its port, else Contour's annotations. */
+export function protocolOf({ service, port }: ResolvedService): Cluster['protocol'] {
+  if (port.appProtocol !== undefined && Object.hasOwn(APP_PROTOCOLS, port.appProtocol))
+    return APP_PROTOCOLS[port.appProtocol] ?? 'http1'
+  for (const protocol of ['h2', 'h2c', 'tls'] as const) {
+    const listed = service.metadata.annotations?.[`${PROTOCOL_ANNOTATION}${protocol}`]?.split(',') ?? []
+    const names = listed.map((name) => name.trim())
+    if (names.includes(String(port.port)) || (port.name !== undefined && names.includes(port.name))) return protocol
+  }
+  return 'http1'
+}
+
+const BREAKER_ANNOTATIONS = {
+  maxConnections: 'projectcontour.io/max-connections',
+  maxPendingRequests: 'projectcontour.io/max-pending-requests',
+  maxRequests: 'projectcontour.io/max-requests',
+  maxRetries: 'projectcontour.io/max-retries',
+} as const
+
+function circuitBreakersOf({ metadata }: Immutable<Service>): CircuitBreakers | undefined {
+  const annotations = metadata.annotations
+  if (annotations === undefined) return undefined
+  const found = Object.entries(BREAKER_ANNOTATIONS).flatMap(([field, annotation]) => {
+    const value = Number(annotations[annotation])
+    return Number.isInteger(value) && value > 0 ? [[field, value] as const] : []
+  })
+  return found.length === 0 ? undefined : Object.fromEntries(found)
+}

@@ -1,0 +1,34 @@
+/**
+ * The status that an object should have, without timestamps: those depend on what the object has now, and are added when it
+ * is written (controller/status-merge.ts).
+ */
+import { keyOf, type Immutable, type Key, type Obj } from '@seamark/kube/object'
+
+/** metav1.Condition without the time; `observedGeneration` is added from `generation`. */
+export interface ConditionIntent {
+  readonly type: string
+  readonly status: 'True' | 'False' | 'Unknown'
+  readonly reason: string
+  readonly message: string
+  readonly [extra: string]: unknown
+}
+
+export interface StatusIntent {
+  readonly kind: 'Ingress' | 'HTTPProxy' | 'GatewayClass' | 'Gateway' | 'HTTPRoute' | 'GRPCRoute'
+  readonly key: Key
+  /** Of the object that was judged: a recreated object gets its status again. */
+  readonly uid?: string
+  readonly generation?: number
+  /** Fields of `status`; lists called `conditions` contain ConditionIntents. */
+  readonly status: Readonly<Record<string, unknown>>
+}
+
+/** The part of an intent that identifies its object. */
+export function identify(object: Immutable<Obj>): Pick<StatusIntent, 'key' | 'uid' | 'generation'> {
+  const { uid, generation } = object.metadata
+  return {
+    key: keyOf(object),
+    ...(uid !== undefined && { uid }),
+    ...(generation !== undefined && { generation }),
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * The gateway of a manager: caches → `build` → built-in proxy and statuses.
+ *
+ * Flow: a change that can matter marks the aggregator dirty; 100 ms later `build` makes the whole configuration of the
+ * caches, and the proxy swaps to it. EndpointSlices bypass it. Every replica builds and serves; the leader writes statuses.
+ * Guarantees: ports open after the first complete build, with every cache (EndpointSlices included) synced; when the API
+ * server is gone the last configuration stays.
+ */
+import {
+  addressGuard,
+  EndpointSlice,
+  Ingress,
+  type LeaseOptions,
+  type LoadBalancerIngress,
+  type Manager,
+  Namespace,
+  Secret,
+  Service,
+  untilAborted,
+  watching,
+} from '@seamark/kube'
+import { HTTPProxy, TLSCertificateDelegation } from '@seamark/kube/contour'
+import { Gateway, GatewayClass, GRPCRoute, HTTPRoute, ReferenceGrant } from '@seamark/kube/gateway-api'
+import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/kube/object'
+import { build, type Build } from '../build/build.ts'
+import type { BuildSettings, Refs } from '../build/input.ts'
+import { createProxy, type ListenAddress, type ProxyAddresses } from '../proxy/proxy.ts'
+import { EndpointTable, serviceOf } from './endpoints.ts'
+import { namespaceLabelsChanged, partChanged, routeChanged, whenReferenced } from './relevance.ts'
+import { addStatusWriter, StatusBoard } from './status-writer.ts'
+
+export interface GatewayOptions {
+  readonly settings: BuildSettings
+  readonly http?: ListenAddress
+  readonly https?: ListenAddress
+  /** Addresses for the statuses; else those of `service`. */
+  readonly statusAddresses: readonly LoadBalancerIngress[]
+  /** The Service of the data plane, `namespace/name`. */
+  readonly service?: Key
+  /** Lease of the status writer; undefined: the manager's leadership decides. */
+  readonly lease?: LeaseOptions
+  /** Endpoints may have loopback addresses: for the playground and tests. @default false */
+  readonly allowLoopback?: boolean
+  /** Called when the ports are open. */
+  readonly onReady?: (addresses: ProxyAddresses) => void
+  /** Called after each build that was put into effect. */
+  readonly onBuild?: (build: Build) => void
+}
+
+const DEBOUNCE = '100ms'
+
+export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
+  const { settings } = options
+  const board = new StatusBoard()
+  board.setAddresses(options.statusAddresses)
+  const table = new EndpointTable(addressGuard({ allowLoopback: options.allowLoopback ?? false }))
+  const proxy = createProxy({
+    ...(options.http !== undefined && { http: options.http }),
+    ...(options.https !== undefined && { https: options.https }),
+    endpoints: (name) => table.get(name),
+  })
+  const slicesOf = mgr.index(EndpointSlice, 'gateway-service', (slice) => {
+    const service = serviceOf(slice)
+    return service === undefined ? [] : [service]
+  })
+  let refs: Refs = new Set()
+  let markReady: () => void = () => undefined
+  const firstBuild = new Promise<void>((resolve) => (markReady = resolve))
+
+  mgr.cache(Secret, {
+    // Helm's releases and tokens are most of the bytes of a cluster's Secrets and never certificates.
+    fieldSelector: 'type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token',
+    projection: trimSecret,
+  })
+  mgr.aggregator(
+    'gateway',
+    { kinds: watchedKinds(() => refs), debounce: DEBOUNCE, leader: false },
+    (cache) => build({ get: (kind, key) => cache.get(kind, key), list: (kind) => cache.list(kind) }, settings),
+    async (built, context) => {
+      refs = built.refs
+      const names = built.ir.clusters.flatMap(({ upstream }) => (upstream.kind === 'endpoints' ? [upstream.name] : []))
+      table.setNames(names, (service) => context.by(slicesOf, service))
+      proxy.apply(built.ir)
+      board.publish(built.statuses, built.findings)
+      if (options.statusAddresses.length === 0 && options.service !== undefined)
+        board.setAddresses(addressesOf(context.get(Service, options.service)))
+      options.onBuild?.(built)
+      markReady()
+    },
+  )
+  mgr.add('gateway-endpoints', async (context) => {
+    const informer = mgr.cluster.informers.informer(EndpointSlice)
+    const unsubscribe = informer.subscribe((change) => {
+      const service = serviceOf(change.object)
+      if (service !== undefined) table.refresh(service, context.by(slicesOf, service))
+    })
+    const { service } = options
+    const unwatch =
+      service === undefined || options.statusAddresses.length > 0
+        ? undefined
+        : mgr.cluster.informers.informer(Service).subscribe(({ object, type }) => {
+            if (keyOf(object) === service) board.setAddresses(type === 'deleted' ? [] : addressesOf(object))
+          })
+    await untilAborted(context.signal)
+    unsubscribe()
+    unwatch?.()
+  })
+  mgr.add('gateway-proxy', async ({ signal }) => {
+    await Promise.race([firstBuild, untilAborted(signal)])
+    if (signal.aborted) return
+    const addresses = await proxy.listen()
+    options.onReady?.(addresses)
+    await untilAborted(signal)
+    await proxy.close()
+  })
+  addStatusWriter(mgr, board, {
+    controllerName: settings.controllerName,
+    ...(options.lease !== undefined && { lease: options.lease }),
+  })
+}
+
+function watchedKinds(refs: () => Refs) {
+  const optional = <T extends Obj>(kind: Kind<T>) => watching(kind, { optional: true, when: routeChanged })
+  return [
+    watching(Ingress, { when: routeChanged }),
+    optional(HTTPProxy),
+    optional(TLSCertificateDelegation),
+    optional(GatewayClass),
+    optional(Gateway),
+    optional(HTTPRoute),
+    optional(GRPCRoute),
+    optional(ReferenceGrant),
+    watching(Service, {
+      when: whenReferenced(
+        Service,
+        refs,
+        partChanged(({ spec, metadata }) => [spec, metadata.annotations]),
+      ),
+    }),
+    watching(Secret, {
+      when: whenReferenced(
+        Secret,
+        refs,
+        partChanged(({ data, type }) => [data, type]),
+      ),
+    }),
+    watching(Namespace, { when: whenReferenced(Namespace, refs, namespaceLabelsChanged) }),
+    // Waited for before the first build; their changes are followed by `gateway-endpoints`.
+    watching(EndpointSlice, { when: () => false }),
+  ]
+}
+
+const NEEDED_KEYS = ['tls.crt', 'tls.key', 'ca.crt']
+
+function trimSecret(secret: Secret): Secret {
+  const { data, type } = secret
+  if (data === undefined) return secret
+  const isUsable = type === 'kubernetes.io/tls' || type === 'Opaque' || type === undefined
+  const kept = isUsable ? Object.entries(data).filter(([key]) => NEEDED_KEYS.includes(key)) : []
+  return { ...secret, data: Object.fromEntries(kept) }
+}
+
+function addressesOf(service: Immutable<Service> | undefined): LoadBalancerIngress[] {
+  return (service?.status?.loadBalancer?.ingress ?? []).map(({ ip, hostname }) => ({
+    ...(ip !== undefined && { ip }),
+    ...(hostname !== undefined && { hostname }),
+  }))
+}

@@ -1,0 +1,248 @@
+/**
+ * Writes statuses and addresses, on the leader only. The build hands over the newest decision per object (latest wins) and
+ * never waits; writes are few at a time, read the cached object, and are left out when nothing would change.
+ *
+ * Losing the lease stops this writer and nothing else: the data plane of the replica goes on, and the replica may lead again.
+ * Whoever begins to lead writes every status anew, so that none is missing from the time before.
+ */
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import {
+  Conflict,
+  createElection,
+  createLearnedDefaults,
+  createQueue,
+  createRecorder,
+  createWriter,
+  Ingress,
+  LeadershipLost,
+  type LeaseOptions,
+  type LoadBalancerIngress,
+  type Manager,
+  messageOf,
+  NotFound,
+  type Recorder,
+  type RunnableContext,
+  untilAborted,
+  type WriteFence,
+  type Writer,
+} from '@seamark/kube'
+import { HTTPProxy } from '@seamark/kube/contour'
+import { Gateway, GatewayClass, GRPCRoute, HTTPRoute } from '@seamark/kube/gateway-api'
+import { apiVersionOf, type Kind, type Obj } from '@seamark/kube/object'
+import type { Finding } from '../build/draft.ts'
+import type { StatusIntent } from '../build/status-intent.ts'
+import { mergeStatus } from './status-merge.ts'
+
+export const FIELD_MANAGER = 'seamark-gateway'
+
+const KINDS: Readonly<Record<StatusIntent['kind'], Kind>> = {
+  Ingress,
+  HTTPProxy,
+  GatewayClass,
+  Gateway,
+  HTTPRoute,
+  GRPCRoute,
+}
+
+const CONCURRENCY = 8
+
+interface Desired {
+  readonly intents: ReadonlyMap<string, StatusIntent>
+  readonly findings: readonly Finding[]
+}
+
+export class StatusBoard {
+  #desired: Desired = { intents: new Map(), findings: [] }
+  #addresses: readonly LoadBalancerIngress[] = []
+  #listener: ((keys: Iterable<string>) => void) | undefined
+
+  /** The decisions of a build; keys whose decision differs from the last one are written. */
+  publish(intents: readonly StatusIntent[], findings: readonly Finding[]): void {
+    const before = this.#desired.intents
+    const next = new Map(intents.map((intent) => [`${intent.kind} ${intent.key}`, intent]))
+    this.#desired = { intents: next, findings }
+    const changed = [...next].filter(([key, intent]) => JSON.stringify(before.get(key)) !== JSON.stringify(intent))
+    this.#listener?.(changed.map(([key]) => key))
+  }
+
+  setAddresses(addresses: readonly LoadBalancerIngress[]): void {
+    if (JSON.stringify(addresses) === JSON.stringify(this.#addresses)) return
+    this.#addresses = addresses
+    this.#listener?.(this.#desired.intents.keys())
+  }
+
+  get addresses(): readonly LoadBalancerIngress[] {
+    return this.#addresses
+  }
+
+  get desired(): Desired {
+    return this.#desired
+  }
+
+  /** One listener at a time; it is called with all keys at once. */
+  follow(listener: (keys: Iterable<string>) => void): () => void {
+    this.#listener = listener
+    listener(this.#desired.intents.keys())
+    return () => (this.#listener = undefined)
+  }
+}
+
+export interface StatusWriterOptions {
+  readonly controllerName: string
+  /** The writer's own lease; undefined: the manager's leadership decides. */
+  readonly lease?: LeaseOptions
+}
+
+export function addStatusWriter(mgr: Manager, board: StatusBoard, options: StatusWriterOptions): void {
+  const { lease } = options
+  if (lease === undefined) {
+    mgr.add(
+      'gateway-status',
+      async (context) =>
+        write(context, board, options, context, (about, finding) => {
+          context.event(about, 'Warning', finding.reason, finding.message)
+        }),
+      { leader: true },
+    )
+    return
+  }
+  const defaults = createLearnedDefaults()
+  mgr.add('gateway-status', async (context) => {
+    const { signal, clock, log } = context
+    const { client } = mgr.cluster
+    const identity = lease.identity ?? `${hostname()}_${randomUUID()}`
+    while (!signal.aborted) {
+      // An election that was lost is never won again: each attempt has its own.
+      const election = createElection(lease, { client, log, identity, clock })
+      await election.acquire(signal)
+      if (!election.isLeading) break
+      const term = new AbortController()
+      const ended = AbortSignal.any([signal, term.signal])
+      const { fence } = election
+      const writer = createWriter({ cluster: mgr.cluster, fieldManager: FIELD_MANAGER, fence, defaults, signal: ended })
+      const recorder = recorderOf(mgr, context, identity, fence)
+      const recording = recorder.run(ended)
+      const writing = write(
+        { ...readerOf(context), signal: ended },
+        board,
+        options,
+        writer,
+        (about, { reason, message }) => {
+          recorder.record({ regarding: referenceTo(about), type: 'Warning', reason, note: message })
+        },
+      )
+      try {
+        await election.hold(ended)
+      } catch (error) {
+        if (!(error instanceof LeadershipLost)) throw error
+        log.warn({ error: error.message }, 'leadership lost; statuses are written by another replica')
+      } finally {
+        term.abort()
+        await Promise.all([writing, recording])
+        await election.release()
+      }
+    }
+  })
+}
+
+function readerOf(context: RunnableContext): Pick<RunnableContext, 'get' | 'clock' | 'log'> {
+  return { get: (kind, key) => context.get(kind, key), clock: context.clock, log: context.log }
+}
+
+function recorderOf(mgr: Manager, { clock, log }: RunnableContext, identity: string, fence: WriteFence): Recorder {
+  const { client } = mgr.cluster
+  return createRecorder({
+    client,
+    log,
+    clock,
+    fence,
+    reportingController: FIELD_MANAGER,
+    reportingInstance: identity,
+  })
+}
+
+function referenceTo({ apiVersion, kind, metadata }: Obj): Record<string, string> {
+  const { name, namespace, uid } = metadata
+  const fields = { apiVersion, kind, name, namespace, uid }
+  return Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined))
+}
+
+async function write(
+  context: Pick<RunnableContext, 'get' | 'clock' | 'log' | 'signal'>,
+  board: StatusBoard,
+  { controllerName }: StatusWriterOptions,
+  writer: Pick<Writer, 'status'>,
+  report: (about: Obj, finding: Finding) => void,
+): Promise<void> {
+  const { clock, log, signal } = context
+  const reported = new Set<string>()
+  let running = 0
+  const queue = createQueue({ clock, backoffBaseMs: 200, backoffLimitMs: 60_000, onReady: () => pump() })
+
+  const writeOne = async (id: string): Promise<void> => {
+    const intent = board.desired.intents.get(id)
+    if (intent === undefined) return
+    const kind = KINDS[intent.kind]
+    const object = context.get(kind, intent.key) as (Obj & { status?: Record<string, unknown> }) | undefined
+    if (object === undefined || object.metadata.deletionTimestamp !== undefined) return
+    // The decision is about an older version; the next build judges this one.
+    if (intent.uid !== undefined && object.metadata.uid !== intent.uid) return
+    if (intent.generation !== undefined && object.metadata.generation !== intent.generation) return
+    const { addresses } = board
+    const status = mergeStatus({ intent, current: object.status, addresses, controllerName, nowMs: clock.now() })
+    if (Object.keys(status).length === 0 && object.status === undefined) return
+    const about = { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind }
+    await writer.status(about, status)
+  }
+
+  const pump = (): void => {
+    while (running < CONCURRENCY && !signal.aborted) {
+      const id = queue.take()
+      if (id === undefined) return
+      running++
+      void (async () => {
+        try {
+          await writeOne(id)
+          queue.forget(id)
+        } catch (error) {
+          if (!signal.aborted && !(error instanceof NotFound)) {
+            if (!(error instanceof Conflict)) log.warn({ object: id, error: messageOf(error) }, 'status not written')
+            queue.retry(id)
+          }
+        } finally {
+          queue.done(id)
+          running--
+          pump()
+        }
+      })()
+    }
+  }
+
+  const reportFindings = (): void => {
+    const current = new Set<string>()
+    for (const finding of board.desired.findings) {
+      const id = JSON.stringify(finding)
+      current.add(id)
+      if (reported.has(id)) continue
+      const { kind: kindName, namespace, name } = finding.origin
+      const kind = KINDS[kindName]
+      const object = context.get(kind, `${namespace}/${name}`) as Obj | undefined
+      if (object !== undefined) report({ ...object, apiVersion: apiVersionOf(kind), kind: kind.kind }, finding)
+    }
+    reported.clear()
+    for (const id of current) reported.add(id)
+  }
+
+  const unfollow = board.follow((keys) => {
+    for (const key of keys) queue.add(key)
+    reportFindings()
+    pump()
+  })
+  try {
+    await untilAborted(signal)
+  } finally {
+    unfollow()
+    queue.close()
+  }
+}

@@ -1,0 +1,372 @@
+/**
+ * Forwards a request to a backend of its route: choice by weight, rewrites, header policies, timeout, retries, mirroring.
+ *
+ * Guarantees: the response of one attempt only reaches the client; nothing is sent again after the first byte of a response;
+ * a client that goes away ends the attempt; every path ends the response.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import type { Clock } from '@seamark/kube'
+import type { Action, Backend, Route } from '../ir/model.ts'
+import { endpointKey, type Clusters, type ClusterState, type Endpoint } from './clusters.ts'
+import { answer, endToEnd, forwardedHeaders, hasBody, writeHead, type Exchange } from './exchange.ts'
+import { expandVariables, mutateHeaders, type HeaderMap } from './header-variables.ts'
+import { findQuery } from './request-facts.ts'
+import { rewritePath } from './rewrite.ts'
+import type { UpstreamCall, UpstreamResponse, Upstreams } from './upstream.ts'
+
+export interface ForwardDeps {
+  readonly clusters: Clusters
+  readonly upstreams: Upstreams
+  readonly clock: Clock
+  readonly random: () => number
+}
+
+export type ForwardAction = Extract<Action, { kind: 'forward' }>
+
+/** Larger bodies are streamed and not sent again. */
+const MAX_REPLAYED_BYTES = 1_048_576
+
+export function forward(
+  deps: ForwardDeps,
+  exchange: Exchange,
+  route: Route,
+  action: ForwardAction,
+  extraResponseHeaders: HeaderMap,
+): void {
+  const backend = chooseBackend(action, deps.random())
+  if (backend === undefined) return answer(exchange.response, 500)
+  const isRetrying = action.retry !== undefined && action.retry.count > 0
+  if (!hasBody(exchange)) return start(undefined)
+  if (!isRetrying && action.mirrors.length === 0) return start(exchange.request)
+  collect(exchange.request, start)
+
+  function start(body: Readable | Buffer | undefined): void {
+    if (backend !== undefined) new Forwarding(deps, exchange, route, action, backend, extraResponseHeaders).run(body)
+  }
+}
+
+class Forwarding {
+  readonly #deps: ForwardDeps
+  readonly #exchange: Exchange
+  readonly #route: Route
+  readonly #action: ForwardAction
+  readonly #backend: Backend
+  readonly #extra: HeaderMap
+  #call: UpstreamCall | undefined
+  #attempt = 0
+  #isFinished = false
+  #cancelTimeout: (() => void) | undefined
+  #cancelTry: (() => void) | undefined
+  #setCookie: string | undefined
+  /** Decrements the counters of the attempt that runs. */
+  #release: (() => void) | undefined
+
+  constructor(
+    deps: ForwardDeps,
+    exchange: Exchange,
+    route: Route,
+    action: ForwardAction,
+    backend: Backend,
+    extra: HeaderMap,
+  ) {
+    this.#deps = deps
+    this.#exchange = exchange
+    this.#route = route
+    this.#action = action
+    this.#backend = backend
+    this.#extra = extra
+  }
+
+  run(body: Readable | Buffer | undefined): void {
+    const { response } = this.#exchange
+    const { timeoutMs } = this.#action
+    if (timeoutMs > 0)
+      this.#cancelTimeout = this.#deps.clock.after(timeoutMs, () => this.#fail(504, 'upstream request timeout'))
+    response.on('close', () => this.#finish())
+    const headers = this.#requestHeaders()
+    this.#mirror(headers, body)
+    this.#send(headers, body, undefined)
+  }
+
+  #requestHeaders(): HeaderMap {
+    const { facts, variables } = this.#exchange
+    const headers = forwardedHeaders(this.#exchange)
+    const expand = (value: string) => expandVariables(value, variables)
+    // A route's `set` wins over a service's, so it comes last.
+    mutateHeaders(headers, this.#backend.requestHeaders, expand)
+    mutateHeaders(headers, this.#route.requestHeaders, expand)
+    const host = this.#backend.host ?? this.#action.host
+    if (host !== undefined) headers['host'] = expand(host) || facts.authority
+    return headers
+  }
+
+  #send(headers: HeaderMap, body: Readable | Buffer | undefined, failed: Endpoint | undefined): void {
+    const { clusters, upstreams, clock } = this.#deps
+    const { facts } = this.#exchange
+    const state = clusters.get(this.#backend.cluster)
+    const endpoint = state === undefined ? undefined : clusters.pick(state, this.#hash(), failed)
+    if (state === undefined || endpoint === undefined) return this.#fail(503, 'no healthy upstream')
+    const { maxRequests } = state.cluster.circuitBreakers ?? {}
+    if (maxRequests !== undefined && state.inFlight >= maxRequests)
+      return this.#fail(503, 'upstream connect error or disconnect/reset before headers. reset reason: overflow')
+    this.#release = occupy(state, endpoint)
+    const { perTryTimeoutMs } = this.#action.retry ?? {}
+    const path = `${rewritePath(this.#action.rewrite, this.#route.match.path, facts.path)}${facts.search}`
+    const again = (): boolean => this.#retry(headers, body, endpoint)
+    this.#call = upstreams.send(
+      state.cluster,
+      endpoint,
+      { method: facts.method, path, headers, body },
+      {
+        onResponse: (response) => {
+          this.#endAttempt()
+          if (this.#isFinished) return void response.body.destroy()
+          if (this.#isRetriable(response.status) && again())
+            return void response.body.resume().on('error', () => undefined)
+          this.#respond(response)
+        },
+        onError: (error, isStale) => {
+          this.#endAttempt()
+          if (this.#isFinished) return
+          // The backend closed a kept connection just when it was used: the request was not processed.
+          const isReplayable = body === undefined || Buffer.isBuffer(body)
+          if (isStale && isReplayable && isIdempotent(facts.method) && this.#attempt < 3) {
+            this.#attempt++
+            return this.#send(headers, body, undefined)
+          }
+          if (this.#isRetriable('reset') && again()) return
+          this.#fail(503, `upstream connect error or disconnect/reset before headers: ${errorCode(error)}`)
+        },
+      },
+    )
+    if (perTryTimeoutMs !== undefined)
+      this.#cancelTry = clock.after(perTryTimeoutMs, () => {
+        this.#call?.cancel()
+        this.#endAttempt()
+        if (!(this.#isRetriable(504) && again())) this.#fail(504, 'upstream request timeout')
+      })
+  }
+
+  /** False if no attempt is left or the body is gone. */
+  #retry(headers: HeaderMap, body: Readable | Buffer | undefined, failed: Endpoint): boolean {
+    const { retry } = this.#action
+    if (retry === undefined || this.#attempt >= retry.count) return false
+    if (body !== undefined && !Buffer.isBuffer(body)) return false
+    this.#attempt++
+    this.#send(headers, body, failed)
+    return true
+  }
+
+  #isRetriable(outcome: number | 'reset'): boolean {
+    const { retry } = this.#action
+    if (retry === undefined) return false
+    return retry.on.some((condition) => {
+      switch (condition) {
+        case '5xx':
+          return outcome === 'reset' || (outcome >= 500 && outcome < 600)
+        case 'gateway-error':
+          return outcome === 'reset' || outcome === 502 || outcome === 503 || outcome === 504
+        case 'connect-failure':
+        case 'reset':
+        case 'reset-before-request':
+        case 'refused-stream':
+          return outcome === 'reset'
+        case 'retriable-4xx':
+          return outcome === 409
+        case 'retriable-status-codes':
+          return outcome !== 'reset' && retry.statusCodes.includes(outcome)
+        default:
+          return false
+      }
+    })
+  }
+
+  #respond({ status, headers: received, body, trailers }: UpstreamResponse): void {
+    const { response, variables, isHttp2, request } = this.#exchange
+    const headers = endToEnd(received)
+    const expand = (value: string) => expandVariables(value, variables)
+    mutateHeaders(headers, this.#backend.responseHeaders, expand)
+    mutateHeaders(headers, this.#route.responseHeaders, expand)
+    Object.assign(headers, this.#extra)
+    if (this.#setCookie !== undefined) {
+      const before = headers['set-cookie']
+      headers['set-cookie'] = [...(Array.isArray(before) ? before : []), this.#setCookie]
+    }
+    if (response.destroyed) return void body.destroy()
+    if (!isHttp2 && received['trailer'] !== undefined) headers['trailer'] = received['trailer']
+    writeHead(response, status, headers)
+    body.on('error', () => response.destroy())
+    body.on('close', () => {
+      if (!body.readableEnded) response.destroy()
+    })
+    body.on('end', () => {
+      const end = trailers()
+      if (Object.keys(end).length > 0 && request.method !== 'HEAD') response.addTrailers(end as Record<string, string>)
+      this.#cancelTimeout?.()
+      response.end()
+    })
+    if (this.#action.idleTimeoutMs > 0) watchIdle(this.#deps.clock, body, response, this.#action.idleTimeoutMs)
+    body.pipe(response, { end: false })
+    this.#call = { cancel: () => void body.destroy() }
+  }
+
+  #fail(status: number, message: string): void {
+    if (this.#isFinished) return
+    this.#isFinished = true
+    this.#cancelTimeout?.()
+    this.#endAttempt()
+    this.#call?.cancel()
+    answer(this.#exchange.response, status, message)
+  }
+
+  /** The response ended or its client went away. */
+  #finish(): void {
+    if (this.#isFinished) return
+    this.#isFinished = true
+    this.#cancelTimeout?.()
+    this.#endAttempt()
+    if (!this.#exchange.response.writableFinished) this.#call?.cancel()
+  }
+
+  #endAttempt(): void {
+    this.#cancelTry?.()
+    this.#cancelTry = undefined
+    this.#release?.()
+    this.#release = undefined
+  }
+
+  /** Sends a copy and ignores the answer. */
+  #mirror(headers: HeaderMap, body: Readable | Buffer | undefined): void {
+    const { clusters, upstreams, random } = this.#deps
+    const { facts } = this.#exchange
+    for (const { cluster, percent } of this.#action.mirrors) {
+      if (random() * 100 >= percent || (body !== undefined && !Buffer.isBuffer(body))) continue
+      const state = clusters.get(cluster)
+      const endpoint = state === undefined ? undefined : clusters.pick(state)
+      if (state === undefined || endpoint === undefined) continue
+      const path = `${rewritePath(this.#action.rewrite, this.#route.match.path, facts.path)}${facts.search}`
+      const copy = { ...headers, host: shadowHost(String(headers['host'])) }
+      upstreams.send(
+        state.cluster,
+        endpoint,
+        { method: facts.method, path, headers: copy, body },
+        {
+          onResponse: ({ body: ignored }) => void ignored.resume().on('error', () => undefined),
+          onError: () => undefined,
+        },
+      )
+    }
+  }
+
+  #hash(): string | undefined {
+    const { facts, variables } = this.#exchange
+    const parts: string[] = []
+    for (const source of this.#action.hash) {
+      switch (source.kind) {
+        case 'sourceIp':
+          parts.push(variables.remoteAddress)
+          break
+        case 'header':
+          parts.push(facts.header(source.name) ?? '')
+          break
+        case 'query':
+          parts.push(findQuery(facts.search, source.name) ?? '')
+          break
+        case 'cookie': {
+          let value = cookieOf(facts.header('cookie'), source.name)
+          if (value === undefined) {
+            value = createHash('sha256').update(randomBytes(16)).digest('hex').slice(0, 16)
+            this.#setCookie = `${source.name}=${value}; Path=/; HttpOnly`
+          }
+          parts.push(value)
+          break
+        }
+      }
+    }
+    return parts.some((part) => part !== '') ? parts.join('|') : undefined
+  }
+}
+
+function chooseBackend({ backends, invalidWeight = 0 }: ForwardAction, random: number): Backend | undefined {
+  if (invalidWeight === 0 && backends.length === 1) return backends[0]
+  const total = backends.reduce((sum, { weight }) => sum + weight, invalidWeight)
+  let at = random * total
+  for (const backend of backends) {
+    at -= backend.weight
+    if (at < 0) return backend
+  }
+  return invalidWeight > 0 ? undefined : backends.at(-1)
+}
+
+function occupy(state: ClusterState, endpoint: Endpoint): () => void {
+  const key = endpointKey(endpoint)
+  const counts = state.cluster.balancing === 'leastRequest'
+  state.inFlight++
+  if (counts) state.busy.set(key, (state.busy.get(key) ?? 0) + 1)
+  return () => {
+    state.inFlight--
+    if (!counts) return
+    const left = (state.busy.get(key) ?? 1) - 1
+    if (left > 0) state.busy.set(key, left)
+    else state.busy.delete(key)
+  }
+}
+
+/** Reads a body that may have to be sent again; one that is too large is passed on as a stream. */
+function collect(request: Readable, then: (body: Buffer | Readable) => void): void {
+  const chunks: Buffer[] = []
+  let size = 0
+  const onData = (chunk: Buffer) => {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size <= MAX_REPLAYED_BYTES) return
+    request.off('data', onData)
+    request.off('end', onEnd)
+    request.pause()
+    request.unshift(Buffer.concat(chunks))
+    then(request)
+  }
+  const onEnd = () => then(Buffer.concat(chunks))
+  request.on('data', onData)
+  request.on('end', onEnd)
+}
+
+/** Ends both sides when nothing was received for so long. */
+function watchIdle(clock: Clock, body: Readable, response: { destroy(): void }, ms: number): void {
+  let cancel = clock.after(ms, onIdle)
+  let isActive = false
+  function onIdle(): void {
+    if (body.destroyed || body.readableEnded) return
+    if (isActive) {
+      isActive = false
+      cancel = clock.after(ms, onIdle)
+    } else {
+      body.destroy()
+      response.destroy()
+    }
+  }
+  body.on('data', () => (isActive = true))
+  body.on('close', () => cancel())
+}
+
+function cookieOf(header: string | undefined, name: string): string | undefined {
+  for (const part of header?.split(';') ?? []) {
+    const equals = part.indexOf('=')
+    if (equals > 0 && part.slice(0, equals).trim() === name) return part.slice(equals + 1).trim()
+  }
+  return undefined
+}
+
+function shadowHost(authority: string): string {
+  const colon = authority.lastIndexOf(':')
+  return colon > 0 ? `${authority.slice(0, colon)}-shadow${authority.slice(colon)}` : `${authority}-shadow`
+}
+
+function isIdempotent(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || method === 'PUT' || method === 'DELETE'
+}
+
+function errorCode(error: Error): string {
+  return (error as { code?: string }).code ?? error.message
+}

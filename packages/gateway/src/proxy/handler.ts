@@ -1,0 +1,122 @@
+/** What happens to a request: lookup of host and route, then the action of the route. */
+import type { Duplex } from 'node:stream'
+import { matchKey } from '../ir/route-order.ts'
+import type { Listener, Route } from '../ir/model.ts'
+import {
+  answer,
+  forwardedHeaders,
+  readExchange,
+  serverNameOf,
+  type Exchange,
+  type ProxyRequest,
+  type ProxyResponse,
+} from './exchange.ts'
+import { forward, type ForwardDeps } from './forward.ts'
+import { expandVariables, mutateHeaders, type HeaderMap } from './header-variables.ts'
+import { applyCors, type RateLimits } from './local-policy.ts'
+import { locationOf, rewritePath } from './rewrite.ts'
+import type { HostTable, RouteTable } from './route-table.ts'
+import { refuse, tunnelUpgrade } from './tunnel.ts'
+
+export interface HandlerDeps extends ForwardDeps {
+  readonly table: () => RouteTable
+  readonly rateLimits: RateLimits
+}
+
+export function handleRequest(
+  deps: HandlerDeps,
+  protocol: Listener['protocol'],
+  request: ProxyRequest,
+  response: ProxyResponse,
+): void {
+  // A client that goes away in the middle of its request.
+  request.on('error', () => undefined)
+  response.on('error', () => undefined)
+  const exchange = readExchange(request, response, protocol === 'https')
+  if (typeof exchange === 'number') return answer(response, exchange, '', { connection: 'close' })
+  const found = findRoute(deps, protocol, exchange)
+  if (typeof found === 'number') return answer(response, found)
+  const { host, route } = found
+  const { facts } = exchange
+  if (route.upgradesToHttps && protocol === 'http') {
+    const location = locationOf({ scheme: 'https' }, route.match.path, facts, false)
+    return answer(response, 301, '', { location })
+  }
+  const limited = findExceeded(deps, host, route)
+  if (limited !== undefined)
+    return answer(
+      response,
+      limited.status,
+      'local_rate_limited',
+      Object.fromEntries(limited.headers.map((each) => [each.name, each.value])),
+    )
+  const cors = route.cors === undefined ? undefined : applyCors(route.cors, facts)
+  if (cors?.isPreflight === true) return answer(response, 200, '', cors.headers)
+  const { action } = route
+  switch (action.kind) {
+    case 'direct':
+      return answer(response, action.status, action.body, cors?.headers ?? {})
+    case 'redirect': {
+      const headers: HeaderMap = { location: locationOf(action, route.match.path, facts, protocol === 'https') }
+      mutateHeaders(headers, route.responseHeaders, (value) => expandVariables(value, exchange.variables))
+      return answer(response, action.status, '', headers)
+    }
+    case 'forward':
+      return forward(deps, exchange, route, action, cors?.headers ?? {})
+  }
+}
+
+/** An HTTP/1.1 upgrade, such as a WebSocket. */
+export function handleUpgrade(
+  deps: HandlerDeps,
+  protocol: Listener['protocol'],
+  request: ProxyRequest,
+  socket: Duplex,
+  head: Buffer,
+): void {
+  socket.on('error', () => socket.destroy())
+  const exchange = readExchange(request, undefined as never, protocol === 'https')
+  if (typeof exchange === 'number') return refuse(socket, 400)
+  const found = findRoute(deps, protocol, exchange)
+  if (typeof found === 'number') return refuse(socket, found)
+  const { route } = found
+  const { action } = route
+  if (action.kind !== 'forward' || !action.hasWebsocket || (route.upgradesToHttps && protocol === 'http'))
+    return refuse(socket, 403)
+  const [backend] = action.backends
+  if (backend === undefined) return refuse(socket, 503)
+  const headers = forwardedHeaders(exchange)
+  const expand = (value: string) => expandVariables(value, exchange.variables)
+  mutateHeaders(headers, backend.requestHeaders, expand)
+  mutateHeaders(headers, route.requestHeaders, expand)
+  headers['connection'] = 'Upgrade'
+  headers['upgrade'] = request.headers['upgrade']
+  const { facts } = exchange
+  const path = `${rewritePath(action.rewrite, route.match.path, facts.path)}${facts.search}`
+  const target = { clusters: deps.clusters, cluster: backend.cluster, method: facts.method, path, headers }
+  tunnelUpgrade(target, socket, head)
+}
+
+function findRoute(
+  { table }: HandlerDeps,
+  protocol: Listener['protocol'],
+  { request, facts }: Exchange,
+): { host: HostTable; route: Route } | number {
+  const listener = table()[protocol]
+  const host = listener.find(facts.host)
+  if (protocol === 'https') {
+    // A connection is for one host: another one may have other TLS settings (RFC 9110 §7.4).
+    const serverName = serverNameOf(request)
+    const isOther = serverName === undefined || listener.find(serverName) !== host
+    if (isOther || facts.authority.split(':', 1)[0]?.endsWith('.') === true) return 421
+  }
+  const route = host?.find(facts)
+  return host === undefined || route === undefined ? 404 : { host, route }
+}
+
+function findExceeded({ rateLimits }: HandlerDeps, { host }: HostTable, route: Route) {
+  if (host.rateLimit !== undefined && !rateLimits.take(host.host, host.rateLimit)) return host.rateLimit
+  if (route.rateLimit !== undefined && !rateLimits.take(`${host.host} ${matchKey(route.match)}`, route.rateLimit))
+    return route.rateLimit
+  return undefined
+}

@@ -1,0 +1,100 @@
+/**
+ * Active health checks of the clusters that ask for them: one GET per endpoint and interval. An endpoint changes its state
+ * after the number of equal results in a row that the policy asks for; a new endpoint counts as healthy.
+ */
+import { request } from 'node:http'
+import { request as secureRequest } from 'node:https'
+import type { Clock } from '@seamark/kube'
+import type { HealthCheck } from '../ir/model.ts'
+import { endpointKey, type Clusters, type ClusterState, type Endpoint } from './clusters.ts'
+import { tlsOptions } from './upstream.ts'
+
+export class HealthChecks {
+  readonly #clusters: Clusters
+  readonly #clock: Clock
+  /** By cluster name: cancels the next round. */
+  readonly #rounds = new Map<string, () => void>()
+  /** Results in a row: positive for successes, negative for failures. */
+  readonly #streaks = new Map<string, number>()
+  #isClosed = false
+
+  constructor(clusters: Clusters, clock: Clock) {
+    this.#clusters = clusters
+    this.#clock = clock
+  }
+
+  /** Starts and ends checks so that they are those of the current clusters. */
+  update(): void {
+    const wanted = new Set<string>()
+    for (const state of this.#clusters.all()) {
+      if (state.cluster.healthCheck === undefined) continue
+      wanted.add(state.cluster.name)
+      if (!this.#rounds.has(state.cluster.name)) this.#round(state, state.cluster.healthCheck)
+    }
+    for (const [name, cancel] of this.#rounds) {
+      if (wanted.has(name)) continue
+      cancel()
+      this.#rounds.delete(name)
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const cancel of this.#rounds.values()) cancel()
+    this.#rounds.clear()
+  }
+
+  #round(state: ClusterState, policy: HealthCheck): void {
+    const { name } = state.cluster
+    this.#rounds.set(
+      name,
+      this.#clock.after(policy.intervalMs, () => this.#round(state, policy)),
+    )
+    const endpoints = this.#clusters.endpointsOf(state.cluster)
+    const known = new Set(endpoints.map(endpointKey))
+    for (const key of state.unhealthy) if (!known.has(key)) state.unhealthy.delete(key)
+    for (const endpoint of endpoints) {
+      probe(state, policy, endpoint, this.#clock, (isHealthy) => {
+        if (!this.#isClosed) this.#record(state, policy, endpoint, isHealthy)
+      })
+    }
+  }
+
+  #record(state: ClusterState, policy: HealthCheck, endpoint: Endpoint, isHealthy: boolean): void {
+    const key = endpointKey(endpoint)
+    const streakKey = `${state.cluster.name} ${key}`
+    const before = this.#streaks.get(streakKey) ?? 0
+    const streak = isHealthy ? Math.max(before, 0) + 1 : Math.min(before, 0) - 1
+    this.#streaks.set(streakKey, streak)
+    if (streak >= policy.healthyThreshold) state.unhealthy.delete(key)
+    else if (-streak >= policy.unhealthyThreshold) state.unhealthy.add(key)
+  }
+}
+
+function probe(
+  { cluster }: ClusterState,
+  { path, host, timeoutMs, expectedStatuses }: HealthCheck,
+  endpoint: Endpoint,
+  clock: Clock,
+  done: (isHealthy: boolean) => void,
+): void {
+  const isTls = cluster.protocol === 'tls' || cluster.protocol === 'h2'
+  const options = { host: endpoint.host, port: endpoint.port, path, headers: { host }, agent: false as const }
+  const call = isTls ? secureRequest({ ...options, ...tlsOptions(cluster, endpoint.host) }) : request(options)
+  const cancel = clock.after(timeoutMs, () => call.destroy(new Error('timeout')))
+  call.on('response', (response) => {
+    const { statusCode = 0 } = response
+    response.resume()
+    cancel()
+    const isExpected =
+      expectedStatuses.length === 0
+        ? statusCode === 200
+        : expectedStatuses.some(({ start, end }) => statusCode >= start && statusCode < end)
+    done(isExpected)
+  })
+  call.on('error', () => {
+    cancel()
+    done(false)
+  })
+  call.end()
+}

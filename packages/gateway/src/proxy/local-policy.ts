@@ -1,0 +1,63 @@
+/** Policies that the proxy itself enforces: CORS and local rate limits. */
+import type { Clock } from '@seamark/kube'
+import type { Cors, RateLimit } from '../ir/model.ts'
+import { fullMatcher } from '../ir/regex.ts'
+import type { HeaderMap } from './header-variables.ts'
+import type { RequestFacts } from './request-facts.ts'
+
+/** Headers for the response, and whether the request is a preflight that is answered here. */
+export function applyCors(cors: Cors, request: RequestFacts): { headers: HeaderMap; isPreflight: boolean } {
+  const origin = request.header('origin')
+  if (origin === undefined || !isAllowed(cors, origin)) return { headers: {}, isPreflight: false }
+  const headers: HeaderMap = { 'access-control-allow-origin': origin }
+  if (cors.allowCredentials) headers['access-control-allow-credentials'] = 'true'
+  const isPreflight = request.method === 'OPTIONS' && request.header('access-control-request-method') !== undefined
+  if (!isPreflight) {
+    if (cors.exposeHeaders.length > 0) headers['access-control-expose-headers'] = cors.exposeHeaders.join(',')
+    return { headers, isPreflight }
+  }
+  headers['access-control-allow-methods'] = cors.allowMethods.join(',')
+  if (cors.allowHeaders.length > 0) headers['access-control-allow-headers'] = cors.allowHeaders.join(',')
+  if (cors.maxAgeSeconds !== undefined) headers['access-control-max-age'] = String(cors.maxAgeSeconds)
+  return { headers, isPreflight }
+}
+
+function isAllowed({ allowOrigins }: Cors, origin: string): boolean {
+  return allowOrigins.some(({ kind, value }) => {
+    return kind === 'exact' ? value === '*' || value === origin : fullMatcher(value)(origin)
+  })
+}
+
+interface Bucket {
+  tokens: number
+  filledAt: number
+}
+
+/** Token buckets by key; buckets of limits that are gone are dropped with `retain`. */
+export class RateLimits {
+  readonly #clock: Clock
+  readonly #buckets = new Map<string, Bucket>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Takes a token; false if none is left. */
+  take(key: string, { tokens, burst, intervalMs }: RateLimit): boolean {
+    const now = this.#clock.monotonic()
+    let bucket = this.#buckets.get(key)
+    if (bucket === undefined) this.#buckets.set(key, (bucket = { tokens: burst, filledAt: now }))
+    const intervals = Math.floor((now - bucket.filledAt) / intervalMs)
+    if (intervals > 0) {
+      bucket.tokens = Math.min(burst, bucket.tokens + intervals * tokens)
+      bucket.filledAt += intervals * intervalMs
+    }
+    if (bucket.tokens < 1) return false
+    bucket.tokens--
+    return true
+  }
+
+  retain(keys: ReadonlySet<string>): void {
+    for (const key of this.#buckets.keys()) if (!keys.has(key)) this.#buckets.delete(key)
+  }
+}

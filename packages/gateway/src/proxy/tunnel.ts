@@ -1,0 +1,110 @@
+/** Connections that are passed on unread after they are set up: WebSockets and other upgrades, and TLS passthrough. */
+import { request as httpRequest } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { connect, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Backend } from '../ir/model.ts'
+import type { Clusters } from './clusters.ts'
+import type { HeaderMap } from './header-variables.ts'
+import { tlsOptions } from './upstream.ts'
+
+/** Forwards a TLS connection to a backend of the host. */
+export function tunnelTcp(
+  { clusters, random }: { clusters: Clusters; random: () => number },
+  socket: Socket,
+  backends: readonly Backend[],
+): void {
+  const total = backends.reduce((sum, { weight }) => sum + weight, 0)
+  let at = random() * total
+  const backend = backends.find(({ weight }) => (at -= weight) < 0) ?? backends.at(-1)
+  const state = backend === undefined ? undefined : clusters.get(backend.cluster)
+  const endpoint = state === undefined ? undefined : clusters.pick(state)
+  if (state === undefined || endpoint === undefined) return void socket.destroy()
+  const upstream = connect({ host: endpoint.host, port: endpoint.port, noDelay: true })
+  upstream.setTimeout(state.cluster.connectTimeoutMs, () => upstream.destroy())
+  upstream.once('connect', () => upstream.setTimeout(0))
+  join(socket, upstream)
+}
+
+export interface UpgradeTarget {
+  readonly clusters: Clusters
+  readonly cluster: string
+  readonly method: string
+  readonly path: string
+  readonly headers: HeaderMap
+}
+
+/** Forwards an HTTP/1.1 upgrade; an answer other than 101 is passed on and the connection closed. */
+export function tunnelUpgrade(target: UpgradeTarget, socket: Duplex, head: Buffer): void {
+  const { clusters, method, path, headers } = target
+  const state = clusters.get(target.cluster)
+  const endpoint = state === undefined ? undefined : clusters.pick(state)
+  if (state === undefined || endpoint === undefined) return refuse(socket, 503)
+  const { cluster } = state
+  // HTTP/2 backends get upgrades over HTTP/1.1, which their servers offer beside.
+  const isTls = cluster.protocol === 'tls' || cluster.protocol === 'h2'
+  const options = {
+    host: endpoint.host,
+    port: endpoint.port,
+    method,
+    path,
+    headers,
+    setHost: false,
+    agent: false as const,
+  }
+  const request = isTls ? httpsRequest({ ...options, ...tlsOptions(cluster, endpoint.host) }) : httpRequest(options)
+  request.setTimeout(cluster.connectTimeoutMs + UPGRADE_TIMEOUT_MS, () => request.destroy(new Error('timeout')))
+  socket.on('error', () => request.destroy())
+  socket.on('close', () => request.destroy())
+  request.on('error', () => refuse(socket, 503))
+  request.on('response', (response) => {
+    socket.write(headText(response.statusCode ?? 502, response.rawHeaders, true))
+    response.pipe(socket)
+  })
+  request.on('upgrade', (response, upstream, upstreamHead) => {
+    upstream.setTimeout(0)
+    socket.write(headText(101, response.rawHeaders, false))
+    if (upstreamHead.length > 0) socket.write(upstreamHead)
+    if (head.length > 0) upstream.write(head)
+    join(socket, upstream)
+  })
+  request.end()
+}
+
+const UPGRADE_TIMEOUT_MS = 15_000
+
+const TEXTS: Readonly<Record<number, string>> = {
+  101: 'Switching Protocols',
+  400: 'Bad Request',
+  403: 'Forbidden',
+  404: 'Not Found',
+  421: 'Misdirected Request',
+  503: 'Service Unavailable',
+}
+
+export function refuse(socket: Duplex, status: number): void {
+  if (!socket.writable) return void socket.destroy()
+  socket.end(`HTTP/1.1 ${status} ${TEXTS[status] ?? 'Error'}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`)
+}
+
+/** Header fields were checked by the parser that read them; they are written as they came. */
+function headText(status: number, rawHeaders: readonly string[], closes: boolean): string {
+  let text = `HTTP/1.1 ${status} ${TEXTS[status] ?? 'Status'}\r\n`
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? ''
+    if (closes && /^(connection|keep-alive|transfer-encoding)$/i.test(name)) continue
+    text += `${name}: ${rawHeaders[at + 1] ?? ''}\r\n`
+  }
+  return `${text}${closes ? 'connection: close\r\n' : ''}\r\n`
+}
+
+function join(a: Duplex, b: Duplex): void {
+  for (const [from, to] of [
+    [a, b],
+    [b, a],
+  ] as const) {
+    from.on('error', () => to.destroy())
+    from.on('close', () => to.destroy())
+    from.pipe(to)
+  }
+}

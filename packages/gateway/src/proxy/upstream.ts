@@ -1,0 +1,227 @@
+/**
+ * Requests to backends over HTTP/1.1, HTTP/2 with prior knowledge, or either over TLS. Connections are kept and shared; a
+ * connection to an endpoint that is gone closes when it is idle.
+ */
+import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
+import { connect as connectHttp2, constants, type ClientHttp2Session } from 'node:http2'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { isIP } from 'node:net'
+import type { Readable } from 'node:stream'
+import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
+import type { Cluster } from '../ir/model.ts'
+import type { Endpoint } from './clusters.ts'
+import type { HeaderMap } from './header-variables.ts'
+
+export interface UpstreamRequest {
+  readonly method: string
+  readonly path: string
+  /** With `host`, without hop-by-hop headers. */
+  readonly headers: HeaderMap
+  /** A Buffer can be sent again. */
+  readonly body: Readable | Buffer | undefined
+}
+
+export interface UpstreamResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Readable
+  /** After the end of the body. */
+  readonly trailers: () => Readonly<Record<string, string | string[] | undefined>>
+}
+
+export interface UpstreamCall {
+  /** Ends the request; nothing is called afterwards. */
+  cancel(): void
+}
+
+export interface UpstreamHandlers {
+  readonly onResponse: (response: UpstreamResponse) => void
+  /** @param isStale the connection was kept from an earlier request and closed before an answer */
+  readonly onError: (error: Error, isStale: boolean) => void
+}
+
+const IDLE_CONNECTION_MS = 60_000
+const MAX_IDLE_CONNECTIONS_OF_ENDPOINT = 256
+
+export class Upstreams {
+  readonly #http = new HttpAgent({
+    keepAlive: true,
+    maxFreeSockets: MAX_IDLE_CONNECTIONS_OF_ENDPOINT,
+    scheduling: 'lifo',
+  })
+  readonly #https = new HttpsAgent({
+    keepAlive: true,
+    maxFreeSockets: MAX_IDLE_CONNECTIONS_OF_ENDPOINT,
+    scheduling: 'lifo',
+  })
+  readonly #sessions = new Map<string, ClientHttp2Session>()
+
+  send(cluster: Cluster, endpoint: Endpoint, call: UpstreamRequest, handlers: UpstreamHandlers): UpstreamCall {
+    switch (cluster.protocol) {
+      case 'http1':
+      case 'tls':
+        return this.#sendHttp1(cluster, endpoint, call, handlers)
+      case 'h2':
+      case 'h2c':
+        return this.#sendHttp2(cluster, endpoint, call, handlers)
+    }
+  }
+
+  close(): void {
+    this.#http.destroy()
+    this.#https.destroy()
+    for (const session of this.#sessions.values()) session.destroy()
+    this.#sessions.clear()
+  }
+
+  #sendHttp1(
+    cluster: Cluster,
+    { host, port }: Endpoint,
+    { method, path, headers, body }: UpstreamRequest,
+    { onResponse, onError }: UpstreamHandlers,
+  ): UpstreamCall {
+    const options = { host, port, method, path, headers, setHost: false }
+    const request: ClientRequest =
+      cluster.protocol === 'tls'
+        ? httpsRequest({ ...options, ...tlsOptions(cluster, host), agent: this.#https })
+        : httpRequest({ ...options, agent: this.#http })
+    let isDone = false
+    const fail = (error: Error) => {
+      if (isDone) return
+      isDone = true
+      onError(error, request.reusedSocket)
+    }
+    request.on('socket', (socket) => {
+      if (!socket.connecting) return
+      socket.setTimeout(cluster.connectTimeoutMs)
+      const onTimeout = () => request.destroy(new Error(`no connection within ${cluster.connectTimeoutMs} ms`))
+      socket.once('timeout', onTimeout)
+      const ready = cluster.protocol === 'tls' ? 'secureConnect' : 'connect'
+      socket.once(ready, () => {
+        socket.setTimeout(0)
+        socket.off('timeout', onTimeout)
+      })
+    })
+    request.on('error', fail)
+    request.on('response', (message: IncomingMessage) => {
+      if (isDone) return void message.destroy()
+      isDone = true
+      const { statusCode = 502 } = message
+      onResponse({ status: statusCode, headers: message.headers, body: message, trailers: () => message.trailers })
+    })
+    sendBody(request, body)
+    return {
+      cancel() {
+        isDone = true
+        request.destroy()
+      },
+    }
+  }
+
+  #sendHttp2(
+    cluster: Cluster,
+    endpoint: Endpoint,
+    { method, path, headers, body }: UpstreamRequest,
+    { onResponse, onError }: UpstreamHandlers,
+  ): UpstreamCall {
+    const { host, ...rest } = headers
+    const { session, isNew } = this.#session(cluster, endpoint)
+    const stream = session.request(
+      {
+        ...rest,
+        ':method': method,
+        ':path': path,
+        ':authority': String(host),
+        ':scheme': cluster.protocol === 'h2' ? 'https' : 'http',
+      },
+      { endStream: body === undefined },
+    )
+    let isDone = false
+    let trailers: Record<string, string | string[] | undefined> = {}
+    stream.on('trailers', (received) => (trailers = withoutPseudo(received)))
+    stream.on('error', (error: Error) => {
+      if (isDone) return
+      isDone = true
+      onError(error, !isNew)
+    })
+    stream.on('response', (received) => {
+      if (isDone) return
+      isDone = true
+      const status = Number(received[':status'])
+      onResponse({ status, headers: withoutPseudo(received), body: stream, trailers: () => trailers })
+    })
+    stream.on('close', () => {
+      if (isDone) return
+      isDone = true
+      onError(new Error('the stream closed without a response'), !isNew)
+    })
+    if (body !== undefined) sendBody(stream, body)
+    return {
+      cancel() {
+        isDone = true
+        stream.close(constants.NGHTTP2_CANCEL)
+      },
+    }
+  }
+
+  #session(cluster: Cluster, { host, port }: Endpoint): { session: ClientHttp2Session; isNew: boolean } {
+    const key = `${cluster.name} ${host}:${port}`
+    const existing = this.#sessions.get(key)
+    if (existing !== undefined && !existing.closed && !existing.destroyed) return { session: existing, isNew: false }
+    const name = isIP(host) === 6 ? `[${host}]` : host
+    const isTls = cluster.protocol === 'h2'
+    const session = connectHttp2(
+      `${isTls ? 'https' : 'http'}://${name}:${port}`,
+      isTls ? tlsOptions(cluster, host) : {},
+    )
+    this.#sessions.set(key, session)
+    const forget = () => {
+      if (this.#sessions.get(key) === session) this.#sessions.delete(key)
+    }
+    // Errors reach the streams; without a listener they would end the process.
+    session.on('error', forget)
+    session.on('goaway', forget)
+    session.on('close', forget)
+    const connecting = setTimeout(() => session.destroy(new Error('connect timeout')), cluster.connectTimeoutMs)
+    connecting.unref()
+    session.once('connect', () => clearTimeout(connecting))
+    session.once('close', () => clearTimeout(connecting))
+    session.setTimeout(IDLE_CONNECTION_MS, () => {
+      forget()
+      session.close()
+    })
+    session.unref()
+    return { session, isNew: true }
+  }
+}
+
+function sendBody(target: NodeJS.WritableStream, body: Readable | Buffer | undefined): void {
+  if (body === undefined) target.end()
+  else if (Buffer.isBuffer(body)) target.end(body)
+  else body.pipe(target)
+}
+
+export function tlsOptions({ tls }: Cluster, host: string): ConnectionOptions {
+  const { sni, validation } = tls ?? {}
+  const servername = sni ?? (isIP(host) === 0 ? host : '')
+  if (validation === undefined) return { rejectUnauthorized: false, servername }
+  return {
+    rejectUnauthorized: true,
+    ca: validation.ca,
+    servername,
+    checkServerIdentity: (_name: string, certificate: PeerCertificate) => {
+      const faults = validation.subjectNames.map((name) => checkServerIdentity(name, certificate))
+      return faults.includes(undefined) ? undefined : (faults[0] ?? new Error('the policy names no subject'))
+    },
+  }
+}
+
+function withoutPseudo(
+  headers: Record<string, string | string[] | number | undefined>,
+): Record<string, string | string[]> {
+  return Object.fromEntries(
+    Object.entries(headers)
+      .filter(([name, value]) => !name.startsWith(':') && value !== undefined)
+      .map(([name, value]) => [name, Array.isArray(value) ? value : String(value)]),
+  )
+}

@@ -1,0 +1,453 @@
+/**
+ * HTTPProxy v1: roots, includes, and the rules about how much an error removes, as in Contour.
+ *
+ * Guarantees: a broken route removes the routes of its own object only; an include that cannot be followed answers 502 on
+ * its conditions; a host whose certificate cannot be used is not served at all, neither over HTTPS nor over HTTP.
+ */
+import { messageOf } from '@seamark/kube'
+import { HTTPProxy, type MatchCondition, type VirtualHost } from '@seamark/kube/contour'
+import { keyOf, type Immutable } from '@seamark/kube/object'
+import { originOf, describeOrigin, type Draft } from '../build/draft.ts'
+import { compareAge, type BuildSettings, type Objects } from '../build/input.ts'
+import { findCaBundle, findCertificate, secretKey } from '../build/secrets.ts'
+import { clusterOf, resolveService } from '../build/services.ts'
+import type { StatusIntent } from '../build/status-intent.ts'
+import type { Backend, ClientValidation, Cors, RateLimit, Route, TlsTermination, TlsVersion } from '../ir/model.ts'
+import { sortHeaderMatches } from '../ir/route-order.ts'
+import { corsPolicy, localRateLimit } from './host-policy.ts'
+import {
+  headerFault,
+  includeKey,
+  includePathFault,
+  mergeConditions,
+  pathFault,
+  queryFault,
+} from './http-proxy-conditions.ts'
+import { buildRoute } from './http-proxy-route.ts'
+import { ProxyVerdict } from './http-proxy-verdict.ts'
+import { isServedClass } from './ingress-class.ts'
+import { hostName, singleLabelMatch } from './wildcard-host.ts'
+
+type Proxy = Immutable<HTTPProxy>
+type Conditions = readonly Immutable<MatchCondition>[]
+
+/** The depth of includes: deeper trees are refused rather than exhausting the stack. */
+const MAX_DEPTH = 64
+/** Includes multiply: a tree of forty objects could otherwise be followed for ever. */
+const MAX_INCLUDES = 10_000
+
+export class ProxyBuilder {
+  readonly #draft: Draft
+  readonly #objects: Objects
+  readonly #settings: BuildSettings
+  readonly #proxies: ReadonlyMap<string, Proxy>
+  readonly #verdicts = new Map<string, ProxyVerdict>()
+  readonly #included = new Set<string>()
+
+  constructor(draft: Draft, objects: Objects, settings: BuildSettings) {
+    this.#draft = draft
+    this.#objects = objects
+    this.#settings = settings
+    const served = objects.list(HTTPProxy).filter((proxy) => isServedClass(proxy, settings))
+    this.#proxies = new Map(served.toSorted(compareAge).map((proxy) => [keyOf(proxy), proxy]))
+  }
+
+  build(): void {
+    const holders = new Map<string, Proxy[]>()
+    for (const proxy of this.#proxies.values()) {
+      const fqdn = fqdnOf(proxy)
+      if (fqdn !== '') holders.set(fqdn, [...(holders.get(fqdn) ?? []), proxy])
+    }
+    for (const proxy of this.#proxies.values()) {
+      const { virtualhost } = proxy.spec ?? {}
+      if (virtualhost === undefined || virtualhost === null) continue
+      const same = holders.get(fqdnOf(proxy)) ?? []
+      if (same.length > 1) {
+        const names = same.map(keyOf).toSorted().join(', ')
+        const message = `fqdn "${fqdnOf(proxy)}" is used in multiple HTTPProxies: ${names}`
+        this.#verdict(proxy).error('VirtualHostError', 'DuplicateVhost', message)
+      } else {
+        try {
+          this.#addRoot(proxy, virtualhost)
+        } catch (error) {
+          const message = `the HTTPProxy or one that it includes cannot be read: ${messageOf(error)}`
+          this.#verdict(proxy).error('SpecError', 'Unreadable', message)
+        }
+      }
+    }
+    for (const proxy of this.#proxies.values()) {
+      const hasHost = proxy.spec?.virtualhost !== undefined && proxy.spec.virtualhost !== null
+      if (hasHost || this.#included.has(keyOf(proxy))) continue
+      const message = 'this HTTPProxy is not part of a delegation chain from a root HTTPProxy'
+      this.#verdict(proxy).error('Orphaned', 'Orphaned', message)
+    }
+  }
+
+  /** Matches that another kind or object took are warnings: the HTTPProxy itself is valid. */
+  reportConflicts(): void {
+    for (const { host, winner, loser } of this.#draft.conflicts) {
+      if (loser.origin.kind !== 'HTTPProxy') continue
+      const verdict = this.#verdicts.get(`${loser.origin.namespace}/${loser.origin.name}`)
+      const message = `${loser.origin.at}: ${host}${loser.match.path.value} is served by ${describeOrigin(winner.origin)}, which has the same match`
+      verdict?.warn('RouteConflict', 'MatchTaken', message)
+    }
+  }
+
+  intents(): StatusIntent[] {
+    return [...this.#proxies.values()].map((proxy) => this.#verdict(proxy).toIntent())
+  }
+
+  #verdict(proxy: Proxy): ProxyVerdict {
+    const key = keyOf(proxy)
+    let verdict = this.#verdicts.get(key)
+    if (verdict === undefined) this.#verdicts.set(key, (verdict = new ProxyVerdict(proxy)))
+    return verdict
+  }
+
+  #addRoot(proxy: Proxy, virtualhost: Immutable<VirtualHost>): void {
+    const verdict = this.#verdict(proxy)
+    const { fqdn = '' } = virtualhost
+    const { namespace = '' } = proxy.metadata
+    const { rootNamespaces } = this.#settings
+    const { routes = [], includes = [], tcpproxy } = proxy.spec ?? {}
+    if (fqdn.trim() === '')
+      return verdict.error('VirtualHostError', 'FQDNNotSpecified', 'Spec.VirtualHost.Fqdn must be specified')
+    const host = hostName(fqdn)
+    if (host === undefined) {
+      const message = `Spec.VirtualHost.Fqdn "${fqdn}" is not a DNS name`
+      return verdict.error('VirtualHostError', 'FQDNNotValid', message)
+    }
+    if (rootNamespaces.length > 0 && !rootNamespaces.includes(namespace)) {
+      const message = 'root HTTPProxy cannot be defined in this namespace'
+      return verdict.error('RootNamespaceError', 'RootProxyNotAllowedInNamespace', message)
+    }
+    const hasTcp = tcpproxy !== undefined && tcpproxy !== null
+    if (routes.length === 0 && includes.length === 0 && !hasTcp) {
+      const message = 'HTTPProxy.Spec must have at least one Route, Include, or a TCPProxy'
+      return verdict.error('SpecError', 'NothingDefined', message)
+    }
+    if (!isSupported(virtualhost, verdict)) return
+    const tls = this.#tls(proxy, virtualhost, verdict)
+    if (tls === 'invalid') return
+    const policy = hostPolicy(virtualhost, verdict)
+    if (policy === undefined) return
+    if (hasTcp) {
+      if (tls === undefined) {
+        const message = 'Spec.TCPProxy requires that either Spec.TLS.Passthrough or Spec.TLS.SecretName be set'
+        return verdict.error('TCPProxyError', 'TLSMustBeConfigured', message)
+      }
+      const backends = this.#tcpBackends(proxy, verdict, [])
+      if (backends === undefined) return
+      this.#draft.setTcp(host, { backends })
+    }
+    const chain = { conditions: [], visited: [], isTlsEnforced: tls !== undefined, budget: { left: MAX_INCLUDES } }
+    const built = this.#routesOf(proxy, verdict, chain)
+    if (chain.budget.left <= 0) {
+      const message = `the include tree follows more than ${MAX_INCLUDES} includes; the host is not served`
+      return verdict.error('IncludeError', 'TooManyIncludes', message)
+    }
+    const isTerminated = tls !== undefined && tls !== 'passthrough'
+    if (isTerminated) this.#draft.setTls(host, tls)
+    const oneLabel = singleLabelMatch(host)
+    for (const route of expandPrefixRewrites(built)) {
+      const match =
+        oneLabel === undefined
+          ? route.match
+          : { ...route.match, headers: sortHeaderMatches([...route.match.headers, oneLabel]) }
+      const complete = { ...route, match, ...(policy.cors !== undefined && { cors: policy.cors }) }
+      this.#draft.addRoute('http', host, complete)
+      if (isTerminated && !hasTcp) this.#draft.addRoute('https', host, { ...complete, upgradesToHttps: false })
+    }
+    if (policy.rateLimit !== undefined)
+      for (const protocol of ['http', 'https'] as const) this.#draft.setRateLimit(protocol, host, policy.rateLimit)
+  }
+
+  #tls(
+    proxy: Proxy,
+    { tls }: Immutable<VirtualHost>,
+    verdict: ProxyVerdict,
+  ): TlsTermination | 'passthrough' | 'invalid' | undefined {
+    if (tls === undefined || tls === null) return undefined
+    const { namespace = '' } = proxy.metadata
+    const { secretName = '', passthrough = false, clientValidation } = tls
+    const fail = (reason: string, message: string): 'invalid' => {
+      verdict.error('TLSError', reason, message)
+      return 'invalid'
+    }
+    if (secretName !== '' && passthrough)
+      return fail('TLSConfigNotValid', 'Spec.VirtualHost.TLS: both Passthrough and SecretName were specified')
+    if (secretName === '' && !passthrough)
+      return fail('TLSConfigNotValid', 'Spec.VirtualHost.TLS: neither Passthrough nor SecretName were specified')
+    if (passthrough && clientValidation !== undefined)
+      return fail(
+        'TLSIncompatibleFeatures',
+        'Spec.VirtualHost.TLS passthrough cannot be combined with tls.clientValidation',
+      )
+    if (tls.enableFallbackCertificate === true)
+      return fail(
+        'FallbackNotPresent',
+        'Spec.Virtualhost.TLS enabled fallback but fallback certificates are not supported',
+      )
+    if (passthrough) return 'passthrough'
+    const certificate = findCertificate(this.#objects, secretKey(secretName, namespace), namespace)
+    if ('fault' in certificate)
+      return certificate.isForbidden === true
+        ? fail(
+            'DelegationNotPermitted',
+            `Spec.VirtualHost.TLS Secret "${secretName}" certificate delegation not permitted`,
+          )
+        : fail('SecretNotValid', `Spec.VirtualHost.TLS Secret "${secretName}" is invalid: ${certificate.fault}`)
+    const minVersion: TlsVersion = tls.minimumProtocolVersion === '1.3' ? '1.3' : '1.2'
+    const maxVersion: TlsVersion = tls.maximumProtocolVersion === '1.2' ? '1.2' : '1.3'
+    if (maxVersion < minVersion)
+      return fail(
+        'TLSConfigNotValid',
+        'Spec.Virtualhost.TLS the minimum protocol version is greater than the maximum protocol version',
+      )
+    const validation = this.#clientValidation(tls, namespace, fail)
+    if (validation === 'invalid') return validation
+    return {
+      certificate: this.#draft.addCertificate(certificate),
+      minVersion,
+      maxVersion,
+      ...(validation !== undefined && { clientValidation: validation }),
+    }
+  }
+
+  #clientValidation(
+    { clientValidation }: NonNullable<Immutable<VirtualHost['tls']>>,
+    namespace: string,
+    fail: (reason: string, message: string) => 'invalid',
+  ): ClientValidation | 'invalid' | undefined {
+    if (clientValidation === undefined) return undefined
+    const { caSecret = '', skipClientCertValidation = false, optionalClientCertificate = false } = clientValidation
+    if (clientValidation.crlSecret !== undefined && clientValidation.crlSecret !== '')
+      return fail('ClientValidationInvalid', 'Spec.VirtualHost.TLS client validation: crlSecret is not supported')
+    if (skipClientCertValidation) return { ca: '', isOptional: optionalClientCertificate }
+    if (caSecret === '')
+      return fail(
+        'ClientValidationInvalid',
+        'Spec.VirtualHost.TLS client validation is invalid: CA Secret must be specified',
+      )
+    const key = secretKey(caSecret, namespace)
+    const found = findCaBundle(this.#objects, key, namespace)
+    if ('ca' in found) return { ca: found.ca, isOptional: optionalClientCertificate }
+    return found.isForbidden === true
+      ? fail('DelegationNotPermitted', `Spec.VirtualHost.TLS CA Secret "${caSecret}" is invalid: ${found.fault}`)
+      : fail(
+          'ClientValidationInvalid',
+          `Spec.VirtualHost.TLS client validation is invalid: invalid CA Secret "${key}": ${found.fault}`,
+        )
+  }
+
+  #tcpBackends(proxy: Proxy, verdict: ProxyVerdict, visited: readonly string[]): Backend[] | undefined {
+    const tcp = proxy.spec?.tcpproxy ?? {}
+    const { services = [] } = tcp
+    const include = tcp.include ?? tcp.includes
+    const { namespace = '' } = proxy.metadata
+    if (services.length > 0 && include !== undefined) {
+      const message = 'cannot specify services and include in the same httpproxy'
+      verdict.error('TCPProxyError', 'NoServicesAndInclude', message)
+      return undefined
+    }
+    if (include !== undefined) {
+      const key = `${include.namespace ?? namespace}/${include.name}`
+      const child = this.#proxies.get(key)
+      const path = [...visited, keyOf(proxy)]
+      if (child === undefined) {
+        verdict.error('TCPProxyIncludeError', 'IncludeNotFound', `include ${key} not found`)
+        return undefined
+      }
+      if (path.includes(key)) {
+        const message = `include creates a cycle: ${[...path, key].join(' -> ')}`
+        verdict.error('TCPProxyIncludeError', 'IncludeCreatesCycle', message)
+        return undefined
+      }
+      this.#included.add(key)
+      return this.#tcpBackends(child, this.#verdict(child), path)
+    }
+    if (services.length === 0) {
+      verdict.error('TCPProxyError', 'NothingDefined', 'either services or inclusion must be specified')
+      return undefined
+    }
+    const backends: Backend[] = []
+    for (const { name, port, weight } of services) {
+      const resolved = resolveService(this.#objects, this.#settings, `${namespace}/${name}`, port)
+      if ('fault' in resolved) {
+        const message = `Spec.TCPProxy unresolved service reference: ${resolved.fault}`
+        verdict.error('TCPProxyError', 'ServiceUnresolvedReference', message)
+        return undefined
+      }
+      const cluster = clusterOf(resolved, this.#settings, { protocol: 'http1', balancing: 'roundRobin' })
+      backends.push({ cluster: this.#draft.addCluster(cluster), weight: weight ?? 0 })
+    }
+    return backends.some(({ weight }) => weight > 0) ? backends : backends.map((each) => ({ ...each, weight: 1 }))
+  }
+
+  #routesOf(
+    proxy: Proxy,
+    verdict: ProxyVerdict,
+    chain: {
+      conditions: Conditions
+      visited: readonly string[]
+      isTlsEnforced: boolean
+      budget: { left: number }
+    },
+  ): Route[] {
+    const { conditions, visited, isTlsEnforced, budget } = chain
+    const key = keyOf(proxy)
+    if (visited.includes(key) || visited.length >= MAX_DEPTH) {
+      const message = visited.includes(key)
+        ? `include creates an include cycle: ${[...visited, key].join(' -> ')}`
+        : `more than ${MAX_DEPTH} includes follow each other`
+      verdict.error('IncludeError', 'IncludeCreatesCycle', message)
+      return []
+    }
+    const { namespace = '' } = proxy.metadata
+    const routes: Route[] = []
+    const seen = new Set<string>()
+    for (const [index, include] of (proxy.spec?.includes ?? []).entries()) {
+      const own = include.conditions ?? []
+      if (!isIncludeValid(own, verdict, seen)) continue
+      const childKey = `${include.namespace === undefined || include.namespace === '' ? namespace : include.namespace}/${include.name}`
+      const child = this.#proxies.get(childKey)
+      const isRoot = child?.spec?.virtualhost !== undefined && child.spec.virtualhost !== null
+      if (child === undefined || isRoot) {
+        if (child === undefined) verdict.error('IncludeError', 'IncludeNotFound', `include ${childKey} not found`)
+        else {
+          const message = `root httpproxy cannot include another root httpproxy (${childKey})`
+          verdict.error('IncludeError', 'RootIncludesRoot', message)
+        }
+        if (own.length > 0) routes.push(badGateway(proxy, [...conditions, ...own], isTlsEnforced, index))
+        continue
+      }
+      this.#included.add(childKey)
+      if (budget.left-- <= 0) break
+      const next = { conditions: [...conditions, ...own], visited: [...visited, key], isTlsEnforced, budget }
+      routes.push(...this.#routesOf(child, this.#verdict(child), next))
+    }
+    const own: Route[] = []
+    for (const [index, route] of (proxy.spec?.routes ?? []).entries()) {
+      const at = `spec.routes[${index}]`
+      const all = [...conditions, ...(route.conditions ?? [])]
+      const path = pathFault(route.conditions ?? [])
+      const header = headerFault(all)
+      const query = queryFault(all)
+      if (path !== undefined) verdict.error('RouteError', 'PathMatchConditionsNotValid', `route: ${path}`)
+      else if (header !== undefined) verdict.error('RouteError', 'HeaderMatchConditionsNotValid', header)
+      else if (query !== undefined) verdict.error('RouteError', 'QueryParameterMatchConditionsNotValid', query)
+      if (path !== undefined || header !== undefined || query !== undefined) return routes
+      const input = {
+        draft: this.#draft,
+        objects: this.#objects,
+        settings: this.#settings,
+        proxy,
+        verdict,
+      }
+      const built = buildRoute(input, route, mergeConditions(all), isTlsEnforced, at)
+      if (built === undefined) return routes
+      own.push(built)
+    }
+    return [...routes, ...own]
+  }
+}
+
+function fqdnOf({ spec }: Proxy): string {
+  const fqdn: unknown = spec?.virtualhost?.fqdn
+  return typeof fqdn === 'string' ? fqdn.toLowerCase() : ''
+}
+
+function isIncludeValid(conditions: Conditions, verdict: ProxyVerdict, seen: Set<string>): boolean {
+  const path = includePathFault(conditions) ?? pathFault(conditions)
+  if (path !== undefined) {
+    verdict.error('IncludeError', 'PathMatchConditionsNotValid', `include: ${path}`)
+    return false
+  }
+  const header = headerFault(conditions)
+  if (header !== undefined) {
+    verdict.error('RouteError', 'HeaderMatchConditionsNotValid', header)
+    return false
+  }
+  const query = queryFault(conditions)
+  if (query !== undefined) {
+    verdict.error('RouteError', 'QueryParameterMatchConditionsNotValid', query)
+    return false
+  }
+  const key = includeKey(conditions)
+  if (key === undefined) return true
+  if (seen.has(key)) {
+    verdict.error('IncludeError', 'DuplicateMatchConditions', 'duplicate conditions defined on an include')
+    return false
+  }
+  seen.add(key)
+  return true
+}
+
+/** Features without which the host must not be served. */
+function isSupported(virtualhost: Immutable<VirtualHost>, verdict: ProxyVerdict): boolean {
+  for (const [field, type] of [
+    ['authorization', 'AuthError'],
+    ['jwtProviders', 'JWTVerificationError'],
+    ['ipAllowPolicy', 'IPFilterError'],
+    ['ipDenyPolicy', 'IPFilterError'],
+  ] as const) {
+    const value = virtualhost[field]
+    if (value === undefined || (Array.isArray(value) && value.length === 0)) continue
+    const message = `Spec.VirtualHost.${field} is not supported; the host is not served without it`
+    verdict.error(type, 'UnsupportedField', message)
+    return false
+  }
+  return true
+}
+
+function hostPolicy(
+  { corsPolicy: cors, rateLimitPolicy }: Immutable<VirtualHost>,
+  verdict: ProxyVerdict,
+): { cors?: Cors; rateLimit?: RateLimit } | undefined {
+  const builtCors = corsPolicy(cors)
+  if (builtCors !== undefined && 'fault' in builtCors) {
+    verdict.error('CORSError', 'PolicyDidNotParse', `Spec.VirtualHost.CORSPolicy: ${builtCors.fault}`)
+    return undefined
+  }
+  const rateLimit = localRateLimit(rateLimitPolicy?.local)
+  if (rateLimit !== undefined && 'fault' in rateLimit) {
+    const message = `Spec.VirtualHost.RateLimitPolicy is invalid: ${rateLimit.fault}`
+    verdict.error('VirtualHostError', 'RateLimitPolicyNotValid', message)
+    return undefined
+  }
+  return { ...(builtCors !== undefined && { cors: builtCors }), ...(rateLimit !== undefined && { rateLimit }) }
+}
+
+function badGateway(proxy: Proxy, conditions: Conditions, isTlsEnforced: boolean, index: number): Route {
+  return {
+    match: mergeConditions(conditions),
+    action: { kind: 'direct', status: 502, body: '' },
+    upgradesToHttps: isTlsEnforced,
+    origin: originOf('HTTPProxy', proxy, `spec.includes[${index}]`),
+    order: '',
+  }
+}
+
+/**
+ * A rewrite of `/foo` becomes two routes, `/foo` and `/foo/`, so that replacing the prefix neither doubles nor drops a
+ * slash; unless the user has both.
+ */
+function expandPrefixRewrites(routes: readonly Route[]): Route[] {
+  const groups = new Map<string, number>()
+  const bare = ({ match: { path } }: Route) => (path.value === '/' ? '/' : path.value.replace(/\/+$/, ''))
+  for (const route of routes)
+    if (route.match.path.kind === 'prefix') groups.set(bare(route), (groups.get(bare(route)) ?? 0) + 1)
+  return routes.flatMap((route) => {
+    const { action, match } = route
+    if (action.kind !== 'forward' || action.rewrite === undefined || match.path.kind !== 'prefix') return [route]
+    const prefix = bare(route)
+    if (prefix === '/' || (groups.get(prefix) ?? 0) > 1) return [route]
+    const replacement = action.rewrite.value.replace(/\/+$/, '')
+    const withPath = (value: string, rewrite: string): Route => ({
+      ...route,
+      match: { ...match, path: { kind: 'prefix', value } },
+      action: { ...action, rewrite: { kind: 'prefix', value: rewrite } },
+    })
+    return [withPath(prefix, replacement === '' ? '/' : replacement), withPath(`${prefix}/`, `${replacement}/`)]
+  })
+}

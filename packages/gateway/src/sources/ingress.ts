@@ -1,0 +1,200 @@
+/**
+ * Ingress v1. Prefix paths are compared by segment; ImplementationSpecific is a regex if it contains one of `^+*[]%`, else
+ * a string prefix. An Ingress has no conditions: what is wrong becomes a finding (an Event), and the rest is served.
+ */
+import { Ingress, messageOf } from '@seamark/kube'
+import type { IngressBackend } from '@seamark/kube'
+import { keyOf, type Immutable } from '@seamark/kube/object'
+import { parseGoDuration, parseTimeout } from '../build/durations.ts'
+import { originOf, type Draft } from '../build/draft.ts'
+import { compareAge, type BuildSettings, type Objects } from '../build/input.ts'
+import { findCertificate, secretKey } from '../build/secrets.ts'
+import { clusterOf, protocolOf, resolveService } from '../build/services.ts'
+import type { Action, PathMatch, Retry, TlsVersion } from '../ir/model.ts'
+import { regexFault } from '../ir/regex.ts'
+import { isServedClass } from './ingress-class.ts'
+import { hostName, singleLabelMatch } from './wildcard-host.ts'
+
+export function servedIngresses(objects: Objects, settings: BuildSettings): Immutable<Ingress>[] {
+  return objects
+    .list(Ingress)
+    .filter((ingress) => isServedClass(ingress, settings))
+    .toSorted(compareAge)
+}
+
+export function addIngresses(draft: Draft, objects: Objects, settings: BuildSettings): void {
+  for (const ingress of servedIngresses(objects, settings)) {
+    try {
+      addIngress(draft, objects, settings, ingress)
+    } catch (error) {
+      report(draft, ingress, 'Unreadable', `the object cannot be read: ${messageOf(error)}; it is not served`)
+    }
+  }
+}
+
+function addIngress(draft: Draft, objects: Objects, settings: BuildSettings, ingress: Immutable<Ingress>): void {
+  const { annotations = {} } = ingress.metadata
+  const secureHosts = addTls(draft, objects, ingress)
+  const isHttpAllowed = annotations['kubernetes.io/ingress.allow-http'] !== 'false'
+  const isForced =
+    annotation(annotations, 'force-ssl-redirect') === 'true' ||
+    annotations['ingress.kubernetes.io/force-ssl-redirect'] === 'true'
+
+  const add = (host: string, path: PathMatch, backend: Immutable<IngressBackend>, at: string): void => {
+    const extra = singleLabelMatch(host)
+    const route = {
+      match: { path, headers: extra === undefined ? [] : [extra], query: [] },
+      action: forward(draft, objects, settings, ingress, backend, path, at),
+      upgradesToHttps: isForced,
+      origin: originOf('Ingress', ingress, at),
+      order: '',
+    }
+    if (isHttpAllowed) draft.addRoute('http', host, route)
+    if (secureHosts.has(host)) draft.addRoute('https', host, { ...route, upgradesToHttps: false })
+  }
+
+  const { defaultBackend, rules = [] } = ingress.spec ?? {}
+  if (defaultBackend !== undefined) add('*', { kind: 'prefix', value: '/' }, defaultBackend, 'spec.defaultBackend')
+  for (const [index, rule] of rules.entries()) {
+    const at = `spec.rules[${index}]`
+    const host = rule.host === undefined || rule.host === '' ? '*' : hostName(rule.host)
+    if (host === undefined) {
+      report(draft, ingress, 'InvalidHost', `${at}: "${rule.host ?? ''}" is not a DNS name; the rule is not served`)
+      continue
+    }
+    for (const [number, { path = '/', pathType, backend }] of (rule.http?.paths ?? []).entries()) {
+      const place = `${at}.http.paths[${number}]`
+      const match = pathMatch(path === '' ? '/' : path, pathType)
+      if (match.kind === 'regex') {
+        const fault = regexFault(match.value)
+        if (fault !== undefined) {
+          report(
+            draft,
+            ingress,
+            'InvalidRegex',
+            `${place}: regex "${path}" is invalid: ${fault}; the path is not served`,
+          )
+          continue
+        }
+      }
+      add(host, match, backend, place)
+    }
+  }
+}
+
+function addTls(draft: Draft, objects: Objects, ingress: Immutable<Ingress>): ReadonlySet<string> {
+  const { namespace = '', annotations = {} } = ingress.metadata
+  const hosts = new Set<string>()
+  for (const [index, { secretName = '', hosts: names = [] }] of (ingress.spec?.tls ?? []).entries()) {
+    const at = `spec.tls[${index}]`
+    if (secretName === '') continue
+    const certificate = findCertificate(objects, secretKey(secretName, namespace), namespace)
+    if ('fault' in certificate) {
+      const message = `${at}: Secret ${secretName} cannot be used: ${certificate.fault}; its hosts are not served over HTTPS`
+      report(draft, ingress, certificate.isForbidden === true ? 'DelegationNotPermitted' : 'SecretNotValid', message)
+      continue
+    }
+    const minVersion: TlsVersion = annotation(annotations, 'tls-minimum-protocol-version') === '1.3' ? '1.3' : '1.2'
+    const maxVersion: TlsVersion =
+      annotation(annotations, 'tls-maximum-protocol-version') === '1.2' && minVersion === '1.2' ? '1.2' : '1.3'
+    for (const name of names) {
+      const host = hostName(name)
+      if (host === undefined) continue
+      const tls = { certificate: draft.addCertificate(certificate), minVersion, maxVersion }
+      if (draft.setTls(host, tls)) hosts.add(host)
+      else {
+        const message = `${at}: host ${host} has another certificate or TLS version in an older Ingress, which is used`
+        report(draft, ingress, 'TLSConflict', message)
+        hosts.add(host)
+      }
+    }
+  }
+  return hosts
+}
+
+const REGEX_CHARACTERS = /[\^+*[\]%]/
+
+function pathMatch(path: string, pathType: string): PathMatch {
+  switch (pathType) {
+    case 'Exact':
+      return { kind: 'exact', value: path }
+    case 'Prefix': {
+      if (path === '/') return { kind: 'prefix', value: '/' }
+      return { kind: 'segment', value: path.replace(/\/+$/, '') || '/' }
+    }
+    default:
+      return REGEX_CHARACTERS.test(path) ? { kind: 'regex', value: path } : { kind: 'prefix', value: path }
+  }
+}
+
+function forward(
+  draft: Draft,
+  objects: Objects,
+  settings: BuildSettings,
+  ingress: Immutable<Ingress>,
+  { service }: Immutable<IngressBackend>,
+  path: PathMatch,
+  at: string,
+): Action {
+  const { annotations = {} } = ingress.metadata
+  if (service === undefined) {
+    report(draft, ingress, 'UnsupportedBackend', `${at}: only Services can be backends; requests are answered with 503`)
+    return { kind: 'direct', status: 503, body: '' }
+  }
+  const namespace = ingress.metadata.namespace ?? ''
+  const port = service.port?.number ?? service.port?.name ?? ''
+  const resolved = resolveService(objects, settings, `${namespace}/${service.name}`, port)
+  if ('fault' in resolved) {
+    const message = `${at}: ${resolved.fault}; requests are answered with 503`
+    report(draft, ingress, 'ServiceUnresolvedReference', message)
+    return { kind: 'direct', status: 503, body: '' }
+  }
+  const protocol = protocolOf(resolved)
+  const cluster = clusterOf(resolved, settings, {
+    protocol,
+    balancing: 'roundRobin',
+    ...(protocol === 'tls' || protocol === 'h2' ? { tls: {} } : {}),
+  })
+  const timeout = parseTimeout(
+    annotation(annotations, 'response-timeout') ?? annotation(annotations, 'request-timeout'),
+    settings.timeoutMs,
+  )
+  const idle = parseTimeout(annotation(annotations, 'idle-timeout'), DEFAULT_IDLE_MS)
+  const retry = retryOf(annotations)
+  const websockets = (annotation(annotations, 'websocket-routes') ?? '').split(',').map((each) => each.trim())
+  return {
+    kind: 'forward',
+    backends: [{ cluster: draft.addCluster(cluster), weight: 1 }],
+    mirrors: [],
+    hash: [],
+    ...(retry !== undefined && { retry }),
+    // As in Contour, an unreadable timeout is the safest: none.
+    timeoutMs: typeof timeout === 'number' ? timeout : 0,
+    idleTimeoutMs: typeof idle === 'number' ? idle : 0,
+    hasWebsocket: websockets.includes(path.value) || websockets.includes(`${path.value}/`),
+  }
+}
+
+export const DEFAULT_IDLE_MS = 300_000
+
+function retryOf(annotations: Readonly<Record<string, string>>): Retry | undefined {
+  const on = annotation(annotations, 'retry-on')
+  if (on === undefined || on === '') return undefined
+  const count = Number(annotation(annotations, 'num-retries') ?? '1')
+  const perTry = parseGoDuration(annotation(annotations, 'per-try-timeout') ?? '')
+  return {
+    count: Number.isInteger(count) ? (count < 0 ? 0 : Math.max(count, 1)) : 1,
+    on: on.split(',').map((each) => each.trim()),
+    statusCodes: [],
+    ...(perTry !== undefined && perTry > 0 && { perTryTimeoutMs: perTry }),
+  }
+}
+
+function annotation(annotations: Readonly<Record<string, string>>, name: string): string | undefined {
+  return annotations[`projectcontour.io/${name}`]
+}
+
+function report(draft: Draft, ingress: Immutable<Ingress>, reason: string, message: string): void {
+  const [namespace = '', name = ''] = keyOf(ingress).split('/')
+  draft.findings.push({ origin: { kind: 'Ingress', namespace, name }, reason, message })
+}

@@ -1,0 +1,241 @@
+/**
+ * Publishes load balancers directly at DNS providers, through the guarded planner, with the original's ownership records
+ * (providers/original-ownership.ts). Used by `seamark dnslb`.
+ *
+ * Guarantees: records that are not ours are never changed; a name is removed only when a live list shows no load balancer
+ * with it, within the delete budget; in a dry run nothing is sent.
+ */
+import { type Client, type Clock, type Logger, messageOf } from '@seamark/kube'
+import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
+import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, sourceIdOf } from '../../providers/original-ownership.ts'
+import { failuresOf } from '../../records/execute/result.ts'
+import type { Engine, Planned } from '../../records/engine.ts'
+import { ownershipOf } from '../../records/plan/ownership.ts'
+import type { Desired, Plan, Policy, SourceView } from '../../records/plan/plan.ts'
+import type { RRset } from '../../rrset/rrset.ts'
+import { type BalanceDefaults, type BalancerSettings, readLoadBalancer } from '../load-balancer.ts'
+import type { ProviderRegistry, RegisteredProvider } from './provider-registry.ts'
+import type { PublishedFact, RecordPublisher } from '../record-publisher.ts'
+
+export interface ProviderPublisherOptions {
+  readonly registry: ProviderRegistry
+  readonly identity: string
+  readonly defaults: BalanceDefaults
+  readonly clock: Clock
+  readonly log: Pick<Logger, 'info' | 'warn'>
+  readonly isDryRun?: boolean
+  /** The names that load balancers have, read live; undefined when they cannot be read. */
+  readonly claimedNames: (signal: AbortSignal) => Promise<ReadonlySet<string> | undefined>
+}
+
+export interface ProviderPublisher extends RecordPublisher {
+  /** Removes owned records whose name no load balancer has: of these names, or of all zones. */
+  sweep(names: ReadonlySet<string> | 'all', signal: AbortSignal): Promise<void>
+  /** Removes all records of ours from the zones of a provider; false: some are left, because of the delete budget. */
+  removeAll(engine: Engine, signal: AbortSignal): Promise<boolean>
+  /** Of a name, for the ownership record. */
+  cnamesOf(name: string): readonly string[]
+}
+
+const POLICY: Policy = { isHealthDriven: true, isApproved: true }
+/** A read of the zone is used this long, unless we write; then drift is noticed. */
+const READ_MS = 30_000
+
+/** No record of the type, or one of somebody else: nothing to remove. */
+const IGNORED_REFUSALS: ReadonlySet<string> = new Set(['TargetsMissing', 'ForeignOwner', 'UnownedRecordExists'])
+
+const EXISTING: SourceView = { present: { has: () => true }, gone: { has: () => false } }
+
+export function createProviderPublisher(options: ProviderPublisherOptions): ProviderPublisher {
+  const { registry, identity, clock, log } = options
+  const owner = { id: identity, cluster: ORIGINAL_CLUSTER }
+  /** By key of the load balancer. */
+  const names = new Map<string, string>()
+  const cnames = new Map<string, readonly string[]>()
+  const reads = new Map<string, { readonly atMs: number; readonly engine: Engine; readonly fact: PublishedFact }>()
+
+  async function read(name: string, { engine, name: provider }: RegisteredProvider, zone: string, signal: AbortSignal) {
+    const { targets, unread } = await engine.targets(signal)
+    const target = targets.find((each) => each.zone.name === zone)
+    if (target === undefined) {
+      const why = unread.map((each) => each.why).join('; ')
+      return unreadable(why === '' ? `provider '${provider}' does not serve ${zone} any more` : why)
+    }
+    const view = await engine.view(target, new Set([name]), signal)
+    const sets: RRset[] = []
+    for (const type of ORIGINAL_TYPES) {
+      const set = view.find(name, type)
+      const ownership = ownershipOf(view, name, type, owner)
+      if (ownership.kind === 'theirs') return foreign(name, ownership.message, ownership.code)
+      if (set !== undefined) sets.push({ name, type, ttl: set.ttl, values: set.values })
+    }
+    return { published: sets, provider: { state: 'ready' } } satisfies PublishedFact
+  }
+
+  async function planAndApply(
+    engine: Engine,
+    planned: Planned,
+    signal: AbortSignal,
+  ): Promise<{ readonly isSkipped: boolean }> {
+    const [unread] = planned.unread
+    if (unread !== undefined) throw new Error(`${unread.provider}: ${unread.why}`)
+    for (const plan of planned.plans) {
+      const [refused] = plan.refused
+      if (refused !== undefined) throw new Error(`${refused.name} ${refused.type}: ${refused.code}: ${refused.why}`)
+    }
+    if (options.isDryRun === true) {
+      for (const plan of planned.plans) logDryRun(log, plan)
+      return { isSkipped: true }
+    }
+    for (const plan of planned.plans) {
+      const [failure] = failuresOf(await engine.apply(plan, signal))
+      if (failure !== undefined) throw new Error(`${failure.code ?? ''}: ${failure.why ?? ''}`)
+    }
+    return { isSkipped: false }
+  }
+
+  const publisher: ProviderPublisher = {
+    cnamesOf: (name) => cnames.get(name) ?? [],
+    async observe(_loadBalancer, { key, namespace, recordName }, { signal }) {
+      const before = names.get(key)
+      names.set(key, recordName)
+      if (before !== undefined && before !== recordName) await publisher.sweep(new Set([before]), signal)
+      const choice = registry.choose(recordName, namespace)
+      if (choice.state !== 'ready') return { published: undefined, provider: choice }
+      const { engine } = choice.provider
+      const known = reads.get(recordName)
+      if (known?.engine === engine && clock.monotonic() - known.atMs < READ_MS) return known.fact
+      try {
+        const fact = await read(recordName, choice.provider, choice.zone, signal)
+        reads.set(recordName, { atMs: clock.monotonic(), engine, fact })
+        return fact
+      } catch (error) {
+        return unreadable(messageOf(error))
+      }
+    },
+    async publish({ settings, sets, cnames: hosts }, { signal }) {
+      const { recordName, namespace } = settings
+      const choice = registry.choose(recordName, namespace)
+      if (choice.state !== 'ready') throw new Error(`no provider found for '${settings.dnsName}'`)
+      const { engine } = choice.provider
+      const published = reads.get(recordName)?.fact.published ?? []
+      reads.delete(recordName)
+      if (hosts.length > 0) cnames.set(recordName, hosts)
+      else cnames.delete(recordName)
+      const desired = sets.length > 0 ? sets.map((set) => desiredOf(set, settings)) : removals(published, settings)
+      const planned = await engine.plan({ desired, unusable: [], sources: EXISTING }, new Set([recordName]), signal)
+      return (await planAndApply(engine, planned, signal)).isSkipped ? 'skipped' : 'published'
+    },
+    async forget(key, { signal }) {
+      const name = names.get(key)
+      if (name === undefined) return
+      await publisher.sweep(new Set([name]), signal)
+      names.delete(key)
+      cnames.delete(name)
+      reads.delete(name)
+    },
+    async removeAll(engine, signal) {
+      const owned = await ownedNames(engine, identity, signal)
+      if (owned.size === 0) return true
+      await remove(engine, owned, signal)
+      return options.isDryRun === true || (await ownedNames(engine, identity, signal)).size === 0
+    },
+    async sweep(scope, signal) {
+      const claimed = await options.claimedNames(signal)
+      if (claimed === undefined) return
+      for (const { name: provider, engine } of registry.providers) {
+        try {
+          const candidates = scope === 'all' ? await ownedNames(engine, identity, signal) : scope
+          const unclaimed = new Set([...candidates].filter((name) => !claimed.has(name)))
+          if (unclaimed.size > 0) await remove(engine, unclaimed, signal)
+        } catch (error) {
+          // One provider that fails delays no other.
+          log.warn({ provider, error: messageOf(error) }, 'records of deleted load balancers cannot be removed')
+        }
+      }
+    },
+  }
+
+  /** Each removal is requested by name, so that it needs no approval; the delete budget still counts it. */
+  async function remove(engine: Engine, unclaimed: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    const desired = [...unclaimed].flatMap((name) =>
+      ORIGINAL_TYPES.map((type): Desired => ({
+        set: { name, type, ttl: 0, values: [] },
+        source: { uid: sourceIdOf(name), label: 'a deleted load balancer' },
+        policy: { ...POLICY, removeWhenEmpty: true },
+      })),
+    )
+    const planned = await engine.plan({ desired, unusable: [], sources: EXISTING }, unclaimed, signal)
+    for (const plan of planned.plans) {
+      for (const { name, type, code, why } of plan.refused)
+        if (!IGNORED_REFUSALS.has(code)) log.warn({ name, type, code, why }, 'record is not removed')
+      if (plan.changes.length === 0) continue
+      if (options.isDryRun === true) logDryRun(log, plan)
+      else
+        for (const { change, code, why } of failuresOf(await engine.apply(plan, signal)))
+          log.warn({ name: change.name, type: change.type, code, why }, 'record is not removed')
+    }
+  }
+
+  return publisher
+}
+
+/** Names of a provider's zones that our identity marks. */
+async function ownedNames(engine: Engine, identity: string, signal: AbortSignal): Promise<Set<string>> {
+  const found = new Set<string>()
+  for (const target of (await engine.targets(signal)).targets) {
+    const view = await engine.view(target, 'all', signal)
+    view.eachMarker(({ owner, cluster }, name) => {
+      if (owner === identity && cluster === ORIGINAL_CLUSTER) found.add(name)
+    })
+  }
+  return found
+}
+
+function logDryRun(log: Pick<Logger, 'info'>, { provider, zone, changes }: Plan): void {
+  for (const { op, name, type, from, to } of changes)
+    log.info({ provider, zone, op, name, type, from: from?.values, to: to?.values }, 'no changes in dryrun mode')
+}
+
+function unreadable(error: string): PublishedFact {
+  return { published: undefined, provider: { state: 'unreadable', error } }
+}
+
+function foreign(name: string, message: string, code: string): PublishedFact {
+  const dnsName = name.replace(/\.$/, '')
+  const text =
+    code === 'UnownedRecordExists'
+      ? `DNS name '${dnsName}' exists but is not managed; delete its records, or add the ownership record`
+      : `DNS name '${dnsName}' is not ours: ${message}`
+  return { published: undefined, provider: { state: 'foreign', message: text } }
+}
+
+function desiredOf(set: RRset, { key, namespace }: BalancerSettings): Desired {
+  return {
+    set,
+    source: { uid: sourceIdOf(set.name), label: `DNSLoadBalancer ${key}`, namespace },
+    policy: POLICY,
+  }
+}
+
+function removals(published: readonly RRset[], settings: BalancerSettings): Desired[] {
+  return published.map((set) => {
+    const desired = desiredOf({ ...set, values: [] }, settings)
+    return { ...desired, policy: { ...POLICY, removeWhenEmpty: true } }
+  })
+}
+
+/** The DNS names of all load balancers, by a live list. */
+export async function listClaimedNames(
+  client: Client,
+  defaults: BalanceDefaults,
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  const { items } = await client.list(DNSLoadBalancer, { signal })
+  return new Set(
+    items.flatMap((object) => {
+      const read = readLoadBalancer(object, defaults)
+      return 'settings' in read ? [read.settings.recordName] : []
+    }),
+  )
+}

@@ -1,0 +1,104 @@
+/**
+ * The addresses an annotated source object offers to a load balancer, or why it offers none. Pure.
+ *
+ * Sources: a Service of type LoadBalancer, an Ingress or a Gateway whose hosts include the load balancer's DNS name.
+ */
+import type { Immutable, Ingress, Service } from '@seamark/kube'
+import type { Obj } from '@seamark/kube/object'
+import { parseAddress } from '../../address.ts'
+import type { Gateway } from '@seamark/kube/gateway-api'
+import { normalizeHost } from '../../host-name.ts'
+import { compareText } from '../../rrset/rrset.ts'
+
+export const LOAD_BALANCER_ANNOTATION = 'loadbalancer.gardener.cloud/dnsloadbalancer'
+
+export type Source =
+  | { readonly kind: 'Service'; readonly object: Immutable<Service> }
+  | { readonly kind: 'Ingress'; readonly object: Immutable<Ingress> }
+  | { readonly kind: 'Gateway'; readonly object: Immutable<Gateway> }
+
+export type Address = { readonly ipaddress: string } | { readonly cname: string }
+
+export type Offer =
+  | { readonly addresses: readonly Address[] }
+  /** `pending`: no address yet, or not any more; a change of the source will tell. `invalid`: the source cannot be used. */
+  | { readonly problem: 'pending' | 'invalid'; readonly message: string }
+
+export interface LoadBalancerRef {
+  readonly namespace: string
+  readonly name: string
+}
+
+/** `name` or `namespace/name`; undefined when there is no annotation. */
+export function refOf(object: Immutable<Obj>): LoadBalancerRef | { readonly invalid: string } | undefined {
+  const text = object.metadata.annotations?.[LOAD_BALANCER_ANNOTATION]
+  if (text === undefined || text === '') return undefined
+  const parts = text.split('/')
+  const [first = '', second] = parts
+  if (parts.length > 2 || first === '' || second === '') return { invalid: `invalid dns loadbalancer ref '${text}'` }
+  return second === undefined
+    ? { namespace: object.metadata.namespace ?? '', name: first }
+    : { namespace: first, name: second }
+}
+
+export function offerOf(source: Source, dnsName: string): Offer {
+  const { namespace = '', name = '' } = source.object.metadata
+  const ref = `${namespace}/${name}`
+  switch (source.kind) {
+    case 'Service': {
+      if (source.object.spec?.type !== 'LoadBalancer') {
+        return { problem: 'invalid', message: `service ${ref} is not of type LoadBalancer` }
+      }
+      const addresses = addressesOf(source.object.status?.loadBalancer?.ingress ?? [])
+      if (addresses.length > 0) return { addresses }
+      return { problem: 'pending', message: `load balancer not yet assigned for '${ref}'` }
+    }
+    case 'Ingress': {
+      const hosts = (source.object.spec?.rules ?? []).flatMap(({ host }) => (host === undefined ? [] : [host]))
+      if (!hosts.some((host) => isSameName(host, dnsName))) return notConfigured(dnsName, ref)
+      const addresses = addressesOf(source.object.status?.loadBalancer?.ingress ?? [])
+      if (addresses.length > 0) return { addresses }
+      // As the original: another host of the Ingress stands for its load balancer.
+      const other = hosts.find((host) => host !== '' && !isSameName(host, dnsName))
+      if (other !== undefined) return { addresses: [{ cname: other }] }
+      return { problem: 'pending', message: `no host rule or loadbalancer status defined for '${ref}'` }
+    }
+    case 'Gateway': {
+      const listeners = source.object.spec?.listeners ?? []
+      if (!listeners.some(({ hostname }) => isServedBy(hostname, dnsName))) return notConfigured(dnsName, ref)
+      const addresses = addressesOf(
+        (source.object.status?.addresses ?? []).map(({ type, value }) =>
+          type === 'Hostname' ? { hostname: value } : { ip: value },
+        ),
+      )
+      if (addresses.length > 0) return { addresses }
+      return { problem: 'pending', message: `load balancer not yet assigned for '${ref}'` }
+    }
+  }
+}
+
+function notConfigured(dnsName: string, ref: string): Offer {
+  return { problem: 'invalid', message: `load balancer host '${dnsName}' not configured as host rule for '${ref}'` }
+}
+
+function isSameName(a: string, b: string): boolean {
+  return normalizeHost(a) === normalizeHost(b)
+}
+
+/** A listener without a host name serves every name; `*.a.test` serves one or more labels before it (Gateway API). */
+function isServedBy(hostname: string | undefined, dnsName: string): boolean {
+  if (hostname === undefined || hostname === '') return true
+  if (isSameName(hostname, dnsName)) return true
+  return hostname.startsWith('*.') && normalizeHost(dnsName).endsWith(normalizeHost(hostname.slice(1)))
+}
+
+/** All usable addresses, sorted, without duplicates: the order of a status has no meaning. */
+function addressesOf(entries: readonly { readonly ip?: string; readonly hostname?: string }[]): Address[] {
+  const found = new Map<string, Address>()
+  for (const { ip = '', hostname = '' } of entries) {
+    const address = parseAddress(ip)
+    if (address !== undefined) found.set(address.text, { ipaddress: address.text })
+    else if (hostname !== '') found.set(normalizeHost(hostname), { cname: normalizeHost(hostname) })
+  }
+  return [...found].sort(([a], [b]) => compareText(a, b)).map(([, address]) => address)
+}

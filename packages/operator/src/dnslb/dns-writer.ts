@@ -1,0 +1,110 @@
+/**
+ * The DNS side of `seamark dnslb`: the registry of providers, an engine for each of them, the publisher, and the providers
+ * that the environment configures.
+ */
+import { type Clock, type Logger, messageOf } from '@seamark/kube'
+import type { BalanceDefaults } from '../balance/load-balancer.ts'
+import { createProviderPublisher, type ProviderPublisher } from '../balance/provider/provider-publisher.ts'
+import { ProviderRegistry } from '../balance/provider/provider-registry.ts'
+import { createKillSwitch } from '../process/kill-switch.ts'
+import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, withOriginalOwnership } from '../providers/original-ownership.ts'
+import type { Provider } from '../providers/provider.ts'
+import { createEngine, type Engine } from '../records/engine.ts'
+import type { GuardStore } from '../records/state/guard-state.ts'
+import type { ProviderTypes } from './provider-types.ts'
+
+export interface DnsWriterOptions {
+  readonly identity: string
+  readonly defaults: BalanceDefaults
+  readonly providers: { readonly staticTypes: readonly string[] }
+  readonly types: ProviderTypes
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly extraProviders?: readonly Provider[]
+  readonly store: GuardStore
+  readonly isDryRun: boolean
+  readonly clock: Clock
+  readonly log: Logger
+  readonly claimedNames: (signal: AbortSignal) => Promise<ReadonlySet<string> | undefined>
+  readonly isReady: () => boolean
+}
+
+export interface DnsWriter {
+  readonly registry: ProviderRegistry
+  readonly publisher: ProviderPublisher
+  readonly engineOf: (provider: Provider) => Engine
+  readonly cleanUp: (engine: Engine, signal: AbortSignal) => Promise<boolean>
+  /** Has every load balancer decided again. */
+  readonly wake: () => void
+}
+
+export async function createDnsWriter(options: DnsWriterOptions): Promise<DnsWriter> {
+  const { identity, defaults, clock, log, isDryRun } = options
+  const registry = new ProviderRegistry()
+  const listeners = new Set<() => void>()
+  const base = createProviderPublisher({
+    registry,
+    identity,
+    defaults,
+    clock,
+    log,
+    isDryRun,
+    claimedNames: options.claimedNames,
+  })
+  const publisher: ProviderPublisher = {
+    ...base,
+    isReady: options.isReady,
+    subscribe(listener) {
+      const unsubscribe = registry.subscribe(listener)
+      listeners.add(listener)
+      return () => {
+        listeners.delete(listener)
+        unsubscribe()
+      }
+    },
+  }
+  const killSwitch = createKillSwitch()
+  const engineOf = (provider: Provider): Engine =>
+    createEngine({
+      providers: [withOriginalOwnership(provider, { identity, cnamesOf: (name) => base.cnamesOf(name) })],
+      owner: { id: identity, cluster: ORIGINAL_CLUSTER },
+      store: options.store,
+      killSwitch,
+      mode: 'enforce',
+      types: ORIGINAL_TYPES,
+      clock,
+    })
+  for (const provider of [...(options.extraProviders ?? []), ...(await staticProviders(options))]) {
+    const engine = engineOf(provider)
+    const { targets, unread } = await engine.targets(new AbortController().signal)
+    for (const { why } of unread) log.error({ provider: provider.name, why }, 'zones of a provider cannot be listed')
+    const zones = targets.map(({ zone }) => zone.name)
+    registry.register({ name: provider.name, scope: { type: 'Cluster' }, zones, createdAtMs: 0, engine })
+  }
+  return {
+    registry,
+    publisher,
+    engineOf,
+    cleanUp: async (engine, signal) => base.removeAll(engine, signal),
+    wake() {
+      for (const listener of listeners) listener()
+    },
+  }
+}
+
+/** `default-<type>`, from environment variables with the names of the Secret's keys; one that fails is reported and skipped. */
+async function staticProviders({ providers, types, env, log }: DnsWriterOptions): Promise<Provider[]> {
+  const created: Provider[] = []
+  const values = Object.fromEntries(
+    Object.entries(env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+  )
+  for (const type of providers.staticTypes) {
+    try {
+      const provider = await types.create(type, `default-${type}`, values)
+      if (provider === undefined) log.error({ type }, `ignoring invalid provider type '${type}'`)
+      else created.push(provider)
+    } catch (error) {
+      log.error({ type, error: messageOf(error) }, 'cannot create default provider')
+    }
+  }
+  return created
+}

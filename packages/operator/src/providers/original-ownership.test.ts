@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest'
+import { createKillSwitch } from '../process/kill-switch.ts'
+import { createEngine } from '../records/engine.ts'
+import { failuresOf } from '../records/execute/result.ts'
+import type { Desired } from '../records/plan/plan.ts'
+import { memoryGuardStore } from '../records/state/guard-state.ts'
+import type { RRset } from '../rrset/rrset.ts'
+import { memoryProvider } from './memory.ts'
+import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, sourceIdOf, withOriginalOwnership } from './original-ownership.ts'
+
+const ZONE = 'example.com.'
+const NAME = 'shop.example.com.'
+const MARKER = 'comment-shop.example.com.'
+const { signal } = new AbortController()
+
+const a = (...values: string[]): RRset => ({ name: NAME, type: 'A', ttl: 60, values })
+const aaaa = (...values: string[]): RRset => ({ name: NAME, type: 'AAAA', ttl: 60, values })
+const cname = (...values: string[]): RRset => ({ name: NAME, type: 'CNAME', ttl: 60, values })
+const txt = (name: string, ...values: string[]): RRset => ({ name, type: 'TXT', ttl: 600, values })
+const marker = (owner = 'GardenRing') => txt(MARKER, `"owner=${owner}"`, '"prefix=comment-"')
+
+async function world(sets: RRset[], cnames: string[] = []) {
+  const memory = memoryProvider({ name: 'memory', zones: [ZONE] })
+  const zone = { id: ZONE, name: ZONE }
+  await memory.apply(
+    zone,
+    sets.map((to) => ({ from: undefined, to })),
+    signal,
+  )
+  const provider = withOriginalOwnership(memory, { identity: 'GardenRing', cnamesOf: () => cnames })
+  const engine = createEngine({
+    providers: [provider],
+    owner: { id: 'GardenRing', cluster: ORIGINAL_CLUSTER },
+    store: memoryGuardStore(),
+    killSwitch: createKillSwitch(),
+    mode: 'enforce',
+    types: ORIGINAL_TYPES,
+  })
+  return {
+    /** Plans and applies; returns the codes of refusals. */
+    async want(...wanted: RRset[]) {
+      const desired = wanted.map((set): Desired => ({
+        set,
+        source: { uid: sourceIdOf(set.name), label: 'test' },
+        policy: { isHealthDriven: true, isApproved: true, removeWhenEmpty: true },
+      }))
+      const sources = { present: { has: () => true }, gone: { has: () => false } }
+      const { plans } = await engine.plan({ desired, unusable: [], sources }, new Set([NAME]), signal)
+      const codes: string[] = []
+      for (const plan of plans) {
+        codes.push(...plan.refused.map(({ code }) => code))
+        codes.push(...failuresOf(await engine.apply(plan, signal)).map(({ code }) => code ?? ''))
+      }
+      return codes
+    },
+    async changes(...wanted: RRset[]) {
+      const desired = wanted.map((set) => ({ set, source: { uid: sourceIdOf(set.name), label: 'test' } }))
+      const sources = { present: { has: () => true }, gone: { has: () => false } }
+      const { plans } = await engine.plan({ desired, unusable: [], sources }, new Set([NAME]), signal)
+      return plans.flatMap((plan) => plan.changes.map(({ op, type }) => `${op} ${type}`))
+    },
+    async zone() {
+      const read = await memory.read(zone, 'all', signal)
+      return read
+        .filter(({ type }) => type !== 'SOA' && type !== 'NS')
+        .map(({ name, type, values }) => `${name} ${type} ${values.join(' ')}`)
+        .toSorted()
+    },
+  }
+}
+
+describe("the planner on a zone with the original's ownership records", () => {
+  it('creates records with one ownership record for both families, and then changes nothing', async () => {
+    const the = await world([], ['lb.example.net.'])
+    expect(await the.want(a('192.0.2.1'), aaaa('2001:db8::1'))).toEqual([])
+    expect(await the.zone()).toEqual([
+      `${MARKER} TXT "cnames=lb.example.net" "owner=GardenRing" "prefix=comment-"`,
+      `${NAME} A 192.0.2.1`,
+      `${NAME} AAAA 2001:db8::1`,
+    ])
+    expect(await the.changes(a('192.0.2.1'), aaaa('2001:db8::1'))).toEqual([])
+    expect(await the.want(a('192.0.2.2'))).toEqual([])
+    expect((await the.zone()).filter((line) => line.startsWith(NAME))).toEqual([`${NAME} A 192.0.2.2`])
+  })
+
+  it('takes over what the original wrote, switches the type in one batch, and removes everything', async () => {
+    const the = await world([a('192.0.2.1'), marker()])
+    expect(await the.changes(a('192.0.2.1'))).toEqual([])
+    expect(await the.want(cname('lb.example.net.'))).toEqual([])
+    expect(await the.zone()).toEqual([
+      `${MARKER} TXT "owner=GardenRing" "prefix=comment-"`,
+      `${NAME} CNAME lb.example.net.`,
+    ])
+    expect(await the.want({ ...cname(), values: [] })).toEqual([])
+    expect(await the.zone()).toEqual([])
+  })
+
+  it('replaces the ownership record of the first release', async () => {
+    const the = await world([a('192.0.2.1'), txt(NAME, '"GardenRing"', '"v=spf1 -all"')])
+    expect(await the.want(a('192.0.2.1'))).toEqual([])
+    expect(await the.zone()).toEqual([
+      `${MARKER} TXT "owner=GardenRing" "prefix=comment-"`,
+      `${NAME} A 192.0.2.1`,
+      `${NAME} TXT "v=spf1 -all"`,
+    ])
+    expect(await the.changes(a('192.0.2.1'))).toEqual([])
+  })
+
+  it.each([
+    ['of another owner', [a('192.0.2.9'), marker('other')], 'ForeignOwner'],
+    ['of nobody', [a('192.0.2.9')], 'UnownedRecordExists'],
+    ['with an ownership record of another owner and no record', [marker('other')], 'ForeignOwner'],
+  ])('does not touch a record %s', async (_case, sets, code) => {
+    const the = await world(sets)
+    const before = await the.zone()
+    expect(await the.want(a('192.0.2.1'))).toEqual([code])
+    expect(await the.zone()).toEqual(before)
+  })
+})

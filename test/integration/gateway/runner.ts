@@ -1,0 +1,53 @@
+/**
+ * Runs inside the network namespace: starts the API server that is asked for, the gateway and the scenarios, and prints one
+ * JSON line per scenario. `node runner.ts embedded|kube-apiserver`
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { configFromText, connect, CustomResourceDefinition } from '@seamark/kube'
+import { ControlPlane } from '@seamark/kube/testing'
+import { crds } from '../publish/world.ts'
+import { startEmbeddedServer } from '../apiserver/embedded-server.ts'
+import { gatewayClassCrd } from './crds.ts'
+import { SCENARIOS } from './scenarios.ts'
+import { World } from './world.ts'
+
+const definitions = [...crds(), ...gatewayClassCrd()]
+
+async function startServer(kind: string): Promise<{ kubeconfig: string; stop: () => Promise<void> }> {
+  if (kind === 'embedded') {
+    const { kubeconfig, stop } = await startEmbeddedServer()
+    const cluster = connect(configFromText(kubeconfig))
+    for (const definition of definitions) await cluster.client.create(CustomResourceDefinition, definition as never)
+    await cluster.close()
+    return { kubeconfig, stop }
+  }
+  const plane = await ControlPlane.start({ crds: definitions })
+  return { kubeconfig: plane.kubeconfig(), stop: async () => plane.stop() }
+}
+
+const { kubeconfig, stop } = await startServer(process.argv[2] ?? 'embedded')
+const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
+const file = join(folder, 'kubeconfig')
+writeFileSync(file, kubeconfig, { mode: 0o600 })
+const cluster = connect(configFromText(kubeconfig), { fieldManager: 'user' })
+const world = await World.start(cluster.client, file)
+try {
+  await world.startGateway()
+  for (const { name, run } of SCENARIOS) {
+    let error: string | undefined
+    try {
+      await run(world)
+    } catch (caught) {
+      error = caught instanceof Error ? (caught.stack ?? caught.message) : String(caught)
+    }
+    process.stdout.write(`${JSON.stringify({ name, ...(error !== undefined && { error }) })}\n`)
+  }
+} finally {
+  await world.stopGateway()
+  world.close()
+  await cluster.close()
+  await stop()
+  rmSync(folder, { recursive: true })
+}
