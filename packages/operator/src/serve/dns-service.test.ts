@@ -80,8 +80,9 @@ async function ask({ at }: Replica, name = 'www'): Promise<string> {
     .join(' ')
 }
 
-const answers = async (replica: Replica, wanted: string, name = 'www') =>
-  expect.poll(async () => ask(replica, name), { timeout: 10_000, interval: 10 }).toBe(wanted)
+async function answers(replica: Replica, wanted: string, name = 'www'): Promise<void> {
+  await expect.poll(async () => ask(replica, name), { timeout: 10_000, interval: 10 }).toBe(wanted)
+}
 
 /** Two or more processes that know each other's addresses only after all listen: ports are taken first. */
 async function startReplicas(count: number): Promise<Replica[]> {
