@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createDnsClient } from '../client/client.ts'
-import { createDnsServer, type DnsServerOptions } from '../server/server.ts'
-import { parseRegionTable } from '../server/region-table.ts'
+import { createDnsServer, type DnsServerOptions } from './server.ts'
+import { parseRegionTable } from './region-table.ts'
 import { RCODE, TYPE } from '../wire/codes.ts'
 import { decodeSubnet, OPTION } from '../wire/edns.ts'
 import { fqdn } from '../wire/name.ts'
@@ -16,8 +16,8 @@ import {
   encodePolicy,
   POLICY_TYPE,
   policyText,
-} from './answer-policy.ts'
-import { createZone } from './zone-table.ts'
+} from '../zone/answer-policy.ts'
+import { createZone } from '../zone/zone-table.ts'
 
 const address = (i: number) => `192.0.2.${i + 1}`
 const weights = fc.array(fc.integer({ min: 0, max: 20 }), { minLength: 1, maxLength: 6 })
