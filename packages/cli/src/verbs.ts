@@ -52,6 +52,11 @@ export const VERBS: readonly Verb[] = [
     isLogged: true,
     load: async () => import('./commands/contour-plus.ts'),
   },
+  {
+    name: 'convert',
+    summary: 'convert IngressRoutes to HTTPProxies, or back',
+    load: async () => import('./commands/convert.ts'),
+  },
   { name: 'dig', summary: 'query DNS servers, in the syntax of dig', load: async () => import('./commands/dig.ts') },
   {
     name: 'dns serve',

@@ -14,7 +14,7 @@ async function translate(...args: string[]): Promise<{ output: string; code: num
     signal: new AbortController().signal,
     exit: (exitCode: number) => (code = exitCode),
   }
-  await loaded?.build(io as never).parseAsync(found?.rest ?? [], { from: 'user' })
+  await loaded?.build(io).parseAsync(found?.rest ?? [], { from: 'user' })
   return { output, code }
 }
 

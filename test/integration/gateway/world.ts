@@ -139,9 +139,13 @@ export class World {
     const command = build(io)
     const running = command.parseAsync(
       [
-        ...['--kubeconfig', this.kubeconfigFile, '--namespace', 'default', '--envoy', 'off'],
-        ...['--http-listen', '127.0.0.1:0', '--https-listen', '127.0.0.1:0'],
-        ...['--ingress-status-address', '192.0.2.10,lb.example.test'],
+        '--kubeconfig',
+        this.kubeconfigFile,
+        '--namespace=default',
+        '--envoy=off',
+        '--http-listen=127.0.0.1:0',
+        '--https-listen=127.0.0.1:0',
+        '--ingress-status-address=192.0.2.10,lb.example.test',
         ...flags,
       ],
       { from: 'user' },
