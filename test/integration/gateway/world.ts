@@ -369,4 +369,4 @@ function addressOf(text: string): { host: string; port: number } {
   return { host: text.slice(0, colon), port: Number(text.slice(colon + 1)) }
 }
 
-export const base64 = (text: string): string => Buffer.from(text).toString('base64')
+const base64 = (text: string): string => Buffer.from(text).toString('base64')

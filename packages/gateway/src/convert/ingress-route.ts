@@ -169,7 +169,7 @@ function toProxyService({ name, port, weight, validation }: OldService): ProxySe
     name,
     port,
     ...(weight !== undefined && { weight }),
-    ...(validation !== undefined && { validation: validation as NonNullable<ProxyService['validation']> }),
+    ...(validation !== undefined && { validation }),
   }
 }
 
