@@ -81,14 +81,9 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'gateway',
-    summary: 'serve Ingress, HTTPProxy and Gateway API with the built-in proxy',
+    summary: 'serve Ingress, HTTPProxy and Gateway API with the built-in proxy; translate manifests offline',
     isLogged: true,
     load: async () => import('./commands/gateway.ts'),
-  },
-  {
-    name: 'gateway translate',
-    summary: 'print what the gateway makes of manifests, offline',
-    load: async () => import('./commands/gateway-translate.ts'),
   },
   {
     name: 'plan',

@@ -1,5 +1,5 @@
 /** `seamark gateway translate -f FILE`: the configuration that objects of a file give, offline, with statuses and findings. */
-import { build as buildConfiguration, type Build } from '@seamark/gateway'
+import { build, type Build } from '@seamark/gateway'
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/kube/object'
 import { Command } from 'commander'
 import { EXIT, type Io } from '../command.ts'
@@ -12,8 +12,8 @@ interface Flags extends BuildFlags {
   output: 'json' | 'yaml'
 }
 
-export function build(io: Io): Command {
-  const command = new Command()
+export function buildTranslate(io: Io): Command {
+  const command = new Command('translate')
     .description('print what the gateway makes of manifests: hosts and routes, statuses, findings')
     .requiredOption('-f, --filename <files...>', 'files with manifests; - is stdin')
   addOutputFlag(command, ['yaml', 'json'], 'yaml')
@@ -21,7 +21,7 @@ export function build(io: Io): Command {
   return command.action(async (flags: Flags) => {
     const settings = buildSettings(flags)
     const objects = await readManifests(flags.filename)
-    const { ir, statuses, findings } = buildConfiguration(viewOf(objects), settings)
+    const { ir, statuses, findings } = build(viewOf(objects), settings)
     // Private keys are not for terminals and pull requests.
     const certificates = ir.certificates.map(({ name }) => ({ name }))
     io.stdout.write(printValue(flags.output, { ...ir, certificates, statuses, findings }))
