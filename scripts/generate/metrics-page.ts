@@ -1,5 +1,6 @@
 /** docs/metrics.md: every series the manager serves, from the registrations themselves. */
 import { createMetrics, type Metrics } from '../../packages/kube/src/metrics.ts'
+import { createBalanceMetrics } from '../../packages/operator/src/balance/balance-metrics.ts'
 import { createProductMetrics, createRecordsMetrics, showPause } from '../../packages/operator/src/metrics.ts'
 import { createKillSwitch } from '../../packages/operator/src/process/kill-switch.ts'
 import { markdownTable } from './markdown-table.ts'
@@ -14,6 +15,7 @@ export interface MetricDescription {
 /** Each metric registered by the manager and its capabilities, in the order of their names. */
 export function listMetrics(): MetricDescription[] {
   const { registry } = createMetrics({ clientHistograms: true })
+  createBalanceMetrics(registry)
   createProductMetrics(registry).held(() => 0)
   createRecordsMetrics(registry, () => 0).held(() => [])
   showPause(registry, createKillSwitch())

@@ -27,7 +27,7 @@ const maskedKinds = new Set(['Event', 'Lease'])
  * ConfigMaps in which the program keeps its own state. Publish writes its baseline once sources have not changed for a
  * while, which a fault may delay beyond the end; records keeps times, and the plans that it applied.
  */
-const ownState = /^seamark-(publish|guard-state|plan-.*)$/
+const ownState = /^seamark-(publish|held-objects|guard-state|plan-.*)$/
 
 export function isMasked(object: Obj): boolean {
   return (

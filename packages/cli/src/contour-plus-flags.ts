@@ -114,7 +114,7 @@ export function withBeyond(options: PublishOptions, flags: BeyondFlags): Publish
 export function logLevel(flags: BeyondFlags): 'error' | 'info' | 'debug' {
   const level = flags.zapLogLevel ?? (flags.zapDevel === undefined || flags.zapDevel === 'false' ? 'info' : 'debug')
   if (!/^(?:debug|info|error|panic|\d+)$/.test(level))
-    throw new CommandError(`--zap-log-level ${level}: it is debug, info, error, panic or a number`, EXIT.usage)
+    throw new CommandError(`--zap-log-level ${level}: must be debug, info, error, panic or a number`, EXIT.usage)
   if (level === 'error' || level === 'panic') return 'error'
   return level === 'debug' || /^\d+$/.test(level) ? 'debug' : 'info'
 }

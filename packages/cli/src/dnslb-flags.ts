@@ -31,6 +31,7 @@ export interface DnslbFlags {
   dnsListen?: string
   dnsZones?: string
   omitLease: boolean
+  resolver: string
 }
 
 export function addDnslbFlags(command: Command): void {
@@ -64,6 +65,11 @@ export function addDnslbFlags(command: Command): void {
     .option('--allow-loopback-targets', 'let targets be on this machine; for tests', false)
     .option('--dns-listen <address>', 'HOST:PORT of a DNS server in this process')
     .option('--dns-zones <list>', 'comma list of the zones that it serves')
+    .option(
+      '--resolver <address>',
+      'ADDRESS:PORT of the DNS server for names of targets; else those of the machine',
+      '',
+    )
     .option('--omit-lease', 'run without leases; only with a single process', false)
 }
 

@@ -201,7 +201,11 @@ export async function eachTarget<T>(
   const names = zone === undefined ? undefined : readNames([zone])
   const chosen = targets.filter((target) => names?.has(target.zone.name) ?? true)
   if (chosen.length === 0)
-    throw new CommandError(zone === undefined ? 'no provider serves a zone' : `no provider serves ${zone}`)
+    throw new CommandError(
+      zone === undefined
+        ? 'no provider serves a zone; check records.providers'
+        : `no provider serves ${zone}; seamark provider list shows the zones`,
+    )
   const results: T[] = []
   for (const target of chosen) results.push(await visit(target))
   return results

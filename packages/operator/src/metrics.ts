@@ -69,7 +69,7 @@ export function createProductMetrics(registry: Registry): ProductMetrics {
     held(count) {
       const gauge = new Gauge({
         name: 'seamark_publish_held',
-        help: 'Objects that the guard against mass changes holds back',
+        help: 'Objects whose change the guard against mass changes holds',
         registers,
         collect() {
           this.set(count())
@@ -91,7 +91,7 @@ export type RecordsMetrics = CallObserver & SyncObserver
 export function showPause(registry: Registry, killSwitch: KillSwitch): void {
   const gauge = new Gauge({
     name: 'seamark_paused',
-    help: '1 while the kill switch is pulled: nothing is written, neither DNS nor Kubernetes',
+    help: '1 while writing is paused: nothing is written, neither DNS nor Kubernetes',
     registers: [registry],
     collect() {
       this.set(killSwitch.isPaused ? 1 : 0)
@@ -113,7 +113,7 @@ export function createRecordsMetrics(registry: Registry, now: () => number): Rec
   })
   const changes = new Counter({
     name: 'seamark_records_changes_total',
-    help: 'Changes sent to a zone, by what became of them; the reason is empty unless they were refused',
+    help: 'Changes sent to a zone, by result; the reason is empty unless they were refused',
     labelNames: ['provider', 'zone', 'op', 'result', 'reason'] as const,
     registers,
   })
@@ -125,19 +125,19 @@ export function createRecordsMetrics(registry: Registry, now: () => number): Rec
   })
   const lastSync = new Gauge({
     name: 'seamark_records_last_sync_timestamp_seconds',
-    help: 'When a zone was last read and everything in it was as wanted, or held by a guard',
+    help: 'When a zone was last read and everything in it was as desired, or held by a guard',
     labelNames: ['provider', 'zone'] as const,
     registers,
   })
   const calls = new Counter({
     name: 'seamark_provider_calls_total',
-    help: 'Calls of DNS services; the reason is empty when they went well',
+    help: 'Calls of DNS services; the reason is empty when they succeeded',
     labelNames: ['provider', 'call', 'reason'] as const,
     registers,
   })
   const seconds = new Histogram({
     name: 'seamark_provider_call_duration_seconds',
-    help: 'How long DNS services take to answer',
+    help: 'Duration of calls of DNS services',
     labelNames: ['provider', 'call'] as const,
     buckets: callBuckets,
     registers,
@@ -164,7 +164,7 @@ export function createRecordsMetrics(registry: Registry, now: () => number): Rec
     held(all) {
       const gauge = new Gauge({
         name: 'seamark_records_held',
-        help: 'Record sets whose change is held back, by the code of the guard; Quarantined are those that wait to be deleted',
+        help: 'RRsets whose change is held, by the code of the guard; Quarantined: deletions that wait',
         labelNames: ['provider', 'zone', 'reason'] as const,
         registers,
         collect() {

@@ -27,7 +27,7 @@ export function proberInThisThread(speed: number): NonNullable<HealthMonitorDeps
     // Answers of real sockets take real time: their deadlines are not shortened.
     const client = createProbeClient({
       clock: systemClock,
-      resolve: systemResolver(),
+      resolve: systemResolver(settings.resolver),
       connect: systemConnect,
       guard: addressGuard(settings.guard),
     })

@@ -95,6 +95,9 @@ async function startServers(...addresses: string[]): Promise<Backends> {
   return backends
 }
 
+/** The DNS name itself is probed, too: it is resolved by the server of the test. */
+const resolverOf = ({ address }: Peer) => ['--resolver', `127.0.0.1:${address.port}`]
+
 /** A server serves a kind a moment after its CRD is established. */
 async function createWhenServed(create: () => Promise<unknown>): Promise<void> {
   await expect.poll(async () => create().then(() => 'created', String), patience).toBe('created')
@@ -144,7 +147,16 @@ describe.each(worldKinds)('dnslb with two clusters on $name', ({ isMissing, star
     const folder = await folderWith({ source: source.kubeconfig, target: target.kubeconfig })
     const port = await freePort()
     const clusters = ['--kubeconfig', join(folder, 'source'), '--targetkube', join(folder, 'target')]
-    const program = startDnslb([...clusters, '--cluster', 'east', '--port', String(port), '--identity', 'ring'])
+    const program = startDnslb([
+      ...clusters,
+      '--cluster',
+      'east',
+      '--port',
+      String(port),
+      '--identity',
+      'ring',
+      ...resolverOf(peer),
+    ])
     try {
       await createProvider(target.client, `127.0.0.1:${peer.address.port}`)
       await createBalancer(target.client, backends.port)
@@ -205,7 +217,7 @@ describe('dnslb in one cluster', () => {
     const backends = await startServers(EAST, WEST)
     const peer = await startPeer()
     const folder = await folderWith({ kubeconfig: world.kubeconfig })
-    const program = startDnslb(['--kubeconfig', join(folder, 'kubeconfig')])
+    const program = startDnslb(['--kubeconfig', join(folder, 'kubeconfig'), ...resolverOf(peer)])
     try {
       await createProvider(client, `127.0.0.1:${peer.address.port}`)
       await createBalancer(client, backends.port)
@@ -232,7 +244,8 @@ describe('dnslb in one cluster', () => {
       watches: `watches: [{ name: ${NAME}, healthPath: /healthz, healthCheck: ${check}, targets: [{ IP: ${EAST} }] }]`,
     })
     const port = await freePort()
-    const dns = ['--dns-listen', `127.0.0.1:${port}`, '--dns-zones', 'example.test']
+    const address = `127.0.0.1:${port}`
+    const dns = ['--dns-listen', address, '--dns-zones', 'example.test', '--resolver', address]
     const watches = ['--watches', join(folder, 'watches')]
     const dry = startDnslb([...watches, ...dns, '--once', '--dry-run'])
     expect(await dry.ended).toBe(0)

@@ -13,8 +13,11 @@ import {
   DNSLoadBalancer,
   DNSLoadBalancerEndpoint,
   embeddedProvider,
+  explain,
+  gatherFacts,
   RecordsConfig,
   runApp,
+  unified,
 } from '@seamark/operator'
 import { proberInThisThread } from '@seamark/operator/testing'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -77,6 +80,8 @@ describe.each(worldKinds)('balance on $name', ({ isMissing, start }) => {
     cleanups.push(async () => server.close())
     const [address] = server.addresses
     if (address === undefined) throw new Error('the DNS server has no address')
+    // The DNS name itself is probed, too: it is resolved by our own server.
+    const resolver = `${address.address}:${address.port}`
     const app = world.launch('contour-plus', async (cluster, _surroundings, signal) =>
       runApp(
         {
@@ -84,7 +89,7 @@ describe.each(worldKinds)('balance on $name', ({ isMissing, start }) => {
           mode: 'enforce',
           namespace: 'seamark',
           allowLoopback: true,
-          balance: { config: BalanceConfig.parse({ enabled: true }), startThread: proberInThisThread(20) },
+          balance: { config: BalanceConfig.parse({ enabled: true, resolver }), startThread: proberInThisThread(20) },
           records: {
             config: RecordsConfig.parse({ enabled: true, owner: 'balance', dnsEndpoints: { enabled: true } }),
             env: {},
@@ -102,6 +107,12 @@ describe.each(worldKinds)('balance on $name', ({ isMissing, start }) => {
     await expectAnswer(address, NAME, WEST)
     const endpoint = async (name: string) => (await client.get(DNSLoadBalancerEndpoint, `web/${name}`)).status
     await expect.poll(async () => endpoint('east'), patience).toMatchObject({ healthy: false, active: false })
+    const { signal } = new AbortController()
+    const { cluster } = world.connect('explain')
+    const { hops } = explain(await gatherFacts(NAME, { cluster, options: unified }, signal))
+    expect(hops.map(({ name }) => name).slice(0, 3)).toEqual(['source', 'health', 'selection'])
+    expect(hops[1]?.text).toMatch(/^east \(127\.0\.0\.2\) is unhealthy since .*Z: .*; west \(127\.0\.0\.3\) is healthy/)
+    expect(hops[2]?.text).toContain('west is published')
     await backends.start(EAST)
     await expectAnswer(address, NAME, `${EAST} ${WEST}`)
     await backends.stop(WEST)
@@ -136,7 +147,7 @@ kind: ManagerConfiguration
 mode: enforce
 allowLoopback: true
 publish: { enabled: false }
-balance: { enabled: true }
+balance: { enabled: true, resolver: "127.0.0.1:${peer.address.port}" }
 records:
   enabled: true
   owner: balance

@@ -100,7 +100,7 @@ describe('wrong usage', () => {
     ['explain', "missing required argument 'host'"],
     ['explain a b', 'too many arguments'],
     ['explain a --server name', '--server name is not ADDRESS or ADDRESS:PORT'],
-    ['adopt --from somebody', '--from somebody: it is external-dns/OWNER or unmarked'],
+    ['adopt --from somebody', '--from somebody: must be external-dns/OWNER or unmarked'],
     ['transfer', 'name either --to or --from'],
     ['apiserver --authorization None', 'Allowed choices are RBAC, AlwaysAllow'],
     ['apiserver --controllers maybe', 'Allowed choices are true, false'],

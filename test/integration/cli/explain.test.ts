@@ -316,7 +316,7 @@ records:
       })
     }
     const again = await runCommand(['approve', ...ids, ...flags], env)
-    expect([again.code, again.stderr]).toEqual([3, expect.stringContaining('the approval was used already')])
+    expect([again.code, again.stderr]).toEqual([3, expect.stringContaining('the approval was already used')])
   })
 
   it('provider: it cannot be reached', async () => {

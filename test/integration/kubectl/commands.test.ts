@@ -8,6 +8,7 @@ import { makeHome, type Home } from './home.ts'
 import { patternOf } from './pattern.ts'
 import { cleanUp, targets, type Target } from './targets.ts'
 
+const SESSION_TIMEOUT_MS = 600_000
 const kubectls = needs('kubectl') ? findKubectls() : []
 
 describe.skipIf(kubectls.length === 0).each(targets)('kubectl on $name', ({ start, isSkipped }) => {
@@ -25,15 +26,20 @@ describe.skipIf(kubectls.length === 0).each(targets)('kubectl on $name', ({ star
     })
     afterAll(async () => home?.remove())
 
-    it.each(commands.map((command, index) => ({ ...command, index })))('$index: kubectl $run', async (command) => {
-      const expected = expectedOf(command, kubectl.minor)
-      const stdout = patternOf(expected.stdout ?? '')
-      const isStream = command.isStream === true
-      if (/^(describe|events|get events)/.test(command.run)) await forgetRepairs(target)
-      const outcome = isStream ? await watch(home, target, command.run, stdout) : await home.run(command.run)
-      expect(outcome.stderr).toMatch(patternOf(expected.stderr ?? ''))
-      expect(outcome.stdout).toMatch(stdout)
-      expect(isStream ? 'ended by us' : outcome.exit).toBe(isStream ? 'ended by us' : (expected.exit ?? 0))
+    // One test: later commands work on what earlier ones made. Every difference is reported.
+    it('a session of commands', { timeout: SESSION_TIMEOUT_MS }, async () => {
+      for (const [index, command] of commands.entries()) {
+        const name = `${index}: kubectl ${command.run}`
+        const expected = expectedOf(command, kubectl.minor)
+        const stdout = patternOf(expected.stdout ?? '')
+        const isStream = command.isStream === true
+        if (/^(describe|events|get events)/.test(command.run)) await forgetRepairs(target)
+        const outcome = isStream ? await watch(home, target, command.run, stdout) : await home.run(command.run)
+        expect.soft(outcome.stderr, name).toMatch(patternOf(expected.stderr ?? ''))
+        expect.soft(outcome.stdout, name).toMatch(stdout)
+        // A stream is ended by the test.
+        if (!isStream) expect.soft(outcome.exit, name).toBe(expected.exit ?? 0)
+      }
     })
   })
 })

@@ -10,7 +10,8 @@ import { cleanUp, targets, type Target } from './targets.ts'
 import { formatTranscript, parseTranscript, type Exchange } from './transcript.ts'
 
 const file = join(import.meta.dirname, 'messages.txt')
-const exchanges = parseTranscript(readFileSync(file, 'utf8')).map((exchange, index) => ({ ...exchange, index }))
+const exchanges = parseTranscript(readFileSync(file, 'utf8'))
+const SESSION_TIMEOUT_MS = 600_000
 
 /** kubectl adds words of its own around the server's; the transcript has those of 1.36. */
 const kubectl = (needs('kubectl') ? findKubectls() : []).findLast(({ minor }) => minor >= 36)
@@ -33,14 +34,18 @@ describe.skipIf(kubectl === undefined).each(chosen)('messages on $name', ({ star
     if (isRecording) writeFileSync(file, formatTranscript(recorded))
   })
 
-  it.skipIf(isSkipped).each(exchanges)('$index: kubectl $run', async ({ run, stdin, outcome }) => {
-    const answer = await home.run(run, { stdin })
-    const stdout = answer.stdout.replaceAll(/\d+s$/gm, '<age>')
-    recorded.push({ run, stdin, outcome: { ...answer, stdout } })
-    if (isRecording) return
-    expect(sortCauses(answer.stderr)).toBe(sortCauses(outcome.stderr))
-    expect(answer.stdout).toMatch(patternOf(outcome.stdout))
-    expect(answer.exit).toBe(outcome.exit)
+  // One test: later commands work on what earlier ones made. Every difference is reported.
+  it.skipIf(isSkipped)('a session of refused commands', { timeout: SESSION_TIMEOUT_MS }, async () => {
+    for (const [index, { run, stdin, outcome }] of exchanges.entries()) {
+      const answer = await home.run(run, { stdin })
+      const stdout = answer.stdout.replaceAll(/\d+s$/gm, '<age>')
+      recorded.push({ run, stdin, outcome: { ...answer, stdout } })
+      if (isRecording) continue
+      const name = `${index}: kubectl ${run}`
+      expect.soft(sortCauses(answer.stderr), name).toBe(sortCauses(outcome.stderr))
+      expect.soft(answer.stdout, name).toMatch(patternOf(outcome.stdout))
+      expect.soft(answer.exit, name).toBe(outcome.exit)
+    }
   })
 })
 

@@ -16,7 +16,7 @@ export function build(io: Io): Command {
   addHandOverFlags(command)
   return command.action(async (names: string[], flags: Flags & Record<string, unknown>) => {
     if (flags.from !== 'unmarked' && !/^external-dns\/.+/.test(flags.from)) {
-      throw new CommandError(`--from ${flags.from}: it is external-dns/OWNER or unmarked`, EXIT.usage)
+      throw new CommandError(`--from ${flags.from}: must be external-dns/OWNER or unmarked`, EXIT.usage)
     }
     if (flags.from === 'unmarked' && names.length === 0) {
       throw new CommandError('name the records to adopt: with --from unmarked no name is chosen by default', EXIT.usage)

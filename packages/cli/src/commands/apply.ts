@@ -24,7 +24,10 @@ export function build(io: Io): Command {
     await withSession(io, flags, async ({ engine, owner }) => {
       const other = plans.find((plan) => plan.owner !== owner.id)
       if (other !== undefined)
-        throw new CommandError(`the plan is of owner '${other.owner}', not of '${owner.id}'`, EXIT.refused)
+        throw new CommandError(
+          `the plan belongs to owner '${other.owner}', the configuration to '${owner.id}'; use --owner ${other.owner}, or make the plan again`,
+          EXIT.refused,
+        )
       await applyPlans(io, engine, plans, { requiresBase: true })
     })
   })

@@ -27,7 +27,11 @@ async function findServer(host: string, port: number): Promise<ServerAddress> {
   try {
     return { address: (await lookup(host)).address, port }
   } catch (cause) {
-    throw new CommandError(`cannot find the server '${host}'`, EXIT.error, { cause })
+    throw new CommandError(
+      `the server name '${host}' cannot be resolved: ${cause instanceof Error ? cause.message : String(cause)}`,
+      EXIT.error,
+      { cause },
+    )
   }
 }
 

@@ -103,6 +103,7 @@ async function run(settings: Run): Promise<void> {
     isOnce: flags.once,
     isDryRun: flags.dryRun,
     guard: { allowLoopback: flags.allowLoopbackTargets },
+    resolver: flags.resolver,
     clock: systemClock,
     log,
     ...(dns !== undefined && { extraProviders: [dns.provider] }),

@@ -1,11 +1,12 @@
 /**
  * `seamark plan`: what would be written to DNS, and what would not, and why. Zero writes.
- * DesiredRecords come from the cluster's DNSEndpoints, or from manifests with `-f`. Without providers the authoritative servers are
+ * Desired records come from the cluster's DNSEndpoints, or from manifests with `-f`. Without providers the authoritative servers are
  * asked instead. A zone that cannot be read makes the exit code 1, whatever else is fine.
  */
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createDnsClient, type ServerAddress } from '@seamark/dns'
+import { messageOf } from '@seamark/kube'
 import {
   checkSources,
   compareWithServers,
@@ -115,8 +116,8 @@ async function readDesired(
 async function listFiles(paths: readonly string[]): Promise<string[]> {
   const files: string[] = []
   for (const path of paths) {
-    const info = await stat(path).catch(() => {
-      throw new CommandError(`cannot read ${path}`)
+    const info = await stat(path).catch((cause: unknown) => {
+      throw new CommandError(`cannot read ${path}: ${messageOf(cause)}`, EXIT.error, { cause })
     })
     if (!info.isDirectory()) files.push(path)
     else

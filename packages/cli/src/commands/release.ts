@@ -17,7 +17,7 @@ export function build(io: Io): Command {
   return command.action(async (names: string[], flags: Flags & Record<string, unknown>) => {
     const owner = flags.to === undefined ? undefined : /^external-dns\/(.+)$/.exec(flags.to)?.[1]
     if (flags.to !== undefined && owner === undefined)
-      throw new CommandError(`--to ${flags.to}: it is external-dns/OWNER`, EXIT.usage)
+      throw new CommandError(`--to ${flags.to}: must be external-dns/OWNER`, EXIT.usage)
     await handOver(io, flags, names, (world, registry) =>
       planRelease(world, owner === undefined ? undefined : { owner, registry }),
     )

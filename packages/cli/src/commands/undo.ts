@@ -64,7 +64,10 @@ async function findPlans(given: string, { plans, owner }: Session): Promise<read
     throw new CommandError(`no plan ${given} is stored; 'seamark undo' lists those that are`, EXIT.error)
   const other = found.find((plan) => plan.owner !== owner.id)
   if (other !== undefined)
-    throw new CommandError(`plan ${given} is of owner '${other.owner}', not of '${owner.id}'`, EXIT.refused)
+    throw new CommandError(
+      `plan ${given} belongs to owner '${other.owner}', the configuration to '${owner.id}'; use --owner ${other.owner}`,
+      EXIT.refused,
+    )
   return found
 }
 

@@ -301,7 +301,7 @@ describe('controller', () => {
     await environment.clock.advance(40_000)
     expect(aborted).toHaveLength(2)
     // It ended when its signal aborted, so it is not abandoned.
-    expect(environment.cluster.lines.join('')).not.toContain('is given up')
+    expect(environment.cluster.lines.join('')).not.toContain('is abandoned')
   })
 
   it('abandons a reconciler that never returns, frees its worker, and prevents it from writing', async () => {

@@ -121,7 +121,10 @@ export function createWorkers(work: Work, environment: Environment): Workers {
     stop.addEventListener('abort', () => {
       if (hasSettled) return
       cancelAbandon = clock.after(ABANDON_AFTER_MS, () => {
-        context.log.error({ error: messageOf(stop.reason) }, 'reconciler ignores its signal and is given up')
+        context.log.error(
+          { error: messageOf(stop.reason) },
+          'reconciler did not end when it was stopped, and is abandoned',
+        )
         end(resultOfError(stop.reason, stop.reason))
       })
     })

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { BalanceDefaults } from './load-balancer.ts'
 
-export const ENDPOINT_SOURCES = ['Service', 'Ingress', 'Gateway'] as const
+const ENDPOINT_SOURCES = ['Service', 'Ingress', 'Gateway'] as const
 
 export const BalanceConfig = z.strictObject({
   enabled: z
@@ -24,6 +24,10 @@ export const BalanceConfig = z.strictObject({
     .enum(['ServeLast', 'ServeAll', 'Remove'])
     .default('ServeLast')
     .describe('what is published while no endpoint is healthy, where the load balancer says nothing'),
+  resolver: z
+    .string()
+    .default('')
+    .describe('ADDRESS:PORT of the DNS server that resolves names of targets; empty: the servers of the machine'),
   installCrds: z
     .boolean()
     .default(true)

@@ -16,7 +16,7 @@ import type { Verdict } from '../health/verdict.ts'
 import type { Reason } from '../reasons.ts'
 import { compareText, type RRset } from '../rrset/rrset.ts'
 import { type Candidate, candidateOf, comparePreference, judgeEndpoint } from './endpoints.ts'
-import { type EndpointStatus, endpointStatusOf } from './endpoint-status.ts'
+import { type EndpointHealth, type EndpointStatus, endpointStatusOf } from './endpoint-status.ts'
 import {
   type BalanceEvent,
   type Finding,
@@ -42,6 +42,8 @@ export interface BalanceFacts extends StatusFacts {
   readonly endpoints: readonly Immutable<DNSLoadBalancerEndpoint>[]
   /** By key of the endpoint. */
   readonly verdictOf: (endpointKey: string) => Verdict
+  /** The results behind the verdicts, for the conditions of endpoints. */
+  readonly healthOf?: (endpointKey: string) => EndpointHealth
   /** A, AAAA and CNAME sets of the name at the provider; undefined when they could not be read. */
   readonly published: readonly RRset[] | undefined
   readonly provider: ProviderFact
@@ -269,7 +271,7 @@ function endpointStatuses(
   for (const endpoint of facts.endpoints) {
     const key = keyOf(endpoint)
     if (deleted.has(key)) continue
-    const next = endpointStatusOf(endpoint, facts.verdictOf(key), activeKeys.has(key))
+    const next = endpointStatusOf(endpoint, facts.verdictOf(key), activeKeys.has(key), facts.healthOf?.(key))
     if (next !== undefined) changed.set(key, next)
   }
   return changed

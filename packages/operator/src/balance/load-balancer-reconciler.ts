@@ -91,6 +91,7 @@ export class LoadBalancerReconciler {
       lookup: (name) => this.#lookup.addressesOf(name),
       holder: this.#holderOf(read, ctx),
       verdictOf: (key) => this.#monitor.healthOf(ctx.key, key).verdict,
+      healthOf: (key) => this.#monitor.healthOf(ctx.key, key),
       nameVerdict: this.#monitor.healthOf(ctx.key, NAME_ID).verdict,
       ...('settings' in read ? await this.#publisher.observe(object, read.settings, ctx) : NOTHING_PUBLISHED),
       changesMs: this.#changes.of(ctx.key),

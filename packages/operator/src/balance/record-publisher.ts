@@ -19,7 +19,7 @@ export interface PublishedFact {
   readonly provider: ProviderFact
 }
 
-export interface PublishRequest {
+interface PublishRequest {
   readonly loadBalancer: Immutable<DNSLoadBalancer>
   readonly settings: BalancerSettings
   /** Complete: exactly these sets; empty removes the records of the name. */
@@ -29,7 +29,7 @@ export interface PublishRequest {
 }
 
 /** The part of a reconcile context that publishers use. */
-export type PublishContext = Pick<Context, 'get' | 'apply' | 'delete' | 'clock' | 'signal' | 'log'>
+type PublishContext = Pick<Context, 'get' | 'apply' | 'delete' | 'clock' | 'signal' | 'log'>
 
 export interface RecordPublisher {
   observe(

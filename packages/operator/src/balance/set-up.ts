@@ -45,8 +45,16 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
     untilMayWrite,
     metrics: createBalanceMetrics(mgr.metrics.registry),
     monitor: (onChange) =>
-      createHealthMonitor({ clock, log: mgr.log, guard, onChange, ...(startThread !== undefined && { startThread }) }),
-    lookup: (onChange) => (lookup = createNameLookup({ clock, resolve: setUp.resolve ?? systemResolver(), onChange })),
+      createHealthMonitor({
+        clock,
+        log: mgr.log,
+        guard,
+        onChange,
+        resolver: config.resolver,
+        ...(startThread !== undefined && { startThread }),
+      }),
+    lookup: (onChange) =>
+      (lookup = createNameLookup({ clock, resolve: setUp.resolve ?? systemResolver(config.resolver), onChange })),
   })
   mgr.add(
     'balance-names',

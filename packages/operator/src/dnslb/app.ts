@@ -55,6 +55,8 @@ export interface DnslbOptions {
   readonly isOnce: boolean
   readonly isDryRun: boolean
   readonly guard: GuardOptions
+  /** `--resolver`: DNS server for the names of targets; empty: those of the machine. */
+  readonly resolver?: string
   readonly fieldManager: string
   readonly log: Logger
   readonly clock: Clock
@@ -169,8 +171,15 @@ async function setUpDns(mgr: Manager, options: DnslbOptions, heartbeat: Heartbea
     metrics,
     publisher: writer.publisher,
     monitor: (onChange) =>
-      createHealthMonitor({ clock, log, guard, onChange, ...(startThread !== undefined && { startThread }) }),
-    lookup: (onChange) => (lookup = createNameLookup({ clock, resolve: systemResolver(), onChange })),
+      createHealthMonitor({
+        clock,
+        log,
+        guard,
+        onChange,
+        ...(options.resolver !== undefined && { resolver: options.resolver }),
+        ...(startThread !== undefined && { startThread }),
+      }),
+    lookup: (onChange) => (lookup = createNameLookup({ clock, resolve: systemResolver(options.resolver), onChange })),
     onReconciled: (key, isSettled) => void (isSettled ? settled.add(key) : settled.delete(key)),
   })
   mgr.add('balance-names', async ({ signal }) => lookup?.run(signal))

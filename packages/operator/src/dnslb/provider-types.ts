@@ -6,7 +6,7 @@ import { createProvider } from '../providers/create-provider.ts'
 import type { Provider } from '../providers/provider.ts'
 import { providerSettings, SECRET_PROVIDER_TYPES } from '../providers/secret-settings.ts'
 
-export type Values = Readonly<Record<string, string>>
+type Values = Readonly<Record<string, string>>
 
 /** Rejects with what is wrong with the values. */
 export type ProviderFactory = (name: string, values: Values) => Promise<Provider>

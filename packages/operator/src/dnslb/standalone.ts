@@ -36,6 +36,8 @@ export interface StandaloneOptions {
   readonly isOnce: boolean
   readonly isDryRun: boolean
   readonly guard: GuardOptions
+  /** `--resolver`: DNS server for the names of targets; empty: those of the machine. */
+  readonly resolver?: string
   readonly clock: Clock
   readonly log: Logger
   readonly registry: Registry
@@ -99,9 +101,10 @@ async function createBalancer(options: StandaloneOptions, current: () => readonl
     log,
     guard,
     onChange,
+    ...(options.resolver !== undefined && { resolver: options.resolver }),
     ...(startThread !== undefined && { startThread }),
   })
-  const lookup = createNameLookup({ clock, resolve: systemResolver(), onChange })
+  const lookup = createNameLookup({ clock, resolve: systemResolver(options.resolver), onChange })
   const metrics = createBalanceMetrics(options.registry)
   const changes = new RecentChanges()
   const messages = new RecentEvents()

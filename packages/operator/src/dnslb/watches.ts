@@ -50,7 +50,7 @@ export function parseWatches(text: string): readonly Watch[] | { readonly invali
         ...(healthPath !== undefined && { healthPath }),
         ...(statusCode !== undefined && { statusCode }),
         ...(singleton !== undefined && { singleton }),
-        ...(healthCheck !== undefined && { healthCheck: healthCheck as DNSLoadBalancer['spec']['healthCheck'] }),
+        ...(healthCheck !== undefined && { healthCheck }),
       },
     },
     endpoints: targets.map(({ IP, name: host }) => ({

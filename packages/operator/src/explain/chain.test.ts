@@ -167,4 +167,49 @@ describe('explain', () => {
   it('a hop that is not requested is not broken', () => {
     expect(firstBroken({ certificate: undefined, plan: undefined, answer: undefined })).toBeUndefined()
   })
+
+  describe('a host of a load balancer', () => {
+    const balance = {
+      name: 'web/shop',
+      ttl: 30,
+      endpoints: [
+        { name: 'east', host: '192.0.2.1', health: 'healthy', detail: 'status 200', isActive: true },
+        {
+          name: 'west',
+          host: '192.0.2.2',
+          health: 'unhealthy',
+          since: '2029-01-01T00:00:00Z',
+          detail: 'connection refused',
+          isActive: false,
+        },
+      ],
+      selection: { isReady: true, reason: 'HealthyEndpoints', message: '', since: '2029-01-01T00:00:01Z' },
+    } as const
+
+    it('has the hops health and selection, with the last results', () => {
+      const { hops, firstBroken: fault } = explain({ ...healthy, balance })
+      expect(fault).toBeUndefined()
+      expect(hops.slice(1, 3)).toEqual([
+        {
+          name: 'health',
+          state: 'ok',
+          text: 'east (192.0.2.1) is healthy: status 200; west (192.0.2.2) is unhealthy since 2029-01-01T00:00:00Z: connection refused',
+        },
+        {
+          name: 'selection',
+          state: 'ok',
+          reason: 'HealthyEndpoints',
+          text: 'east is published; decided 2029-01-01T00:00:01Z, caches may keep an older answer for 30 s',
+        },
+      ])
+    })
+
+    it('is broken at health when no endpoint is healthy, and at selection when none could be published', () => {
+      const sick = balance.endpoints.map((endpoint) => ({ ...endpoint, health: 'unhealthy' as const }))
+      expect(firstBroken({ balance: { ...balance, endpoints: sick } })).toBe('health AllUnhealthy')
+      expect(firstBroken({ balance: { ...balance, endpoints: [] } })).toBe('health NoEndpoints')
+      const selection = { isReady: false, reason: 'ForeignOwner', message: 'it is not ours', since: 'x' }
+      expect(firstBroken({ balance: { ...balance, selection } })).toBe('selection ForeignOwner')
+    })
+  })
 })

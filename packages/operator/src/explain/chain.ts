@@ -5,9 +5,19 @@
  * Pure: facts in, sentences out. gather.ts collects the facts.
  */
 import type { Finding } from '../finding.ts'
-import type { Reason } from '../reasons.ts'
+import { type Reason, REASONS } from '../reasons.ts'
 
-const HOPS = ['source', 'address', 'certificate', 'endpoint', 'plan', 'provider', 'answer'] as const
+const HOPS = [
+  'source',
+  'health',
+  'selection',
+  'address',
+  'certificate',
+  'endpoint',
+  'plan',
+  'provider',
+  'answer',
+] as const
 type HopName = (typeof HOPS)[number]
 
 export interface Hop {
@@ -51,6 +61,32 @@ export interface ExplainFacts {
   readonly reported?: readonly Finding[]
   /** Undefined: unknown. */
   readonly manager?: ManagerFact
+  /** The load balancer that publishes the host, if one does. */
+  readonly balance?: BalanceFact
+}
+
+export interface BalanceFact {
+  /** `web/shop` */
+  readonly name: string
+  readonly endpoints: readonly {
+    readonly name: string
+    readonly host: string
+    readonly health: 'healthy' | 'unhealthy' | 'unknown'
+    /** RFC 3339. */
+    readonly since?: string
+    /** The result of the probe that made it so. */
+    readonly detail: string
+    readonly isActive: boolean
+  }[]
+  /** Of the `Ready` condition; undefined: no manager has decided yet. */
+  readonly selection?: {
+    readonly isReady: boolean
+    readonly reason: string
+    readonly message: string
+    readonly since: string
+  }
+  /** Seconds for which a resolver may keep an older answer. */
+  readonly ttl: number
 }
 
 export interface ManagerFact {
@@ -95,6 +131,7 @@ export interface AnswerFact {
 export function explain(facts: ExplainFacts): Explanation {
   const hops = [
     sourceHop(facts),
+    ...(facts.balance === undefined ? [] : [healthHop(facts.balance), selectionHop(facts.balance)]),
     addressHop(facts),
     certificateHop(facts),
     endpointHop(facts),
@@ -137,6 +174,37 @@ function sourceHop({ host, sources, plan, forbidden = [] }: ExplainFacts): Hop {
   }
   const hop = byFinding('source', first.findings)
   return hop === undefined ? ok('source', first.name) : { ...hop, text: `${first.name}: ${hop.text}` }
+}
+
+function healthHop({ endpoints, name }: BalanceFact): Hop {
+  if (endpoints.length === 0) return broken('health', 'NoEndpoints', `DNSLoadBalancer ${name} has no endpoint`)
+  const text = endpoints
+    .map(({ name: endpoint, host, health, since, detail }) => {
+      const from = since === undefined ? '' : ` since ${since}`
+      return `${endpoint} (${host}) is ${health}${from}${detail === '' ? '' : `: ${detail}`}`
+    })
+    .join('; ')
+  if (endpoints.some(({ health }) => health === 'healthy')) return ok('health', text)
+  const isUnknown = endpoints.some(({ health }) => health === 'unknown')
+  return broken('health', isUnknown ? 'HealthUnknown' : 'AllUnhealthy', text)
+}
+
+function selectionHop({ name, endpoints, selection, ttl }: BalanceFact): Hop {
+  if (selection === undefined)
+    return broken(
+      'selection',
+      'HealthUnknown',
+      `no manager has decided DNSLoadBalancer ${name} yet; is balance enabled?`,
+    )
+  const active = endpoints.filter(({ isActive }) => isActive).map(({ name: endpoint }) => endpoint)
+  const text = `${active.length === 0 ? 'no endpoint is' : `${active.join(', ')} ${active.length === 1 ? 'is' : 'are'}`} published; decided ${selection.since}, caches may keep an older answer for ${ttl} s`
+  const reason = isReason(selection.reason) ? selection.reason : 'HealthyEndpoints'
+  if (selection.isReady) return { ...ok('selection', text), reason }
+  return broken('selection', reason, `${selection.message === '' ? '' : `${selection.message}; `}${text}`)
+}
+
+function isReason(text: string): text is Reason {
+  return Object.hasOwn(REASONS, text)
 }
 
 function addressHop({ targets, addressFindings, sources }: ExplainFacts): Hop {

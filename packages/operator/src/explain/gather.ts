@@ -15,6 +15,7 @@ import type { PublishOptions } from '../publish/options.ts'
 import { sourceKey } from '../publish/sources/source.ts'
 import { watchForPublish } from '../publish/watches.ts'
 import type { AnswerFact, CertificateFact, EndpointFact, ExplainFacts, ManagerFact, PlanFact } from './chain.ts'
+import { findBalanceFact } from './balance-fact.ts'
 import { findDirectEndpoint } from './direct-endpoint.ts'
 import { findReported } from './reported.ts'
 
@@ -40,8 +41,10 @@ export async function gatherFacts(
   const managed = running === undefined ? {} : { manager: running }
   const direct = chosen === undefined ? await findDirectEndpoint(host, cluster, signal) : undefined
   if (direct !== undefined) {
+    const balance = await findBalanceFact(host, cluster, signal)
     return {
       host,
+      ...(balance !== undefined && { balance }),
       sources: [{ name: `DNSEndpoint ${direct.name}${direct.origin}`, findings: [], isPublishing: true }],
       targets: direct.targets,
       addressFindings: [],

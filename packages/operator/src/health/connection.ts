@@ -30,9 +30,13 @@ export interface ConnectionRequest {
 
 const RESOLVE_TIMEOUT_MS = 2_000
 
-/** c-ares, not getaddrinfo: slow lookups would block the four threads that all of libuv shares. */
-export function systemResolver(): ConnectionDeps['resolve'] {
+/**
+ * c-ares, not getaddrinfo: slow lookups would block the four threads that all of libuv shares.
+ * @param server `ADDRESS` or `ADDRESS:PORT`; empty: the servers of the machine
+ */
+export function systemResolver(server = ''): ConnectionDeps['resolve'] {
   const resolver = new dns.Resolver({ timeout: RESOLVE_TIMEOUT_MS, tries: 2 })
+  if (server !== '') resolver.setServers([server])
   return async (name) => {
     const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
     const found = [v4, v6].flatMap((result) => (result.status === 'fulfilled' ? result.value : []))

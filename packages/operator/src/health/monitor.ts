@@ -56,6 +56,8 @@ export interface HealthMonitorDeps {
   readonly clock: Clock
   readonly log: Pick<Logger, 'warn'>
   readonly guard: GuardOptions
+  /** DNS server for the names of targets, `ADDRESS:PORT`. @default those of the machine */
+  readonly resolver?: string
   /** Owners of the targets whose health changed. */
   readonly onChange: (owners: readonly string[]) => void
   readonly startThread?: (settings: WorkerSettings, events: ThreadEvents) => ProberThread
@@ -92,7 +94,11 @@ export function createHealthMonitor(deps: HealthMonitorDeps): HealthMonitor {
     lastBeat = 0
     missed = 0
     const current: ProberThread = startThread(
-      { guard: deps.guard, heartbeat: beats.buffer },
+      {
+        guard: deps.guard,
+        heartbeat: beats.buffer,
+        ...(deps.resolver !== undefined && { resolver: deps.resolver }),
+      },
       {
         onReports: (reports) => thread === current && take(reports),
         onExit: (cause) => thread === current && replace(cause),

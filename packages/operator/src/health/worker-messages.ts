@@ -4,6 +4,8 @@ import type { HealthReport, TargetUpdate } from './prober.ts'
 
 export interface WorkerSettings {
   readonly guard: GuardOptions
+  /** DNS server for the names of targets, `ADDRESS:PORT`. @default those of the machine */
+  readonly resolver?: string
   readonly maxInFlight?: number
   /** One Int32: the worker counts it up every `HEARTBEAT_MS`. Shared memory, so a busy main thread cannot mistake its own delay for the worker's. */
   readonly heartbeat: SharedArrayBuffer

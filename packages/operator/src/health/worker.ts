@@ -30,7 +30,7 @@ const prober = createProber({
   random: Math.random,
   client: createProbeClient({
     clock: systemClock,
-    resolve: systemResolver(),
+    resolve: systemResolver(settings.resolver),
     connect: systemConnect,
     guard: addressGuard(settings.guard),
   }),

@@ -73,6 +73,17 @@ export const ProviderConfig = z.discriminatedUnion('type', [
   }),
   z.strictObject({
     ...common,
+    type: z.literal('coredns'),
+    /** Of etcd: `http://127.0.0.1:2379`. */
+    url: plainUrl,
+    zones: z.array(z.string()).min(1),
+    /** As `path` of CoreDNS' etcd plug-in. */
+    prefix: z.string().startsWith('/').default('/skydns'),
+    username: z.string().optional(),
+    passwordFrom: SecretRef.optional(),
+  }),
+  z.strictObject({
+    ...common,
     type: z.literal('dnsendpoint'),
     zones: z.array(z.string()).min(1),
     namespace: z.string(),

@@ -149,6 +149,19 @@ async function openProvider(
       const zones = config.zones === undefined ? {} : { zones: canonicalZones(config.zones) }
       return webhookProvider({ name, url: config.url, defaultTtl: config.defaultTtl, ...zones, ...rate })
     }
+    case 'coredns': {
+      const { corednsProvider } = await import('./coredns.ts')
+      const { username, passwordFrom } = config
+      return corednsProvider({
+        name,
+        url: config.url,
+        prefix: config.prefix,
+        zones: canonicalZones(config.zones),
+        ...(username !== undefined &&
+          passwordFrom !== undefined && { credentials: { username, password: await readHidden(passwordFrom) } }),
+        ...rate,
+      })
+    }
     case 'dnsendpoint': {
       const { dnsEndpointProvider } = await import('./dnsendpoint.ts')
       if (deps.client === undefined) throw misconfigured(`provider ${name} writes DNSEndpoints and needs a cluster`)

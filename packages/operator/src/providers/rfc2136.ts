@@ -211,7 +211,7 @@ function refusedRead(zone: string, rcode: number): ProviderError {
     return new ProviderError(
       'TransferRefused',
       'later',
-      `${zone}: the server says ${rcodeName(rcode)}; may this key transfer the zone?`,
+      `${zone}: the server answers ${rcodeName(rcode)} to the zone transfer; allow AXFR for this key on the server`,
     )
   }
   return new ProviderError('ZoneNotFound', 'later', `${zone}: the server says ${rcodeName(rcode)} and gives no SOA`)
@@ -277,7 +277,7 @@ function writeRefusal(zone: string, rcode: number): ProviderError {
       return new ProviderError(
         'ZoneNotFound',
         'later',
-        `${says}; is it primary for the zone, and does it know the key?`,
+        `${says}; check that the server is primary for the zone and knows the key`,
       )
     default:
       return new ProviderError('ProviderUnavailable', 'unknown', says)

@@ -14,9 +14,9 @@ type Values = Readonly<Record<string, string | undefined>>
 
 /** Reads the keys of one type; `need` throws `MissingKey`. */
 interface Keys {
-  need(key: string): string
-  find(key: string): string | undefined
-  list(key: string): string[] | undefined
+  readonly need: (key: string) => string
+  readonly find: (key: string) => string | undefined
+  readonly list: (key: string) => string[] | undefined
 }
 
 class MissingKey extends Error {}

@@ -54,7 +54,7 @@ export function webhookProvider(options: WebhookOptions): Provider {
       throw new ProviderError(
         'ProviderMisconfigured',
         'later',
-        `${base.origin} speaks '${answer.contentType.slice(0, 80)}', not '${MEDIA_TYPE}'`,
+        `${base.origin} answers with media type '${answer.contentType.slice(0, 80)}', not '${MEDIA_TYPE}'; check that the URL is one of a webhook provider`,
       )
     const served = zonesOf(parse(filterSchema, answer)?.include ?? [])
     if (options.zones === undefined) return served

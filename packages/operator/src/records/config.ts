@@ -90,7 +90,8 @@ export const RecordsConfig = z
       context.addIssue({
         code: 'custom',
         path: ['owner'],
-        message: 'is required: it tells your records from those of others, and has no default',
+        message:
+          'is required: it distinguishes the records of this installation from those of others, and has no default',
       })
     }
     for (const filter of ['labelFilter', 'annotationFilter'] as const) {

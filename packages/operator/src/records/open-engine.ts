@@ -81,7 +81,7 @@ async function ownerOf(config: RecordsConfig, deps: ProviderDeps): Promise<Owner
   if (config.owner === '') {
     throw new RecordsError(
       'CONFIG_INVALID',
-      'records.owner is required: it tells your records from those of others, and has no default',
+      'records.owner is required: it distinguishes the records of this installation from those of others, and has no default',
     )
   }
   const key =

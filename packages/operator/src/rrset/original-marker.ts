@@ -9,7 +9,7 @@
  */
 import { canonicalName, compareText, isInvalid, type RRset, txtText, txtValue } from './rrset.ts'
 
-export const ORIGINAL_MARKER_TTL = 600
+const ORIGINAL_MARKER_TTL = 600
 const PREFIX = 'comment-'
 const WILDCARD = '*.'
 

@@ -88,6 +88,7 @@ export function addBaselineController(
         const { released, fingerprint: known = '' } = stored
         await writeBaseline(client, namespace, { fingerprint: known, released }, signal)
         isUnsaved = false
+        if (known === current) baseline.isGuarded = false
       }
       return requeue(POLL_MS)
     })

@@ -19,7 +19,7 @@ type GuardAnswer =
   | { readonly state: 'held'; readonly message: string }
 
 /** A change that is held. */
-export interface HeldObject {
+interface HeldObject {
   readonly op: 'update' | 'delete'
   readonly kind: string
   /** `namespace/name` */

@@ -1,0 +1,188 @@
+/** B01–B14: load balancers that follow the health of their endpoints. balance.test.ts runs every one with faults. */
+import { Service } from '@seamark/kube'
+import { DNSLoadBalancer, DNSLoadBalancerEndpoint } from '@seamark/operator'
+import type { BalanceBench } from './balance-bench.ts'
+import { eventually } from '../integration/publish/world.ts'
+
+export interface BalanceScenario {
+  readonly title: string
+  /** The records may be removed while the load balancer exists. */
+  readonly mayRemove?: boolean
+  readonly run: (bench: BalanceBench) => Promise<void>
+}
+
+const BOTH = 'shop.example.com 192.0.2.1,192.0.2.2'
+const FIRST = 'shop.example.com 192.0.2.1'
+const SECOND = 'shop.example.com 192.0.2.2'
+const MINUTE_MS = 60_000
+
+export const balanceScenarios: readonly BalanceScenario[] = [
+  {
+    title: 'B01: healthy endpoints are published, an endpoint that was never healthy is not',
+    async run(bench) {
+      await using _app = bench.run()
+      await bench.pair()
+      bench.health.set('192.0.2.3', 'unhealthy')
+      await bench.endpoint('c', '192.0.2.3')
+      await bench.expectPublished(BOTH)
+    },
+  },
+  {
+    title: 'B02: an endpoint gets another address',
+    async run(bench) {
+      await bench.pair()
+      await using _app = bench.run()
+      await bench.expectPublished(BOTH)
+      bench.health.set('192.0.2.9', 'healthy')
+      await bench.world.client.patch(DNSLoadBalancerEndpoint, 'web/b', 'merge', { spec: { ipaddress: '192.0.2.9' } })
+      await bench.expectPublished('shop.example.com 192.0.2.1,192.0.2.9')
+    },
+  },
+  {
+    title: 'B03, B04: an endpoint dies, and returns',
+    async run(bench) {
+      await bench.pair()
+      await using _app = bench.run()
+      await bench.expectPublished(BOTH)
+      bench.health.set('192.0.2.1', 'unhealthy')
+      await bench.expectPublished(SECOND)
+      bench.health.set('192.0.2.1', 'healthy')
+      await bench.expectPublished(BOTH)
+    },
+  },
+  {
+    title: 'B05: an endpoint flaps',
+    async run(bench) {
+      await bench.pair()
+      await using _app = bench.run()
+      await bench.expectPublished(BOTH)
+      for (let flap = 0; flap < 3; flap++) {
+        bench.health.set('192.0.2.1', 'unhealthy')
+        bench.health.set('192.0.2.1', 'healthy')
+      }
+      await bench.expectPublished(BOTH)
+    },
+  },
+  {
+    title: 'B06: all die: the last answer stays',
+    async run(bench) {
+      await bench.pair()
+      await using _app = bench.run()
+      await bench.expectPublished(BOTH)
+      bench.health.set('192.0.2.1', 'unhealthy')
+      await bench.expectPublished(SECOND)
+      bench.health.set('192.0.2.2', 'unhealthy')
+      await bench.expectMessage('no healthy targets found')
+      await bench.expectPublished(SECOND)
+    },
+  },
+  {
+    title: 'B07: all die with onAllUnhealthy: Remove, and one returns',
+    mayRemove: true,
+    async run(bench) {
+      await bench.pair({ onAllUnhealthy: 'Remove' })
+      await using _app = bench.run()
+      await bench.expectPublished(BOTH)
+      bench.health.set('192.0.2.1', 'unhealthy')
+      bench.health.set('192.0.2.2', 'unhealthy')
+      await bench.expectPublished('-')
+      bench.health.set('192.0.2.2', 'healthy')
+      await bench.expectPublished(SECOND)
+    },
+  },
+  {
+    title: 'B08: the load balancer gets another name',
+    async run(bench) {
+      await bench.pair()
+      await using _app = bench.run()
+      await bench.expectPublished(BOTH)
+      await bench.patch('shop', { DNSName: 'store.example.com' })
+      await bench.expectPublished('store.example.com 192.0.2.1,192.0.2.2')
+    },
+  },
+  {
+    title: 'B09: an endpoint is deleted',
+    async run(bench) {
+      await bench.pair()
+      await using _app = bench.run()
+      await bench.expectPublished(BOTH)
+      await bench.world.client.delete(DNSLoadBalancerEndpoint, 'web/b')
+      await bench.expectPublished(FIRST)
+    },
+  },
+  {
+    title: 'B10: an endpoint that nobody renews expires after the start-up grace',
+    async run(bench) {
+      await bench.pair()
+      const status = { validUntil: new Date(bench.world.patience.now() + MINUTE_MS).toISOString().replace(/\.\d+/, '') }
+      await bench.world.client.patch(DNSLoadBalancerEndpoint, 'web/b', 'merge', { status }, { subresource: 'status' })
+      await using _app = bench.run()
+      await bench.expectPublished(BOTH)
+      await bench.world.patience.pass(6 * MINUTE_MS)
+      await bench.expectPublished(FIRST)
+    },
+  },
+  {
+    title: 'B11: a Service becomes an endpoint, and takes it with it when it goes',
+    async run(bench) {
+      bench.health.set('192.0.2.1', 'healthy')
+      await bench.balancer()
+      await using _app = bench.run()
+      await bench.service('192.0.2.1')
+      await bench.expectPublished(FIRST)
+      await bench.world.client.delete(Service, 'web/src')
+      await eventually(
+        'the Service is gone, and its endpoint',
+        async () => {
+          const left = [
+            await bench.world.client.find(Service, 'web/src'),
+            await bench.world.client.find(DNSLoadBalancerEndpoint, 'web/src-service'),
+          ]
+          return left.filter((object) => object !== undefined).length
+        },
+        (count) => count === 0,
+        undefined,
+        bench.world.patience,
+      )
+      await bench.expectPublished(FIRST)
+    },
+  },
+  {
+    title: 'B12: Exclusive keeps its endpoint, and moves only when that one dies',
+    async run(bench) {
+      await bench.pair({ type: 'Exclusive' })
+      await using _app = bench.run()
+      await bench.expectPublished(FIRST)
+      bench.health.set('192.0.2.1', 'unhealthy')
+      await bench.expectPublished(SECOND)
+      bench.health.set('192.0.2.1', 'healthy')
+      await bench.world.patience.pass(MINUTE_MS)
+      await bench.expectPublished(SECOND)
+    },
+  },
+  {
+    title: 'B13: of two load balancers with one name the older has it, and the other after it',
+    async run(bench) {
+      await bench.pair()
+      await bench.world.patience.pass(2_000)
+      await bench.balancer({}, 'twin')
+      await using _app = bench.run()
+      await bench.expectPublished(BOTH)
+      await bench.expectMessage("DNS name 'shop.example.com' is already used by load balancer 'web/shop'", 'twin')
+      await bench.world.client.delete(DNSLoadBalancer, 'web/shop')
+      await bench.expectMessage('no endpoints configured', 'twin')
+    },
+  },
+  {
+    title: 'B14: while the prober knows nothing, the answer stays',
+    async run(bench) {
+      await bench.pair()
+      await using _app = bench.run()
+      await bench.expectPublished(BOTH)
+      bench.health.set('192.0.2.1', 'unknown')
+      bench.health.set('192.0.2.2', 'unknown')
+      await bench.world.patience.pass(MINUTE_MS)
+      await bench.expectPublished(BOTH)
+    },
+  },
+]
