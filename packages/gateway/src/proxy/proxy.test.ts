@@ -43,7 +43,7 @@ async function backend(behave: Behaviour = (_request, respond) => respond(200)):
     })
   })
   const at = await listen(server)
-  cleanups.push(async () => void server.closeAllConnections())
+  cleanups.push(async () => server.closeAllConnections())
   return { ...at, seen }
 }
 
@@ -453,7 +453,7 @@ function manualClock() {
   let now = 0
   const timers = new Set<{ at: number; run: () => void }>()
   return {
-    now: systemClock.now,
+    now: () => systemClock.now(),
     monotonic: () => now,
     after(ms: number, run: () => void) {
       const timer = { at: now + ms, run }
