@@ -108,7 +108,7 @@ describe('a policy', () => {
     fc.assert(
       fc.property(weights, fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true })), (given, randoms) => {
         const chooser = chooserOf(policyOf(given, { mode: 'shuffle' }), () => randoms.next().value)
-        expect([...chooser.choose()].sort()).toEqual(given.map((_, i) => i))
+        expect([...chooser.choose()].sort((a, b) => a - b)).toEqual(given.map((_, i) => i))
       }),
     )
   })
@@ -117,7 +117,7 @@ describe('a policy', () => {
     const datas = [0, 1].map((i) => rdataFromText(TYPE.A, address(i)))
     expect(createChooser([encodePolicy(policyOf([1], { type: 'AAAA', entries: [] }))], TYPE.A, datas)).toBeUndefined()
     const chooser = createChooser([encodePolicy(policyOf([3]))], TYPE.A, datas, () => 0)
-    expect([0, 1, 2, 3].map(() => chooser?.chooseOne()).sort()).toEqual([0, 0, 0, 1])
+    expect([0, 1, 2, 3].filter(() => chooser?.chooseOne() === 0)).toHaveLength(3)
   })
 })
 
