@@ -75,7 +75,7 @@ export class LoadBalancerReconciler {
     await this.#publisher.forget(key, ctx)
     this.#startedMs ??= ctx.clock.now()
     const afterMs = await deleteOrphanedEndpoints(key, ctx.by(this.#byBalancer, key), this.#startedMs, ctx)
-    return afterMs === undefined ? undefined : requeue(afterMs)
+    return afterMs === undefined ? undefined : requeue(Math.max(MIN_REQUEUE_MS, afterMs))
   }
 
   async reconcile(object: Balancer, ctx: Context): Promise<Next> {

@@ -56,7 +56,7 @@ function toLease(object: ConfigMap): Lease {
       ...(typeof renewTime === 'string' && { renewTime }),
       ...(leaderTransitions !== undefined && { leaseTransitions: leaderTransitions }),
     },
-  } as Lease
+  }
 }
 
 function toConfigMap({ spec = {}, ...object }: Lease): ConfigMap {
