@@ -3,12 +3,12 @@
  * request that takes too long: what would end or block a server is a failed test, and not the end of the test run.
  */
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { connect, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { readPeak } from './limited-process.ts'
 
 /** Heap of the server, in MiB. */
 const HEAP_MIB = 512
@@ -84,13 +84,6 @@ export async function startLimitedServer(): Promise<LimitedServer> {
   }
   await stop()
   throw new Error('bin/seamark apiserver ended before it was ready')
-}
-
-async function readPeak(pid: number): Promise<number | undefined> {
-  const file = `/proc/${pid}/status`
-  if (!existsSync(file)) return undefined
-  const kib = /VmHWM:\s+(\d+) kB/.exec(await readFile(file, 'utf8'))?.[1]
-  return kib === undefined ? undefined : Number(kib) / 1024
 }
 
 async function send(

@@ -58,6 +58,11 @@ export const VERBS: readonly Verb[] = [
     load: async () => import('./commands/contour-plus.ts'),
   },
   { name: 'crds', summary: "print the CRDs of Seamark's own kinds", load: async () => import('./commands/crds.ts') },
+  {
+    name: 'convert',
+    summary: 'convert IngressRoutes to HTTPProxies, or back',
+    load: async () => import('./commands/convert.ts'),
+  },
   { name: 'dig', summary: 'query DNS servers, in the syntax of dig', load: async () => import('./commands/dig.ts') },
   {
     name: 'dns serve',
@@ -87,14 +92,9 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'gateway',
-    summary: 'serve Ingress, HTTPProxy and Gateway API with the built-in proxy',
+    summary: 'serve Ingress, HTTPProxy and Gateway API with the built-in proxy; translate manifests offline',
     isLogged: true,
     load: async () => import('./commands/gateway.ts'),
-  },
-  {
-    name: 'gateway translate',
-    summary: 'print what the gateway makes of manifests, offline',
-    load: async () => import('./commands/gateway-translate.ts'),
   },
   {
     name: 'plan',

@@ -169,7 +169,7 @@ export const REASONS = {
   Stale: 'the DNS service is down; published records are unchanged, and changes wait',
   Throttled: 'the DNS service limits the rate of requests',
   TransferRefused: 'the zone transfer was refused; without it nothing is read and nothing is deleted',
-  ZoneNotStored: 'the zone cannot be stored, so the change is not made; what is answered stays',
+  ZoneNotStored: 'the zone cannot be stored, so the change is not made; the served records are unchanged',
   ZoneNotFound: 'the DNS service does not serve the zone any more',
   ZoneQuotaExceeded: 'the zone has as many records as the DNS service allows',
 } as const satisfies Record<string, string>

@@ -133,7 +133,8 @@ describe('zone files', () => {
       const path = join(folder, 'part')
       writeFileSync(path, 'x A 192.0.2.1\n')
       expect(parseZoneFile(`${HEAD}$INCLUDE ${path}\n`, { include: readRegularFile })).toHaveLength(2)
-      for (const device of ['/dev/zero', '/dev/tty', folder].filter((name) => existsSync(name)))
+      // Without an endless one, so that a broken check fails here; the test of the command has /dev/zero, in a process.
+      for (const device of ['/dev/null', '/dev/tty', folder].filter((name) => existsSync(name)))
         expect(parseZoneFile(`${HEAD}$INCLUDE ${device}\n`, { include: readRegularFile })).toMatchObject({
           reason: expect.stringMatching(/^cannot include .*(is not a regular file|ENXIO|EACCES)/),
         })

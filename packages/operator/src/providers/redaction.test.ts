@@ -5,15 +5,20 @@ import { ProviderConfig } from './config.ts'
 import { memoryProvider } from './memory.ts'
 import { redactingProvider } from './redaction.ts'
 
-const SECRET = 'canary/key+of==this test'
+/** Its base64 contains characters that base64url writes in another way. */
+const SECRET = '???canary/key+of==this test'
 const { signal } = new AbortController()
 const everything = (value: unknown) => inspect(value, { depth: Infinity, showHidden: true, maxStringLength: Infinity })
 
 /** The error of a provider whose service repeats this text. */
 async function thrownFor(text: string, cause?: unknown): Promise<unknown> {
+  return await thrownWith(new ProviderError('CredentialsInvalid', 'later', text, { cause, retryAfterMs: 7 }))
+}
+
+async function thrownWith(failure: Error): Promise<unknown> {
   const memory = memoryProvider({ zones: ['a.test.'] })
   const fail = async () => {
-    throw new ProviderError('CredentialsInvalid', 'later', text, { cause, retryAfterMs: 7 })
+    throw failure
   }
   const provider = redactingProvider({ ...memory, zones: fail, read: fail, apply: fail }, [SECRET])
   const results = await Promise.allSettled([
@@ -42,6 +47,13 @@ describe('an error text of a service that contains a credential', () => {
   it('is redacted in a cause', async () => {
     const error = await thrownFor('refused', new Error(`header x-api-key: ${SECRET}`))
     expect((error as Error).message).toBe('refused')
+    expect(everything(error)).not.toContain(SECRET)
+  })
+
+  it('is redacted in an error that is not of a provider, and in its causes', async () => {
+    const cause = new Error(`header x-api-key: ${SECRET}`)
+    const error = await thrownWith(new TypeError(`cannot parse ${SECRET}`, { cause }))
+    expect(error).toMatchObject({ code: 'ProviderUnavailable', message: 'cannot parse [redacted]' })
     expect(everything(error)).not.toContain(SECRET)
   })
 

@@ -30,7 +30,12 @@ describe('a namespace with very many changes', () => {
     const { clock, cluster, memory, written } = await start({ passNames: 10 })
     await clock.advance(1_000)
     const seen: { greedy: number; shop: number }[] = []
-    const { apply } = memory
+    let mostNames = 0
+    const { apply, read } = memory
+    memory.read = async (zone, names, ...given) => {
+      mostNames = Math.max(mostNames, [...names].filter((name) => !name.startsWith('_')).length)
+      return await read(zone, names, ...given)
+    }
     memory.apply = async (...given) => {
       await apply(...given)
       seen.push({ greedy: written('greedy'), shop: written('shop') })
@@ -41,12 +46,19 @@ describe('a namespace with very many changes', () => {
     expect(seen[0]).toEqual({ greedy: 8, shop: 2 })
     expect(seen).toHaveLength(21)
     expect(seen.at(-1)).toEqual({ greedy: 200, shop: 2 })
+    // No pass plans more than its share, either.
+    expect(mostNames).toBe(10)
   })
 
   it('is in place only when all of its names are: the status is written once', async () => {
     const { clock, cluster, written } = await start({ passNames: 10 })
+    const writtenAtStatus: number[] = []
+    cluster.intercept = ({ verb, kind }) => {
+      if (verb === 'patch' && kind.startsWith('DNSEndpoint')) writtenAtStatus.push(written('greedy'))
+    }
     cluster.put(DNSEndpoint, objectOf('a', 'greedy', 95))
     await clock.advance(5_000)
+    expect(writtenAtStatus).toEqual([95])
     expect(written('greedy')).toBe(95)
     expect(cluster.requests.filter(({ verb }) => verb === 'patch')).toHaveLength(1)
     expect((await cluster.client.get(DNSEndpoint, 'a/greedy')).status?.observedGeneration).toBe(1)
