@@ -18,6 +18,7 @@ import {
 import type { Kind, Obj } from '@seamark/kube/object'
 import { ControlPlane } from '@seamark/kube/testing'
 import {
+  type AppOptions,
   Cluster,
   DNSLoadBalancerEndpoint,
   FleetConfig,
@@ -149,7 +150,7 @@ export class FleetWorld implements AsyncDisposable {
     await client.create(Service, { metadata: { namespace, name: service }, spec: { ports: [{ port: 80 }] } })
   }
 
-  run(options: Partial<FleetOptions> = {}): Running {
+  run(options: Partial<FleetOptions> = {}, others: Pick<AppOptions, 'balance'> = {}): Running {
     const writes: string[] = []
     const cluster: Connection = connect(configFromText(this.hub.kubeconfig), {
       name: 'hub',
@@ -170,6 +171,7 @@ export class FleetWorld implements AsyncDisposable {
         mode: 'enforce',
         allowLoopback: true,
         fleet: { ...FleetConfig.parse({}), ...options },
+        ...others,
       },
       stopping.signal,
     )

@@ -148,6 +148,7 @@ function choose(eligible: readonly ClusterFact[], { policy, previous }: Placemen
       b.weight - a.weight ||
       compareNames(a.name, b.name),
   )
+  if ((policy.spread ?? []).length === 0) return ordered.slice(0, limit)
   const chosen: ClusterFact[] = []
   const rest = new Set(ordered)
   // Repeated, because a choice in one domain makes room in the others.

@@ -14,7 +14,7 @@ import type { Reason } from '../../reasons.ts'
 import { ADOPT_ANNOTATION, leafName, managedHost } from '../names.ts'
 import type { RootKind } from '../roots/root-kind.ts'
 import { type BackendFact, type ClusterFact, type PlacementDecision, placeRoot } from './placement.ts'
-import { renderLeaf } from './render.ts'
+import { type RenderCache, renderLeaf } from './render.ts'
 import { isConditionTrue } from '@seamark/kube'
 
 export interface PlanFacts<T extends Obj> {
@@ -69,6 +69,8 @@ export function planRoot<T extends Obj>(facts: PlanFacts<T>): RootPlan {
   )
   const refused: { cluster: string; reason: Reason; message: string }[] = []
   const planned: PlannedLeaf[] = []
+  const cache: RenderCache = new Map()
+  const ownedHosts = new Set(facts.ownedHosts)
   for (const { name: cluster, state } of placement.placed) {
     const before = leaves.get(cluster)?.spec
     const keep = (): void => {
@@ -85,18 +87,23 @@ export function planRoot<T extends Obj>(facts: PlanFacts<T>): RootPlan {
     }
     const settings = byName.get(cluster)?.spec
     const leaf = leafName(kind.kind.kind, name, cluster)
-    const rendered = renderLeaf(root, kind, {
-      cluster,
-      hubId: facts.hubId,
-      leafName: leaf,
-      isHub: byName.get(cluster)?.status?.clusterUID === facts.hubUid,
-      overrides: policy.overrides,
-      ownedHosts: new Set(facts.ownedHosts),
-      managedHosts: managed,
-      ingressClassMap: settings?.ingress?.ingressClassMap ?? {},
-      parentRefMap: settings?.ingress?.parentRefMap ?? [],
-      allowedAnnotations: facts.allowedAnnotations,
-    })
+    const rendered = renderLeaf(
+      root,
+      kind,
+      {
+        cluster,
+        hubId: facts.hubId,
+        leafName: leaf,
+        isHub: byName.get(cluster)?.status?.clusterUID === facts.hubUid,
+        overrides: policy.overrides,
+        ownedHosts,
+        managedHosts: managed,
+        ingressClassMap: settings?.ingress?.ingressClassMap ?? {},
+        parentRefMap: settings?.ingress?.parentRefMap ?? [],
+        allowedAnnotations: facts.allowedAnnotations,
+      },
+      cache,
+    )
     if ('refused' in rendered) {
       refused.push({ cluster, reason: rendered.refused, message: `cluster ${cluster}: ${rendered.message}` })
       keep()

@@ -23,7 +23,33 @@ export type RenderedLeaf =
   | { readonly manifests: readonly Manifest[]; readonly specHash: string }
   | Extract<Rendered, { refused: unknown }>
 
-export function renderLeaf<T extends Obj>(root: Immutable<T>, kind: RootKind<T>, facts: LeafRenderFacts): RenderedLeaf {
+/** Clusters with equal settings have equal leaves: each is rendered once per plan. */
+export type RenderCache = Map<string, RenderedLeaf>
+
+export function renderLeaf<T extends Obj>(
+  root: Immutable<T>,
+  kind: RootKind<T>,
+  facts: LeafRenderFacts,
+  cache: RenderCache = new Map(),
+): RenderedLeaf {
+  const patches = (facts.overrides ?? []).filter(({ cluster }) => cluster === facts.cluster)
+  const isOwn = facts.isHub || patches.length > 0
+  const key = JSON.stringify([isOwn ? facts.cluster : '', facts.ingressClassMap, facts.parentRefMap])
+  const shared = cache.get(key) ?? renderShared(root, kind, facts)
+  cache.set(key, shared)
+  if ('refused' in shared) return shared
+  const { specHash } = shared
+  const own = { [LEAF_ANNOTATION]: facts.leafName, [HASH_ANNOTATION]: specHash }
+  return {
+    specHash,
+    manifests: shared.manifests.map((manifest) => ({
+      ...manifest,
+      metadata: { ...manifest.metadata, annotations: { ...manifest.metadata.annotations, ...own } },
+    })),
+  }
+}
+
+function renderShared<T extends Obj>(root: Immutable<T>, kind: RootKind<T>, facts: LeafRenderFacts): RenderedLeaf {
   const rendered = kind.render(root, facts)
   if ('refused' in rendered) return rendered
   const patches = (facts.overrides ?? []).filter(({ cluster }) => cluster === facts.cluster)
@@ -40,17 +66,7 @@ export function renderLeaf<T extends Obj>(root: Immutable<T>, kind: RootKind<T>,
       }
     manifests.push(identify(patched.value, manifest, root, facts))
   }
-  const specHash = hashOf(manifests)
-  return {
-    specHash,
-    manifests: manifests.map((manifest) => ({
-      ...manifest,
-      metadata: {
-        ...manifest.metadata,
-        annotations: { ...manifest.metadata.annotations, [HASH_ANNOTATION]: specHash },
-      },
-    })),
-  }
+  return { specHash: hashOf(manifests), manifests }
 }
 
 /** Identity is ours: a patch changes neither kind, name nor the labels that say whose object it is. */
@@ -58,7 +74,7 @@ function identify(
   patched: Manifest,
   { apiVersion, kind, metadata }: Manifest,
   root: Immutable<Obj>,
-  { cluster, hubId, leafName, isHub }: LeafRenderFacts,
+  { cluster, hubId, isHub }: LeafRenderFacts,
 ): Manifest {
   const name = isHub ? `${metadata.name}--${cluster}` : metadata.name
   return {
@@ -74,7 +90,7 @@ function identify(
         [HUB_LABEL]: hubId,
         [ROOT_UID_LABEL]: root.metadata.uid ?? '',
       },
-      annotations: { ...patched.metadata.annotations, [LEAF_ANNOTATION]: leafName },
+      ...(patched.metadata.annotations !== undefined && { annotations: patched.metadata.annotations }),
     },
   }
 }
