@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type ClientHttp2Session, connect } from 'node:http2'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { findProgram } from '@seamark/kit'
 import { ControlPlane } from '@seamark/kube/testing'
 import { parseAllDocuments } from 'yaml'
 
@@ -134,7 +135,7 @@ function diskFolder(): string {
 
 /** etcd 3.4 always syncs, and does not know the flag. */
 function hasNoFsyncFlag(): boolean {
-  return spawnSync('etcd', ['--help'], { encoding: 'utf8' }).stdout.includes('--unsafe-no-fsync')
+  return spawnSync(findProgram('etcd') ?? 'etcd', ['--help'], { encoding: 'utf8' }).stdout.includes('--unsafe-no-fsync')
 }
 
 export function readDefinition(): object {

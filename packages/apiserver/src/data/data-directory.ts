@@ -17,7 +17,7 @@ import { Stored } from '../store/stored-object.ts'
 import { DataDirectoryError } from './data-directory-error.ts'
 
 /** Of the layout below; a directory with a higher number is refused. */
-export const DATA_FORMAT = 1
+const DATA_FORMAT = 1
 
 const FORMAT_KEY = 'format'
 const REVISION_PREFIX = 'revision\0'

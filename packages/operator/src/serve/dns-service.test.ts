@@ -59,7 +59,7 @@ async function start(dns: object, options: Partial<DnsServiceOptions> = {}): Pro
     lines,
     lead() {
       isLeading = true
-      running.push(service.lead(stopping.signal))
+      running.push(service.lead(stopping.signal).then(() => undefined))
     },
     stop,
   }

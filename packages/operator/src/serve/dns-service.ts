@@ -61,8 +61,8 @@ export interface DnsService {
   readonly provider: Provider
   /** Zones and whether they are answered. */
   zones(): readonly ZoneStatus[]
-  /** Settles when the signal aborts. Call in the process that writes. */
-  lead(signal: AbortSignal): Promise<void>
+  /** Takes over the zones in the process that writes. False: some cannot be read or created yet; call it again. */
+  lead(signal: AbortSignal): Promise<boolean>
   /** Settles when the signal aborts. Call in every process. */
   follow(signal: AbortSignal): Promise<void>
   /** All wanted records of the zone are written. */
@@ -82,7 +82,6 @@ export interface ZoneStatus {
 
 /** A new leader waits at most this long for the versions of its peers. */
 const CATCH_UP_MS = 2000
-const RETRY_MS = 5000
 export const EMBEDDED_PROVIDER = 'embedded'
 
 export async function openDnsService(options: DnsServiceOptions): Promise<DnsService> {
@@ -96,13 +95,6 @@ export async function openDnsService(options: DnsServiceOptions): Promise<DnsSer
     }),
   )
   return service
-}
-
-async function waitFor(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  const elapsed = new AbortController()
-  const cancel = clock.after(ms, () => elapsed.abort())
-  await untilAborted(AbortSignal.any([signal, elapsed.signal]))
-  cancel()
 }
 
 interface AllowedKey {
@@ -138,6 +130,7 @@ class Service implements DnsService {
   /** Resolves when the zones may be written. */
   readonly #leading: Promise<void>
   #onLeading: () => void = () => undefined
+  #hasCaughtUp = false
   #server: DnsServer | undefined
   #keeper: ZoneKeeper | undefined
   readonly provider: Provider
@@ -281,18 +274,14 @@ class Service implements DnsService {
     await Promise.all(running)
   }
 
-  async lead(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options
-    await this.#catchUp(signal)
-    while (!signal.aborted) {
-      for (const origin of this.#origins.keys()) await this.#create(origin)
-      // A zone that cannot be read does not stop the others.
-      this.#onLeading()
-      if (this.#faults.size === 0) break
-      await waitFor(clock, RETRY_MS, signal)
-      for (const origin of this.#faults.keys()) await this.#load(origin)
-    }
-    await untilAborted(signal)
+  async lead(signal: AbortSignal): Promise<boolean> {
+    if (this.#hasCaughtUp) for (const origin of this.#faults.keys()) await this.#load(origin)
+    else await this.#catchUp(signal)
+    this.#hasCaughtUp = true
+    for (const origin of this.#origins.keys()) await this.#create(origin)
+    // A zone that cannot be read does not stop the others.
+    this.#onLeading()
+    return this.#faults.size === 0
   }
 
   /** Another replica may have received changes that this one has not: take them before writing. */

@@ -1,6 +1,11 @@
 /** Adds the DNS server to a manager. Every process answers; the one that leads writes. */
-import type { Manager } from '@seamark/kube'
+import { type Manager, requeue } from '@seamark/kube'
 import type { DnsService } from './dns-service.ts'
+
+/** One key: zones are few, and taken over together. */
+const ZONES_KEY = 'zones'
+/** Until a zone that could not be read is read again. */
+const RETRY = '5s'
 
 /** `untilPauseIsKnown` settles when it is known whether writing is paused: a new zone is stored in the cluster. */
 export function setUpDns(
@@ -9,10 +14,15 @@ export function setUpDns(
   untilPauseIsKnown: (signal: AbortSignal) => Promise<void> = async () => undefined,
 ): void {
   manager.add('dns', async ({ signal }) => service.follow(signal))
-  const lead = async (signal: AbortSignal): Promise<void> => {
-    await untilPauseIsKnown(signal)
-    await service.lead(signal)
-  }
-  manager.add('dns-zones', async ({ signal }) => lead(signal), { leader: true })
+  manager
+    .keyedController('dns-zones')
+    .triggers((mark) => {
+      mark([ZONES_KEY])
+      return undefined
+    })
+    .reconcile(async (_key, { signal }) => {
+      await untilPauseIsKnown(signal)
+      return (await service.lead(signal)) ? undefined : requeue(RETRY)
+    })
   manager.check('readyz', 'dns', () => service.check())
 }
