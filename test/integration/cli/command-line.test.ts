@@ -72,9 +72,11 @@ describe('help', () => {
     expect(headings).toEqual([
       'Options:',
       'Settings of the manager:',
+      'Settings of balance:',
       'Settings of publish:',
       'Settings of records:',
       'Settings of wildcard:',
+      'Settings of the DNS server:',
     ])
     expect(stdout).toMatch(/--publish-prune \[true\|false\]\n +delete a generated object[^[]*\[SEAMARK_PUBLISH_PRUNE\]/)
     expect(stdout).not.toMatch(/\n {2}--\S+ ?\S*\n {8}\[/)
@@ -200,7 +202,7 @@ describe('shell completion', () => {
   it.skipIf(findProgram('bash') === undefined)('of bash offers verbs, subcommands, flags and their values', () => {
     expect(complete('exp')).toEqual(['explain', 'export'])
     expect(complete('dns', '')).toEqual(['serve'])
-    expect(complete('help', 'un')).toEqual(['undo'])
+    expect(complete('help', 'un')).toEqual(['undo', 'undrain'])
     expect(complete('provider', 'li')).toEqual(['list'])
     expect(complete('provider', 'list', '--out')).toEqual(['--output'])
     expect(complete('explain', 'host', '-o', '')).toEqual(['text', 'wide', 'json', 'yaml'])
