@@ -3,11 +3,11 @@ import { configFromText, connect, Ingress, type Manager, Service } from '@seamar
 import { ControlPlane } from '@seamark/kube/testing'
 
 interface Parts {
-  render(services: readonly unknown[]): string
-  deliver(config: string): Promise<void>
-  namesOf(object: object): string[]
-  synchronise(names: ReadonlySet<string> | 'all'): Promise<string[]>
-  onPause(listener: () => void): () => void
+  render: (services: readonly unknown[]) => string
+  deliver: (config: string) => Promise<void>
+  namesOf: (object: object) => string[]
+  synchronise: (names: ReadonlySet<string> | 'all') => Promise<string[]>
+  onPause: (listener: () => void) => () => void
 }
 
 export function examples(mgr: Manager, { render, deliver, namesOf, synchronise, onPause }: Parts): void {

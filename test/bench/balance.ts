@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createDnsServer, createRRset, createZone, type DnsServer, fqdn } from '@seamark/dns'
-import { type Client, configFromText, connect, createLogger, systemClock } from '@seamark/kube'
+import { type Client, configFromText, connect, createLogger, Namespace, systemClock } from '@seamark/kube'
 import {
   createProviderTypes,
   DNSLoadBalancer,
@@ -111,6 +111,7 @@ async function measureFailover(profile: 'default' | 'fast', death: 'refuse' | 'h
     createRRset(ZONE, 'NS', 60, [`ns.${ZONE}`]),
   ])
   const dns = await createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port: 0 }] })
+  await user.client.create(Namespace, { metadata: { name: 'garden' } })
   await createObjects(user.client, port, profile)
   const stop = new AbortController()
   /** When the prober last reported an address unhealthy, by address. */

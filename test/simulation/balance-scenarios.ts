@@ -1,4 +1,4 @@
-/** B01–B14: load balancers that follow the health of their endpoints. balance.test.ts runs every one with faults. */
+/** B01–B15: load balancers that follow the health of their endpoints. balance.test.ts runs every one with faults. */
 import { Service } from '@seamark/kube'
 import { DNSLoadBalancer, DNSLoadBalancerEndpoint } from '@seamark/operator'
 import type { BalanceBench } from './balance-bench.ts'
@@ -169,8 +169,27 @@ export const balanceScenarios: readonly BalanceScenario[] = [
       await using _app = bench.run()
       await bench.expectPublished(BOTH)
       await bench.expectMessage("DNS name 'shop.example.com' is already used by load balancer 'web/shop'", 'twin')
+      for (const name of ['a', 'b']) await bench.world.client.delete(DNSLoadBalancerEndpoint, `web/${name}`)
       await bench.world.client.delete(DNSLoadBalancer, 'web/shop')
       await bench.expectMessage('no endpoints configured', 'twin')
+    },
+  },
+  {
+    title: 'B15: a load balancer goes, and its endpoints after it',
+    async run(bench) {
+      await bench.pair()
+      await using _app = bench.run()
+      await bench.expectPublished(BOTH)
+      await bench.world.client.delete(DNSLoadBalancer, 'web/shop')
+      // A process that was killed begins its grace anew.
+      await bench.world.patience.pass(8 * MINUTE_MS)
+      await eventually(
+        'no endpoint is left',
+        async () => (await bench.world.client.list(DNSLoadBalancerEndpoint)).items.length,
+        (count) => count === 0,
+        undefined,
+        bench.world.patience,
+      )
     },
   },
   {
@@ -183,6 +202,8 @@ export const balanceScenarios: readonly BalanceScenario[] = [
       bench.health.set('192.0.2.2', 'unknown')
       await bench.world.patience.pass(MINUTE_MS)
       await bench.expectPublished(BOTH)
+      for (const host of ['192.0.2.1', '192.0.2.2']) bench.health.set(host, 'healthy')
+      await bench.expectMessage(undefined)
     },
   },
 ]

@@ -30,6 +30,7 @@ export interface DnslbFlags {
   allowLoopbackTargets: boolean
   dnsListen?: string
   dnsZones?: string
+  dnsDataDir: string
   omitLease: boolean
   resolver: string
 }
@@ -65,6 +66,7 @@ export function addDnslbFlags(command: Command): void {
     .option('--allow-loopback-targets', 'let targets be on this machine; for tests', false)
     .option('--dns-listen <address>', 'HOST:PORT of a DNS server in this process')
     .option('--dns-zones <list>', 'comma list of the zones that it serves')
+    .option('--dns-data-dir <folder>', 'folder of its zones; without one they are in memory only', '')
     .option(
       '--resolver <address>',
       'ADDRESS:PORT of the DNS server for names of targets; else those of the machine',

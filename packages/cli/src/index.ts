@@ -2,7 +2,9 @@
 /** Process entry: everything testable is in main.ts. */
 import { main } from './main.ts'
 
-// Flush before exiting: process.exit() would cut a pipe that is not drained.
 process.exitCode = await main(process.argv.slice(2))
 // A command that returned must not be kept alive by a forgotten handle.
-setImmediate(() => process.exit())
+const exit = () => void setImmediate(() => process.exit())
+// Flush before exiting: process.exit() would cut what a pipe (64 KiB) has not taken yet.
+if (process.stdout.writable && process.stdout.writableLength > 0) process.stdout.write('', exit)
+else exit()

@@ -37,6 +37,11 @@ export const VERBS: readonly Verb[] = [
     load: async () => import('./commands/cleanup.ts'),
   },
   {
+    name: 'cluster',
+    summary: 'register, list and remove member clusters, or renew their tokens',
+    load: async () => import('./commands/cluster.ts'),
+  },
+  {
     name: 'completion',
     summary: 'print a completion script for bash, zsh or fish',
     load: async () => import('./commands/completion.ts'),
@@ -52,6 +57,12 @@ export const VERBS: readonly Verb[] = [
     isLogged: true,
     load: async () => import('./commands/contour-plus.ts'),
   },
+  { name: 'crds', summary: "print the CRDs of Seamark's own kinds", load: async () => import('./commands/crds.ts') },
+  {
+    name: 'convert',
+    summary: 'convert IngressRoutes to HTTPProxies, or back',
+    load: async () => import('./commands/convert.ts'),
+  },
   { name: 'dig', summary: 'query DNS servers, in the syntax of dig', load: async () => import('./commands/dig.ts') },
   {
     name: 'dns serve',
@@ -65,6 +76,11 @@ export const VERBS: readonly Verb[] = [
     load: async () => import('./commands/dnslb.ts'),
   },
   {
+    name: 'drain',
+    summary: 'move all leaves away from a cluster, without a gap in service',
+    load: async () => import('./commands/drain.ts'),
+  },
+  {
     name: 'explain',
     summary: 'why a host answers as it does, hop by hop',
     load: async () => import('./commands/explain.ts'),
@@ -76,14 +92,9 @@ export const VERBS: readonly Verb[] = [
   },
   {
     name: 'gateway',
-    summary: 'serve Ingress, HTTPProxy and Gateway API with the built-in proxy',
+    summary: 'serve Ingress, HTTPProxy and Gateway API with the built-in proxy; translate manifests offline',
     isLogged: true,
     load: async () => import('./commands/gateway.ts'),
-  },
-  {
-    name: 'gateway translate',
-    summary: 'print what the gateway makes of manifests, offline',
-    load: async () => import('./commands/gateway-translate.ts'),
   },
   {
     name: 'plan',
@@ -107,14 +118,29 @@ export const VERBS: readonly Verb[] = [
   },
   { name: 'run', summary: 'run the manager', isLogged: true, load: async () => import('./commands/run.ts') },
   {
+    name: 'shift',
+    summary: 'move the traffic of a host to one cluster, in steps',
+    load: async () => import('./commands/shift.ts'),
+  },
+  {
     name: 'transfer',
     summary: 'pass ownership of records to another owner',
     load: async () => import('./commands/transfer.ts'),
   },
   {
+    name: 'tree',
+    summary: 'a global host: root, leaves, addresses and their states',
+    load: async () => import('./commands/tree.ts'),
+  },
+  {
     name: 'undo',
     summary: 'take applied plans back, or list them',
     load: async () => import('./commands/undo.ts'),
+  },
+  {
+    name: 'undrain',
+    summary: 'let a drained cluster take leaves and traffic again',
+    load: async () => import('./commands/undrain.ts'),
   },
   { name: 'version', summary: 'print the version', load: async () => import('./commands/version.ts') },
 ]

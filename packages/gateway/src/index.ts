@@ -8,3 +8,4 @@ export { createProxy, type ListenAddress, type Proxy, type ProxyAddresses, type 
 export type { Endpoint, EndpointSource } from './proxy/clusters.ts'
 export { FIELD_MANAGER as GATEWAY_FIELD_MANAGER } from './controller/status-writer.ts'
 export { setUpGateway, type GatewayOptions } from './controller/set-up.ts'
+export { toHttpProxies, toIngressRoutes, type ConversionNote, type Converted } from './convert/ingress-route.ts'

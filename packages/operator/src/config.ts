@@ -11,6 +11,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { AdmissionConfig } from './process/admission-config.ts'
 import { BalanceConfig } from './balance/config.ts'
+import { FleetConfig } from './fleet/config.ts'
 import { GrantsConfig } from './process/grants.ts'
 import { PublishConfig } from './publish/config.ts'
 import { RecordsConfig } from './records/config.ts'
@@ -66,6 +67,7 @@ export const ManagerConfiguration = z.strictObject({
   ),
   admission: AdmissionConfig.prefault({}),
   balance: BalanceConfig.prefault({}),
+  fleet: FleetConfig.prefault({}),
   publish: PublishConfig.prefault({}),
   records: RecordsConfig.prefault({}),
   wildcard: WildcardConfig.prefault({}),

@@ -17,6 +17,11 @@ export interface ProductMetrics {
   shadowed(isDifferent: boolean): void
   /** Targets of a cluster's wildcard; undefined when the cluster is gone. */
   wildcardTargets(cluster: string, targets: number | undefined): void
+  /** The leaves of a root; replaces what was said about it before. */
+  leavesDecided(root: string, leaves: readonly { readonly cluster: string; readonly phase: string }[]): void
+  driftCorrected(cluster: string): void
+  /** Undefined when the cluster is gone. */
+  clusterReachable(cluster: string, isReachable: boolean | undefined): void
 }
 
 export function createProductMetrics(registry: Registry): ProductMetrics {
@@ -50,6 +55,25 @@ export function createProductMetrics(registry: Registry): ProductMetrics {
     labelNames: ['cluster'] as const,
     registers,
   })
+  const leaves = new Gauge({
+    name: 'seamark_fleet_leaves',
+    help: 'Leaves by cluster and phase',
+    labelNames: ['cluster', 'phase'] as const,
+    registers,
+  })
+  const drift = new Counter({
+    name: 'seamark_fleet_drift_corrections_total',
+    help: 'Leaves that somebody changed on a cluster and that were corrected',
+    labelNames: ['cluster'] as const,
+    registers,
+  })
+  const reachable = new Gauge({
+    name: 'seamark_fleet_cluster_reachable',
+    help: '1 while the API server of a cluster answers',
+    labelNames: ['cluster'] as const,
+    registers,
+  })
+  const leavesByRoot = new Map<string, readonly { readonly cluster: string; readonly phase: string }[]>()
   const reasons = new Map<string, { kind: string; reason: string }>()
 
   return {
@@ -81,6 +105,19 @@ export function createProductMetrics(registry: Registry): ProductMetrics {
     wildcardTargets(cluster, count) {
       if (count === undefined) targets.remove({ cluster })
       else targets.set({ cluster }, count)
+    },
+    leavesDecided(root, next) {
+      const before = leavesByRoot.get(root) ?? []
+      if (JSON.stringify(before) === JSON.stringify(next)) return
+      for (const { cluster, phase } of before) leaves.dec({ cluster, phase })
+      for (const { cluster, phase } of next) leaves.inc({ cluster, phase })
+      if (next.length === 0) leavesByRoot.delete(root)
+      else leavesByRoot.set(root, next)
+    },
+    driftCorrected: (cluster) => drift.inc({ cluster }),
+    clusterReachable(cluster, isReachable) {
+      if (isReachable === undefined) reachable.remove({ cluster })
+      else reachable.set({ cluster }, isReachable ? 1 : 0)
     },
   }
 }

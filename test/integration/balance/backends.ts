@@ -41,7 +41,7 @@ export async function startBackends(...addresses: string[]): Promise<Backends> {
     start,
     stop,
     async close() {
-      for (const address of [...servers.keys()]) await stop(address)
+      for (const address of servers.keys()) await stop(address)
     },
   }
 }

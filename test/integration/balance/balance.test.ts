@@ -21,7 +21,12 @@ import { startEmbeddedPlane } from '../apiserver/embedded-server.ts'
 
 const crds = [...loadBalancerCrds(), ...playgroundCrds()]
 
-const NO_NAMES = { setNames: () => undefined, addressesOf: () => undefined, run: async () => undefined }
+const NO_NAMES = {
+  setNames: () => undefined,
+  addressesOf: () => undefined,
+  refresh: async () => undefined,
+  subscribe: () => () => undefined,
+}
 
 /** Every target has the verdict that the test sets. */
 function monitorOf(verdict: { current: 'healthy' | 'unhealthy' }, notify: { change: () => void }) {

@@ -164,7 +164,7 @@ describe.each(worldKinds)('dnslb with two clusters on $name', ({ isMissing, star
       await expectAnswer(peer.address, NAME, `${EAST} ${WEST}`)
       const names = async () =>
         (await target.client.list(DNSLoadBalancerEndpoint)).items.map(({ metadata }) => metadata.name)
-      expect((await names()).toSorted()[0]).toBe('east-shop-service')
+      expect(await names()).toContain('east-shop-service')
       expect(await ask(peer.address, `comment-${NAME}`, 'TXT')).toBe('"owner=ring" "prefix=comment-"')
       await expect
         .poll(async () => (await target.client.get(DNSProvider, 'web/bind')).status, patience)
@@ -245,14 +245,21 @@ describe('dnslb in one cluster', () => {
     })
     const port = await freePort()
     const address = `127.0.0.1:${port}`
-    const dns = ['--dns-listen', address, '--dns-zones', 'example.test', '--resolver', address]
+    const store = ['--dns-data-dir', join(folder, 'zones')]
+    const dns = ['--dns-listen', address, '--dns-zones', 'example.test', '--resolver', address, ...store]
     const watches = ['--watches', join(folder, 'watches')]
     const dry = startDnslb([...watches, ...dns, '--once', '--dry-run'])
     expect(await dry.ended).toBe(0)
     expect(dry.log()).toContain('no changes in dryrun mode')
-    const program = startDnslb([...watches, ...dns])
+    const killed = startDnslb([...watches, ...dns])
     const server = { address: '127.0.0.1', port }
     const answer = async () => ask(server, NAME).catch(() => '')
+    await expect.poll(answer, patience).toBe(EAST)
+    killed.child.kill('SIGKILL')
+    await killed.ended
+    // The zone comes back from its folder, although no endpoint is healthy any more.
+    await backends.stop(EAST)
+    const program = startDnslb([...watches, ...dns])
     await expect.poll(answer, patience).toBe(EAST)
     await writeFile(join(folder, 'watches'), 'watches: [')
     await expect.poll(() => program.log(), patience).toContain('cannot read watch config; nothing changes')

@@ -74,8 +74,9 @@ async function ask(server: ServerAddress, name = 'www.example.test'): Promise<st
     .join(' ')
 }
 
-const answers = async (server: ServerAddress, wanted: string) =>
-  expect.poll(async () => ask(server).catch(String), { timeout: 20_000, interval: 20 }).toBe(wanted)
+async function answers(server: ServerAddress, wanted: string): Promise<void> {
+  await expect.poll(async () => ask(server).catch(String), { timeout: 20_000, interval: 20 }).toBe(wanted)
+}
 
 type StartSecondary = (primaryPort: number, port: number) => Promise<Peer>
 

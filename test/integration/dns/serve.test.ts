@@ -104,7 +104,7 @@ it('a host that is published is answered, and a restart answers it from its fold
       leaseDurationSeconds: 3600,
       renewTime: new Date(Date.now() + 3_600_000).toISOString().replace(/Z$/, '000Z'),
     },
-  } as never)
+  })
   const second = await run(dns, { leader: lease })
   expect(await ask(second.at, 'shop.example.test')).toBe('192.0.2.80')
   await second.stop()

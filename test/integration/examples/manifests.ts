@@ -16,6 +16,9 @@ export function readExample(file: string): Manifest[] {
 const PLURALS: Readonly<Record<string, string>> = {
   HTTPProxy: 'httpproxies',
   DNSEndpoint: 'dnsendpoints',
+  GlobalIngressPolicy: 'globalingresspolicies',
+  IngressClass: 'ingressclasses',
+  Ingress: 'ingresses',
 }
 
 export async function applyExample(client: Client, file: string): Promise<void> {

@@ -19,8 +19,18 @@ async function runInNamespace(server: string): Promise<Map<string, string | unde
   const child = spawn(
     'unshare',
     [
-      ...['--net', 'sh', '-e', '-c', setUp.join('\n'), 'sh'],
-      ...[process.execPath, '--conditions=source', '--import', 'tsx', runner, server],
+      '--net',
+      'sh',
+      '-e',
+      '-c',
+      setUp.join('\n'),
+      'sh',
+      process.execPath,
+      '--conditions=source',
+      '--import',
+      'tsx',
+      runner,
+      server,
     ],
     { stdio: ['ignore', 'pipe', 'pipe'] },
   )

@@ -17,17 +17,19 @@ const definitions = [...crds(), ...gatewayClassCrd()]
 
 async function startServer(kind: string): Promise<{ kubeconfig: string; stop: () => Promise<void> }> {
   if (kind === 'embedded') {
-    const { kubeconfig, stop } = await startEmbeddedServer()
+    const server = await startEmbeddedServer()
+    const { kubeconfig } = server
     const cluster = connect(configFromText(kubeconfig))
     for (const definition of definitions) await cluster.client.create(CustomResourceDefinition, definition as never)
     await cluster.close()
-    return { kubeconfig, stop }
+    return { kubeconfig, stop: async () => server.stop() }
   }
   const plane = await ControlPlane.start({ crds: definitions })
   return { kubeconfig: plane.kubeconfig(), stop: async () => plane.stop() }
 }
 
-const { kubeconfig, stop } = await startServer(process.argv[2] ?? 'embedded')
+const started = await startServer(process.argv[2] ?? 'embedded')
+const { kubeconfig } = started
 const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
 const file = join(folder, 'kubeconfig')
 writeFileSync(file, kubeconfig, { mode: 0o600 })
@@ -48,6 +50,6 @@ try {
   await world.stopGateway()
   world.close()
   await cluster.close()
-  await stop()
+  await started.stop()
   rmSync(folder, { recursive: true })
 }

@@ -1,5 +1,5 @@
 /** Scenarios of the gateway: objects are written to an API server, requests are sent to the data plane. */
-import { deepEqual, equal, match, ok } from 'node:assert/strict'
+import { deepEqual, equal, match, notEqual } from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Event, Ingress, Namespace, Secret, Service } from '@seamark/kube'
@@ -139,10 +139,10 @@ export const SCENARIOS: readonly Scenario[] = [
       await world.service(namespace, 'web', [first])
       await proxy(world, namespace, 'web', { virtualhost: { fqdn: 'moving.example.test' }, routes: [route('web')] })
       await world.expectStatus({ host: 'moving.example.test' }, 200)
-      let isMoved = false
+      const progress = { isMoved: false }
       const statuses = new Set<number>()
       const asking = (async () => {
-        while (!isMoved) statuses.add((await world.ask({ host: 'moving.example.test' })).status)
+        while (!progress.isMoved) statuses.add((await world.ask({ host: 'moving.example.test' })).status)
       })()
       await world.endpoints(namespace, 'web', [first, second])
       await world.endpoints(namespace, 'web', [second])
@@ -150,7 +150,7 @@ export const SCENARIOS: readonly Scenario[] = [
         equal((await world.ask({ host: 'moving.example.test' })).seen?.backend, 'pod-2')
         equal((await world.ask({ host: 'moving.example.test' })).seen?.backend, 'pod-2')
       })
-      isMoved = true
+      progress.isMoved = true
       await asking
       deepEqual([...statuses], [200])
     },
@@ -201,7 +201,7 @@ export const SCENARIOS: readonly Scenario[] = [
         const socket = await world.connectTls(host)
         const now = socket.getPeerCertificate().serialNumber
         socket.destroy()
-        ok(now !== serial)
+        notEqual(now, serial)
       })
       const answered = await new Promise<string>((resolve, reject) => {
         before.on('data', (chunk: Buffer) => resolve(chunk.toString()))

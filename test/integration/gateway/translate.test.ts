@@ -4,7 +4,7 @@ import { findVerb, VERBS } from '@seamark/cli/testing'
 import { expect, it } from 'vitest'
 
 async function translate(...args: string[]): Promise<{ output: string; code: number }> {
-  const found = findVerb(VERBS, ['gateway', 'translate', ...args])
+  const found = findVerb(VERBS, ['gateway'])
   const loaded = await found?.verb.load()
   let [output, code] = ['', 0]
   const io = {
@@ -14,7 +14,7 @@ async function translate(...args: string[]): Promise<{ output: string; code: num
     signal: new AbortController().signal,
     exit: (exitCode: number) => (code = exitCode),
   }
-  await loaded?.build(io as never).parseAsync(found?.rest ?? [], { from: 'user' })
+  await loaded?.build(io).parseAsync(['translate', ...args], { from: 'user' })
   return { output, code }
 }
 

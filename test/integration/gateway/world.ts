@@ -139,9 +139,13 @@ export class World {
     const command = build(io)
     const running = command.parseAsync(
       [
-        ...['--kubeconfig', this.kubeconfigFile, '--namespace', 'default', '--envoy', 'off'],
-        ...['--http-listen', '127.0.0.1:0', '--https-listen', '127.0.0.1:0'],
-        ...['--ingress-status-address', '192.0.2.10,lb.example.test'],
+        '--kubeconfig',
+        this.kubeconfigFile,
+        '--namespace=default',
+        '--envoy=off',
+        '--http-listen=127.0.0.1:0',
+        '--https-listen=127.0.0.1:0',
+        '--ingress-status-address=192.0.2.10,lb.example.test',
         ...flags,
       ],
       { from: 'user' },
@@ -365,4 +369,4 @@ function addressOf(text: string): { host: string; port: number } {
   return { host: text.slice(0, colon), port: Number(text.slice(colon + 1)) }
 }
 
-export const base64 = (text: string): string => Buffer.from(text).toString('base64')
+const base64 = (text: string): string => Buffer.from(text).toString('base64')

@@ -58,7 +58,7 @@ async function startEtcd(): Promise<{ url: string; close(): Promise<void> }> {
 describeProvider('CoreDNS by etcd', needs('etcd'), async () => {
   const etcd = await startEtcd()
   const provider = corednsProvider({ name: 'coredns', url: etcd.url, zones: [ZONE] })
-  return { provider, zone, close: etcd.close }
+  return { provider, zone, close: async () => etcd.close() }
 })
 
 describe.skipIf(!needs('etcd'))('the layout in etcd', () => {

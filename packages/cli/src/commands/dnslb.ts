@@ -2,18 +2,15 @@
  * `seamark dnslb`: a drop-in for dnslb-controller-manager (docs/balance.md, "Moving from dnslb-controller-manager"). Endpoints
  * from a source cluster, load balancers in a target cluster, records at DNS providers, with the original's ownership records.
  */
-import { createDnsServer, createRRset, createZone, type DnsServer, fqdn } from '@seamark/dns'
 import { type Cluster, configFromText, connect, createLogger, type Logger, messageOf, systemClock } from '@seamark/kube'
 import {
-  canonicalName,
   createMetricsRegistry,
   createProviderTypes,
-  embeddedProvider,
+  DnsConfig,
+  type DnsService,
   Heartbeat,
-  isInvalid,
   loadPlugins,
-  type Provider,
-  parseServer,
+  openDnsService,
   runDnslb,
   runStandalone,
 } from '@seamark/operator'
@@ -64,13 +61,16 @@ export function build(io: Io): Command {
       settings.durationSeconds > 0 ? setTimeout(() => stop.abort(), settings.durationSeconds * 1_000) : undefined
     const onSignal = (): void => stop.abort()
     for (const name of STOP_SIGNALS) process.once(name, onSignal)
-    const dns = await openDns(flags)
+    const dns = await openDns(flags, io, log)
+    const leading = dns?.lead(signal)
     try {
       await run({ io, flags, log, types, dns, signal, ...settings })
     } finally {
       clearTimeout(timer)
       for (const name of STOP_SIGNALS) process.removeListener(name, onSignal)
-      await dns?.server.close()
+      stop.abort()
+      await leading
+      await dns?.close()
     }
   })
 }
@@ -80,7 +80,7 @@ interface Run {
   readonly flags: DnslbFlags
   readonly log: Logger
   readonly types: ReturnType<typeof createProviderTypes>
-  readonly dns: { readonly server: DnsServer; readonly provider: Provider } | undefined
+  readonly dns: DnsService | undefined
   readonly signal: AbortSignal
   readonly controllers: ReturnType<typeof readControllers>
   readonly intervalSeconds: number
@@ -106,7 +106,12 @@ async function run(settings: Run): Promise<void> {
     resolver: flags.resolver,
     clock: systemClock,
     log,
-    ...(dns !== undefined && { extraProviders: [dns.provider] }),
+    ...(dns !== undefined && {
+      extraProviders: [dns.provider],
+      onSettled: () => {
+        for (const { zone } of dns.zones()) dns.complete(zone)
+      },
+    }),
   }
   if (isStandalone) {
     const registry = createMetricsRegistry()
@@ -175,18 +180,30 @@ async function openClusters(
   }
 }
 
-/** The DNS server of this process, with empty zones: load balancers fill them. */
-async function openDns({ dnsListen, dnsZones }: DnslbFlags): Promise<Run['dns']> {
+/**
+ * The DNS server of this process. A zone that is stored is answered at once; a new one is refused until every load balancer
+ * was decided.
+ */
+async function openDns(
+  { dnsListen, dnsZones, dnsDataDir }: DnslbFlags,
+  io: Io,
+  log: Logger,
+): Promise<DnsService | undefined> {
   if (dnsListen === undefined || dnsZones === undefined) return undefined
-  const zones = dnsZones.split(',').map((text) => {
-    const name = canonicalName(text.trim())
-    if (isInvalid(name)) throw new CommandError(`--dns-zones '${text}': ${name.invalid}`, EXIT.error)
-    return createZone(fqdn(name), [
-      createRRset(name, 'SOA', 60, [`ns.${name} hostmaster.${name} 1 3600 600 86400 30`]),
-      createRRset(name, 'NS', 60, [`ns.${name}`]),
-    ])
-  })
-  const listen = parseServer(dnsListen)
-  const server = await createDnsServer({ zones, listen: [listen] })
-  return { server, provider: embeddedProvider({ server }) }
+  const config = DnsConfig.safeParse({ listen: [dnsListen], zones: dnsZones.split(','), dataDir: dnsDataDir })
+  if (!config.success) {
+    const [issue] = config.error.issues
+    throw new CommandError(
+      `--dns-${issue?.path[0] === 'zones' ? 'zones' : 'listen'}: ${issue?.message ?? ''}`,
+      EXIT.error,
+    )
+  }
+  return openDnsService({
+    config: config.data,
+    env: io.env,
+    isLeading: () => true,
+    waitsForRecords: true,
+    log,
+    clock: systemClock,
+  }).catch(fail)
 }

@@ -15,6 +15,7 @@ import {
   type ExplainDeps,
   type Explanation,
   findPlanFact,
+  fleetHops,
   type PlanFactDeps,
   gatherFacts,
   isPausedBy,
@@ -28,6 +29,7 @@ import {
   servedBy,
   sourceOf,
   tenantRules,
+  traceHost,
 } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
@@ -74,7 +76,8 @@ export function build(io: Io): Command {
         },
         io.signal,
       )
-      const explanation = explain(facts)
+      const trace = await traceHost(cluster.client, host, io.signal).catch(() => undefined)
+      const explanation = explain(trace === undefined ? facts : { ...facts, fleet: fleetHops(trace) })
       const { output } = flags
       io.stdout.write(
         output === 'json' || output === 'yaml'

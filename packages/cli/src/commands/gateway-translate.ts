@@ -1,12 +1,10 @@
 /** `seamark gateway translate -f FILE`: the configuration that objects of a file give, offline, with statuses and findings. */
-import { readFile } from 'node:fs/promises'
-import { messageOf } from '@seamark/kube'
-import { build as buildConfiguration, type Build } from '@seamark/gateway'
+import { build, type Build } from '@seamark/gateway'
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/kube/object'
 import { Command } from 'commander'
-import { parseAllDocuments } from 'yaml'
-import { CommandError, EXIT, type Io } from '../command.ts'
+import { EXIT, type Io } from '../command.ts'
 import { addBuildFlags, type BuildFlags, buildSettings } from '../gateway-flags.ts'
+import { readManifests } from '../manifest-files.ts'
 import { addOutputFlag, printValue } from '../output-form.ts'
 
 interface Flags extends BuildFlags {
@@ -14,41 +12,20 @@ interface Flags extends BuildFlags {
   output: 'json' | 'yaml'
 }
 
-export function build(io: Io): Command {
-  const command = new Command()
+export function buildTranslate(io: Io): Command {
+  const command = new Command('translate')
     .description('print what the gateway makes of manifests: hosts and routes, statuses, findings')
     .requiredOption('-f, --filename <files...>', 'files with manifests; - is stdin')
   addOutputFlag(command, ['yaml', 'json'], 'yaml')
   addBuildFlags(command)
   return command.action(async (flags: Flags) => {
     const settings = buildSettings(flags)
-    const objects = (await Promise.all(flags.filename.map(readObjects))).flat()
-    const { ir, statuses, findings } = buildConfiguration(viewOf(objects), settings)
+    const objects = await readManifests(flags.filename)
+    const { ir, statuses, findings } = build(viewOf(objects), settings)
     // Private keys are not for terminals and pull requests.
     const certificates = ir.certificates.map(({ name }) => ({ name }))
     io.stdout.write(printValue(flags.output, { ...ir, certificates, statuses, findings }))
     io.exit(hasFaults(statuses) || findings.length > 0 ? EXIT.changes : EXIT.ok)
-  })
-}
-
-async function readObjects(file: string): Promise<Obj[]> {
-  let text: string
-  try {
-    text = await readFile(file === '-' ? '/dev/stdin' : file, 'utf8')
-  } catch (error) {
-    throw new CommandError(`${file} cannot be read: ${messageOf(error)}`, EXIT.usage)
-  }
-  return parseAllDocuments(text).flatMap((document) => {
-    const [fault] = document.errors
-    if (fault !== undefined) throw new CommandError(`${file}: ${fault.message}`, EXIT.usage)
-    const value = document.toJS() as (Obj & { items?: Obj[] }) | null
-    if (value === null) return []
-    const items = value.kind === 'List' ? (value.items ?? []) : [value]
-    return items.map((item) => {
-      if (item.kind === undefined || item.metadata?.name === undefined)
-        throw new CommandError(`${file}: a document has no kind or metadata.name`, EXIT.usage)
-      return item
-    })
   })
 }
 

@@ -7,6 +7,7 @@ import { GATEWAY_FIELD_MANAGER, setUpGateway } from '@seamark/gateway'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
 import { addBuildFlags, type BuildFlags, buildSettings, parseAddresses, parseListen } from '../gateway-flags.ts'
+import { buildTranslate } from './gateway-translate.ts'
 import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../kube-flags.ts'
 
 interface Flags extends KubeFlags, BuildFlags {
@@ -57,6 +58,7 @@ export function build(io: Io): Command {
     .option('-n, --namespace <name>', 'namespace of the manager; else the one of the pod')
     .option('--debug', 'log more')
   addBuildFlags(command)
+  command.addCommand(buildTranslate(io))
   return command.action(async (flags: Flags) => {
     if (flags.envoy !== 'off')
       throw new CommandError(`--envoy ${flags.envoy}: only off (the built-in proxy) is available`, EXIT.usage)

@@ -49,6 +49,7 @@ export function build(io: Io): Command {
           denyAddresses: config.denyAddresses,
           allowLoopback: config.allowLoopback,
           ...(config.balance.enabled && { balance: { config: config.balance } }),
+          ...(config.fleet.enabled && { fleet: config.fleet }),
           ...(publish.enabled && { publish: publishOptions(publish, config.grants) }),
           ...(config.records.enabled && { records: { config: config.records, env: io.env, grants: config.grants } }),
           ...(wildcard.enabled && { wildcard: wildcardOptions(wildcard) }),

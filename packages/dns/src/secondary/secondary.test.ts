@@ -95,8 +95,9 @@ async function startCopy(
   return { server, secondary, zone: () => keeper.findZone(ORIGIN), errors }
 }
 
-const until = async (what: () => unknown, wanted: unknown) =>
-  expect.poll(what, { timeout: 10_000, interval: 10 }).toEqual(wanted)
+async function until(what: () => unknown, wanted: unknown): Promise<void> {
+  await expect.poll(what, { timeout: 10_000, interval: 10 }).toEqual(wanted)
+}
 
 describe('a secondary', () => {
   it('refuses before the first transfer, and then follows every NOTIFY by IXFR', async () => {

@@ -16,7 +16,7 @@ import { datasOf, ttlOf } from '../zone/zone-shard.ts'
 import { Zone } from '../zone/zone-table.ts'
 
 /** Of the format. A reader refuses a newer one. */
-export const STORE_VERSION = 1
+const STORE_VERSION = 1
 
 const KIND = { head: 1, records: 2, end: 3, delta: 4 } as const
 const FRAME_HEAD = 8

@@ -36,7 +36,7 @@ export const toSerial = (delta: ZoneDelta): number => serialOf(delta.after.data)
 const keyOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
 
-export const soaRecord = (zone: Zone): ZoneRecord => ({
+const soaRecord = (zone: Zone): ZoneRecord => ({
   name: zone.originWire,
   type: TYPE.SOA,
   ttl: zone.soa.ttl,

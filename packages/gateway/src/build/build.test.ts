@@ -338,7 +338,8 @@ describe('Gateway API', () => {
     object('HTTPRoute', key, { spec: { parentRefs: [{ name: 'gw', namespace: 'infra' }], ...spec } }, meta)
   const backend = { backendRefs: [{ name: 'web', port: 80 }] }
   const conditions = (result: ReturnType<typeof run>, key: string) => {
-    const { parents } = result.statuses.find((each) => each.kind === 'HTTPRoute' && each.key === key)?.status as {
+    const found = result.statuses.find((each) => each.kind === 'HTTPRoute' && each.key === key)
+    const { parents } = (found?.status ?? {}) as {
       parents: { conditions: { type: string; status: string; reason: string }[] }[]
     }
     return parents.flatMap((each) => each.conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`))
@@ -418,7 +419,7 @@ describe('Gateway API', () => {
         { ...http, name: 'tcp', port: 9, protocol: 'TCP' },
       ]),
     )
-    const { listeners } = result.statuses.find(({ kind }) => kind === 'Gateway')?.status as {
+    const { listeners } = (result.statuses.find(({ kind }) => kind === 'Gateway')?.status ?? {}) as {
       listeners: { name: string; conditions: { type: string; reason: string }[] }[]
     }
     const accepted = listeners.map(

@@ -62,7 +62,7 @@ const REQUEST_VARIABLES = [
 ]
 
 /** As Contour does: every percent sign is literal (`%%`) unless it belongs to a known variable. */
-export function escapeVariables(value: string, constants: Readonly<Record<string, string>>): string {
+function escapeVariables(value: string, constants: Readonly<Record<string, string>>): string {
   if (!value.includes('%')) return value
   let result = value.replaceAll('%', '%%')
   for (const [name, constant] of Object.entries(constants))

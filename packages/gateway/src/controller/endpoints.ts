@@ -11,7 +11,7 @@ import { withoutNulls } from '../build/nulls.ts'
 import { compareTexts } from '../ir/route-order.ts'
 import type { Endpoint } from '../proxy/clusters.ts'
 
-export const SERVICE_LABEL = 'kubernetes.io/service-name'
+const SERVICE_LABEL = 'kubernetes.io/service-name'
 
 /** `namespace/service` of a slice; undefined if it belongs to none. */
 export function serviceOf({ metadata }: Immutable<EndpointSlice>): string | undefined {

@@ -210,16 +210,6 @@ export type Upstream =
   /** Ready endpoints of a Service port; `name` is `namespace/service/portName`. */
   | { readonly kind: 'endpoints'; readonly name: string }
   | { readonly kind: 'dns'; readonly host: string; readonly port: number }
-  /** Addresses of clusters behind a global host. Only the lowest priority with a healthy address is used. */
-  | {
-      readonly kind: 'addresses'
-      readonly addresses: readonly {
-        readonly host: string
-        readonly port: number
-        readonly weight: number
-        readonly priority: number
-      }[]
-    }
 
 export interface Cluster {
   readonly name: string

@@ -6,7 +6,7 @@
 import { RE2 } from 're2-wasm'
 
 /** A pattern that RE2 refuses. */
-export class InvalidRegex extends Error {}
+class InvalidRegex extends Error {}
 
 interface Compiled {
   test(text: string): boolean

@@ -8,10 +8,6 @@ import type { Cluster } from '../ir/model.ts'
 export interface Endpoint {
   readonly host: string
   readonly port: number
-  /** @default 1 */
-  readonly weight?: number
-  /** Lower is preferred; endpoints of higher numbers are used when none of the lower ones is healthy. @default 0 */
-  readonly priority?: number
 }
 
 /** Endpoints of Services by `namespace/service/portName`; absent: none. */
@@ -58,8 +54,6 @@ export class Clusters {
         return this.#source(upstream.name)
       case 'dns':
         return [{ host: upstream.host, port: upstream.port }]
-      case 'addresses':
-        return upstream.addresses
     }
   }
 
@@ -77,29 +71,22 @@ export class Clusters {
     if (candidates.length <= 1) return candidates[0] ?? usable[0]
     switch (state.cluster.balancing) {
       case 'hash':
-        return hash === undefined ? this.#weighted(candidates) : rendezvous(candidates, hash)
+        return hash === undefined ? this.#any(candidates) : rendezvous(candidates, hash)
       case 'random':
-        return this.#weighted(candidates)
+        return this.#any(candidates)
       case 'leastRequest': {
-        const [a, b] = [this.#weighted(candidates), this.#weighted(candidates)]
+        const [a, b] = [this.#any(candidates), this.#any(candidates)]
         return load(state, a) <= load(state, b) ? a : b
       }
       case 'roundRobin': {
-        if (candidates.some(({ weight = 1 }) => weight !== 1)) return this.#weighted(candidates)
         state.next = (state.next + 1) % candidates.length
         return candidates[state.next]
       }
     }
   }
 
-  #weighted(candidates: readonly Endpoint[]): Endpoint | undefined {
-    const total = candidates.reduce((sum, { weight = 1 }) => sum + weight, 0)
-    let at = this.#random() * total
-    for (const candidate of candidates) {
-      at -= candidate.weight ?? 1
-      if (at < 0) return candidate
-    }
-    return candidates.at(-1)
+  #any(candidates: readonly Endpoint[]): Endpoint | undefined {
+    return candidates[Math.floor(this.#random() * candidates.length)]
   }
 }
 
@@ -120,16 +107,13 @@ function load({ busy }: ClusterState, endpoint: Endpoint | undefined): number {
 }
 
 /**
- * Healthy endpoints of the lowest priority that has any. If fewer than half of all endpoints are healthy the checks are more
- * likely wrong than the backends, and all are used, as in Envoy.
+ * Healthy endpoints. If fewer than half of all are healthy the checks are more likely wrong than the backends, and all are
+ * used, as in Envoy.
  */
 function preferred(all: readonly Endpoint[], unhealthy: ReadonlySet<string>): readonly Endpoint[] {
-  const hasPriorities = all.some(({ priority = 0 }) => priority !== 0)
-  if (unhealthy.size === 0 && !hasPriorities) return all
+  if (unhealthy.size === 0) return all
   const healthy = all.filter((each) => !unhealthy.has(endpointKey(each)))
-  if (!hasPriorities) return healthy.length * 2 < all.length ? all : healthy
-  const lowest = Math.min(...(healthy.length === 0 ? all : healthy).map(({ priority = 0 }) => priority))
-  return (healthy.length === 0 ? all : healthy).filter(({ priority = 0 }) => priority === lowest)
+  return healthy.length * 2 < all.length ? all : healthy
 }
 
 /** Rendezvous hashing: an endpoint that comes or goes moves only the requests that it gains or loses. */
@@ -140,7 +124,7 @@ function rendezvous(candidates: readonly Endpoint[], hash: string): Endpoint | u
     const digest = createHash('sha1')
       .update(`${hash}|${endpointKey(candidate)}`)
       .digest()
-    const score = digest.readUIntBE(0, 6) * (candidate.weight ?? 1)
+    const score = digest.readUIntBE(0, 6)
     if (score > highest) [best, highest] = [candidate, score]
   }
   return best

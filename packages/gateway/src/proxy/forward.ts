@@ -202,7 +202,7 @@ class Forwarding {
     })
     body.on('end', () => {
       const end = trailers()
-      if (Object.keys(end).length > 0 && request.method !== 'HEAD') response.addTrailers(end as Record<string, string>)
+      if (Object.keys(end).length > 0 && request.method !== 'HEAD') response.addTrailers(end)
       this.#cancelTimeout?.()
       response.end()
     })

@@ -43,7 +43,7 @@ async function backend(behave: Behaviour = (_request, respond) => respond(200)):
     })
   })
   const at = await listen(server)
-  cleanups.push(async () => void server.closeAllConnections())
+  cleanups.push(async () => server.closeAllConnections())
   return { ...at, seen }
 }
 
@@ -279,6 +279,22 @@ describe('the built-in proxy', () => {
     expect((await ask(port)).status).toBe(200)
   })
 
+  it('does not take its own standstill for a backend that cannot be connected to', async () => {
+    const one = await backend()
+    const stall = () => {
+      const until = performance.now() + 60
+      while (performance.now() < until);
+    }
+    const random = () => {
+      // After the connection was begun, before its event is read.
+      setImmediate(stall)
+      return 0
+    }
+    const cluster = { name: 'one', connectTimeoutMs: 20 }
+    const { port } = await start(irOf([route(forwardTo(['one']))], [cluster]), { one: [one] }, { random })
+    expect((await ask(port)).status).toBe(200)
+  })
+
   it('copies requests to a mirror with another host and ignores its answer', async () => {
     const [one, shadow] = [await backend(), await backend((_request, respond) => respond(500))]
     const { port } = await start(
@@ -453,7 +469,7 @@ function manualClock() {
   let now = 0
   const timers = new Set<{ at: number; run: () => void }>()
   return {
-    now: systemClock.now,
+    now: () => systemClock.now(),
     monotonic: () => now,
     after(ms: number, run: () => void) {
       const timer = { at: now + ms, run }

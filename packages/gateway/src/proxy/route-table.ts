@@ -33,7 +33,7 @@ export class HostTable {
   }
 }
 
-export class ListenerTable {
+class ListenerTable {
   readonly #exact = new Map<string, HostTable>()
   readonly #wildcards = new Map<string, HostTable>()
   readonly #any: HostTable | undefined

@@ -71,7 +71,10 @@ export function createTlsFront(deps: TlsFrontDeps): TlsFront {
   }
 
   function newServer({ minVersion, maxVersion, clientValidation }: TlsTermination): Http2SecureServer {
+    // Options of HTTP/1.1 connections; the types of Node lack them here.
+    const http1Options = { maxHeaderSize: limits.maxHeaderBytes, requireHostHeader: true }
     const secure = createSecureServer({
+      ...http1Options,
       allowHTTP1: true,
       minVersion: `TLSv${minVersion}`,
       maxVersion: `TLSv${maxVersion}`,
@@ -79,8 +82,6 @@ export function createTlsFront(deps: TlsFrontDeps): TlsFront {
       rejectUnauthorized: clientValidation !== undefined && clientValidation.ca !== '' && !clientValidation.isOptional,
       maxHeaderListPairs: 128,
       maxSessionMemory: 10,
-      // Options of HTTP/1.1 connections; the types of Node lack them here.
-      ...{ maxHeaderSize: limits.maxHeaderBytes, requireHostHeader: true },
       SNICallback: (serverName, done) => {
         const host = deps.findHost(serverName.toLowerCase())
         const context = host?.tls === undefined ? undefined : contextOf(host.tls)

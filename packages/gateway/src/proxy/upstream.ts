@@ -94,10 +94,16 @@ export class Upstreams {
     request.on('socket', (socket) => {
       if (!socket.connecting) return
       socket.setTimeout(cluster.connectTimeoutMs)
-      const onTimeout = () => request.destroy(new Error(`no connection within ${cluster.connectTimeoutMs} ms`))
+      // A timer may fire first after this process itself stood still: the connection may be open, with its event waiting.
+      const onTimeout = () =>
+        void setImmediate(() => {
+          if (!isReady) request.destroy(new Error(`no connection within ${cluster.connectTimeoutMs} ms`))
+        })
+      let isReady = false
       socket.once('timeout', onTimeout)
       const ready = cluster.protocol === 'tls' ? 'secureConnect' : 'connect'
       socket.once(ready, () => {
+        isReady = true
         socket.setTimeout(0)
         socket.off('timeout', onTimeout)
       })

@@ -165,7 +165,7 @@ function forwardOf(
     kind: 'forward',
     backends: withEqualWeights(backends),
     mirrors,
-    ...(rewrite !== undefined && { rewrite: { kind: 'prefix', value: rewrite } }),
+    ...(rewrite.value !== undefined && { rewrite: { kind: 'prefix', value: rewrite.value } }),
     ...(headers.host !== undefined && { host: headers.host }),
     hash,
     ...(retry !== undefined && { retry }),
@@ -263,9 +263,9 @@ function withEqualWeights(backends: readonly Backend[]): Backend[] {
     : backends.map((backend) => ({ ...backend, weight: 1 }))
 }
 
-function rewriteOf(route: Immutable<ProxyRoute>, match: Match, verdict: ProxyVerdict): string | undefined | 'invalid' {
+function rewriteOf(route: Immutable<ProxyRoute>, match: Match, verdict: ProxyVerdict): { value?: string } | 'invalid' {
   const replacements = route.pathRewritePolicy?.replacePrefix ?? []
-  if (replacements.length === 0) return undefined
+  if (replacements.length === 0) return {}
   if (match.path.kind !== 'prefix') {
     const message = 'cannot specify prefix replacements without a prefix condition'
     verdict.error('PrefixReplaceError', 'MustHavePrefix', message)
@@ -282,7 +282,8 @@ function rewriteOf(route: Immutable<ProxyRoute>, match: Match, verdict: ProxyVer
   }
   const exact = replacements.find(({ prefix = '' }) => prefix !== '' && prefix === match.path.value)
   const fallback = replacements.find(({ prefix = '' }) => prefix === '')
-  return (exact ?? fallback)?.replacement
+  const value = (exact ?? fallback)?.replacement
+  return value === undefined ? {} : { value }
 }
 
 function healthCheckOf(
@@ -357,6 +358,7 @@ function balancingOf(
       ignore('ignoring invalid request hash policy options, setting load balancer strategy to default RoundRobin')
       return { hash, balancing: 'roundRobin' }
     }
+    case undefined:
     default:
       return { hash: [], balancing: 'roundRobin' }
   }

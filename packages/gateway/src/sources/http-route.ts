@@ -140,7 +140,7 @@ function serve(draft: Draft, listener: ServedListener, host: string, rules: read
 }
 
 /** Hosts that both the listener and the route serve; the more specific name of each pair. */
-export function intersectHosts(listener: string, hostnames: readonly string[]): string[] {
+function intersectHosts(listener: string, hostnames: readonly string[]): string[] {
   const names = hostnames.map((each) => hostName(each)).filter((each) => each !== undefined)
   if (hostnames.length === 0) return [listener]
   return [

@@ -260,7 +260,7 @@ function controllerOf(declaration: Declaration): Controller {
       })
       const timers = declaration.timers.map(({ everyMs, keys }) => ({ everyMs, keys: () => keys(cluster.informers) }))
       const triggers: TriggerSet<readonly Key[]> = { triggers: declaration.triggers, timers }
-      const stopTriggers = startTriggers(triggers, { clock, log }, (keys) => {
+      const stopTriggers = startTriggers(triggers, { clock, log, cluster: cluster.name }, (keys) => {
         for (const key of keys) workers.queue.add(key)
       })
       log.info({ concurrency }, 'controller started')

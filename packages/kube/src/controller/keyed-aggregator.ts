@@ -146,7 +146,11 @@ export function defineKeyedAggregator(
         })
       })
       await Promise.all(replayed)
-      const stopTriggers = startTriggers(triggers, { clock: environment.clock, log }, (keys) => running.mark(keys))
+      const stopTriggers = startTriggers(
+        triggers,
+        { clock: environment.clock, log, cluster: environment.cluster.name },
+        (keys) => running.mark(keys),
+      )
       if (startWithAll) running.mark('all', 0)
       log.info('keyed aggregator started')
       await running.run({ stop, kill })

@@ -9,8 +9,11 @@
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../log.ts'
 
-/** Starts a subscription and returns the function that ends it. `mark` may be called at any time until then. */
-export type Trigger<K> = (mark: (keys: K) => void) => (() => void) | undefined
+/**
+ * Starts a subscription and returns the function that ends it. `mark` may be called at any time until then. Called once
+ * for each cluster that the controller runs on, with its name.
+ */
+export type Trigger<K> = (mark: (keys: K) => void, cluster: string) => (() => void) | undefined
 
 interface Timer<K> {
   readonly everyMs: number
@@ -26,7 +29,7 @@ export interface TriggerSet<K> {
 /** Returns the function that stops all triggers. */
 export function startTriggers<K>(
   { triggers, timers }: TriggerSet<K>,
-  { clock, log }: { clock: Clock; log: Logger },
+  { clock, log, cluster }: { clock: Clock; log: Logger; cluster: string },
   mark: (keys: K) => void,
 ): () => void {
   let isStopped = false
@@ -36,7 +39,7 @@ export function startTriggers<K>(
   }
   for (const trigger of triggers) {
     try {
-      const stop = trigger(markWhileRunning)
+      const stop = trigger(markWhileRunning, cluster)
       if (stop !== undefined) stops.push(stop)
     } catch (error) {
       log.error({ err: error }, 'trigger did not start')

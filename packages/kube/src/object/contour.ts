@@ -210,9 +210,9 @@ export interface IngressRoute extends Obj {
         name: string
         port: number
         weight?: number
-        healthCheck?: Record<string, unknown>
+        healthCheck?: NonNullable<ProxyRoute['healthCheckPolicy']>
         strategy?: string
-        validation?: Record<string, unknown>
+        validation?: NonNullable<ProxyService['validation']>
       }[]
       delegate?: { name: string; namespace?: string }
       enableWebsockets?: boolean

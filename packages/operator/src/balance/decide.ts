@@ -115,7 +115,7 @@ export function decide(facts: BalanceFacts): BalanceDecision {
 function decideValid(facts: BalanceFacts, settings: BalancerSettings): BalanceDecision {
   const { usable, deletions, againAfterMs } = triage(facts)
   const published = facts.published
-  const candidates = usable.map((candidate) => judge(candidate, facts))
+  const candidates = usable.map((candidate) => judge(candidate, usable, facts))
   const selection = selectEndpoints({
     settings,
     candidates,
@@ -190,12 +190,18 @@ function triage(facts: BalanceFacts) {
   return { usable, deletions, againAfterMs }
 }
 
-function judge(candidate: Candidate, facts: BalanceFacts): JudgedCandidate {
+function judge(candidate: Candidate, all: readonly Candidate[], facts: BalanceFacts): JudgedCandidate {
+  // A status may be older than the records: it counts only where another endpoint explains the address in them.
+  const isOfAnother = candidate.wasLeftOut && all.some((other) => !other.wasLeftOut && isSameTarget(other, candidate))
   const isPublished =
     facts.published === undefined
       ? (facts.loadBalancer.status?.active ?? []).some(({ name }) => name === candidate.name)
-      : !candidate.wasLeftOut && isIn(candidate, facts.published, facts.lookup)
+      : !isOfAnother && isIn(candidate, facts.published, facts.lookup)
   return { ...candidate, verdict: facts.verdictOf(candidate.key), isPublished }
+}
+
+function isSameTarget(a: Candidate, b: Candidate): boolean {
+  return a.target.type === b.target.type && a.target.value === b.target.value
 }
 
 function hasActive(facts: BalanceFacts): boolean {

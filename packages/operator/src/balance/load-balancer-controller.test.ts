@@ -44,7 +44,12 @@ function fakeMonitor() {
   }
 }
 
-const NO_NAMES = { setNames: () => undefined, addressesOf: () => undefined, run: async () => undefined }
+const NO_NAMES = {
+  setNames: () => undefined,
+  addressesOf: () => undefined,
+  refresh: async () => undefined,
+  subscribe: () => () => undefined,
+}
 
 interface World {
   readonly cluster: MemoryCluster

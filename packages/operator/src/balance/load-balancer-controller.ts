@@ -14,6 +14,9 @@ import { type BalanceDefaults, readLoadBalancer } from './load-balancer.ts'
 import type { LoadBalancerControllerOptions } from './load-balancer-options.ts'
 import { LoadBalancerReconciler } from './load-balancer-reconciler.ts'
 
+/** How often endpoints without a load balancer are looked for: nothing else wakes a key that has no object. */
+const ORPHAN_CHECK = '1m'
+
 /** Returns the monitor, which the caller stops after the manager. */
 export function setUpLoadBalancers(mgr: Manager, options: LoadBalancerControllerOptions): HealthMonitor {
   let enqueue: (keys: readonly string[]) => void = () => undefined
@@ -39,6 +42,14 @@ export function setUpLoadBalancers(mgr: Manager, options: LoadBalancerController
         unsubscribe?.()
       }
     })
+    .every(ORPHAN_CHECK, (cache) => [
+      ...new Set(
+        cache
+          .list(DNSLoadBalancerEndpoint)
+          .map(balancerKey)
+          .filter((key) => cache.get(DNSLoadBalancer, key) === undefined),
+      ),
+    ])
     .gone((key, ctx) => reconciler.forget(key, ctx))
   if (options.publisher === undefined) builder.owns(DNSEndpoint)
   builder.reconcile((object, ctx) => reconciler.reconcile(object, ctx))

@@ -16,6 +16,7 @@ import { targetOf } from './endpoints.ts'
 import { type ReadBalancer, readLoadBalancer } from './load-balancer.ts'
 import type { LoadBalancerControllerOptions } from './load-balancer-options.ts'
 import type { NameLookup } from './name-lookup.ts'
+import { deleteOrphanedEndpoints } from './orphaned-endpoints.ts'
 import { NAME_ID, probeTargetsOf } from './probe-targets.ts'
 import { RecentChanges, RecentEvents } from './recent.ts'
 import { dnsEndpointPublisher, type PublishedFact, type RecordPublisher } from './record-publisher.ts'
@@ -63,13 +64,18 @@ export class LoadBalancerReconciler {
     this.#byBalancer = indexes.byBalancer
   }
 
-  async forget(key: string, ctx: Context): Promise<void> {
+  /** The load balancer does not exist: its records and, after the start-up grace, endpoints that nobody renews go. */
+  async forget(key: string, ctx: Context): Promise<Next> {
     this.#monitor.setTargets(key, new Map())
     this.#lookup.setNames(key, [])
     this.#metrics.forget(key)
     this.#changes.forget(key)
     this.#events.forget(key)
-    if (this.#options.isWriting?.() ?? true) await this.#publisher.forget(key, ctx)
+    if (!(this.#options.isWriting?.() ?? true)) return
+    await this.#publisher.forget(key, ctx)
+    this.#startedMs ??= ctx.clock.now()
+    const afterMs = await deleteOrphanedEndpoints(key, ctx.by(this.#byBalancer, key), this.#startedMs, ctx)
+    return afterMs === undefined ? undefined : requeue(Math.max(MIN_REQUEUE_MS, afterMs))
   }
 
   async reconcile(object: Balancer, ctx: Context): Promise<Next> {

@@ -1,11 +1,6 @@
 import { fakeClock } from '@seamark/kube/testing'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createNameLookup, RESOLVE_INTERVAL_MS } from './name-lookup.ts'
-
-const stops: AbortController[] = []
-afterEach(() => {
-  for (const stop of stops.splice(0)) stop.abort()
-})
 
 function started(answers: Map<string, string[] | Error>) {
   const clock = fakeClock()
@@ -19,9 +14,7 @@ function started(answers: Map<string, string[] | Error>) {
     },
     onChange: (owners) => changed.push(owners),
   })
-  const stop = new AbortController()
-  stops.push(stop)
-  void lookup.run(stop.signal)
+  lookup.subscribe(() => void lookup.refresh())
   return { clock, changed, lookup }
 }
 
@@ -34,9 +27,13 @@ describe('the lookup of host names', () => {
     await expect.poll(() => lookup.addressesOf('lb.example.net.')).toEqual(['192.0.2.1', '192.0.2.2'])
     await expect.poll(() => changed).toEqual([['a', 'b']])
     await clock.advance(RESOLVE_INTERVAL_MS)
-    answers.set('lb.example.net', ['192.0.2.3'])
+    await lookup.refresh()
     expect(changed).toHaveLength(1)
-    await clock.advance(2 * RESOLVE_INTERVAL_MS)
+    answers.set('lb.example.net', ['192.0.2.3'])
+    await lookup.refresh()
+    expect(lookup.addressesOf('lb.example.net.')).toEqual(['192.0.2.1', '192.0.2.2'])
+    await clock.advance(RESOLVE_INTERVAL_MS)
+    await lookup.refresh()
     expect(lookup.addressesOf('lb.example.net.')).toEqual(['192.0.2.3'])
     expect(changed).toHaveLength(2)
   })
@@ -47,7 +44,8 @@ describe('the lookup of host names', () => {
     lookup.setNames('a', ['lb.example.net'])
     await expect.poll(() => lookup.addressesOf('lb.example.net.')).toEqual(['192.0.2.1'])
     answers.set('lb.example.net', new Error('the resolver does not answer'))
-    await clock.advance(3 * RESOLVE_INTERVAL_MS)
+    await clock.advance(RESOLVE_INTERVAL_MS)
+    await lookup.refresh()
     expect(lookup.addressesOf('lb.example.net.')).toEqual(['192.0.2.1'])
     expect(changed).toHaveLength(1)
     lookup.setNames('a', [])

@@ -5,11 +5,11 @@
  * Guarantees: a name is resolved when it is first used and then every `RESOLVE_INTERVAL_MS`; a failed lookup keeps the last
  * addresses; load balancers are notified only when the addresses of one of their names changed.
  */
-import { type Clock, sleep } from '@seamark/kube'
+import type { Clock, Manager } from '@seamark/kube'
 import { canonicalName, compareText, isInvalid } from '../rrset/rrset.ts'
 
 export const RESOLVE_INTERVAL_MS = 30_000
-const CHECK_MS = 1_000
+const CHECK_INTERVAL = '1s'
 const MAX_CONCURRENT = 32
 
 export interface NameLookup {
@@ -17,7 +17,10 @@ export interface NameLookup {
   setNames(owner: string, names: readonly string[]): void
   /** Of a canonical name; undefined when it was never resolved. */
   addressesOf(name: string): readonly string[] | undefined
-  run(signal: AbortSignal): Promise<void>
+  /** Resolves the names that are due. */
+  refresh(): Promise<void>
+  /** Calls the listener when a name is due at once. Returns the unsubscribe function. */
+  subscribe(listener: () => void): () => void
 }
 
 export interface NameLookupDeps {
@@ -36,9 +39,9 @@ interface Entry {
 export function createNameLookup({ clock, resolve, onChange }: NameLookupDeps): NameLookup {
   const entries = new Map<string, Entry>()
   const namesOf = new Map<string, ReadonlySet<string>>()
-  let wake: () => void = () => undefined
+  const listeners = new Set<() => void>()
 
-  async function refresh(name: string, entry: Entry): Promise<void> {
+  async function resolveName(name: string, entry: Entry): Promise<void> {
     entry.dueMs = clock.monotonic() + RESOLVE_INTERVAL_MS
     const found = await resolve(name.replace(/\.$/, '')).catch(() => undefined)
     if (found === undefined || found.length === 0) return
@@ -67,23 +70,33 @@ export function createNameLookup({ clock, resolve, onChange }: NameLookupDeps): 
         if (entry !== undefined) entry.owners.add(owner)
         else {
           entries.set(name, { owners: new Set([owner]), addresses: undefined, dueMs: clock.monotonic() })
-          wake()
+          for (const listener of listeners) listener()
         }
       }
       if (after.size === 0) namesOf.delete(owner)
       else namesOf.set(owner, after)
     },
     addressesOf: (name) => entries.get(name)?.addresses,
-    async run(signal) {
-      while (!signal.aborted) {
-        const woken = new AbortController()
-        wake = () => woken.abort()
-        const nowMs = clock.monotonic()
-        const due = [...entries].filter(([, { dueMs }]) => dueMs <= nowMs).slice(0, MAX_CONCURRENT)
-        await Promise.all(due.map(async ([name, entry]) => refresh(name, entry)))
-        if (due.length === MAX_CONCURRENT) continue
-        await sleep(clock, CHECK_MS, AbortSignal.any([signal, woken.signal]))
+    async refresh() {
+      const nowMs = clock.monotonic()
+      const due = [...entries].filter(([, { dueMs }]) => dueMs <= nowMs)
+      for (let at = 0; at < due.length; at += MAX_CONCURRENT) {
+        const part = due.slice(at, at + MAX_CONCURRENT)
+        await Promise.all(part.map(async ([name, entry]) => resolveName(name, entry)))
       }
     },
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
   }
+}
+
+/** Resolves names while the manager leads. */
+export function addNameLookup(mgr: Manager, lookup: NameLookup): void {
+  mgr
+    .keyedController('balance-names')
+    .triggers((mark) => lookup.subscribe(() => mark(['names'])))
+    .every(CHECK_INTERVAL, () => ['names'])
+    .reconcile(async () => lookup.refresh())
 }

@@ -4,7 +4,7 @@
  *
  * The controllers wait for their kinds, so the order in which CRDs are installed and controllers start does not matter.
  */
-import { type Clock, type GuardOptions, type Manager, messageOf, sleep, untilAborted } from '@seamark/kube'
+import { type Clock, type GuardOptions, type Manager, requeue, untilAborted } from '@seamark/kube'
 import { loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
 import { installCrds } from '../api/install-crds.ts'
 import { systemResolver } from '../health/connection.ts'
@@ -13,7 +13,7 @@ import { createBalanceMetrics } from './balance-metrics.ts'
 import { type BalanceConfig, balanceDefaults } from './config.ts'
 import { setUpEndpointSources } from './source/endpoint-controller.ts'
 import { setUpLoadBalancers } from './load-balancer-controller.ts'
-import { createNameLookup, type NameLookup } from './name-lookup.ts'
+import { addNameLookup, createNameLookup, type NameLookup } from './name-lookup.ts'
 
 export interface BalanceOptions {
   readonly config: BalanceConfig
@@ -56,13 +56,7 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
     lookup: (onChange) =>
       (lookup = createNameLookup({ clock, resolve: setUp.resolve ?? systemResolver(config.resolver), onChange })),
   })
-  mgr.add(
-    'balance-names',
-    async ({ signal }) => {
-      await (lookup?.run(signal) ?? untilAborted(signal))
-    },
-    { leader: true },
-  )
+  if (lookup !== undefined) addNameLookup(mgr, lookup)
   mgr.add('balance-prober', async ({ signal }) => {
     await untilAborted(signal)
     await monitor.stop()
@@ -70,26 +64,18 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
 }
 
 /** A fault here ends no other capability: the controllers wait for their kinds. */
-function addCrdInstaller(mgr: Manager, { clock, isWriting, untilMayWrite }: BalanceSetUp): void {
-  mgr.add(
-    'balance-crds',
-    async (context) => {
-      const { client, signal, log } = context
+function addCrdInstaller(mgr: Manager, { isWriting, untilMayWrite }: BalanceSetUp): void {
+  mgr
+    .keyedController('balance-crds')
+    .triggers((mark) => {
+      mark(['crds'])
+      return () => undefined
+    })
+    .reconcile(async (_key, context) => {
       await untilMayWrite(context)
-      while (!signal.aborted) {
-        try {
-          if (isWriting()) {
-            for (const { name, action } of await installCrds(client, loadBalancerCrds(), signal))
-              log.info({ crd: name, action }, 'CRD installed')
-            break
-          }
-        } catch (error) {
-          log.warn({ error: messageOf(error), retryMs: CRD_RETRY_MS }, 'CRDs of load balancing cannot be installed')
-        }
-        await sleep(clock, CRD_RETRY_MS, signal)
-      }
-      await untilAborted(signal)
-    },
-    { leader: true },
-  )
+      if (!isWriting()) return requeue(CRD_RETRY_MS)
+      for (const { name, action } of await installCrds(context.client, loadBalancerCrds(), context.signal))
+        context.log.info({ crd: name, action }, 'CRD installed')
+      return undefined
+    })
 }

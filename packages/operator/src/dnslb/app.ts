@@ -14,7 +14,6 @@ import {
   type Manager,
   manager,
   requeue,
-  sleep,
 } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
@@ -25,7 +24,7 @@ import { createBalanceMetrics } from '../balance/balance-metrics.ts'
 import { setUpEndpointSources } from '../balance/source/endpoint-controller.ts'
 import type { BalanceDefaults } from '../balance/load-balancer.ts'
 import { setUpLoadBalancers } from '../balance/load-balancer-controller.ts'
-import { createNameLookup, type NameLookup } from '../balance/name-lookup.ts'
+import { addNameLookup, createNameLookup, type NameLookup } from '../balance/name-lookup.ts'
 import { setUpProviders } from '../balance/provider/provider-controller.ts'
 import { listClaimedNames } from '../balance/provider/provider-publisher.ts'
 import { systemResolver } from '../health/connection.ts'
@@ -62,23 +61,23 @@ export interface DnslbOptions {
   readonly clock: Clock
   readonly healthTimeoutMs: number
   readonly startThread?: HealthMonitorDeps['startThread']
+  /** Called once, when every load balancer was decided with known verdicts. */
+  readonly onSettled?: () => void
   /** Called when the manager is built, before it runs. */
   readonly onManager?: (parts: { readonly manager: Manager; readonly heartbeat: Heartbeat }) => void
 }
 
 const GRACE_MS = 4_500
-const CRD_WAIT_MS = 60_000
-const CRD_POLL_MS = 500
 /** Owned records without a load balancer are searched, and every load balancer is decided again, this often. */
-const PASS_INTERVAL = '60s'
+const PASS_INTERVAL = '5m'
 const HEARTBEAT_INTERVAL = '10s'
-const ONCE_CHECK = '250ms'
-/** `--once` ends at the latest after this time, even if a verdict is still unknown. */
-const ONCE_LIMIT_MS = 60_000
+const SETTLED_CHECK = '250ms'
+/** A verdict that is still unknown is not waited for any longer. */
+const SETTLED_LIMIT_MS = 60_000
 
 export async function runDnslb(options: DnslbOptions, signal: AbortSignal): Promise<void> {
   const { target, source, controllers, clock, log, fieldManager } = options
-  await ensureCrds(target, clock, signal)
+  await ensureCrds(target, signal)
   if (signal.aborted) return
   const leased = options.hasLeases ? leaseClients(options) : []
   const leases = createLeases(leased, { clock, log })
@@ -117,20 +116,15 @@ function leaseClients({ target, source, controllers }: DnslbOptions) {
   return [...(controllers.dns ? [target.client] : []), ...(controllers.endpoint ? [source.cluster.client] : [])]
 }
 
-async function ensureCrds({ client }: Cluster, clock: Clock, signal: AbortSignal): Promise<void> {
+/** The controllers wait until the kinds are served. */
+async function ensureCrds({ client }: Cluster, signal: AbortSignal): Promise<void> {
   await installCrds(client, loadBalancerCrds(), signal)
-  const deadlineMs = clock.monotonic() + CRD_WAIT_MS
   for (const { metadata } of loadBalancerCrds()) {
-    const { name = '' } = metadata
-    for (;;) {
-      const conditions = (await client.find(CustomResourceDefinition, name, { signal }))?.status?.conditions ?? []
-      if (conditions.some(({ type, status }) => type === 'Established' && status === 'True')) break
-      const refused = conditions.find(({ type, status }) => type === 'NamesAccepted' && status === 'False')
-      if (refused !== undefined) throw new Error(`failed to wait for CRD: Name conflict: ${refused.reason ?? ''}`)
-      if (signal.aborted) return
-      if (clock.monotonic() > deadlineMs) throw new Error(`failed to wait for CRD: ${name} is not established`)
-      await sleep(clock, CRD_POLL_MS, signal)
-    }
+    const found = await client.find(CustomResourceDefinition, metadata.name ?? '', { signal })
+    const refused = found?.status?.conditions?.find(
+      ({ type, status }) => type === 'NamesAccepted' && status === 'False',
+    )
+    if (refused !== undefined) throw new Error(`failed to wait for CRD: Name conflict: ${refused.reason ?? ''}`)
   }
 }
 
@@ -182,10 +176,13 @@ async function setUpDns(mgr: Manager, options: DnslbOptions, heartbeat: Heartbea
     lookup: (onChange) => (lookup = createNameLookup({ clock, resolve: systemResolver(options.resolver), onChange })),
     onReconciled: (key, isSettled) => void (isSettled ? settled.add(key) : settled.delete(key)),
   })
-  mgr.add('balance-names', async ({ signal }) => lookup?.run(signal))
+  if (lookup !== undefined) addNameLookup(mgr, lookup)
   addPasses(mgr, writer, { metrics, clock })
   addHeartbeat(mgr, heartbeat, 'dns')
-  if (options.isOnce) addOnce(mgr, settled, clock, stop)
+  addSettled(mgr, settled, clock, () => {
+    options.onSettled?.()
+    if (options.isOnce) stop()
+  })
   return monitor
 }
 
@@ -216,15 +213,18 @@ function addPasses(
     })
 }
 
-/** Ends the manager after every load balancer was decided with known verdicts. */
-function addOnce(mgr: Manager, settled: ReadonlySet<string>, clock: Clock, stop: () => void): void {
+/** Calls back once, after every load balancer was decided with known verdicts. */
+function addSettled(mgr: Manager, settled: ReadonlySet<string>, clock: Clock, onSettled: () => void): void {
   const startedMs = clock.monotonic()
+  let isSettled = false
   mgr
-    .keyedController('once')
+    .keyedController('settled')
     .watches(DNSLoadBalancer, () => [])
-    .every(ONCE_CHECK, () => ['once'])
+    .every(SETTLED_CHECK, () => (isSettled ? [] : ['settled']))
     .reconcile(async (_key, ctx) => {
       const isDone = ctx.list(DNSLoadBalancer).every((object) => settled.has(keyOf(object)))
-      if (isDone || clock.monotonic() - startedMs > ONCE_LIMIT_MS) stop()
+      if (isSettled || (!isDone && clock.monotonic() - startedMs < SETTLED_LIMIT_MS)) return
+      isSettled = true
+      onSettled()
     })
 }

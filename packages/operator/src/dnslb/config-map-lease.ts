@@ -4,7 +4,7 @@
  *
  * A client for `createElection` (@seamark/kube) that stores the Lease it is given in that annotation.
  */
-import { type Client, ConfigMap, Lease, type Obj } from '@seamark/kube'
+import { type Client, ConfigMap, Lease } from '@seamark/kube'
 
 export const LEADER_ANNOTATION = 'control-plane.alpha.kubernetes.io/leader'
 
@@ -46,7 +46,7 @@ function toLease(object: ConfigMap): Lease {
   }
   const { holderIdentity, leaseDurationSeconds, acquireTime, renewTime, leaderTransitions } = record
   return {
-    ...(object as Obj),
+    ...object,
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     spec: {
@@ -56,7 +56,7 @@ function toLease(object: ConfigMap): Lease {
       ...(typeof renewTime === 'string' && { renewTime }),
       ...(leaderTransitions !== undefined && { leaseTransitions: leaderTransitions }),
     },
-  } as Lease
+  }
 }
 
 function toConfigMap({ spec = {}, ...object }: Lease): ConfigMap {
@@ -69,7 +69,7 @@ function toConfigMap({ spec = {}, ...object }: Lease): ConfigMap {
     leaderTransitions: spec.leaseTransitions ?? 0,
   }
   const annotations = { ...object.metadata.annotations, [LEADER_ANNOTATION]: JSON.stringify(record) }
-  return { ...(object as Obj), apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...object.metadata, annotations } }
+  return { ...object, apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...object.metadata, annotations } }
 }
 
 function seconds(time: string | undefined): string | null {

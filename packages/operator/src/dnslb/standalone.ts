@@ -6,7 +6,7 @@
  * changes nothing that is published.
  */
 import { readFile } from 'node:fs/promises'
-import { type Clock, type GuardOptions, type Logger, messageOf, sleep } from '@seamark/kube'
+import { type Clock, type GuardOptions, type Logger, messageOf, untilAborted } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import type { Registry } from 'prom-client'
 import { createBalanceMetrics } from '../balance/balance-metrics.ts'
@@ -43,12 +43,15 @@ export interface StandaloneOptions {
   readonly registry: Registry
   readonly heartbeat: Heartbeat
   readonly startThread?: HealthMonitorDeps['startThread']
+  /** Called when every load balancer was decided with known verdicts. */
+  readonly onSettled?: () => void
 }
 
 /** Between two passes while no health changes. */
 const PASS_MS = 5_000
-const SWEEP_MS = 60_000
-const ONCE_LIMIT_MS = 60_000
+const SWEEP_MS = 300_000
+/** A verdict that is still unknown is not waited for any longer. */
+const SETTLED_LIMIT_MS = 60_000
 
 export async function runStandalone(options: StandaloneOptions, signal: AbortSignal): Promise<void> {
   const { path, clock, log, heartbeat } = options
@@ -57,7 +60,6 @@ export async function runStandalone(options: StandaloneOptions, signal: AbortSig
   const balancer = await createBalancer(options, () => watches as readonly Watch[])
   const startedMs = clock.monotonic()
   let sweptMs: number | undefined
-  const lookups = balancer.resolveNames(signal)
   try {
     while (!signal.aborted) {
       const read = await readWatches(path)
@@ -70,14 +72,16 @@ export async function runStandalone(options: StandaloneOptions, signal: AbortSig
           await balancer.sweep(signal)
           sweptMs = passMs
         }
-        if (options.isOnce && (isSettled || passMs - startedMs > ONCE_LIMIT_MS)) return
+        const isOver = isSettled || passMs - startedMs > SETTLED_LIMIT_MS
+        if (isOver) options.onSettled?.()
+        if (isOver && options.isOnce) return
       }
       heartbeat.tick('dns')
-      await sleep(clock, PASS_MS, AbortSignal.any([signal, balancer.woken()]))
+      // There is no manager here, whose controllers would wait.
+      await untilAborted(AbortSignal.any([signal, balancer.woken(), AbortSignal.timeout(PASS_MS)]))
     }
   } finally {
     await balancer.stop()
-    lookups.catch(() => undefined)
   }
 }
 
@@ -181,13 +185,13 @@ async function createBalancer(options: StandaloneOptions, current: () => readonl
   }
 
   return {
-    resolveNames: async (signal: AbortSignal) => lookup.run(signal),
     woken(): AbortSignal {
       wake = new AbortController()
       return wake.signal
     },
     /** True when every verdict was known. */
     async pass(signal: AbortSignal): Promise<boolean> {
+      await lookup.refresh()
       const watches = current()
       const holders = claimNames(
         watches.map(({ loadBalancer }) => loadBalancer),

@@ -9,6 +9,11 @@ import { type Reason, REASONS } from '../reasons.ts'
 
 const HOPS = [
   'source',
+  'claim',
+  'policy',
+  'placement',
+  'leaf',
+  'cluster',
   'health',
   'selection',
   'address',
@@ -61,6 +66,8 @@ export interface ExplainFacts {
   readonly reported?: readonly Finding[]
   /** Undefined: unknown. */
   readonly manager?: ManagerFact
+  /** Of a host of the fleet: in place of the hops of a source, its address, certificate and DNSEndpoint. */
+  readonly fleet?: readonly Hop[]
   /** The load balancer that publishes the host, if one does. */
   readonly balance?: BalanceFact
 }
@@ -130,11 +137,9 @@ export interface AnswerFact {
 
 export function explain(facts: ExplainFacts): Explanation {
   const hops = [
-    sourceHop(facts),
+    ...(facts.fleet ?? [sourceHop(facts)]),
     ...(facts.balance === undefined ? [] : [healthHop(facts.balance), selectionHop(facts.balance)]),
-    addressHop(facts),
-    certificateHop(facts),
-    endpointHop(facts),
+    ...(facts.fleet === undefined ? [addressHop(facts), certificateHop(facts), endpointHop(facts)] : []),
     planHop(facts),
     providerHop(facts),
     answerHop(facts),

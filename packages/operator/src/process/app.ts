@@ -17,6 +17,9 @@ import {
 import { type BalanceOptions, setUpBalance } from '../balance/set-up.ts'
 import type { Immutable } from '@seamark/kube/object'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
+import { type MemberRegistry, setUpMembers } from '../clusters/member-registry.ts'
+import type { FleetOptions } from '../fleet/config.ts'
+import { setUpFleet } from '../fleet/set-up.ts'
 import { reportDeniedWatches } from './denied-watches.ts'
 import { limitHeapGrowth } from './heap-growth.ts'
 import { serverText } from '@seamark/dns'
@@ -66,6 +69,7 @@ export interface AppOptions {
   readonly cluster: Cluster
   readonly publish?: PublishOptions
   readonly wildcard?: WildcardOptions
+  readonly fleet?: FleetOptions
   readonly records?: RecordsOptions
   /** Refuses names without a grant when objects are written. Not served in observe mode. @default no webhook */
   readonly admission?: { readonly config: AdmissionConfig; readonly grants: Grants }
@@ -166,7 +170,12 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
           clock,
         })
   try {
-    await runManager(mgr, { ...options, ...recordsOn(options, dns) }, { dns, log, clock, killSwitch }, signal)
+    await runManager(
+      mgr,
+      { ...options, ...recordsOn(options, dns) },
+      { dns, log, clock, killSwitch, checkWrite },
+      signal,
+    )
   } finally {
     await dns?.close()
   }
@@ -191,15 +200,17 @@ interface Parts {
   readonly log: Logger
   readonly clock: Clock
   readonly killSwitch: KillSwitchControl
+  /** Throws while nothing may be written. */
+  readonly checkWrite: () => void
 }
 
 async function runManager(
   mgr: Manager,
   options: AppOptions,
-  { dns, log, clock, killSwitch }: Parts,
+  { dns, log, clock, killSwitch, checkWrite }: Parts,
   signal: AbortSignal,
 ): Promise<void> {
-  const { publish, wildcard, records, namespace, mode } = options
+  const { publish, wildcard, fleet, records, namespace, mode } = options
   const { registry } = mgr.metrics
   const metrics = createProductMetrics(registry)
   showPause(registry, killSwitch)
@@ -251,26 +262,33 @@ async function runManager(
     const { reportsInitialFindings = true } = options
     setUpPublish(mgr, { ...common, approvals, options: publish, reportsInitialFindings })
   }
-  if (wildcard !== undefined) {
-    const { allowLoopback = false, connectMember } = options
-    setUpWildcard(mgr, {
-      ...common,
-      options: wildcard,
+  const { allowLoopback = false, denyAddresses = [], connectMember } = options
+  let members: MemberRegistry | undefined
+  /** One registry for all capabilities that use member clusters. */
+  const memberRegistry = (): MemberRegistry => {
+    members ??= setUpMembers(mgr, {
+      namespace,
       allowLoopback,
-      denyAddresses: options.denyAddresses ?? [],
-      endpointScope: endpointScope(options, namespace),
+      denyAddresses,
+      guard: (member) => gateWrites(member, checkWrite),
       connect:
         connectMember === undefined
           ? (config, name) => mgr.connect(config, name)
           : (config, name) => connectMember(config, { name, clock, log }),
     })
+    return members
   }
-  if (options.balance !== undefined) {
-    setUpBalance(mgr, {
+  if (wildcard !== undefined) {
+    setUpWildcard(mgr, {
       ...common,
-      ...options.balance,
-      guard: { allowLoopback: options.allowLoopback ?? false, deny: options.denyAddresses ?? [] },
+      options: wildcard,
+      registry: memberRegistry(),
+      endpointScope: endpointScope(options, namespace),
     })
+  }
+  if (fleet !== undefined) setUpFleet(mgr, { ...common, options: fleet, registry: memberRegistry() })
+  if (options.balance !== undefined) {
+    setUpBalance(mgr, { ...common, ...options.balance, guard: { allowLoopback, deny: denyAddresses } })
   }
   if (records !== undefined) {
     const { dnsEndpoints } = records.config

@@ -80,14 +80,15 @@ async function ask({ at }: Replica, name = 'www'): Promise<string> {
     .join(' ')
 }
 
-const answers = async (replica: Replica, wanted: string, name = 'www') =>
-  expect.poll(async () => ask(replica, name), { timeout: 10_000, interval: 10 }).toBe(wanted)
+async function answers(replica: Replica, wanted: string, name = 'www'): Promise<void> {
+  await expect.poll(async () => ask(replica, name), { timeout: 10_000, interval: 10 }).toBe(wanted)
+}
 
 /** Two or more processes that know each other's addresses only after all listen: ports are taken first. */
 async function startReplicas(count: number): Promise<Replica[]> {
   const probes = await Promise.all(Array.from({ length: count }, async () => start({ dataDir: join(folder, 'probe') })))
   const ports = probes.map(({ at }) => `127.0.0.1:${at.port}`)
-  await Promise.all(probes.map(async ({ stop }) => stop()))
+  await Promise.all(probes.map(async (probe) => probe.stop()))
   return Promise.all(
     ports.map(async (listen, i) =>
       start({ listen: [listen], dataDir: join(folder, String(i)), primaries: ports, secondaries: ports }),

@@ -28,7 +28,7 @@ import {
   ZoneKeeper,
   type ZoneStore,
 } from '@seamark/dns'
-import { type Client, type Clock, type Logger, messageOf, sleep, untilAborted } from '@seamark/kube'
+import { type Client, type Clock, type Logger, messageOf, untilAborted } from '@seamark/kube'
 import { ProviderError, RecordsError } from '../rrset/error.ts'
 import { readSecret } from '../providers/create-provider.ts'
 import { embeddedProvider } from '../providers/embedded.ts'
@@ -96,6 +96,13 @@ export async function openDnsService(options: DnsServiceOptions): Promise<DnsSer
     }),
   )
   return service
+}
+
+async function waitFor(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  const elapsed = new AbortController()
+  const cancel = clock.after(ms, () => elapsed.abort())
+  await untilAborted(AbortSignal.any([signal, elapsed.signal]))
+  cancel()
 }
 
 interface AllowedKey {
@@ -282,8 +289,8 @@ class Service implements DnsService {
       // A zone that cannot be read does not stop the others.
       this.#onLeading()
       if (this.#faults.size === 0) break
-      await sleep(clock, RETRY_MS, signal)
-      for (const origin of [...this.#faults.keys()]) await this.#load(origin)
+      await waitFor(clock, RETRY_MS, signal)
+      for (const origin of this.#faults.keys()) await this.#load(origin)
     }
     await untilAborted(signal)
   }

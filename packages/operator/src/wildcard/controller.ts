@@ -1,26 +1,16 @@
 /**
- * Wildcard as controllers of the manager. One key follows the registration Secrets and engages member clusters in the
- * manager's fleet; one key per cluster observes its nodes, decides (cluster-decision.ts) and acts.
+ * Wildcard as a controller of the manager: one key per registered cluster (clusters/member-registry.ts) observes its nodes,
+ * decides (cluster-decision.ts) and acts.
  *
  * Guarantees: clusters are reconciled independently of each other, so a member that does not answer delays nobody else;
  * an apply that would change nothing is not sent.
  */
-import {
-  type Clock,
-  type Cluster,
-  type ClusterConfig,
-  type Context,
-  type Manager,
-  messageOf,
-  type Next,
-  Node,
-  parseRemoteConfig,
-  requeue,
-  Secret,
-} from '@seamark/kube'
+import { type Clock, type Cluster, type Context, type Manager, type Next, Node, requeue, Secret } from '@seamark/kube'
 import { type Immutable, keyOf, type LabelPredicate, parseLabelSelector } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
-import { type Finding, warning } from '../finding.ts'
+import type { MemberRegistry } from '../clusters/member-registry.ts'
+import { CLUSTER_LABEL, localRegistration, type Registration } from '../clusters/registry.ts'
+import type { Finding } from '../finding.ts'
 import type { ProductMetrics } from '../metrics.ts'
 import { WILDCARD_FIELD_MANAGER } from '../process/field-manager.ts'
 import type { Notify } from '../process/notices.ts'
@@ -30,9 +20,8 @@ import { NODE_CACHE_LIMITS } from './limits.ts'
 import { type Member, watchNodes } from './member.ts'
 import { trimNode } from './node-fact.ts'
 import type { WildcardOptions } from './options.ts'
-import { localRegistration, readRegistry, type Registration } from './registry.ts'
 import { ClusterReports } from './report.ts'
-import { CLUSTER_LABEL, isUpToDate, objectName, type WildcardOwner } from './wildcard-endpoint.ts'
+import { isUpToDate, objectName, type WildcardOwner } from './wildcard-endpoint.ts'
 
 export interface WildcardSetUp {
   readonly options: WildcardOptions
@@ -45,11 +34,7 @@ export interface WildcardSetUp {
   readonly secondWriter: SecondWriterGuard
   readonly clock: Clock
   readonly notify: Notify
-  /** Registered clusters may be on this machine. */
-  readonly allowLoopback: boolean
-  /** Address ranges that no registered cluster may be in. */
-  readonly denyAddresses: readonly string[]
-  readonly connect: (config: ClusterConfig, name: string) => Cluster
+  readonly registry: MemberRegistry
   /** Of the watch of DNSEndpoints that the capabilities share. */
   readonly endpointScope: { readonly namespace?: string }
 }
@@ -62,7 +47,6 @@ const REACHABILITY_CHECK = '5s'
 const TIMEOUT = '1m'
 const CONCURRENCY = 8
 
-const REGISTRY_KEY = 'registry'
 const CLUSTER_PREFIX = 'cluster '
 
 export function setUpWildcard(manager: Manager, setUp: WildcardSetUp): void {
@@ -70,7 +54,6 @@ export function setUpWildcard(manager: Manager, setUp: WildcardSetUp): void {
   const wildcard = new Wildcard(manager, setUp)
   manager
     .keyedController('wildcard', { concurrency: CONCURRENCY, timeout: TIMEOUT })
-    .watches(Secret, () => [REGISTRY_KEY], { namespace: setUp.namespace, labelSelector: CLUSTER_LABEL })
     .watches(
       DNSEndpoint,
       ({ metadata: { labels } }) => {
@@ -80,30 +63,28 @@ export function setUpWildcard(manager: Manager, setUp: WildcardSetUp): void {
       { optional: true, ...setUp.endpointScope },
     )
     .triggers((mark) => {
-      wildcard.onNodes = (cluster) => mark([`${CLUSTER_PREFIX}${cluster}`])
-      mark([REGISTRY_KEY])
-      const unsubscribe = setUp.secondWriter.subscribe((clusters) =>
-        mark(clusters.map((cluster) => `${CLUSTER_PREFIX}${cluster}`)),
-      )
+      const markCluster = (cluster: string): void => mark([`${CLUSTER_PREFIX}${cluster}`])
+      wildcard.onNodes = markCluster
+      for (const cluster of wildcard.clusters()) markCluster(cluster)
+      const unsubscribeRegistry = setUp.registry.subscribe(markCluster)
+      const unsubscribe = setUp.secondWriter.subscribe((clusters) => clusters.forEach(markCluster))
       return () => {
+        unsubscribeRegistry()
         wildcard.onNodes = () => undefined
         unsubscribe()
       }
     })
     .every(REACHABILITY_CHECK, () => wildcard.findReachabilityChanges().map((cluster) => `${CLUSTER_PREFIX}${cluster}`))
-    .reconcile((key, context) =>
-      key === REGISTRY_KEY
-        ? wildcard.followRegistry(context)
-        : wildcard.reconcile(key.slice(CLUSTER_PREFIX.length), context),
-    )
+    .reconcile((key, context) => wildcard.reconcile(key.slice(CLUSTER_PREFIX.length), context))
 }
 
 /** A cluster that is registered, or the local one. */
 interface Entry {
-  readonly registration: Registration
-  /** Undefined: its kubeconfig was refused. */
+  registration: Registration
+  /** Whose nodes are watched; undefined: the kubeconfig was refused. */
+  readonly cluster: Cluster | undefined
   readonly member: Member | undefined
-  readonly refusal: Finding | undefined
+  refusal: Finding | undefined
   damping: DampingState
   /** State of the last reading that was acted on. */
   readingState: string
@@ -144,60 +125,47 @@ class Wildcard {
     return changed
   }
 
-  /** Engages what is newly registered, disengages what is not any more. A changed registration is engaged anew. */
-  async followRegistry(context: Context): Promise<void> {
-    const { namespace, options } = this.#setUp
-    const desired = readRegistry(context.list(Secret, namespace))
-    if (options.localCluster !== '' && !desired.has(options.localCluster))
-      desired.set(options.localCluster, localRegistration(options.localCluster, namespace))
-    const kept = new Map<string, DampingState>()
-    for (const [cluster, { registration, member, damping }] of this.#entries) {
-      if (JSON.stringify(desired.get(cluster)) === JSON.stringify(registration)) continue
-      this.#entries.delete(cluster)
-      this.#setUp.metrics.wildcardTargets(cluster, undefined)
-      if (desired.has(cluster)) kept.set(cluster, damping)
-      else this.#reports.forget(cluster)
-      member?.close()
-      if (registration.secret !== undefined) await this.#manager.fleet.disengage(cluster)
-    }
-    for (const [cluster, registration] of desired) {
-      if (this.#entries.has(cluster)) continue
-      const joined = this.#join(registration)
-      this.#entries.set(cluster, {
-        registration,
-        ...joined,
-        damping: kept.get(cluster) ?? NO_DAMPING,
-        readingState: '',
-        pending: '',
-      })
-      this.onNodes(cluster)
-    }
+  /** The registered clusters and the local one. */
+  clusters(): string[] {
+    const { registry, options } = this.#setUp
+    return [...registry.clusters.keys(), ...(options.localCluster === '' ? [] : [options.localCluster])]
   }
 
-  #join(registration: Registration): Pick<Entry, 'member' | 'refusal'> {
-    const { cluster, kubeconfig, secret } = registration
-    const { clock, allowLoopback, denyAddresses, connect } = this.#setUp
-    const onChange = (): void => this.onNodes(cluster)
-    if (secret === undefined) return { member: watchNodes(this.#manager.cluster, clock, onChange), refusal: undefined }
-    const refuse = (why: string): Pick<Entry, 'member' | 'refusal'> => ({
-      member: undefined,
-      refusal: warning('KubeconfigRefused', `Secret ${registration.namespace}/${secret.name}: ${why}`),
-    })
-    if (kubeconfig === undefined) return refuse('it has no key kubeconfig')
-    try {
-      // Whoever may write Secrets chooses this text: only plain credentials are taken from it.
-      const config = parseRemoteConfig(kubeconfig, { allowLoopback, deny: denyAddresses })
-      const member = connect(config, cluster)
-      this.#manager.fleet.engage(member)
-      return { member: watchNodes(member, clock, onChange), refusal: undefined }
-    } catch (error) {
-      return refuse(messageOf(error))
+  /** The entry as the registry has it now; watches of a cluster that was removed or connected anew are closed. */
+  #entryOf(cluster: string): Entry | undefined {
+    const { registry, options, namespace, clock, metrics } = this.#setUp
+    const registered = registry.clusters.get(cluster)
+    const isLocal = registered === undefined && cluster === options.localCluster
+    const current = isLocal ? this.#manager.cluster : registered?.cluster
+    const entry = this.#entries.get(cluster)
+    if (registered === undefined && !isLocal) {
+      entry?.member?.close()
+      if (!this.#entries.delete(cluster)) return undefined
+      metrics.wildcardTargets(cluster, undefined)
+      this.#reports.forget(cluster)
+      return undefined
     }
+    const registration = registered?.registration ?? localRegistration(cluster, namespace)
+    const refusal = registered?.refusal
+    if (entry !== undefined && entry.cluster === current) return Object.assign(entry, { registration, refusal })
+    entry?.member?.close()
+    const onChange = (): void => this.onNodes(cluster)
+    const next: Entry = {
+      registration,
+      refusal,
+      cluster: current,
+      member: current === undefined ? undefined : watchNodes(current, clock, onChange),
+      damping: entry?.damping ?? NO_DAMPING,
+      readingState: '',
+      pending: '',
+    }
+    this.#entries.set(cluster, next)
+    return next
   }
 
   async reconcile(cluster: string, context: Context): Promise<Next> {
     await this.#setUp.untilMayWrite(context)
-    const entry = this.#entries.get(cluster)
+    const entry = this.#entryOf(cluster)
     if (entry === undefined) return
     const { clock, isWriting, options } = this.#setUp
     const owner = ownerOf(entry.registration)

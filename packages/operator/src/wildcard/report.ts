@@ -11,9 +11,9 @@ import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { supportsConditions } from '../api/condition-support.ts'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { type Finding, note } from '../finding.ts'
+import type { Registration } from '../clusters/registry.ts'
 import type { Notify } from '../process/notices.ts'
 import { type Reason, REASONS } from '../reasons.ts'
-import type { Registration } from './registry.ts'
 
 /** False while the wildcard does not follow the nodes of its cluster; absent otherwise. */
 export const WILDCARD_CONDITION = 'seamark.io/Wildcard'

@@ -2,12 +2,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { apiVersionOf, type Immutable } from '@seamark/kube/object'
 import { DNSEndpoint, type Endpoint } from '../api/dns-endpoint.ts'
+import { CLUSTER_LABEL } from '../clusters/registry.ts'
 import { findHostFault, normalizeHost } from '../host-name.ts'
 import type { WildcardOptions } from './options.ts'
 
-export const CLUSTER_LABEL = 'seamark.io/cluster'
-/** On a cluster's Secret: its own zone. */
-export const ZONE_ANNOTATION = 'seamark.io/zone'
 export const OWNED_BY = 'seamark.io/owned-by'
 /** `records` writes a wildcard only with an approval; whoever configured the zone gave it. */
 const APPROVE = 'seamark.io/approve'

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createDnsClient } from '../client/client.ts'
-import { createDnsServer, type DnsServerOptions } from '../server/server.ts'
-import { parseRegionTable } from '../server/region-table.ts'
+import { createDnsServer, type DnsServerOptions } from './server.ts'
+import { parseRegionTable } from './region-table.ts'
 import { RCODE, TYPE } from '../wire/codes.ts'
 import { decodeSubnet, OPTION } from '../wire/edns.ts'
 import { fqdn } from '../wire/name.ts'
@@ -16,8 +16,8 @@ import {
   encodePolicy,
   POLICY_TYPE,
   policyText,
-} from './answer-policy.ts'
-import { createZone } from './zone-table.ts'
+} from '../zone/answer-policy.ts'
+import { createZone } from '../zone/zone-table.ts'
 
 const address = (i: number) => `192.0.2.${i + 1}`
 const weights = fc.array(fc.integer({ min: 0, max: 20 }), { minLength: 1, maxLength: 6 })
@@ -108,7 +108,7 @@ describe('a policy', () => {
     fc.assert(
       fc.property(weights, fc.infiniteStream(fc.double({ min: 0, max: 0.999, noNaN: true })), (given, randoms) => {
         const chooser = chooserOf(policyOf(given, { mode: 'shuffle' }), () => randoms.next().value)
-        expect([...chooser.choose()].sort()).toEqual(given.map((_, i) => i))
+        expect([...chooser.choose()].sort((a, b) => a - b)).toEqual(given.map((_, i) => i))
       }),
     )
   })
@@ -117,7 +117,7 @@ describe('a policy', () => {
     const datas = [0, 1].map((i) => rdataFromText(TYPE.A, address(i)))
     expect(createChooser([encodePolicy(policyOf([1], { type: 'AAAA', entries: [] }))], TYPE.A, datas)).toBeUndefined()
     const chooser = createChooser([encodePolicy(policyOf([3]))], TYPE.A, datas, () => 0)
-    expect([0, 1, 2, 3].map(() => chooser?.chooseOne()).sort()).toEqual([0, 0, 0, 1])
+    expect([0, 1, 2, 3].filter(() => chooser?.chooseOne() === 0)).toHaveLength(3)
   })
 })
 

@@ -1,10 +1,14 @@
 /**
  * Which clusters are registered: Secrets with the label `seamark.io/cluster=<name>` and the key `kubeconfig` in the manager's
- * namespace. Pure; of two Secrets for one name the older registers it.
+ * namespace. Pure; of two Secrets for one name the older registers it. Shared by wildcard and fleet.
  */
 import type { Secret } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
-import { CLUSTER_LABEL, ZONE_ANNOTATION } from './wildcard-endpoint.ts'
+
+/** On a Secret: the name of the cluster that it registers. */
+export const CLUSTER_LABEL = 'seamark.io/cluster'
+/** On a Secret: the zone of the cluster's wildcard. */
+const ZONE_ANNOTATION = 'seamark.io/zone'
 
 export interface Registration {
   readonly cluster: string

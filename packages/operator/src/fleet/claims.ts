@@ -1,0 +1,145 @@
+/**
+ * Takes and releases HostClaims on the hub. The decision is pure (decide/host-claim.ts); the creation of a claim is the lock:
+ * whoever loses it finds the owner in the next look.
+ */
+import { AlreadyExists, Conflict, type Context, type Index, type Manager } from '@seamark/kube'
+import type { Immutable, Obj } from '@seamark/kube/object'
+import { DomainVerification } from '../api/domain-verification.ts'
+import { HostClaim } from '../api/host-claim.ts'
+import type { Reason } from '../reasons.ts'
+import { type Claimant, claimName, decideClaim, newClaim, overlaps, withoutOwner } from './decide/host-claim.ts'
+import type { RootKind } from './roots/root-kind.ts'
+import { ROOT_KINDS } from './roots/root-kinds.ts'
+
+export interface ClaimedHosts {
+  readonly owned: readonly string[]
+  readonly refused: readonly { readonly host: string; readonly reason: Reason; readonly message: string }[]
+}
+
+export class Claims {
+  readonly #byHost: readonly { readonly kind: RootKind; readonly index: Index<Obj> }[]
+  readonly #byBase: Index<HostClaim>
+  readonly #byOwner: Index<HostClaim>
+  readonly #isRoot: (kind: RootKind, object: Immutable<Obj>) => boolean
+
+  constructor(manager: Manager, isRoot: (kind: RootKind, object: Immutable<Obj>) => boolean) {
+    this.#isRoot = isRoot
+    this.#byHost = ROOT_KINDS.map((kind) => ({
+      kind,
+      index: manager.index<Obj>(kind.kind, 'fleetHost', (object) => kind.hostsOf(object)),
+    }))
+    this.#byBase = manager.index(HostClaim, 'base', ({ spec }) => [spec.host.slice(spec.host.indexOf('.') + 1)])
+    this.#byOwner = manager.index(HostClaim, 'owner', ({ spec }) => spec.owners.map(({ uid }) => uid))
+  }
+
+  /** Keys of roots of a kind that name the host. */
+  rootsOf(kind: RootKind, host: string, ctx: Pick<Context, 'by'>): readonly Immutable<Obj>[] {
+    const index = this.#byHost.find((each) => each.kind === kind)?.index
+    return index === undefined ? [] : ctx.by(index, host)
+  }
+
+  async take(
+    kind: RootKind,
+    root: Immutable<Obj>,
+    { managedDomain, needsProof }: { managedDomain: string; needsProof: boolean },
+    ctx: Context,
+  ): Promise<ClaimedHosts> {
+    const claimant = claimantOf(kind, root)
+    const owned: string[] = []
+    const refused: { host: string; reason: Reason; message: string }[] = []
+    const hosts = kind.hostsOf(root)
+    for (const host of hosts) {
+      const decision = decideClaim({
+        host,
+        root: claimant,
+        claim: ctx.get(HostClaim, claimName(host)),
+        overlapping: this.#overlapping(host, ctx),
+        rivals: this.#rivals(host, ctx),
+        managedDomain,
+        isVerified: needsProof ? isVerified(host, claimant.namespace, ctx) : undefined,
+      })
+      if (decision.state === 'refused') {
+        refused.push({ host, reason: decision.reason, message: decision.message })
+        continue
+      }
+      const isOwned =
+        decision.state === 'owned' ||
+        (decision.state === 'create' ? await create(host, claimant, ctx) : await join(decision.claim, claimant, ctx))
+      if (isOwned) owned.push(host)
+      else refused.push({ host, reason: 'HostConflict', message: `host ${host} was claimed by another root just now` })
+    }
+    await this.#releaseOthers(claimant.uid, new Set(hosts), ctx)
+    return { owned, refused }
+  }
+
+  async releaseAll(uid: string, ctx: Context): Promise<void> {
+    await this.#releaseOthers(uid, new Set(), ctx)
+  }
+
+  /** The UIDs of the roots that own a host, the leading one first. */
+  ownersOf(host: string, ctx: Context): readonly string[] {
+    return ctx.get(HostClaim, claimName(host))?.spec.owners.map(({ uid }) => uid) ?? []
+  }
+
+  async #releaseOthers(uid: string, kept: ReadonlySet<string>, ctx: Context): Promise<void> {
+    for (const claim of ctx.by(this.#byOwner, uid)) {
+      if (kept.has(claim.spec.host)) continue
+      const rest = withoutOwner(claim, uid)
+      if (rest === undefined)
+        await ctx.delete(HostClaim, claim, { when: ({ spec }) => spec.owners.every((owner) => owner.uid === uid) })
+      else await replace(claim, rest, ctx)
+    }
+  }
+
+  #overlapping(host: string, ctx: Context): Immutable<HostClaim>[] {
+    const base = host.slice(host.indexOf('.') + 1)
+    const wildcard = ctx.get(HostClaim, claimName(`*.${base}`))
+    const candidates = host.startsWith('*.') ? ctx.by(this.#byBase, base) : wildcard === undefined ? [] : [wildcard]
+    return candidates.filter(({ spec }) => overlaps(spec.host, host))
+  }
+
+  #rivals(host: string, ctx: Context): Claimant[] {
+    return ROOT_KINDS.flatMap((kind) =>
+      this.rootsOf(kind, host, ctx)
+        .filter((object) => object.metadata.deletionTimestamp === undefined && this.#isRoot(kind, object))
+        .map((object) => claimantOf(kind, object)),
+    )
+  }
+}
+
+function claimantOf(kind: RootKind, { metadata }: Immutable<Obj>): Claimant {
+  const { namespace = '', name = '', uid = '', creationTimestamp = '' } = metadata
+  return { kind: kind.kind.kind, namespace, name, uid, createdAt: creationTimestamp }
+}
+
+/** False: another root was faster. */
+async function create(host: string, root: Claimant, ctx: Context): Promise<boolean> {
+  try {
+    await ctx.client.create(HostClaim, newClaim(host, root))
+    return true
+  } catch (error) {
+    if (error instanceof AlreadyExists) return false
+    throw error
+  }
+}
+
+async function join(claim: Immutable<HostClaim>, { kind, name, uid }: Claimant, ctx: Context): Promise<boolean> {
+  return replace(claim, { ...claim.spec, owners: [...claim.spec.owners, { kind, name, uid }] }, ctx)
+}
+
+async function replace(claim: Immutable<HostClaim>, spec: HostClaim['spec'], ctx: Context): Promise<boolean> {
+  try {
+    await ctx.client.update(HostClaim, { ...(claim as HostClaim), spec })
+    return true
+  } catch (error) {
+    if (error instanceof Conflict) return false
+    throw error
+  }
+}
+
+/** A verified domain covers the names below it. */
+function isVerified(host: string, namespace: string, ctx: Context): boolean {
+  return ctx
+    .list(DomainVerification, namespace)
+    .some(({ spec, status }) => status?.verified === true && (host === spec.domain || host.endsWith(`.${spec.domain}`)))
+}

@@ -1,0 +1,80 @@
+import { findCondition } from '@seamark/kube'
+import { describe, expect, it } from 'vitest'
+import type { Cluster } from '../../api/cluster.ts'
+import { type ClusterFacts, type Contact, decideClusterStatus, NO_HISTORY, recordContact } from './cluster-status.ts'
+
+const answered: Contact = {
+  state: 'answered',
+  uid: 'u1',
+  version: 'v1.36.0',
+  servedKinds: ['Ingress'],
+  missingVerbs: [],
+}
+const failed: Contact = { state: 'failed', isDenied: false, message: 'connect ECONNREFUSED' }
+const nowMs = Date.parse('2026-01-01T00:00:00Z')
+
+function decide(changes: Partial<ClusterFacts> & { status?: Cluster['status'] } = {}) {
+  const { status: before, ...rest } = changes
+  const cluster = {
+    metadata: { name: 'eu1', generation: 1 },
+    spec: { weight: 100, namespacePolicy: 'Require' as const },
+    ...(before !== undefined && { status: before }),
+  }
+  return decideClusterStatus({
+    cluster,
+    registration: { refusal: undefined },
+    contact: answered,
+    history: recordContact(NO_HISTORY, true, nowMs),
+    duplicateOf: undefined,
+    leafCount: 0,
+    orphans: [],
+    nowMs,
+    ...rest,
+  })
+}
+
+const ready = (status: Cluster['status']) => {
+  const condition = findCondition(status?.conditions, 'Ready')
+  return `${condition?.status} ${condition?.reason}`
+}
+
+describe('the status of a cluster', () => {
+  it('is ready when its API server answers and allows everything', () => {
+    expect(ready(decide())).toBe('True ClusterReady')
+    expect(decide()).toMatchObject({ clusterUID: 'u1', version: 'v1.36.0', servedKinds: ['Ingress'] })
+  })
+
+  it('names the verbs that are missing', () => {
+    const status = decide({ contact: { ...answered, missingVerbs: ['patch ingresses.networking.k8s.io'] } })
+    expect(ready(status)).toBe('False AccessMissing')
+    expect(findCondition(status.conditions, 'ApisServed')?.message).toContain('patch ingresses.networking.k8s.io')
+  })
+
+  it('is lost after three misses and back after two hits, and says when it was last reached', () => {
+    let status: Cluster['status'] = decide()
+    let history = recordContact(NO_HISTORY, true, nowMs)
+    const seen: string[] = []
+    for (const isHit of [false, false, false, true, false, true, true]) {
+      history = recordContact(history, isHit, nowMs + 60_000)
+      status = decide({ ...(status !== undefined && { status }), contact: isHit ? answered : failed, history })
+      seen.push(findCondition(status.conditions, 'Reachable')?.status ?? '')
+    }
+    expect(seen).toEqual(['True', 'True', 'False', 'False', 'False', 'False', 'True'])
+    expect(status?.lastContact).toBe('2026-01-01T00:00:00Z')
+  })
+
+  it('says that no Secret registers it, that its kubeconfig is refused, and that it is a duplicate', () => {
+    expect(ready(decide({ registration: undefined, contact: undefined }))).toBe('False CredentialsMissing')
+    const refusal = { reason: 'KubeconfigRefused' as const, severity: 'Warning' as const, message: 'exec is refused' }
+    expect(ready(decide({ registration: { refusal }, contact: undefined }))).toBe('False KubeconfigRefused')
+    expect(ready(decide({ duplicateOf: 'old' }))).toBe('False DuplicateCluster')
+    expect(ready(decide({ contact: { state: 'failed', isDenied: true, message: '401' } }))).toBe('False AccessMissing')
+  })
+
+  it('writes nothing new while nothing changes', () => {
+    const first = decide()
+    expect(
+      decide({ status: first, nowMs: nowMs + 600_000, history: { hits: 99, misses: 0, lastHitMs: nowMs + 600_000 } }),
+    ).toEqual(first)
+  })
+})

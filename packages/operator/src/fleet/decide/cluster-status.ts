@@ -1,0 +1,160 @@
+/**
+ * Status of a Cluster from what contact with its API server brought. Pure.
+ *
+ * Reachable changes with hysteresis: False after three misses, True after two hits (at the first contact after one).
+ * `lastContact` is written only when contact is lost, so that steady state writes nothing.
+ */
+import { type Condition, findCondition, setCondition, timestamp } from '@seamark/kube'
+import type { Immutable } from '@seamark/kube/object'
+import type { Cluster } from '../../api/cluster.ts'
+import type { Finding } from '../../finding.ts'
+import type { Reason } from '../../reasons.ts'
+
+/** One attempt to reach the API server of a member. */
+export type Contact =
+  | {
+      readonly state: 'answered'
+      readonly uid: string
+      readonly version: string
+      readonly servedKinds: readonly string[]
+      /** `create ingresses.networking.k8s.io` … */
+      readonly missingVerbs: readonly string[]
+    }
+  | { readonly state: 'failed'; readonly isDenied: boolean; readonly message: string }
+
+export interface ContactHistory {
+  readonly hits: number
+  readonly misses: number
+  /** Wall clock, ms. */
+  readonly lastHitMs: number | undefined
+}
+
+export const NO_HISTORY: ContactHistory = { hits: 0, misses: 0, lastHitMs: undefined }
+
+export function recordContact(history: ContactHistory, isHit: boolean, nowMs: number): ContactHistory {
+  return isHit
+    ? { hits: history.hits + 1, misses: 0, lastHitMs: nowMs }
+    : { hits: 0, misses: history.misses + 1, lastHitMs: history.lastHitMs }
+}
+
+export interface ClusterFacts {
+  readonly cluster: Immutable<Cluster>
+  /** Undefined: no Secret registers it. */
+  readonly registration: { readonly refusal: Finding | undefined } | undefined
+  /** The last contact; undefined: none yet. */
+  readonly contact: Contact | undefined
+  readonly history: ContactHistory
+  /** Name of an older Cluster with the same UID. */
+  readonly duplicateOf: string | undefined
+  readonly leafCount: number
+  readonly orphans: NonNullable<NonNullable<Cluster['status']>['orphans']>
+  readonly nowMs: number
+}
+
+type Status = NonNullable<Cluster['status']>
+
+const MISSES = 3
+const HITS = 2
+
+export function decideClusterStatus(facts: ClusterFacts): Status {
+  const { cluster, registration, contact, history, duplicateOf, nowMs } = facts
+  const before = cluster.status
+  let conditions: Immutable<Condition[]> = before?.conditions ?? []
+  const set = (type: string, status: Condition['status'], reason: Reason, message: string): void => {
+    const observedGeneration = cluster.metadata.generation ?? 0
+    conditions = setCondition(conditions, { type, status, reason, message, observedGeneration }, nowMs)
+  }
+  const credentials = credentialsOf(registration, contact)
+  set('CredentialsValid', credentials.status, credentials.reason, credentials.message)
+  const reachable = reachableOf(facts)
+  const failure = contact?.state === 'failed' ? contact.message : ''
+  set(
+    'Reachable',
+    reachable,
+    reachable === 'True' ? 'ClusterReady' : 'ClusterUnreachable',
+    reachable === 'True' ? 'the API server answers' : failure || 'the API server has not answered yet',
+  )
+  const answered = contact?.state === 'answered' ? contact : undefined
+  const missing = answered?.missingVerbs ?? []
+  const servedKinds = answered?.servedKinds ?? before?.servedKinds
+  const isServing = missing.length === 0 && (servedKinds ?? []).length > 0
+  if (answered !== undefined || findCondition(conditions, 'ApisServed') === undefined)
+    set(
+      'ApisServed',
+      answered === undefined ? 'Unknown' : isServing ? 'True' : 'False',
+      answered === undefined ? 'ClusterUnreachable' : isServing ? 'ClusterReady' : 'AccessMissing',
+      answered === undefined
+        ? 'not known yet'
+        : isServing
+          ? `serves ${answered.servedKinds.join(', ')}`
+          : `the credentials may not: ${missing.join(', ')}`,
+    )
+  const isDraining = cluster.spec.drain?.enabled === true || cluster.metadata.deletionTimestamp !== undefined
+  set(
+    'Draining',
+    isDraining ? 'True' : 'False',
+    isDraining ? 'ClusterDraining' : 'ClusterReady',
+    isDraining ? `${facts.leafCount} leaves are left` : 'not asked for',
+  )
+  const apis = findCondition(conditions, 'ApisServed')
+  const [status, reason, message] = readyOf(credentials, reachable, apis, duplicateOf, failure)
+  set('Ready', status, reason, message)
+  const isLost = reachable === 'False' && findCondition(before?.conditions, 'Reachable')?.status !== 'False'
+  const lastContact = isLost && history.lastHitMs !== undefined ? timestamp(history.lastHitMs) : before?.lastContact
+  const uid = answered?.uid ?? before?.clusterUID
+  const version = answered?.version ?? before?.version
+  return {
+    observedGeneration: cluster.metadata.generation ?? 0,
+    ...(uid !== undefined && { clusterUID: uid }),
+    ...(version !== undefined && { version }),
+    ...(servedKinds !== undefined && { servedKinds: [...servedKinds] }),
+    ...(lastContact !== undefined && { lastContact }),
+    leafCount: facts.leafCount,
+    ...(facts.orphans.length > 0 && { orphans: [...facts.orphans] }),
+    conditions: conditions as Condition[],
+  }
+}
+
+type Verdict = { readonly status: Condition['status']; readonly reason: Reason; readonly message: string }
+
+function credentialsOf(registration: ClusterFacts['registration'], contact: Contact | undefined): Verdict {
+  if (registration === undefined)
+    return {
+      status: 'False',
+      reason: 'CredentialsMissing',
+      message:
+        'no Secret with the label seamark.io/cluster registers it; run seamark cluster add, or create one with the key kubeconfig',
+    }
+  if (registration.refusal !== undefined)
+    return { status: 'False', reason: registration.refusal.reason, message: registration.refusal.message }
+  if (contact?.state === 'failed' && contact.isDenied)
+    return { status: 'False', reason: 'AccessMissing', message: contact.message }
+  if (contact?.state === 'answered')
+    return { status: 'True', reason: 'ClusterReady', message: 'accepted by the API server' }
+  return { status: 'Unknown', reason: 'ClusterUnreachable', message: 'not known yet' }
+}
+
+function reachableOf({ cluster, history, contact, registration }: ClusterFacts): 'True' | 'False' | 'Unknown' {
+  const before = findCondition(cluster.status?.conditions, 'Reachable')?.status ?? 'Unknown'
+  if (registration === undefined || registration.refusal !== undefined) return before === 'True' ? 'False' : before
+  if (contact === undefined) return before
+  if (history.misses >= MISSES) return 'False'
+  if (history.hits >= HITS || (before !== 'False' && history.hits > 0)) return 'True'
+  return before
+}
+
+function readyOf(
+  credentials: Verdict,
+  reachable: Condition['status'],
+  apis: Immutable<Condition> | undefined,
+  duplicateOf: string | undefined,
+  failure: string,
+): [Condition['status'], Reason, string] {
+  if (duplicateOf !== undefined)
+    return ['False', 'DuplicateCluster', `Cluster ${duplicateOf} has the same API server; delete one of them`]
+  if (credentials.status === 'False') return ['False', credentials.reason, credentials.message]
+  if (reachable !== 'True') return [reachable, 'ClusterUnreachable', failure || 'the API server has not answered yet']
+  if (apis?.status !== 'True')
+    return ['False', (apis?.reason as Reason | undefined) ?? 'AccessMissing', apis?.message ?? '']
+  return ['True', 'ClusterReady', 'leaves can be placed on it']
+}

@@ -1,0 +1,187 @@
+/**
+ * The state machine of a leaf: from what is known about it to its phase and its place in DNS. Pure.
+ *
+ *   Pending → Applied → Admitted → Warming → Active ⇄ Unhealthy;  any of these → Draining → Drained → (deleted)
+ *
+ * Guarantees:
+ * - A leaf that serves is withdrawn only while another leaf serves (`othersServing`): health and drains never make a host
+ *   unreachable. A leaf without replacement stays, and says so (NoReplacement).
+ * - Draining ends only after DNS was verified not to answer the leaf, and the wait that starts at that time. A leaf that was
+ *   never in DNS needs no wait.
+ * - The phase is stored in the status of the LeafIngress and everything else is observed, so that a restart continues where
+ *   the last process stopped.
+ */
+import type { Phase } from '../../api/leaf-ingress.ts'
+import type { Reason } from '../../reasons.ts'
+
+export interface LeafFacts {
+  readonly phase: Phase
+  /** Wall clock, ms, when the phase began. */
+  readonly phaseSinceMs: number
+  /** What the planner wants: traffic, the leaf without traffic, or the leaf gone. */
+  readonly lifecycle: 'Active' | 'NoTraffic' | 'Draining'
+  /** The member has the current manifests. Undefined: unknown, as the member cannot be read. */
+  readonly isApplied: boolean | undefined
+  /** Undefined: unknown. */
+  readonly isAdmitted: boolean | undefined
+  readonly hasAddresses: boolean
+  /** Undefined: unknown or not fresh. */
+  readonly endpointsReady: number | undefined
+  /** Verdict of the probes. */
+  readonly probe: 'healthy' | 'unhealthy' | 'unknown'
+  /** Whether a successful probe is required before the leaf serves. */
+  readonly isProbeRequired: boolean
+  /** Leaves of the same root, other than this one, that serve and go on doing so (`isServing`). */
+  readonly othersServing: number
+  /** Whether DNS answers an address of the leaf. `unknown`: it could not be verified. */
+  readonly dns: 'present' | 'absent' | 'unknown'
+  /** Wall clock, ms, when DNS was verified not to answer the leaf. */
+  readonly drainStartedMs: number | undefined
+  readonly nowMs: number
+  readonly timing: LeafTiming
+}
+
+export interface LeafTiming {
+  /** Without probes: how long a leaf is admitted before it serves. */
+  readonly warmMs: number
+  /** From verified withdrawal to deletion. */
+  readonly drainMs: number
+  /** Least time in Unhealthy. */
+  readonly minHoldMs: number
+  /** How long admission must be lost before the leaf is withdrawn. */
+  readonly debounceMs: number
+}
+
+/**
+ * `none`: no DNS object; `offer`: a target that may serve when it is healthy; `withdraw`: a target that serves only while
+ * no other can.
+ */
+export type DnsRole = 'none' | 'offer' | 'withdraw'
+
+export interface LeafDecision {
+  readonly phase: Phase
+  readonly reason: Reason
+  readonly dns: DnsRole
+  /** New value; undefined clears it. */
+  readonly drainStartedMs: number | undefined
+  /** Decide again at this time, even without a change. */
+  readonly againAtMs: number | undefined
+}
+
+/** Active, wanted, and nothing known against it: such a leaf can take over from others. */
+export function isServing(
+  leaf: Pick<LeafFacts, 'phase' | 'lifecycle' | 'isAdmitted' | 'endpointsReady' | 'probe'>,
+): boolean {
+  const isUp = leaf.endpointsReady !== 0 && leaf.probe !== 'unhealthy' && leaf.isAdmitted !== false
+  return leaf.phase === 'Active' && leaf.lifecycle === 'Active' && isUp
+}
+
+export function decideLeaf(facts: LeafFacts): LeafDecision {
+  if (facts.phase === 'Drained') {
+    // A leaf that is planned again before it was deleted starts over; nothing of it is in DNS.
+    if (facts.lifecycle === 'Draining') return result('Drained', 'DrainCompleted', 'none')
+    return decideLeaf({ ...facts, phase: 'Pending', phaseSinceMs: facts.nowMs, drainStartedMs: undefined })
+  }
+  if (facts.lifecycle !== 'Active') return decideWithdrawal(facts)
+  // Planned again while it was draining: it is still applied, and serves as soon as it is healthy.
+  if (facts.phase === 'Draining') return decideForward({ ...facts, phase: 'Active', phaseSinceMs: facts.nowMs })
+  return decideForward(facts)
+}
+
+/** Towards Active. */
+function decideForward(facts: LeafFacts): LeafDecision {
+  const { phase } = facts
+  const hasServed = phase === 'Active' || phase === 'Unhealthy'
+  // The member cannot be read: what is known stays, and the probes decide.
+  const isAdmitted = facts.isAdmitted ?? hasReached(phase, 'Admitted')
+  if (!isAdmitted) return hasServed ? decideLostAdmission(facts) : decideUnadmitted(facts)
+  if (hasServed) return decideHealth(facts)
+  return decideWarming(facts)
+}
+
+function decideUnadmitted(facts: LeafFacts): LeafDecision {
+  const isApplied = facts.isApplied ?? hasReached(facts.phase, 'Applied')
+  return isApplied ? result('Applied', 'AdmissionPending', 'none') : result('Pending', 'ApplyPending', 'none')
+}
+
+function decideLostAdmission(facts: LeafFacts): LeafDecision {
+  const { nowMs, phaseSinceMs, phase, timing, othersServing } = facts
+  if (othersServing === 0) return result(phase, 'NoReplacement', 'offer')
+  // The debounce is the phase Unhealthy: already withdrawn, and back as soon as the address returns.
+  if (phase === 'Active')
+    return { ...result('Unhealthy', 'AdmissionLost', 'withdraw'), againAtMs: nowMs + timing.debounceMs }
+  const untilMs = phaseSinceMs + timing.debounceMs
+  if (nowMs < untilMs) return { ...result('Unhealthy', 'AdmissionLost', 'withdraw'), againAtMs: untilMs }
+  return decideUnadmitted(facts)
+}
+
+function decideWarming(facts: LeafFacts): LeafDecision {
+  const { probe, isProbeRequired, nowMs, phase, phaseSinceMs, timing } = facts
+  const since = phase === 'Admitted' || phase === 'Warming' ? phaseSinceMs : nowMs
+  if (facts.endpointsReady === 0) return result('Admitted', 'NoReadyEndpoints', 'none')
+  if (probe === 'healthy') return result('Active', 'Serving', 'offer')
+  if (isProbeRequired || probe === 'unhealthy') return result('Warming', 'ProbePending', 'offer')
+  const untilMs = since + timing.warmMs
+  if (phase === 'Warming' || phase === 'Admitted') {
+    if (nowMs >= untilMs) return result('Active', 'Serving', 'offer')
+    return { ...result(phase, 'ProbePending', 'offer'), againAtMs: untilMs }
+  }
+  return { ...result('Admitted', 'ProbePending', 'offer'), againAtMs: untilMs }
+}
+
+function decideHealth(facts: LeafFacts): LeafDecision {
+  const { phase, probe, endpointsReady, nowMs, phaseSinceMs, timing, othersServing } = facts
+  const isDown = endpointsReady === 0 || probe === 'unhealthy'
+  const reason: Reason = endpointsReady === 0 ? 'NoReadyEndpoints' : 'ProbeFailed'
+  if (phase === 'Active') {
+    if (!isDown) return result('Active', 'Serving', 'offer')
+    return result('Unhealthy', reason, othersServing > 0 ? 'withdraw' : 'offer')
+  }
+  if (isDown) return result('Unhealthy', reason, othersServing > 0 ? 'withdraw' : 'offer')
+  const untilMs = phaseSinceMs + timing.minHoldMs
+  // Alone, a leaf that recovered serves at once.
+  if (nowMs >= untilMs || othersServing === 0) return result('Active', 'Serving', 'offer')
+  return { ...result('Unhealthy', 'HoldingDown', 'withdraw'), againAtMs: untilMs }
+}
+
+/** Out of DNS, and for a leaf that is no longer planned to its end. */
+function decideWithdrawal(facts: LeafFacts): LeafDecision {
+  const { phase, othersServing, dns, nowMs, timing, lifecycle, drainStartedMs } = facts
+  if (!hasReached(phase, 'Admitted')) {
+    // Never offered to DNS.
+    if (lifecycle === 'NoTraffic') return decideUnadmitted(facts)
+    return result('Drained', 'DrainCompleted', 'none')
+  }
+  // Nothing can take over: it goes on serving, also when the replacement failed in the meantime.
+  if (othersServing === 0) return result('Draining', 'NoReplacement', 'offer')
+  if (dns !== 'absent') return { ...result('Draining', 'WaitingForDns', 'withdraw'), againAtMs: nowMs + VERIFY_MS }
+  const startedMs = drainStartedMs ?? nowMs
+  const untilMs = startedMs + timing.drainMs
+  if (lifecycle === 'NoTraffic')
+    return { ...result('Draining', 'NoTrafficTaint', 'withdraw'), drainStartedMs: startedMs }
+  if (nowMs < untilMs)
+    return { ...result('Draining', 'DrainWait', 'withdraw'), drainStartedMs: startedMs, againAtMs: untilMs }
+  return { ...result('Drained', 'DrainCompleted', 'none'), drainStartedMs: startedMs }
+}
+
+/** Between two verifications of DNS. */
+const VERIFY_MS = 2_000
+
+const ORDER: Readonly<Record<Phase, number>> = {
+  Pending: 0,
+  Applied: 1,
+  Admitted: 2,
+  Warming: 3,
+  Active: 4,
+  Unhealthy: 4,
+  Draining: 5,
+  Drained: 6,
+}
+
+function hasReached(phase: Phase, least: Phase): boolean {
+  return ORDER[phase] >= ORDER[least]
+}
+
+function result(phase: Phase, reason: Reason, dns: DnsRole): LeafDecision {
+  return { phase, reason, dns, drainStartedMs: undefined, againAtMs: undefined }
+}

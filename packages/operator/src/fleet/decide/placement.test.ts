@@ -1,0 +1,199 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { DEFAULT_POLICY } from '../../api/global-ingress-policy.ts'
+import { type BackendFact, type ClusterFact, type PlacementFacts, placeRoot } from './placement.ts'
+
+function cluster(name: string, changes: Partial<ClusterFact> = {}): ClusterFact {
+  return {
+    name,
+    labels: {},
+    location: {},
+    weight: 100,
+    isReady: true,
+    isDeleting: false,
+    isDraining: false,
+    taints: [],
+    allowedNamespaces: undefined,
+    servedKinds: ['Ingress'],
+    ...changes,
+  }
+}
+
+const present: BackendFact = { state: 'present' }
+
+function facts(changes: Partial<Omit<PlacementFacts, 'policy'>> & { policy?: Partial<PlacementFacts['policy']> } = {}) {
+  const { policy, ...rest } = changes
+  return {
+    root: { kind: 'Ingress', namespace: 'shop' },
+    policy: { ...DEFAULT_POLICY.placement, ...policy },
+    clusters: [],
+    backendOf: () => present,
+    labelledClusters: undefined,
+    previous: new Set<string>(),
+    existing: new Set<string>(),
+    ...rest,
+  }
+}
+
+const active = (decision: ReturnType<typeof placeRoot>) =>
+  decision.placed.filter(({ state }) => state !== 'Draining').map(({ name }) => name)
+
+describe('placement', () => {
+  it('uses every ready cluster that has the Services, and says why the others are left out', () => {
+    const missing: BackendFact = { state: 'missing', services: ['web'], isAnyPresent: false }
+    const decision = placeRoot(
+      facts({
+        clusters: [
+          cluster('b'),
+          cluster('a'),
+          cluster('down', { isReady: false }),
+          cluster('bare'),
+          cluster('old', { servedKinds: [] }),
+          cluster('mine', { allowedNamespaces: ['other'] }),
+          cluster('tainted', { taints: [{ key: 'gpu', effect: 'NoPlace' }] }),
+        ],
+        backendOf: (name) => (name === 'bare' ? missing : present),
+      }),
+    )
+    expect(active(decision)).toEqual(['a', 'b'])
+    expect(decision.rejected.map(({ cluster: name, reason }) => `${name} ${reason}`)).toEqual([
+      'bare BackendMissing',
+      'down ClusterNotReady',
+      'mine NamespaceNotAllowed',
+      'old CRDNotInstalled',
+      'tainted ClusterTainted',
+    ])
+  })
+
+  it('keeps a placed cluster that is not ready, or whose Services are unknown', () => {
+    const clusters = [cluster('a', { isReady: false }), cluster('b')]
+    const decision = placeRoot(
+      facts({ clusters, previous: new Set(['a']), existing: new Set(['a']), backendOf: () => ({ state: 'unknown' }) }),
+    )
+    expect(active(decision)).toEqual(['a'])
+    expect(decision.rejected).toMatchObject([{ cluster: 'b', reason: 'BackendUnknown' }])
+  })
+
+  it('drains a cluster that leaves the plan instead of dropping it', () => {
+    const decision = placeRoot(
+      facts({
+        clusters: [cluster('a'), cluster('b', { isDraining: true })],
+        previous: new Set(['a', 'b']),
+        existing: new Set(['a', 'b', 'gone']),
+      }),
+    )
+    expect(decision.placed).toEqual([
+      { name: 'a', state: 'Active' },
+      { name: 'b', state: 'Draining' },
+      { name: 'gone', state: 'Draining' },
+    ])
+  })
+
+  it('keeps a leaf on a NoTraffic cluster without traffic', () => {
+    const decision = placeRoot(facts({ clusters: [cluster('a', { taints: [{ key: 'x', effect: 'NoTraffic' }] })] }))
+    expect(decision.placed).toEqual([{ name: 'a', state: 'NoTraffic' }])
+  })
+
+  it('follows the labels of Services on the hub, as the proof of concept did', () => {
+    const clusters = [cluster('a'), cluster('b')]
+    const backendOf = (): BackendFact => ({ state: 'missing', services: ['web'], isAnyPresent: false })
+    expect(active(placeRoot(facts({ clusters, backendOf, labelledClusters: new Set(['b']) })))).toEqual(['b'])
+  })
+
+  it('spreads over a topology, and uses one domain further when the others are full', () => {
+    const clusters = ['eu1', 'eu2', 'eu3', 'us1'].map((name) =>
+      cluster(name, { location: { region: name.slice(0, 2) }, weight: name.startsWith('eu') ? 200 : 1 }),
+    )
+    const spread = [{ topologyKey: 'region', maxSkew: 1 }]
+    expect(active(placeRoot(facts({ clusters, policy: { maxClusters: 2, spread } })))).toEqual(['eu1', 'us1'])
+    expect(active(placeRoot(facts({ clusters, policy: { maxClusters: 3, spread } })))).toEqual(['eu1', 'eu2', 'us1'])
+  })
+
+  it('says that a cluster drains, and that an eligible one is not needed', () => {
+    const clusters = [cluster('a'), cluster('b'), cluster('c', { isDraining: true })]
+    const { rejected } = placeRoot(facts({ clusters, policy: { maxClusters: 1 } }))
+    expect(rejected.map(({ cluster: name, reason }) => `${name} ${reason}`)).toEqual([
+      'b PlacementLimitReached',
+      'c ClusterDraining',
+    ])
+  })
+
+  it('reports fewer clusters than the minimum and uses what exists', () => {
+    const decision = placeRoot(facts({ clusters: [cluster('a')], policy: { minClusters: 2 } }))
+    expect(decision).toMatchObject({ reason: 'NotEnoughClusters', placed: [{ name: 'a' }] })
+  })
+
+  const names = fc.uniqueArray(fc.integer({ min: 0, max: 30 }), { minLength: 1, maxLength: 12 })
+  const clusters = names.chain((numbers) =>
+    fc.tuple(
+      ...numbers.map((number) =>
+        fc
+          .record({
+            weight: fc.integer({ min: 0, max: 3 }),
+            isReady: fc.boolean(),
+            isDraining: fc.boolean(),
+            region: fc.constantFrom('eu', 'us', 'ap'),
+          })
+          .map(({ region, ...rest }) => cluster(`c${number}`, { ...rest, location: { region } })),
+      ),
+    ),
+  )
+  const policy = fc.record({
+    maxClusters: fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined }),
+    spread: fc.boolean().map((isSpread) => (isSpread ? [{ topologyKey: 'region', maxSkew: 1 }] : undefined)),
+  })
+
+  it('does not depend on the order of clusters', () => {
+    fc.assert(
+      fc.property(clusters, policy, fc.integer(), (all, changes, seed) => {
+        const shuffled = all
+          .toSorted((a, b) => ((a.name.length * 7919) ^ seed) - ((b.name.length * 7919) ^ seed))
+          .reverse()
+        expect(placeRoot(facts({ clusters: shuffled, policy: changes }))).toEqual(
+          placeRoot(facts({ clusters: all, policy: changes })),
+        )
+      }),
+    )
+  })
+
+  it('is stable: deciding again on its own result changes nothing', () => {
+    fc.assert(
+      fc.property(clusters, policy, (all, changes) => {
+        const first = placeRoot(facts({ clusters: all, policy: changes }))
+        const existing = new Set(first.placed.map(({ name }) => name))
+        const previous = new Set(active(first))
+        expect(placeRoot(facts({ clusters: all, policy: changes, previous, existing })).placed).toEqual(first.placed)
+      }),
+    )
+  })
+
+  it('moves nothing when a cluster joins, and only its own leaf when one leaves', () => {
+    fc.assert(
+      fc.property(clusters, policy, (all, changes) => {
+        const [joining, ...others] = all
+        if (joining === undefined || others.length === 0) return
+        const before = active(placeRoot(facts({ clusters: others, policy: changes })))
+        const state = { previous: new Set(before), existing: new Set(before) }
+        const joined = active(placeRoot(facts({ clusters: all, policy: changes, ...state })))
+        expect(joined).toEqual(expect.arrayContaining(before))
+        const [leaving] = before
+        const left = active(
+          placeRoot(facts({ clusters: others.filter(({ name }) => name !== leaving), policy: changes, ...state })),
+        )
+        expect(left).toEqual(expect.arrayContaining(before.slice(1)))
+      }),
+    )
+  })
+
+  it('never places more than the limit, on a cluster that is draining, or nowhere while one is eligible', () => {
+    fc.assert(
+      fc.property(clusters, policy, (all, changes) => {
+        const chosen = active(placeRoot(facts({ clusters: all, policy: changes })))
+        expect(chosen.length).toBeLessThanOrEqual(changes.maxClusters ?? all.length)
+        const usable = all.filter(({ isReady, isDraining }) => isReady && !isDraining)
+        expect(usable.map(({ name }) => name)).toEqual(expect.arrayContaining(chosen))
+        expect(chosen.length > 0).toBe(usable.length > 0)
+      }),
+    )
+  })
+})

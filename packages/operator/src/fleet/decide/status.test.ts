@@ -1,0 +1,137 @@
+import { findCondition } from '@seamark/kube'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { PHASES } from '../../api/leaf-ingress.ts'
+import { decideStatus, type LeafSummary, mergeAddresses, type StatusFacts } from './status.ts'
+
+function leaf(cluster: string, changes: Partial<LeafSummary> = {}): LeafSummary {
+  return {
+    cluster,
+    phase: 'Active',
+    reason: 'Serving',
+    lifecycle: 'Active',
+    isApplied: true,
+    isAdmitted: true,
+    isStale: false,
+    endpointsReady: 1,
+    addresses: [{ type: 'IPAddress', value: '192.0.2.1' }],
+    isPublished: true,
+    message: '',
+    isPropagationLate: false,
+    ...changes,
+  }
+}
+
+function facts(leaves: readonly LeafSummary[], changes: Partial<StatusFacts> = {}): StatusFacts {
+  return {
+    spec: {
+      rootRef: { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', name: 'shop', uid: 'u' },
+      hosts: [{ host: 'shop.example.com' }],
+      clusters: [],
+      strategy: 'roundRobin',
+      failback: 'Auto',
+      ttlSeconds: 30,
+      onAllUnhealthy: 'ServeLast',
+      health: { scheme: 'tcp', port: 80 },
+      isProbeRequired: false,
+      drainSeconds: 60,
+      minHoldSeconds: 60,
+      propagationTimeoutSeconds: 120,
+      statusMode: 'Auto',
+      published: true,
+    },
+    generation: 3,
+    leaves,
+    refusedHosts: [],
+    placement: { reason: 'Placed', message: 'on 2 of 2 clusters' },
+    partialHosts: [],
+    isDnsVerified: true,
+    previous: undefined,
+    nowMs: Date.parse('2026-01-01T00:00:00Z'),
+    ...changes,
+  }
+}
+
+const statusOf = (given: StatusFacts, type: string) => {
+  const condition = findCondition(decideStatus(given).status.conditions, type)
+  return `${condition?.status} ${condition?.reason}`
+}
+
+describe('the status of a root', () => {
+  it('is ready when a host is owned, a leaf serves and DNS answers', () => {
+    const given = facts([leaf('eu1'), leaf('us1')])
+    expect(statusOf(given, 'Ready')).toBe('True Serving')
+    expect(statusOf(given, 'Degraded')).toBe('False Serving')
+    expect(decideStatus(given).summary).toBe('ready 2/2')
+    expect(statusOf(given, 'Synced')).toBe('True LeavesApplied')
+    expect(statusOf(given, 'Admitted')).toBe('True LeavesAdmitted')
+    expect(statusOf({ ...given, partialHosts: ['a.test'] }, 'Degraded')).toBe('True PartialPaths')
+    expect(statusOf(facts([leaf('eu1')], { isDnsVerified: false }), 'Ready')).toBe('False NotYetPropagated')
+  })
+
+  it('names every cluster that is missing, and why', () => {
+    const waiting = leaf('us1', { phase: 'Applied', reason: 'AdmissionPending', isAdmitted: false, addresses: [] })
+    const { status } = decideStatus(facts([leaf('eu1'), waiting]))
+    expect(findCondition(status.conditions, 'Admitted')?.message).toContain('1/2 leaves are admitted; us1:')
+    const stale = facts([leaf('eu1', { isStale: true })])
+    expect(statusOf(stale, 'Degraded')).toBe('True ClusterUnreachable')
+    expect(statusOf(stale, 'Ready')).toBe('True Serving')
+    const draining = leaf('us1', { phase: 'Draining', reason: 'WaitingForDns', lifecycle: 'Draining' })
+    expect(decideStatus(facts([leaf('eu1'), draining])).summary).toBe('ready 1/1; draining us1')
+    expect(statusOf(facts([leaf('eu1'), { ...draining, isPropagationLate: true }]), 'Degraded')).toBe(
+      'True PropagationTimeout',
+    )
+  })
+
+  it('says so when a host belongs to somebody else', () => {
+    const refusedHosts = [{ host: 'a.example.com', reason: 'HostConflict' as const, message: 'a is owned by x' }]
+    const given = facts([], { refusedHosts })
+    const withoutHosts = { ...given, spec: { ...given.spec, hosts: [], published: false } }
+    expect(statusOf(withoutHosts, 'HostsOwned')).toBe('False HostConflict')
+    expect(statusOf(withoutHosts, 'Ready')).toBe('False HostsNotOwned')
+  })
+
+  it('merges addresses without duplicates, numerically, without draining leaves but with stale ones', () => {
+    const ip = (value: string) => ({ type: 'IPAddress' as const, value })
+    const merged = mergeAddresses([
+      leaf('c', { addresses: [{ type: 'Hostname', value: 'lb.example.net' }, ip('192.0.2.10')] }),
+      leaf('a', { addresses: [ip('192.0.2.9'), ip('2001:db8::1')], isStale: true }),
+      leaf('b', { addresses: [ip('192.0.2.9')] }),
+      leaf('d', { addresses: [ip('192.0.2.77')], phase: 'Draining', reason: 'DrainWait', lifecycle: 'Draining' }),
+      leaf('e', { addresses: [ip('192.0.2.78')], phase: 'Draining', reason: 'NoReplacement', lifecycle: 'Draining' }),
+    ])
+    expect(merged.map(({ value }) => value)).toEqual([
+      '192.0.2.9',
+      '192.0.2.10',
+      '192.0.2.78',
+      '2001:db8::1',
+      'lb.example.net',
+    ])
+  })
+
+  it('does not depend on the order of leaves, and deciding again changes nothing', () => {
+    const leaves = fc
+      .uniqueArray(fc.integer({ min: 0, max: 9 }), { maxLength: 6 })
+      .chain((numbers) =>
+        fc.tuple(
+          ...numbers.map((number) =>
+            fc
+              .record({ phase: fc.constantFrom(...PHASES), isAdmitted: fc.boolean(), isStale: fc.boolean() })
+              .map((each) =>
+                leaf(`c${number}`, { ...each, addresses: [{ type: 'IPAddress', value: `192.0.2.${number}` }] }),
+              ),
+          ),
+        ),
+      )
+    fc.assert(
+      fc.property(leaves, (all) => {
+        const first = decideStatus(facts(all))
+        expect(decideStatus(facts(all.toReversed()))).toEqual(first)
+        const again = decideStatus(
+          facts(all, { previous: first.status.conditions, nowMs: Date.parse('2026-02-02T00:00:00Z') }),
+        )
+        expect(again).toEqual(first)
+      }),
+    )
+  })
+})

@@ -1,0 +1,196 @@
+/**
+ * Status of a root: the conditions of its GlobalIngress, the merged addresses, and one line for people. Pure.
+ *
+ * Guarantees: independent of the order of leaves; `lastTransitionTime` changes only with the status of a condition; a leaf
+ * whose cluster cannot be read keeps its last addresses in the merge.
+ */
+import { type Condition, setCondition } from '@seamark/kube'
+import type { Immutable } from '@seamark/kube/object'
+import type { GlobalIngressSpec, GlobalIngressStatus } from '../../api/global-ingress.ts'
+import type { LeafAddress, Phase } from '../../api/leaf-ingress.ts'
+import { type Reason, REASONS } from '../../reasons.ts'
+
+export interface LeafSummary {
+  readonly cluster: string
+  readonly phase: Phase
+  readonly reason: Reason
+  readonly lifecycle: 'Active' | 'NoTraffic' | 'Draining'
+  readonly isApplied: boolean
+  readonly isAdmitted: boolean
+  readonly isStale: boolean
+  readonly endpointsReady: number | undefined
+  readonly addresses: readonly LeafAddress[]
+  /** DNS answers an address of the leaf. */
+  readonly isPublished: boolean
+  /** What the member or its API server said; '' when there is nothing to say. */
+  readonly message: string
+  /** Withdrawn, and DNS servers still answer it after `propagationTimeoutSeconds`. */
+  readonly isPropagationLate: boolean
+}
+
+export interface StatusFacts {
+  readonly spec: Immutable<GlobalIngressSpec>
+  readonly generation: number
+  readonly leaves: readonly LeafSummary[]
+  /** Hosts that the root names and does not own, with the reason. */
+  readonly refusedHosts: readonly { readonly host: string; readonly reason: Reason; readonly message: string }[]
+  readonly placement: { readonly reason: Reason; readonly message: string }
+  /** Shared hosts that no cluster serves completely. */
+  readonly partialHosts: readonly string[]
+  /** Undefined: DNS is not managed here, or not read yet. */
+  readonly isDnsVerified: boolean | undefined
+  readonly previous: Immutable<Condition[]> | undefined
+  readonly nowMs: number
+}
+
+export interface StatusDecision {
+  readonly status: GlobalIngressStatus
+  /** `ready 2/3; draining eu1`. */
+  readonly summary: string
+}
+
+export function decideStatus(facts: StatusFacts): StatusDecision {
+  const leaves = [...facts.leaves].sort((a, b) => (a.cluster < b.cluster ? -1 : 1))
+  const wanted = leaves.filter(({ lifecycle }) => lifecycle !== 'Draining')
+  const serving = leaves.filter(({ phase, lifecycle }) => phase === 'Active' && lifecycle === 'Active')
+  const admitted = wanted.filter(({ isAdmitted }) => isAdmitted)
+  let conditions: Immutable<Condition[]> = facts.previous ?? []
+  const set = (type: string, isTrue: boolean, reason: Reason, message: string): void => {
+    const next = { type, status: isTrue ? 'True' : 'False', reason, message: cap(message) } as const
+    conditions = setCondition(conditions, { ...next, observedGeneration: facts.generation }, facts.nowMs)
+  }
+  const isAccepted = facts.spec.hosts.length > 0
+  const refused = facts.refusedHosts.map(({ message }) => message).join('; ')
+  set(
+    'HostsOwned',
+    isAccepted,
+    isAccepted ? 'HostsOwned' : (facts.refusedHosts[0]?.reason ?? 'HostMissing'),
+    refused || 'every host is owned',
+  )
+  const { placement } = facts
+  set('Placed', placement.reason === 'Placed', placement.reason, placement.message)
+  const unsynced = wanted.filter(({ isApplied }) => !isApplied)
+  set(
+    'Synced',
+    wanted.length > 0 && unsynced.length === 0,
+    unsynced.length === 0 ? 'LeavesApplied' : 'ApplyPending',
+    listOf(unsynced, 'every leaf is applied'),
+  )
+  const unadmitted = wanted.filter(({ isAdmitted }) => !isAdmitted)
+  set(
+    'Admitted',
+    admitted.length > 0,
+    admitted.length > 0 ? 'LeavesAdmitted' : 'AdmissionPending',
+    `${admitted.length}/${wanted.length} leaves are admitted${unadmitted.length === 0 ? '' : `; ${listOf(unadmitted, '')}`}`,
+  )
+  const isPublished = facts.spec.published && facts.isDnsVerified !== false
+  set(
+    'DNSPublished',
+    isPublished,
+    isPublished ? 'Published' : 'NotYetPropagated',
+    isPublished ? 'DNS answers the hosts' : 'DNS does not answer the hosts yet',
+  )
+  const degraded = degradations(leaves, facts)
+  set(
+    'Degraded',
+    degraded.length > 0,
+    degraded[0]?.reason ?? 'Serving',
+    degraded.map(({ message }) => message).join('; ') || 'nothing is degraded',
+  )
+  const isReady = isAccepted && serving.length > 0 && isPublished
+  set(
+    'Ready',
+    isReady,
+    isReady ? 'Serving' : firstReason(isAccepted, placement.reason, admitted.length, serving.length),
+    `${serving.length}/${wanted.length} leaves serve`,
+  )
+  const draining = leaves.filter(({ phase }) => phase === 'Draining').map(({ cluster }) => cluster)
+  return {
+    status: {
+      observedGeneration: facts.generation,
+      leaves: leaves.map((leaf) => ({
+        cluster: leaf.cluster,
+        phase: leaf.phase,
+        reason: leaf.reason,
+        admitted: leaf.isAdmitted,
+        ...(leaf.isStale && { stale: true }),
+        ...(leaf.endpointsReady !== undefined && { endpointsReady: leaf.endpointsReady }),
+        addresses: leaf.addresses.map(({ value }) => value),
+        published: leaf.isPublished,
+      })),
+      addresses: mergeAddresses(leaves).map(({ value }) => value),
+      conditions: conditions as Condition[],
+    },
+    summary: `ready ${serving.length}/${wanted.length}${draining.length === 0 ? '' : `; draining ${draining.join(', ')}`}`,
+  }
+}
+
+/**
+ * The union over leaves that take traffic: IPv4 numerically, then IPv6, then host names. A leaf that drains without a
+ * replacement is still in it.
+ */
+export function mergeAddresses(
+  leaves: readonly Pick<LeafSummary, 'phase' | 'reason' | 'isAdmitted' | 'addresses'>[],
+): LeafAddress[] {
+  const taking = leaves.filter(
+    ({ phase, reason, isAdmitted }) =>
+      isAdmitted && (reason === 'NoReplacement' || (phase !== 'Draining' && phase !== 'Drained')),
+  )
+  const unique = new Map(taking.flatMap(({ addresses }) => addresses).map((address) => [address.value, address]))
+  return [...unique.values()].sort((a, b) => compareText(orderOf(a), orderOf(b)))
+}
+
+function orderOf({ type, value }: LeafAddress): string {
+  if (type === 'Hostname') return `3 ${value}`
+  if (value.includes(':')) return `2 ${value}`
+  return `1 ${value
+    .split('.')
+    .map((part) => part.padStart(3, '0'))
+    .join('.')}`
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+interface Degradation {
+  readonly reason: Reason
+  readonly message: string
+}
+
+function degradations(
+  leaves: readonly LeafSummary[],
+  { refusedHosts, placement, partialHosts }: StatusFacts,
+): Degradation[] {
+  const found: Degradation[] = []
+  if (placement.reason !== 'Placed') found.push(placement)
+  for (const { reason, message } of refusedHosts) found.push({ reason, message })
+  for (const host of partialHosts)
+    found.push({ reason: 'PartialPaths', message: `host ${host}: no cluster serves all roots that share it` })
+  for (const { cluster, phase, reason, isStale, isPropagationLate, message } of leaves) {
+    if (isPropagationLate)
+      found.push({ reason: 'PropagationTimeout', message: `${cluster}: DNS servers still answer the withdrawn leaf` })
+    else if (phase === 'Unhealthy' || reason === 'NoReplacement')
+      found.push({ reason, message: `${cluster}: ${message || REASONS[reason]}` })
+    else if (isStale) found.push({ reason: 'ClusterUnreachable', message: `${cluster}: its API server cannot be read` })
+  }
+  return found
+}
+
+function firstReason(isAccepted: boolean, placement: Reason, admitted: number, serving: number): Reason {
+  if (!isAccepted) return 'HostsNotOwned'
+  if (admitted === 0) return placement === 'Placed' ? 'AdmissionPending' : placement
+  return serving === 0 ? 'ProbePending' : 'NotYetPropagated'
+}
+
+function listOf(leaves: readonly LeafSummary[], otherwise: string): string {
+  if (leaves.length === 0) return otherwise
+  return leaves.map(({ cluster, reason, message }) => `${cluster}: ${message || REASONS[reason]}`).join('; ')
+}
+
+/** 1 KiB. */
+const MAX_MESSAGE = 1024
+
+function cap(message: string): string {
+  return message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 1)}…` : message
+}

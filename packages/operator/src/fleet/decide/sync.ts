@@ -1,0 +1,78 @@
+/**
+ * What to do with one object of a leaf on its member. Pure.
+ *
+ * Guarantee: an object that is not ours is neither changed nor deleted, unless the root asks for its adoption.
+ */
+import type { Immutable, Obj } from '@seamark/kube/object'
+import { HASH_ANNOTATION, HUB_LABEL, MANAGED_LABEL } from '../names.ts'
+import type { Manifest } from '../roots/root-kind.ts'
+
+export type SyncStep =
+  | { readonly step: 'none' }
+  /** `drift`: somebody changed what we applied. */
+  | { readonly step: 'apply'; readonly why: 'absent' | 'changed' | 'drift' | 'adopted' }
+  | { readonly step: 'refuse'; readonly message: string }
+
+export function decideSync(
+  wanted: Immutable<Manifest>,
+  live: Immutable<Obj> | undefined,
+  { hubId, adopt }: { readonly hubId: string; readonly adopt: boolean },
+): SyncStep {
+  if (live === undefined) return { step: 'apply', why: 'absent' }
+  const { labels, annotations, namespace, name } = live.metadata
+  if (labels?.[MANAGED_LABEL] !== 'true' || labels[HUB_LABEL] !== hubId) {
+    if (adopt) return { step: 'apply', why: 'adopted' }
+    const owner = labels?.[MANAGED_LABEL] === 'true' ? `hub ${labels[HUB_LABEL]}` : 'somebody else'
+    return {
+      step: 'refuse',
+      message: `${wanted.kind} ${namespace}/${name} exists and belongs to ${owner}; delete it, or set the annotation seamark.io/adopt: "true" on the root`,
+    }
+  }
+  if (annotations?.[HASH_ANNOTATION] !== wanted.metadata.annotations?.[HASH_ANNOTATION])
+    return { step: 'apply', why: 'changed' }
+  return includes(live, wanted) ? { step: 'none' } : { step: 'apply', why: 'drift' }
+}
+
+/** Whether an object on a member is ours to delete. */
+export function isOurs(live: Immutable<Obj>, hubId: string): boolean {
+  const { labels } = live.metadata
+  return labels?.[MANAGED_LABEL] === 'true' && labels[HUB_LABEL] === hubId
+}
+
+/** Every field that is wanted has its value. Further fields of objects are defaults or somebody else's; lists are whole. */
+export function includes(live: unknown, wanted: unknown): boolean {
+  if (Array.isArray(wanted))
+    return (
+      Array.isArray(live) && live.length === wanted.length && wanted.every((item, index) => includes(live[index], item))
+    )
+  if (typeof wanted !== 'object' || wanted === null) return live === wanted
+  if (typeof live !== 'object' || live === null) return Object.keys(wanted).length === 0
+  return Object.entries(wanted).every(([key, value]) => includes((live as Record<string, unknown>)[key], value))
+}
+
+/** Of remote objects without a leaf, those that a sweep may delete. */
+export interface SweepDecision {
+  readonly deletable: readonly Immutable<Obj>[]
+  /** Set when the limit was exceeded: nothing is deleted. */
+  readonly refused: { readonly reason: 'MassDeletionRefused'; readonly message: string } | undefined
+}
+
+const SWEEP_MIN = 5
+const SWEEP_FRACTION = 0.3
+
+/** A sweep that would delete more than 30 % and more than 5 of a cluster's leaves deletes none. */
+export function decideSweep(
+  ours: readonly Immutable<Obj>[],
+  isOrphan: (object: Immutable<Obj>) => boolean,
+): SweepDecision {
+  const deletable = ours.filter((object) => isOrphan(object))
+  if (deletable.length > SWEEP_MIN && deletable.length > ours.length * SWEEP_FRACTION)
+    return {
+      deletable: [],
+      refused: {
+        reason: 'MassDeletionRefused',
+        message: `${deletable.length} of ${ours.length} leaves have no LeafIngress; none is deleted. Check that the hub has its objects, then delete the leaves by their label seamark.io/hub`,
+      },
+    }
+  return { deletable, refused: undefined }
+}

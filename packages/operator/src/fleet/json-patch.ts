@@ -1,0 +1,105 @@
+/** RFC 6902 on plain JSON, for the overrides of a policy. Pure: the input is not changed. */
+
+export interface PatchOperation {
+  readonly op: 'add' | 'remove' | 'replace' | 'test' | 'move' | 'copy'
+  readonly path: string
+  readonly from?: string | undefined
+  readonly value?: unknown
+}
+
+export type PatchResult<T> = { readonly value: T } | { readonly index: number; readonly message: string }
+
+export function applyPatch<T>(document: T, patch: readonly PatchOperation[]): PatchResult<T> {
+  let value: unknown = structuredClone(document)
+  for (const [index, operation] of patch.entries()) {
+    try {
+      value = applyOne(value, operation)
+    } catch (error) {
+      return { index, message: error instanceof Error ? error.message : String(error) }
+    }
+  }
+  return { value: value as T }
+}
+
+function applyOne(document: unknown, { op, path, from = '', value }: PatchOperation): unknown {
+  switch (op) {
+    case 'add':
+      return add(document, parsePointer(path), structuredClone(value))
+    case 'remove':
+      return remove(document, parsePointer(path))
+    case 'replace':
+      read(document, parsePointer(path))
+      return parsePointer(path).length === 0
+        ? structuredClone(value)
+        : add(remove(document, parsePointer(path)), parsePointer(path), structuredClone(value))
+    case 'move': {
+      const moved = read(document, parsePointer(from))
+      return add(remove(document, parsePointer(from)), parsePointer(path), moved)
+    }
+    case 'copy':
+      return add(document, parsePointer(path), structuredClone(read(document, parsePointer(from))))
+    case 'test':
+      if (JSON.stringify(read(document, parsePointer(path))) !== JSON.stringify(value))
+        throw new Error(`test of ${path} failed`)
+      return document
+  }
+}
+
+function parsePointer(path: string): string[] {
+  if (path === '') return []
+  if (!path.startsWith('/')) throw new Error(`path ${path} does not start with /`)
+  const keys = path
+    .slice(1)
+    .split('/')
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const unsafe = keys.find((key) => key === '__proto__' || key === 'constructor' || key === 'prototype')
+  if (unsafe !== undefined) throw new Error(`path ${path} is refused`)
+  return keys
+}
+
+type Container = Record<string, unknown> | unknown[]
+
+function containerOf(document: unknown, keys: readonly string[]): { parent: Container; key: string } {
+  const parent = read(document, keys.slice(0, -1))
+  if (typeof parent !== 'object' || parent === null) throw new Error(`/${keys.join('/')} has no parent`)
+  return { parent: parent as Container, key: keys.at(-1) ?? '' }
+}
+
+function read(document: unknown, keys: readonly string[]): unknown {
+  let node = document
+  for (const key of keys) {
+    const isPresent = Array.isArray(node)
+      ? indexOf(key, node.length) < node.length
+      : typeof node === 'object' && node !== null && Object.hasOwn(node, key)
+    if (!isPresent) throw new Error(`/${keys.join('/')} does not exist`)
+    node = (node as Record<string, unknown>)[key]
+  }
+  return node
+}
+
+function indexOf(key: string, length: number): number {
+  if (key === '-') return length
+  if (!/^(0|[1-9][0-9]*)$/.test(key)) throw new Error(`${key} is no index of a list`)
+  return Number(key)
+}
+
+function add(document: unknown, keys: readonly string[], value: unknown): unknown {
+  if (keys.length === 0) return value
+  const { parent, key } = containerOf(document, keys)
+  if (!Array.isArray(parent)) parent[key] = value
+  else {
+    const index = indexOf(key, parent.length)
+    if (index > parent.length) throw new Error(`/${keys.join('/')} is beyond the end of the list`)
+    parent.splice(index, 0, value)
+  }
+  return document
+}
+
+function remove(document: unknown, keys: readonly string[]): unknown {
+  if (keys.length === 0) throw new Error('the whole document cannot be removed')
+  read(document, keys)
+  const { parent, key } = containerOf(document, keys)
+  if (Array.isArray(parent)) parent.splice(indexOf(key, parent.length), 1)
+  else delete parent[key]
+  return document
+}

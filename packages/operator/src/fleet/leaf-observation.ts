@@ -1,0 +1,127 @@
+/** What is known about a leaf: its objects on the member, its endpoints, and what balance says about its addresses. */
+import { type Context, type Index, type Kind, keyOf } from '@seamark/kube'
+import type { Immutable, Obj } from '@seamark/kube/object'
+import type { Cluster } from '../api/cluster.ts'
+import type { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
+import type { LeafAddress, LeafIngress } from '../api/leaf-ingress.ts'
+import { parseAddress } from '../address.ts'
+import type { LeafFacts } from './decide/leaf-phase.ts'
+import type { MemberViews } from './member-view.ts'
+import { HASH_ANNOTATION, LEAF_CLUSTER_LABEL } from './names.ts'
+import { readAddress } from './roots/ingress.ts'
+import type { Admission, Manifest, RootKind } from './roots/root-kind.ts'
+import { ROOT_KINDS } from './roots/root-kinds.ts'
+
+export interface LeafObservation {
+  /** Undefined: the member cannot be read. */
+  readonly isApplied: boolean | undefined
+  /** Undefined: the member cannot be read. */
+  readonly isAdmitted: boolean | undefined
+  /** The last known ones while the member cannot be read. */
+  readonly addresses: readonly LeafAddress[]
+  /** Undefined: unknown. */
+  readonly endpointsReady: number | undefined
+  /** The member cannot be read, and was tried. */
+  readonly isStale: boolean
+  readonly remote: { readonly uid: string; readonly generation: number | undefined } | undefined
+  readonly probe: LeafFacts['probe']
+  readonly dns: LeafFacts['dns']
+  readonly message: string
+}
+
+export interface ObservationDeps {
+  readonly views: MemberViews
+  readonly endpointsByRoot: Index<DNSLoadBalancerEndpoint> | undefined
+}
+
+export function observeLeaf(
+  leaf: Immutable<LeafIngress>,
+  kind: RootKind,
+  {
+    backends,
+    cluster,
+    rootUid,
+  }: { backends: readonly string[]; cluster: Immutable<Cluster> | undefined; rootUid: string },
+  { views, endpointsByRoot }: ObservationDeps,
+  ctx: Context,
+): LeafObservation {
+  const { cluster: name, specHash } = leaf.spec
+  const manifests = leaf.spec.manifests as unknown as readonly Immutable<Manifest>[]
+  const remotes = manifests.map((manifest) => views.find(name, kindOf(manifest), keyOf(manifest)))
+  const known = remotes.filter((remote) => remote !== 'unknown')
+  const dns = readDns(name, rootUid, endpointsByRoot, ctx)
+  if (known.length < remotes.length || remotes.length === 0)
+    return {
+      isApplied: undefined,
+      isAdmitted: undefined,
+      addresses: leaf.status?.addresses ?? [],
+      endpointsReady: undefined,
+      // At a start the last word stays until the member was tried.
+      isStale: views.isLost(name) || leaf.status?.stale === true,
+      remote: undefined,
+      message: '',
+      ...dns,
+    }
+  const [first] = known
+  const admission = first === undefined ? ABSENT : readAdmission(first, kind, cluster, views)
+  return {
+    isApplied: known.every((remote) => remote?.metadata.annotations?.[HASH_ANNOTATION] === specHash),
+    isAdmitted: admission.isAdmitted,
+    addresses: admission.addresses,
+    endpointsReady: views.endpointsReady(name, leaf.metadata.namespace ?? '', backends),
+    isStale: false,
+    remote:
+      first === undefined
+        ? undefined
+        : { uid: first.metadata.uid, generation: (first.metadata as { generation?: number }).generation },
+    message: admission.message,
+    ...dns,
+  }
+}
+
+const ABSENT: Admission = { isAdmitted: false, addresses: [], message: 'it is not applied yet' }
+
+function readAdmission(
+  remote: Immutable<Obj>,
+  kind: RootKind,
+  cluster: Immutable<Cluster> | undefined,
+  views: MemberViews,
+): Admission {
+  const { addressOverride = [], excludeAddresses = [], routerName } = cluster?.spec.ingress ?? {}
+  if (addressOverride.length > 0) {
+    const addresses = addressOverride.flatMap((text) => readAddress(text, text))
+    return { isAdmitted: addresses.length > 0, addresses, message: '' }
+  }
+  const admission = kind.readAdmission(remote, {
+    routerName,
+    gatewayAddresses: (namespace, name) => views.gatewayAddresses(cluster?.metadata.name ?? '', namespace, name),
+  })
+  const excluded = new Set(excludeAddresses.map((text) => parseAddress(text)?.text ?? text))
+  const addresses = admission.addresses.filter(({ value }) => !excluded.has(value))
+  if (!admission.isAdmitted || addresses.length > 0) return { ...admission, addresses }
+  return { isAdmitted: false, addresses, message: 'spec.ingress.excludeAddresses leaves no address' }
+}
+
+/** Verdict and presence of the addresses of a leaf, as balance reports them on its endpoints. */
+function readDns(
+  cluster: string,
+  rootUid: string,
+  index: Index<DNSLoadBalancerEndpoint> | undefined,
+  ctx: Context,
+): Pick<LeafObservation, 'probe' | 'dns'> {
+  if (index === undefined) return { probe: 'unknown', dns: 'absent' }
+  const endpoints = ctx.by(index, rootUid).filter(({ metadata }) => metadata.labels?.[LEAF_CLUSTER_LABEL] === cluster)
+  if (endpoints.length === 0) return { probe: 'unknown', dns: 'absent' }
+  const verdicts = endpoints.map(({ status }) => status?.healthy)
+  const active = endpoints.map(({ status }) => status?.active)
+  return {
+    probe: verdicts.includes(true) ? 'healthy' : verdicts.includes(undefined) ? 'unknown' : 'unhealthy',
+    dns: active.includes(true) ? 'present' : active.includes(undefined) ? 'unknown' : 'absent',
+  }
+}
+
+function kindOf({ kind }: Immutable<Manifest>): Kind {
+  const found = ROOT_KINDS.find((each) => each.kind.kind === kind)
+  if (found === undefined) throw new TypeError(`a leaf has a manifest of kind ${kind}`)
+  return found.kind
+}

@@ -1,0 +1,80 @@
+/**
+ * What the fleet needs to know about a kind of root, one implementation each for Ingress, HTTPRoute and Route. Pure.
+ */
+import type { Immutable, Kind, Obj } from '@seamark/kube/object'
+import type { LeafAddress } from '../../api/leaf-ingress.ts'
+import type { Reason } from '../../reasons.ts'
+
+/** A manifest as it is applied on a member. */
+export type Manifest = Obj & { apiVersion: string; kind: string; metadata: { name: string; namespace: string } }
+
+export interface RenderFacts {
+  /** Hosts of the root that it owns. */
+  readonly ownedHosts: ReadonlySet<string>
+  /** Host → generated name that is served too. */
+  readonly managedHosts: ReadonlyMap<string, string>
+  readonly ingressClassMap: Readonly<Record<string, string>>
+  readonly parentRefMap: readonly ParentMapping[]
+  /** Keys, or prefixes that end with `*`. */
+  readonly allowedAnnotations: readonly string[]
+}
+
+interface ParentMapping {
+  readonly from: { readonly namespace?: string | undefined; readonly name: string }
+  readonly to: {
+    readonly namespace?: string | undefined
+    readonly name: string
+    readonly sectionName?: string | undefined
+  }
+}
+
+export type Rendered =
+  | { readonly manifests: readonly Manifest[] }
+  | { readonly refused: Reason; readonly message: string }
+
+/** What a member says about a leaf. */
+export interface Admission {
+  readonly isAdmitted: boolean
+  readonly addresses: readonly LeafAddress[]
+  readonly message: string
+}
+
+export interface AdmissionFacts {
+  readonly routerName: string | undefined
+  /** Addresses of a Gateway of the member; undefined: it does not exist or is not programmed. */
+  readonly gatewayAddresses: (namespace: string, name: string) => readonly LeafAddress[] | undefined
+}
+
+export interface RootKind<T extends Obj = Obj> {
+  readonly kind: Kind<T>
+  /** Normalised, without duplicates, sorted. */
+  hostsOf(root: Immutable<T>): string[]
+  /** Names of Services in the namespace of the root; without duplicates, sorted. */
+  backendsOf(root: Immutable<T>): string[]
+  usesTls(root: Immutable<T>): boolean
+  render(root: Immutable<T>, facts: RenderFacts): Rendered
+  readAdmission(leaf: Immutable<T>, facts: AdmissionFacts): Admission
+}
+
+/** Copied to leaves: what the allow-list permits. Snippets are configuration code of a member's proxy, never copied. */
+export function copyAnnotations(
+  annotations: Readonly<Record<string, string>> | undefined,
+  allowed: readonly string[],
+): Record<string, string> {
+  const entries = Object.entries(annotations ?? {}).filter(
+    ([key]) =>
+      !key.includes('snippet') &&
+      allowed.some((rule) => (rule.endsWith('*') ? key.startsWith(rule.slice(0, -1)) : key === rule)),
+  )
+  return Object.fromEntries(entries)
+}
+
+/** Sorted, so that the order in which a member reports addresses causes no writes. */
+export function sortAddresses(addresses: readonly LeafAddress[]): LeafAddress[] {
+  const unique = new Map(addresses.map((address) => [`${address.type} ${address.value}`, address]))
+  return [...unique.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, address]) => address)
+}
+
+export function uniqueSorted(values: Iterable<string>): string[] {
+  return [...new Set(values)].sort()
+}

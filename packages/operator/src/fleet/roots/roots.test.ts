@@ -1,0 +1,208 @@
+/** Rendering and admission of each kind of root. */
+import type { Ingress } from '@seamark/kube'
+import { describe, expect, it } from 'vitest'
+import type { HTTPRoute } from '@seamark/kube/gateway-api'
+import type { Route } from '../../api/route.ts'
+import { renderLeaf, type LeafRenderFacts } from '../decide/render.ts'
+import { httpRouteRoot } from './http-route.ts'
+import { ingressRoot } from './ingress.ts'
+import { routeRoot } from './route.ts'
+
+const facts: LeafRenderFacts = {
+  cluster: 'eu1',
+  hubId: 'hub',
+  leafName: 'leaf',
+  isHub: false,
+  overrides: undefined,
+  ownedHosts: new Set(['a.test', 'b.test']),
+  managedHosts: new Map([['a.test', 'x1.apps.test']]),
+  ingressClassMap: { global: 'nginx' },
+  parentRefMap: [
+    { from: { namespace: 'infra', name: 'global' }, to: { namespace: 'gw', name: 'real', sectionName: 'https' } },
+  ],
+  allowedAnnotations: ['ok', 'team/*'],
+}
+
+const backend = { service: { name: 'web', port: { number: 80 } } }
+const path = { path: '/', pathType: 'Prefix' as const, backend }
+
+const ingress: Ingress = {
+  metadata: {
+    name: 'shop',
+    namespace: 'web',
+    uid: 'u1',
+    resourceVersion: '7',
+    finalizers: ['seamark.io/global'],
+    annotations: { ok: '1', 'team/x': '2', 'team/configuration-snippet': 'evil', other: '3' },
+  },
+  spec: {
+    ingressClassName: 'global',
+    defaultBackend: { service: { name: 'fallback' } },
+    rules: [
+      { host: 'A.test', http: { paths: [path] } },
+      { host: 'stolen.test', http: { paths: [{ ...path, backend: { service: { name: 'api' } } }] } },
+    ],
+    tls: [
+      { hosts: ['a.test', 'stolen.test'], secretName: 's' },
+      { hosts: ['stolen.test'], secretName: 't' },
+    ],
+  },
+}
+
+const manifest = (rendered: ReturnType<typeof renderLeaf>) => {
+  if (!('manifests' in rendered)) throw new Error(rendered.message)
+  return rendered.manifests
+}
+
+describe('an Ingress as a root', () => {
+  it('loses hosts it does not own, keeps allowed annotations, and gets its managed hosts', () => {
+    const [leaf] = manifest(renderLeaf(ingress, ingressRoot, facts)) as [Ingress]
+    expect(leaf.spec?.rules?.map(({ host }) => host)).toEqual(['A.test', 'x1.apps.test'])
+    expect(leaf.spec?.tls).toEqual([{ hosts: ['a.test'], secretName: 's' }])
+    expect(leaf.spec?.ingressClassName).toBe('nginx')
+    expect(Object.keys(leaf.metadata.annotations ?? {})).toEqual([
+      'ok',
+      'team/x',
+      'seamark.io/leaf',
+      'seamark.io/spec-hash',
+    ])
+    expect(leaf.metadata).toMatchObject({ name: 'shop', namespace: 'web', labels: { 'seamark.io/root-uid': 'u1' } })
+    expect(leaf.metadata).not.toHaveProperty('resourceVersion')
+    expect(leaf.metadata).not.toHaveProperty('finalizers')
+  })
+
+  it('has no leaf when it owns none of its hosts', () => {
+    expect(renderLeaf(ingress, ingressRoot, { ...facts, ownedHosts: new Set() })).toMatchObject({
+      refused: 'HostsNotOwned',
+    })
+  })
+
+  it('has another name on the hub itself, and a hash that follows the content only', () => {
+    const [leaf] = manifest(renderLeaf(ingress, ingressRoot, { ...facts, isHub: true }))
+    expect(leaf?.metadata.name).toBe('shop--eu1')
+    const again = renderLeaf(
+      { ...ingress, metadata: { ...ingress.metadata, resourceVersion: '9' } },
+      ingressRoot,
+      facts,
+    )
+    expect(again).toEqual(renderLeaf(ingress, ingressRoot, facts))
+  })
+
+  it('is patched last, without losing its identity; a patch that fails is refused', () => {
+    const patches = [
+      { op: 'add' as const, path: '/metadata/labels', value: { 'seamark.io/hub': 'evil', team: 'a' } },
+      { op: 'replace' as const, path: '/metadata/name', value: 'other' },
+    ]
+    const [leaf] = manifest(renderLeaf(ingress, ingressRoot, { ...facts, overrides: [{ cluster: 'eu1', patches }] }))
+    expect(leaf?.metadata).toMatchObject({ name: 'shop', labels: { team: 'a', 'seamark.io/hub': 'hub' } })
+    const bad = [{ cluster: 'eu1', patches: [{ op: 'remove' as const, path: '/spec/none' }] }]
+    expect(renderLeaf(ingress, ingressRoot, { ...facts, overrides: bad })).toMatchObject({ refused: 'OverrideInvalid' })
+  })
+
+  it('names its hosts and Services once each, also the default backend', () => {
+    expect(ingressRoot.hostsOf(ingress)).toEqual(['a.test', 'stolen.test'])
+    expect(ingressRoot.backendsOf(ingress)).toEqual(['api', 'fallback', 'web'])
+    expect(ingressRoot.backendsOf({ metadata: {}, spec: { rules: [{ host: 'x' }] } })).toEqual([])
+  })
+
+  it('is admitted with an address, sorted, whatever the order of the member', () => {
+    const none = { routerName: undefined, gatewayAddresses: () => undefined }
+    const of = (...ips: string[]) =>
+      ingressRoot.readAdmission(
+        { metadata: {}, status: { loadBalancer: { ingress: ips.map((ip) => ({ ip })) } } },
+        none,
+      )
+    expect(of('192.0.2.2', '192.0.2.1')).toEqual(of('192.0.2.1', '192.0.2.2', '192.0.2.1'))
+    expect(of('not an address')).toMatchObject({ isAdmitted: false })
+    expect(of()).toMatchObject({ isAdmitted: false })
+  })
+})
+
+describe('an HTTPRoute as a root', () => {
+  const route: HTTPRoute = {
+    metadata: { name: 'api', namespace: 'web', uid: 'u2', generation: 2 },
+    spec: {
+      parentRefs: [{ name: 'global', namespace: 'infra' }, { name: 'other' }],
+      hostnames: ['b.test', 'stolen.test'],
+    },
+  }
+
+  it('is attached to the mapped Gateway with the hosts it owns', () => {
+    const [leaf] = manifest(renderLeaf(route, httpRouteRoot, facts)) as [HTTPRoute]
+    expect(leaf.spec).toMatchObject({
+      parentRefs: [{ namespace: 'gw', name: 'real', sectionName: 'https' }],
+      hostnames: ['b.test'],
+    })
+  })
+
+  it('has no leaf without a mapping or without hosts: an empty list would mean every host', () => {
+    expect(renderLeaf(route, httpRouteRoot, { ...facts, parentRefMap: [] })).toMatchObject({
+      refused: 'NoMatchingParent',
+    })
+    expect(renderLeaf(route, httpRouteRoot, { ...facts, ownedHosts: new Set() })).toMatchObject({
+      refused: 'HostsNotOwned',
+    })
+    const bare = { ...route, spec: { ...route.spec, hostnames: [] } }
+    expect(renderLeaf(bare, httpRouteRoot, facts)).toMatchObject({ refused: 'HostsNotOwned' })
+  })
+
+  it('is admitted by the current generation only, with the addresses of its Gateways', () => {
+    const admission = (observedGeneration: number, addresses: string[] | undefined) =>
+      httpRouteRoot.readAdmission(
+        {
+          metadata: { namespace: 'web', generation: 2 },
+          spec: { parentRefs: [{ name: 'gw' }] },
+          status: {
+            parents: [
+              {
+                parentRef: { name: 'gw' },
+                conditions: ['Accepted', 'ResolvedRefs'].map((type) => ({ type, status: 'True', observedGeneration })),
+              },
+            ],
+          },
+        },
+        { routerName: undefined, gatewayAddresses: () => addresses?.map((value) => ({ type: 'IPAddress', value })) },
+      )
+    expect(admission(2, ['192.0.2.1'])).toMatchObject({ isAdmitted: true, addresses: [{ value: '192.0.2.1' }] })
+    expect(admission(1, ['192.0.2.1']).isAdmitted).toBe(false)
+    expect(admission(2, undefined)).toMatchObject({ isAdmitted: false, message: 'Gateway gw has no address' })
+  })
+})
+
+describe('a Route as a root', () => {
+  const route = {
+    metadata: { name: 'r', namespace: 'web', uid: 'u3', labels: { 'seamark.io/global': 'true' } },
+    spec: { host: 'a.test', to: { kind: 'Service', name: 'web' }, alternateBackends: [{ name: 'canary' }] },
+  } as Route
+
+  it('has a second Route for the managed host, and keeps its backends', () => {
+    const leaves = manifest(renderLeaf(route, routeRoot, facts)) as Route[]
+    expect(leaves.map(({ metadata, spec }) => `${metadata.name} ${spec?.host}`)).toEqual([
+      'r a.test',
+      'r-seamark x1.apps.test',
+    ])
+    expect(leaves[0]?.metadata.labels).not.toHaveProperty('seamark.io/global')
+    expect(routeRoot.backendsOf(route)).toEqual(['canary', 'web'])
+  })
+
+  it('never publishes its own host as its address', () => {
+    const status = (routerCanonicalHostname?: string) => ({
+      ingress: [
+        {
+          host: 'a.test',
+          routerName: 'default',
+          ...(routerCanonicalHostname !== undefined && { routerCanonicalHostname }),
+          conditions: [{ type: 'Admitted', status: 'True' }],
+        },
+      ],
+    })
+    const read = (given: Route['status'], routerName?: string) =>
+      routeRoot.readAdmission({ ...route, status: given as never }, { routerName, gatewayAddresses: () => undefined })
+    expect(read(status('router.eu1.test'))).toMatchObject({
+      isAdmitted: true,
+      addresses: [{ value: 'router.eu1.test' }],
+    })
+    expect(read(status())).toMatchObject({ isAdmitted: false })
+    expect(read(status('router.eu1.test'), 'other')).toMatchObject({ isAdmitted: false })
+  })
+})

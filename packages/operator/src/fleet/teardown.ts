@@ -1,0 +1,177 @@
+/**
+ * Deletion in the order that no client notices: DNS objects → wait for caches of resolvers → leaves → claims → the root.
+ *
+ * Guarantees: the state of the chain is in stored objects (`withdrawnAt` of the GlobalIngress, finalizers of leaves), so that
+ * it continues after a restart and in a namespace that is being deleted, where nothing can be created. A member that cannot
+ * be reached holds up a deletion for `orphanAfterSeconds`; then the leaf is recorded in the status of its Cluster, and the
+ * sweep deletes its objects when the member returns.
+ */
+import { type Context, type Next, NotFound, removeFinalizer, requeue, timestamp } from '@seamark/kube'
+import { apiVersionOf, type Immutable, keyOf, type Obj } from '@seamark/kube/object'
+import { Cluster } from '../api/cluster.ts'
+import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
+import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
+import { GlobalIngress } from '../api/global-ingress.ts'
+import { LeafIngress } from '../api/leaf-ingress.ts'
+import type { MemberRegistry } from '../clusters/member-registry.ts'
+import type { Claims } from './claims.ts'
+import type { MemberViews } from './member-view.ts'
+import {
+  DELETE_ANNOTATION,
+  DNS_FINALIZER,
+  FORCE_DELETE_ANNOTATION,
+  REMOTE_FINALIZER,
+  ROOT_FINALIZER,
+  SUMMARY_ANNOTATION,
+} from './names.ts'
+import type { RootIndexes } from './root-reconciler.ts'
+import type { RootKind } from './roots/root-kind.ts'
+import type { SyncResults } from './sync-results.ts'
+
+export interface TeardownDeps {
+  readonly indexes: RootIndexes
+  readonly results: SyncResults
+  readonly claims: Claims
+  readonly registry: MemberRegistry
+  readonly views: MemberViews
+  readonly orphanAfterMs: number
+}
+
+/** Between two looks at what the deletion waits for. */
+const RETRY_MS = 2_000
+
+export class Teardown {
+  readonly #deps: TeardownDeps
+
+  constructor(deps: TeardownDeps) {
+    this.#deps = deps
+  }
+
+  async root(kind: RootKind, root: Immutable<Obj>, ctx: Context): Promise<Next> {
+    const uid = root.metadata.uid ?? ''
+    const isForced = root.metadata.annotations?.[FORCE_DELETE_ANNOTATION] !== undefined
+    const isImmediate = isForced || root.metadata.annotations?.[DELETE_ANNOTATION] === 'Immediate'
+    const next = await this.global(uid, root, { isForced, isImmediate }, ctx)
+    if (next !== undefined) return next
+    if (root.metadata.annotations?.[SUMMARY_ANNOTATION] !== undefined && root.metadata.deletionTimestamp === undefined)
+      await ctx.client.patch(kind.kind, keyOf(root), 'merge', {
+        metadata: { annotations: { [SUMMARY_ANNOTATION]: null } },
+      })
+    if (root.metadata.finalizers?.includes(ROOT_FINALIZER) === true)
+      await removeFinalizer(ctx.client, kind.kind, root, ROOT_FINALIZER)
+  }
+
+  /** The part that needs no root: also for a GlobalIngress whose root is gone. Undefined: done. */
+  async global(
+    uid: string,
+    about: Immutable<Obj>,
+    { isForced, isImmediate }: { readonly isForced: boolean; readonly isImmediate: boolean },
+    ctx: Context,
+  ): Promise<Next> {
+    const { indexes, claims } = this.#deps
+    const global = ctx.by(indexes.globalByRoot, uid)[0]
+    if (global === undefined) {
+      await claims.releaseAll(uid, ctx)
+      return
+    }
+    if (!(await this.#withdraw(uid, ctx))) return requeue(RETRY_MS)
+    const withdrawnAt = global.status?.withdrawnAt ?? timestamp(ctx.clock.now())
+    if (global.status?.withdrawnAt === undefined) {
+      ctx.event(about, 'Normal', 'RootDeleted', 'DNS records are withdrawn; leaves follow when caches have expired')
+      const stored = { apiVersion: apiVersionOf(GlobalIngress), kind: GlobalIngress.kind, ...global }
+      await ctx.status(stored, { ...(global.status as NonNullable<GlobalIngress['status']>), withdrawnAt })
+    }
+    const waitMs = global.spec.published && !isImmediate ? 2 * global.spec.ttlSeconds * 1000 : 0
+    const leftMs = Date.parse(withdrawnAt) + waitMs - ctx.clock.now()
+    if (leftMs > 0) return requeue(leftMs)
+    let againAtMs = Number.POSITIVE_INFINITY
+    const leaves = ctx.by(indexes.leavesByRoot, uid)
+    for (const leaf of leaves) {
+      if (leaf.status?.phase !== 'Drained') await this.#markDrained(leaf, ctx)
+      againAtMs = Math.min(againAtMs, await this.leaf(leaf, about, ctx, isForced))
+    }
+    if (ctx.by(indexes.leavesByRoot, uid).length > 0)
+      return requeue(Math.max(1, Math.min(againAtMs - ctx.clock.now(), RETRY_MS)))
+    await claims.releaseAll(uid, ctx)
+    await this.#deleteGlobal(global, ctx)
+  }
+
+  /**
+   * Deletes a drained leaf; its finalizer goes when the member confirmed that nothing is left there. Returns when to look
+   * again, wall clock in ms.
+   */
+  async leaf(leaf: Immutable<LeafIngress>, about: Immutable<Obj>, ctx: Context, isForced = false): Promise<number> {
+    const key = keyOf(leaf)
+    const { deletionTimestamp } = leaf.metadata
+    if (deletionTimestamp === undefined) {
+      await ctx.delete(LeafIngress, leaf)
+      return ctx.clock.now() + RETRY_MS
+    }
+    const isGone = this.#deps.results.get(key)?.isGone === true
+    const orphanAtMs = Date.parse(deletionTimestamp) + this.#deps.orphanAfterMs
+    const { registry } = this.#deps
+    const isUnknown =
+      registry.isRead && !registry.clusters.has(leaf.spec.cluster) && ctx.get(Cluster, leaf.spec.cluster) === undefined
+    // Forced: one attempt, which only a member that can be reached gets.
+    const isGivenUp = isForced && this.#deps.views.readable(leaf.spec.cluster) === undefined
+    if (!isGone && !isGivenUp && !isUnknown && ctx.clock.now() < orphanAtMs)
+      return Math.min(orphanAtMs, ctx.clock.now() + RETRY_MS * 5)
+    if (!isGone) {
+      const names = leaf.spec.manifests.map((each) => `${each.kind} ${String(each.metadata['name'])}`).join(', ')
+      ctx.event(
+        about,
+        'Warning',
+        'LeafOrphaned',
+        `cluster ${leaf.spec.cluster}: ${names} may be left in namespace ${leaf.metadata.namespace}`,
+      )
+      await this.#recordOrphan(leaf, ctx)
+    }
+    this.#deps.results.set(key, undefined)
+    await removeFinalizer(ctx.client, LeafIngress, leaf, REMOTE_FINALIZER)
+    return Number.POSITIVE_INFINITY
+  }
+
+  /** True when no DNS object of the root is left. */
+  async #withdraw(uid: string, ctx: Context): Promise<boolean> {
+    const { balancersByRoot, endpointsByRoot } = this.#deps.indexes
+    if (balancersByRoot === undefined || endpointsByRoot === undefined) return true
+    for (const balancer of ctx.by(balancersByRoot, uid)) await ctx.delete(DNSLoadBalancer, balancer)
+    for (const endpoint of ctx.by(endpointsByRoot, uid)) await ctx.delete(DNSLoadBalancerEndpoint, endpoint)
+    return ctx.by(balancersByRoot, uid).length === 0 && ctx.by(endpointsByRoot, uid).length === 0
+  }
+
+  async #markDrained(leaf: Immutable<LeafIngress>, ctx: Context): Promise<void> {
+    const stored = { apiVersion: apiVersionOf(LeafIngress), kind: LeafIngress.kind, ...leaf }
+    await ctx.status(stored, {
+      ...(leaf.status as NonNullable<LeafIngress['status']>),
+      phase: 'Drained',
+      phaseSince: timestamp(ctx.clock.now()),
+      reason: 'RootDeleted',
+    })
+  }
+
+  async #deleteGlobal(global: Immutable<GlobalIngress>, ctx: Context): Promise<void> {
+    await ctx.delete(GlobalIngress, global)
+    const live = ctx.get(GlobalIngress, keyOf(global)) ?? (await ctx.client.find(GlobalIngress, keyOf(global)))
+    if (live?.metadata.finalizers?.includes(DNS_FINALIZER) === true)
+      await removeFinalizer(ctx.client, GlobalIngress, live, DNS_FINALIZER)
+  }
+
+  async #recordOrphan({ spec, metadata }: Immutable<LeafIngress>, ctx: Context): Promise<void> {
+    const cluster = ctx.get(Cluster, spec.cluster)
+    if (cluster === undefined) return
+    const since = timestamp(ctx.clock.now())
+    const added = spec.manifests.map((each) => ({
+      kind: each.kind,
+      namespace: metadata.namespace ?? '',
+      name: String(each.metadata['name']),
+      since,
+    }))
+    const orphans = [...(cluster.status?.orphans ?? []), ...added]
+    try {
+      await ctx.client.patch(Cluster, spec.cluster, 'merge', { status: { orphans } }, { subresource: 'status' })
+    } catch (error) {
+      if (!(error instanceof NotFound)) throw error
+    }
+  }
+}

@@ -1,0 +1,367 @@
+/**
+ * The fleet: planning, the cost of one change with few and many roots, writes of a steady state, the way of a change to its
+ * members while one of them does not answer, and memory.
+ */
+import { createApiServer, newToken, writeKubeconfig } from '@seamark/apiserver'
+import {
+  type Client,
+  configFromText,
+  connect,
+  CustomResourceDefinition,
+  Ingress,
+  IngressClass,
+  Namespace,
+  Secret,
+  Service,
+} from '@seamark/kube'
+import { startRelay } from '@seamark/kube/testing'
+import {
+  Cluster,
+  DEFAULT_POLICY,
+  FleetConfig,
+  fleetCrds,
+  LeafIngress,
+  loadBalancerCrds,
+  playgroundCrds,
+  runApp,
+} from '@seamark/operator'
+import { ingressRoot, planRoot } from '@seamark/operator/testing'
+import type { Figure } from './figure.ts'
+import { residentBytes } from './resident.ts'
+
+const clusterOf = (index: number): Cluster => ({
+  metadata: { name: `c${index}`, labels: { tier: 'prod' } },
+  spec: { weight: 100, namespacePolicy: 'Require' },
+  status: {
+    servedKinds: ['Ingress'],
+    conditions: [
+      {
+        type: 'Ready',
+        status: 'True',
+        reason: 'ClusterReady',
+        message: '',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
+    ],
+  },
+})
+
+const rootOf = (index: number, namespace = 'shop'): Ingress => ({
+  metadata: { name: `root-${index}`, namespace, uid: `uid-${index}` },
+  spec: {
+    ingressClassName: 'global',
+    rules: [
+      {
+        host: `host-${index}.example.com`,
+        http: {
+          paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 'web', port: { number: 80 } } } }],
+        },
+      },
+    ],
+  },
+})
+
+const seconds = (sinceMs: number): number => (performance.now() - sinceMs) / 1000
+
+function plan(clusters: readonly Cluster[], root: Ingress) {
+  return planRoot({
+    root,
+    kind: ingressRoot,
+    policy: DEFAULT_POLICY,
+    ownedHosts: [root.spec?.rules?.[0]?.host ?? ''],
+    clusters,
+    backendOf: () => ({ state: 'present' }),
+    labelledClusters: undefined,
+    previous: undefined,
+    leaves: new Map(),
+    hubId: 'hub',
+    hubUid: 'hub',
+    allowedAnnotations: [],
+    canPublish: true,
+  }).leaves
+}
+
+async function measurePlan(): Promise<number> {
+  const clusters = Array.from({ length: 100 }, (_, index) => clusterOf(index))
+  const roots = Array.from({ length: 1000 }, (_, index) => rootOf(index))
+  const start = performance.now()
+  let leaves = 0
+  for (const root of roots) leaves += plan(clusters, root).length
+  if (leaves !== 100_000) throw new Error(`${leaves} leaves`)
+  return seconds(start)
+}
+
+interface Server {
+  readonly client: Client
+  readonly kubeconfig: string
+  close(): Promise<void>
+}
+
+async function startServer(definitions: readonly object[]): Promise<Server> {
+  const token = newToken()
+  const tokens = new Map([[token, { name: 'admin', groups: ['system:masters'] }]])
+  const server = createApiServer({ anonymous: 'refused', tokens })
+  const { url, caPem = '' } = await server.listen({ tls: 'self-signed' })
+  const kubeconfig = writeKubeconfig({ server: url, caPem, token })
+  const connection = connect(configFromText(kubeconfig), { fieldManager: 'bench' })
+  for (const definition of definitions)
+    await connection.client.create(CustomResourceDefinition, definition as CustomResourceDefinition)
+  return {
+    client: connection.client,
+    kubeconfig,
+    close: async () => {
+      await connection.close()
+      await server.close()
+    },
+  }
+}
+
+interface World {
+  readonly hub: Server
+  readonly members: readonly Server[]
+  /** Writes to the hub other than Events. */
+  readonly writes: { count: number }
+  close(): Promise<void>
+}
+
+const POLL_MS = 5
+
+async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+  const start = performance.now()
+  while (!(await isSo())) {
+    if (seconds(start) > 300) throw new Error(`${what} takes more than 300 s`)
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+}
+
+async function startWorld(
+  memberCount: number,
+  reach: (kubeconfig: string, index: number) => Promise<string> = async (text) => text,
+): Promise<World> {
+  const hub = await startServer([...fleetCrds(), ...loadBalancerCrds(), ...playgroundCrds()])
+  const members = await Promise.all(Array.from({ length: memberCount }, async () => startServer([])))
+  for (const name of ['manager', 'shop']) await hub.client.create(Namespace, { metadata: { name } })
+  await hub.client.create(IngressClass, { metadata: { name: 'global' }, spec: { controller: 'seamark.io/global' } })
+  const kubeconfigs = await Promise.all(members.map(async ({ kubeconfig }, index) => reach(kubeconfig, index)))
+  for (const [index, kubeconfig] of kubeconfigs.entries()) {
+    await hub.client.create(Secret, {
+      metadata: { namespace: 'manager', name: `m${index}`, labels: { 'seamark.io/cluster': `m${index}` } },
+      data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
+    })
+    await hub.client.create(Cluster, { metadata: { name: `m${index}` } } as Cluster)
+  }
+  for (const { client } of members) {
+    await client.create(Namespace, { metadata: { name: 'shop' } })
+    await client.create(Service, { metadata: { namespace: 'shop', name: 'web' }, spec: { ports: [{ port: 80 }] } })
+  }
+  const writes = { count: 0 }
+  const cluster = connect(configFromText(hub.kubeconfig), { name: 'hub', fieldManager: 'contour-plus' })
+  const guard = cluster.guardWrites.bind(cluster)
+  cluster.guardWrites = (check) =>
+    guard((request) => {
+      check(request)
+      if (!request.path.includes('/events')) writes.count++
+    })
+  const stopping = new AbortController()
+  const running = runApp(
+    {
+      cluster,
+      namespace: 'manager',
+      mode: 'enforce',
+      allowLoopback: true,
+      fleet: { ...FleetConfig.parse({}), dns: false },
+    },
+    stopping.signal,
+  )
+  running.catch(() => undefined)
+  await until('registration', async () => {
+    const { items } = await hub.client.list(Cluster)
+    const ready = items.filter(({ status }) =>
+      status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True'),
+    )
+    return ready.length >= memberCount
+  })
+  return {
+    hub,
+    members,
+    writes,
+    close: async () => {
+      stopping.abort()
+      await running
+      await cluster.close()
+      await Promise.all([hub, ...members].map(async (server) => server.close()))
+    },
+  }
+}
+
+/** Creates roots and waits until each has a leaf with a phase on every member. */
+async function addRoots(
+  world: World,
+  from: number,
+  to: number,
+  annotations: Record<string, string> = {},
+): Promise<void> {
+  for (let index = from; index < to; index += 50)
+    await Promise.all(
+      Array.from({ length: Math.min(50, to - index) }, async (_, offset) => {
+        const { metadata, ...rest } = rootOf(index + offset)
+        const { uid: _uid, ...own } = metadata
+        await world.hub.client.create(Ingress, { metadata: { ...own, annotations }, ...rest })
+      }),
+    )
+  await until(`${to} roots`, async () => {
+    const { items } = await world.hub.client.list(Ingress, {
+      limit: 500,
+      namespace: 'shop',
+      fieldSelector: `metadata.name=root-${to - 1}`,
+    })
+    const isPlanned = items.every(({ metadata }) => metadata.annotations?.['seamark.io/summary'] !== undefined)
+    if (!isPlanned || annotations['seamark.io/clusters'] !== undefined) return isPlanned
+    const leaves = await world.hub.client.list(LeafIngress)
+    return (
+      leaves.items.length >= to * world.members.length &&
+      leaves.items.every(({ status }) => status?.phase === 'Applied')
+    )
+  })
+}
+
+/** From a change of a root to its leaf on each of the members, seconds. */
+async function changeRoot(world: World, index: number, path: string): Promise<number> {
+  const start = performance.now()
+  await world.hub.client.patch(Ingress, `shop/root-${index}`, 'json', [
+    { op: 'replace', path: '/spec/rules/0/http/paths/0/path', value: path },
+  ])
+  await Promise.all(
+    world.members.map(async ({ client }) =>
+      until(
+        'the change',
+        async () => (await client.find(Ingress, `shop/root-${index}`))?.spec?.rules?.[0]?.http?.paths[0]?.path === path,
+      ),
+    ),
+  )
+  return seconds(start)
+}
+
+async function measureSync(): Promise<number> {
+  const relays: Awaited<ReturnType<typeof startRelay>>[] = []
+  const world = await startWorld(10, async (kubeconfig, index) => {
+    if (index > 0) return kubeconfig
+    const port = /https:\/\/127\.0\.0\.1:(\d+)/.exec(kubeconfig)?.[1] ?? ''
+    const relay = await startRelay(Number(port))
+    relays.push(relay)
+    return kubeconfig.replace(`127.0.0.1:${port}`, `127.0.0.1:${relay.port}`)
+  })
+  try {
+    await addRoots(world, 0, 20)
+    for (const relay of relays) relay.freeze()
+    const reachable = { ...world, members: world.members.slice(1) }
+    const times: number[] = []
+    for (let change = 0; change < 100; change++) times.push(await changeRoot(reachable, change % 20, `/v${change}`))
+    return times.sort((a, b) => a - b)[98] ?? Number.NaN
+  } finally {
+    for (const relay of relays) await relay.close()
+    await world.close()
+  }
+}
+
+async function measureSteady(): Promise<number> {
+  const world = await startWorld(3)
+  try {
+    await addRoots(world, 0, 200)
+    const before = world.writes.count
+    await new Promise((resolve) => setTimeout(resolve, 60_000))
+    return world.writes.count - before
+  } finally {
+    await world.close()
+  }
+}
+
+async function measureGrowth(): Promise<number> {
+  const world = await startWorld(1)
+  const cost = async (): Promise<number> => {
+    const before = process.cpuUsage()
+    for (let change = 0; change < 40; change++) await changeRoot(world, change, `/g${Math.random()}`)
+    const { user, system } = process.cpuUsage(before)
+    return user + system
+  }
+  try {
+    await addRoots(world, 0, 100)
+    await cost()
+    const few = await cost()
+    // Without leaves: a member takes 20 writes a second, and the roots are what the cost could depend on.
+    await addRoots(world, 100, 10_000, { 'seamark.io/clusters': 'none' })
+    await cost()
+    return (await cost()) / few
+  } finally {
+    await world.close()
+  }
+}
+
+/** The LeafIngresses of 1 000 roots on 100 clusters, as a cache has them. */
+async function measureMemory(): Promise<number> {
+  const clusters = Array.from({ length: 100 }, (_, index) => clusterOf(index))
+  const leaves: unknown[] = []
+  for (let index = 0; index < 1000; index++) {
+    for (const leaf of plan(clusters, rootOf(index)))
+      leaves.push(
+        JSON.parse(
+          JSON.stringify({
+            metadata: { name: leaf.name, namespace: 'shop', uid: `${index}` },
+            spec: leaf.spec,
+            status: { phase: 'Active', addresses: [{ type: 'IPAddress', value: '192.0.2.1' }] },
+          }),
+        ),
+      )
+  }
+  globalThis.gc?.()
+  const bytes = residentBytes('VmRSS')
+  if (leaves.length !== 100_000) throw new Error(`${leaves.length} leaves`)
+  return bytes / 2 ** 20
+}
+
+export const figures: Figure[] = [
+  {
+    name: 'fleet.plan',
+    what: '100 clusters × 1 000 roots planned',
+    unit: 's',
+    bound: { max: 1 },
+    against: '-',
+    measure: measurePlan,
+  },
+  {
+    name: 'fleet.growth',
+    what: 'CPU of one root change with 10 000 roots ÷ with 100',
+    unit: 'ratio',
+    bound: { max: 1.2 },
+    against: '100 roots',
+    runs: 1,
+    measure: measureGrowth,
+  },
+  {
+    name: 'fleet.steady.writes',
+    what: 'writes to the hub in a minute of steady state, 200 roots on 3 clusters',
+    unit: 'writes',
+    bound: { max: 0 },
+    against: '-',
+    runs: 1,
+    measure: measureSteady,
+  },
+  {
+    name: 'fleet.sync',
+    what: 'root change → applied on every reachable member, p99 of 100, 10 members, one black-holed',
+    unit: 's',
+    bound: { max: 2 },
+    against: '-',
+    runs: 1,
+    measure: measureSync,
+  },
+  {
+    name: 'fleet.memory',
+    what: 'resident with 100 000 leaves as objects',
+    unit: 'MB',
+    bound: { max: 1024 },
+    against: '-',
+    runs: 1,
+    measure: measureMemory,
+  },
+]

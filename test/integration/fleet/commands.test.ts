@@ -1,0 +1,131 @@
+/**
+ * The commands of the fleet and examples/fleet, on a hub and two members: registration with the rights of the example alone,
+ * a drain that is refused and one that is carried out, a shift, and the tree of a host.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Cluster, DNSLoadBalancerEndpoint, MEMBER_RIGHTS } from '@seamark/operator'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { applyExample, readExample } from '../examples/manifests.ts'
+import { runCommand } from '../records/run-command.ts'
+import { FleetWorld, patience } from './world.ts'
+
+const EXIT = { ok: 0, error: 1, refused: 3, usage: 5 } as const
+
+const seamark = async (...argv: string[]) => runCommand(argv)
+
+interface Kubeconfig {
+  clusters: { name: string; cluster: object }[]
+  users: { name: string; user: object }[]
+  contexts: { name: string; context: object }[]
+}
+
+/** One file with the hub as the current context, and every member as one more. */
+function writeKubeconfig(folder: string, world: FleetWorld): string {
+  const merged = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [],
+    users: [],
+    contexts: [],
+    'current-context': 'hub',
+  } as Kubeconfig & object
+  for (const [name, { kubeconfig }] of [['hub', world.hub] as const, ...world.members]) {
+    const { clusters, users } = parse(kubeconfig) as Kubeconfig
+    merged.clusters.push({ name, cluster: clusters[0]?.cluster ?? {} })
+    merged.users.push({ name, user: users[0]?.user ?? {} })
+    merged.contexts.push({ name, context: { cluster: name, user: name } })
+  }
+  const file = join(folder, 'config')
+  writeFileSync(file, JSON.stringify(merged))
+  return file
+}
+
+describe('the commands of the fleet', () => {
+  it('register clusters, drain and shift, and show where a host is', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'seamark-fleet-'))
+    try {
+      await using world = await FleetWorld.start(['eu1', 'us1'])
+      const { client } = world.hub
+      const hub = ['--kubeconfig', writeKubeconfig(folder, world)]
+      const namespace = ['-n', 'manager']
+      for (const name of ['eu1', 'us1']) {
+        const added = await seamark('cluster', 'add', name, ...hub, ...namespace)
+        expect([added.code, added.stderr]).toEqual([EXIT.ok, ''])
+        await client.patch(Cluster, name, 'merge', {
+          metadata: { labels: { tier: 'prod' } },
+          spec: { location: { region: name.slice(0, 2) } },
+        })
+        await world.deploy(name)
+      }
+      expect((await seamark('cluster', 'add', 'No_Name', ...hub)).code).toBe(EXIT.usage)
+      world.run()
+      const list = async () => (await seamark('cluster', 'list', ...hub)).stdout
+      await expect.poll(list, patience).toMatch(/eu1 +True +ClusterReady .*\n.*us1 +True +ClusterReady/)
+
+      await applyExample(client, 'fleet/hub.yaml')
+      await world.admit('eu1', 'shop/shop', '192.0.2.1')
+      await world.admit('us1', 'shop/shop', '192.0.2.2')
+      expect((await seamark('tree', 'nobody.example.com', ...hub)).code).toBe(EXIT.error)
+      const refused = await seamark('drain', 'us1', ...hub)
+      expect([refused.code, refused.stderr]).toEqual([
+        EXIT.refused,
+        expect.stringContaining('shop/shop would have no cluster'),
+      ])
+
+      for (const name of ['eu1', 'us1'])
+        await expect.poll(async () => world.judge(name, { healthy: true, active: true }), patience).toBe(1)
+      await expect.poll(async () => world.phases(), patience).toBe('eu1 Active, us1 Active')
+      const tree = (await seamark('tree', 'shop.example.com', ...hub)).stdout
+      expect(tree).toContain('shop.example.com  claimed by Ingress shop/shop')
+      expect(tree).toContain('eu1 (ClusterReady)  Active Serving')
+      expect(tree).toContain('192.0.2.1  answered')
+      const explained = (await seamark('explain', 'shop.example.com', ...hub)).stdout
+      expect(explained).toMatch(/placement +✔ on 2 of 2 clusters/)
+      expect(explained).toMatch(/leaf +✔ us1: Active, 192.0.2.2 answered/)
+
+      const shifted = await seamark(
+        'shift',
+        'shop.example.com',
+        '--to',
+        'us1',
+        '--steps',
+        '25,100',
+        '--pause',
+        '0',
+        ...hub,
+      )
+      expect([shifted.code, shifted.stderr]).toEqual([EXIT.ok, ''])
+      const weights = async () =>
+        (await client.list(DNSLoadBalancerEndpoint)).items.map(({ spec }) => `${spec.ipaddress} ${spec.weight}`).sort()
+      expect(await weights()).toEqual(['192.0.2.1 0', '192.0.2.2 1'])
+
+      expect((await seamark('cluster', 'token', 'eu1', ...hub, ...namespace)).stdout).toBe(
+        'cluster eu1 has a new token\n',
+      )
+      const drained = await seamark('drain', 'us1', ...hub)
+      expect([drained.code, drained.stdout]).toEqual([EXIT.ok, expect.stringContaining('stays on eu1')])
+      await expect.poll(async () => world.phases(), patience).toBe('eu1 Active, us1 Draining')
+      expect((await seamark('undrain', 'us1', ...hub)).code).toBe(EXIT.ok)
+      await expect.poll(async () => world.phases(), patience).toBe('eu1 Active, us1 Active')
+      expect((await seamark('drain', 'nowhere', ...hub)).code).toBe(EXIT.error)
+      expect((await seamark('crds')).stdout).toContain('name: leafingresses.seamark.io')
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it('have the rights that examples/fleet grants', () => {
+    const role = readExample('fleet/member.yaml').find(({ kind }) => kind === 'ClusterRole')
+    const rules = (role?.['rules'] ?? []) as { apiGroups: string[]; resources: string[]; verbs: string[] }[]
+    const granted = rules.flatMap(({ apiGroups, resources, verbs }) =>
+      resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}.${apiGroups[0]}`)),
+    )
+    const needed = MEMBER_RIGHTS.flatMap(({ group, resource, verbs }) =>
+      verbs.map((verb) => `${verb} ${resource}.${group}`),
+    )
+    expect(granted.sort()).toEqual(needed.sort())
+  })
+})

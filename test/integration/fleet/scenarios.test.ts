@@ -1,0 +1,389 @@
+/**
+ * The acceptance list of the fleet: each test is a defect that a predecessor had. On embedded API servers; one world, because
+ * every test has hosts, namespaces and clusters of its own.
+ */
+import { Ingress, Namespace, Secret, Service } from '@seamark/kube'
+import {
+  Cluster,
+  DNSLoadBalancerEndpoint,
+  EndpointSlice,
+  Gateway,
+  GatewayClass,
+  GlobalIngressPolicy,
+  HostClaim,
+  HTTPRoute,
+  LeafIngress,
+} from '@seamark/operator'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { FleetWorld, patience, root, type Running } from './world.ts'
+
+describe('a fleet', () => {
+  let world: FleetWorld
+  let app: Running
+
+  beforeAll(async () => {
+    world = await FleetWorld.start(['eu1', 'us1', 'ap1'])
+    for (const name of ['eu1', 'us1', 'ap1']) {
+      await world.register(name, name === 'ap1' ? { namespacePolicy: 'Create' } : {}, { region: name.slice(0, 2) })
+      await world.namespace(world.member(name).client, 'shop')
+    }
+    app = world.run({ orphanAfterSeconds: 3600 })
+    const ready = async () =>
+      (await world.hub.client.list(Cluster)).items.filter(({ status }) =>
+        status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True'),
+      ).length
+    await vi.waitFor(async () => expect(await ready()).toBe(3), patience)
+  }, 120_000)
+
+  afterAll(async () => {
+    await world[Symbol.asyncDispose]()
+  })
+
+  /** A namespace on the hub and on members, with the Service `web` on each of them. */
+  async function tenant(namespace: string, ...members: string[]): Promise<void> {
+    await world.namespace(world.hub.client, namespace)
+    for (const name of members) await world.deploy(name, namespace)
+  }
+
+  const ingress = (
+    namespace: string,
+    name: string,
+    host: string,
+    annotations: Record<string, string> = {},
+  ): Ingress => {
+    const object = root(name, host, { namespace, annotations })
+    return object
+  }
+
+  const remote = (cluster: string, key: string) => world.member(cluster).client.find(Ingress, key)
+
+  const conditionOf = async (name: string, type: string) => {
+    const found = (await world.global(name))?.status?.conditions?.find((condition) => condition.type === type)
+    return `${found?.status} ${found?.reason}`
+  }
+
+  async function serve(name: string, namespace: string, clusters: Record<string, string>): Promise<void> {
+    for (const [cluster, ip] of Object.entries(clusters)) await world.admit(cluster, `${namespace}/${name}`, ip)
+    for (const cluster of Object.keys(clusters)) {
+      await expect
+        .poll(async () => world.phases(name), patience)
+        .toMatch(new RegExp(`${cluster} (Admitted|Warming|Active)`))
+      await expect.poll(async () => judge(name, cluster, { healthy: true, active: true }), patience).toBeGreaterThan(0)
+      await expect.poll(async () => world.phases(name), patience).toContain(`${cluster} Active`)
+    }
+  }
+
+  async function judge(
+    name: string,
+    cluster: string,
+    status: { healthy?: boolean; active?: boolean },
+  ): Promise<number> {
+    const { client } = world.hub
+    const { items } = await client.list(DNSLoadBalancerEndpoint, { labelSelector: `seamark.io/cluster=${cluster}` })
+    const own = items.filter(({ metadata }) => metadata.annotations?.['seamark.io/root'] === name)
+    for (const { metadata } of own)
+      await client.patch(
+        DNSLoadBalancerEndpoint,
+        `${metadata.namespace}/${metadata.name}`,
+        'merge',
+        { status },
+        { subresource: 'status' },
+      )
+    return own.length
+  }
+
+  it('keeps roots of one name in two namespaces apart', async () => {
+    await tenant('one', 'eu1')
+    await tenant('two', 'eu1')
+    await world.hub.client.create(Ingress, ingress('one', 'twin', 'one.twin.test'))
+    await world.hub.client.create(Ingress, ingress('two', 'twin', 'two.twin.test'))
+    await world.admit('eu1', 'one/twin', '192.0.2.1')
+    await world.admit('eu1', 'two/twin', '192.0.2.2')
+    const addresses = async (namespace: string) =>
+      (await world.hub.client.get(Ingress, `${namespace}/twin`)).status?.loadBalancer?.ingress
+    await expect.poll(async () => addresses('one'), patience).toEqual([{ ip: '192.0.2.1' }])
+    await expect.poll(async () => addresses('two'), patience).toEqual([{ ip: '192.0.2.2' }])
+    await world.hub.client.delete(Ingress, 'one/twin')
+    await world.hub.client.patch(Ingress, 'one/twin', 'merge', {
+      metadata: { annotations: { 'seamark.io/delete': 'Immediate' } },
+    })
+    await expect.poll(async () => remote('eu1', 'one/twin'), patience).toBeUndefined()
+    expect(await remote('eu1', 'two/twin')).toBeDefined()
+    expect(await addresses('two')).toEqual([{ ip: '192.0.2.2' }])
+  })
+
+  it('follows a Service that moves, and a missing Service affects one cluster only', async () => {
+    await tenant('move', 'eu1')
+    await world.hub.client.create(
+      Ingress,
+      ingress('move', 'mover', 'mover.test', { 'seamark.io/drain-seconds': '0', 'seamark.io/ttl': '1' }),
+    )
+    await expect.poll(async () => world.phases('mover'), patience).toMatch(/^eu1 \w+$/)
+    await serve('mover', 'move', { eu1: '192.0.2.11' })
+    expect(await remote('us1', 'move/mover')).toBeUndefined()
+    await world.deploy('us1', 'move')
+    await serve('mover', 'move', { us1: '192.0.2.12' })
+    await world.member('eu1').client.delete(Service, 'move/web')
+    await expect.poll(async () => world.phases('mover'), patience).toContain('eu1 Draining')
+    // The leaf stays until DNS does not answer it any more.
+    expect(await remote('eu1', 'move/mover')).toBeDefined()
+    await judge('mover', 'eu1', { active: false })
+    await expect.poll(async () => remote('eu1', 'move/mover'), patience).toBeUndefined()
+    await expect.poll(async () => world.phases('mover'), patience).toBe('us1 Active')
+  })
+
+  it('keeps the old leaf while its replacement is not admitted, and the last one for ever', async () => {
+    await tenant('slow', 'eu1', 'us1')
+    await world.hub.client.create(Ingress, ingress('slow', 'slow', 'slow.test', { 'seamark.io/clusters': 'eu1' }))
+    await serve('slow', 'slow', { eu1: '192.0.2.21' })
+    await world.hub.client.patch(Ingress, 'slow/slow', 'merge', {
+      metadata: { annotations: { 'seamark.io/clusters': 'us1' } },
+    })
+    await expect.poll(async () => world.phases('slow'), patience).toBe('eu1 Draining, us1 Applied')
+    await expect.poll(async () => conditionOf('slow', 'Degraded'), patience).toBe('True NoReplacement')
+    expect((await world.hub.client.get(Ingress, 'slow/slow')).status?.loadBalancer?.ingress).toEqual([
+      { ip: '192.0.2.21' },
+    ])
+    const { items } = await world.hub.client.list(DNSLoadBalancerEndpoint, { labelSelector: 'seamark.io/cluster=eu1' })
+    const own = items.filter(({ metadata }) => metadata.annotations?.['seamark.io/root'] === 'slow')
+    expect(own.map(({ spec }) => spec.drain)).toEqual([undefined])
+    await serve('slow', 'slow', { us1: '192.0.2.22' })
+    await expect.poll(async () => conditionOf('slow', 'Degraded'), patience).toMatch(/^False/)
+  })
+
+  it('withdraws a leaf without ready endpoints while another serves', async () => {
+    await tenant('pods', 'eu1', 'us1')
+    await world.hub.client.create(Ingress, ingress('pods', 'pods', 'pods.test', { 'seamark.io/clusters': 'eu1,us1' }))
+    const slice = (isReady: boolean): EndpointSlice => ({
+      metadata: { namespace: 'pods', name: 'web-1', labels: { 'kubernetes.io/service-name': 'web' } },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready: isReady } }],
+    })
+    await world.member('eu1').client.create(EndpointSlice, slice(true))
+    await serve('pods', 'pods', { eu1: '192.0.2.31', us1: '192.0.2.32' })
+    await world.member('eu1').client.apply(EndpointSlice, slice(false), { force: true })
+    await expect.poll(async () => world.phases('pods'), patience).toBe('eu1 Unhealthy, us1 Active')
+    await expect.poll(async () => conditionOf('pods', 'Degraded'), patience).toBe('True NoReadyEndpoints')
+    // Health changes DNS, never leaves.
+    expect(await remote('eu1', 'pods/pods')).toBeDefined()
+  })
+
+  it('reports an object of somebody else and does not touch it', async () => {
+    await tenant('foreign', 'eu1')
+    const theirs = ingress('foreign', 'shared', 'theirs.test')
+    await world.member('eu1').client.create(Ingress, { ...theirs, spec: { ...theirs.spec, ingressClassName: 'nginx' } })
+    await world.hub.client.create(Ingress, ingress('foreign', 'shared', 'ours.test', { 'seamark.io/clusters': 'eu1' }))
+    const reason = async () => (await world.hub.client.find(LeafIngress, 'foreign/ingress-shared--eu1'))?.status?.reason
+    await expect.poll(reason, patience).toBe('ForeignObject')
+    expect((await remote('eu1', 'foreign/shared'))?.spec?.rules?.[0]?.host).toBe('theirs.test')
+  })
+
+  it('corrects drift, and applies again what was deleted on the member', async () => {
+    await tenant('drift', 'eu1')
+    await world.hub.client.create(Ingress, ingress('drift', 'drift', 'drift.test'))
+    await expect.poll(async () => remote('eu1', 'drift/drift'), patience).toBeDefined()
+    const { client } = world.member('eu1')
+    await client.patch(Ingress, 'drift/drift', 'json', [
+      { op: 'replace', path: '/spec/rules/0/host', value: 'evil.test' },
+    ])
+    await expect
+      .poll(async () => (await remote('eu1', 'drift/drift'))?.spec?.rules?.[0]?.host, patience)
+      .toBe('drift.test')
+    const uid = (await remote('eu1', 'drift/drift'))?.metadata.uid
+    await client.delete(Ingress, 'drift/drift')
+    await expect.poll(async () => (await remote('eu1', 'drift/drift'))?.metadata.uid, patience).not.toBe(uid)
+    await expect.poll(async () => remote('eu1', 'drift/drift'), patience).toBeDefined()
+  })
+
+  it('reports fields of another manager, and somebody who changes a leaf again and again', async () => {
+    await tenant('fight', 'ap1')
+    await world.hub.client.create(Ingress, ingress('fight', 'fight', 'fight.test'))
+    await expect.poll(async () => remote('ap1', 'fight/fight'), patience).toBeDefined()
+    const { client } = world.member('ap1')
+    const reason = async () => (await world.hub.client.find(LeafIngress, 'fight/ingress-fight--ap1'))?.status?.reason
+    for (let round = 0; round < 6; round++) {
+      const path = `/spec/rules/0/host`
+      await client.patch(Ingress, 'fight/fight', 'json', [{ op: 'replace', path, value: `evil${round}.test` }])
+      const isOver = async () =>
+        (await reason()) === 'DriftFight' ||
+        (await remote('ap1', 'fight/fight'))?.spec?.rules?.[0]?.host === 'fight.test'
+      await expect.poll(isOver, patience).toBe(true)
+    }
+    await expect.poll(reason, patience).toBe('DriftFight')
+
+    await tenant('conflict', 'ap1')
+    await world.hub.client.create(Ingress, ingress('conflict', 'conflict', 'conflict.test'))
+    await expect.poll(async () => remote('ap1', 'conflict/conflict'), patience).toBeDefined()
+    const theirs = { metadata: { namespace: 'conflict', name: 'conflict' }, spec: { ingressClassName: 'nginx' } }
+    await client.apply(Ingress, theirs, { fieldManager: 'somebody' })
+    const ingressClassMap = { global: 'traefik' }
+    await world.hub.client.patch(Cluster, 'ap1', 'merge', { spec: { ingress: { ingressClassMap } } })
+    const conflict = async () =>
+      (await world.hub.client.find(LeafIngress, 'conflict/ingress-conflict--ap1'))?.status?.reason
+    await expect.poll(conflict, patience).toBe('ApplyConflict')
+    expect((await remote('ap1', 'conflict/conflict'))?.spec?.ingressClassName).toBe('nginx')
+  })
+
+  it('gives a host to one of two namespaces, and never applies a leaf without its hosts', async () => {
+    await tenant('first', 'eu1')
+    await tenant('second', 'eu1')
+    await world.hub.client.create(Ingress, ingress('first', 'claimed', 'claimed.test'))
+    await expect.poll(async () => remote('eu1', 'first/claimed'), patience).toBeDefined()
+    await world.hub.client.create(Ingress, ingress('second', 'thief', 'claimed.test'))
+    await expect.poll(async () => conditionOf('thief', 'HostsOwned'), patience).toBe('False HostConflict')
+    expect(await remote('eu1', 'second/thief')).toBeUndefined()
+    const claims = (await world.hub.client.list(HostClaim)).items.filter(({ spec }) => spec.host === 'claimed.test')
+    expect(claims.map(({ spec }) => spec.namespace)).toEqual(['first'])
+    // Released, the host goes to the one that waits.
+    await world.hub.client.delete(Ingress, 'first/claimed')
+    await expect.poll(async () => conditionOf('thief', 'HostsOwned'), patience).toBe('True HostsOwned')
+    await expect.poll(async () => remote('eu1', 'second/thief'), patience).toBeDefined()
+  })
+
+  it('copies only allowed annotations, and applies the patches of a policy last', async () => {
+    await tenant('render', 'eu1')
+    await world.hub.client.create(GlobalIngressPolicy, {
+      metadata: { namespace: 'render', name: 'render' },
+      spec: {
+        targetRefs: [{ group: 'networking.k8s.io', kind: 'Ingress', name: 'render' }],
+        overrides: [{ cluster: 'eu1', patches: [{ op: 'add', path: '/metadata/labels', value: { team: 'a' } }] }],
+      },
+    } as GlobalIngressPolicy)
+    const annotations = {
+      'nginx.ingress.kubernetes.io/rewrite-target': '/$1',
+      'nginx.ingress.kubernetes.io/configuration-snippet': 'evil',
+      private: 'x',
+    }
+    await world.hub.client.create(Ingress, ingress('render', 'render', 'render.test', annotations))
+    await expect.poll(async () => remote('eu1', 'render/render'), patience).toBeDefined()
+    const leaf = await remote('eu1', 'render/render')
+    expect(Object.keys(leaf?.metadata.annotations ?? {}).sort()).toEqual([
+      'nginx.ingress.kubernetes.io/rewrite-target',
+      'seamark.io/leaf',
+      'seamark.io/spec-hash',
+    ])
+    expect(leaf?.metadata.labels).toMatchObject({ team: 'a', 'seamark.io/managed': 'true' })
+  })
+
+  it('refuses a policy with the path of the field, and leaves what is placed', async () => {
+    await tenant('badpolicy', 'eu1')
+    await world.hub.client.create(Ingress, ingress('badpolicy', 'badpolicy', 'badpolicy.test'))
+    await expect.poll(async () => remote('eu1', 'badpolicy/badpolicy'), patience).toBeDefined()
+    await world.hub.client.patch(Ingress, 'badpolicy/badpolicy', 'merge', {
+      metadata: { annotations: { 'seamark.io/ttl': 'soon' } },
+    })
+    const summary = async () =>
+      (await world.hub.client.get(Ingress, 'badpolicy/badpolicy')).metadata.annotations?.['seamark.io/summary']
+    await expect.poll(summary, patience).toBe('refused: annotation seamark.io/ttl: "soon" is no number')
+    await expect.poll(async () => world.events('badpolicy'), patience).toContain('PolicyInvalid')
+    expect(await remote('eu1', 'badpolicy/badpolicy')).toBeDefined()
+  })
+
+  it('creates a missing namespace only where the Cluster allows it', async () => {
+    await world.namespace(world.hub.client, 'fresh')
+    const annotations = { 'seamark.io/clusters': 'eu1,ap1' }
+    await world.hub.client.create(GlobalIngressPolicy, {
+      metadata: { namespace: 'fresh', name: 'fresh' },
+      spec: { selector: { matchLabels: {} }, placement: { backendAffinity: 'Ignore', clusters: ['eu1', 'ap1'] } },
+    } as GlobalIngressPolicy)
+    await world.hub.client.create(Ingress, ingress('fresh', 'fresh', 'fresh.test', annotations))
+    await expect.poll(async () => remote('ap1', 'fresh/fresh'), patience).toBeDefined()
+    const reason = async () => (await world.hub.client.find(LeafIngress, 'fresh/ingress-fresh--eu1'))?.status?.reason
+    await expect.poll(reason, patience).toBe('NamespaceMissing')
+    await world.namespace(world.member('eu1').client, 'fresh')
+    expect(await world.member('ap1').client.find(Namespace, 'fresh')).toBeDefined()
+  })
+
+  it('places by the labels of Services on the hub, as the proof of concept did', async () => {
+    await tenant('kcp', 'eu1', 'us1')
+    await world.hub.client.create(Service, {
+      metadata: { namespace: 'kcp', name: 'web', labels: { 'kcp.dev/cluster': 'us1' } },
+      spec: { ports: [{ port: 80 }] },
+    })
+    await world.hub.client.create(Ingress, ingress('kcp', 'kcp', 'kcp.test'))
+    await expect.poll(async () => world.phases('kcp'), patience).toBe('us1 Applied')
+    await world.hub.client.patch(Service, 'kcp/web', 'merge', { metadata: { labels: { 'kcp.dev/cluster': 'eu1' } } })
+    await expect.poll(async () => world.phases('kcp'), patience).toBe('eu1 Applied')
+    await expect.poll(async () => remote('us1', 'kcp/kcp'), patience).toBeUndefined()
+  })
+
+  it('refuses a kubeconfig that runs a program, and reports a second registration of one server', async () => {
+    const evil = JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      users: [{ name: 'a', user: { exec: { command: 'sh' } } }],
+    })
+    await world.registerSecret('evil', evil)
+    await world.hub.client.create(Cluster, { metadata: { name: 'evil' } } as Cluster)
+    const ready = async (name: string) => {
+      const found = (await world.hub.client.get(Cluster, name)).status?.conditions?.find(({ type }) => type === 'Ready')
+      return `${found?.status} ${found?.reason}`
+    }
+    await expect.poll(async () => ready('evil'), patience).toBe('False KubeconfigRefused')
+    await world.registerSecret('twin', world.member('eu1').kubeconfig)
+    await world.hub.client.create(Cluster, { metadata: { name: 'twin' } } as Cluster)
+    await expect.poll(async () => ready('twin'), patience).toBe('False DuplicateCluster')
+    expect(await ready('eu1')).toBe('True ClusterReady')
+    await world.hub.client.create(Cluster, { metadata: { name: 'bare' } } as Cluster)
+    await expect.poll(async () => ready('bare'), patience).toBe('False CredentialsMissing')
+    for (const name of ['evil', 'twin', 'bare']) await world.hub.client.delete(Cluster, name)
+    for (const name of ['evil', 'twin']) await world.hub.client.delete(Secret, `manager/${name}`)
+  })
+
+  it('distributes an HTTPRoute to the mapped Gateway of a member, and reads its addresses there', async () => {
+    await tenant('gateway', 'us1')
+    const { client } = world.hub
+    const us1 = world.member('us1').client
+    const parentRefMap = [
+      { from: { namespace: 'gateway', name: 'global-gw' }, to: { namespace: 'gateway', name: 'gw' } },
+    ]
+    await client.patch(Cluster, 'us1', 'merge', { spec: { ingress: { parentRefMap } } })
+    await client.create(GatewayClass, { metadata: { name: 'global' }, spec: { controllerName: 'seamark.io/global' } })
+    await client.create(Gateway, {
+      metadata: { namespace: 'gateway', name: 'global-gw' },
+      spec: { gatewayClassName: 'global' },
+    })
+    await us1.create(Gateway, {
+      metadata: { namespace: 'gateway', name: 'gw' },
+      status: { addresses: [{ type: 'IPAddress', value: '192.0.2.41' }] },
+    })
+    await us1.patch(
+      Gateway,
+      'gateway/gw',
+      'merge',
+      { status: { addresses: [{ type: 'IPAddress', value: '192.0.2.41' }] } },
+      { subresource: 'status' },
+    )
+    await client.create(HTTPRoute, {
+      metadata: { namespace: 'gateway', name: 'api' },
+      spec: {
+        parentRefs: [{ name: 'global-gw' }, { name: 'other' }],
+        hostnames: ['api.gateway.test'],
+        rules: [{ backendRefs: [{ name: 'web', port: 80 }] }],
+      },
+    })
+    await expect.poll(async () => us1.find(HTTPRoute, 'gateway/api'), patience).toBeDefined()
+    const leaf = await us1.get(HTTPRoute, 'gateway/api')
+    expect(leaf.spec?.parentRefs).toEqual([{ name: 'gw', namespace: 'gateway' }])
+    const conditions = ['Accepted', 'ResolvedRefs'].map((type) => ({ type, status: 'True', reason: type }))
+    await us1.patch(
+      HTTPRoute,
+      'gateway/api',
+      'merge',
+      { status: { parents: [{ parentRef: { name: 'gw', namespace: 'gateway' }, conditions }] } },
+      { subresource: 'status' },
+    )
+    const addresses = async () =>
+      (await client.find(LeafIngress, 'gateway/httproute-api--us1'))?.status?.addresses?.map(({ value }) => value)
+    await expect.poll(addresses, patience).toEqual(['192.0.2.41'])
+    const controllers = async () =>
+      ((await client.get(HTTPRoute, 'gateway/api')).status?.parents ?? []).map(
+        (parent) => (parent as { controllerName?: string }).controllerName,
+      )
+    await expect.poll(controllers, patience).toEqual(['seamark.io/global'])
+  })
+
+  it('runs on through all of this', () => {
+    expect(app.writes.length).toBeGreaterThan(0)
+  })
+})
