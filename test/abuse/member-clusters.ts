@@ -12,8 +12,7 @@ const { url, caPem = '' } = await server.listen({ tls: 'self-signed' })
 const kubeconfig = writeKubeconfig({ server: url, caPem, token })
 const cluster = connect(configFromText(kubeconfig), { fieldManager: 'contour-plus' })
 await cluster.client.create(Namespace, { metadata: { name: 'manager' } })
-for (const definition of playgroundCrds())
-  await cluster.client.create(CustomResourceDefinition, definition as CustomResourceDefinition)
+for (const definition of playgroundCrds()) await cluster.client.create(CustomResourceDefinition, definition)
 process.stdout.write(`${JSON.stringify({ kubeconfig })}\n`)
 await runApp(
   {

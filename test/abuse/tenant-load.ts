@@ -47,7 +47,7 @@ cluster.put(CustomResourceDefinition, {
 const memory = memoryProvider({ zones: [ZONE] })
 let greedyWritten = 0
 let shopAddress = ''
-const { apply } = memory
+const apply = memory.apply.bind(memory)
 memory.apply = async (...given) => {
   await pause(LATENCY_MS)
   await apply(...given)
@@ -65,6 +65,7 @@ const config = RecordsConfig.parse({
 })
 const stopping = new AbortController()
 let lost = ''
+const isLost = (): boolean => lost !== ''
 const run = async (): Promise<void> => {
   try {
     await runApp(
@@ -85,7 +86,7 @@ const run = async (): Promise<void> => {
 /** Looks often: what is measured is the manager, and not this loop. */
 async function until(isTrue: () => boolean): Promise<number> {
   const startedAt = performance.now()
-  while (!isTrue() && lost === '') await pause(5)
+  while (!isTrue() && !isLost()) await pause(5)
   return Math.round(performance.now() - startedAt)
 }
 
@@ -118,9 +119,10 @@ const startedAt = performance.now()
 const firstMs = await change('192.0.2.2')
 const writtenAtFirst = greedyWritten
 const expected = Math.min(count, maxPerNamespace)
+const isComplete = (): boolean => greedyWritten >= expected
 let worstMs = firstMs
 let changes = 1
-while (greedyWritten < expected && lost === '') {
+while (!isComplete() && !isLost()) {
   worstMs = Math.max(worstMs, await change(`198.51.100.${changes % 250}`))
   changes++
 }

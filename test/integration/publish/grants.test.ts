@@ -25,7 +25,7 @@ const WHY = 'namespace ns may use names in ns.example.test; www.ns2.example.test
 
 const proxy = (namespace: string, name: string, fqdn: string): HTTPProxy => ({
   metadata: { namespace, name },
-  spec: { virtualhost: { fqdn }, routes: [] } as NonNullable<HTTPProxy['spec']>,
+  spec: { virtualhost: { fqdn } },
 })
 const endpoint = (name: string, dnsName: string): DNSEndpoint => ({
   metadata: { namespace: 'ns', name },
@@ -71,7 +71,7 @@ describe.each(worldKinds)(`names without a grant on $name, ${crdsInUse}`, ({ isM
     expect(condition).toMatchObject({ status: 'False', reason: 'NameNotGranted' })
     expect(await client.find(DNSEndpoint, 'ns/denied')).toBeUndefined()
     const written = () =>
-      memory.dump(ZONE).flatMap(({ name, type, values }) => (type === 'A' ? [`${name} ${values}`] : []))
+      memory.dump(ZONE).flatMap(({ name, type, values }) => (type === 'A' ? [`${name} ${values.join()}`] : []))
     const wanted = [
       `hand.ns.${ZONE} 192.0.2.1`,
       `www.ns.${ZONE} 10.0.0.0`,

@@ -15,6 +15,7 @@ import {
   untilAborted,
 } from '@seamark/kube'
 import { type BalanceOptions, setUpBalance } from '../balance/set-up.ts'
+import type { Immutable } from '@seamark/kube/object'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
 import { type MemberRegistry, setUpMembers } from '../clusters/member-registry.ts'
 import type { FleetOptions } from '../fleet/config.ts'
@@ -32,6 +33,8 @@ import { RecordsConfig } from '../records/config.ts'
 import type { AdmissionConfig } from './admission-config.ts'
 import type { Grants } from './grants.ts'
 import { admissionServer, certificatePaths, setUpNameAdmission } from './name-admission.ts'
+import { judgedSources } from '../publish/decide/requested-names.ts'
+import { requestedBy } from '../records/sync/dns-endpoint-source.ts'
 import { createKillSwitch, type KillSwitchControl, pausedUntil } from './kill-switch.ts'
 import { createNotices } from './notices.ts'
 import { addPeerCheck } from './peer-check.ts'
@@ -143,11 +146,15 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     admission === undefined ? new Set() : certificatePaths(admission.config, namespace),
   )
   if (admission !== undefined)
-    setUpNameAdmission(mgr, {
-      grants: admission.grants,
-      managerNamespace: namespace,
-      ...(options.publish !== undefined && { publish: options.publish }),
-    })
+    setUpNameAdmission(mgr, admission.grants, [
+      // Those of the manager's namespace are its own, as in the plan.
+      {
+        kind: DNSEndpoint,
+        names: (object) => requestedBy(object as Immutable<DNSEndpoint>),
+        exempt: new Set([namespace]),
+      },
+      ...(options.publish === undefined ? [] : judgedSources(options.publish)),
+    ])
   // Before the caches: a zone that is stored is answered while the API server is down.
   const dns =
     options.dns === undefined

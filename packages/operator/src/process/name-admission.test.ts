@@ -4,7 +4,9 @@ import type { Kind, Obj } from '@seamark/kube/object'
 import { describe, expect, it } from 'vitest'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { HTTPProxy } from '@seamark/kube/contour'
+import { judgedSources } from '../publish/decide/requested-names.ts'
 import { dropIn, unified } from '../publish/options.ts'
+import { requestedBy } from '../records/sync/dns-endpoint-source.ts'
 import { findNameFaults, setUpNameAdmission } from './name-admission.ts'
 
 const grants = [{ namespace: 'web', domains: ['web.example'] }]
@@ -15,7 +17,10 @@ function hooks(publish = unified): (kind: Kind, now: object | undefined, old?: o
   const validators = new Map<string, Validate>()
   const webhook = (kind: Kind, { validate }: AdmissionHooks<never>): void =>
     void validators.set(kind.kind, validate as unknown as Validate)
-  setUpNameAdmission({ webhook: webhook as never }, { grants, managerNamespace: 'seamark', publish })
+  setUpNameAdmission({ webhook: webhook as never }, grants, [
+    { kind: DNSEndpoint, names: (object) => requestedBy(object as DNSEndpoint), exempt: new Set(['seamark']) },
+    ...judgedSources(publish),
+  ])
   return (kind, now, old) => {
     const namespace = ((now ?? old) as Obj).metadata.namespace ?? ''
     const info = { operation: 'CREATE', dryRun: false, userInfo: {}, namespace } as const

@@ -7,48 +7,35 @@
  * still be changed, released from finalizers and deleted; an object that cannot be read is admitted, and refused by the plan.
  */
 import type { Manager, ManagerOptions } from '@seamark/kube'
-import type { Immutable, Obj } from '@seamark/kube/object'
-import { DNSEndpoint } from '../api/dns-endpoint.ts'
-import type { PublishOptions } from '../publish/options.ts'
-import { requestedNames } from '../publish/decide/requested-names.ts'
-import { sourceKindToken } from '../publish/sources/source-reader.ts'
-import { requestedBy } from '../records/sync/dns-endpoint-source.ts'
+import type { Immutable, Kind, Obj } from '@seamark/kube/object'
 import type { AdmissionConfig } from './admission-config.ts'
 import { findGrantFault, type Grants } from './grants.ts'
 
 /** Most names that a refusal lists. */
 const SHOWN_NAMES = 10
 
-export interface NameAdmission {
-  readonly grants: Grants
-  /** Its DNSEndpoints are its own, as in the plan. */
-  readonly managerNamespace: string
-  /** Sources are judged with these settings; undefined: only DNSEndpoints are. */
-  readonly publish?: PublishOptions
+/** A kind whose objects request names. */
+export interface JudgedKind {
+  readonly kind: Kind
+  readonly names: (object: Immutable<Obj>) => ReadonlySet<string>
+  /** Namespaces that are not judged. */
+  readonly exempt?: ReadonlySet<string>
 }
 
-export function setUpNameAdmission(manager: Pick<Manager, 'webhook'>, admission: NameAdmission): void {
-  const { grants, managerNamespace, publish } = admission
-  const judge = (namespace: string, now: Immutable<Obj>, old: Immutable<Obj> | undefined, names: NamesOf): string[] =>
-    findNameFaults(grants, namespace, names(now), old === undefined ? new Set() : names(old))
-  manager.webhook(DNSEndpoint, {
-    validate(now, old, { namespace = '' }) {
-      if (now === undefined || namespace === managerNamespace) return []
-      return judge(namespace, now, old, (object) => requestedBy(object as Immutable<DNSEndpoint>))
-    },
-  })
-  if (publish === undefined) return
-  for (const kind of publish.sources) {
-    manager.webhook(sourceKindToken(kind), {
+export function setUpNameAdmission(
+  manager: Pick<Manager, 'webhook'>,
+  grants: Grants,
+  kinds: readonly JudgedKind[],
+): void {
+  for (const { kind, names, exempt } of kinds) {
+    manager.webhook(kind, {
       validate(now, old, { namespace = '' }) {
-        if (now === undefined) return []
-        return judge(namespace, now, old, (object) => requestedNames(kind, object, publish))
+        if (now === undefined || exempt?.has(namespace) === true) return []
+        return findNameFaults(grants, namespace, names(now), old === undefined ? new Set() : names(old))
       },
     })
   }
 }
-
-type NamesOf = (object: Immutable<Obj>) => ReadonlySet<string>
 
 /** What is wrong with the names that are new in an object, each with what to do; the first ones only. */
 export function findNameFaults(

@@ -55,7 +55,7 @@ export class HeldChanges {
 
   /** Removes what is held of one source for one reason. */
   removeSource(source: string, code: Reason): void {
-    for (const key of [...(this.#bySource.get(source) ?? [])]) {
+    for (const key of Array.from(this.#bySource.get(source) ?? [])) {
       const entry = this.#entries.get(key)
       if (entry?.held.code === code) this.#delete(key, entry)
     }
