@@ -126,7 +126,7 @@ describe.each(worldKinds)('examples/deploy/admission.yaml on $name', ({ isMissin
             spec: { rules: [{ host: 'shop.example.com', http }] },
           } as never),
         HTTPRoute: async (host) =>
-          client.create(HTTPRoute, { metadata, spec: { hostnames: [host], parentRefs: [{ name: 'edge' }] } } as never),
+          client.create(HTTPRoute, { metadata, spec: { hostnames: [host], parentRefs: [{ name: 'edge' }] } }),
         Service: async (host) =>
           client.create(Service, {
             metadata: { ...metadata, annotations: { 'external-dns.alpha.kubernetes.io/hostname': host } },
