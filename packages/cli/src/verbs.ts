@@ -57,12 +57,12 @@ export const VERBS: readonly Verb[] = [
     isLogged: true,
     load: async () => import('./commands/contour-plus.ts'),
   },
-  { name: 'crds', summary: "print the CRDs of Seamark's own kinds", load: async () => import('./commands/crds.ts') },
   {
     name: 'convert',
     summary: 'convert IngressRoutes to HTTPProxies, or back',
     load: async () => import('./commands/convert.ts'),
   },
+  { name: 'crds', summary: "print the CRDs of Seamark's own kinds", load: async () => import('./commands/crds.ts') },
   { name: 'dig', summary: 'query DNS servers, in the syntax of dig', load: async () => import('./commands/dig.ts') },
   {
     name: 'dns serve',

@@ -54,7 +54,7 @@ describe('@kubernetes/client-node', () => {
   const configMap = (name: string, data: Record<string, string>): V1ConfigMap => ({
     apiVersion: 'v1',
     kind: 'ConfigMap',
-    metadata: { name, namespace, labels: { suite: 'client-node' } },
+    metadata: { name, namespace, labels: { suite: 'client-node', name } },
     data,
   })
 
@@ -64,7 +64,7 @@ describe('@kubernetes/client-node', () => {
     const read = await core.readNamespacedConfigMap({ name: 'plain', namespace })
     expect(read.data).toEqual({ a: '1' })
     await core.replaceNamespacedConfigMap({ name: 'plain', namespace, body: Object.assign(read, { data: { a: '2' } }) })
-    const { items } = await core.listNamespacedConfigMap({ namespace, labelSelector: 'suite=client-node' })
+    const { items } = await core.listNamespacedConfigMap({ namespace, labelSelector: 'name=plain' })
     expect(items.map(({ metadata, data }) => [metadata?.name, data])).toEqual([['plain', { a: '2' }]])
     const stale = core.replaceNamespacedConfigMap({
       name: 'plain',

@@ -11,6 +11,7 @@ describe('the documentation of providers', () => {
   it('has a page for each', () => {
     expect(pages.toSorted()).toEqual([
       'aws.md',
+      'coredns.md',
       'dnsendpoint.md',
       'embedded.md',
       'memory.md',

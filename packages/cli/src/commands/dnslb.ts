@@ -2,7 +2,16 @@
  * `seamark dnslb`: a drop-in for dnslb-controller-manager (docs/balance.md, "Moving from dnslb-controller-manager"). Endpoints
  * from a source cluster, load balancers in a target cluster, records at DNS providers, with the original's ownership records.
  */
-import { type Cluster, configFromText, connect, createLogger, type Logger, messageOf, systemClock } from '@seamark/kube'
+import {
+  type Cluster,
+  configFromText,
+  connect,
+  createLogger,
+  type Logger,
+  messageOf,
+  sleep,
+  systemClock,
+} from '@seamark/kube'
 import {
   createMetricsRegistry,
   createProviderTypes,
@@ -32,6 +41,7 @@ import { openCluster } from '../kube-flags.ts'
 /** Field manager of everything that dnslb writes into clusters. */
 const FIELD_MANAGER = 'seamark-dnslb'
 /** Besides SIGINT and SIGTERM, which stop every command. */
+const ZONE_RETRY_MS = 5_000
 const STOP_SIGNALS = ['SIGHUP', 'SIGQUIT'] as const
 
 export function build(io: Io): Command {
@@ -62,7 +72,7 @@ export function build(io: Io): Command {
     const onSignal = (): void => stop.abort()
     for (const name of STOP_SIGNALS) process.once(name, onSignal)
     const dns = await openDns(flags, io, log)
-    const leading = dns?.lead(signal)
+    const leading = dns === undefined ? undefined : leadZones(dns, signal)
     try {
       await run({ io, flags, log, types, dns, signal, ...settings })
     } finally {
@@ -73,6 +83,11 @@ export function build(io: Io): Command {
       await dns?.close()
     }
   })
+}
+
+/** Until every zone is read or created; a zone that cannot be read yet does not stop the others. */
+async function leadZones(dns: DnsService, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && !(await dns.lead(signal))) await sleep(systemClock, ZONE_RETRY_MS, signal)
 }
 
 interface Run {
