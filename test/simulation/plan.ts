@@ -73,7 +73,11 @@ export function samplePlans(
   { samples, crashes }: { readonly samples: number; readonly crashes: number },
   random: () => number,
 ): Plan[] {
-  return [...new Set(plans.map(({ kind }) => kind))].flatMap((kind) => {
+  // Crashes last: how many of them are tried does not change which places of the other faults are drawn.
+  const kinds = [...new Set(plans.map(({ kind }) => kind))].toSorted(
+    (a, b) => Number(a === 'crash') - Number(b === 'crash'),
+  )
+  return kinds.flatMap((kind) => {
     const places = plans.filter((plan) => plan.kind === kind)
     const count = kind === 'crash' ? crashes : kind === 'emptyLists' ? Infinity : samples
     if (places.length <= count) return places
