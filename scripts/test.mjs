@@ -94,7 +94,7 @@ const vitest = spawnSync(
     'run',
     ...tiers.flatMap((tier) => ['--project', tier]),
     '--passWithNoTests',
-    // One line a file where nobody watches, so that a failure is found in a log without colours and dots.
+    // One line a file without a terminal, so that a failure is found in a log without colours and dots.
     process.stdout.isTTY ? '--reporter=dot' : '--reporter=default',
     '--reporter=json',
     `--outputFile.json=${output}`,

@@ -254,7 +254,7 @@ const CHANGES = 1000
 /** Of 1 000 changes each; the first warms both. */
 const ROUNDS = 4
 
-/** What nsupdate is told: the changes of a plan in the batches in which we send them, with the same prerequisites. */
+/** The input of nsupdate: the changes of a plan in the batches in which we send them, with the same prerequisites. */
 function nsupdateScript(plan: Plan, server: ServerAddress, perBatch: number): string {
   const lines = [`server ${server.address} ${server.port}`, `zone ${PEER_ZONE}`]
   for (let at = 0; at < plan.changes.length; at += perBatch) {

@@ -1,6 +1,6 @@
 /**
  * CPU time of the main thread in ms, without the helper threads of V8: what a slice of work cost, however often the
- * kernel gave the core to somebody else meanwhile.
+ * kernel gave the core to another process meanwhile.
  *
  * Linux keeps it per thread in `schedstat`, as of the last tick of the scheduler; getrusage, which is behind
  * `process.cpuUsage`, brings the running thread's count up to date first.

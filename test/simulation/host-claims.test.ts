@@ -1,6 +1,6 @@
 /**
  * T16: several tenants name one host, in every order of coming and going. At any moment one living source has it, the
- * oldest; the others are told; another namespace gets it only when the owner is gone and the grace has passed.
+ * oldest; the others get a condition; another namespace gets it only when the owner is gone and the grace has passed.
  *
  * Each seed is another order. `SEAMARK_CLAIM_SEEDS=200` tries as many.
  */
@@ -122,7 +122,7 @@ function claimScenario(seed: number): Scenario {
   }
 }
 
-/** Those alive, oldest first: the first of the host has it, the wildcard has its own, the rest is told. */
+/** Those alive, oldest first: the first of the host has it, the wildcard has its own, the rest gets a condition. */
 async function expectOldest(bench: Bench, alive: readonly Tenant[]): Promise<void> {
   await bench.settled()
   const [owner, ...losers] = alive.filter(({ host }) => !host.startsWith('*'))

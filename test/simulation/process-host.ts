@@ -27,7 +27,7 @@ export interface Meter {
   lists: number
   /** Paths of the writes that are under way. */
   readonly writing: Map<string, number>
-  /** Why processes ended that nobody ended. */
+  /** Errors of processes that ended unexpectedly. */
   readonly ends: string[]
 }
 

@@ -1,6 +1,6 @@
 /**
  * What is never false while publish works, whatever goes wrong (the DNS safety invariants that concern it): names do not
- * vanish while somebody asks for them, nobody else's object is touched, nothing is made that could not be cleaned up.
+ * are deleted while a source requests them, no object of another owner is touched, nothing is made that could not be cleaned up.
  */
 import type { Certificate, DNSEndpoint, HTTPProxy } from '@seamark/operator'
 import type { Obj } from '@seamark/kube/object'

@@ -13,7 +13,7 @@ import { type SimulatedZone, simulatedZone } from './simulated-zone.ts'
 import type { Stage } from './scenario.ts'
 
 const ZONE = 'example.test.'
-/** Names that are in the zone before us and belong to somebody else. */
+/** Names of another owner that are in the zone before the start. */
 export const FOREIGN = new Set([`foreign.${ZONE}`])
 const KEPT = 'kept'
 const SERVICE = 'web/envoy'

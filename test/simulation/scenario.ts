@@ -27,7 +27,7 @@ export type ExternalCall = <T>(call: { readonly isWrite: boolean; readonly send:
 
 export type Controller = (process: SimulatedProcess) => Promise<void>
 
-/** One write that reached the store, whoever made it. */
+/** One write that reached the store, by any client. */
 export interface Write {
   /** 1 is the first after the controller started. */
   readonly index: number

@@ -21,7 +21,7 @@ export interface SimulatedZone {
   find(name: string, type?: string): readonly string[] | undefined
   /** RRsets other than ownership markers, as `name TYPE values`. */
   lines(): string[]
-  /** A change by somebody else, without any guard. */
+  /** A change by another program, without any guard. */
   put(set: ObservedRRset): void
   remove(name: string, type: string): void
   /** Lets every call fail until the function that it returns is called. */

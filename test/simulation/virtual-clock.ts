@@ -21,7 +21,7 @@ export class VirtualClock implements ServerClock, ProcessClock {
   readonly #timers = new Set<Entry>()
   #elapsedMs = 0
   #order = 0
-  /** Raised by whoever does something, so that `settle` sees it. */
+  /** Raised by every action, so that `settle` notices it. */
   activity = 0
 
   constructor(startMs: number = Date.UTC(2030, 0, 1)) {

@@ -10,7 +10,7 @@ import { VERBS, type Verb, findVerb } from './verbs.ts'
 /** SIGINT and SIGTERM abort `signal`; a second one ends the process at once. */
 function untilSignalled(): AbortSignal {
   const controller = new AbortController()
-  // Every request of a command listens to it.
+  // Every request of a command adds a listener.
   setMaxListeners(0, controller.signal)
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {

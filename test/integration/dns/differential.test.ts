@@ -128,7 +128,7 @@ describe.skipIf(!needs('named', 'knotd'))(`BIND, Knot and we on the same questio
     }
     const differences: string[] = []
     for (const { name, bytes } of oddPackets()) {
-      // Hidden on purpose: both peers tell their version to everybody.
+      // Hidden on purpose: both peers answer with their version.
       if (name === 'version.bind') continue
       const [a, b, c] = await Promise.all(
         [bind.address, knot.address, ours.addresses[0]!].map(async (server) =>

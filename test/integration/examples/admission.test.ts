@@ -50,7 +50,7 @@ describe.each(worldKinds)('examples/deploy/admission.yaml on $name', ({ isMissin
     await client.create(Namespace, { metadata: { name: 'shop' } })
     const port = await freePort()
     const { webhooks } = await client.get(Configuration, 'seamark')
-    // No Service has a proxy here: the API server is told the address.
+    // No Service has a proxy here: the API server gets the address.
     await client.patch(
       Configuration,
       'seamark',

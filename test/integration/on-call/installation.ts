@@ -171,7 +171,7 @@ records:
 
   /**
    * contour-plus as it is: no guard against a second writer, and a Lease in its own namespace. It applies its own targets
-   * whenever somebody changes the object.
+   * whenever another client changes the object.
    */
   async startSecondWriter(): Promise<void> {
     await this.stopManager()

@@ -1,5 +1,5 @@
 /**
- * Forty real processes on one Route 53 account of five requests a second: everybody gets on, nobody starves.
+ * Forty real processes on one Route 53 account of five requests a second: all converge, none starves.
  *
  * Time runs ten times as fast, for the processes and for the account's limit alike (fifty requests a second), so that
  * twenty seconds show what three minutes would.
@@ -67,7 +67,7 @@ it('forty processes on one account converge without starving each other', { time
   const total = sum(served)
   const fair = total / PROCESSES
 
-  // Most of the account is used, and shared: nobody has less than a tenth or more than four times an equal part.
+  // Most of the account is used, and shared: none has less than a tenth or more than four times an equal part.
   const seconds = (performance.now() - startedAt) / 1000
   expect(total).toBeLessThanOrEqual(PER_SECOND * (seconds + 1))
   expect(Math.min(...served)).toBeGreaterThan(0.1 * fair)
@@ -81,6 +81,6 @@ it('forty processes on one account converge without starving each other', { time
       expect((await ended)[0]).toBe(0)
     }),
   )
-  // Each has its two names with their markers: nobody was left out, nobody wrote for another.
+  // Each has its two names with their markers: none is missing, and none wrote for another.
   expect(fake.zones.get('Z1')?.sets.size).toBe(4 * PROCESSES)
 })

@@ -1,6 +1,6 @@
 /**
  * Credentials stay where they are: every provider that has one is run by the whole manager through success, outage,
- * silence and refusal, and nothing that anybody could read afterwards holds it: log, Events, objects with their status,
+ * silence and refusal, and nothing readable afterwards contains it: log, Events, objects with their status,
  * kept plans, plan files, errors.
  */
 import { createServer } from 'node:http'

@@ -1,7 +1,7 @@
 /**
- * A proxy on loopback that makes a service behave badly: it hangs, is down, loses the reply to a change that was made, or
- * says what it is told to say. TCP, and UDP on the same port for DNS questions; it knows of the protocols only what tells
- * a change from a question.
+ * A proxy on loopback that injects faults: no answer, connection refused, a lost reply to a change that was made, or a
+ * given answer. TCP, and UDP on the same port for DNS; it parses of the protocols only what distinguishes a change from a
+ * query.
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ type FaultMode =
   /** Requests are taken and never answered. */
   | 'hang'
   | 'down'
-  /** The next change is made, and nobody hears of it; then it passes. */
+  /** The next change is made, and its answer is lost; later ones pass. */
   | 'lose-reply'
   /** Changes are cut off before they arrive; questions pass. */
   | 'refuse-writes'

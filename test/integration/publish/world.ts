@@ -64,7 +64,7 @@ export interface UserCluster {
   readonly stop: () => Promise<void>
 }
 
-/** How waiting works: on a server time passes by itself, in a simulation only while somebody waits. */
+/** How waiting works: on a server in real time, in a simulation on its virtual clock, which advances while a test waits. */
 export interface Patience {
   now(): number
   pass(ms: number): Promise<void>

@@ -17,7 +17,7 @@ export interface ManagerProcess {
   /** All it printed. */
   log(): string
   metrics(): Promise<string>
-  /** Ends it as nobody can prepare for; resolves when it is gone. */
+  /** SIGKILL; resolves when the process has ended. */
   kill(): Promise<void>
   /** Ends it as a cluster does; resolves with its exit code. */
   stop(): Promise<number | null>

@@ -24,7 +24,7 @@ const ZONE = 'example.test.'
 const zone = { id: ZONE, name: ZONE }
 const signal = new AbortController().signal
 
-/** ExternalDNS' schema has no conditions; somebody who wants to see them makes room. */
+/** ExternalDNS' schema has no conditions; this one has. */
 async function makeRoomForConditions(client: Client): Promise<void> {
   const value = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
   const path = '/spec/versions/0/schema/openAPIV3Schema/properties/status'

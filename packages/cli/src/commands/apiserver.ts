@@ -82,7 +82,7 @@ async function run(io: Io, options: Options): Promise<void> {
         clusters: options.cluster,
         ...(listener.caPem === undefined ? {} : { caPem: listener.caPem }),
       })
-      // The token is the administrator: nobody else may read it.
+      // The token gives the administrator's rights: only the user of this process may read it.
       await writePrivateFile(options.kubeconfig, text).catch((cause: unknown) => {
         throw new CommandError(
           `cannot write the kubeconfig ${options.kubeconfig}: ${cause instanceof Error ? cause.message : String(cause)}`,

@@ -69,7 +69,7 @@ export function build(io: Io): Command {
       const planned = await session.engine.plan(
         {
           ...desired,
-          // Manifests in a folder are not all there is: what they do not name is not gone. Nor is it where none is seen.
+          // Manifests in a folder are not all sources: a source that is not among them is not deleted.
           sources: async (owned) =>
             cluster === undefined || !isComplete || objects.length === 0
               ? { present, gone: new Set() }

@@ -1,4 +1,4 @@
-/** `seamark release`: gives up ownership of records: removes our markers; values and ExternalDNS' entries stay. */
+/** `seamark release`: ends the ownership of records: removes our markers; values and ExternalDNS' entries are unchanged. */
 import { planRelease } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'

@@ -1,5 +1,5 @@
 /**
- * `seamark undo PLAN…`: takes applied plans back, RRset by RRset, where nobody changed them since. A PLAN is a file, or the
+ * `seamark undo PLAN…`: takes applied plans back, RRset by RRset, where they have not changed since. A PLAN is a file, or the
  * number of a plan that the manager or a command applied; without one the stored plans are listed.
  */
 import { existsSync } from 'node:fs'

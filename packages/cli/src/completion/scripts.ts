@@ -169,7 +169,7 @@ function fishFlag({ names, description, value }: CompletedFlag): string {
   return `${parts.join(' ')} -d ${fishQuoted(description)}`
 }
 
-/** In single quotes fish knows the escapes \\\\ and \\' only. */
+/** In single quotes fish has the escapes \\\\ and \\' only. */
 function fishQuoted(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", String.raw`\'`)}'`
 }

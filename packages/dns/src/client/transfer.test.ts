@@ -32,7 +32,7 @@ afterEach(async () => {
   if (closing !== undefined) await new Promise<void>((resolve) => closing.close(() => resolve()))
 })
 
-/** Sends these messages to whoever asks, then closes the connection in order. */
+/** Sends these messages to every client, then closes the connection in order. */
 async function transferFrom(...messages: ReadonlyArray<Partial<Message>>): Promise<string[]> {
   listening = createServer((socket) => {
     const deframer = new Deframer()

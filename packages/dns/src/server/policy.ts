@@ -15,7 +15,7 @@ export interface ZonePolicy {
   readonly updateKeys?: readonly Fqdn[]
   /** Further restriction: may this key send this record of an update? For instance, limits a key to some names. */
   readonly mayUpdate?: (key: Fqdn, record: Resource) => boolean
-  /** Names of keys that may transfer the zone. None: nobody may. */
+  /** Names of keys that may transfer the zone. None: no transfer. */
   readonly transferKeys?: readonly Fqdn[]
   /** Secondaries that get NOTIFY (RFC 1996) after each change; a function where their addresses may change. */
   readonly secondaries?: readonly Secondary[] | (() => Promise<readonly Secondary[]>)

@@ -111,7 +111,7 @@ async function sendDeferred(
     const bytes = await answer
     if (bytes !== undefined) socket.send(bytes, port, address)
   } catch (error) {
-    // The socket was closed meanwhile, or the answer failed: there is nobody to tell but the log.
+    // The socket was closed meanwhile, or the answer failed: it can only be logged.
     onError(error instanceof Error ? error : new Error(String(error)))
   }
 }

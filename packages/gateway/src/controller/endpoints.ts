@@ -2,7 +2,7 @@
  * Endpoints of Services from EndpointSlices. They bypass `build`: a pod that comes or goes changes addresses, not routes.
  *
  * Only ready TCP endpoints count, by the name of the port; the first address of each; duplicates over slices once. Addresses
- * that no pod can have (loopback, link-local, cloud metadata) are dropped: whoever may write EndpointSlices must not reach
+ * that no pod can have (loopback, link-local, cloud metadata) are dropped: the right to write EndpointSlices must not reach
  * the node through the data plane.
  */
 import { addressGuard, EndpointSlice, type AddressGuard } from '@seamark/kube'

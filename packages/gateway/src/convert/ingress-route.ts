@@ -4,7 +4,7 @@
  * Paths: an IngressRoute repeats the delegated prefix in the routes of the delegate, an HTTPProxy does not. All objects are
  * converted together, so that the prefix of each delegate is known.
  * Lossless: what an IngressRoute cannot say travels in the annotation `seamark.io/http-proxy-spec`; converting back restores
- * it as long as nobody changed the IngressRoute in between.
+ * it unless the IngressRoute was changed in between.
  */
 import { HTTPProxy, IngressRoute, type ProxyRoute, type ProxyService } from '@seamark/kube/contour'
 import { apiVersionOf, keyOf, type ObjectMeta } from '@seamark/kube/object'

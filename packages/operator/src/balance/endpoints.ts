@@ -1,7 +1,7 @@
 /**
  * The endpoints of a load balancer: which are usable targets, which have expired, which lost their load balancer. Pure.
  *
- * An endpoint is deleted only after the start-up grace (source clusters get time to renew what expired while nobody ran), and
+ * An endpoint is deleted only after the start-up grace (source clusters get time to renew what expired while no manager ran), and
  * for a missing load balancer only when that object really does not exist: an invalid one keeps its endpoints.
  */
 import { isIP } from 'node:net'

@@ -24,7 +24,7 @@ export type ProviderFact =
   | { readonly state: 'missing' }
   | { readonly state: 'outOfScope'; readonly provider: string }
   | { readonly state: 'unreadable'; readonly error: string }
-  /** The records of the name belong to somebody else; `message` says to whom. */
+  /** The records of the name have another owner, which `message` names. */
   | { readonly state: 'foreign'; readonly message: string }
 
 export interface StatusFacts {

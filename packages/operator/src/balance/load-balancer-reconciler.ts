@@ -64,7 +64,7 @@ export class LoadBalancerReconciler {
     this.#byBalancer = indexes.byBalancer
   }
 
-  /** The load balancer does not exist: its records and, after the start-up grace, endpoints that nobody renews go. */
+  /** The load balancer does not exist: its records and, after the start-up grace, endpoints that no source renews go. */
   async forget(key: string, ctx: Context): Promise<Next> {
     this.#monitor.setTargets(key, new Map())
     this.#lookup.setNames(key, [])

@@ -1,6 +1,6 @@
 /**
  * Takes and releases HostClaims on the hub. The decision is pure (decide/host-claim.ts); the creation of a claim is the lock:
- * whoever loses it finds the owner in the next look.
+ * the root that loses it finds the owner in its next reconcile.
  */
 import { AlreadyExists, Conflict, type Context, type Index, type Manager } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'

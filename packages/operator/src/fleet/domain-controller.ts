@@ -29,7 +29,7 @@ export function setUpDomains(manager: Manager, { lookupTxt, isWriting }: DomainC
       const nowMs = ctx.clock.now()
       const sinceMs = since.get(ctx.key) ?? nowMs
       since.set(ctx.key, sinceMs)
-      // Without a token nobody can have published it.
+      // Without a token it cannot have been published.
       const answer = object.status?.token === undefined ? [] : await lookupTxt(challengeName(object.spec.domain))
       const newToken = randomBytes(TOKEN_BYTES).toString('hex')
       const { status, afterMs } = decideDomain({ status: object.status, newToken, answer, nowMs, sinceMs })

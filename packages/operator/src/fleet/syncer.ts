@@ -121,7 +121,7 @@ class Syncer {
     for (const manifest of leaf.spec.manifests as unknown as readonly Immutable<Manifest>[]) {
       const kind = kindOf(manifest)
       if (kind === undefined) continue
-      // The cache has only labelled objects: one of somebody else is found by a live read.
+      // The cache has only labelled objects: an object of another owner is found by a live read.
       const live = ctx.get(kind, keyOf(manifest)) ?? (await ctx.client.find(kind, keyOf(manifest)))
       const decision = decideSync(manifest, live, { hubId, adopt })
       if (decision.step === 'none') continue

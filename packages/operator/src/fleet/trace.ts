@@ -31,7 +31,7 @@ interface TracedRoot {
 
 export interface HostTrace {
   readonly host: string
-  /** `Ingress shop/web`; undefined: nobody claims the host. */
+  /** `Ingress shop/web`; undefined: no root claims the host. */
   readonly owner: string | undefined
   readonly roots: readonly TracedRoot[]
 }

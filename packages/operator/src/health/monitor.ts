@@ -146,7 +146,7 @@ export function createHealthMonitor(deps: HealthMonitorDeps): HealthMonitor {
     if (changed.size > 0) onChange([...changed])
   }
 
-  /** Gives up one reference of the owner to each key; returns the keys that nobody refers to any more. */
+  /** Removes one reference of the owner to each key; returns the keys without references. */
   function release(owner: string, keys: Iterable<string>): string[] {
     const unused: string[] = []
     for (const key of keys) {

@@ -2,7 +2,7 @@
  * Wildcard as a controller of the manager: one key per registered cluster (clusters/member-registry.ts) observes its nodes,
  * decides (cluster-decision.ts) and acts.
  *
- * Guarantees: clusters are reconciled independently of each other, so a member that does not answer delays nobody else;
+ * Guarantees: clusters are reconciled independently of each other, so a member that does not answer delays no other;
  * an apply that would change nothing is not sent.
  */
 import { type Clock, type Cluster, type Context, type Manager, type Next, Node, requeue, Secret } from '@seamark/kube'

@@ -1,6 +1,6 @@
 /**
- * Limits of one member cluster. Its API server is somebody else's: whatever it sends, the manager and the other members go
- * on. A member above a limit is cut off with the reason ClusterOverLimit: what is published for it stays.
+ * Limits of one member cluster. Its API server is not trusted: whatever it sends, the manager and the other members
+ * continue. A member above a limit is cut off with the reason ClusterOverLimit: what is published for it stays.
  */
 import type { CacheLimits } from '@seamark/kube'
 

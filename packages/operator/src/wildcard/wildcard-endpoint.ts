@@ -7,7 +7,7 @@ import { findHostFault, normalizeHost } from '../host-name.ts'
 import type { WildcardOptions } from './options.ts'
 
 export const OWNED_BY = 'seamark.io/owned-by'
-/** `records` writes a wildcard only with an approval; whoever configured the zone gave it. */
+/** `records` writes a wildcard only with an approval, which the configuration of the zone implies. */
 const APPROVE = 'seamark.io/approve'
 
 export interface WildcardOwner {

@@ -41,7 +41,7 @@ const POLICY: Policy = { isHealthDriven: true, isApproved: true }
 /** A read of the zone is used this long, unless we write; then drift is noticed. */
 const READ_MS = 30_000
 
-/** No record of the type, or one of somebody else: nothing to remove. */
+/** No record of the type, or one of another owner: nothing to remove. */
 const IGNORED_REFUSALS: ReadonlySet<string> = new Set(['TargetsMissing', 'ForeignOwner', 'UnownedRecordExists'])
 
 const EXISTING: SourceView = { present: { has: () => true }, gone: { has: () => false } }

@@ -91,7 +91,7 @@ export function newClaim(host: string, root: Claimant): HostClaim {
   return { metadata: { name: claimName(host) }, spec: { host, namespace, owners: [{ kind, name, uid }] } }
 }
 
-/** The claim without the root; undefined: nobody is left. */
+/** The claim without the root; undefined: no root is left. */
 export function withoutOwner(claim: Immutable<HostClaim>, uid: string): HostClaim['spec'] | undefined {
   const owners = claim.spec.owners.filter((owner) => owner.uid !== uid).map((owner) => ({ ...owner }))
   return owners.length === 0 ? undefined : { ...claim.spec, owners }

@@ -9,7 +9,7 @@ import type { Manifest } from '../roots/root-kind.ts'
 
 export type SyncStep =
   | { readonly step: 'none' }
-  /** `drift`: somebody changed what we applied. */
+  /** `drift`: another client changed what we applied. */
   | { readonly step: 'apply'; readonly why: 'absent' | 'changed' | 'drift' | 'adopted' }
   | { readonly step: 'refuse'; readonly message: string }
 
@@ -39,7 +39,7 @@ export function isOurs(live: Immutable<Obj>, hubId: string): boolean {
   return labels?.[MANAGED_LABEL] === 'true' && labels[HUB_LABEL] === hubId
 }
 
-/** Every field that is wanted has its value. Further fields of objects are defaults or somebody else's; lists are whole. */
+/** Every field that is wanted has its value. Further fields of objects are defaults or of another manager; lists are compared whole. */
 export function includes(live: unknown, wanted: unknown): boolean {
   if (Array.isArray(wanted))
     return (

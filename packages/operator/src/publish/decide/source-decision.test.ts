@@ -1,4 +1,4 @@
-/** What counts as a child of a source: its owner mark alone is not enough, since anybody can write an annotation. */
+/** What counts as a child of a source: its owner mark alone is not enough, since any user can write an annotation. */
 import { Service } from '@seamark/kube'
 import { memoryCluster } from '@seamark/kube/testing'
 import { expect, it } from 'vitest'
