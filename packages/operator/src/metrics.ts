@@ -63,7 +63,7 @@ export function createProductMetrics(registry: Registry): ProductMetrics {
   })
   const drift = new Counter({
     name: 'seamark_fleet_drift_corrections_total',
-    help: 'Leaves that somebody changed on a cluster and that were corrected',
+    help: 'Leaves that were changed on a cluster by another client, and corrected',
     labelNames: ['cluster'] as const,
     registers,
   })

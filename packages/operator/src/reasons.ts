@@ -129,7 +129,7 @@ export const REASONS = {
   DomainVerified: 'the TXT record of the domain has the token',
   DrainCompleted: 'the leaf is out of DNS, the wait is over, and it can be deleted',
   DrainWait: 'DNS does not answer the leaf any more; clients may have cached answers',
-  DriftFight: 'somebody changes a leaf again and again; it is corrected more slowly',
+  DriftFight: 'another client keeps changing a leaf; it is corrected more slowly',
   DuplicateCluster: 'another Cluster has the same API server',
   HoldingDown: 'the leaf is healthy again and waits for the minimum time',
   HostConflict: 'another root owns the host',

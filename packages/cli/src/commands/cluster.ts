@@ -94,7 +94,7 @@ export function build(io: Io): Command {
   addKubeFlags(command.command('remove').description('drain a cluster, then remove it from the fleet'))
     .argument('<name>')
     .option('-n, --namespace <name>', 'namespace of the manager on the hub', 'seamark')
-    .option('--force', 'do not drain: leaves stay on the member until somebody deletes them')
+    .option('--force', 'do not drain: leaves stay on the member until they are deleted by hand')
     .option('--timeout <seconds>', 'how long to wait for the drain', '900')
     .action(async (name: string, flags: RemoveFlags) =>
       withHub(io, flags, async (hub) => remove(io, hub.client, name, flags)),

@@ -136,7 +136,7 @@ export function fleetHops({ host, owner, roots }: HostTrace): FleetHop[] {
     'claim',
     owner !== undefined,
     'HostsNotOwned',
-    owner === undefined ? `nobody owns ${host}` : `${host} is owned by ${owner}`,
+    owner === undefined ? `no root owns ${host}` : `${host} is owned by ${owner}`,
   )
   for (const { root, global, leaves } of roots) {
     const { spec, status } = global

@@ -22,7 +22,7 @@ export function decideSync(
   const { labels, annotations, namespace, name } = live.metadata
   if (labels?.[MANAGED_LABEL] !== 'true' || labels[HUB_LABEL] !== hubId) {
     if (adopt) return { step: 'apply', why: 'adopted' }
-    const owner = labels?.[MANAGED_LABEL] === 'true' ? `hub ${labels[HUB_LABEL]}` : 'somebody else'
+    const owner = labels?.[MANAGED_LABEL] === 'true' ? `hub ${labels[HUB_LABEL]}` : 'another owner'
     return {
       step: 'refuse',
       message: `${wanted.kind} ${namespace}/${name} exists and belongs to ${owner}; delete it, or set the annotation seamark.io/adopt: "true" on the root`,
