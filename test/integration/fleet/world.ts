@@ -150,7 +150,7 @@ export class FleetWorld implements AsyncDisposable {
     await client.create(Service, { metadata: { namespace, name: service }, spec: { ports: [{ port: 80 }] } })
   }
 
-  run(options: Partial<FleetOptions> = {}, others: Pick<AppOptions, 'balance'> = {}): Running {
+  run(options: Partial<FleetOptions> = {}, others: Pick<AppOptions, 'balance' | 'dns' | 'onReady'> = {}): Running {
     const writes: string[] = []
     const cluster: Connection = connect(configFromText(this.hub.kubeconfig), {
       name: 'hub',
