@@ -2,4 +2,14 @@
 import { sourceScenarios } from '../integration/publish/sources.ts'
 import { describeDisturbed } from './publish-scenario.ts'
 
-describeDisturbed('publish, other sources, whatever goes wrong', sourceScenarios, { crashes: 9 })
+const isHandOver = ({ title }: { readonly title: string }): boolean => title.startsWith('T16:')
+const handOvers = sourceScenarios.filter(isHandOver)
+const others = sourceScenarios.filter((scenario) => !isHandOver(scenario))
+
+describeDisturbed('publish, other sources, whatever goes wrong', others, { crashes: 9 })
+
+/**
+ * Without emptyList: hosts are claimed by what the caches contain, so an empty list of Ingresses that stays lets a younger
+ * source of another kind have the host once the grace period is over (docs/publish.md, Limits).
+ */
+describeDisturbed('publish, hand-over of a host', handOvers, { crashes: 9, except: ['emptyList'] })

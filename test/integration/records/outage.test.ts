@@ -100,7 +100,8 @@ for (const kind of worldKinds) {
         await untilServed(client, 'blind', 'False', 'TransferRefused')
         const text = await app.metrics()
         expect(text).toMatch(/seamark_records_zone_stale\{.*zone="example.test."\} 1/)
-        expect(text).toMatch(/seamark_records_held\{.*reason="TransferRefused"\} 1/)
+        // Records of other tests may wait for the zone as well.
+        expect(text).toMatch(/seamark_records_held\{.*reason="TransferRefused"\} [1-9]/)
         expect(memory.counts.writes).toBe(0)
         isReadable = true
         await untilServed(client, 'blind', 'True', 'Published')
