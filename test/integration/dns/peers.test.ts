@@ -216,10 +216,10 @@ describe('our server', () => {
   })
 
   it.skipIf(!needs('dig', 'named')).each([
-    ['an old serial by TCP: the whole zone', ['+tcp'], 1],
+    ['an old serial that no history has, by TCP: the whole zone', ['+tcp'], 4],
     ['the current serial by TCP: the SOA alone', ['+tcp'], 5],
     ['a serial ahead of ours by TCP: the SOA alone', ['+tcp'], 6],
-    ['an old serial by UDP: the SOA alone', ['+notcp'], 1],
+    ['an old serial by UDP: the SOA alone', ['+notcp'], 4],
     ['the current serial by UDP: the SOA alone', ['+notcp'], 5],
   ])('answers IXFR as BIND does that has no history, for %s', async (_, flags, serial) => {
     const text = TEXT.replace('hostmaster 1 ', 'hostmaster 5 ')
@@ -237,7 +237,7 @@ describe('our server', () => {
     }
     const ours = await records(server.addresses[0]!.port)
     expect(ours).toEqual(await records(peer.address.port!))
-    expect(ours.length > 1).toBe(serial === 1 && flags[0] === '+tcp')
+    expect(ours.length > 1).toBe(serial === 4 && flags[0] === '+tcp')
     expect(ours.join()).toContain(' SOA ')
   })
 

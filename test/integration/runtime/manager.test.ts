@@ -20,7 +20,7 @@ import {
   type Obj,
 } from '@seamark/kube'
 import { ControlPlane } from '@seamark/kube/testing'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 
 interface Route extends Obj {
   spec: { host: string; targets?: { address: string; weight?: number }[] }
@@ -83,19 +83,18 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('runtime on a real kube-apiser
   let client: Cluster
   const started: Started[] = []
 
-  beforeAll(async () => {
+  // A server each: webhooks and conversions of one test would be called by the objects of the others.
+  beforeEach(async () => {
     plane = await ControlPlane.start({ crds: [routeCrd, entryCrd] })
     client = connect(configFromText(plane.kubeconfig()), { fieldManager: 'user' })
-  })
-  afterAll(async () => {
-    await client.close()
-    await plane.stop()
   })
   afterEach(async () => {
     for (const { stop, outcome } of started.splice(0)) {
       stop.abort()
       await outcome
     }
+    await client.close()
+    await plane.stop()
   })
 
   async function start(wire: (mgr: Manager) => void, options: ManagerOptions = {}): Promise<Started> {
@@ -175,7 +174,7 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('runtime on a real kube-apiser
     await quiet(async () => reconciles(first))
     expect(await writes(first)).toBe(sent)
 
-    // Somebody edits our child: it is put right with one write.
+    // Another client edits our child: it is corrected with one write.
     await client.client.patch(Entry, 'default/r4', 'merge', { spec: { name: 'edited' } })
     await expect.poll(async () => (await client.client.get(Entry, 'default/r4')).spec.name).toBe('r4.test')
     first.stop.abort()
@@ -224,6 +223,7 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('runtime on a real kube-apiser
   it('starts a controller when its CRD appears', async () => {
     const Late = kind<Obj>({ group: 'edge.test', version: 'v1', kind: 'Late', plural: 'lates', namespaced: true })
     const seen: string[] = []
+    await client.client.create(Route, route('present'))
     await start((mgr) => {
       mgr.controller('late', Late).reconcile(async (_object, { key }) => void seen.push(key))
       mgr.controller('routes', Route).reconcile(async (_object, { key }) => void seen.push(key))

@@ -296,6 +296,7 @@ async function runManager(
       ...records,
       mode,
       namespace,
+      untilMayWrite: common.untilMayWrite,
       killSwitch: pausedUntil(killSwitch, peers.done),
       switches: withoutApprovals(switches, isObjectId),
       clock,

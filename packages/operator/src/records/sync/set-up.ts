@@ -17,7 +17,7 @@ import type { Endpoint } from './source-index.ts'
 import type { Switches } from '../../process/switches.ts'
 import { EngineLifetime, type OpenedRecords } from './engine-lifetime.ts'
 import { reportApproval, reportBreaker, reportHeld, reportUnread } from './events.ts'
-import { setUpSync } from './sync.ts'
+import { setUpSync, type SyncOptions } from './sync.ts'
 
 export interface RecordsSetUp {
   readonly config: RecordsConfig
@@ -34,6 +34,8 @@ export interface RecordsSetUp {
   readonly endpointScope: { readonly namespace?: string }
   /** For instance the embedded server of this process. */
   readonly providers?: readonly Provider[]
+  /** Settles once it is known whether anything may be written. */
+  readonly untilMayWrite?: SyncOptions['untilMayWrite']
 }
 
 export function setUpRecords(manager: Manager, setUp: RecordsSetUp): void {
@@ -56,6 +58,7 @@ export function setUpRecords(manager: Manager, setUp: RecordsSetUp): void {
     observer: metrics,
     isWriting: mode === 'enforce',
     ...(scope !== '' && { namespace: scope }),
+    ...(setUp.untilMayWrite !== undefined && { untilMayWrite: setUp.untilMayWrite }),
     reports(context) {
       const mayReport = (): boolean => mode === 'enforce' && !killSwitch.isPaused
       return {

@@ -22,6 +22,8 @@ export interface SyncOptions extends Omit<RecordsPassOptions, 'log' | 'clock' | 
   readonly switches: Pick<Switches, 'approvedIds' | 'releasedNames' | 'subscribe'>
   readonly clock: RecordsPassOptions['clock']
   readonly reports: (context: Context) => SyncReports
+  /** Settles once it is known whether anything may be written: what a pass reports before that would be lost. */
+  readonly untilMayWrite?: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
 
 /** reportingController of the Events. */
@@ -35,7 +37,7 @@ const RETRY = '15s'
 const TIMEOUT = '2h'
 
 export function setUpSync(manager: Manager, options: SyncOptions): void {
-  const { engine, endpointScope, killSwitch, switches, reports, ...rest } = options
+  const { engine, endpointScope, killSwitch, switches, reports, untilMayWrite, ...rest } = options
   const informer = manager.cluster.informers.informer(DNSEndpoint, endpointScope)
   const pass = new RecordsPass({ ...rest, killSwitch, switches, informer, log: manager.log })
   let hasConditions: boolean | undefined
@@ -65,6 +67,7 @@ export function setUpSync(manager: Manager, options: SyncOptions): void {
     .every(WHOLE, () => 'all')
     .pass(async (names, context) => {
       const { client } = context
+      await untilMayWrite?.(context)
       hasConditions ??= await supportsConditions(client, DNSEndpoint, context.signal).catch(() => undefined)
       return engine.use(context.signal, async (opened, signal) =>
         pass.run(names, {
