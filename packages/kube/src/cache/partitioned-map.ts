@@ -6,7 +6,7 @@
  * Guarantees: the behaviour of a Map except for the iteration order, which is insertion order only until the first
  * split. No call touches more than the entries of one part, about `PART_ENTRIES` to twice as many.
  */
-const PART_ENTRIES = 512
+const PART_ENTRIES = 128
 
 export class PartitionedMap<V> {
   #parts: Map<string, V>[] = [new Map()]
