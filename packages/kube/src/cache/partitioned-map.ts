@@ -97,5 +97,7 @@ export class PartitionedMap<V> {
 function hashOf(text: string): number {
   let hash = text.length
   for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0
-  return hash ^ (hash >>> 15)
+  // Multiplying by 31 leaves similar names close to each other; the part is chosen by the lowest bits.
+  hash = Math.imul(hash ^ (hash >>> 16), 0x45d9f3b)
+  return hash ^ (hash >>> 16)
 }
