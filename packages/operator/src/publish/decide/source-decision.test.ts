@@ -55,7 +55,7 @@ function unconfirmedOwners(manager: string) {
       annotations: { 'contour-plus.cybozu.com/owned-by': 'other/first' },
       managedFields: [{ manager, operation: 'Apply', apiVersion: 'externaldns.k8s.io/v1alpha1', fieldsV1: {} }],
     },
-    spec: { endpoints: [{ dnsName: host.toUpperCase(), recordType: 'A', targets: ['192.0.2.1'] }] },
+    spec: { endpoints: [{ dnsName: host.toUpperCase(), recordType: 'A', recordTTL: 60, targets: ['192.0.2.1'] }] },
   })
   return decider.decide('HTTPProxy', 'ns/foo', 0)?.unconfirmed.map(({ kind, key }) => `${kind} ${key}`)
 }
