@@ -19,6 +19,8 @@ export { withController } from './object/owner.ts'
 export * from './errors.ts'
 export { parseDurationMs, type Duration } from './duration.ts'
 export { sleep, systemClock, type Clock } from './clock.ts'
+export { Backoff, retry } from './retry.ts'
+export { DebouncedKeys } from './controller/debounced-keys.ts'
 export { untilAborted } from './stop-signal.ts'
 export { createLogger, type Logger, type LogLevel } from './log.ts'
 
