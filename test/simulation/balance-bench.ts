@@ -144,7 +144,7 @@ export class BalanceBench {
       async () => this.published(name),
       (found) => found === wanted,
       undefined,
-      this.world.patience,
+      this.world.waiting,
     )
   }
 
@@ -154,7 +154,7 @@ export class BalanceBench {
       async () => (await this.world.client.get(DNSLoadBalancer, `${NAMESPACE}/${name}`)).status?.message ?? 'none',
       (found) => found === (wanted ?? 'none'),
       undefined,
-      this.world.patience,
+      this.world.waiting,
     )
   }
 }

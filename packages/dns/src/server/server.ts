@@ -173,7 +173,7 @@ class Server {
       counters: this.totals,
       cookies: new CookieJar(options.cookieSecret ?? this.#cookieSecret),
       now: () => this.seconds(),
-      ...(options.maxUdpSize === undefined ? {} : { maxUdpSize: options.maxUdpSize }),
+      ...(options.maxUdpSize !== undefined && { maxUdpSize: options.maxUdpSize }),
       ...(options.regions !== undefined && { regions: options.regions }),
       onFailure: (error: unknown) => this.report(error),
     }
