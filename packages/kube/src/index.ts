@@ -12,7 +12,7 @@ export { withController } from './object/owner.ts'
 export * from './errors.ts'
 export { parseDurationMs, type Duration } from './duration.ts'
 export { sleep, systemClock, type Clock } from './clock.ts'
-export { untilAborted } from './stop-signal.ts'
+export { Stop, type StopSignal, untilAborted } from './stop-signal.ts'
 export { createLogger, type Logger, type LogLevel } from './log.ts'
 
 // Clusters

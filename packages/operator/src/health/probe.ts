@@ -12,7 +12,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
-import type { Clock } from '@seamark/kube'
+import { type Clock, Stop, type StopSignal } from '@seamark/kube'
 import { type ConnectionDeps, type ConnectionRequest, openConnection, type ProbePhase } from './connection.ts'
 import { hostOnly, type ProbeRequest, serverName } from './policy.ts'
 import { type ProbeCode, ProbeFailure } from './probe-failure.ts'
@@ -44,16 +44,23 @@ export const STALL_MS = 250
 /** Where one HTTP exchange goes: the target itself, or what it redirected to. */
 interface Hop {
   readonly secure: boolean
-  readonly connection: ConnectionRequest
+  readonly connection: NamedConnection
   readonly hostHeader: string
   readonly path: string
+  /** Of the user, without those that every probe has. */
   readonly headers: Readonly<Record<string, string>>
+  readonly sentHeaders: Readonly<Record<string, string>>
+}
+
+/** `name` is equal for requests that can use the same connection. */
+interface NamedConnection extends ConnectionRequest {
+  readonly name: string
 }
 
 /** How far a running probe has come; filled in while it runs, read when its deadline passes. */
 interface Progress {
   phase: ProbePhase
-  readonly signal: AbortSignal
+  readonly signal: StopSignal
 }
 
 export function createProbeClient(deps: ProbeDeps): ProbeClient {
@@ -64,12 +71,12 @@ export function createProbeClient(deps: ProbeDeps): ProbeClient {
     async probe(request, timeoutMs) {
       const { clock } = deps
       const startMs = clock.monotonic()
-      const deadline = new AbortController()
-      const progress: Progress = { phase: 'connect', signal: deadline.signal }
+      const deadline = new Stop()
+      const progress: Progress = { phase: 'connect', signal: deadline }
       let lateMs = 0
       const cancel = clock.after(timeoutMs, () => {
         lateMs = clock.monotonic() - startMs - timeoutMs
-        deadline.abort()
+        deadline.abort(undefined)
       })
       try {
         const detail =
@@ -79,7 +86,7 @@ export function createProbeClient(deps: ProbeDeps): ProbeClient {
         return { code: 'Passed', detail, elapsedMs: clock.monotonic() - startMs }
       } catch (error) {
         const elapsedMs = clock.monotonic() - startMs
-        if (!deadline.signal.aborted) {
+        if (!deadline.aborted) {
           const failure = ProbeFailure.from(error)
           return { code: failure.code, detail: failure.message, elapsedMs }
         }
@@ -105,8 +112,12 @@ async function probeTcp(deps: ConnectionDeps, request: ProbeRequest, progress: P
   return 'the connection was accepted'
 }
 
+/** Of each target: the same for every probe. */
+const firstHops = new WeakMap<ProbeRequest, Hop>()
+
 async function probeHttp(agent: ProbeAgent, clock: Clock, request: ProbeRequest, progress: Progress): Promise<string> {
-  let hop = firstHop(request)
+  let hop = firstHops.get(request)
+  if (hop === undefined) firstHops.set(request, (hop = firstHop(request)))
   for (let redirects = 0; ; redirects++) {
     const response = await exchange(agent, request.method, hop, progress)
     const location = response.headers.location
@@ -135,7 +146,7 @@ function isRedirect(status: number): boolean {
 
 function firstHop(request: ProbeRequest): Hop {
   const secure = request.scheme === 'https'
-  return {
+  return hopOf({
     secure,
     connection: {
       host: request.host,
@@ -145,6 +156,22 @@ function firstHop(request: ProbeRequest): Hop {
     hostHeader: request.hostHeader ?? authority(request.host, request.port, secure),
     path: request.path,
     headers: request.headers,
+  })
+}
+
+function hopOf(hop: Omit<Hop, 'connection' | 'sentHeaders'> & { readonly connection: ConnectionRequest }): Hop {
+  const { host, port, tls } = hop.connection
+  const security = tls === undefined ? 'plain' : `${tls.serverName ?? ''} ${tls.verify} ${tls.ca ?? ''}`
+  return {
+    ...hop,
+    connection: { ...hop.connection, name: `${host} ${port} ${security}` },
+    sentHeaders: {
+      'user-agent': 'seamark-health',
+      accept: '*/*',
+      ...hop.headers,
+      host: hop.hostHeader,
+      connection: 'keep-alive',
+    },
   }
 }
 
@@ -161,7 +188,7 @@ function nextHop(request: ProbeRequest, from: Hop, location: string): Hop {
   // Without an explicit port a redirect within one scheme stays on the port that is probed.
   const isSamePlace = isSameHost && url.host === from.hostHeader && secure === from.secure
   const port = isSamePlace ? from.connection.port : url.port === '' ? (secure ? 443 : 80) : Number(url.port)
-  return {
+  return hopOf({
     secure,
     connection: {
       host: isSameHost ? request.host : name,
@@ -173,7 +200,7 @@ function nextHop(request: ProbeRequest, from: Hop, location: string): Hop {
     hostHeader: url.host,
     path: `${url.pathname}${url.search}`,
     headers: isSameHost ? request.headers : {},
-  }
+  })
 }
 
 function tlsOf(request: ProbeRequest, name: string | undefined): NonNullable<ConnectionRequest['tls']> {
@@ -213,13 +240,7 @@ async function sendRequest(
       // Only for Node's own bookkeeping: the agent's createConnection opens the socket from `target`.
       host: hostOnly(hop.connection.host),
       port: hop.connection.port,
-      headers: {
-        'user-agent': 'seamark-health',
-        accept: '*/*',
-        ...hop.headers,
-        host: hop.hostHeader,
-        connection: 'keep-alive',
-      },
+      headers: hop.sentHeaders,
       maxHeaderSize: MAX_HEADER_BYTES,
       target: hop.connection,
       progress,
@@ -293,7 +314,7 @@ function discardBody(response: IncomingMessage, maxBodyBytes: number, clock: Clo
 }
 
 interface AgentOptions extends RequestOptions {
-  readonly target: ConnectionRequest
+  readonly target: NamedConnection
   readonly progress: Progress
 }
 
@@ -308,10 +329,7 @@ class ProbeAgent extends Agent {
   }
 
   override getName(options?: AgentOptions): string {
-    const target = options?.target
-    if (target === undefined) return ''
-    const tls = target.tls
-    return `${target.host} ${target.port} ${tls === undefined ? 'plain' : `${tls.serverName ?? ''} ${tls.verify} ${tls.ca ?? ''}`}`
+    return options?.target.name ?? ''
   }
 
   override createConnection(
