@@ -13,6 +13,7 @@ import {
   DNSEndpoint,
   explain,
   type ExplainDeps,
+  type Explanation,
   findPlanFact,
   fleetHops,
   type PlanFactDeps,
@@ -23,6 +24,7 @@ import {
   openRecordsStores,
   ProviderError,
   publishOptions,
+  REASONS,
   RecordsError,
   servedBy,
   sourceOf,
@@ -31,7 +33,6 @@ import {
 } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
-import { explanationText } from '../explanation-text.ts'
 import { addKubeFlags, type KubeFlags, openCluster } from '../kube-flags.ts'
 import { addOutputFlag, printValue } from '../output-form.ts'
 import { addSettingFlags, readConfig } from '../setting-flags.ts'
@@ -81,7 +82,7 @@ export function build(io: Io): Command {
       io.stdout.write(
         output === 'json' || output === 'yaml'
           ? printValue(output, explanation)
-          : explanationText(explanation, output === 'wide'),
+          : print(explanation, output === 'wide'),
       )
       io.exit(explanation.firstBroken === undefined ? EXIT.ok : EXIT.changes)
     } finally {
@@ -157,4 +158,20 @@ async function ask(server: string, name: string, signal: AbortSignal): Promise<A
   } finally {
     await client.close()
   }
+}
+
+const SIGNS = { ok: '✔', broken: '✗', skipped: '–' } as const
+
+/** `isWide` adds what each reason code means. */
+function print({ host, hops, firstBroken }: Explanation, isWide: boolean): string {
+  const lines = hops.map((hop, index) => {
+    const reason = hop.reason === undefined ? '' : `${hop.reason}: `
+    const meaning = isWide && hop.reason !== undefined ? `${' '.repeat(18)}${REASONS[hop.reason]}\n` : ''
+    return `${String(index + 1).padStart(2)} ${hop.name.padEnd(12)} ${SIGNS[hop.state]} ${reason}${hop.text}\n${meaning}`
+  })
+  const verdict =
+    firstBroken === undefined
+      ? `${host} is as it should be\n`
+      : `${host} is broken at ${firstBroken.name}: ${firstBroken.reason === undefined ? firstBroken.text : REASONS[firstBroken.reason]}\n`
+  return verdict + lines.join('')
 }

@@ -45,7 +45,7 @@ async function play(io: Io, isOnce: boolean): Promise<void> {
     printer.line(`DNS server             127.0.0.1:${environment.dnsAddress.port}, zone ${ZONE}`)
     await publishHost(environment, printer)
     await simulateFailures(environment, printer)
-    await showFailover(environment, printer)
+    await showFailover(environment, printer, io)
     printCommands(environment, printer)
     if (!isOnce) {
       printer.heading('Following every change; Ctrl-C ends it')

@@ -3,12 +3,13 @@
  * its health, and `explain` shows the evidence. Probes, decision and records are those of the product.
  */
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { configFromText, connect, sleep, systemClock } from '@seamark/kube'
-import { DNSLoadBalancer, DNSLoadBalancerEndpoint, explain, gatherFacts, unified } from '@seamark/operator'
-import { explanationText } from '../explanation-text.ts'
+import { Writable } from 'node:stream'
+import { sleep, systemClock } from '@seamark/kube'
+import { DNSLoadBalancer, DNSLoadBalancerEndpoint } from '@seamark/operator'
+import type { Io } from '../command.ts'
+import { build as buildExplain } from '../commands/explain.ts'
 import { NoAnswer, type Printer } from './demonstration.ts'
 import { type Environment, ZONE } from './environment.ts'
 
@@ -20,7 +21,7 @@ const HOST = `${NAME}.${ZONE}`
 const LIMIT_MS = 30_000
 const POLL_MS = 25
 
-export async function showFailover(environment: Environment, printer: Printer): Promise<void> {
+export async function showFailover(environment: Environment, printer: Printer, io: Io): Promise<void> {
   printer.heading('Part 3: a backend dies, and the answer follows')
   const backends = await startBackends()
   if (backends === undefined) {
@@ -39,7 +40,7 @@ export async function showFailover(environment: Environment, printer: Printer): 
     printer.line(
       `the backend ${ADDRESSES[0]} was stopped: ${HOST} answers ${after.join(', ')}, three failed probes and one change of the record in ${Date.now() - stoppedMs} ms`,
     )
-    for (const line of (await evidence(environment)).trimEnd().split('\n')) printer.line(line)
+    for (const line of (await evidence(environment, io)).trimEnd().split('\n')) printer.line(line)
   } finally {
     backends.close()
   }
@@ -104,20 +105,24 @@ async function untilAnswer(environment: Environment, wanted: readonly string[]):
 }
 
 /** What `seamark explain` prints, once the manager has reported. */
-async function evidence({ client, kubeconfigPath, ask, dnsAddress }: Environment): Promise<string> {
+async function evidence({ client, kubeconfigPath, configPath, dnsAddress }: Environment, io: Io): Promise<string> {
   const deadline = Date.now() + LIMIT_MS
   while (Date.now() < deadline) {
     const endpoint = await client.find(DNSLoadBalancerEndpoint, `${NAMESPACE}/${NAME}-1`)
     if (endpoint?.status?.active === false) break
     await sleep(systemClock, POLL_MS)
   }
-  const server = `${dnsAddress.address}:${dnsAddress.port}`
-  const cluster = connect(configFromText(await readFile(kubeconfigPath, 'utf8')))
-  try {
-    const answer = async (name: string) => ({ server, targets: await ask(name) })
-    const facts = await gatherFacts(HOST, { cluster, options: unified, answer }, new AbortController().signal)
-    return explanationText(explain(facts), false)
-  } finally {
-    await cluster.close()
-  }
+  let text = ''
+  const stdout = new Writable({
+    write(part: Buffer, _encoding, done) {
+      text += part.toString()
+      done()
+    },
+  })
+  // Its exit code is not that of the playground.
+  const captured: Io = { ...io, stdout, exit: () => undefined }
+  const files = ['--kubeconfig', kubeconfigPath, '--config', configPath]
+  const server = ['--server', `${dnsAddress.address}:${dnsAddress.port}`]
+  await buildExplain(captured).parseAsync([HOST, ...files, ...server], { from: 'user' })
+  return text
 }

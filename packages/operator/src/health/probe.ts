@@ -6,8 +6,8 @@
  * - When the deadline's timer itself runs late, the prober was stalled and the result is inconclusive.
  * - At most `maxBodyBytes` are read, at most `maxRedirects` redirects are followed, and each connection passes the address
  *   guard. A redirect to the target's own host stays on the target's address; headers of the user go nowhere else.
- * - Connections are kept alive for at most `CONNECTION_MAX_AGE_MS`, so that the accept path and the name are checked again.
- *   A kept connection that the server closed meanwhile is replaced once; it does not count as a failure.
+ * - A connection is kept for `CONNECTION_PROBES` probes and at least `CONNECTION_MIN_AGE_MS`, at most
+ *   `CONNECTION_MAX_AGE_MS`, so that the accept path and the name are checked again; a new one costs as much as three probes. A kept connection that the server closed meanwhile is replaced once; it does not count as a failure.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -34,7 +34,9 @@ export interface ProbeClient {
   close(): void
 }
 
-export const CONNECTION_MAX_AGE_MS = 30_000
+export const CONNECTION_PROBES = 12
+export const CONNECTION_MIN_AGE_MS = 30_000
+export const CONNECTION_MAX_AGE_MS = 300_000
 /** How long the unread body of a decided probe may take. */
 const DISCARD_MS = 1_000
 const MAX_HEADER_BYTES = 16 * 1024
@@ -321,7 +323,7 @@ interface AgentOptions extends RequestOptions {
 /** Keeps one idle connection for each distinct target, and opens new ones through the address guard. */
 class ProbeAgent extends Agent {
   readonly #deps: ProbeDeps
-  readonly #openedMs = new WeakMap<Duplex, number>()
+  readonly #uses = new WeakMap<Duplex, { readonly openedMs: number; probes: number }>()
 
   constructor(deps: ProbeDeps) {
     super({ keepAlive: true, maxFreeSockets: 1 })
@@ -351,13 +353,16 @@ class ProbeAgent extends Agent {
       callback(ProbeFailure.from(error), undefined as never)
       return
     }
-    this.#openedMs.set(socket, this.#deps.clock.monotonic())
+    this.#uses.set(socket, { openedMs: this.#deps.clock.monotonic(), probes: 0 })
     callback(null, socket)
   }
 
   override keepSocketAlive(socket: Duplex): boolean {
-    const ageMs = this.#deps.clock.monotonic() - (this.#openedMs.get(socket) ?? 0)
-    if (ageMs >= CONNECTION_MAX_AGE_MS) return false
+    const use = this.#uses.get(socket)
+    if (use === undefined) return false
+    const ageMs = this.#deps.clock.monotonic() - use.openedMs
+    const isUsed = ++use.probes >= CONNECTION_PROBES && ageMs >= CONNECTION_MIN_AGE_MS
+    if (isUsed || ageMs >= CONNECTION_MAX_AGE_MS) return false
     const kept = socket as Socket
     kept.setKeepAlive(false)
     // An idle connection must not keep the process alive.
