@@ -21,7 +21,7 @@ export { parseDurationMs, type Duration } from './duration.ts'
 export { sleep, systemClock, type Clock } from './clock.ts'
 export { Backoff, retry } from './retry.ts'
 export { DebouncedKeys } from './controller/debounced-keys.ts'
-export { untilAborted } from './stop-signal.ts'
+export { Stop, type StopSignal, untilAborted } from './stop-signal.ts'
 export { createLogger, type Logger, type LogLevel } from './log.ts'
 
 // Clusters

@@ -95,6 +95,7 @@ export {
 export { embeddedProvider } from './providers/embedded.ts'
 export { DnsConfig } from './serve/config.ts'
 export { type DnsService, type DnsServiceOptions, openDnsService, type ZoneStatus } from './serve/dns-service.ts'
+export { createDnsMetrics } from './serve/dns-metrics.ts'
 export { setUpDns } from './serve/set-up.ts'
 export { type MemoryProvider, memoryProvider } from './providers/memory.ts'
 export { corednsProvider } from './providers/coredns.ts'

@@ -1,5 +1,5 @@
 /**
- * `seamark playground` (`npm start`): a cluster, a zone and the manager on this machine, three parts, then the
+ * `seamark playground` (`npm start`): a cluster, a zone and the manager on this machine, four parts, then the
  * changes that the reader makes, live. Nothing leaves the machine; Ctrl-C removes everything.
  */
 import { messageOf } from '@seamark/kube'
@@ -14,6 +14,7 @@ import {
   printCommands,
 } from '../playground/demonstration.ts'
 import { openEnvironment, ZONE } from '../playground/environment.ts'
+import { showFailover } from '../playground/failover.ts'
 
 interface Flags {
   once?: boolean
@@ -22,7 +23,7 @@ interface Flags {
 export function build(io: Io): Command {
   return new Command()
     .description('a cluster, a DNS zone and the manager on this machine, with only Node')
-    .option('--once', 'run the three parts and exit: 0, or 4 when no answer came within 30 s')
+    .option('--once', 'run the four parts and exit: 0, or 4 when no answer came within 30 s')
     .action(async (flags: Flags) => play(io, flags.once === true))
 }
 
@@ -44,6 +45,7 @@ async function play(io: Io, isOnce: boolean): Promise<void> {
     printer.line(`DNS server             127.0.0.1:${environment.dnsAddress.port}, zone ${ZONE}`)
     await publishHost(environment, printer)
     await simulateFailures(environment, printer)
+    await showFailover(environment, printer, io)
     printCommands(environment, printer)
     if (!isOnce) {
       printer.heading('Following every change; Ctrl-C ends it')

@@ -1,5 +1,5 @@
 /**
- * The three parts of the playground: a host becomes reachable; three failures each leave it reachable; commands to try next.
+ * Parts of the playground: a host becomes reachable; three failures each leave it reachable; commands to try next.
  * Every printed figure is measured during the run.
  */
 import { join } from 'node:path'
@@ -153,7 +153,7 @@ async function settledCode(environment: Environment): Promise<string | undefined
 
 export function printCommands(environment: Environment, printer: Printer): void {
   const { port } = environment.dnsAddress
-  printer.heading('Part 3: commands to try in a second terminal')
+  printer.heading('Part 4: commands to try in a second terminal')
   for (const line of [
     `bin/seamark dig @127.0.0.1 -p ${port} ${HOST}`,
     `bin/seamark explain ${HOST} --kubeconfig ${environment.kubeconfigPath} --config ${environment.configPath} --server 127.0.0.1:${port}`,

@@ -58,7 +58,7 @@ export class LoadBalancerReconciler {
     this.#options = options
     this.#monitor = monitor
     this.#lookup = lookup
-    this.#publisher = options.publisher ?? dnsEndpointPublisher()
+    this.#publisher = options.publisher ?? dnsEndpointPublisher(options.ownZones)
     this.#metrics = options.metrics ?? NO_BALANCE_METRICS
     this.byName = indexes.byName
     this.#byBalancer = indexes.byBalancer

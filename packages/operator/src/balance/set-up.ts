@@ -25,6 +25,8 @@ export interface BalanceOptions {
 
 export interface BalanceSetUp extends BalanceOptions {
   readonly clock: Clock
+  /** Zones of the DNS server of this process, canonical with a trailing dot. */
+  readonly ownZones?: readonly string[]
   /** Addresses that probes must not connect to. */
   readonly guard: GuardOptions
   readonly isWriting: () => boolean
@@ -44,6 +46,7 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
     isWriting,
     untilMayWrite,
     metrics: createBalanceMetrics(mgr.metrics.registry),
+    ...(setUp.ownZones !== undefined && { ownZones: setUp.ownZones }),
     monitor: (onChange) =>
       createHealthMonitor({
         clock,

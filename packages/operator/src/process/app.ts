@@ -46,6 +46,7 @@ import { HELD_OBJECTS_STORE, heldObjectStore } from '../records/state/held-objec
 import { createObjectApprovals } from '../records/state/object-approvals.ts'
 import { setUpRecords } from '../records/sync/set-up.ts'
 import type { DnsConfig } from '../serve/config.ts'
+import { createDnsMetrics } from '../serve/dns-metrics.ts'
 import { type DnsService, EMBEDDED_PROVIDER, openDnsService } from '../serve/dns-service.ts'
 import { setUpDns } from '../serve/set-up.ts'
 import { type Switches, watchSwitches, withoutApprovals } from './switches.ts'
@@ -214,7 +215,10 @@ async function runManager(
   showPause(registry, killSwitch)
   const { hasPause = true } = options
   const switches = hasPause ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
-  if (dns !== undefined) setUpDns(mgr, dns, async (running) => switches.ready(running))
+  if (dns !== undefined) {
+    setUpDns(mgr, dns, async (running) => switches.ready(running))
+    createDnsMetrics(registry, dns)
+  }
   const isWriting = (): boolean => mode === 'enforce' && !killSwitch.isPaused
   const notify = createNotices(mgr, { namespace, mayReport: isWriting })
   const own = options.leader === undefined ? undefined : `${options.leader.namespace}/${options.leader.lease}`
@@ -287,7 +291,12 @@ async function runManager(
   }
   if (fleet !== undefined) setUpFleet(mgr, { ...common, options: fleet, registry: memberRegistry() })
   if (options.balance !== undefined) {
-    setUpBalance(mgr, { ...common, ...options.balance, guard: { allowLoopback, deny: denyAddresses } })
+    setUpBalance(mgr, {
+      ...common,
+      ...options.balance,
+      guard: { allowLoopback, deny: denyAddresses },
+      ownZones: dns?.zones().map(({ zone }) => zone) ?? [],
+    })
   }
   if (records !== undefined) {
     const { dnsEndpoints } = records.config

@@ -21,7 +21,7 @@ import type { SetChange } from '../../rrset/set-change.ts'
 import { asProviderError, type ProviderCalls } from './provider-calls.ts'
 import { consumeApprovals } from '../state/approval.ts'
 import { changeKey } from '../plan/held-set.ts'
-import { reserve } from './reservation.ts'
+import { type Reservation, reserve } from './reservation.ts'
 import { newestPlan, pendingWrites } from './change-progress.ts'
 import { createZoneView, type ZoneView } from '../plan/zone-view.ts'
 
@@ -81,13 +81,13 @@ export class PlanRun {
   async #prepare(requiresBase: boolean): Promise<Group[]> {
     const { store, stateKey, clock, limits } = this.#options
     const plan = this.#plan
-    let reservation = reserve(await store.load(stateKey), plan, limits, clock.now(), stateKey)
-    if (reservation.kind === 'granted') {
-      await store.update(stateKey, (state) => {
-        reservation = reserve(state, plan, limits, clock.now(), stateKey)
-        return reservation.kind === 'granted' ? reservation.state : state
-      })
-    }
+    let reservation: Reservation | undefined
+    // One access to the store: a state that is returned as it was is not written.
+    await store.update(stateKey, (state) => {
+      reservation = reserve(state, plan, limits, clock.now(), stateKey)
+      return reservation.kind === 'granted' ? reservation.state : state
+    })
+    if (reservation === undefined) throw new Error('the guard store did not run the update')
     if (reservation.kind === 'superseded') {
       this.#refuseRest('Superseded', `plan ${reservation.fence} was begun after this one was made`)
       return []
