@@ -7,6 +7,7 @@ import { HTTPProxy } from '@seamark/kube/contour'
 import { Gateway, GatewayClass, HTTPRoute } from '@seamark/kube/gateway-api'
 import type { Kind, Obj } from '@seamark/kube/object'
 import { parseAllDocuments } from 'yaml'
+import { checkAnswers } from './answers.ts'
 import type { World } from './world.ts'
 
 export interface Scenario {
@@ -54,6 +55,7 @@ export const SCENARIOS: readonly Scenario[] = [
       deepEqual([moved.status, moved.headers.location], [301, 'http://shop.example.test/api'])
     },
   },
+  { name: 'the table of answers', run: checkAnswers },
   {
     name: 'an Ingress, an HTTPProxy and an HTTPRoute lead to their Services, and have addresses',
     async run(world) {
@@ -79,7 +81,7 @@ export const SCENARIOS: readonly Scenario[] = [
         },
       })
       await proxy(world, namespace, 'web', { virtualhost: { fqdn: 'proxy.example.test' }, routes: [route('two')] })
-      await world.client.create(GatewayClass, {
+      await world.client.apply(GatewayClass, {
         metadata: { name: 'seamark' },
         spec: { controllerName: 'seamark.io/gateway-controller' },
       })
