@@ -12,6 +12,11 @@ const DNSLoadBalancerEndpointSpec = z.object({
   cname: z.string().optional().describe('Host name; wins over ipaddress.'),
   weight: z.int().min(0).max(1000).optional().describe('0: used only when nothing else is. Default 1.'),
   priority: z.int().min(0).max(1000).optional().describe('Lower is preferred. Default 0.'),
+  geo: z
+    .string()
+    .regex(/^\S{1,63}$/)
+    .optional()
+    .describe('Region of the endpoint, as the region table of the DNS server names it.'),
   drain: z.boolean().optional().describe('Take the endpoint out while another one can serve.'),
 })
 

@@ -1,0 +1,58 @@
+/** Every fleet scenario under crashes at every write, stale restarts, lost events, 410, and empty and short lists. */
+import type { Ingress } from '@seamark/kube'
+import type { Obj } from '@seamark/kube/object'
+import { type DNSEndpoint, fleetCrds, loadBalancerCrds, playgroundCrds } from '@seamark/operator'
+import { describe, expect, it } from 'vitest'
+import { expectConvergence } from './expect-convergence.ts'
+import { FleetBench } from './fleet-bench.ts'
+import { fleetScenarios } from './fleet-scenarios.ts'
+import type { Invariant, World } from './scenario.ts'
+import { exploration } from './seeds.ts'
+
+/** Crashes that are tried of a scenario: each run takes the time of a manager with two members. */
+const CRASHES = 40
+
+const publishedIn = (world: World): string[] =>
+  (world.list('DNSEndpoint') as DNSEndpoint[]).flatMap(({ spec }) => spec.endpoints.flatMap(({ targets }) => targets))
+
+/** While a root exists, DNS answers it once it has done so. */
+const keepsAnswer: Invariant = {
+  name: 'a published root keeps an address in DNS',
+  check(world, { kind, key, before, after }) {
+    if (kind !== 'DNSEndpoint' || before === undefined) return undefined
+    const isLive = world
+      .list('Ingress')
+      .some(({ metadata }) => metadata.deletionTimestamp === undefined && key.startsWith(`${metadata.namespace}/`))
+    const targets = (after as DNSEndpoint | undefined)?.spec.endpoints.flatMap((endpoint) => endpoint.targets) ?? []
+    return isLive && targets.length === 0 ? `${key} is empty` : undefined
+  },
+}
+
+/** DNS forgets a leaf before the member does. */
+const removesFromDnsFirst: Invariant = {
+  name: 'a leaf is deleted only when DNS does not answer it',
+  check(world, { kind, key, type, before }) {
+    if (kind !== 'Leaf' || type !== 'delete') return undefined
+    const addresses = ((before as Ingress | undefined)?.status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip ?? '')
+    const published = publishedIn(world)
+    return addresses.some((address) => published.includes(address)) ? `${key} was deleted` : undefined
+  },
+}
+
+const given = [...playgroundCrds(), ...loadBalancerCrds(), ...fleetCrds()] as Obj[]
+
+describe('the fleet, whatever goes wrong', () => {
+  it.each(fleetScenarios)('$title', async ({ title, run, given: options }) => {
+    const runs = await expectConvergence(
+      {
+        name: title,
+        given,
+        prepare: async (stage) => FleetBench.prepare(stage, options),
+        play: async (stage) => run(new FleetBench(stage)),
+        invariants: () => [keepsAnswer, removesFromDnsFirst],
+      },
+      exploration({ crashes: CRASHES }),
+    )
+    expect(runs).toBeGreaterThan(0)
+  })
+})
