@@ -1,6 +1,7 @@
 /**
  * A member cluster of the playground: an API server, the gateway of @seamark/gateway with an address of its own, and a
- * program behind it that answers with the name of the cluster.
+ * program behind it that answers with the name of the cluster. Only the pod network is simulated: API servers refuse
+ * loopback addresses of pods, so that the program has an address of its own in EndpointSlices, which the gateway routes to it.
  *
  * Every part can be stopped and started again on the same port, as a failure and its repair.
  */
@@ -150,12 +151,11 @@ export class MemberCluster {
       metadata: { namespace, name: service },
       spec: { ports: [{ name: 'http', port: 80 }] },
     })
-    const { port } = this.#backend.address() as AddressInfo
     await this.client.create(EndpointSlice, {
       metadata: { namespace, name: service, labels: { 'kubernetes.io/service-name': service } },
       addressType: 'IPv4',
-      endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true } }],
-      ports: [{ name: 'http', port, protocol: 'TCP' }],
+      endpoints: [{ addresses: [POD.host], conditions: { ready: true } }],
+      ports: [{ name: 'http', port: POD.port, protocol: 'TCP' }],
     })
     this.#slices.add(`${namespace}/${service}`)
   }
@@ -204,7 +204,7 @@ export class MemberCluster {
         settings: BUILD_DEFAULTS,
         http: { host: this.address, port: this.#port },
         statusAddresses: [{ ip: this.address }],
-        allowLoopback: true,
+        routeEndpoint: () => ({ host: '127.0.0.1', port: (this.#backend.address() as AddressInfo).port }),
         onReady: ({ http }) => resolve(http?.port ?? 0),
       })
     })
@@ -228,3 +228,5 @@ export class MemberCluster {
 }
 
 const GRACE_MS = 500
+/** Of the program, in the pod network. */
+const POD = { host: '10.244.0.1', port: 8080 }

@@ -24,6 +24,7 @@ import { Gateway, GatewayClass, GRPCRoute, HTTPRoute, ReferenceGrant } from '@se
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/kube/object'
 import { build, type Build } from '../build/build.ts'
 import type { BuildSettings, Refs } from '../build/input.ts'
+import type { Endpoint } from '../proxy/clusters.ts'
 import { createProxy, type ListenAddress, type ProxyAddresses } from '../proxy/proxy.ts'
 import { EndpointTable, serviceOf } from './endpoints.ts'
 import { namespaceLabelsChanged, partChanged, routeChanged, whenReferenced } from './relevance.ts'
@@ -41,6 +42,8 @@ export interface GatewayOptions {
   readonly lease?: LeaseOptions
   /** Endpoints may have loopback addresses: for the playground and tests. @default false */
   readonly allowLoopback?: boolean
+  /** Where an endpoint is reached on a machine without a pod network: for the playground. @default its own address */
+  readonly routeEndpoint?: (endpoint: Endpoint) => Endpoint
   /** Called when the ports are open. */
   readonly onReady?: (addresses: ProxyAddresses) => void
   /** Called after each build that was put into effect. */
@@ -50,14 +53,14 @@ export interface GatewayOptions {
 const DEBOUNCE = '100ms'
 
 export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
-  const { settings } = options
+  const { settings, routeEndpoint } = options
   const board = new StatusBoard()
   board.setAddresses(options.statusAddresses)
   const table = new EndpointTable(addressGuard({ allowLoopback: options.allowLoopback ?? false }))
   const proxy = createProxy({
     ...(options.http !== undefined && { http: options.http }),
     ...(options.https !== undefined && { https: options.https }),
-    endpoints: (name) => table.get(name),
+    endpoints: (name) => (routeEndpoint === undefined ? table.get(name) : table.get(name).map(routeEndpoint)),
   })
   const slicesOf = mgr.index(EndpointSlice, 'gateway-service', (slice) => {
     const service = serviceOf(slice)
