@@ -1,4 +1,4 @@
-/** F01–F10: roots whose leaves come, move and go. fleet.test.ts runs every one with faults. */
+/** F01–F08: roots whose leaves come, move and go. fleet.test.ts runs every one with faults. */
 import { Ingress, Namespace } from '@seamark/kube'
 import { Cluster } from '@seamark/operator'
 import { type FleetBench, MEMBERS } from './fleet-bench.ts'
@@ -33,19 +33,7 @@ export const fleetScenarios: readonly FleetScenario[] = [
     },
   },
   {
-    title: 'F02: a policy moves a host to another cluster',
-    given: { clusters: ['eu1'] },
-    async run(bench) {
-      await using _app = bench.run()
-      await serve(bench, 'eu1')
-      await bench.place('us1')
-      await bench.admit('us1')
-      await bench.expectPublished('us1')
-      await bench.expectLeaves('us1 Active')
-    },
-  },
-  {
-    title: 'F03: a root is deleted, and nothing is left',
+    title: 'F02: a root is deleted, and nothing is left',
     async run(bench) {
       await using _app = bench.run()
       await serve(bench, 'eu1', 'us1')
@@ -59,7 +47,7 @@ export const fleetScenarios: readonly FleetScenario[] = [
     },
   },
   {
-    title: 'F04: a Cluster is deleted, and drained before',
+    title: 'F03: a Cluster is deleted, and drained before',
     async run(bench) {
       await using _app = bench.run()
       await serve(bench, 'eu1', 'us1')
@@ -73,7 +61,7 @@ export const fleetScenarios: readonly FleetScenario[] = [
     },
   },
   {
-    title: 'F05: the owner of a host is deleted, and the next root gets it',
+    title: 'F04: the owner of a host is deleted, and the next root gets it',
     given: { hasRival: true },
     async run(bench) {
       await using _app = bench.run()
@@ -88,7 +76,7 @@ export const fleetScenarios: readonly FleetScenario[] = [
     },
   },
   {
-    title: 'F06: the namespace of a root is deleted while its leaves exist',
+    title: 'F05: the namespace of a root is deleted while its leaves exist',
     async run(bench) {
       await using _app = bench.run()
       await serve(bench, 'eu1', 'us1')
@@ -100,20 +88,7 @@ export const fleetScenarios: readonly FleetScenario[] = [
     },
   },
   {
-    title: 'F07: a cluster fails its probes and returns',
-    async run(bench) {
-      await using _app = bench.run()
-      await serve(bench, 'eu1', 'us1')
-      bench.health.set(MEMBERS['us1'] ?? '', 'unhealthy')
-      await bench.expectPublished('eu1')
-      await bench.expectLeaves('eu1 Active, us1 Unhealthy')
-      bench.health.set(MEMBERS['us1'] ?? '', 'healthy')
-      await bench.expectPublished('eu1', 'us1')
-      await bench.expectLeaves('eu1 Active, us1 Active')
-    },
-  },
-  {
-    title: 'F08: the replacement fails while a leaf drains: the old one returns',
+    title: 'F06: the replacement fails while a leaf drains: the old one returns',
     given: { clusters: ['eu1'] },
     async run(bench) {
       await using _app = bench.run()
@@ -129,7 +104,7 @@ export const fleetScenarios: readonly FleetScenario[] = [
     },
   },
   {
-    title: 'F09: the API server of a cluster is gone for an hour, and its leaf goes on serving',
+    title: 'F07: the API server of a cluster is gone for an hour, and its leaf goes on serving',
     async run(bench) {
       await using _app = bench.run()
       await serve(bench, 'eu1', 'us1')
@@ -143,7 +118,7 @@ export const fleetScenarios: readonly FleetScenario[] = [
     },
   },
   {
-    title: 'F10: the replacement needs ten minutes for its address, and the old leaf stays until then',
+    title: 'F08: the replacement needs ten minutes for its address, and the old leaf stays until then',
     given: { clusters: ['eu1'] },
     async run(bench) {
       await using _app = bench.run()
