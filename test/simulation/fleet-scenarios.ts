@@ -2,9 +2,12 @@
 import { Ingress, Namespace } from '@seamark/kube'
 import { Cluster } from '@seamark/operator'
 import { type FleetBench, MEMBERS } from './fleet-bench.ts'
+import type { Limits } from './seeds.ts'
 
 export interface FleetScenario {
   readonly title: string
+  /** Faults under which the scenario is not expected to end the same, with a reason beside it. */
+  readonly except?: Limits['except']
   readonly given?: { readonly clusters?: string[]; readonly hasRival?: boolean }
   readonly run: (bench: FleetBench) => Promise<void>
 }
@@ -62,6 +65,8 @@ export const fleetScenarios: readonly FleetScenario[] = [
   },
   {
     title: 'F04: the owner of a host is deleted, and the next root gets it',
+    // A load balancer whose deletion balance missed is published again until garbage collection removes it: history differs.
+    except: ['drop', 'gone'],
     given: { hasRival: true },
     async run(bench) {
       await using _app = bench.run()

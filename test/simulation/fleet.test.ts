@@ -39,18 +39,19 @@ const removesFromDnsFirst: Invariant = {
   },
 }
 
-/** UIDs, and the hashes of them in names and annotations. */
+/** UIDs, and the hashes of them in names and annotations; and when a lost cluster was last reached, which a crash forgets. */
 const maskIds = (text: string): string =>
   text
     .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uid>')
     .replaceAll(/ingress-(shop|rival)-[0-9a-f]{6}\b/g, 'ingress-$1-<hash>')
     .replaceAll(/-(eu1|us1)-[0-9a-f]{8}\b/g, '-$1-<hash>')
+    .replaceAll(/^ *"lastContact": .*\n/gm, '')
     .replaceAll(/(specHash|appliedHash|spec-hash)": "[0-9a-f]{16}"/g, '$1": "<hash>"')
 
 const given = [...playgroundCrds(), ...loadBalancerCrds(), ...fleetCrds()] as Obj[]
 
 describe('the fleet, whatever goes wrong', () => {
-  it.each(fleetScenarios)('$title', async ({ title, run, given: options }) => {
+  it.each(fleetScenarios)('$title', async ({ title, run, given: options, except = [] }) => {
     const runs = await expectConvergence(
       {
         name: title,
@@ -60,7 +61,7 @@ describe('the fleet, whatever goes wrong', () => {
         mask: maskIds,
         invariants: () => [keepsAnswer, removesFromDnsFirst],
       },
-      exploration(EXPLORED),
+      exploration({ ...EXPLORED, except }),
     )
     expect(runs).toBeGreaterThan(0)
   })

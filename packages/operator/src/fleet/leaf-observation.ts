@@ -5,6 +5,7 @@ import type { Cluster } from '../api/cluster.ts'
 import type { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import type { LeafAddress, LeafIngress } from '../api/leaf-ingress.ts'
 import { parseAddress } from '../address.ts'
+import type { FindRemote } from './confirmed-facts.ts'
 import type { LeafFacts } from './decide/leaf-phase.ts'
 import type { MemberViews } from './members/member-view.ts'
 import { HASH_ANNOTATION, LEAF_CLUSTER_LABEL } from './names.ts'
@@ -35,6 +36,7 @@ export interface LeafObservation {
 
 export interface ObservationDeps {
   readonly views: MemberViews
+  readonly findRemote: FindRemote
   readonly indexes: Pick<RootIndexes, 'endpointsByRoot'>
 }
 
@@ -46,12 +48,12 @@ export function observeLeaf(
     cluster,
     rootUid,
   }: { backends: readonly string[]; cluster: Immutable<Cluster> | undefined; rootUid: string },
-  { views, indexes }: ObservationDeps,
+  { views, indexes, findRemote }: ObservationDeps,
   ctx: Context,
 ): LeafObservation {
   const { cluster: name, specHash } = leaf.spec
   const manifests = leaf.spec.manifests as unknown as readonly Immutable<Manifest>[]
-  const remotes = manifests.map((manifest) => views.find(name, kindOf(manifest), keyOf(manifest)))
+  const remotes = manifests.map((manifest) => findRemote(name, kindOf(manifest), keyOf(manifest)))
   const known = remotes.filter((remote) => remote !== 'unknown')
   const dns = readDns(name, rootUid, indexes.endpointsByRoot, ctx)
   if (known.length < remotes.length || remotes.length === 0)

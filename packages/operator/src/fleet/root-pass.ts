@@ -4,6 +4,7 @@ import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { Cluster } from '../api/cluster.ts'
 import type { GlobalIngress } from '../api/global-ingress.ts'
 import type { ClaimedHosts } from './claims.ts'
+import { confirmBackends, confirmClusters, confirmRemotes } from './confirmed-facts.ts'
 import type { FleetOptions } from './config.ts'
 import type { ObservedLeaf } from './decide/leaves.ts'
 import { planRoot, type RootPlan } from './decide/plan.ts'
@@ -45,11 +46,12 @@ export async function startPass(
 ): Promise<RootPass> {
   const { namespace = '', uid = '' } = root.metadata
   const stored = new Map(ctx.by(indexes.leavesByRoot, uid).map((leaf) => [leaf.spec.cluster, leaf]))
-  const backends = kind.backendsOf(root)
+  const services = kind.backendsOf(root)
+  const findRemote = await confirmRemotes(stored, views, ctx)
   const leaves = new Map(
     [...stored].map(([name, leaf]): [string, ObservedLeaf] => {
-      const about = { backends, cluster: ctx.get(Cluster, name), rootUid: uid }
-      const seen = observeLeaf(leaf, kind, about, { views, indexes }, ctx)
+      const about = { backends: services, cluster: ctx.get(Cluster, name), rootUid: uid }
+      const seen = observeLeaf(leaf, kind, about, { views, indexes, findRemote }, ctx)
       return [name, { leaf, seen, result: results.get(keyOf(leaf)) }]
     }),
   )
@@ -59,9 +61,9 @@ export async function startPass(
     kind,
     policy: policy.spec,
     ownedHosts: claimed.owned,
-    clusters: ctx.list(Cluster),
-    backendOf: (cluster) => views.backendOf(cluster, namespace, backends),
-    labelledClusters: labelledClusters(namespace, backends),
+    clusters: await confirmClusters(stored, ctx),
+    backendOf: await confirmBackends(stored, { namespace, services }, views, ctx),
+    labelledClusters: labelledClusters(namespace, services),
     previous: ctx.by(indexes.globalByRoot, uid)[0]?.spec,
     leaves: stored,
     hubId: options.hubId || hub,

@@ -11,6 +11,7 @@ import { GlobalIngressPolicy } from '../api/global-ingress-policy.ts'
 import { GlobalIngress } from '../api/global-ingress.ts'
 import type { ProductMetrics } from '../metrics.ts'
 import type { Claims } from './claims.ts'
+import { confirmPolicies } from './confirmed-facts.ts'
 import { silentServers } from './decide/dns-presence.ts'
 import { feedBalance } from './decide/dns-feed.ts'
 import { decideLeaves, isHostAnswered, type LeavesFacts, needsAnswers, summarizeLeaf } from './decide/leaves.ts'
@@ -40,6 +41,7 @@ export interface RootReconcilerDeps extends RootPassDeps {
 
 const IDLE_RETRY = '10s'
 const DEFAULT_POLICY_NAME = 'default'
+const UNREAD_RETRY_MS = 10_000
 /** Between two queries of the DNS servers for a host: while a change should show, and later. */
 const VERIFY_MS = 2_000
 const LATE_VERIFY_MS = 60_000
@@ -62,11 +64,12 @@ export class RootReconciler {
       metrics.leavesDecided(ctx.key, [])
       return teardown.root(kind, root, ctx)
     }
+    const before = ctx.by(this.#deps.indexes.globalByRoot, root.metadata.uid ?? '')[0]
     const policy = resolvePolicy({
       root,
       group: kind.kind.group,
       kind: kind.kind.kind,
-      policies: ctx.list(GlobalIngressPolicy, root.metadata.namespace),
+      policies: await confirmPolicies(root.metadata.namespace, before?.status?.policy, ctx),
       defaultPolicy: ctx.get(GlobalIngressPolicy, `${namespace}/${DEFAULT_POLICY_NAME}`),
     })
     if (!('spec' in policy)) return refuseRoot(kind, root, policy.message, ctx)
@@ -80,7 +83,7 @@ export class RootReconciler {
 
   /** Decides the phases of the leaves, and writes them, the DNS objects and the statuses. */
   async #carryOut({ kind, root, policy, claimed, plan, leaves, global }: RootPass, ctx: Context): Promise<Next> {
-    const { options, dns, metrics, teardown, claims, indexes } = this.#deps
+    const { options, dns, metrics, teardown, claims, indexes, views } = this.#deps
     const nowMs = ctx.clock.now()
     const isVerified = isConditionTrue(global.status?.conditions, 'DNSPublished')
     const unasked: LeavesFacts = {
@@ -104,6 +107,9 @@ export class RootReconciler {
       await writeLeafStatus(root, observed, decision, ctx)
       againAtMs = Math.min(againAtMs, decision.againAtMs ?? againAtMs)
       if (decision.phase === 'Drained') againAtMs = Math.min(againAtMs, await teardown.leaf(observed.leaf, root, ctx))
+      // Reachable, but its objects are not read yet: no event may tell when they are.
+      if (observed.seen.isApplied === undefined && !views.isLost(cluster))
+        againAtMs = Math.min(againAtMs, nowMs + UNREAD_RETRY_MS)
       summaries.push(summarizeLeaf(observed, decision, facts))
     }
     metrics.leavesDecided(ctx.key, summaries)

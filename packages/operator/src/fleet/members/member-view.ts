@@ -58,6 +58,18 @@ export class MemberViews {
     return orUnknown(() => cluster.informers.get(kind, key))
   }
 
+  /** From the API server of the member, not from its cache. Throws when it cannot be read. */
+  async readLive<T extends Obj>(
+    name: string,
+    kind: Kind<T>,
+    key: Key,
+    signal: AbortSignal,
+  ): Promise<Immutable<Stored<T>> | undefined> {
+    const cluster = this.readable(name)
+    if (cluster === undefined) throw new NotSynced(`cluster ${name} cannot be read`)
+    return (await cluster.client.find(kind, key, { signal })) as Immutable<Stored<T>> | undefined
+  }
+
   backendOf(name: string, namespace: string, services: readonly string[]): BackendFact {
     const missing: string[] = []
     for (const service of services) {

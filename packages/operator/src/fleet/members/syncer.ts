@@ -242,7 +242,15 @@ class Syncer {
         return leaf === undefined || leaf.spec.cluster !== ctx.cluster
       })
       if (refused !== undefined) ctx.log.error({ reason: refused.reason, kind: kind.kind }, refused.message)
-      for (const object of deletable) await this.#delete(kind, object, ctx)
+      for (const object of deletable) {
+        // The cache of the hub may come from a short list: only its server knows that the leaf is gone.
+        const { namespace, annotations } = object.metadata
+        const leaf = await this.#manager.client.find(
+          LeafIngress,
+          `${namespace}/${annotations?.[LEAF_ANNOTATION] ?? ''}`,
+        )
+        if (leaf?.spec.cluster !== ctx.cluster) await this.#delete(kind, object, ctx)
+      }
     }
   }
 
