@@ -22,7 +22,7 @@ import type { Stage } from './scenario.ts'
 import { simulatedWorld } from './simulated-world.ts'
 
 export const MEMBERS: Readonly<Record<string, string>> = { eu1: '192.0.2.1', us1: '192.0.2.2' }
-export const HOST = 'shop.example.com'
+const HOST = 'shop.example.com'
 const NAMESPACES = ['shop', 'other']
 
 export class FleetBench {
@@ -37,11 +37,12 @@ export class FleetBench {
   }
 
   static async prepare(stage: Stage, { clusters = ['eu1', 'us1'], hasRival = false } = {}): Promise<void> {
-    const { client, userCluster } = simulatedWorld(stage)
+    const world = simulatedWorld(stage)
+    const { client } = world
     for (const name of ['manager', ...NAMESPACES]) await client.create(Namespace, { metadata: { name } })
     await client.create(IngressClass, { metadata: { name: 'global' }, spec: { controller: 'seamark.io/global' } })
     for (const name of Object.keys(MEMBERS)) {
-      const { client: member, kubeconfig } = await userCluster(name)
+      const { client: member, kubeconfig } = await world.userCluster(name)
       for (const namespace of NAMESPACES) {
         await member.create(Namespace, { metadata: { name: namespace } })
         await member.create(Service, { metadata: { namespace, name: 'web' }, spec: { ports: [{ port: 80 }] } })

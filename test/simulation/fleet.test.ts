@@ -33,7 +33,8 @@ const removesFromDnsFirst: Invariant = {
   name: 'a leaf is deleted only when DNS does not answer it',
   check(world, { kind, key, type, before }) {
     if (kind !== 'Leaf' || type !== 'delete') return undefined
-    const addresses = ((before as Ingress | undefined)?.status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip ?? '')
+    const leaf: Ingress | undefined = before
+    const addresses = (leaf?.status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip ?? '')
     const published = publishedIn(world)
     return addresses.some((address) => published.includes(address)) ? `${key} was deleted` : undefined
   },

@@ -30,7 +30,7 @@ import {
 import { CommandError, EXIT } from '../command.ts'
 import { LocalApiServer, MemberCluster } from './member-cluster.ts'
 
-export const FLEET_ZONE = 'fleet.test'
+const FLEET_ZONE = 'fleet.test'
 const MANAGER_NAMESPACE = 'seamark'
 const OWNER = 'playground'
 

@@ -7,7 +7,7 @@ import { DNSProvider } from './dns-provider.ts'
 import { CRD_REVISION_ANNOTATION } from './install-crds.ts'
 
 /** Increase it with every change of one of the schemas. */
-const REVISION = '1'
+const REVISION = '2'
 
 export function loadBalancerCrds(): CustomResourceDefinition[] {
   const annotations = { [CRD_REVISION_ANNOTATION]: REVISION }

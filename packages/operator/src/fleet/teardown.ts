@@ -7,7 +7,6 @@
  * sweep deletes its objects when the member returns.
  */
 import {
-  type Condition,
   type Context,
   findCondition,
   type Next,
@@ -192,7 +191,7 @@ export class Teardown {
       { apiVersion: apiVersionOf(GlobalIngress), kind: GlobalIngress.kind, ...global },
       {
         ...(status as NonNullable<GlobalIngress['status']>),
-        conditions: setCondition(status?.conditions, condition, nowMs) as Condition[],
+        conditions: setCondition(status?.conditions, condition, nowMs),
       },
     )
     return false

@@ -10,7 +10,7 @@ import { DomainVerification } from '../../api/domain-verification.ts'
 import { challengeName, decideDomain, reasonOf, type TxtAnswer } from '../decide/domain.ts'
 import type { FindServers } from './name-servers.ts'
 
-export type LookupTxt = (name: string) => Promise<TxtAnswer>
+type LookupTxt = (name: string) => Promise<TxtAnswer>
 
 export interface DomainControllerOptions {
   readonly lookupTxt: LookupTxt

@@ -76,7 +76,7 @@ function copyOf({ metadata, data = {} }: Immutable<Secret>, hubId: string): Secr
 }
 
 /** Names in `spec.tls` of the Ingresses of a leaf, sorted. */
-export function secretNames({ spec }: Immutable<LeafIngress>): string[] {
+function secretNames({ spec }: Immutable<LeafIngress>): string[] {
   const manifests = spec.manifests as unknown as readonly Immutable<Obj & { spec?: { tls?: unknown } }>[]
   const names = manifests.flatMap(({ spec: ingress }) =>
     Array.isArray(ingress?.tls) ? (ingress.tls as { secretName?: unknown }[]).map(({ secretName }) => secretName) : [],
