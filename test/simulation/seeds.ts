@@ -5,7 +5,7 @@
 import type { ExploreOptions } from './explore.ts'
 
 /** Of each scenario, unless all are asked for. */
-const SHORT_CRASHES = 6
+const SHORT_CRASHES = 3
 
 /** Of the fault matrix. */
 const matrix = ['crash', 'stale', 'drop', 'gone', 'emptyList', 'shortList'] as const

@@ -38,6 +38,7 @@ import { requestedBy } from '../records/sync/dns-endpoint-source.ts'
 import { createKillSwitch, type KillSwitchControl, pausedUntil } from './kill-switch.ts'
 import { createNotices } from './notices.ts'
 import { addPeerCheck } from './peer-check.ts'
+import { isPauseEvent } from './pause-event.ts'
 import { addProcessReports } from './process-reports.ts'
 import { SecondWriterGuard } from './second-writer-guard.ts'
 import { configMapGuardStore } from '../records/state/config-map-guard-store.ts'
@@ -141,11 +142,8 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     if (mode === 'observe') throw new WriteRefused('OBSERVING', 'in observe mode nothing is written')
     if (!mgr.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its lease')
   }
-  gateWrites(
-    options.cluster,
-    checkWrite,
-    admission === undefined ? new Set() : certificatePaths(admission.config, namespace),
-  )
+  const certificate = admission === undefined ? new Set() : certificatePaths(admission.config, namespace)
+  gateWrites(options.cluster, checkWrite, (path) => certificate.has(path) || isPauseEvent(path, namespace))
   if (admission !== undefined)
     setUpNameAdmission(mgr, admission.grants, [
       // Those of the manager's namespace are its own, as in the plan.
@@ -233,6 +231,7 @@ async function runManager(
       lease: own,
       ownsConfigurationObject,
       notify,
+      clock,
     })
   const secondWriter = new SecondWriterGuard({
     client: mgr.client,
