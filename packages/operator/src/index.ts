@@ -21,7 +21,7 @@ export { AdmissionConfig } from './process/admission-config.ts'
 export { type AppOptions, runApp } from './process/app.ts'
 export * from './config.ts'
 export { FleetConfig, type FleetOptions } from './fleet/config.ts'
-export { MEMBER_RIGHTS } from './fleet/member-access.ts'
+export { MEMBER_RIGHTS } from './fleet/members/member-access.ts'
 export { fleetHops, type HostTrace, previewDrain, printTree, traceHost } from './fleet/trace.ts'
 export * from './reasons.ts'
 export {

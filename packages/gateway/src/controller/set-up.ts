@@ -28,6 +28,7 @@ import { envoyDataPlane, type EnvoyDataPlaneOptions } from '../envoy/data-plane.
 import type { ListenAddress, ProxyAddresses } from '../proxy/proxy.ts'
 import { withRejections, type Rejection } from '../xds/rejections.ts'
 import { builtInDataPlane } from './data-plane.ts'
+import type { Endpoint } from '../proxy/clusters.ts'
 import { EndpointTable, serviceOf } from './endpoints.ts'
 import { namespaceLabelsChanged, partChanged, routeChanged, whenReferenced } from './relevance.ts'
 import { addStatusWriter, StatusBoard } from './status-writer.ts'
@@ -46,6 +47,8 @@ export interface GatewayOptions {
   readonly lease?: LeaseOptions
   /** Endpoints may have loopback addresses: for the playground and tests. @default false */
   readonly allowLoopback?: boolean
+  /** Where an endpoint is reached on a machine without a pod network: for the playground. @default its own address */
+  readonly routeEndpoint?: (endpoint: Endpoint) => Endpoint
   /** Called when the ports are open. */
   readonly onReady?: (addresses: ProxyAddresses) => void
   /** Called after each build that was put into effect. */
@@ -55,7 +58,7 @@ export interface GatewayOptions {
 const DEBOUNCE = '100ms'
 
 export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
-  const { settings } = options
+  const { settings, routeEndpoint } = options
   const board = new StatusBoard()
   board.setAddresses(options.statusAddresses)
   const table = new EndpointTable(addressGuard({ allowLoopback: options.allowLoopback ?? false }))
@@ -63,7 +66,7 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
     ...(options.http !== undefined && { http: options.http }),
     ...(options.https !== undefined && { https: options.https }),
   }
-  const endpoints = (name: string) => table.get(name)
+  const endpoints = (name: string) => (routeEndpoint === undefined ? table.get(name) : table.get(name).map(routeEndpoint))
   let current: Build | undefined
   let rejections: readonly Rejection[] = []
   const publishStatuses = (): void => {

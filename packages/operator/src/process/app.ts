@@ -48,6 +48,7 @@ import { setUpRecords } from '../records/sync/set-up.ts'
 import type { DnsConfig } from '../serve/config.ts'
 import { createDnsMetrics } from '../serve/dns-metrics.ts'
 import { type DnsService, EMBEDDED_PROVIDER, openDnsService } from '../serve/dns-service.ts'
+import { ownServers } from '../serve/own-servers.ts'
 import { setUpDns } from '../serve/set-up.ts'
 import { type Switches, watchSwitches, withoutApprovals } from './switches.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
@@ -289,7 +290,14 @@ async function runManager(
       endpointScope: endpointScope(options, namespace),
     })
   }
-  if (fleet !== undefined) setUpFleet(mgr, { ...common, options: fleet, registry: memberRegistry() })
+  if (fleet !== undefined)
+    setUpFleet(mgr, {
+      ...common,
+      options: fleet,
+      registry: memberRegistry(),
+      ownServers: (name) =>
+        dns === undefined ? [] : ownServers({ addresses: dns.addresses, zones: () => dns.zones() }, name),
+    })
   if (options.balance !== undefined) {
     setUpBalance(mgr, {
       ...common,
