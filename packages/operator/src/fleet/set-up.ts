@@ -15,7 +15,7 @@ import {
 import { apiVersionOf, keyOf } from '@seamark/kube/object'
 import { Cluster } from '../api/cluster.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
-import { loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
+import { keepStoredVersions, loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { DomainVerification } from '../api/domain-verification.ts'
 import { EndpointSlice, SERVICE_NAME_LABEL } from '../api/endpoint-slice.ts'
@@ -106,7 +106,7 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
     manager.add(
       'fleet-crds',
       async ({ client, signal }) => {
-        await installCrds(client, [...fleetCrds(), ...loadBalancerCrds()], signal)
+        await installCrds(client, [...fleetCrds(), ...loadBalancerCrds()], signal, keepStoredVersions)
         await untilAborted(signal)
       },
       { leader: true },
