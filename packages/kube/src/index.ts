@@ -73,4 +73,4 @@ export { createElection, type Election, type LeaseOptions } from './manager/leas
 export type { Fleet, FleetEvent, FleetMember, Reachability } from './manager/fleet.ts'
 export type { Metrics } from './metrics.ts'
 export type { AdmissionHooks, AdmissionInfo } from './webhook/admission.ts'
-export type { Spoke } from './webhook/conversion.ts'
+export { convert, defineConversion, type Spoke } from './webhook/conversion.ts'

@@ -79,7 +79,7 @@ export interface BalanceDecision {
   /** What to write and send once the records are as decided. */
   readonly whenApplied: BalanceReport
   /** What to write and send when the provider refused the records. */
-  readonly whenRejected: (error: string) => BalanceReport
+  readonly whenRejected: (error: string, reason?: 'RecordRejected' | 'SecondWriter') => BalanceReport
   /** Expired endpoints; the reason says why. */
   readonly deletions: readonly { readonly key: string; readonly reason: Reason }[]
   /** Decide again after this time, even if nothing changes. */
@@ -141,9 +141,9 @@ function decideValid(facts: BalanceFacts, settings: BalancerSettings): BalanceDe
     reason: finding.reason,
     records,
     whenApplied: { status: applied, events, endpointStatuses: endpointStatuses(facts, activeKeys, deleted) },
-    whenRejected(error) {
+    whenRejected(error, rejected = 'RecordRejected') {
       const message = `${replacing(settings, active)}: ${error}`
-      const rejection: Finding = { reason: 'RecordRejected', message, isReady: false, active: undefined, events: [] }
+      const rejection: Finding = { reason: rejected, message, isReady: false, active: undefined, events: [] }
       return {
         status: statusOf(facts, rejection),
         events: [warning(message)],

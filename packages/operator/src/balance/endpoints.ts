@@ -29,6 +29,7 @@ export interface Candidate {
   readonly priority: number
   /** Region, as the region table of the DNS server names it; undefined: everywhere. */
   readonly geo?: string
+  /** `drain` of the spec. */
   readonly isDraining: boolean
   /** The last decision left it out: if its address is in the records, another endpoint put it there. */
   readonly wasLeftOut: boolean

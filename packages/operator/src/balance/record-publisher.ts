@@ -6,11 +6,14 @@
  */
 import type { Context, Immutable } from '@seamark/kube'
 import { withController } from '@seamark/kube'
+import { keyOf } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { isWithin } from '../rrset/rrset.ts'
 import type { BalancedSet } from './answer-shares.ts'
+import type { StoppedWrite } from '../process/second-writer-guard.ts'
 import type { ProviderFact } from './finding.ts'
+import { type WriteGuard, writeGuarded } from './guarded-write.ts'
 import type { BalancerSettings } from './load-balancer.ts'
 import { publishedIn, recordsObject, recordsObjectName } from './records-object.ts'
 
@@ -40,8 +43,11 @@ export interface RecordPublisher {
     settings: BalancerSettings,
     context: PublishContext,
   ): Promise<PublishedFact>
-  /** Rejects with what the API server or the DNS service said. `skipped`: a dry run, nothing was sent. */
-  publish(request: PublishRequest, context: PublishContext): Promise<'published' | 'skipped'>
+  /**
+   * Rejects with what the API server or the DNS service said. `skipped`: a dry run, nothing was sent; a stopped write: another
+   * client undoes it.
+   */
+  publish(request: PublishRequest, context: PublishContext): Promise<'published' | 'skipped' | StoppedWrite>
   /** The load balancer of this key no longer exists. */
   forget(key: string, context: PublishContext): Promise<void>
   /** False: it is not known yet which providers there are; nothing is decided. @default always true */
@@ -54,7 +60,13 @@ export interface RecordPublisher {
  * Changes of the DNSEndpoints wake their load balancers; declared by the controller. `ownZones` are those of our own DNS
  * server, canonical with a trailing dot.
  */
-export function dnsEndpointPublisher(ownZones: readonly string[] = []): RecordPublisher {
+export function dnsEndpointPublisher({
+  ownZones = [],
+  guard,
+}: {
+  readonly ownZones?: readonly string[] | undefined
+  readonly guard?: WriteGuard | undefined
+} = {}): RecordPublisher {
   return {
     async observe(loadBalancer, { recordName }, context) {
       const published = publishedIn(context.get(DNSEndpoint, recordsObjectName(loadBalancer)), loadBalancer)
@@ -68,13 +80,15 @@ export function dnsEndpointPublisher(ownZones: readonly string[] = []): RecordPu
       }
     },
     async publish({ loadBalancer, sets }, context) {
-      if (sets.length > 0) {
-        await context.apply(DNSEndpoint, withController(recordsObject(loadBalancer, sets), loadBalancer))
-        return 'published'
-      }
-      const existing = context.get(DNSEndpoint, recordsObjectName(loadBalancer))
-      if (existing !== undefined) await context.delete(DNSEndpoint, existing)
-      return 'published'
+      const key = recordsObjectName(loadBalancer)
+      const live = context.get(DNSEndpoint, key)
+      const desired = sets.length > 0 ? withController(recordsObject(loadBalancer, sets), loadBalancer) : undefined
+      const write = { kind: DNSEndpoint, key, desired, live, loadBalancer: keyOf(loadBalancer) }
+      const stopped = await writeGuarded(guard, write, async () => {
+        if (desired !== undefined) await context.apply(DNSEndpoint, desired)
+        else if (live !== undefined) await context.delete(DNSEndpoint, live)
+      })
+      return stopped ?? 'published'
     },
     // The garbage collector deletes the DNSEndpoint with its owner.
     forget: async () => undefined,

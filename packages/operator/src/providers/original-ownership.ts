@@ -24,7 +24,7 @@ import type { SetChange } from '../rrset/set-change.ts'
 import type { Provider, ProviderZone } from './provider.ts'
 
 export interface OriginalOwnershipOptions {
-  /** `--identity`: value of `owner=`. */
+  /** `--identity`: value of `owner=`; may be empty. */
   readonly identity: string
   /** Host names whose addresses are published at a name: the `cnames` attribute. */
   readonly cnamesOf: (name: string) => readonly string[]
@@ -37,6 +37,13 @@ export const ORIGINAL_TYPES = ['A', 'AAAA', 'CNAME'] as const
 const OWNED_TYPES: readonly string[] = [...ORIGINAL_TYPES, POLICY_SET_TYPE]
 /** Differs from every source id, so that the planner writes the set again, in the current form. */
 const LEGACY_SOURCE = 'legacy'
+
+/** Owner id of `--identity=""`, which owns nothing: what it creates is maintained and never removed. */
+const NO_IDENTITY = '(none)'
+
+export function ownerIdOf(identity: string): string {
+  return identity === '' ? NO_IDENTITY : identity
+}
 
 export function sourceIdOf(name: string): string {
   return `name-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`
@@ -144,7 +151,7 @@ function translate(sets: readonly ObservedRRset[], { identity }: OriginalOwnersh
     // Without records the marker is still ownership: of the type that a load balancer publishes first.
     for (const type of types.get(name) ?? ['A']) {
       const subject = { name, type }
-      const value = printMarker(subject, { owner, cluster: ORIGINAL_CLUSTER, source, plan: 0 })
+      const value = printMarker(subject, { owner: ownerIdOf(owner), cluster: ORIGINAL_CLUSTER, source, plan: 0 })
       const at = markerName(name, type)
       const values = new Set([...(markers.get(at)?.values ?? []), value])
       markers.set(at, { name: at, type: 'TXT', ttl: MARKER_TTL, values: [...values].sort(compareText) })

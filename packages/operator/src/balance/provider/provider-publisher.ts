@@ -7,7 +7,7 @@
  */
 import { type Client, type Clock, type Logger, messageOf } from '@seamark/kube'
 import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
-import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, sourceIdOf } from '../../providers/original-ownership.ts'
+import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, ownerIdOf, sourceIdOf } from '../../providers/original-ownership.ts'
 import { failuresOf } from '../../records/execute/result.ts'
 import type { Engine, Planned, Target } from '../../records/engine.ts'
 import { ownershipOf } from '../../records/plan/ownership.ts'
@@ -22,6 +22,7 @@ import type { PublishedFact, RecordPublisher } from '../record-publisher.ts'
 
 export interface ProviderPublisherOptions {
   readonly registry: ProviderRegistry
+  /** Owner in the ownership records. Empty: nothing is ever removed, as in the original. */
   readonly identity: string
   readonly defaults: BalanceDefaults
   readonly clock: Clock
@@ -51,7 +52,7 @@ const EXISTING: SourceView = { present: { has: () => true }, gone: { has: () => 
 
 export function createProviderPublisher(options: ProviderPublisherOptions): ProviderPublisher {
   const { registry, identity, clock, log } = options
-  const owner = { id: identity, cluster: ORIGINAL_CLUSTER }
+  const owner = { id: ownerIdOf(identity), cluster: ORIGINAL_CLUSTER }
   /** By key of the load balancer. */
   const names = new Map<string, string>()
   const cnames = new Map<string, readonly string[]>()
@@ -130,6 +131,7 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
       const choice = registry.choose(recordName, namespace)
       if (choice.state !== 'ready') throw new Error(`no provider found for '${settings.dnsName}'`)
       const { engine } = choice.provider
+      if (sets.length === 0 && identity === '') return 'skipped'
       const published = reads.get(recordName)?.fact.published ?? []
       const forgetRead = (): void => {
         reads.delete(recordName)
@@ -159,13 +161,13 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
       writtenMs.delete(name)
     },
     async removeAll(engine, signal) {
-      const owned = await ownedNames(engine, identity, signal)
+      const owned = identity === '' ? new Set<string>() : await ownedNames(engine, identity, signal)
       if (owned.size === 0) return true
       await remove(engine, owned, signal)
       return options.isDryRun === true || (await ownedNames(engine, identity, signal)).size === 0
     },
     async sweep(scope, signal) {
-      const claimed = await options.claimedNames(signal)
+      const claimed = identity === '' ? undefined : await options.claimedNames(signal)
       if (claimed === undefined) return
       for (const { name: provider, engine } of registry.providers) {
         try {

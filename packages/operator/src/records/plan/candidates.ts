@@ -7,7 +7,7 @@
 import type { Reason } from '../../reasons.ts'
 import { adoptionCandidate } from './adoption.ts'
 import { type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
-import { type Ownership, ownershipOf } from './ownership.ts'
+import { removeEntries, type Ownership, ownershipOf } from './ownership.ts'
 import type { Change, Desired, Op, PlanInput, Risk } from './plan.ts'
 import { type MarkedSet, EMPTY_NAME_VIEW, type NameView } from './name-view.ts'
 import { isWildcard, isWithin, type RRset, sameSet, sameValues, setKey, sortedUnique } from '../../rrset/rrset.ts'
@@ -269,7 +269,7 @@ function removalOf(name: string, type: string, input: PlanInput): Candidate {
   const to = others.length > 0 && from !== undefined ? { ...from, values: rest } : undefined
   const markers: SetChange[] = [{ from: before, to: markerSet({ name, type }, before, mine?.value, undefined) }]
   if (ownership.kind === 'ours') {
-    for (const { set } of ownership.kept) markers.push({ from: plain(set), to: undefined })
+    markers.push(...removeEntries(input.view, name, type, ownership.kept))
   }
   const source = mine?.marker.source ?? ''
   const isGone = input.sources.gone.has(source)
