@@ -1,6 +1,7 @@
 /** The public surface of @seamark/gateway. */
 export { build, type Build } from './build/build.ts'
 export type { Finding } from './build/draft.ts'
+export { type RequestQuestion, type RequestTrace, traceRequest } from './explain/request-trace.ts'
 export { BUILD_DEFAULTS, CONTROLLER_NAME, type BuildSettings, type Objects } from './build/input.ts'
 export type { StatusIntent } from './build/status-intent.ts'
 export type * from './ir/model.ts'

@@ -6,7 +6,14 @@ import { createLogger, manager } from '@seamark/kube'
 import { GATEWAY_FIELD_MANAGER, setUpGateway } from '@seamark/gateway'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
-import { addBuildFlags, type BuildFlags, buildSettings, parseAddresses, parseListen } from '../gateway-flags.ts'
+import {
+  addBuildFlags,
+  type BuildFlags,
+  buildSettings,
+  leaseName,
+  parseAddresses,
+  parseListen,
+} from '../gateway-flags.ts'
 import { buildTranslate } from './gateway-translate.ts'
 import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../kube-flags.ts'
 
@@ -112,12 +119,4 @@ export function build(io: Io): Command {
 
 function join(host: string, port: string | number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
-}
-
-function leaseName({ gateway, ingressClassName }: Flags): string {
-  const part = (gateway ?? ingressClassName ?? '')
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-|-$/g, '')
-  return part === '' ? 'seamark-gateway' : `seamark-gateway-${part}`
 }

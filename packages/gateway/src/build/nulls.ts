@@ -9,8 +9,17 @@ const known = new WeakMap<object, unknown>()
 
 export function withoutNulls<T extends object>(object: T): T {
   let result = known.get(object)
-  if (result === undefined) known.set(object, (result = strip(object)))
+  if (result === undefined) known.set(object, (result = hasNull(object) ? strip(object) : object))
   return result as T
+}
+
+/** Most objects have none: they are walked without creating anything. */
+function hasNull(value: object): boolean {
+  for (const name in value) {
+    const member = (value as Readonly<Record<string, unknown>>)[name]
+    if (member === null || (typeof member === 'object' && hasNull(member as object))) return true
+  }
+  return false
 }
 
 function strip(value: unknown): unknown {

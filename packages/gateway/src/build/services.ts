@@ -59,7 +59,26 @@ function externalNameFault(
   return refused === undefined ? undefined : `${key} is an ExternalName service: ${refused}`
 }
 
-export function clusterOf(
+/** Clusters by Service, then by port and policy: objects are immutable, and hashing takes longer than the rest of a route. */
+const known = new WeakMap<Immutable<Service>, Map<string, Cluster>>()
+
+/** Per Service; policies that are gone must not fill the memory. */
+const MAX_KEPT_CLUSTERS = 32
+
+export function clusterOf(resolved: ResolvedService, settings: BuildSettings, policy: ClusterPolicy): Cluster {
+  const { service, port } = resolved
+  let clusters = known.get(service)
+  if (clusters === undefined) known.set(service, (clusters = new Map()))
+  const id = `${port.port} ${settings.connectTimeoutMs} ${JSON.stringify(policy)}`
+  let cluster = clusters.get(id)
+  if (cluster === undefined) {
+    if (clusters.size >= MAX_KEPT_CLUSTERS) clusters.clear()
+    clusters.set(id, (cluster = newCluster(resolved, settings, policy)))
+  }
+  return cluster
+}
+
+function newCluster(
   { service, port, key }: ResolvedService,
   { connectTimeoutMs }: BuildSettings,
   policy: ClusterPolicy,

@@ -1,9 +1,9 @@
 /** Match conditions of HTTPProxy: the rules about what may be combined, and how a chain of includes is merged. */
 import type { MatchCondition } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
-import type { HeaderMatch, Match, PathMatch, QueryMatch } from '../ir/model.ts'
-import { regexFault } from '../ir/regex.ts'
-import { matchKey, sortHeaderMatches, sortQueryMatches } from '../ir/route-order.ts'
+import type { HeaderMatch, Match, PathMatch, QueryMatch } from '../../ir/model.ts'
+import { regexFault } from '../../ir/regex.ts'
+import { matchKey, sortHeaderMatches, sortQueryMatches } from '../../ir/route-order.ts'
 
 type Conditions = readonly Immutable<MatchCondition>[]
 

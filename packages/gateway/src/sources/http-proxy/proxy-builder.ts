@@ -7,26 +7,20 @@
 import { messageOf } from '@seamark/kube'
 import { HTTPProxy, type MatchCondition, type VirtualHost } from '@seamark/kube/contour'
 import { keyOf, type Immutable } from '@seamark/kube/object'
-import { originOf, describeOrigin, type Draft } from '../build/draft.ts'
-import { compareAge, type BuildSettings, type Objects } from '../build/input.ts'
-import { findCaBundle, findCertificate, secretKey } from '../build/secrets.ts'
-import { clusterOf, resolveService } from '../build/services.ts'
-import type { StatusIntent } from '../build/status-intent.ts'
-import type { Backend, ClientValidation, Cors, RateLimit, Route, TlsTermination, TlsVersion } from '../ir/model.ts'
-import { sortHeaderMatches } from '../ir/route-order.ts'
-import { corsPolicy, localRateLimit } from './host-policy.ts'
-import {
-  headerFault,
-  includeKey,
-  includePathFault,
-  mergeConditions,
-  pathFault,
-  queryFault,
-} from './http-proxy-conditions.ts'
-import { buildRoute } from './http-proxy-route.ts'
-import { ProxyVerdict } from './http-proxy-verdict.ts'
-import { isServedClass } from './ingress-class.ts'
-import { hostName, singleLabelMatch } from './wildcard-host.ts'
+import { originOf, describeOrigin, type Draft } from '../../build/draft.ts'
+import { compareAge, type BuildSettings, type Objects } from '../../build/input.ts'
+import type { StatusIntent } from '../../build/status-intent.ts'
+import type { Route } from '../../ir/model.ts'
+import { sortHeaderMatches } from '../../ir/route-order.ts'
+import { hostPolicy, isSupported } from './host-policy.ts'
+import { headerFault, includeKey, includePathFault, mergeConditions, pathFault, queryFault } from './conditions.ts'
+import { expandPrefixRewrites } from './prefix-rewrite.ts'
+import { buildRoute } from './route.ts'
+import { readTcpBackends } from './tcp.ts'
+import { readTls } from './tls.ts'
+import { ProxyVerdict } from './verdict.ts'
+import { isServedClass } from '../ingress-class.ts'
+import { hostName, singleLabelMatch } from '../wildcard-host.ts'
 
 type Proxy = Immutable<HTTPProxy>
 type Conditions = readonly Immutable<MatchCondition>[]
@@ -104,6 +98,13 @@ export class ProxyBuilder {
     return verdict
   }
 
+  #include(key: string): { proxy: Proxy; verdict: ProxyVerdict } | undefined {
+    const proxy = this.#proxies.get(key)
+    if (proxy === undefined) return undefined
+    this.#included.add(key)
+    return { proxy, verdict: this.#verdict(proxy) }
+  }
+
   #addRoot(proxy: Proxy, virtualhost: Immutable<VirtualHost>): void {
     const verdict = this.#verdict(proxy)
     const { fqdn = '' } = virtualhost
@@ -127,7 +128,7 @@ export class ProxyBuilder {
       return verdict.error('SpecError', 'NothingDefined', message)
     }
     if (!isSupported(virtualhost, verdict)) return
-    const tls = this.#tls(proxy, virtualhost, verdict)
+    const tls = readTls(this.#draft, this.#objects, proxy, virtualhost, verdict)
     if (tls === 'invalid') return
     const policy = hostPolicy(virtualhost, verdict)
     if (policy === undefined) return
@@ -136,7 +137,13 @@ export class ProxyBuilder {
         const message = 'Spec.TCPProxy requires that either Spec.TLS.Passthrough or Spec.TLS.SecretName be set'
         return verdict.error('TCPProxyError', 'TLSMustBeConfigured', message)
       }
-      const backends = this.#tcpBackends(proxy, verdict, [])
+      const input = {
+        draft: this.#draft,
+        objects: this.#objects,
+        settings: this.#settings,
+        include: (key: string) => this.#include(key),
+      }
+      const backends = readTcpBackends(input, proxy, verdict, [])
       if (backends === undefined) return
       this.#draft.setTcp(host, { backends })
     }
@@ -160,128 +167,6 @@ export class ProxyBuilder {
     }
     if (policy.rateLimit !== undefined)
       for (const protocol of ['http', 'https'] as const) this.#draft.setRateLimit(protocol, host, policy.rateLimit)
-  }
-
-  #tls(
-    proxy: Proxy,
-    { tls }: Immutable<VirtualHost>,
-    verdict: ProxyVerdict,
-  ): TlsTermination | 'passthrough' | 'invalid' | undefined {
-    if (tls === undefined || tls === null) return undefined
-    const { namespace = '' } = proxy.metadata
-    const { secretName = '', passthrough = false, clientValidation } = tls
-    const fail = (reason: string, message: string): 'invalid' => {
-      verdict.error('TLSError', reason, message)
-      return 'invalid'
-    }
-    if (secretName !== '' && passthrough)
-      return fail('TLSConfigNotValid', 'Spec.VirtualHost.TLS: both Passthrough and SecretName were specified')
-    if (secretName === '' && !passthrough)
-      return fail('TLSConfigNotValid', 'Spec.VirtualHost.TLS: neither Passthrough nor SecretName were specified')
-    if (passthrough && clientValidation !== undefined)
-      return fail(
-        'TLSIncompatibleFeatures',
-        'Spec.VirtualHost.TLS passthrough cannot be combined with tls.clientValidation',
-      )
-    if (tls.enableFallbackCertificate === true)
-      return fail(
-        'FallbackNotPresent',
-        'Spec.Virtualhost.TLS enabled fallback but fallback certificates are not supported',
-      )
-    if (passthrough) return 'passthrough'
-    const certificate = findCertificate(this.#objects, secretKey(secretName, namespace), namespace)
-    if ('fault' in certificate)
-      return certificate.isForbidden === true
-        ? fail(
-            'DelegationNotPermitted',
-            `Spec.VirtualHost.TLS Secret "${secretName}" certificate delegation not permitted`,
-          )
-        : fail('SecretNotValid', `Spec.VirtualHost.TLS Secret "${secretName}" is invalid: ${certificate.fault}`)
-    const minVersion: TlsVersion = tls.minimumProtocolVersion === '1.3' ? '1.3' : '1.2'
-    const maxVersion: TlsVersion = tls.maximumProtocolVersion === '1.2' ? '1.2' : '1.3'
-    if (maxVersion < minVersion)
-      return fail(
-        'TLSConfigNotValid',
-        'Spec.Virtualhost.TLS the minimum protocol version is greater than the maximum protocol version',
-      )
-    const validation = this.#clientValidation(tls, namespace, fail)
-    if (validation === 'invalid') return validation
-    return {
-      certificate: this.#draft.addCertificate(certificate),
-      minVersion,
-      maxVersion,
-      ...(validation !== undefined && { clientValidation: validation }),
-    }
-  }
-
-  #clientValidation(
-    { clientValidation }: NonNullable<Immutable<VirtualHost['tls']>>,
-    namespace: string,
-    fail: (reason: string, message: string) => 'invalid',
-  ): ClientValidation | 'invalid' | undefined {
-    if (clientValidation === undefined) return undefined
-    const { caSecret = '', skipClientCertValidation = false, optionalClientCertificate = false } = clientValidation
-    if (clientValidation.crlSecret !== undefined && clientValidation.crlSecret !== '')
-      return fail('ClientValidationInvalid', 'Spec.VirtualHost.TLS client validation: crlSecret is not supported')
-    if (skipClientCertValidation) return { ca: '', isOptional: optionalClientCertificate }
-    if (caSecret === '')
-      return fail(
-        'ClientValidationInvalid',
-        'Spec.VirtualHost.TLS client validation is invalid: CA Secret must be specified',
-      )
-    const key = secretKey(caSecret, namespace)
-    const found = findCaBundle(this.#objects, key, namespace)
-    if ('ca' in found) return { ca: found.ca, isOptional: optionalClientCertificate }
-    return found.isForbidden === true
-      ? fail('DelegationNotPermitted', `Spec.VirtualHost.TLS CA Secret "${caSecret}" is invalid: ${found.fault}`)
-      : fail(
-          'ClientValidationInvalid',
-          `Spec.VirtualHost.TLS client validation is invalid: invalid CA Secret "${key}": ${found.fault}`,
-        )
-  }
-
-  #tcpBackends(proxy: Proxy, verdict: ProxyVerdict, visited: readonly string[]): Backend[] | undefined {
-    const tcp = proxy.spec?.tcpproxy ?? {}
-    const { services = [] } = tcp
-    const include = tcp.include ?? tcp.includes
-    const { namespace = '' } = proxy.metadata
-    if (services.length > 0 && include !== undefined) {
-      const message = 'cannot specify services and include in the same httpproxy'
-      verdict.error('TCPProxyError', 'NoServicesAndInclude', message)
-      return undefined
-    }
-    if (include !== undefined) {
-      const key = `${include.namespace ?? namespace}/${include.name}`
-      const child = this.#proxies.get(key)
-      const path = [...visited, keyOf(proxy)]
-      if (child === undefined) {
-        verdict.error('TCPProxyIncludeError', 'IncludeNotFound', `include ${key} not found`)
-        return undefined
-      }
-      if (path.includes(key)) {
-        const message = `include creates a cycle: ${[...path, key].join(' -> ')}`
-        verdict.error('TCPProxyIncludeError', 'IncludeCreatesCycle', message)
-        return undefined
-      }
-      this.#included.add(key)
-      return this.#tcpBackends(child, this.#verdict(child), path)
-    }
-    if (services.length === 0) {
-      verdict.error('TCPProxyError', 'NothingDefined', 'either services or inclusion must be specified')
-      return undefined
-    }
-    const backends: Backend[] = []
-    for (const { name, port, weight } of services) {
-      const resolved = resolveService(this.#objects, this.#settings, `${namespace}/${name}`, port)
-      if ('fault' in resolved) {
-        const message = `Spec.TCPProxy unresolved service reference: ${resolved.fault}`
-        verdict.error('TCPProxyError', 'ServiceUnresolvedReference', message)
-        return undefined
-      }
-      const cluster = clusterOf(resolved, this.#settings, { protocol: 'http1', balancing: 'roundRobin' })
-      backends.push({ cluster: this.#draft.addCluster(cluster), weight: weight ?? 0 })
-    }
-    return backends.some(({ weight }) => weight > 0) ? backends : backends.map((each) => ({ ...each, weight: 1 }))
   }
 
   #routesOf(
@@ -383,41 +268,6 @@ function isIncludeValid(conditions: Conditions, verdict: ProxyVerdict, seen: Set
   return true
 }
 
-/** Features without which the host must not be served. */
-function isSupported(virtualhost: Immutable<VirtualHost>, verdict: ProxyVerdict): boolean {
-  for (const [field, type] of [
-    ['authorization', 'AuthError'],
-    ['jwtProviders', 'JWTVerificationError'],
-    ['ipAllowPolicy', 'IPFilterError'],
-    ['ipDenyPolicy', 'IPFilterError'],
-  ] as const) {
-    const value = virtualhost[field]
-    if (value === undefined || (Array.isArray(value) && value.length === 0)) continue
-    const message = `Spec.VirtualHost.${field} is not supported; the host is not served without it`
-    verdict.error(type, 'UnsupportedField', message)
-    return false
-  }
-  return true
-}
-
-function hostPolicy(
-  { corsPolicy: cors, rateLimitPolicy }: Immutable<VirtualHost>,
-  verdict: ProxyVerdict,
-): { cors?: Cors; rateLimit?: RateLimit } | undefined {
-  const builtCors = corsPolicy(cors)
-  if (builtCors !== undefined && 'fault' in builtCors) {
-    verdict.error('CORSError', 'PolicyDidNotParse', `Spec.VirtualHost.CORSPolicy: ${builtCors.fault}`)
-    return undefined
-  }
-  const rateLimit = localRateLimit(rateLimitPolicy?.local)
-  if (rateLimit !== undefined && 'fault' in rateLimit) {
-    const message = `Spec.VirtualHost.RateLimitPolicy is invalid: ${rateLimit.fault}`
-    verdict.error('VirtualHostError', 'RateLimitPolicyNotValid', message)
-    return undefined
-  }
-  return { ...(builtCors !== undefined && { cors: builtCors }), ...(rateLimit !== undefined && { rateLimit }) }
-}
-
 function badGateway(proxy: Proxy, conditions: Conditions, isTlsEnforced: boolean, index: number): Route {
   return {
     match: mergeConditions(conditions),
@@ -426,28 +276,4 @@ function badGateway(proxy: Proxy, conditions: Conditions, isTlsEnforced: boolean
     origin: originOf('HTTPProxy', proxy, `spec.includes[${index}]`),
     order: '',
   }
-}
-
-/**
- * A rewrite of `/foo` becomes two routes, `/foo` and `/foo/`, so that replacing the prefix neither doubles nor drops a
- * slash; unless the user has both.
- */
-function expandPrefixRewrites(routes: readonly Route[]): Route[] {
-  const groups = new Map<string, number>()
-  const bare = ({ match: { path } }: Route) => (path.value === '/' ? '/' : path.value.replace(/\/+$/, ''))
-  for (const route of routes)
-    if (route.match.path.kind === 'prefix') groups.set(bare(route), (groups.get(bare(route)) ?? 0) + 1)
-  return routes.flatMap((route) => {
-    const { action, match } = route
-    if (action.kind !== 'forward' || action.rewrite === undefined || match.path.kind !== 'prefix') return [route]
-    const prefix = bare(route)
-    if (prefix === '/' || (groups.get(prefix) ?? 0) > 1) return [route]
-    const replacement = action.rewrite.value.replace(/\/+$/, '')
-    const withPath = (value: string, rewrite: string): Route => ({
-      ...route,
-      match: { ...match, path: { kind: 'prefix', value } },
-      action: { ...action, rewrite: { kind: 'prefix', value: rewrite } },
-    })
-    return [withPath(prefix, replacement === '' ? '/' : replacement), withPath(`${prefix}/`, `${replacement}/`)]
-  })
 }
