@@ -4,7 +4,7 @@
  * `node runner.ts SUITE ECHO CRDS REPORT [flags of the suite]`
  */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findVerb, VERBS } from '@seamark/cli/testing'
@@ -67,7 +67,9 @@ async function runSuite(kubeconfig: string): Promise<number> {
   return await new Promise((resolve) => child.on('close', (code) => resolve(code ?? 1)))
 }
 
-const plane = await ControlPlane.start({ crds })
+// The folder contains an admission policy for upgrades of CRDs too.
+const definitions = readdirSync(crds).filter((file) => file.startsWith('gateway.networking') && !file.includes('_vap_'))
+const plane = await ControlPlane.start({ crds: definitions.map((file) => join(crds, file)) })
 const folder = mkdtempSync(join(tmpdir(), 'gateway-conformance-'))
 const kubeconfig = join(folder, 'kubeconfig')
 writeFileSync(kubeconfig, plane.kubeconfig(), { mode: 0o600 })

@@ -152,7 +152,7 @@ function rankOf(origin: Origin): number {
 function hostOf(host: string, { routes, tls, group, tcp, rateLimit }: HostDraft): VirtualHost {
   return {
     host,
-    routes: tcp === undefined ? [...routes.values()].toSorted(compareRoutes) : [],
+    routes: tcp === undefined ? [...routes.values()].sort(compareRoutes) : [],
     ...(tls !== undefined && { tls }),
     ...(group !== undefined && { group }),
     ...(tcp !== undefined && { tcp }),

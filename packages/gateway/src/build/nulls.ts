@@ -15,11 +15,16 @@ export function withoutNulls<T extends object>(object: T): T {
 
 /** Most objects have none: they are walked without creating anything. */
 function hasNull(value: object): boolean {
-  for (const name in value) {
-    const member = (value as Readonly<Record<string, unknown>>)[name]
-    if (member === null || (typeof member === 'object' && hasNull(member as object))) return true
+  if (Array.isArray(value)) {
+    for (const item of value as readonly unknown[]) if (isNullWithin(item)) return true
+    return false
   }
+  for (const name in value) if (isNullWithin((value as Readonly<Record<string, unknown>>)[name])) return true
   return false
+}
+
+function isNullWithin(value: unknown): boolean {
+  return typeof value === 'object' && (value === null || hasNull(value))
 }
 
 function strip(value: unknown): unknown {

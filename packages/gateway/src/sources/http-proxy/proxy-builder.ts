@@ -24,6 +24,7 @@ import { hostName, singleLabelMatch } from '../wildcard-host.ts'
 
 type Proxy = Immutable<HTTPProxy>
 type Conditions = readonly Immutable<MatchCondition>[]
+const NO_CONDITIONS: Conditions = []
 
 /** The depth of includes: deeper trees are refused rather than exhausting the stack. */
 const MAX_DEPTH = 64
@@ -50,30 +51,33 @@ export class ProxyBuilder {
     const holders = new Map<string, Proxy[]>()
     for (const proxy of this.#proxies.values()) {
       const fqdn = fqdnOf(proxy)
-      if (fqdn !== '') holders.set(fqdn, [...(holders.get(fqdn) ?? []), proxy])
+      if (fqdn === '') continue
+      const same = holders.get(fqdn)
+      if (same === undefined) holders.set(fqdn, [proxy])
+      else same.push(proxy)
     }
-    for (const proxy of this.#proxies.values()) {
+    for (const [key, proxy] of this.#proxies) {
       const { virtualhost } = proxy.spec ?? {}
       if (virtualhost === undefined || virtualhost === null) continue
       const same = holders.get(fqdnOf(proxy)) ?? []
       if (same.length > 1) {
         const names = same.map(keyOf).toSorted().join(', ')
         const message = `fqdn "${fqdnOf(proxy)}" is used in multiple HTTPProxies: ${names}`
-        this.#verdict(proxy).error('VirtualHostError', 'DuplicateVhost', message)
+        this.#verdict(key, proxy).error('VirtualHostError', 'DuplicateVhost', message)
       } else {
         try {
-          this.#addRoot(proxy, virtualhost)
+          this.#addRoot(key, proxy, virtualhost)
         } catch (error) {
           const message = `the HTTPProxy or one that it includes cannot be read: ${messageOf(error)}`
-          this.#verdict(proxy).error('SpecError', 'Unreadable', message)
+          this.#verdict(key, proxy).error('SpecError', 'Unreadable', message)
         }
       }
     }
-    for (const proxy of this.#proxies.values()) {
+    for (const [key, proxy] of this.#proxies) {
       const hasHost = proxy.spec?.virtualhost !== undefined && proxy.spec.virtualhost !== null
-      if (hasHost || this.#included.has(keyOf(proxy))) continue
+      if (hasHost || this.#included.has(key)) continue
       const message = 'this HTTPProxy is not part of a delegation chain from a root HTTPProxy'
-      this.#verdict(proxy).error('Orphaned', 'Orphaned', message)
+      this.#verdict(key, proxy).error('Orphaned', 'Orphaned', message)
     }
   }
 
@@ -88,11 +92,10 @@ export class ProxyBuilder {
   }
 
   intents(): StatusIntent[] {
-    return [...this.#proxies.values()].map((proxy) => this.#verdict(proxy).toIntent())
+    return [...this.#proxies].map(([key, proxy]) => this.#verdict(key, proxy).toIntent())
   }
 
-  #verdict(proxy: Proxy): ProxyVerdict {
-    const key = keyOf(proxy)
+  #verdict(key: string, proxy: Proxy): ProxyVerdict {
     let verdict = this.#verdicts.get(key)
     if (verdict === undefined) this.#verdicts.set(key, (verdict = new ProxyVerdict(proxy)))
     return verdict
@@ -102,11 +105,11 @@ export class ProxyBuilder {
     const proxy = this.#proxies.get(key)
     if (proxy === undefined) return undefined
     this.#included.add(key)
-    return { proxy, verdict: this.#verdict(proxy) }
+    return { proxy, verdict: this.#verdict(key, proxy) }
   }
 
-  #addRoot(proxy: Proxy, virtualhost: Immutable<VirtualHost>): void {
-    const verdict = this.#verdict(proxy)
+  #addRoot(key: string, proxy: Proxy, virtualhost: Immutable<VirtualHost>): void {
+    const verdict = this.#verdict(key, proxy)
     const { fqdn = '' } = virtualhost
     const { namespace = '' } = proxy.metadata
     const { rootNamespaces } = this.#settings
@@ -148,7 +151,7 @@ export class ProxyBuilder {
       this.#draft.setTcp(host, { backends })
     }
     const chain = { conditions: [], visited: [], isTlsEnforced: tls !== undefined, budget: { left: MAX_INCLUDES } }
-    const built = this.#routesOf(proxy, verdict, chain)
+    const built = this.#routesOf(key, proxy, verdict, chain)
     if (chain.budget.left <= 0) {
       const message = `the include tree follows more than ${MAX_INCLUDES} includes; the host is not served`
       return verdict.error('IncludeError', 'TooManyIncludes', message)
@@ -170,6 +173,7 @@ export class ProxyBuilder {
   }
 
   #routesOf(
+    key: string,
     proxy: Proxy,
     verdict: ProxyVerdict,
     chain: {
@@ -180,7 +184,6 @@ export class ProxyBuilder {
     },
   ): Route[] {
     const { conditions, visited, isTlsEnforced, budget } = chain
-    const key = keyOf(proxy)
     if (visited.includes(key) || visited.length >= MAX_DEPTH) {
       const message = visited.includes(key)
         ? `include creates an include cycle: ${[...visited, key].join(' -> ')}`
@@ -209,31 +212,26 @@ export class ProxyBuilder {
       this.#included.add(childKey)
       if (budget.left-- <= 0) break
       const next = { conditions: [...conditions, ...own], visited: [...visited, key], isTlsEnforced, budget }
-      routes.push(...this.#routesOf(child, this.#verdict(child), next))
+      routes.push(...this.#routesOf(childKey, child, this.#verdict(childKey, child), next))
     }
     const own: Route[] = []
+    const input = { draft: this.#draft, objects: this.#objects, settings: this.#settings, proxy, verdict }
     for (const [index, route] of (proxy.spec?.routes ?? []).entries()) {
       const at = `spec.routes[${index}]`
-      const all = [...conditions, ...(route.conditions ?? [])]
-      const path = pathFault(route.conditions ?? [])
+      const given = route.conditions ?? NO_CONDITIONS
+      const all = conditions.length === 0 ? given : [...conditions, ...given]
+      const path = pathFault(given)
       const header = headerFault(all)
       const query = queryFault(all)
       if (path !== undefined) verdict.error('RouteError', 'PathMatchConditionsNotValid', `route: ${path}`)
       else if (header !== undefined) verdict.error('RouteError', 'HeaderMatchConditionsNotValid', header)
       else if (query !== undefined) verdict.error('RouteError', 'QueryParameterMatchConditionsNotValid', query)
       if (path !== undefined || header !== undefined || query !== undefined) return routes
-      const input = {
-        draft: this.#draft,
-        objects: this.#objects,
-        settings: this.#settings,
-        proxy,
-        verdict,
-      }
       const built = buildRoute(input, route, mergeConditions(all), isTlsEnforced, at)
       if (built === undefined) return routes
       own.push(built)
     }
-    return [...routes, ...own]
+    return routes.length === 0 ? own : [...routes, ...own]
   }
 }
 
