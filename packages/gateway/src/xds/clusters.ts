@@ -124,7 +124,7 @@ function upstreamTls({ protocol, tls }: Cluster, dnsName: string | undefined): T
 
 const SAN_TYPES = Enums.SubjectAltNameMatcherSanType
 
-function sanType(name: string): number {
+function sanType(name: string) {
   if (isIP(name) !== 0) return SAN_TYPES.IP_ADDRESS
   return name.includes('://') ? SAN_TYPES.URI : SAN_TYPES.DNS
 }
