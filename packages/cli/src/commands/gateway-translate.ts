@@ -69,5 +69,7 @@ function complete(
 }
 
 function hasFaults(statuses: Build['statuses']): boolean {
-  return statuses.some(({ status }) => JSON.stringify(status).includes('"status":"False"'))
+  // A listener that is not in conflict has the condition Conflicted with status False.
+  const text = JSON.stringify(statuses.map(({ status }) => status))
+  return text.replaceAll('"type":"Conflicted","status":"False"', '').includes('"status":"False"')
 }

@@ -5,9 +5,16 @@
 import { createLogger, manager } from '@seamark/kube'
 import { GATEWAY_FIELD_MANAGER, setUpGateway, type XdsPort } from '@seamark/gateway'
 import { Command } from 'commander'
-import type { Io } from '../command.ts'
+import { CommandError, EXIT, type Io } from '../command.ts'
 import { addEnvoyFlags, type EnvoyFlags, envoyOptions } from '../envoy-flags.ts'
-import { addBuildFlags, type BuildFlags, buildSettings, parseAddresses, parseListen } from '../gateway-flags.ts'
+import {
+  addBuildFlags,
+  type BuildFlags,
+  buildSettings,
+  leaseName,
+  parseAddresses,
+  parseListen,
+} from '../gateway-flags.ts'
 import { buildBootstrap } from './gateway-bootstrap.ts'
 import { buildTranslate } from './gateway-translate.ts'
 import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../kube-flags.ts'
@@ -122,12 +129,4 @@ function announcing<T extends { port?: XdsPort }>(io: Io, envoy: T): T {
 
 function join(host: string, port: string | number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
-}
-
-function leaseName({ gateway, ingressClassName }: Flags): string {
-  const part = (gateway ?? ingressClassName ?? '')
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-|-$/g, '')
-  return part === '' ? 'seamark-gateway' : `seamark-gateway-${part}`
 }

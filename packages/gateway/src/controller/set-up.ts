@@ -8,6 +8,7 @@
  */
 import {
   addressGuard,
+  ConfigMap,
   EndpointSlice,
   Ingress,
   type LeaseOptions,
@@ -20,7 +21,15 @@ import {
   watching,
 } from '@seamark/kube'
 import { HTTPProxy, TLSCertificateDelegation } from '@seamark/kube/contour'
-import { Gateway, GatewayClass, GRPCRoute, HTTPRoute, ReferenceGrant } from '@seamark/kube/gateway-api'
+import {
+  BackendTLSPolicy,
+  Gateway,
+  GatewayClass,
+  GRPCRoute,
+  HTTPRoute,
+  ReferenceGrant,
+  TLSRoute,
+} from '@seamark/kube/gateway-api'
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/kube/object'
 import { build, type Build } from '../build/build.ts'
 import type { BuildSettings, Refs } from '../build/input.ts'
@@ -28,9 +37,12 @@ import { envoyDataPlane, type EnvoyDataPlaneOptions } from '../envoy/data-plane.
 import type { ListenAddress, ProxyAddresses } from '../proxy/proxy.ts'
 import { withRejections, type Rejection } from '../xds/rejections.ts'
 import { builtInDataPlane } from './data-plane.ts'
+import type { Endpoint } from '../proxy/clusters.ts'
+import { GlobalIngress } from '../sources/global-ingress.ts'
 import { EndpointTable, serviceOf } from './endpoints.ts'
 import { namespaceLabelsChanged, partChanged, routeChanged, whenReferenced } from './relevance.ts'
-import { addStatusWriter, StatusBoard } from './status-writer.ts'
+import { StatusBoard } from './status-board.ts'
+import { addStatusWriter, type Pause } from './status-writer.ts'
 
 export interface GatewayOptions {
   readonly settings: BuildSettings
@@ -44,8 +56,12 @@ export interface GatewayOptions {
   readonly service?: Key
   /** Lease of the status writer; undefined: the manager's leadership decides. */
   readonly lease?: LeaseOptions
+  /** While it is paused no status and no Event is written. @default never */
+  readonly pause?: Pause
   /** Endpoints may have loopback addresses: for the playground and tests. @default false */
   readonly allowLoopback?: boolean
+  /** Where an endpoint is reached on a machine without a pod network: for the playground. @default its own address */
+  readonly routeEndpoint?: (endpoint: Endpoint) => Endpoint
   /** Called when the ports are open. */
   readonly onReady?: (addresses: ProxyAddresses) => void
   /** Called after each build that was put into effect. */
@@ -55,15 +71,17 @@ export interface GatewayOptions {
 const DEBOUNCE = '100ms'
 
 export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
-  const { settings } = options
+  const { settings, routeEndpoint } = options
   const board = new StatusBoard()
   board.setAddresses(options.statusAddresses)
-  const table = new EndpointTable(addressGuard({ allowLoopback: options.allowLoopback ?? false }))
+  const isRefused = addressGuard({ allowLoopback: options.allowLoopback ?? false })
+  const table = new EndpointTable(isRefused)
   const addresses = {
     ...(options.http !== undefined && { http: options.http }),
     ...(options.https !== undefined && { https: options.https }),
   }
-  const endpoints = (name: string) => table.get(name)
+  const endpoints = (name: string) =>
+    routeEndpoint === undefined ? table.get(name) : table.get(name).map(routeEndpoint)
   let current: Build | undefined
   let rejections: readonly Rejection[] = []
   const publishStatuses = (): void => {
@@ -73,7 +91,7 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
   }
   const dataPlane =
     options.envoy === undefined
-      ? builtInDataPlane({ ...addresses, endpoints })
+      ? builtInDataPlane({ ...addresses, endpoints, isRefused })
       : envoyDataPlane({
           ...options.envoy,
           log: mgr.log,
@@ -97,9 +115,10 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
     fieldSelector: 'type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token',
     projection: trimSecret,
   })
+  mgr.cache(ConfigMap, { projection: trimConfigMap })
   mgr.aggregator(
     'gateway',
-    { kinds: watchedKinds(() => refs), debounce: DEBOUNCE, leader: false },
+    { kinds: watchedKinds(settings.mode, () => refs), debounce: DEBOUNCE, leader: false },
     (cache) => build({ get: (kind, key) => cache.get(kind, key), list: (kind) => cache.list(kind) }, settings),
     async (built, context) => {
       refs = built.refs
@@ -138,12 +157,29 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
   })
   addStatusWriter(mgr, board, {
     controllerName: settings.controllerName,
+    ...(settings.gateway !== undefined && { gateway: settings.gateway }),
     ...(options.lease !== undefined && { lease: options.lease }),
+    ...(options.pause !== undefined && { pause: options.pause }),
   })
 }
 
-function watchedKinds(refs: () => Refs) {
+function watchedKinds(mode: BuildSettings['mode'], refs: () => Refs) {
   const optional = <T extends Obj>(kind: Kind<T>) => watching(kind, { optional: true, when: routeChanged })
+  const secrets = watching(Secret, {
+    when: whenReferenced(
+      Secret,
+      refs,
+      partChanged(({ data, type }) => [data, type]),
+    ),
+  })
+  if (mode === 'global')
+    return [
+      watching(GlobalIngress, { optional: true, when: partChanged(({ spec, status }) => [spec, status?.leaves]) }),
+      watching(Ingress, { when: whenReferenced(Ingress, refs, routeChanged) }),
+      optional(TLSCertificateDelegation),
+      secrets,
+      watching(EndpointSlice, { when: () => false }),
+    ]
   return [
     watching(Ingress, { when: routeChanged }),
     optional(HTTPProxy),
@@ -152,6 +188,8 @@ function watchedKinds(refs: () => Refs) {
     optional(Gateway),
     optional(HTTPRoute),
     optional(GRPCRoute),
+    optional(TLSRoute),
+    optional(BackendTLSPolicy),
     optional(ReferenceGrant),
     watching(Service, {
       when: whenReferenced(
@@ -160,11 +198,12 @@ function watchedKinds(refs: () => Refs) {
         partChanged(({ spec, metadata }) => [spec, metadata.annotations]),
       ),
     }),
-    watching(Secret, {
+    secrets,
+    watching(ConfigMap, {
       when: whenReferenced(
-        Secret,
+        ConfigMap,
         refs,
-        partChanged(({ data, type }) => [data, type]),
+        partChanged(({ data }) => data),
       ),
     }),
     watching(Namespace, { when: whenReferenced(Namespace, refs, namespaceLabelsChanged) }),
@@ -181,6 +220,13 @@ function trimSecret(secret: Secret): Secret {
   const isUsable = type === 'kubernetes.io/tls' || type === 'Opaque' || type === undefined
   const kept = isUsable ? Object.entries(data).filter(([key]) => NEEDED_KEYS.includes(key)) : []
   return { ...secret, data: Object.fromEntries(kept) }
+}
+
+/** Only CA bundles are read. */
+function trimConfigMap(configMap: ConfigMap): ConfigMap {
+  const { binaryData: _binaryData, data, ...rest } = configMap
+  const bundle = data?.['ca.crt']
+  return { ...rest, ...(bundle !== undefined && { data: { 'ca.crt': bundle } }) }
 }
 
 function addressesOf(service: Immutable<Service> | undefined): LoadBalancerIngress[] {

@@ -132,7 +132,12 @@ describe('the bootstrap', () => {
   })
 
   it('names the files of mutual TLS and watches their folder', () => {
-    const tls = { caFile: '/certs/ca.crt', certificateFile: '/certs/tls.crt', keyFile: '/certs/tls.key', serverName: 'gw' }
+    const tls = {
+      caFile: '/certs/ca.crt',
+      certificateFile: '/certs/tls.crt',
+      keyFile: '/certs/tls.key',
+      serverName: 'gw',
+    }
     const text = JSON.stringify(bootstrapOf({ xds: { host: 'gw.test', port: 8001, tls } }))
     expect(text).toContain('"private_key":{"filename":"/certs/tls.key"}')
     expect(text).toContain('"watched_directory":{"path":"/certs"}')

@@ -1,6 +1,6 @@
 /** Clusters, endpoints and secrets of the IR as resources of Envoy. */
 import { isIP } from 'node:net'
-import type { Certificate, Cluster, HealthCheck } from '../ir/model.ts'
+import type { Certificate, Cluster, HealthCheck, WeightedAddress } from '../ir/model.ts'
 import type { Endpoint } from '../proxy/clusters.ts'
 import { durationOf, Enums, packAny, type Any, type Message } from './protobuf.ts'
 import { resourceOf, type Resource } from './resource.ts'
@@ -88,6 +88,14 @@ function discoveryOf({ name, upstream }: Cluster): EnvoyCluster {
         load_assignment: assignmentOf(name, [{ host, port }]),
       }
     }
+    case 'addresses': {
+      const { STATIC, STRICT_DNS } = Enums.ClusterDiscoveryType
+      const { addresses } = upstream
+      return {
+        type: addresses.every(({ host }) => isIP(host) !== 0) ? STATIC : STRICT_DNS,
+        load_assignment: weightedAssignmentOf(name, addresses),
+      }
+    }
   }
 }
 
@@ -104,7 +112,7 @@ function upstreamTls({ protocol, tls }: Cluster, dnsName: string | undefined): T
           validation_context: {
             trusted_ca: { inline_string: validation.ca },
             match_typed_subject_alt_names: validation.subjectNames.map((exact) => ({
-              san_type: isIP(exact) === 0 ? SAN_TYPES.DNS : SAN_TYPES.IP_ADDRESS,
+              san_type: sanType(exact),
               matcher: { exact },
             })),
           },
@@ -115,6 +123,11 @@ function upstreamTls({ protocol, tls }: Cluster, dnsName: string | undefined): T
 }
 
 const SAN_TYPES = Enums.SubjectAltNameMatcherSanType
+
+function sanType(name: string) {
+  if (isIP(name) !== 0) return SAN_TYPES.IP_ADDRESS
+  return name.includes('://') ? SAN_TYPES.URI : SAN_TYPES.DNS
+}
 
 function healthCheckOf(check: HealthCheck, isHttp2: boolean): Message<'envoy.config.core.v3.HealthCheck'> {
   const { path, host, intervalMs, timeoutMs, unhealthyThreshold, healthyThreshold, expectedStatuses } = check
@@ -151,6 +164,23 @@ function assignmentOf(name: string, endpoints: readonly Endpoint[]): Assignment 
     endpoint: { address: { socket_address: { address: host, port_value: port } } },
   }))
   return { cluster_name: name, ...(list.length > 0 && { endpoints: [{ lb_endpoints: list }] }) }
+}
+
+/** One group of endpoints for each priority, as Envoy has them. */
+function weightedAssignmentOf(name: string, addresses: readonly WeightedAddress[]): Assignment {
+  const priorities = [...new Set(addresses.map(({ priority }) => priority))].toSorted((a, b) => a - b)
+  return {
+    cluster_name: name,
+    endpoints: priorities.map((priority) => ({
+      priority,
+      lb_endpoints: addresses
+        .filter((address) => address.priority === priority)
+        .map(({ host, port, weight }) => ({
+          endpoint: { address: { socket_address: { address: host, port_value: port } } },
+          load_balancing_weight: { value: weight },
+        })),
+    })),
+  }
 }
 
 /**

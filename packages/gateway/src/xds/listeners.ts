@@ -85,11 +85,14 @@ function partOf(chain: FilterChain): Uint8Array {
   return encode(MESSAGE_OF.listener, { filter_chains: [chain] })
 }
 
+/** No cluster has this name: connections to it are closed. */
+const NO_CLUSTER = 'none'
+
 /** A listener needs a filter chain; this one is for a name that nobody can have (RFC 6761), so every connection is closed. */
 const CLOSING_CHAIN: FilterChain = {
   name: 'no host',
   filter_chain_match: { server_names: ['seamark.invalid'] },
-  filters: [tcpFilter('none', [{ name: 'none', weight: 1 }])],
+  filters: [tcpFilter('none', [{ name: NO_CLUSTER, weight: 1 }])],
 }
 
 /** Made only when it is needed: the message of a filter takes longer than everything else of the chain. */
@@ -100,7 +103,9 @@ function filterOf({ host, tls, tcp }: VirtualHost): (() => Filter) | undefined {
       name: cluster,
       weight: Math.max(weight, 1),
     }))
-    return clusters.length === 0 ? undefined : () => tcpFilter(host, clusters)
+    const { invalidWeight = 0 } = tcp
+    const shares = invalidWeight > 0 ? [...clusters, { name: NO_CLUSTER, weight: invalidWeight }] : clusters
+    return shares.length === 0 ? undefined : () => tcpFilter(host, shares)
   }
   return tls === undefined ? undefined : () => httpFilter('https', host)
 }

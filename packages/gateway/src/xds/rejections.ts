@@ -82,7 +82,8 @@ function withCondition(intent: StatusIntent, message: string): StatusIntent {
   }
   switch (intent.kind) {
     case 'HTTPRoute':
-    case 'GRPCRoute': {
+    case 'GRPCRoute':
+    case 'TLSRoute': {
       const parents = Array.isArray(intent.status['parents']) ? (intent.status['parents'] as object[]) : []
       return { ...intent, status: { ...intent.status, parents: parents.map((parent) => add({ ...parent })) } }
     }
@@ -91,6 +92,8 @@ function withCondition(intent: StatusIntent, message: string): StatusIntent {
     case 'Gateway':
       return { ...intent, status: add(intent.status) }
     case 'Ingress':
+    // Its parents are judged, not what they send to Envoy.
+    case 'BackendTLSPolicy':
       return intent
   }
 }
