@@ -102,7 +102,12 @@ const vitest = spawnSync(
   {
     cwd: root,
     stdio: 'inherit',
-    env: { ...process.env, SEAMARK_TIERS: tiers.join(','), SEAMARK_ORDER: String(order), ...(!process.stdout.isTTY && { NO_COLOR: '1' }) },
+    env: {
+      ...process.env,
+      SEAMARK_TIERS: tiers.join(','),
+      SEAMARK_ORDER: String(order),
+      ...(!process.stdout.isTTY && { NO_COLOR: '1' }),
+    },
   },
 )
 const files = existsSync(output) ? JSON.parse(readFileSync(output, 'utf8')).testResults : []
