@@ -26,6 +26,7 @@ const PROGRAMS = [
   'nsupdate',
   'dnsperf',
   'moto_server',
+  'envoy',
 ]
 
 const args = process.argv.slice(2)

@@ -87,7 +87,7 @@ export class BalanceBench {
       async () => this.published(name),
       (found) => found === wanted,
       undefined,
-      this.world.patience,
+      this.world.waiting,
     )
   }
 
@@ -97,7 +97,7 @@ export class BalanceBench {
       async () => (await this.world.client.get(DNSLoadBalancer, `${NAMESPACE}/${name}`)).status?.message ?? 'none',
       (found) => found === (wanted ?? 'none'),
       undefined,
-      this.world.patience,
+      this.world.waiting,
     )
   }
 }

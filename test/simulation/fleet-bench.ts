@@ -158,7 +158,7 @@ export class FleetBench {
   }
 
   async eventually(what: string, isSo: () => Promise<boolean>): Promise<void> {
-    await eventually(what, isSo, (found) => found, undefined, this.world.patience)
+    await eventually(what, isSo, (found) => found, undefined, this.world.waiting)
   }
 }
 

@@ -19,7 +19,9 @@ export { withController } from './object/owner.ts'
 export * from './errors.ts'
 export { parseDurationMs, type Duration } from './duration.ts'
 export { sleep, systemClock, type Clock } from './clock.ts'
-export { untilAborted } from './stop-signal.ts'
+export { Backoff, retry } from './retry.ts'
+export { DebouncedKeys } from './controller/debounced-keys.ts'
+export { Stop, type StopSignal, untilAborted } from './stop-signal.ts'
 export { createLogger, type Logger, type LogLevel } from './log.ts'
 
 // Clusters
@@ -71,4 +73,4 @@ export { createElection, type Election, type LeaseOptions } from './manager/leas
 export type { Fleet, FleetEvent, FleetMember, Reachability } from './manager/fleet.ts'
 export type { Metrics } from './metrics.ts'
 export type { AdmissionHooks, AdmissionInfo } from './webhook/admission.ts'
-export type { Spoke } from './webhook/conversion.ts'
+export { convert, defineConversion, type Spoke } from './webhook/conversion.ts'

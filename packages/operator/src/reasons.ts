@@ -41,6 +41,7 @@ export const REASONS = {
   ParentNotFound: 'the Gateway of a route cannot be read; published records are unchanged',
   Published: 'every object that the source requests is in place',
   Resumed: 'writing is not paused any more',
+  RouteNotServed: 'no route of the gateway takes the request',
   SecondWriter: 'another writer undoes what is written; the object is not written until it was unchanged for 10 min',
   SecretClaimed: 'another Certificate writes the same Secret',
   SecretNameInvalid: 'the name of the Secret is not a valid object name',

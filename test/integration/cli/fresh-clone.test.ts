@@ -31,7 +31,8 @@ const run = promisify(execFile)
 function normalise(line: string): string {
   return line
     .replace(/^ +\d+\.\d s {2}/, '<time>  ')
-    .replaceAll(/127\.0\.0\.1:\d+/g, '127.0.0.1:<port>')
+    .replaceAll(/(127\.0\.0\.\d+):\d+/g, '$1:<port>')
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:]+Z/g, '<when>')
     .replaceAll(/-p \d+/g, '-p <port>')
     .replaceAll(/in \d+ ms/g, 'in <ms>')
     .replaceAll(/after \d+\.\d s/g, 'after <s>')

@@ -16,6 +16,7 @@ import {
   findExample,
 } from '../playground/demonstration.ts'
 import { openEnvironment, ZONE } from '../playground/environment.ts'
+import { showFailover } from '../playground/failover.ts'
 import { readScenario } from '../playground/scenario-file.ts'
 import { playFleet } from '../playground/scenario.ts'
 
@@ -64,7 +65,8 @@ async function play(io: Io, printer: Printer, isOnce: boolean): Promise<void> {
     printer.line(`DNS server             127.0.0.1:${environment.dnsAddress.port}, zone ${ZONE}`)
     await publishHost(environment, printer)
     await simulateFailures(environment, printer)
-    printer.heading('Part 3: a hub, three clusters with a gateway each, and one host on all of them')
+    await showFailover(environment, printer, io)
+    printer.heading('Part 4: a hub, three clusters with a gateway each, and one host on all of them')
     await playFleet(await readScenario(findExample(FLEET_SCENARIO)), printer, untilInterrupted(io))
     printCommands(environment, printer)
     if (!isOnce) {

@@ -154,7 +154,7 @@ async function settledCode(environment: Environment): Promise<string | undefined
 
 export function printCommands(environment: Environment, printer: Printer): void {
   const { port } = environment.dnsAddress
-  printer.heading('Part 4: commands to try in a second terminal')
+  printer.heading('Part 5: commands to try in a second terminal')
   for (const line of [
     `bin/seamark dig @127.0.0.1 -p ${port} ${HOST}`,
     `bin/seamark explain ${HOST} --kubeconfig ${environment.kubeconfigPath} --config ${environment.configPath} --server 127.0.0.1:${port}`,

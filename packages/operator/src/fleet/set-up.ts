@@ -16,7 +16,7 @@ import { createDnsClient, type ServerAddress } from '@seamark/dns'
 import { apiVersionOf, keyOf } from '@seamark/kube/object'
 import { Cluster } from '../api/cluster.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
-import { loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
+import { keepStoredVersions, loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { DomainVerification } from '../api/domain-verification.ts'
 import { EndpointSlice } from '../api/endpoint-slice.ts'
@@ -113,7 +113,7 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
     manager.add(
       'fleet-crds',
       async ({ client, signal }) => {
-        await installCrds(client, [...fleetCrds(), ...loadBalancerCrds()], signal)
+        await installCrds(client, [...fleetCrds(), ...loadBalancerCrds()], signal, keepStoredVersions)
         await untilAborted(signal)
       },
       { leader: true },

@@ -1,16 +1,19 @@
 /** Match conditions of HTTPProxy: the rules about what may be combined, and how a chain of includes is merged. */
 import type { MatchCondition } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
-import type { HeaderMatch, Match, PathMatch, QueryMatch } from '../ir/model.ts'
-import { regexFault } from '../ir/regex.ts'
-import { matchKey, sortHeaderMatches, sortQueryMatches } from '../ir/route-order.ts'
+import type { HeaderMatch, Match, PathMatch, QueryMatch } from '../../ir/model.ts'
+import { regexFault } from '../../ir/regex.ts'
+import { matchKey, sortHeaderMatches, sortQueryMatches } from '../../ir/route-order.ts'
 
 type Conditions = readonly Immutable<MatchCondition>[]
 
 /** Path conditions are concatenated; the last one decides the kind, unless one is a regex. */
 export function mergeConditions(conditions: Conditions): Match {
+  const path = mergePaths(conditions)
+  if (!conditions.some(({ header, queryParameter }) => header !== undefined || queryParameter !== undefined))
+    return { path, headers: NONE, query: NONE }
   return {
-    path: mergePaths(conditions),
+    path,
     headers: sortHeaderMatches(conditions.flatMap(({ header }) => (header === undefined ? [] : headerMatch(header)))),
     query: sortQueryMatches(
       conditions.flatMap(({ queryParameter }) => (queryParameter === undefined ? [] : queryMatch(queryParameter))),
@@ -18,9 +21,13 @@ export function mergeConditions(conditions: Conditions): Match {
   }
 }
 
+/** Shared: most routes have no conditions but a path, and a cluster has thousands of routes. */
+const NONE: readonly never[] = []
+
 function mergePaths(conditions: Conditions): PathMatch {
-  const text = conditions.map(({ prefix, exact, regex }) => prefix || exact || regex || '').join('')
-  const value = text.replaceAll(/\/\/+/g, '/')
+  let text = ''
+  for (const { prefix, exact, regex } of conditions) text += prefix || exact || regex || ''
+  const value = text.includes('//') ? text.replaceAll(/\/\/+/g, '/') : text
   if (value === '') return { kind: 'prefix', value: '/' }
   if (conditions.some(({ prefix = '', exact = '', regex = '' }) => prefix + exact === '' && regex !== ''))
     return { kind: 'regex', value }
@@ -30,22 +37,20 @@ function mergePaths(conditions: Conditions): PathMatch {
   return { kind: (last?.prefix ?? '') === '' ? 'exact' : 'prefix', value }
 }
 
+const PATH_KINDS = ['prefix', 'exact', 'regex'] as const
+
 /** Why the path conditions of one block cannot be used. */
 export function pathFault(conditions: Conditions): string | undefined {
   let count = 0
-  for (const { prefix = '', exact = '', regex = '' } of conditions) {
-    for (const [kind, value] of [
-      ['prefix', prefix],
-      ['exact', exact],
-      ['regex', regex],
-    ] as const) {
+  for (const condition of conditions)
+    for (const kind of PATH_KINDS) {
+      const value = condition[kind] ?? ''
       if (value === '') continue
       count++
       if (!value.startsWith('/')) return `${kind} conditions must start with /, ${value} was supplied`
       const fault = kind === 'regex' ? regexFault(value) : undefined
       if (fault !== undefined) return `supplied regex: ${value} invalid. error: ${fault}`
     }
-  }
   return count > 1 ? 'more than one prefix, exact or regex is not allowed in a condition block' : undefined
 }
 
@@ -59,6 +64,7 @@ export function includePathFault(conditions: Conditions): string | undefined {
 
 /** Header conditions of the whole chain: contradictions can never match. */
 export function headerFault(conditions: Conditions): string | undefined {
+  if (!conditions.some(({ header }) => header !== undefined)) return undefined
   const seen = new Set<string>()
   for (const { header } of conditions) {
     if (header === undefined) continue
@@ -95,6 +101,7 @@ export function headerFault(conditions: Conditions): string | undefined {
 }
 
 export function queryFault(conditions: Conditions): string | undefined {
+  if (!conditions.some(({ queryParameter }) => queryParameter !== undefined)) return undefined
   const exactNames = new Set<string>()
   for (const { queryParameter } of conditions) {
     if (queryParameter === undefined) continue

@@ -1,9 +1,10 @@
-/** Local rate limits and CORS policies of HTTPProxy. */
-import type { CorsPolicy, LocalRateLimit } from '@seamark/kube/contour'
+/** What applies to all routes of a root HTTPProxy: local rate limits, CORS, and what is not supported. */
+import type { CorsPolicy, LocalRateLimit, VirtualHost } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
-import { parseGoDuration } from '../build/durations.ts'
-import type { Cors, RateLimit } from '../ir/model.ts'
-import { regexFault } from '../ir/regex.ts'
+import { parseGoDuration } from '../../build/durations.ts'
+import type { Cors, RateLimit } from '../../ir/model.ts'
+import { regexFault } from '../../ir/regex.ts'
+import type { ProxyVerdict } from './verdict.ts'
 
 const UNITS_MS: Readonly<Record<string, number>> = { second: 1_000, minute: 60_000, hour: 3_600_000 }
 
@@ -24,7 +25,7 @@ export function localRateLimit(
   }
 }
 
-export function corsPolicy(policy: Immutable<CorsPolicy> | undefined): Cors | { fault: string } | undefined {
+function corsPolicy(policy: Immutable<CorsPolicy> | undefined): Cors | { fault: string } | undefined {
   if (policy === undefined) return undefined
   if (policy.allowOrigin.length === 0) return { fault: 'invalid allowed origin configuration with length 0' }
   if (policy.allowMethods.length === 0) return { fault: 'invalid allowed methods configuration with length 0' }
@@ -48,4 +49,39 @@ export function corsPolicy(policy: Immutable<CorsPolicy> | undefined): Cors | { 
     allowCredentials: policy.allowCredentials === true,
     ...(maxAgeMs !== undefined && { maxAgeSeconds: Math.round(maxAgeMs / 1_000) }),
   }
+}
+
+/** Features without which the host must not be served. */
+export function isSupported(virtualhost: Immutable<VirtualHost>, verdict: ProxyVerdict): boolean {
+  for (const [field, type] of [
+    ['authorization', 'AuthError'],
+    ['jwtProviders', 'JWTVerificationError'],
+    ['ipAllowPolicy', 'IPFilterError'],
+    ['ipDenyPolicy', 'IPFilterError'],
+  ] as const) {
+    const value = virtualhost[field]
+    if (value === undefined || (Array.isArray(value) && value.length === 0)) continue
+    const message = `Spec.VirtualHost.${field} is not supported; the host is not served without it`
+    verdict.error(type, 'UnsupportedField', message)
+    return false
+  }
+  return true
+}
+
+export function hostPolicy(
+  { corsPolicy: cors, rateLimitPolicy }: Immutable<VirtualHost>,
+  verdict: ProxyVerdict,
+): { cors?: Cors; rateLimit?: RateLimit } | undefined {
+  const builtCors = corsPolicy(cors)
+  if (builtCors !== undefined && 'fault' in builtCors) {
+    verdict.error('CORSError', 'PolicyDidNotParse', `Spec.VirtualHost.CORSPolicy: ${builtCors.fault}`)
+    return undefined
+  }
+  const rateLimit = localRateLimit(rateLimitPolicy?.local)
+  if (rateLimit !== undefined && 'fault' in rateLimit) {
+    const message = `Spec.VirtualHost.RateLimitPolicy is invalid: ${rateLimit.fault}`
+    verdict.error('VirtualHostError', 'RateLimitPolicyNotValid', message)
+    return undefined
+  }
+  return { ...(builtCors !== undefined && { cors: builtCors }), ...(rateLimit !== undefined && { rateLimit }) }
 }

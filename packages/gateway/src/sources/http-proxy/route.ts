@@ -4,15 +4,15 @@
  */
 import type { HTTPProxy, ProxyRoute, ProxyService } from '@seamark/kube/contour'
 import type { Immutable } from '@seamark/kube/object'
-import { parseGoDuration, parseTimeout } from '../build/durations.ts'
-import { originOf, type Draft } from '../build/draft.ts'
-import { headersPolicy, type HeadersResult } from '../build/headers.ts'
-import type { BuildSettings, Objects } from '../build/input.ts'
-import { findCaBundle, secretKey } from '../build/secrets.ts'
-import { clusterOf, protocolOf, resolveService } from '../build/services.ts'
-import type { Action, Backend, Cluster, HashSource, HealthCheck, Match, Mirror, Retry, Route } from '../ir/model.ts'
-import type { ProxyVerdict } from './http-proxy-verdict.ts'
-import { DEFAULT_IDLE_MS } from './ingress.ts'
+import { parseGoDuration, parseTimeout } from '../../build/durations.ts'
+import { originOf, type Draft } from '../../build/draft.ts'
+import { headersPolicy, type HeadersResult } from '../../build/headers.ts'
+import type { BuildSettings, Objects } from '../../build/input.ts'
+import { findCaBundle, secretKey } from '../../build/secrets.ts'
+import { clusterOf, protocolOf, resolveService } from '../../build/services.ts'
+import type { Action, Backend, Cluster, HashSource, HealthCheck, Match, Mirror, Retry, Route } from '../../ir/model.ts'
+import type { ProxyVerdict } from './verdict.ts'
+import { DEFAULT_IDLE_MS } from '../ingress.ts'
 import { localRateLimit } from './host-policy.ts'
 
 export interface RouteInput {
@@ -123,15 +123,8 @@ function forwardOf(
   const { verdict, settings } = input
   const timeoutMs = parseTimeout(route.timeoutPolicy?.response, settings.timeoutMs)
   const idleTimeoutMs = parseTimeout(route.timeoutPolicy?.idle, DEFAULT_IDLE_MS)
-  for (const [name, value] of [
-    ['response', timeoutMs],
-    ['idle', idleTimeoutMs],
-  ] as const) {
-    if (typeof value === 'number') continue
-    const message = `route.timeoutPolicy failed to parse: error parsing ${name} timeout: ${value.fault}`
-    verdict.error('RouteError', 'TimeoutPolicyNotValid', message)
-    return undefined
-  }
+  if (typeof timeoutMs !== 'number') return refuseTimeout(verdict, 'response', timeoutMs.fault)
+  if (typeof idleTimeoutMs !== 'number') return refuseTimeout(verdict, 'idle', idleTimeoutMs.fault)
   const rewrite = rewriteOf(route, match, verdict)
   if (rewrite === 'invalid') return undefined
   const healthCheck = healthCheckOf(route.healthCheckPolicy)
@@ -169,10 +162,15 @@ function forwardOf(
     ...(headers.host !== undefined && { host: headers.host }),
     hash,
     ...(retry !== undefined && { retry }),
-    timeoutMs: Number(timeoutMs),
-    idleTimeoutMs: Number(idleTimeoutMs),
+    timeoutMs,
+    idleTimeoutMs,
     hasWebsocket: route.enableWebsockets === true,
   }
+}
+
+function refuseTimeout(verdict: ProxyVerdict, name: string, fault: string): undefined {
+  const message = `route.timeoutPolicy failed to parse: error parsing ${name} timeout: ${fault}`
+  verdict.error('RouteError', 'TimeoutPolicyNotValid', message)
 }
 
 function backendOf(

@@ -1,14 +1,15 @@
 /** One rule of an HTTPRoute: matches, filters and backends. */
 import type { BackendRef, HTTPRouteMatch, HTTPRouteRule, PathModifier, RouteFilter } from '@seamark/kube/gateway-api'
 import type { Immutable } from '@seamark/kube/object'
-import { parseGoDuration } from '../build/durations.ts'
-import type { Draft } from '../build/draft.ts'
-import { headerFilter } from '../build/headers.ts'
-import type { BuildSettings, Objects } from '../build/input.ts'
-import { clusterOf, protocolOf, resolveService } from '../build/services.ts'
+import { parseGoDuration } from '../../build/durations.ts'
+import type { Draft } from '../../build/draft.ts'
+import { headerFilter } from '../../build/headers.ts'
+import type { BuildSettings, Objects } from '../../build/input.ts'
+import { clusterOf, protocolOf } from '../../build/services.ts'
 import type {
   Action,
   Backend,
+  Cluster,
   Cors,
   HeaderMutation,
   Match,
@@ -16,32 +17,33 @@ import type {
   Origin,
   PathMatch,
   PathRewrite,
+  Retry,
   Route,
-} from '../ir/model.ts'
-import { regexFault } from '../ir/regex.ts'
-import { sortHeaderMatches, sortQueryMatches } from '../ir/route-order.ts'
-import { DEFAULT_IDLE_MS } from './ingress.ts'
-import { isReferenceGranted } from './reference-grant.ts'
+} from '../../ir/model.ts'
+import { regexFault } from '../../ir/regex.ts'
+import { sortHeaderMatches, sortQueryMatches } from '../../ir/route-order.ts'
+import { resolveBackend } from './backend-ref.ts'
+import type { BackendTlsPolicies } from './backend-tls-policy.ts'
+import { DEFAULT_IDLE_MS } from '../ingress.ts'
+import type { RouteFault } from './route-attachment.ts'
 
 export interface RuleInput {
   readonly draft: Draft
   readonly objects: Objects
   readonly settings: BuildSettings
+  readonly policies: BackendTlsPolicies
+  /** Keys of the Services that the rules refer to; filled by `buildRule`. */
+  readonly services: Set<string>
   readonly kind: 'HTTPRoute' | 'GRPCRoute'
   readonly namespace: string
-}
-
-export interface RuleFault {
-  readonly reason: string
-  readonly message: string
 }
 
 export interface BuiltRule {
   readonly routes: readonly Route[]
   /** The whole route is not accepted. */
-  readonly unsupported?: RuleFault
+  readonly unsupported?: RouteFault
   /** A backend is missing; the rest is served. */
-  readonly unresolved?: RuleFault
+  readonly unresolved?: RouteFault
 }
 
 interface Filters {
@@ -191,17 +193,17 @@ interface Backends {
   readonly backends: readonly Backend[]
   /** Weight of those that cannot be resolved. */
   readonly invalidWeight: number
-  readonly unresolved?: RuleFault
+  readonly unresolved?: RouteFault
 }
 
 function readBackends(
   input: RuleInput,
   refs: readonly Immutable<BackendRef>[],
   at: string,
-): Backends | { unsupported: RuleFault } {
+): Backends | { unsupported: RouteFault } {
   const backends: Backend[] = []
   let invalidWeight = 0
-  let unresolved: RuleFault | undefined
+  let unresolved: RouteFault | undefined
   for (const ref of refs) {
     const { weight = 1 } = ref
     const filters = readFilters(ref.filters ?? [])
@@ -216,7 +218,7 @@ function readBackends(
     }
     const cluster = readBackend(input, ref)
     if (typeof cluster !== 'string') {
-      unresolved ??= { reason: cluster.reason, message: `${at}: ${cluster.message}` }
+      if ('reason' in cluster) unresolved ??= { reason: cluster.reason, message: `${at}: ${cluster.message}` }
       invalidWeight += weight
       continue
     }
@@ -231,40 +233,43 @@ function readBackends(
   return { backends, invalidWeight, ...(unresolved !== undefined && { unresolved }) }
 }
 
-/** The name of the cluster. */
+/** The name of the cluster; `refused` if the TLS policy of the Service cannot be used. */
 function readBackend(
-  { draft, objects, settings, kind, namespace }: RuleInput,
+  { draft, objects, settings, policies, services, kind, namespace }: RuleInput,
   ref: Immutable<BackendRef>,
-): string | RuleFault {
-  const target = { kind: 'Service' as const, namespace: ref.namespace ?? namespace, name: ref.name }
-  if ((ref.group ?? '') !== '' || (ref.kind ?? 'Service') !== 'Service')
-    return { reason: 'InvalidKind', message: `backendRefs must be Services, not ${ref.kind ?? ref.group ?? ''}` }
-  if (!isReferenceGranted(objects, { kind, namespace }, target)) {
-    const message = `no ReferenceGrant permits Service ${target.namespace}/${target.name}`
-    return { reason: 'RefNotPermitted', message }
-  }
-  if (ref.port === undefined) return { reason: 'UnsupportedValue', message: `backendRef ${ref.name} needs a port` }
-  const resolved = resolveService(objects, settings, `${target.namespace}/${target.name}`, ref.port)
-  if ('fault' in resolved) return { reason: 'BackendNotFound', message: resolved.fault }
+): string | { readonly refused: true } | RouteFault {
+  const resolved = resolveBackend(objects, settings, { kind, namespace }, ref)
+  if ('reason' in resolved) return resolved
+  services.add(resolved.key)
+  const policy = policies.find(resolved.key, resolved.port.name ?? '')
+  if (policy === 'refused') return { refused: true }
   const asked = protocolOf(resolved)
-  const protocol = kind === 'GRPCRoute' && asked === 'http1' ? 'h2c' : asked
-  const isTls = protocol === 'tls' || protocol === 'h2'
+  const plain = kind === 'GRPCRoute' && asked === 'http1' ? 'h2c' : asked
+  const protocol = policy === undefined ? plain : OVER_TLS[plain]
+  const tls = policy ?? (protocol === 'tls' || protocol === 'h2' ? {} : undefined)
   return draft.addCluster(
-    clusterOf(resolved, settings, { protocol, balancing: 'roundRobin', ...(isTls && { tls: {} }) }),
+    clusterOf(resolved, settings, { protocol, balancing: 'roundRobin', ...(tls !== undefined && { tls }) }),
   )
+}
+
+const OVER_TLS: Readonly<Record<Cluster['protocol'], Cluster['protocol']>> = {
+  http1: 'tls',
+  tls: 'tls',
+  h2c: 'h2',
+  h2: 'h2',
 }
 
 function readMirrors(
   input: RuleInput,
   { mirrors }: Filters,
   at: string,
-): { mirrors: Mirror[]; unresolved?: RuleFault } {
+): { mirrors: Mirror[]; unresolved?: RouteFault } {
   const result: Mirror[] = []
-  let unresolved: RuleFault | undefined
+  let unresolved: RouteFault | undefined
   for (const { backendRef, percent, fraction } of mirrors) {
     const cluster = readBackend(input, backendRef)
     if (typeof cluster !== 'string') {
-      unresolved ??= { reason: cluster.reason, message: `${at}: ${cluster.message}` }
+      if ('reason' in cluster) unresolved ??= { reason: cluster.reason, message: `${at}: ${cluster.message}` }
       continue
     }
     const share = fraction === undefined ? (percent ?? 100) : (100 * fraction.numerator) / (fraction.denominator ?? 100)
@@ -278,7 +283,7 @@ function actionOf(
   rule: Immutable<HTTPRouteRule>,
   filters: Filters,
   match: Match,
-  { backends, invalidWeight, unresolved }: Backends,
+  { backends, invalidWeight }: Backends,
   mirrors: readonly Mirror[],
 ): Action | { fault: string } {
   if (filters.redirect !== undefined) {
@@ -301,18 +306,31 @@ function actionOf(
   const request = timeoutMs(rule.timeouts?.request)
   const backendRequest = timeoutMs(rule.timeouts?.backendRequest)
   const host = filters.rewrite?.hostname
+  const retry = retryOf(rule.retry, backendRequest)
   return {
     kind: 'forward',
     backends,
-    ...(unresolved !== undefined && invalidWeight > 0 && { invalidWeight }),
+    ...(invalidWeight > 0 && { invalidWeight }),
     mirrors,
     ...(rewrite !== undefined && { rewrite }),
     ...(host !== undefined && { host }),
     hash: [],
-    timeoutMs: shorter(request, backendRequest) ?? settings.timeoutMs,
+    ...(retry !== undefined && { retry }),
+    // With retries the timeout of the backend is one of each attempt.
+    timeoutMs: (retry === undefined ? shorter(request, backendRequest) : request) ?? settings.timeoutMs,
     idleTimeoutMs: DEFAULT_IDLE_MS,
     // With the Gateway API every route accepts WebSockets.
     hasWebsocket: true,
+  }
+}
+
+function retryOf(retry: Immutable<HTTPRouteRule['retry']>, perTryTimeoutMs = 0): Retry | undefined {
+  if (retry === undefined || retry.attempts === 0) return undefined
+  return {
+    count: retry.attempts ?? 1,
+    on: ['connect-failure', 'reset', 'retriable-status-codes'],
+    statusCodes: [...(retry.codes ?? [])],
+    ...(perTryTimeoutMs > 0 && { perTryTimeoutMs }),
   }
 }
 
