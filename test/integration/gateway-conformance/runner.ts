@@ -23,7 +23,12 @@ interface Instance {
 }
 
 /** `seamark gateway` for one Gateway; also for one that does not exist, which accepts the GatewayClass. */
-async function startGateway(kubeconfig: string, gateway: string, address: string): Promise<Instance> {
+async function startGateway(
+  kubeconfig: string,
+  gateway: string,
+  address: string,
+  ports = { http: 80, https: 443 },
+): Promise<Instance> {
   const found = findVerb(VERBS, ['gateway'])
   if (found === undefined) throw new Error('no verb gateway')
   const { build } = await found.verb.load()
@@ -41,8 +46,8 @@ async function startGateway(kubeconfig: string, gateway: string, address: string
       '--namespace=default',
       '--envoy=off',
       `--gateway=${gateway}`,
-      `--http-listen=${address}:80`,
-      `--https-listen=${address}:443`,
+      `--http-listen=${address}:${ports.http}`,
+      `--https-listen=${address}:${ports.https}`,
       `--ingress-status-address=${address}`,
     ],
     { from: 'user' },
@@ -68,7 +73,11 @@ async function provision(cluster: Cluster, kubeconfig: string, signal: AbortSign
     })
     .reconcile(async (gateway) => {
       const key = keyOf(gateway)
-      if (!instances.has(key)) instances.set(key, await startGateway(kubeconfig, key, `10.77.9.${++count}`))
+      if (instances.has(key)) return
+      const portOf = (...protocols: string[]) =>
+        gateway.spec?.listeners?.find(({ protocol }) => protocols.includes(protocol))?.port
+      const ports = { http: portOf('HTTP') ?? 80, https: portOf('HTTPS', 'TLS') ?? 443 }
+      instances.set(key, await startGateway(kubeconfig, key, `10.77.9.${++count}`, ports))
     })
   try {
     await mgr.run(signal)
