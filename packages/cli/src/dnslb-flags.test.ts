@@ -39,7 +39,7 @@ describe('the flags of dnslb', () => {
   it.each([
     [['--targetkube', 'f'], 'cluster identity (for local cluster) required when using separate clusters'],
     [['--cluster', 'a'], 'cluster identity not possible when not using separate clusters'],
-    [['--identity', ''], '--identity'],
+    [['--identity', 'a b'], '--identity'],
     [['--dns-listen', '127.0.0.1:53'], '--dns-listen and --dns-zones are given together'],
   ])('%o is refused', (argv, message) => {
     expect(() => checkFlags(parse(...argv))).toThrow(message)

@@ -45,7 +45,11 @@ export function addDnslbFlags(command: Command): void {
     )
     .option('--cluster <id>', 'identity of the source cluster; required with --targetkube', '')
     .option('--controllers <list>', 'comma list of all, source, target, endpoint, dns', 'all')
-    .option('--identity <text>', 'DNS record identifier: the owner in ownership records', 'GardenRing')
+    .option(
+      '--identity <text>',
+      'DNS record identifier: the owner in ownership records; empty: remove nothing',
+      'GardenRing',
+    )
     .option('--ttl <seconds>', 'TTL of records whose load balancer gives none', '60')
     .option('--providers <list>', 'dynamic, static, all, or a comma list of provider types', 'dynamic')
     .option('--watches <file>', 'load balancers in a file instead of a cluster', '')
@@ -141,9 +145,9 @@ export function checkFlags({ targetkube, cluster, identity, dnsListen, dnsZones 
     throw new CommandError('cluster identity (for local cluster) required when using separate clusters', EXIT.error)
   if (targetkube === '' && cluster !== '')
     throw new CommandError('cluster identity not possible when not using separate clusters', EXIT.error)
-  if (!isFieldText(identity))
+  if (identity !== '' && !isFieldText(identity))
     throw new CommandError(
-      `--identity '${identity}': it has 1 to 128 characters without blanks, quotes, commas, equals or bars`,
+      `--identity '${identity}': it has at most 128 characters without blanks, quotes, commas, equals or bars`,
       EXIT.error,
     )
   if ((dnsListen === undefined) !== (dnsZones === undefined))

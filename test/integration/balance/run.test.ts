@@ -24,7 +24,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Key, startBind } from '../dns/peers.ts'
 import { createNamespace, type World, worldKinds } from '../publish/world.ts'
 import { buildBundle, startManager } from '../records/manager-process.ts'
-import { type Backends, expectAnswer, patience, startBackends } from './backends.ts'
+import { ask, type Backends, expectAnswer, patience, startBackends } from './backends.ts'
 
 const ZONE = 'example.test.'
 const NAME = 'shop.example.test'
@@ -128,9 +128,19 @@ describe('seamark run as a process', () => {
     algorithm: 'hmac-sha256',
     secret: Buffer.from('canary-tsig-secret-of-32-octets!').toString('base64'),
   }
-  const text = `$ORIGIN ${ZONE}\n$TTL 300\n@ IN SOA ns1 hostmaster 1 3600 600 86400 60\n@ IN NS ns1\nns1 IN A 127.0.0.1\n`
+  const text = `$ORIGIN ${ZONE}
+$TTL 300
+@ IN SOA ns1 hostmaster 1 3600 600 86400 60
+@ IN NS ns1
+ns1 IN A 127.0.0.1
+; Records of dnslb-controller-manager.
+shop 60 IN A 127.0.0.9
+comment-shop 600 IN TXT "owner=GardenRing"
+comment-shop 600 IN TXT "prefix=comment-"
+`
 
-  it.skipIf(!needs('named', 'kube-apiserver', 'etcd'))('writes to BIND by TSIG what its prober found', async () => {
+  const title = "takes over the original's records on BIND by TSIG, and writes what its prober found"
+  it.skipIf(!needs('named', 'kube-apiserver', 'etcd'))(title, async () => {
     const real = worldKinds.find(({ name }) => name === 'kube-apiserver')
     if (real === undefined) throw new Error('there is no such world')
     const world = await real.start()
@@ -151,6 +161,7 @@ balance: { enabled: true, resolver: "127.0.0.1:${peer.address.port}" }
 records:
   enabled: true
   owner: balance
+  registry: { dnslbIdentity: GardenRing }
   dnsEndpoints: { enabled: true }
   providers:
     - name: bind
@@ -166,6 +177,9 @@ records:
     try {
       await createBalancer(world.client, backends.port)
       await expectAnswer(peer.address, NAME, `${EAST} ${WEST}`)
+      expect(await ask(peer.address, `_seamark-a.${NAME}`, 'TXT')).toContain('from=dnslb/GardenRing')
+      // Kept, so that the records can be given back.
+      expect(await ask(peer.address, `comment-${NAME}`, 'TXT')).toBe('"owner=GardenRing" "prefix=comment-"')
       await backends.stop(EAST)
       await expectAnswer(peer.address, NAME, WEST)
       const metrics = await manager.metrics()

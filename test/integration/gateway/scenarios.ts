@@ -7,6 +7,7 @@ import { HTTPProxy } from '@seamark/kube/contour'
 import { Gateway, GatewayClass, HTTPRoute } from '@seamark/kube/gateway-api'
 import type { Kind, Obj } from '@seamark/kube/object'
 import { parseAllDocuments } from 'yaml'
+import { checkAnswers } from './answers.ts'
 import type { World } from './world.ts'
 
 export interface Scenario {
@@ -66,6 +67,7 @@ export const SCENARIOS: readonly Scenario[] = [
       deepEqual([moved.status, moved.headers.location], [301, 'http://shop.example.test/api'])
     },
   },
+  { name: 'the table of answers', run: checkAnswers },
   {
     name: 'the example of the Gateway API, applied as it is, is accepted and divides requests',
     async run(world) {

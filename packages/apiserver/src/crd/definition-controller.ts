@@ -72,6 +72,8 @@ export class DefinitionController implements Controller {
       const collection = store.collection(key)
       // Objects of an earlier process may have been written before the definition changed.
       if (collection.size > 0) rereadAll(collection, known?.resources ?? [], resources)
+      // As in kube-apiserver: an open watch would send objects in the form of the old definition.
+      if (known !== undefined) hub.end(collection)
     }
     this.#queue.add(key, key)
   }

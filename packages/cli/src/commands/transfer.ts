@@ -16,7 +16,10 @@ export function build(io: Io): Command {
     .argument('[names...]', 'only these names')
     .option('--to <owner>', 'the new owner id')
     .option('--to-cluster <uid>', 'UID of kube-system in the new cluster; with --to')
-    .option('--from <external-dns/OWNER>', 'remove the entries of ExternalDNS from records adopted before')
+    .option(
+      '--from <external-dns/OWNER|dnslb/IDENTITY>',
+      'remove the entries of that owner from records adopted before',
+    )
   addHandOverFlags(command)
   return command.action(async (names: string[], flags: Flags & Record<string, unknown>) => {
     const { to, toCluster, from } = flags

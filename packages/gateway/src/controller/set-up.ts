@@ -1,8 +1,8 @@
 /**
- * The gateway of a manager: caches → `build` → built-in proxy and statuses.
+ * The gateway of a manager: caches → `build` → data plane and statuses.
  *
  * Flow: a change that can matter marks the aggregator dirty; 100 ms later `build` makes the whole configuration of the
- * caches, and the proxy swaps to it. EndpointSlices bypass it. Every replica builds and serves; the leader writes statuses.
+ * caches, and the data plane swaps to it. EndpointSlices bypass it. Every replica builds and serves; the leader writes statuses.
  * Guarantees: ports open after the first complete build, with every cache (EndpointSlices included) synced; when the API
  * server is gone the last configuration stays.
  */
@@ -33,8 +33,12 @@ import {
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/kube/object'
 import { build, type Build } from '../build/build.ts'
 import type { BuildSettings, Refs } from '../build/input.ts'
+import { envoyDataPlane, type EnvoyDataPlaneOptions } from '../envoy/data-plane.ts'
+import type { ListenAddress, ProxyAddresses } from '../proxy/proxy.ts'
+import { withRejections, type Rejection } from '../xds/rejections.ts'
+import { builtInDataPlane } from './data-plane.ts'
+import type { Endpoint } from '../proxy/clusters.ts'
 import { GlobalIngress } from '../sources/global-ingress.ts'
-import { createProxy, type ListenAddress, type ProxyAddresses } from '../proxy/proxy.ts'
 import { EndpointTable, serviceOf } from './endpoints.ts'
 import { namespaceLabelsChanged, partChanged, routeChanged, whenReferenced } from './relevance.ts'
 import { StatusBoard } from './status-board.ts'
@@ -44,6 +48,8 @@ export interface GatewayOptions {
   readonly settings: BuildSettings
   readonly http?: ListenAddress
   readonly https?: ListenAddress
+  /** Serve with Envoy: one that this process runs, or others that connect. @default the built-in proxy */
+  readonly envoy?: Pick<EnvoyDataPlaneOptions, 'process' | 'port'>
   /** Addresses for the statuses; else those of `service`. */
   readonly statusAddresses: readonly LoadBalancerIngress[]
   /** The Service of the data plane, `namespace/name`. */
@@ -54,6 +60,8 @@ export interface GatewayOptions {
   readonly pause?: Pause
   /** Endpoints may have loopback addresses: for the playground and tests. @default false */
   readonly allowLoopback?: boolean
+  /** Where an endpoint is reached on a machine without a pod network: for the playground. @default its own address */
+  readonly routeEndpoint?: (endpoint: Endpoint) => Endpoint
   /** Called when the ports are open. */
   readonly onReady?: (addresses: ProxyAddresses) => void
   /** Called after each build that was put into effect. */
@@ -63,17 +71,37 @@ export interface GatewayOptions {
 const DEBOUNCE = '100ms'
 
 export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
-  const { settings } = options
+  const { settings, routeEndpoint } = options
   const board = new StatusBoard()
   board.setAddresses(options.statusAddresses)
   const isRefused = addressGuard({ allowLoopback: options.allowLoopback ?? false })
   const table = new EndpointTable(isRefused)
-  const proxy = createProxy({
+  const addresses = {
     ...(options.http !== undefined && { http: options.http }),
     ...(options.https !== undefined && { https: options.https }),
-    endpoints: (name) => table.get(name),
-    isRefused,
-  })
+  }
+  const endpoints = (name: string) =>
+    routeEndpoint === undefined ? table.get(name) : table.get(name).map(routeEndpoint)
+  let current: Build | undefined
+  let rejections: readonly Rejection[] = []
+  const publishStatuses = (): void => {
+    if (current === undefined) return
+    const { statuses, findings } = withRejections(current, rejections)
+    board.publish(statuses, findings)
+  }
+  const dataPlane =
+    options.envoy === undefined
+      ? builtInDataPlane({ ...addresses, endpoints, isRefused })
+      : envoyDataPlane({
+          ...options.envoy,
+          log: mgr.log,
+          addresses,
+          endpoints,
+          onRejections(list) {
+            rejections = list
+            publishStatuses()
+          },
+        })
   const slicesOf = mgr.index(EndpointSlice, 'gateway-service', (slice) => {
     const service = serviceOf(slice)
     return service === undefined ? [] : [service]
@@ -96,8 +124,9 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
       refs = built.refs
       const names = built.ir.clusters.flatMap(({ upstream }) => (upstream.kind === 'endpoints' ? [upstream.name] : []))
       table.setNames(names, (service) => context.by(slicesOf, service))
-      proxy.apply(built.ir)
-      board.publish(built.statuses, built.findings)
+      dataPlane.apply(built.ir)
+      current = built
+      publishStatuses()
       if (options.statusAddresses.length === 0 && options.service !== undefined)
         board.setAddresses(addressesOf(context.get(Service, options.service)))
       options.onBuild?.(built)
@@ -108,7 +137,7 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
     const informer = mgr.cluster.informers.informer(EndpointSlice)
     const unsubscribe = informer.subscribe((change) => {
       const service = serviceOf(change.object)
-      if (service !== undefined) table.refresh(service, context.by(slicesOf, service))
+      if (service !== undefined) dataPlane.updateEndpoints(table.refresh(service, context.by(slicesOf, service)))
     })
     const { service } = options
     const unwatch =
@@ -121,13 +150,10 @@ export function setUpGateway(mgr: Manager, options: GatewayOptions): void {
     unsubscribe()
     unwatch?.()
   })
-  mgr.add('gateway-proxy', async ({ signal }) => {
+  mgr.add('gateway-data-plane', async ({ signal, log }) => {
     await Promise.race([firstBuild, untilAborted(signal)])
     if (signal.aborted) return
-    const addresses = await proxy.listen()
-    options.onReady?.(addresses)
-    await untilAborted(signal)
-    await proxy.close()
+    await dataPlane.run({ signal, log, onReady: (open) => options.onReady?.(open) })
   })
   addStatusWriter(mgr, board, {
     controllerName: settings.controllerName,

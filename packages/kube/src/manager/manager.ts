@@ -133,6 +133,11 @@ export interface Manager {
   webhook<T extends Obj>(kind: Kind<T>, hooks: AdmissionHooks<T>): void
   /** Conversion at `/convert`, with the kind's own version as hub. */
   conversion<H extends Obj, S extends Obj>(hub: Kind<H>, spokes: readonly Spoke<H, S>[]): void
+  /**
+   * The CA bundle of the webhooks, base64, for a CRD or webhook configuration that this process writes itself. Undefined
+   * before the webhooks are served, and when their certificate is not self-issued.
+   */
+  caBundle(): string | undefined
   /** Adds a function that runs with the manager. */
   add(name: string, run: Runnable, options?: RunnableOptions): void
   check(probe: 'healthz' | 'readyz', name: string, check: Check): void
@@ -277,6 +282,7 @@ export async function manager(options: ManagerOptions = {}): Promise<Manager> {
     conversion(hub, spokes) {
       registry.conversions.push(defineConversion(hub, spokes))
     },
+    caBundle: () => parts.keeper?.caBundle?.(),
     add: (name, run, { leader = false, reportingController } = {}) =>
       void runnables.push({ name, run, leader, reportingController }),
     check: (probe, name, check) => void checks[probe].set(name, check),

@@ -52,14 +52,13 @@ export async function isInjected(
   return true
 }
 
-/** Returns the number of objects written. */
+/** Returns the number of objects written. `desired` is base64. */
 export async function injectBundle(
   client: Client,
   targets: BundleTargets,
-  bundlePem: string,
+  desired: string,
   signal: AbortSignal,
 ): Promise<number> {
-  const desired = Buffer.from(bundlePem).toString('base64')
   let written = 0
   for (const { patch, fields } of await readTargets(client, targets, signal)) {
     const stale = fields.filter(({ bundle }) => bundle !== desired)

@@ -50,6 +50,8 @@ export interface CertificateKeeper {
   start(signal: AbortSignal): Promise<CertificatePair>
   /** Calls `onLeaf` for every new leaf, until the signal aborts. Never rejects. */
   run(signal: AbortSignal, onLeaf: (leaf: CertificatePair) => void): Promise<void>
+  /** Base64, as `clientConfig.caBundle` has it; undefined before the start, and when it is provided by others. */
+  caBundle?(): string | undefined
 }
 
 const POLL_INTERVAL_MS = 30_000
@@ -61,6 +63,7 @@ export function createCertificateKeeper(options: SelfIssuedOptions, deps: Keeper
   const times = { ...rotationTimes, ...options.times }
   const key = `${options.namespace}/${options.secret}`
   let current: string | undefined
+  let bundle: string | undefined
 
   async function read(
     signal: AbortSignal,
@@ -94,17 +97,20 @@ export function createCertificateKeeper(options: SelfIssuedOptions, deps: Keeper
   }
 
   async function injectAll(state: CertificateState, signal: AbortSignal): Promise<void> {
-    const written = await injectBundle(client, inject, state.authorities.join(''), signal)
+    bundle = toCaBundle(state.authorities)
+    const written = await injectBundle(client, inject, bundle, signal)
     if (written > 0) log.info({ objects: written }, 'caBundle injected')
   }
 
-  function use({ leaf }: CertificateState): CertificatePair {
+  function use({ leaf, authorities }: CertificateState): CertificatePair {
     metrics.certificateRead(true)
     current = leaf.certPem
+    bundle = toCaBundle(authorities)
     return leaf
   }
 
   return {
+    caBundle: () => bundle,
     async start(signal) {
       for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, POLL_INTERVAL_MS)) {
         signal.throwIfAborted()
@@ -141,4 +147,8 @@ export function createCertificateKeeper(options: SelfIssuedOptions, deps: Keeper
       }
     },
   }
+}
+
+function toCaBundle(authorities: readonly string[]): string {
+  return Buffer.from(authorities.join('')).toString('base64')
 }

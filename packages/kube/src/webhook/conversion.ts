@@ -4,8 +4,9 @@
  * Place in the flow: server.ts passes a ConversionReview; a kind declares its spokes with `mgr.conversion`.
  *
  * Guarantees
- * - Lossless: fields that a spoke version cannot express are kept in an annotation of the converted object and restored
- *   on conversion to the hub, merged with edits made in between (three-way, as a JSON merge patch: lists as a whole).
+ * - Lossless both ways: what the other version cannot express is kept in an annotation of the converted object and
+ *   restored on the way back, merged with edits made in between (three-way, as a JSON merge patch: lists as a whole).
+ *   Where the restored object would contradict an edit, the edit wins.
  * - Only labels and annotations of the metadata change; the API server rejects other changes.
  * - Either all objects of a review are converted, or the response is one failure that names the object.
  */
@@ -78,41 +79,83 @@ function spokeOf({ spokes }: Conversion, version: string): Spoke<Obj> {
   return spoke
 }
 
-/** Annotation with the hub object, without metadata, if a spoke cannot express all of it. */
+/** Annotation of a spoke object with the body of its hub object, if the spoke cannot express all of it. */
 const HUB_ANNOTATION = 'conversion.seamark.io/hub'
+
+/** Annotation of a hub object with the body of the spoke object it was made from, if the hub cannot express all of it. */
+function spokeAnnotation(spoke: Spoke<Obj>): string {
+  return `conversion.seamark.io/${spoke.version}`
+}
 
 function fromHub(conversion: Conversion, hub: Obj, desired: string): Obj {
   const spoke = spokeOf(conversion, desired)
-  const plain = finish(spoke.fromHub(structuredClone(hub)), hub, desired)
-  const back = finish(spoke.toHub(structuredClone(plain)), plain, hub.apiVersion ?? '')
-  if (isDeepStrictEqual(bodyOf(back), bodyOf(hub))) return plain
-  const annotations = { ...plain.metadata.annotations, [HUB_ANNOTATION]: JSON.stringify(bodyOf(hub)) }
-  return { ...plain, metadata: { ...plain.metadata, annotations } }
+  return translate(hub, {
+    version: desired,
+    forward: (object) => spoke.fromHub(object),
+    back: (object) => spoke.toHub(object),
+    restoredFrom: spokeAnnotation(spoke),
+    keptIn: HUB_ANNOTATION,
+  })
 }
 
 function toHub(conversion: Conversion, object: Obj, from: string, hubVersion: string): Obj {
   const spoke = spokeOf(conversion, from)
-  const { [HUB_ANNOTATION]: kept, ...annotations } = object.metadata.annotations ?? {}
-  if (kept === undefined) return finish(spoke.toHub(structuredClone(object)), object, hubVersion)
-  const { annotations: _annotations, ...rest } = object.metadata
-  const metadata = Object.keys(annotations).length === 0 ? rest : { ...rest, annotations }
-  const bare = { ...object, metadata }
-  const edited = finish(spoke.toHub(structuredClone(bare)), bare, hubVersion)
-  const original = parseHubAnnotation(kept)
-  if (original === undefined) return edited
-  const before = {
-    ...original,
-    metadata,
-    apiVersion: hubVersion,
-    ...(object.kind !== undefined && { kind: object.kind }),
+  return translate(object, {
+    version: hubVersion,
+    forward: (given) => spoke.toHub(given),
+    back: (given) => spoke.fromHub(given),
+    restoredFrom: HUB_ANNOTATION,
+    keptIn: spokeAnnotation(spoke),
+  })
+}
+
+interface Translation {
+  /** apiVersion of the result. */
+  readonly version: string
+  readonly forward: (object: Obj) => Obj
+  readonly back: (object: Obj) => Obj
+  /** Annotation of the given object with an earlier body in the other version. */
+  readonly restoredFrom: string
+  /** Annotation of the result for the given body, when the result alone would not give it back. */
+  readonly keptIn: string
+}
+
+function translate(object: Obj, { version, forward, back, restoredFrom, keptIn }: Translation): Obj {
+  const { annotations: given, ...rest } = object.metadata
+  const { [restoredFrom]: earlier, ...annotations } = given ?? {}
+  const hasOthers = Object.keys(annotations).length > 0
+  const bare = earlier === undefined ? object : { ...object, metadata: { ...rest, ...(hasOthers && { annotations }) } }
+  const there = (from: Obj): Obj => finish(forward(structuredClone(from)), from, version)
+  const andBack = (from: Obj): Obj => finish(back(structuredClone(from)), from, object.apiVersion ?? '')
+  const plain = there(bare)
+  const original = earlier === undefined ? undefined : parseKept(earlier)
+  const converted = original === undefined ? plain : restore(original)
+  if (isDeepStrictEqual(bodyOf(andBack(converted)), bodyOf(bare))) return converted
+  const { metadata } = converted
+  return {
+    ...converted,
+    metadata: { ...metadata, annotations: { ...metadata.annotations, [keptIn]: JSON.stringify(bodyOf(bare)) } },
   }
-  const shown = finish(spoke.toHub(spoke.fromHub(structuredClone(before))), bare, hubVersion)
-  const body = mergePatch(bodyOf(before), mergeDiff(bodyOf(shown), bodyOf(edited))) as object
-  return { ...edited, ...body, metadata: edited.metadata }
+
+  /** The earlier body with the edits that were made since, unless it would contradict the object. */
+  function restore(body: Plain): Obj {
+    const before: Obj = { ...plain, ...body }
+    for (const key of Object.keys(bodyOf(plain))) if (!Object.hasOwn(body, key)) delete (before as Plain & Obj)[key]
+    const shown = there(andBack(before))
+    const edited = mergePatch(body, mergeDiff(bodyOf(shown), bodyOf(plain))) as object
+    const { apiVersion, kind, metadata } = plain
+    const merged: Obj = {
+      ...edited,
+      ...(apiVersion !== undefined && { apiVersion }),
+      ...(kind !== undefined && { kind }),
+      metadata,
+    }
+    return isDeepStrictEqual(bodyOf(there(andBack(merged))), bodyOf(plain)) ? merged : plain
+  }
 }
 
 /** An invalid annotation is ignored; the object itself is still converted. */
-function parseHubAnnotation(text: string): Record<string, unknown> | undefined {
+function parseKept(text: string): Plain | undefined {
   try {
     const value: unknown = JSON.parse(text)
     return isPlain(value) ? value : undefined

@@ -11,9 +11,9 @@ import { z } from 'zod'
 /** As metav1.Duration is written: `45s`, `1h30m`. */
 const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/
 
-const durationText = z.string().regex(DURATION, { error: 'is not a duration like 45s or 1h30m' })
+export const durationText = z.string().regex(DURATION, { error: 'is not a duration like 45s or 1h30m' })
 
-const HealthCheck = z.object({
+export const HealthCheck = z.object({
   scheme: z.enum(['https', 'http', 'tcp']).optional().describe('Default https.'),
   method: z.enum(['GET', 'HEAD']).optional().describe('Default GET.'),
   port: z.int().min(1).max(65_535).optional().describe('Default 443, or 80 for http.'),

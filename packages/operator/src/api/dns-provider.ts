@@ -22,7 +22,7 @@ const DNSProviderSpec = z.object({
     .optional(),
 })
 
-const DNSProviderStatus = z.object({
+export const DNSProviderStatus = z.object({
   state: z.string().optional().describe('Active or Error.'),
   message: z.string().optional(),
   observedGeneration: z.int().optional(),

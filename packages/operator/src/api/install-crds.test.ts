@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { CustomResourceDefinition } from '@seamark/kube'
 import { memoryCluster } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
-import { loadBalancerCrds } from './dns-load-balancer-crds.ts'
+import { keepStoredVersions, loadBalancerCrds } from './dns-load-balancer-crds.ts'
 import { CRD_REVISION_ANNOTATION, decideCrd, installCrds } from './install-crds.ts'
 
 const definition = (revision?: string): CustomResourceDefinition => {
@@ -36,8 +36,33 @@ describe('installing CRDs', () => {
     expect(await client.find(CustomResourceDefinition, 'dnsproviders.loadbalancer.gardener.cloud')).toBeDefined()
   })
 
+  it.each([
+    ['v1beta1 alone, and no webhook here', undefined, undefined, 'keep'],
+    ['v1beta1 alone, and a webhook here', undefined, 'https://a.example.com/convert', 'update'],
+    ['the same webhook', 'https://a.example.com/convert', 'https://a.example.com/convert', 'keep'],
+    ['another webhook', 'https://a.example.com/convert', 'https://b.example.com/convert', 'update'],
+    ['v1 with a webhook, and none here', 'https://a.example.com/convert', undefined, 'keep'],
+  ])('a CRD with %s', (_name, theirs, ours, action) => {
+    const [existing] = loadBalancerCrds(theirs === undefined ? undefined : { url: theirs, caBundle: 'YQ==' })
+    const [own] = loadBalancerCrds(ours === undefined ? undefined : { url: ours })
+    if (existing === undefined || own === undefined) throw new Error('there is no CRD')
+    expect(decideCrd(existing, keepStoredVersions(own, existing))).toBe(action)
+  })
+
+  it('a newer CRD of a process without a webhook keeps v1 and its webhook', () => {
+    const url = 'https://a.example.com/convert'
+    const [existing] = loadBalancerCrds({ url, caBundle: 'YQ==' })
+    const [own] = loadBalancerCrds()
+    if (existing === undefined || own === undefined) throw new Error('there is no CRD')
+    const older = { ...existing, metadata: { ...existing.metadata, annotations: {} } }
+    const adapted = keepStoredVersions(own, older)
+    expect(decideCrd(older, adapted)).toBe('update')
+    expect(adapted.spec).toEqual(existing.spec)
+  })
+
   it('has a new revision when a schema changes: increase REVISION in dns-load-balancer-crds.ts, then this digest', () => {
-    const digest = createHash('sha256').update(JSON.stringify(loadBalancerCrds())).digest('hex').slice(0, 16)
-    expect(digest).toBe('65d2ae3071ff6516')
+    const definitions = [loadBalancerCrds(), loadBalancerCrds({ url: 'https://webhook.example.com/convert' })]
+    const digest = createHash('sha256').update(JSON.stringify(definitions)).digest('hex').slice(0, 16)
+    expect(digest).toBe('68b4ff1ffe9bd8b5')
   })
 })

@@ -27,6 +27,9 @@ export interface Candidate {
   readonly host: string
   readonly weight: number
   readonly priority: number
+  /** Region, as the region table of the DNS server names it; undefined: everywhere. */
+  readonly geo?: string
+  /** `drain` of the spec. */
   readonly isDraining: boolean
   /** The last decision left it out: if its address is in the records, another endpoint put it there. */
   readonly wasLeftOut: boolean
@@ -55,6 +58,7 @@ export function candidateOf(endpoint: Immutable<DNSLoadBalancerEndpoint>): Candi
     host: target.type === 'CNAME' ? (spec.cname ?? '') : (spec.ipaddress ?? ''),
     weight: spec.weight ?? 1,
     priority: spec.priority ?? 0,
+    ...(spec.geo !== undefined && spec.geo !== '' && { geo: spec.geo }),
     isDraining: spec.drain === true,
     wasLeftOut: endpoint.status?.active === false,
   }

@@ -10,12 +10,10 @@ import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import type { HealthMonitor } from '../health/monitor.ts'
+import { loadBalancersOf } from './guarded-write.ts'
 import { type BalanceDefaults, readLoadBalancer } from './load-balancer.ts'
 import type { LoadBalancerControllerOptions } from './load-balancer-options.ts'
 import { LoadBalancerReconciler } from './load-balancer-reconciler.ts'
-
-/** How often endpoints without a load balancer are looked for: nothing else wakes a key that has no object. */
-const ORPHAN_CHECK = '1m'
 
 /** Returns the monitor, which the caller stops after the manager. */
 export function setUpLoadBalancers(mgr: Manager, options: LoadBalancerControllerOptions): HealthMonitor {
@@ -37,19 +35,13 @@ export function setUpLoadBalancers(mgr: Manager, options: LoadBalancerController
       enqueue = mark
       const markAll = (): void => mark(mgr.cluster.informers.list(DNSLoadBalancer).map(keyOf))
       const unsubscribe = options.publisher?.subscribe?.(markAll)
+      const unsubscribeGuard = options.secondWriter?.subscribe((sources) => mark(loadBalancersOf(sources)))
       return () => {
         enqueue = () => undefined
         unsubscribe?.()
+        unsubscribeGuard?.()
       }
     })
-    .every(ORPHAN_CHECK, (cache) => [
-      ...new Set(
-        cache
-          .list(DNSLoadBalancerEndpoint)
-          .map(balancerKey)
-          .filter((key) => cache.get(DNSLoadBalancer, key) === undefined),
-      ),
-    ])
     .gone((key, ctx) => reconciler.forget(key, ctx))
   if (options.publisher === undefined) builder.owns(DNSEndpoint)
   builder.reconcile((object, ctx) => reconciler.reconcile(object, ctx))

@@ -1,6 +1,7 @@
 /** The options of the controller of load balancers. */
 import type { HealthMonitor } from '../health/monitor.ts'
 import type { BalanceMetrics } from './balance-metrics.ts'
+import type { WriteGuard } from './guarded-write.ts'
 import type { BalanceDefaults } from './load-balancer.ts'
 import type { NameLookup } from './name-lookup.ts'
 import type { RecordPublisher } from './record-publisher.ts'
@@ -11,9 +12,13 @@ export interface LoadBalancerControllerOptions {
   readonly monitor: (onChange: (keys: readonly string[]) => void) => HealthMonitor
   /** Addresses of host names; `onChange` gets the keys of load balancers whose targets have other addresses now. */
   readonly lookup: (onChange: (keys: readonly string[]) => void) => NameLookup
+  /** Zones of our own DNS server, for the default publisher. @default none */
+  readonly ownZones?: readonly string[]
   /** @default a DNSEndpoint that the load balancer owns */
   readonly publisher?: RecordPublisher
   readonly metrics?: BalanceMetrics
+  /** Stops writes that another client undoes. @default none */
+  readonly secondWriter?: WriteGuard
   /** False: decide and probe, but write nothing, e.g. while writing is paused. @default always true */
   readonly isWriting?: () => boolean
   /** Resolves when it is known whether writing is paused. */

@@ -9,23 +9,21 @@ import { keyOf } from '@seamark/kube/object'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import type { HealthMonitor } from '../health/monitor.ts'
-import { type BalanceMetrics, NO_BALANCE_METRICS } from './balance-metrics.ts'
 import { claimNames } from './claims.ts'
 import { type BalanceDecision, type BalanceReport, decide } from './decide.ts'
 import { targetOf } from './endpoints.ts'
 import { type ReadBalancer, readLoadBalancer } from './load-balancer.ts'
 import type { LoadBalancerControllerOptions } from './load-balancer-options.ts'
+import { LoadBalancerReporter } from './load-balancer-report.ts'
 import type { NameLookup } from './name-lookup.ts'
 import { deleteOrphanedEndpoints } from './orphaned-endpoints.ts'
 import { NAME_ID, probeTargetsOf } from './probe-targets.ts'
-import { RecentChanges, RecentEvents } from './recent.ts'
+import { RecentChanges } from './recent.ts'
 import { dnsEndpointPublisher, type PublishedFact, type RecordPublisher } from './record-publisher.ts'
 
 type Balancer = Immutable<DNSLoadBalancer>
 type Endpoints = readonly Immutable<DNSLoadBalancerEndpoint>[]
 
-/** Reason of every Event, as the original has it. */
-const EVENT_REASON = 'sync'
 const MIN_REQUEUE_MS = 1_000
 /** While nothing may be written, load balancers are decided again this often, so that the end of a pause is noticed. */
 const IDLE_RETRY_MS = 10_000
@@ -44,9 +42,8 @@ export class LoadBalancerReconciler {
   readonly #monitor: HealthMonitor
   readonly #lookup: NameLookup
   readonly #publisher: RecordPublisher
-  readonly #metrics: BalanceMetrics
+  readonly #reporter: LoadBalancerReporter
   readonly #changes = new RecentChanges()
-  readonly #events = new RecentEvents()
   #startedMs: number | undefined
 
   constructor(
@@ -58,8 +55,9 @@ export class LoadBalancerReconciler {
     this.#options = options
     this.#monitor = monitor
     this.#lookup = lookup
-    this.#publisher = options.publisher ?? dnsEndpointPublisher()
-    this.#metrics = options.metrics ?? NO_BALANCE_METRICS
+    this.#publisher =
+      options.publisher ?? dnsEndpointPublisher({ ownZones: options.ownZones, guard: options.secondWriter })
+    this.#reporter = new LoadBalancerReporter(options.metrics, options.secondWriter)
     this.byName = indexes.byName
     this.#byBalancer = indexes.byBalancer
   }
@@ -68,13 +66,13 @@ export class LoadBalancerReconciler {
   async forget(key: string, ctx: Context): Promise<Next> {
     this.#monitor.setTargets(key, new Map())
     this.#lookup.setNames(key, [])
-    this.#metrics.forget(key)
+    this.#reporter.forget(key)
     this.#changes.forget(key)
-    this.#events.forget(key)
-    if (!(this.#options.isWriting?.() ?? true)) return
+    const endpoints = ctx.by(this.#byBalancer, key)
+    if (!(this.#options.isWriting?.() ?? true)) return endpoints.length > 0 ? requeue(IDLE_RETRY_MS) : undefined
     await this.#publisher.forget(key, ctx)
     this.#startedMs ??= ctx.clock.now()
-    const afterMs = await deleteOrphanedEndpoints(key, ctx.by(this.#byBalancer, key), this.#startedMs, ctx)
+    const afterMs = await deleteOrphanedEndpoints(key, endpoints, this.#startedMs, ctx)
     return afterMs === undefined ? undefined : requeue(Math.max(MIN_REQUEUE_MS, afterMs))
   }
 
@@ -103,14 +101,14 @@ export class LoadBalancerReconciler {
       changesMs: this.#changes.of(ctx.key),
     })
     if (!(this.#options.isWriting?.() ?? true)) return requeue(IDLE_RETRY_MS)
-    const report = await this.#publish(object, read, decision, ctx)
-    if (report !== undefined) await this.#report(object, endpoints, report, ctx)
+    const stoppedMs = await this.#act(object, endpoints, read, decision, ctx)
     for (const { key } of decision.deletions) {
       const expired = endpoints.find((endpoint) => keyOf(endpoint) === key)
       if (expired !== undefined) await ctx.delete(DNSLoadBalancerEndpoint, expired)
     }
     onReconciled?.(ctx.key, this.#isEveryVerdictKnown(ctx.key, endpoints))
-    if (decision.againAfterMs !== undefined) return requeue(Math.max(MIN_REQUEUE_MS, decision.againAfterMs))
+    const againMs = Math.min(decision.againAfterMs ?? Infinity, stoppedMs ?? Infinity)
+    return againMs === Infinity ? undefined : requeue(Math.max(MIN_REQUEUE_MS, againMs))
   }
 
   #holderOf(read: ReadBalancer, ctx: Context): string | undefined {
@@ -126,40 +124,28 @@ export class LoadBalancerReconciler {
     )
   }
 
-  /** Undefined: a dry run, which reports no change of records. */
-  async #publish(
-    object: Balancer,
-    read: ReadBalancer,
-    { records, whenApplied, whenRejected }: BalanceDecision,
-    ctx: Context,
-  ): Promise<BalanceReport | undefined> {
-    if (records.kind === 'hold' || !records.isChange || !('settings' in read)) return whenApplied
+  /** Returns after how many ms a stopped write is tried again; undefined: none is stopped. */
+  async #act(object: Balancer, endpoints: Endpoints, read: ReadBalancer, decision: BalanceDecision, ctx: Context) {
+    const { records, whenApplied, whenRejected } = decision
+    const report = async (what: BalanceReport) => this.#reporter.report(object, endpoints, what, ctx)
+    if (records.kind === 'hold' || !records.isChange || !('settings' in read)) return report(whenApplied)
     const { sets, cnames } = records.kind === 'publish' ? records : { sets: [], cnames: [] }
     try {
       const request = { loadBalancer: object, settings: read.settings, sets, cnames }
-      if ((await this.#publisher.publish(request, ctx)) === 'skipped') return undefined
+      const outcome = await this.#publisher.publish(request, ctx)
+      // A dry run reports no change of records.
+      if (outcome === 'skipped') return undefined
+      if (outcome !== 'published') {
+        const { finding, afterMs } = outcome
+        await report(whenRejected(finding.message, 'SecondWriter'))
+        return afterMs
+      }
     } catch (error) {
-      await this.#report(object, ctx.by(this.#byBalancer, ctx.key), whenRejected(messageOf(error)), ctx)
+      await report(whenRejected(messageOf(error)))
       throw error
     }
     this.#changes.add(ctx.key, ctx.clock.now())
-    return whenApplied
-  }
-
-  async #report(
-    object: Balancer,
-    endpoints: Endpoints,
-    { status, events, endpointStatuses }: BalanceReport,
-    ctx: Context,
-  ): Promise<void> {
-    await ctx.status(object, status)
-    for (const endpoint of endpoints) {
-      const next = endpointStatuses.get(keyOf(endpoint))
-      if (next !== undefined) await ctx.status(endpoint, next)
-    }
-    this.#metrics.observe(object, endpoints, status, endpointStatuses)
-    for (const { type, message } of events)
-      if (this.#events.isNew(ctx.key, `${type} ${message}`)) ctx.event(object, type, EVENT_REASON, message)
+    return report(whenApplied)
   }
 }
 

@@ -4,13 +4,22 @@
  *
  * The controllers wait for their kinds, so the order in which CRDs are installed and controllers start does not matter.
  */
-import { type Clock, type GuardOptions, type Manager, requeue, untilAborted } from '@seamark/kube'
-import { loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
+import {
+  type Clock,
+  type GuardOptions,
+  type Manager,
+  requeue,
+  untilAborted,
+  type WebhookClientConfig,
+} from '@seamark/kube'
+import { keepStoredVersions, loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
 import { installCrds } from '../api/install-crds.ts'
 import { systemResolver } from '../health/connection.ts'
 import { createHealthMonitor, type HealthMonitorDeps } from '../health/monitor.ts'
 import { createBalanceMetrics } from './balance-metrics.ts'
 import { type BalanceConfig, balanceDefaults } from './config.ts'
+import type { WriteGuard } from './guarded-write.ts'
+import { addKindWebhooks } from './kind-webhooks.ts'
 import { setUpEndpointSources } from './source/endpoint-controller.ts'
 import { setUpLoadBalancers } from './load-balancer-controller.ts'
 import { addNameLookup, createNameLookup, type NameLookup } from './name-lookup.ts'
@@ -25,9 +34,14 @@ export interface BalanceOptions {
 
 export interface BalanceSetUp extends BalanceOptions {
   readonly clock: Clock
+  /** Zones of the DNS server of this process, canonical with a trailing dot. */
+  readonly ownZones?: readonly string[]
   /** Addresses that probes must not connect to. */
   readonly guard: GuardOptions
+  /** The manager serves webhooks: how the API server calls them. @default v1beta1 alone is served */
+  readonly webhooks?: { readonly conversion: WebhookClientConfig; readonly hasAdmission: boolean }
   readonly isWriting: () => boolean
+  readonly secondWriter?: WriteGuard
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
 
@@ -36,6 +50,7 @@ const CRD_RETRY_MS = 15_000
 export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
   const { config, clock, guard, isWriting, untilMayWrite, startThread } = setUp
   const defaults = balanceDefaults(config)
+  if (setUp.webhooks !== undefined) addKindWebhooks(mgr, setUp.webhooks.hasAdmission)
   if (config.installCrds) addCrdInstaller(mgr, setUp)
   setUpEndpointSources(mgr, { defaults, kinds: config.sources, isWriting, untilMayWrite })
   let lookup: NameLookup | undefined
@@ -43,7 +58,9 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
     defaults,
     isWriting,
     untilMayWrite,
+    ...(setUp.secondWriter !== undefined && { secondWriter: setUp.secondWriter }),
     metrics: createBalanceMetrics(mgr.metrics.registry),
+    ...(setUp.ownZones !== undefined && { ownZones: setUp.ownZones }),
     monitor: (onChange) =>
       createHealthMonitor({
         clock,
@@ -64,7 +81,7 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
 }
 
 /** A fault here ends no other capability: the controllers wait for their kinds. */
-function addCrdInstaller(mgr: Manager, { isWriting, untilMayWrite }: BalanceSetUp): void {
+function addCrdInstaller(mgr: Manager, { isWriting, untilMayWrite, webhooks }: BalanceSetUp): void {
   mgr
     .keyedController('balance-crds')
     .triggers((mark) => {
@@ -74,8 +91,17 @@ function addCrdInstaller(mgr: Manager, { isWriting, untilMayWrite }: BalanceSetU
     .reconcile(async (_key, context) => {
       await untilMayWrite(context)
       if (!isWriting()) return requeue(CRD_RETRY_MS)
-      for (const { name, action } of await installCrds(context.client, loadBalancerCrds(), context.signal))
+      const { client, signal } = context
+      const definitions = loadBalancerCrds(conversionOf(mgr, webhooks))
+      for (const { name, action } of await installCrds(client, definitions, signal, keepStoredVersions))
         context.log.info({ crd: name, action }, 'CRD installed')
       return undefined
     })
+}
+
+/** With the CA bundle: an API server that does not trust the webhook could neither read nor write the kinds. */
+function conversionOf(mgr: Manager, webhooks: BalanceSetUp['webhooks']): WebhookClientConfig | undefined {
+  if (webhooks === undefined) return undefined
+  const caBundle = mgr.caBundle()
+  return { ...webhooks.conversion, ...(caBundle !== undefined && { caBundle }) }
 }

@@ -2,28 +2,18 @@
  * The DNS side of `seamark dnslb`: the registry of providers, an engine for each of them, the publisher, and the providers
  * that the environment configures.
  */
-import { type Clock, type Logger, messageOf } from '@seamark/kube'
-import type { BalanceDefaults } from '../balance/load-balancer.ts'
+import { messageOf } from '@seamark/kube'
 import { createProviderPublisher, type ProviderPublisher } from '../balance/provider/provider-publisher.ts'
 import { ProviderRegistry } from '../balance/provider/provider-registry.ts'
 import { createKillSwitch } from '../process/kill-switch.ts'
-import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, withOriginalOwnership } from '../providers/original-ownership.ts'
+import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, ownerIdOf, withOriginalOwnership } from '../providers/original-ownership.ts'
 import type { Provider } from '../providers/provider.ts'
 import { createEngine, type Engine } from '../records/engine.ts'
 import type { GuardStore } from '../records/state/guard-state.ts'
-import type { ProviderTypes } from './provider-types.ts'
+import type { DnsOptions } from './options.ts'
 
-export interface DnsWriterOptions {
-  readonly identity: string
-  readonly defaults: BalanceDefaults
-  readonly providers: { readonly staticTypes: readonly string[] }
-  readonly types: ProviderTypes
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly extraProviders?: readonly Provider[]
+export interface DnsWriterOptions extends DnsOptions {
   readonly store: GuardStore
-  readonly isDryRun: boolean
-  readonly clock: Clock
-  readonly log: Logger
   readonly claimedNames: (signal: AbortSignal) => Promise<ReadonlySet<string> | undefined>
   readonly isReady: () => boolean
 }
@@ -66,7 +56,7 @@ export async function createDnsWriter(options: DnsWriterOptions): Promise<DnsWri
   const engineOf = (provider: Provider): Engine =>
     createEngine({
       providers: [withOriginalOwnership(provider, { identity, cnamesOf: (name) => base.cnamesOf(name) })],
-      owner: { id: identity, cluster: ORIGINAL_CLUSTER },
+      owner: { id: ownerIdOf(identity), cluster: ORIGINAL_CLUSTER },
       store: options.store,
       killSwitch,
       mode: 'enforce',

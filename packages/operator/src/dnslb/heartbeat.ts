@@ -2,7 +2,7 @@
  * `/healthz` of the original: one line for each key, `<key>: <time>`, and an error when one is too old. A key is ticked by a
  * reconcile of its controller at fixed intervals, so it does not depend on whether there is work.
  */
-import { type Clock, timestamp } from '@seamark/kube'
+import { type Clock, type Manager, timestamp } from '@seamark/kube'
 
 export class Heartbeat {
   readonly #clock: Clock
@@ -26,4 +26,19 @@ export class Heartbeat {
     }
     return { isHealthy: true, text: lines.join('') }
   }
+}
+
+const HEARTBEAT_INTERVAL = '10s'
+
+export function addHeartbeat(
+  mgr: Manager,
+  heartbeat: Heartbeat,
+  key: string,
+  clusters: 'local' | 'fleet' = 'local',
+): void {
+  heartbeat.tick(key)
+  mgr
+    .keyedController(`heartbeat-${key}`, { clusters })
+    .every(HEARTBEAT_INTERVAL, () => [key])
+    .reconcile(async () => heartbeat.tick(key))
 }

@@ -11,12 +11,15 @@ import {
   type Logger,
   type Manager,
   manager,
+  messageOf,
+  Secret,
   systemClock,
   untilAborted,
 } from '@seamark/kube'
 import { type BalanceOptions, setUpBalance } from '../balance/set-up.ts'
 import type { Immutable } from '@seamark/kube/object'
 import { DNSEndpoint, trimEndpoint } from '../api/dns-endpoint.ts'
+import { loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
 import { type MemberRegistry, setUpMembers } from '../clusters/member-registry.ts'
 import type { FleetOptions } from '../fleet/config.ts'
 import { setUpFleet } from '../fleet/set-up.ts'
@@ -30,14 +33,15 @@ import type { PublishOptions } from '../publish/options.ts'
 import { setUpPublish } from '../publish/set-up.ts'
 import type { Provider } from '../providers/provider.ts'
 import { RecordsConfig } from '../records/config.ts'
-import type { AdmissionConfig } from './admission-config.ts'
+import { type AdmissionConfig, certificatePaths, conversionAddress, webhookServer } from './admission-config.ts'
 import type { Grants } from './grants.ts'
-import { admissionServer, certificatePaths, setUpNameAdmission } from './name-admission.ts'
+import { setUpNameAdmission } from './name-admission.ts'
 import { judgedSources } from '../publish/decide/requested-names.ts'
 import { requestedBy } from '../records/sync/dns-endpoint-source.ts'
 import { createKillSwitch, type KillSwitchControl, pausedUntil } from './kill-switch.ts'
 import { createNotices } from './notices.ts'
 import { addPeerCheck } from './peer-check.ts'
+import { isPauseEvent } from './pause-event.ts'
 import { addProcessReports } from './process-reports.ts'
 import { SecondWriterGuard } from './second-writer-guard.ts'
 import { configMapGuardStore } from '../records/state/config-map-guard-store.ts'
@@ -45,7 +49,9 @@ import { HELD_OBJECTS_STORE, heldObjectStore } from '../records/state/held-objec
 import { createObjectApprovals } from '../records/state/object-approvals.ts'
 import { setUpRecords } from '../records/sync/set-up.ts'
 import type { DnsConfig } from '../serve/config.ts'
+import { createDnsMetrics } from '../serve/dns-metrics.ts'
 import { type DnsService, EMBEDDED_PROVIDER, openDnsService } from '../serve/dns-service.ts'
+import { ownServers } from '../serve/own-servers.ts'
 import { setUpDns } from '../serve/set-up.ts'
 import { type Switches, watchSwitches, withoutApprovals } from './switches.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
@@ -71,7 +77,10 @@ export interface AppOptions {
   readonly wildcard?: WildcardOptions
   readonly fleet?: FleetOptions
   readonly records?: RecordsOptions
-  /** Refuses names without a grant when objects are written. Not served in observe mode. @default no webhook */
+  /**
+   * Webhooks: names without a grant are refused when objects are written, and with `balance` the kinds have version v1. In
+   * observe mode only objects of v1 that exist are converted. @default no webhook
+   */
   readonly admission?: { readonly config: AdmissionConfig; readonly grants: Grants }
   readonly balance?: BalanceOptions
   /** The authoritative DNS server; without `records`, DNSEndpoints become records of its zones. */
@@ -120,6 +129,8 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
   const killSwitch = createKillSwitch(...(options.isPaused === true ? ['configuration'] : []))
   // In observe mode nothing may be refused, and the certificate could not be written.
   const admission = mode === 'enforce' ? options.admission : undefined
+  const crds = options.balance === undefined ? [] : loadBalancerCrds().map(({ metadata }) => metadata.name ?? '')
+  const serving = admission ?? (await storedConversion(options, log, signal))
   const mgr: Manager = await manager({
     cluster: options.cluster,
     fieldManager: FIELD_MANAGER,
@@ -129,7 +140,7 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     ...(options.leader !== undefined && { leader: options.leader }),
     ...(options.metrics !== undefined && { metrics: options.metrics }),
     ...(options.probes !== undefined && { probes: options.probes }),
-    ...(admission !== undefined && { webhooks: admissionServer(admission.config, namespace) }),
+    ...(serving !== undefined && { webhooks: webhookServer(serving.config, namespace, { crds }) }),
   })
   const checkWrite = (): void => {
     if (killSwitch.isPaused)
@@ -140,11 +151,8 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     if (mode === 'observe') throw new WriteRefused('OBSERVING', 'in observe mode nothing is written')
     if (!mgr.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its lease')
   }
-  gateWrites(
-    options.cluster,
-    checkWrite,
-    admission === undefined ? new Set() : certificatePaths(admission.config, namespace),
-  )
+  const certificate = admission === undefined ? new Set() : certificatePaths(admission.config, namespace, { crds })
+  gateWrites(options.cluster, checkWrite, (path) => certificate.has(path) || isPauseEvent(path, namespace))
   if (admission !== undefined)
     setUpNameAdmission(mgr, admission.grants, [
       // Those of the manager's namespace are its own, as in the plan.
@@ -173,11 +181,31 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     await runManager(
       mgr,
       { ...options, ...recordsOn(options, dns) },
-      { dns, log, clock, killSwitch, checkWrite },
+      { dns, log, clock, killSwitch, checkWrite, serving },
       signal,
     )
   } finally {
     await dns?.close()
+  }
+}
+
+/** In observe mode: objects that are stored as v1 can be read as long as their conversion is served. */
+async function storedConversion(
+  { admission, balance, cluster, namespace }: AppOptions,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<AppOptions['admission']> {
+  if (admission === undefined || balance === undefined) return undefined
+  const key = `${namespace}/${admission.config.secret}`
+  try {
+    const secret = await cluster.client.find(Secret, key, { signal })
+    return secret === undefined ? undefined : admission
+  } catch (error) {
+    log.warn(
+      { secret: key, error: messageOf(error) },
+      'the conversion webhook is not served: its certificate is unknown',
+    )
+    return undefined
   }
 }
 
@@ -202,12 +230,14 @@ interface Parts {
   readonly killSwitch: KillSwitchControl
   /** Throws while nothing may be written. */
   readonly checkWrite: () => void
+  /** The webhooks that the manager serves. */
+  readonly serving: AppOptions['admission']
 }
 
 async function runManager(
   mgr: Manager,
   options: AppOptions,
-  { dns, log, clock, killSwitch, checkWrite }: Parts,
+  { dns, log, clock, killSwitch, checkWrite, serving }: Parts,
   signal: AbortSignal,
 ): Promise<void> {
   const { publish, wildcard, fleet, records, namespace, mode } = options
@@ -216,7 +246,10 @@ async function runManager(
   showPause(registry, killSwitch)
   const { hasPause = true } = options
   const switches = hasPause ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
-  if (dns !== undefined) setUpDns(mgr, dns, async (running) => switches.ready(running))
+  if (dns !== undefined) {
+    setUpDns(mgr, dns, async (running) => switches.ready(running))
+    createDnsMetrics(registry, dns)
+  }
   const isWriting = (): boolean => mode === 'enforce' && !killSwitch.isPaused
   const notify = createNotices(mgr, { namespace, mayReport: isWriting })
   const own = options.leader === undefined ? undefined : `${options.leader.namespace}/${options.leader.lease}`
@@ -232,6 +265,7 @@ async function runManager(
       lease: own,
       ownsConfigurationObject,
       notify,
+      clock,
     })
   const secondWriter = new SecondWriterGuard({
     client: mgr.client,
@@ -286,9 +320,27 @@ async function runManager(
       endpointScope: endpointScope(options, namespace),
     })
   }
-  if (fleet !== undefined) setUpFleet(mgr, { ...common, options: fleet, registry: memberRegistry() })
+  if (fleet !== undefined)
+    setUpFleet(mgr, {
+      ...common,
+      options: fleet,
+      registry: memberRegistry(),
+      ownServers: (name) =>
+        dns === undefined ? [] : ownServers({ addresses: dns.addresses, zones: () => dns.zones() }, name),
+    })
   if (options.balance !== undefined) {
-    setUpBalance(mgr, { ...common, ...options.balance, guard: { allowLoopback, deny: denyAddresses } })
+    setUpBalance(mgr, {
+      ...common,
+      ...options.balance,
+      guard: { allowLoopback, deny: denyAddresses },
+      ownZones: dns?.zones().map(({ zone }) => zone) ?? [],
+      ...(serving !== undefined && {
+        webhooks: {
+          conversion: conversionAddress(serving.config, namespace),
+          hasAdmission: mode === 'enforce',
+        },
+      }),
+    })
   }
   if (records !== undefined) {
     const { dnsEndpoints } = records.config

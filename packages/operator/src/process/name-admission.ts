@@ -6,9 +6,8 @@
  * Guarantees: names that the object had before are not judged, so an object that was written before a grant was removed can
  * still be changed, released from finalizers and deleted; an object that cannot be read is admitted, and refused by the plan.
  */
-import type { Manager, ManagerOptions } from '@seamark/kube'
+import type { Manager } from '@seamark/kube'
 import type { Immutable, Kind, Obj } from '@seamark/kube/object'
-import type { AdmissionConfig } from './admission-config.ts'
 import { findGrantFault, type Grants } from './grants.ts'
 
 /** Most names that a refusal lists. */
@@ -51,30 +50,4 @@ export function findNameFaults(
   }
   if (faults.length <= SHOWN_NAMES) return faults
   return [...faults.slice(0, SHOWN_NAMES), `${faults.length - SHOWN_NAMES} more names are not granted to it`]
-}
-
-/** The runtime's settings for serving the webhook. */
-export function admissionServer(
-  { address, service, dnsNames, secret, configuration }: AdmissionConfig,
-  namespace: string,
-): NonNullable<ManagerOptions['webhooks']> {
-  return {
-    listen: address,
-    certificate: {
-      secret,
-      namespace,
-      dnsNames: [`${service}.${namespace}.svc`, ...dnsNames],
-      inject: { validating: [configuration] },
-    },
-  }
-}
-
-/** Paths of the writes that keep the certificate: they pass the write gate, as those of the Lease do. */
-export function certificatePaths({ secret, configuration }: AdmissionConfig, namespace: string): ReadonlySet<string> {
-  const secrets = `/api/v1/namespaces/${namespace}/secrets`
-  return new Set([
-    secrets,
-    `${secrets}/${secret}`,
-    `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${configuration}`,
-  ])
 }

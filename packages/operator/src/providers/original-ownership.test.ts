@@ -6,7 +6,7 @@ import type { Desired } from '../records/plan/plan.ts'
 import { memoryGuardStore } from '../records/state/guard-state.ts'
 import type { RRset } from '../rrset/rrset.ts'
 import { memoryProvider } from './memory.ts'
-import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, sourceIdOf, withOriginalOwnership } from './original-ownership.ts'
+import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, ownerIdOf, sourceIdOf, withOriginalOwnership } from './original-ownership.ts'
 
 const ZONE = 'example.com.'
 const NAME = 'shop.example.com.'
@@ -19,7 +19,7 @@ const cname = (...values: string[]): RRset => ({ name: NAME, type: 'CNAME', ttl:
 const txt = (name: string, ...values: string[]): RRset => ({ name, type: 'TXT', ttl: 600, values })
 const marker = (owner = 'GardenRing') => txt(MARKER, `"owner=${owner}"`, '"prefix=comment-"')
 
-async function world(sets: RRset[], cnames: string[] = []) {
+async function world(sets: RRset[], cnames: string[] = [], identity = 'GardenRing') {
   const memory = memoryProvider({ name: 'memory', zones: [ZONE] })
   const zone = { id: ZONE, name: ZONE }
   await memory.apply(
@@ -27,10 +27,10 @@ async function world(sets: RRset[], cnames: string[] = []) {
     sets.map((to) => ({ from: undefined, to })),
     signal,
   )
-  const provider = withOriginalOwnership(memory, { identity: 'GardenRing', cnamesOf: () => cnames })
+  const provider = withOriginalOwnership(memory, { identity, cnamesOf: () => cnames })
   const engine = createEngine({
     providers: [provider],
-    owner: { id: 'GardenRing', cluster: ORIGINAL_CLUSTER },
+    owner: { id: ownerIdOf(identity), cluster: ORIGINAL_CLUSTER },
     store: memoryGuardStore(),
     killSwitch: createKillSwitch(),
     mode: 'enforce',
@@ -93,6 +93,17 @@ describe("the planner on a zone with the original's ownership records", () => {
     ])
     expect(await the.want({ ...cname(), values: [] })).toEqual([])
     expect(await the.zone()).toEqual([])
+  })
+
+  it('maintains what it created without an identity, and leaves the records of every identity alone', async () => {
+    const the = await world([], [], '')
+    expect(await the.want(a('192.0.2.1'))).toEqual([])
+    expect(await the.zone()).toEqual([`${MARKER} TXT "owner=" "prefix=comment-"`, `${NAME} A 192.0.2.1`])
+    expect(await the.changes(a('192.0.2.1'))).toEqual([])
+    expect(await the.want(a('192.0.2.2'))).toEqual([])
+    expect(await the.zone()).toContain(`${NAME} A 192.0.2.2`)
+    const other = await world([a('192.0.2.1'), marker()], [], '')
+    expect(await other.want(a('192.0.2.2'))).toEqual(['ForeignOwner'])
   })
 
   it('replaces the ownership record of the first release', async () => {

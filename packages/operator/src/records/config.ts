@@ -72,6 +72,12 @@ export const RecordsConfig = z
           .default('')
           .describe('replacement of * in its TXT names, as --txt-wildcard-replacement'),
         aesKeyFrom: SecretRef.optional(),
+        dnslbIdentity: z
+          .string()
+          .default('')
+          .describe(
+            '--identity of a dnslb-controller-manager in the same zones: load balancers take over its records of their names',
+          ),
       })
       .prefault({}),
     /** Key of the HMAC on our markers. With a key, markers without a valid HMAC are rejected. */

@@ -104,13 +104,21 @@ async function clusterOf(config: RecordsConfig, client: Client | undefined): Pro
 }
 
 async function registryOf(config: RecordsConfig, deps: ProviderDeps): Promise<RegistryOptions | undefined> {
-  const { kind, prefix, suffix, wildcardReplacement, aesKeyFrom } = config.registry
+  const { kind, prefix, suffix, wildcardReplacement, aesKeyFrom, dnslbIdentity } = config.registry
   const unknown = checkRegistryKind(kind)
   if (unknown !== undefined) throw new RecordsError('CONFIG_INVALID', `records.registry.kind: ${unknown.invalid}`)
+  if (kind === 'none' && dnslbIdentity !== '')
+    throw new RecordsError('CONFIG_INVALID', 'records.registry.dnslbIdentity needs records.registry.kind: txt')
   if (kind === 'none') return undefined
   const aesKey = aesKeyFrom === undefined ? undefined : parseAesKey(await readSecret(aesKeyFrom, deps))
   if (isInvalid(aesKey)) throw new RecordsError('CONFIG_INVALID', `records.registry.aesKeyFrom: ${aesKey.invalid}`)
-  const registry: RegistryOptions = { prefix, suffix, wildcardReplacement, ...(aesKey !== undefined && { aesKey }) }
+  const registry: RegistryOptions = {
+    prefix,
+    suffix,
+    wildcardReplacement,
+    ...(aesKey !== undefined && { aesKey }),
+    ...(dnslbIdentity !== '' && { dnslbIdentity }),
+  }
   const wrong = checkRegistryOptions(registry)
   if (wrong !== undefined) throw new RecordsError('CONFIG_INVALID', `records.registry: ${wrong.invalid}`)
   return registry

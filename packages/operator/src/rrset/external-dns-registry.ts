@@ -19,12 +19,21 @@ export interface RegistryOptions {
   readonly wildcardReplacement?: string
   /** 32 octets. Needed to read encrypted entries. */
   readonly aesKey?: Uint8Array
+  /** `--identity` of a dnslb-controller-manager in the same zones: its ownership records are read, too. @default none */
+  readonly dnslbIdentity?: string
 }
 
 export interface RegistryEntry {
   readonly owner: string
   /** `ingress/web/shop`, when the entry contains it. */
   readonly resource?: string
+  /** Whose entry it is. @default ExternalDNS' */
+  readonly program?: 'dnslb'
+}
+
+/** The owner as commands, annotations and markers name it: `external-dns/OWNER`, `dnslb/IDENTITY`. */
+export function claimText({ owner, program }: RegistryEntry): string {
+  return `${program ?? 'external-dns'}/${owner}`
 }
 
 export type RegistryReading =

@@ -19,7 +19,7 @@ export interface Marker {
   readonly plan: number
   /** Revision of the source when the values were last written: distinguishes a retarget from a changed source. */
   readonly revision?: string
-  /** `external-dns/OWNER`: the registry entry that existed at the adoption, and is kept beside our marker. */
+  /** `external-dns/OWNER`, `dnslb/IDENTITY`: the registry entry that existed at the adoption, and is kept beside our marker. */
   readonly from?: string
   /** Our own values of a shared set. Absent: the whole set is ours. */
   readonly part?: readonly string[]

@@ -1,10 +1,11 @@
 /**
  * Adoption of an RRset that another program wrote: only what was named exactly, and only by writing a marker (INV-7).
  *
- * The data is unchanged; the values of the source follow with the next plan, once the marker exists. ExternalDNS' registry
- * entry is kept beside our marker, so that removing our marker returns the set to ExternalDNS.
+ * The data is unchanged; the values of the source follow with the next plan, once the marker exists. The entry of the
+ * previous owner is kept beside our marker, so that removing our marker returns the set to it.
  */
 import type { Candidate } from './candidates.ts'
+import { claimText } from '../../rrset/external-dns-registry.ts'
 import { type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
 import type { Owner, Ownership } from './ownership.ts'
 import type { Change, Desired, PlanInput } from './plan.ts'
@@ -31,7 +32,7 @@ export function adoptionCandidate(
   return { change, effect: 'marker', desired, objection: { code: 'AdoptionMismatch', why } }
 }
 
-/** An unmarked plain record, or one that ExternalDNS owns. */
+/** An unmarked plain record, or one that ExternalDNS or dnslb-controller-manager owns. */
 export function isAdoptable(
   ownership: Extract<Ownership, { kind: 'theirs' }>,
   view: ZoneView,
@@ -43,11 +44,13 @@ export function isAdoptable(
   )
 }
 
-/** `external-dns/OWNER` of the only owner that claims it; undefined when there is none, or more than one. */
+/** `external-dns/OWNER` or `dnslb/IDENTITY` of the only owner that claims it; undefined when there is none, or more than one. */
 export function claimOf(ownership: Extract<Ownership, { kind: 'theirs' }>): string | undefined {
-  const owners = new Set(ownership.entries.map(({ entry }) => (entry === 'unknown' ? '' : entry.owner)))
-  const [owner] = owners
-  return owners.size === 1 && owner !== undefined && owner !== '' ? `external-dns/${owner}` : undefined
+  const claims = new Set(
+    ownership.entries.map(({ entry }) => (entry === 'unknown' || entry.owner === '' ? '' : claimText(entry))),
+  )
+  const [claim] = claims
+  return claims.size === 1 && claim !== '' ? claim : undefined
 }
 
 function isNamed(adopt: string, ownership: Extract<Ownership, { kind: 'theirs' }>, present: RRset): boolean {

@@ -7,7 +7,7 @@
 import type { Reason } from '../../reasons.ts'
 import { adoptionCandidate } from './adoption.ts'
 import { type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
-import { type Ownership, ownershipOf } from './ownership.ts'
+import { removeEntries, type Ownership, ownershipOf } from './ownership.ts'
 import type { Change, Desired, Op, PlanInput, Risk } from './plan.ts'
 import { type MarkedSet, EMPTY_NAME_VIEW, type NameView } from './name-view.ts'
 import { isWildcard, isWithin, type RRset, sameSet, sameValues, setKey, sortedUnique } from '../../rrset/rrset.ts'
@@ -181,8 +181,8 @@ function writeCandidate(
     source: source.uid,
     plan: input.number,
     ...(source.revision !== undefined && { revision: source.revision }),
-    ...(mine?.marker.from === undefined ? {} : { from: mine.marker.from }),
-    ...(policy?.isShared === true ? { part: set.values } : {}),
+    ...(mine?.marker.from !== undefined && { from: mine.marker.from }),
+    ...(policy?.isShared === true && { part: set.values }),
   }
   const before = input.view.marked(set.name, set.type)?.set
   const after = markerSet(set, before, mine?.value, printMarker(set, marker, input.owner.key))
@@ -269,7 +269,7 @@ function removalOf(name: string, type: string, input: PlanInput): Candidate {
   const to = others.length > 0 && from !== undefined ? { ...from, values: rest } : undefined
   const markers: SetChange[] = [{ from: before, to: markerSet({ name, type }, before, mine?.value, undefined) }]
   if (ownership.kind === 'ours') {
-    for (const { set } of ownership.kept) markers.push({ from: plain(set), to: undefined })
+    markers.push(...removeEntries(input.view, name, type, ownership.kept))
   }
   const source = mine?.marker.source ?? ''
   const isGone = input.sources.gone.has(source)
@@ -295,7 +295,7 @@ function removalOf(name: string, type: string, input: PlanInput): Candidate {
     effect,
     isRemoval: true,
     ...marker,
-    ...(ownership.kind === 'theirs' ? { objection: objectionOf(ownership) } : {}),
+    ...(ownership.kind === 'theirs' && { objection: objectionOf(ownership) }),
   }
 }
 

@@ -193,3 +193,75 @@ describe('hand-over', () => {
     })
   })
 })
+
+describe('a zone of dnslb-controller-manager', () => {
+  const registry: RegistryOptions = { dnslbIdentity: 'GardenRing' }
+  const from = 'dnslb/GardenRing'
+  const a = record('www', 'A', ['192.0.2.1'])
+  const aaaa = record('www', 'AAAA', ['2001:db8::1'])
+  const comment = record('comment-www', 'TXT', ['"owner=GardenRing"', '"prefix=comment-"', '"cnames=b.test"'], 600)
+  const zone = [a, aaaa, comment]
+  const moved = record('www', 'A', ['192.0.2.9'])
+  const lb = source('lb')
+
+  it('is left alone without its identity in the configuration', () => {
+    const { changes, refused } = plan({ observed: zone, desired: [want(moved, lb, { adopt: from })] })
+    expect(changes).toEqual([])
+    expect(refused).toMatchObject([{ code: 'AdoptionMismatch' }])
+  })
+
+  it('is refused to sources that do not adopt, with the command that adopts', () => {
+    const { changes, refused } = plan({ observed: zone, registry, desired: [want(moved, lb)] })
+    expect(changes).toEqual([])
+    expect(refused).toMatchObject([
+      { code: 'ForeignOwner', why: expect.stringContaining('seamark adopt --from dnslb/GardenRing www.a.test') },
+    ])
+  })
+
+  it('is adopted by marker only; the values follow, and types that were not there are ours', () => {
+    const desired = [moved, aaaa].map((set) => want(set, lb, { adopt: from }))
+    const adoption = plan({ observed: zone, registry, desired })
+    expect(adoption.refused).toEqual([])
+    expect(adoption.changes.map(({ name, reason }) => [name, reason])).toEqual([
+      ['_seamark-a.www.a.test.', 'Adopted'],
+      ['_seamark-aaaa.www.a.test.', 'Adopted'],
+    ])
+    const adopted = applied(zone, adoption.changes)
+    expect(answers(adopted)).toEqual(answers(zone))
+    const after = plan({ observed: adopted, registry, desired })
+    expect(after.changes.map(({ op, name, type }) => `${op} ${name} ${type}`)).toEqual(['update www.a.test. A'])
+    // Given back: the entry of the original was kept.
+    const released = applied(adopted, planRelease(worldOf(adopted, NOW, registry)).changes)
+    expect(released).toEqual(applied(zone, []))
+    const first = plan({ observed: [a, comment], registry, desired })
+    expect(first.changes.map(({ op, name }) => `${op} ${name}`).toSorted()).toEqual([
+      'create _seamark-a.www.a.test.',
+      'create www.a.test.',
+    ])
+  })
+
+  it('loses its entry once, with the first type, when the name is removed or taken for ourselves alone', () => {
+    const adopted = applied(zone, planAdoption(worldOf(zone, NOW, registry), from).changes)
+    const gone = plan({
+      observed: adopted,
+      registry,
+      sources: { present: new Set(), gone: new Set(['adopted']) },
+    })
+    const removed = [...gone.changes, ...gone.refused].length
+    expect(removed).toBe(2)
+    const exclusive = planExclusive(worldOf(adopted, NOW, registry), from)
+    const entries = exclusive.changes.flatMap(({ markers }) => markers.map((marker) => marker.from?.name))
+    expect(entries.filter((name) => name === comment.name)).toEqual([comment.name])
+    expect(applied(adopted, exclusive.changes).map(setKey)).not.toContain(setKey(comment))
+  })
+
+  it('is recognised by the entry of its first release too, whose neighbours in the TXT set stay', () => {
+    const legacy = record('www', 'TXT', ['"GardenRing"', '"v=spf1 -all"'], 600)
+    const old = [a, legacy]
+    const adopted = applied(old, planAdoption(worldOf(old, NOW, registry), from).changes)
+    const exclusive = applied(adopted, planExclusive(worldOf(adopted, NOW, registry), from).changes)
+    expect(exclusive.find((set) => setKey(set) === setKey(legacy))?.values).toEqual(['"v=spf1 -all"'])
+    const word = [a, record('www', 'TXT', ['"verification"'])]
+    expect(planAdoption(worldOf(word, NOW, registry), from).changes).toEqual([])
+  })
+})

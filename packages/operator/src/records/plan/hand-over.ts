@@ -13,7 +13,7 @@ import { adoptionOf, claimOf, isAdoptable } from './adoption.ts'
 import { EMPTY_STATE } from '../state/guard-state.ts'
 import { printRegistryValue, registryNames, type RegistryOptions } from '../../rrset/external-dns-registry.ts'
 import { ADOPTED, MARKER_TTL, type Marker, markerSet, printMarker } from '../../rrset/marker.ts'
-import { type Owner, type Ownership, ownershipOf } from './ownership.ts'
+import { removeEntries, type Owner, type Ownership, ownershipOf } from './ownership.ts'
 import { baseOf, type Change, type Plan, type Refusal, type ZoneId } from './plan.ts'
 import { compareText, type ObservedRRset } from '../../rrset/rrset.ts'
 import type { SetChange } from '../../rrset/set-change.ts'
@@ -74,7 +74,7 @@ export function planExclusive(world: HandOver, from: string): Plan {
       ownership.mine.value,
       printMarker(set, { ...marker, plan: world.number }, world.owner.key),
     )
-    const entries = ownership.kept.map(({ set: entry }): SetChange => ({ from: entry, to: undefined }))
+    const entries = removeEntries(world.view, set.name, set.type, ownership.kept)
     return markerChange(world, set, { from: before, to: after }, entries, 'Transferred', `taken from ${from}`)
   })
 }

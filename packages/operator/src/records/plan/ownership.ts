@@ -5,7 +5,10 @@
  * Everything else is an objection with a reason code, and an objection means that nothing is written to that set.
  */
 import type { Reason } from '../../reasons.ts'
+import { claimText } from '../../rrset/external-dns-registry.ts'
 import type { Marker, MarkerReading } from '../../rrset/marker.ts'
+import { withoutLegacyMarker } from '../../rrset/original-marker.ts'
+import type { SetChange } from '../../rrset/set-change.ts'
 import type { NameView } from './name-view.ts'
 import type { ForeignEntry, ZoneView } from './zone-view.ts'
 
@@ -30,7 +33,7 @@ export type Ownership =
       readonly mine: Mine
       /** Markers of other owners that share this set. */
       readonly others: readonly Marker[]
-      /** Registry entries of ExternalDNS that were kept beside our marker at the adoption. */
+      /** Entries of ExternalDNS, or of dnslb-controller-manager, that were kept beside our marker at the adoption. */
       readonly kept: readonly ForeignEntry[]
     }
   /** Shared by other owners; we may join. */
@@ -102,9 +105,7 @@ function judgeClaims(
   const unknown = entries.find(({ entry }) => entry === 'unknown')
   if (unknown !== undefined)
     return theirs('UnknownRegistry', `${unknown.set.name} holds a registry entry of unknown form`)
-  const claims = [
-    ...new Set(entries.flatMap(({ entry }) => (entry === 'unknown' ? [] : [`external-dns/${entry.owner}`]))),
-  ]
+  const claims = [...new Set(entries.flatMap(({ entry }) => (entry === 'unknown' ? [] : [claimText(entry)])))]
   if (mine !== undefined) {
     if (others.length > 0 && mine.marker.part === undefined) {
       return theirs('OwnershipConflict', `'${owner.id}' owns it whole, others share it`)
@@ -152,4 +153,18 @@ export function findOtherCluster(view: ZoneView, owner: Owner): string | undefin
     if (marker.owner === owner.id && marker.cluster !== owner.cluster) other ??= marker.cluster
   })
   return other
+}
+
+/**
+ * The removal of the kept entries with their set. An entry of dnslb-controller-manager covers all types of a name: it goes
+ * with the first of them; its oldest form shares a TXT set with values of others, which stay.
+ */
+export function removeEntries(view: ZoneView, name: string, type: string, kept: readonly ForeignEntry[]): SetChange[] {
+  const isFirst = !view.typesAt(name).some((set) => set.type !== 'TXT' && set.type < type)
+  return kept.flatMap(({ set, entry }): SetChange[] => {
+    const from = { name: set.name, type: set.type, ttl: set.ttl, values: set.values }
+    if (entry === 'unknown' || entry.program !== 'dnslb') return [{ from, to: undefined }]
+    if (!isFirst) return []
+    return [{ from, to: set.name === name ? withoutLegacyMarker(from, entry.owner) : undefined }]
+  })
 }

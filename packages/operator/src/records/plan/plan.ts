@@ -36,7 +36,7 @@ export interface RecordSource {
 }
 
 export interface Policy {
-  /** INV-7: the exact old values, or `external-dns/OWNER`, that may be adopted. */
+  /** INV-7: the exact old values, `external-dns/OWNER` or `dnslb/IDENTITY`, that may be adopted. */
   readonly adopt?: string
   /** Several owners each add their values to the set. */
   readonly isShared?: boolean

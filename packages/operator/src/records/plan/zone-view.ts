@@ -6,6 +6,7 @@
  * the change and not to the zone.
  */
 import { createMarkerReader, type Marker, isMarkerName, markedSet, markerName } from '../../rrset/marker.ts'
+import { originalMarkerName, readOriginalMarker } from '../../rrset/original-marker.ts'
 import {
   readRegistryValue,
   registryNames,
@@ -51,6 +52,8 @@ export function createZoneView(sets: readonly ObservedRRset[], options: ViewOpti
   const byName = new Map<string, NameViewBuilder>()
   const nameViews: NameViewBuilder[] = []
   const entries = new Map<string, ForeignEntry[]>()
+  /** By the name that is owned: one entry for all types. */
+  const originals = new Map<string, ForeignEntry[]>()
   const read = createMarkerReader(options.markerKey)
   const nameViewOf = (name: string): NameViewBuilder => byName.get(name) ?? addNameView(name, byName, nameViews)
   const markers: RRset[] = []
@@ -61,6 +64,10 @@ export function createZoneView(sets: readonly ObservedRRset[], options: ViewOpti
     }
     nameViewOf(set.name).add(set)
     if (registry === undefined || set.type !== 'TXT') continue
+    const original = registry.dnslbIdentity === undefined ? undefined : readOriginalMarker(set)
+    // Any single word may be a marker of the first release: only that of the configured identity counts.
+    if (original !== undefined && (!original.isLegacy || original.owner === registry.dnslbIdentity))
+      originals.set(original.name, [{ set, entry: { owner: original.owner, program: 'dnslb' } }])
     // ExternalDNS reads only the first value; all values of a mixed set are checked.
     for (const value of set.values) {
       const reading = readRegistryValue(value, registry)
@@ -102,8 +109,11 @@ export function createZoneView(sets: readonly ObservedRRset[], options: ViewOpti
       }
     },
     entries(name, type) {
-      if (registry === undefined || entries.size === 0) return NO_ENTRIES
-      return registryNames(name, type, registry).flatMap((where) => entries.get(where) ?? [])
+      if (registry === undefined) return NO_ENTRIES
+      // Of a type that is not there the original owns nothing.
+      const original = type === 'TXT' || at(name).find(type) === undefined ? undefined : originals.get(name)
+      if (entries.size === 0) return original ?? NO_ENTRIES
+      return [...(original ?? []), ...registryNames(name, type, registry).flatMap((where) => entries.get(where) ?? [])]
     },
   }
 }
@@ -128,5 +138,7 @@ export function namesToRead(name: string, types: readonly string[], registry: Re
     names.add(markerName(name, type))
     if (registry !== undefined) for (const entry of registryNames(name, type, registry)) names.add(entry)
   }
+  const original = registry?.dnslbIdentity === undefined ? undefined : originalMarkerName(name)
+  if (original !== undefined) names.add(original)
   return [...names]
 }

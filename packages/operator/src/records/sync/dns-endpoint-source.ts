@@ -2,10 +2,12 @@
  * Desired RRsets from DNSEndpoints: those that ExternalDNS' CRD source would accept, with its label and annotation filters. Pure.
  *
  * A DNSEndpoint is the source of all its endpoints; an endpoint that is not a valid RRset is unusable with a reason, and
- * what is published under its name stays. Annotations: `seamark.io/adopt` (exact old values, or external-dns/OWNER) and
+ * what is published under its name stays. Annotations: `seamark.io/adopt` (exact old values, external-dns/OWNER or
+ * dnslb/IDENTITY) and
  * `seamark.io/approve` (apex, wildcard, delegation), which count only in trusted namespaces, and `seamark.io/share` (several
  * clusters share one name).
  */
+import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import type { Desired, Policy, RecordSource, Unusable } from '../plan/plan.ts'
 import { EndpointCounts } from './endpoint-counts.ts'
 import type { EndpointCount } from './tenant-limits.ts'
@@ -33,6 +35,11 @@ interface Readable {
     readonly generation?: number
     readonly creationTimestamp?: string
     readonly annotations?: Readonly<Record<string, string>>
+    readonly ownerReferences?: readonly {
+      readonly apiVersion: string
+      readonly kind: string
+      readonly controller?: boolean
+    }[]
   }
   /** Untrusted schema: `desiredRRset` validates every field. */
   readonly spec?: { readonly endpoints?: readonly unknown[] }
@@ -49,7 +56,7 @@ export function sourceOf(object: Readable): RecordSource {
     label: `DNSEndpoint ${namespace}/${name}`,
     namespace,
     ...(generation !== undefined && { revision: String(generation) }),
-    ...(typeof placed === 'number' ? { placedRevision: String(placed) } : {}),
+    ...(typeof placed === 'number' && { placedRevision: String(placed) }),
     ...(Number.isNaN(createdAt) ? {} : { createdAt }),
   }
 }
@@ -60,7 +67,9 @@ export function desiredOf(objects: Iterable<Readable>, defaultTtl: number, rules
   for (const object of objects) {
     const source = sourceOf(object)
     const { namespace = '', annotations } = object.metadata
-    const policy = policyOf(annotations, rules.isTrusted(namespace))
+    const own = policyOf(annotations, rules.isTrusted(namespace))
+    const adopt = own?.adopt ?? (isOfLoadBalancer(object) ? rules.adoptedByLoadBalancers : undefined)
+    const policy = adopt === undefined ? own : { ...own, adopt }
     const endpoints = Array.isArray(object.spec?.endpoints) ? object.spec.endpoints : []
     /** One RRset holds the policies of all types of a name. */
     const policySets = new Map<string, { ttl: number; values: string[] }>()
@@ -180,6 +189,12 @@ function isRegistryShaped(value: string): boolean {
   return /^"?\s*heritage=/i.test(value)
 }
 
+/** Who may write a DNSEndpoint could write a load balancer of the name as well: the reference need not be proved. */
+function isOfLoadBalancer({ metadata }: Readable): boolean {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true)
+  return owner?.kind === DNSLoadBalancer.kind && owner.apiVersion.startsWith(`${DNSLoadBalancer.group}/`)
+}
+
 function policyOf(annotations: Readonly<Record<string, string>> | undefined, isTrusted: boolean): Policy | undefined {
   const adopt = annotations?.[ADOPT_ANNOTATION]
   const isShared = annotations?.[SHARE_ANNOTATION] === 'true'
@@ -189,8 +204,8 @@ function policyOf(annotations: Readonly<Record<string, string>> | undefined, isT
     return { ...(isRequesting && { isUntrusted: true }), ...(isShared && { isShared }) }
   }
   const policy: Policy = {
-    ...(adopt === undefined || adopt === '' ? {} : { adopt }),
-    ...(annotations?.[APPROVE_ANNOTATION] === 'true' ? { isApproved: true } : {}),
+    ...(adopt !== undefined && adopt !== '' && { adopt }),
+    ...(annotations?.[APPROVE_ANNOTATION] === 'true' && { isApproved: true }),
     ...(isShared && { isShared }),
   }
   return Object.keys(policy).length === 0 ? undefined : policy

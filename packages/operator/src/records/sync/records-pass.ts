@@ -144,6 +144,8 @@ export class RecordsPass {
     this.#reportBreakers(before, tools.reports)
     const outcomes = await Promise.all(planned.plans.map(async (plan) => this.#apply(plan, tools)))
     this.#noteStanding(planned, outcomes)
+    // The marker is in place: the values of the source follow with the next plan.
+    for (const name of adoptedNames(outcomes)) waiting.add(name)
     if (isWriting && !killSwitch.isPaused)
       await this.#writeStatuses(
         [names, frozen].flatMap((some) => this.#index.objects(some)).concat(limits.objects),
@@ -412,6 +414,14 @@ export class RecordsPass {
 /** The label of a plan contains the zone id where there is one: `aws@Z123`. */
 function accountOf(label: string): string {
   return label.split('@', 1)[0] ?? label
+}
+
+function adoptedNames(outcomes: readonly (PlanOutcome | undefined)[]): string[] {
+  return outcomes.flatMap((outcome) =>
+    (outcome?.results ?? []).flatMap(({ change, result }) =>
+      result === 'applied' && change.reason === 'Adopted' ? [change.group] : [],
+    ),
+  )
 }
 
 /** Deletions that no list of the sources confirmed. */

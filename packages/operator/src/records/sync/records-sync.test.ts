@@ -111,6 +111,19 @@ describe('what is held', () => {
   })
 })
 
+describe('an adopted record', () => {
+  it('has the values of its source at once, not only when the name is verified', async () => {
+    const memory = memoryProvider({ zones: [ZONE] })
+    memory.put(ZONE, { name: `n0.${ZONE}`, type: 'A', ttl: 60, values: ['203.0.113.9'] })
+    const { clock, cluster, values } = await start({ memory })
+    const object = endpoint('n0')
+    const annotations = { 'seamark.io/adopt': '203.0.113.9' }
+    cluster.put(DNSEndpoint, { ...object, metadata: { ...object.metadata, annotations } })
+    await clock.advance(2_000)
+    expect(values('n0')).toEqual(['192.0.2.1'])
+  })
+})
+
 describe('observedGeneration', () => {
   const observed = async (cluster: MemoryCluster, name: string) =>
     (await cluster.client.get(DNSEndpoint, `web/${name}`)).status?.observedGeneration

@@ -4,6 +4,7 @@
  * annotation alone proves nothing. Pure.
  */
 import { findGrantFault, type Grants } from '../../process/grants.ts'
+import { claimText } from '../../rrset/external-dns-registry.ts'
 import type { RecordsConfig } from '../config.ts'
 import type { EndpointLimits } from './tenant-limits.ts'
 
@@ -16,11 +17,16 @@ export interface TenantRules {
   readonly unlimited: ReadonlySet<string>
   /** Whether `seamark.io/adopt` and `seamark.io/approve` count in this namespace. */
   isTrusted(namespace: string): boolean
+  /** What the records of load balancers may adopt, because the configuration names it. @default nothing */
+  readonly adoptedByLoadBalancers?: string
 }
 
 /** Objects in the manager's own namespace are its own, and always trusted. */
 export function tenantRules(
-  { dnsEndpoints: { trustedNamespaces, maxPerObject, maxPerNamespace } }: Pick<RecordsConfig, 'dnsEndpoints'>,
+  {
+    dnsEndpoints: { trustedNamespaces, maxPerObject, maxPerNamespace },
+    registry: { dnslbIdentity },
+  }: Pick<RecordsConfig, 'dnsEndpoints' | 'registry'>,
   grants: Grants,
   managerNamespace: string,
 ): TenantRules {
@@ -31,5 +37,6 @@ export function tenantRules(
     findNameFault: (namespace, name) =>
       namespace === managerNamespace ? undefined : findGrantFault(grants, namespace, name),
     isTrusted: (namespace) => trusted.has(namespace) || trusted.has('*'),
+    ...(dnslbIdentity !== '' && { adoptedByLoadBalancers: claimText({ owner: dnslbIdentity, program: 'dnslb' }) }),
   }
 }

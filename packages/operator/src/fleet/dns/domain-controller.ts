@@ -3,13 +3,14 @@
  * a cache.
  */
 import { randomBytes } from 'node:crypto'
-import { Resolver } from 'node:dns/promises'
+import { type DnsClient, DnsError, groupRecords, RCODE } from '@seamark/dns'
 import { type Manager, requeue, setCondition, specChanged } from '@seamark/kube'
 import type { Condition } from '@seamark/kube'
-import { DomainVerification } from '../api/domain-verification.ts'
-import { challengeName, decideDomain, reasonOf, type TxtAnswer } from './decide/domain.ts'
+import { DomainVerification } from '../../api/domain-verification.ts'
+import { challengeName, decideDomain, reasonOf, type TxtAnswer } from '../decide/domain.ts'
+import type { FindServers } from './name-servers.ts'
 
-export type LookupTxt = (name: string) => Promise<TxtAnswer>
+type LookupTxt = (name: string) => Promise<TxtAnswer>
 
 export interface DomainControllerOptions {
   readonly lookupTxt: LookupTxt
@@ -48,31 +49,27 @@ export function setUpDomains(manager: Manager, { lookupTxt, isWriting }: DomainC
     })
 }
 
-/** Asks the servers of the closest zone above the name. Undefined: none of them answered. */
-export async function lookupAuthoritative(name: string): Promise<TxtAnswer> {
-  const system = new Resolver({ timeout: 2_000, tries: 2 })
-  const labels = name.split('.')
-  for (let index = 1; index < labels.length - 1; index++) {
-    const servers = await serversOf(system, labels.slice(index).join('.'))
-    if (servers.length === 0) continue
-    const resolver = new Resolver({ timeout: 2_000, tries: 2 })
-    resolver.setServers(servers)
-    try {
-      return (await resolver.resolveTxt(name)).map((parts) => parts.join(''))
-    } catch (error) {
-      const { code } = error as { code?: string }
-      return code === 'ENOTFOUND' || code === 'ENODATA' ? [] : undefined
+/** Asks the servers of the name until one answers. Undefined: none did. */
+export async function lookupTxt(
+  name: string,
+  client: Pick<DnsClient, 'query'>,
+  findServers: FindServers,
+): Promise<TxtAnswer> {
+  for (const { addresses } of await findServers(name))
+    for (const server of addresses) {
+      try {
+        const { message } = await client.query({ server, name, type: 'TXT' })
+        if (message.rcode === RCODE.NXDOMAIN) return []
+        if (message.rcode === RCODE.NOERROR)
+          return groupRecords(message.answers).flatMap(({ type, values }) => (type === 'TXT' ? values.map(textOf) : []))
+      } catch (error) {
+        if (!(error instanceof DnsError)) throw error
+      }
     }
-  }
   return undefined
 }
 
-async function serversOf(system: Resolver, zone: string): Promise<string[]> {
-  try {
-    const names = await system.resolveNs(zone)
-    const addresses = await Promise.all(names.map(async (server) => system.resolve4(server).catch(() => [])))
-    return addresses.flat()
-  } catch {
-    return []
-  }
+/** The strings of a TXT record, joined (RFC 7208 §3.3). */
+function textOf(value: string): string {
+  return value.replaceAll('" "', '').replaceAll(/^"|"$/g, '')
 }

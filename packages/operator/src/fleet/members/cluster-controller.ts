@@ -12,21 +12,21 @@ import {
   requeue,
 } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
-import { Cluster } from '../api/cluster.ts'
-import { LeafIngress } from '../api/leaf-ingress.ts'
-import type { MemberRegistry } from '../clusters/member-registry.ts'
-import type { ProductMetrics } from '../metrics.ts'
+import { Cluster } from '../../api/cluster.ts'
+import { LeafIngress } from '../../api/leaf-ingress.ts'
+import type { MemberRegistry } from '../../clusters/member-registry.ts'
+import type { ProductMetrics } from '../../metrics.ts'
 import {
   type Contact,
   type ContactHistory,
   decideClusterStatus,
   NO_HISTORY,
   recordContact,
-} from './decide/cluster-status.ts'
+} from '../decide/cluster-status.ts'
 import type { MemberViews } from './member-view.ts'
 import { contactMember, isAnswering } from './member-access.ts'
-import { CLUSTER_FINALIZER, FORCE_DETACH_ANNOTATION, LEAF_ANNOTATION } from './names.ts'
-import { ROOT_KINDS } from './roots/root-kinds.ts'
+import { CLUSTER_FINALIZER, FORCE_DETACH_ANNOTATION, LEAF_ANNOTATION } from '../names.ts'
+import { ROOT_KINDS } from '../roots/root-kinds.ts'
 
 export interface ClusterControllerOptions {
   readonly registry: MemberRegistry

@@ -19,19 +19,24 @@ import {
   type Next,
   NotFound,
   requeue,
+  Secret,
 } from '@seamark/kube'
 import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
-import { LeafIngress } from '../api/leaf-ingress.ts'
-import type { ProductMetrics } from '../metrics.ts'
-import { decideSweep, decideSync, isOurs } from './decide/sync.ts'
+import { LeafIngress } from '../../api/leaf-ingress.ts'
+import type { ProductMetrics } from '../../metrics.ts'
+import { decideSweep, decideSync, isOurs } from '../decide/sync.ts'
+import { LEAF_CACHE_LIMITS } from './limits.ts'
 import type { MemberViews } from './member-view.ts'
-import { FLEET_FIELD_MANAGER, LEAF_ANNOTATION, MANAGED_LABEL } from './names.ts'
+import { FLEET_FIELD_MANAGER, LEAF_ANNOTATION, MANAGED_LABEL } from '../names.ts'
 import { RateLimit } from './rate-limit.ts'
-import type { Manifest } from './roots/root-kind.ts'
-import { ROOT_KINDS } from './roots/root-kinds.ts'
+import type { Manifest } from '../roots/root-kind.ts'
+import { ROOT_KINDS } from '../roots/root-kinds.ts'
 import type { SyncResults } from './sync-results.ts'
+import { TlsSecrets } from './tls-secrets.ts'
 
 export interface SyncerOptions {
+  /** Whether TLS Secrets are copied. */
+  readonly hasTlsSecrets: boolean
   readonly results: SyncResults
   readonly views: MemberViews
   readonly metrics: ProductMetrics
@@ -51,16 +56,21 @@ const DRIFT_LIMIT = 5
 const MINUTE_MS = 60_000
 
 export function setUpSyncer(manager: Manager, options: SyncerOptions): void {
-  const syncer = new Syncer(manager, options)
+  const marks = new Map<string, (keys: readonly string[]) => void>()
+  const secrets = options.hasTlsSecrets
+    ? new TlsSecrets(manager, (leaf) => marks.get(leaf.spec.cluster)?.([keyOf(leaf)]))
+    : undefined
+  const syncer = new Syncer(manager, options, secrets)
   const controller = manager.keyedController('fleet-sync', { clusters: 'fleet', timeout: '1m' })
   for (const { kind } of ROOT_KINDS)
     controller.watches<Obj>(
       kind,
       ({ metadata: { namespace, annotations } }) => [`${namespace}/${annotations?.[LEAF_ANNOTATION] ?? ''}`],
-      { labelSelector: `${MANAGED_LABEL}=true`, optional: true },
+      { labelSelector: `${MANAGED_LABEL}=true`, optional: true, limits: LEAF_CACHE_LIMITS },
     )
   controller
     .triggers((mark, cluster) => {
+      marks.set(cluster, mark)
       const informer = manager.cluster.informers.informer(LeafIngress)
       const unsubscribe = informer.subscribe((change) => {
         if (change.object.spec.cluster === cluster) mark([keyOf(change.object)])
@@ -75,6 +85,7 @@ export function setUpSyncer(manager: Manager, options: SyncerOptions): void {
           )
       })
       return () => {
+        marks.delete(cluster)
         unsubscribe()
         unsubscribeFleet()
       }
@@ -86,13 +97,15 @@ export function setUpSyncer(manager: Manager, options: SyncerOptions): void {
 class Syncer {
   readonly #manager: Manager
   readonly #options: SyncerOptions
+  readonly #secrets: TlsSecrets | undefined
   readonly #limits = new Map<string, RateLimit>()
   /** Times of corrections in the last minute, by leaf. */
   readonly #corrections = new Map<string, readonly number[]>()
 
-  constructor(manager: Manager, options: SyncerOptions) {
+  constructor(manager: Manager, options: SyncerOptions, secrets: TlsSecrets | undefined) {
     this.#manager = manager
     this.#options = options
+    this.#secrets = secrets
   }
 
   async reconcile(key: string, ctx: Context): Promise<Next> {
@@ -118,11 +131,18 @@ class Syncer {
     results: SyncResults,
   ): Promise<Next> {
     const adopt = leaf.spec.adopt === true
-    for (const manifest of leaf.spec.manifests as unknown as readonly Immutable<Manifest>[]) {
-      const kind = kindOf(manifest)
+    const copies = this.#secrets?.copiesFor(leaf, hubId) ?? []
+    // Certificates first: a leaf without its own would be served with another one.
+    for (const manifest of [...copies, ...(leaf.spec.manifests as unknown as readonly Immutable<Manifest>[])]) {
+      if (typeof manifest === 'string') {
+        results.set(key, { reason: 'ApplyRejected', message: manifest, isGone: false })
+        return requeue(CONFLICT_RETRY)
+      }
+      const kind = manifest.kind === Secret.kind ? Secret : kindOf(manifest)
       if (kind === undefined) continue
       // The cache has only labelled objects: an object of another owner is found by a live read.
-      const live = ctx.get(kind, keyOf(manifest)) ?? (await ctx.client.find(kind, keyOf(manifest)))
+      const cached = kind === Secret ? undefined : ctx.get(kind, keyOf(manifest))
+      const live = cached ?? (await ctx.client.find(kind, keyOf(manifest)))
       const decision = decideSync(manifest, live, { hubId, adopt })
       if (decision.step === 'none') continue
       if (decision.step === 'refuse') {
@@ -190,6 +210,10 @@ class Syncer {
       // With finalizers of others it is still there: the watch reports when it is gone.
       if ((await ctx.client.find(kind, keyOf(manifest))) !== undefined) return
     }
+    for (const { kind, key: unused } of this.#secrets?.unusedBy(leaf) ?? []) {
+      const live = await ctx.client.find(kind, unused)
+      if (live !== undefined && isOurs(live, hubId)) await this.#delete(kind, live, ctx)
+    }
     this.#corrections.delete(key)
     this.#options.results.set(key, { reason: 'DrainCompleted', message: '', isGone: true })
   }
@@ -218,7 +242,15 @@ class Syncer {
         return leaf === undefined || leaf.spec.cluster !== ctx.cluster
       })
       if (refused !== undefined) ctx.log.error({ reason: refused.reason, kind: kind.kind }, refused.message)
-      for (const object of deletable) await this.#delete(kind, object, ctx)
+      for (const object of deletable) {
+        // The cache of the hub may come from a short list: only its server knows that the leaf is gone.
+        const { namespace, annotations } = object.metadata
+        const leaf = await this.#manager.client.find(
+          LeafIngress,
+          `${namespace}/${annotations?.[LEAF_ANNOTATION] ?? ''}`,
+        )
+        if (leaf?.spec.cluster !== ctx.cluster) await this.#delete(kind, object, ctx)
+      }
     }
   }
 

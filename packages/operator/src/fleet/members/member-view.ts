@@ -3,12 +3,12 @@
  */
 import { type Cluster, type Kind, type Manager, NotSynced, type Obj, Service } from '@seamark/kube'
 import type { Immutable, Key, Stored } from '@seamark/kube/object'
-import { countReady, EndpointSlice, SERVICE_NAME_LABEL } from '../api/endpoint-slice.ts'
+import { countReady, EndpointSlice, SERVICE_NAME_LABEL } from '../../api/endpoint-slice.ts'
 import { Gateway } from '@seamark/kube/gateway-api'
-import type { LeafAddress } from '../api/leaf-ingress.ts'
-import type { MemberRegistry } from '../clusters/member-registry.ts'
-import type { BackendFact } from './decide/placement.ts'
-import { readAddress } from './roots/ingress.ts'
+import type { LeafAddress } from '../../api/leaf-ingress.ts'
+import type { MemberRegistry } from '../../clusters/member-registry.ts'
+import type { BackendFact } from '../decide/placement.ts'
+import { readAddress } from '../roots/ingress.ts'
 
 /** On a trimmed EndpointSlice: the number of ready endpoints. */
 const READY_ANNOTATION = 'seamark.io/ready'
@@ -56,6 +56,18 @@ export class MemberViews {
     const cluster = this.readable(name)
     if (cluster === undefined) return 'unknown'
     return orUnknown(() => cluster.informers.get(kind, key))
+  }
+
+  /** From the API server of the member, not from its cache. Throws when it cannot be read. */
+  async readLive<T extends Obj>(
+    name: string,
+    kind: Kind<T>,
+    key: Key,
+    signal: AbortSignal,
+  ): Promise<Immutable<Stored<T>> | undefined> {
+    const cluster = this.readable(name)
+    if (cluster === undefined) throw new NotSynced(`cluster ${name} cannot be read`)
+    return (await cluster.client.find(kind, key, { signal })) as Immutable<Stored<T>> | undefined
   }
 
   backendOf(name: string, namespace: string, services: readonly string[]): BackendFact {

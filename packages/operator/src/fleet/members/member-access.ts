@@ -3,7 +3,7 @@
  * The rights are those of the role that `seamark cluster add` creates.
  */
 import { ApiError, type Client, Forbidden, messageOf, Namespace, Unauthorized } from '@seamark/kube'
-import type { Contact } from './decide/cluster-status.ts'
+import type { Contact } from '../decide/cluster-status.ts'
 
 interface Right {
   readonly group: string

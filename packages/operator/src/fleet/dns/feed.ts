@@ -1,12 +1,12 @@
 /** Makes the DNS objects of a root what decide/dns-feed.ts decided: applies what differs, deletes what is not wanted. */
 import { type Context, withController } from '@seamark/kube'
 import { apiVersionOf, type Immutable, type Obj } from '@seamark/kube/object'
-import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
-import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
-import { GlobalIngress } from '../api/global-ingress.ts'
-import type { Feed } from './decide/dns-feed.ts'
-import { ROOT_ANNOTATION, ROOT_KIND_LABEL } from './names.ts'
-import type { RootIndexes } from './root-reconciler.ts'
+import { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
+import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
+import { GlobalIngress } from '../../api/global-ingress.ts'
+import type { Feed } from '../decide/dns-feed.ts'
+import { ROOT_ANNOTATION, ROOT_KIND_LABEL } from '../names.ts'
+import type { RootIndexes } from '../root-indexes.ts'
 
 export async function syncFeed(
   { balancers, endpoints }: Feed,
