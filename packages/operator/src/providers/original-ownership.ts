@@ -11,7 +11,7 @@
  */
 import { createHash } from 'node:crypto'
 import { ProviderError } from '../rrset/error.ts'
-import { isMarkerName, markedSet, MARKER_TTL, markerName, printMarker } from '../rrset/marker.ts'
+import { ADOPTED, isMarkerName, markedSet, MARKER_TTL, markerName, printMarker } from '../rrset/marker.ts'
 import {
   originalMarkerName,
   originalMarkerSet,
@@ -32,8 +32,8 @@ export interface OriginalOwnershipOptions {
 /** Cluster in our markers; constant, because the original's record does not contain one. */
 export const ORIGINAL_CLUSTER = 'dnslb'
 export const ORIGINAL_TYPES = ['A', 'AAAA', 'CNAME'] as const
-/** Differs from every source id, so that the planner writes the set again, in the current form. */
-const LEGACY_SOURCE = 'legacy'
+/** The first load balancer that requests the set becomes its source, so the planner writes it again, in the current form. */
+const LEGACY_SOURCE = ADOPTED
 
 /** Owner id of `--identity=""`, which owns nothing: what it creates is maintained and never removed. */
 const NO_IDENTITY = '(none)'
