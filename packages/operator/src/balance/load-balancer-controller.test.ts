@@ -6,6 +6,8 @@ import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import type { HealthMonitor, MonitoredTarget } from '../health/monitor.ts'
 import type { Verdict } from '../health/verdict.ts'
+import { SecondWriterGuard } from '../process/second-writer-guard.ts'
+import { UNDO_LIMIT } from '../process/second-writer.ts'
 import { BALANCE_DEFAULTS } from './load-balancer.ts'
 import { setUpLoadBalancers } from './load-balancer-controller.ts'
 
@@ -61,12 +63,13 @@ function world(): World {
   return { cluster: memoryCluster(), clock: fakeClock(), health: fakeMonitor() }
 }
 
-async function start({ cluster, health }: World): Promise<Manager> {
+async function start({ cluster, health }: World, secondWriter?: SecondWriterGuard): Promise<Manager> {
   const mgr = await manager({ cluster, fieldManager: 'test', log: cluster.log, grace: '2s' })
   setUpLoadBalancers(mgr, {
     defaults: BALANCE_DEFAULTS,
     monitor: (onChange) => health.start(onChange),
     lookup: () => NO_NAMES,
+    ...(secondWriter !== undefined && { secondWriter }),
   })
   const stop = new AbortController()
   const outcome = mgr.run(stop.signal).catch((error: unknown) => error)
@@ -186,6 +189,52 @@ describe('the controller of load balancers', () => {
     )
     expect(messages).toContain('replacing shop.example.com with  192.0.2.1: quota exceeded')
     await expect.poll(() => statusOf(the)?.conditions?.[0]).toMatchObject({ type: 'Ready', status: 'True' })
+  })
+
+  it('stops writing records and a status that another client undoes, says so, and goes on when told', async () => {
+    const the = world()
+    const stopped: string[] = []
+    const guard = new SecondWriterGuard({
+      client: the.cluster.client,
+      clock: the.clock,
+      namespace: undefined,
+      findPeers: async () => ({ running: [], denied: [] }) as never,
+      onStopped: ({ reason }) => void stopped.push(reason),
+    })
+    put(the)
+    putEndpoint(the, 'a', '192.0.2.1')
+    the.health.set('192.0.2.1', 'healthy')
+    await start(the, guard)
+    const applies = () =>
+      the.cluster.requests.filter(({ verb, kind }) => verb === 'apply' && kind.startsWith('DNSEndpoint')).length
+    const undo = () => {
+      const object = the.cluster.informers.get(DNSEndpoint, 'web/shop-dnslb')!
+      const [endpoint] = object.spec.endpoints
+      const spec = { endpoints: [{ ...endpoint!, targets: ['198.51.100.1'] }] }
+      the.cluster.put(DNSEndpoint, structuredClone({ ...object, spec }) as DNSEndpoint)
+    }
+    for (let written = 1; written <= UNDO_LIMIT + 1; written++) {
+      await expect.poll(() => [applies(), targetsIn(the)]).toEqual([written, ['192.0.2.1']])
+      undo()
+    }
+    const ready = () => statusOf(the)?.conditions?.find(({ type }) => type === 'Ready')
+    await expect.poll(ready).toMatchObject({ status: 'False', reason: 'SecondWriter' })
+    expect([applies(), targetsIn(the), stopped]).toEqual([UNDO_LIMIT + 1, ['198.51.100.1'], ['SecondWriter']])
+    guard.resume()
+    await expect.poll(() => targetsIn(the)).toEqual(['192.0.2.1'])
+    await expect.poll(ready).toMatchObject({ status: 'True' })
+
+    const state = () => statusOf(the)?.state
+    const reset = () => {
+      const object = the.cluster.informers.get(DNSLoadBalancer, 'web/shop')!
+      the.cluster.put(DNSLoadBalancer, structuredClone({ ...object, status: { state: 'mine' } }) as DNSLoadBalancer)
+    }
+    for (let written = 1; written <= UNDO_LIMIT + 1; written++) {
+      await expect.poll(state).toBe('unreachable')
+      reset()
+    }
+    await expect.poll(() => stopped).toEqual(['SecondWriter', 'SecondWriter'])
+    expect(state()).toBe('mine')
   })
 
   it('publishes a new name when the load balancer is renamed, in one write', async () => {

@@ -12,7 +12,7 @@
 import { createHash } from 'node:crypto'
 import { POLICY_SET_TYPE } from '../rrset/answer-policy.ts'
 import { ProviderError } from '../rrset/error.ts'
-import { isMarkerName, markedSet, MARKER_TTL, markerName, printMarker } from '../rrset/marker.ts'
+import { ADOPTED, isMarkerName, markedSet, MARKER_TTL, markerName, printMarker } from '../rrset/marker.ts'
 import {
   originalMarkerName,
   originalMarkerSet,
@@ -35,8 +35,8 @@ export const ORIGINAL_CLUSTER = 'dnslb'
 export const ORIGINAL_TYPES = ['A', 'AAAA', 'CNAME'] as const
 /** The policy of a set, in a zone of our own DNS server, belongs to the owner of the name. */
 const OWNED_TYPES: readonly string[] = [...ORIGINAL_TYPES, POLICY_SET_TYPE]
-/** Differs from every source id, so that the planner writes the set again, in the current form. */
-const LEGACY_SOURCE = 'legacy'
+/** The first load balancer that requests the set becomes its source, so the planner writes it again, in the current form. */
+const LEGACY_SOURCE = ADOPTED
 
 /** Owner id of `--identity=""`, which owns nothing: what it creates is maintained and never removed. */
 const NO_IDENTITY = '(none)'

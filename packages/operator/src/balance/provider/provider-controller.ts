@@ -24,7 +24,7 @@ import type { Reason } from '../../reasons.ts'
 import type { Engine } from '../../records/engine.ts'
 import { ProviderError } from '../../rrset/error.ts'
 import { PROVIDER_FINALIZER, providerStatus, readProvider, secretKeyOf, unknownType } from './decide-provider.ts'
-import type { ProviderRegistry } from './provider-registry.ts'
+import type { ProviderRegistry, RegisteredProvider } from './provider-registry.ts'
 import { RecentEvents } from '../recent.ts'
 import { SecretWatch } from './secret-watch.ts'
 
@@ -75,6 +75,8 @@ class ProviderReconciler {
   readonly #events = new RecentEvents()
   /** Settings of the registered providers, to notice a change. */
   readonly #settings = new Map<string, string>()
+  /** Providers that are being deleted, while their records are removed. */
+  readonly #leaving = new Map<string, RegisteredProvider>()
 
   constructor(options: ProviderControllerOptions, secrets: SecretWatch) {
     this.#options = options
@@ -160,9 +162,12 @@ class ProviderReconciler {
   /** Removes the records first: without the provider and its Secret they could not be removed any more. */
   async finalize(object: Immutable<DNSProvider>, ctx: Context): Promise<Next> {
     const { registry, cleanUp } = this.#options
-    if (registry.find(ctx.key) === undefined) await this.#update(object, ctx)
-    const known = registry.find(ctx.key)
+    if (!this.#leaving.has(ctx.key) && registry.find(ctx.key) === undefined) await this.#update(object, ctx)
+    const known = this.#leaving.get(ctx.key) ?? registry.find(ctx.key)
     if (known !== undefined) {
+      // First, so that no load balancer publishes at it what was just removed.
+      registry.unregister(ctx.key)
+      this.#leaving.set(ctx.key, known)
       try {
         if (!(await cleanUp(known.engine, ctx.signal))) return requeue(CLEAN_UP_RETRY_MS)
       } catch (error) {
@@ -174,7 +179,7 @@ class ProviderReconciler {
         if (this.#events.isNew(ctx.key, message)) ctx.event(object, 'Warning', EVENT_REASON, message)
         throw error
       }
-      registry.unregister(ctx.key)
+      this.#leaving.delete(ctx.key)
       await known.engine.close()
     }
     const secretKey = secretKeyOf(object)
