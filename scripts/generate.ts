@@ -4,6 +4,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { configurationPage } from './generate/configuration-page.ts'
+import { envoyApi } from './generate/envoy-api.ts'
 import { securityPage } from './generate/limits-table.ts'
 import { metricsPage } from './generate/metrics-page.ts'
 import { reasonsPage } from './generate/reasons-page.ts'
@@ -14,6 +15,7 @@ const GENERATED: readonly { file: string; content: () => string }[] = [
   { file: 'docs/metrics.md', content: metricsPage },
   { file: 'docs/reasons.md', content: reasonsPage },
   { file: 'SECURITY.md', content: securityPage },
+  { file: 'packages/gateway/src/xds/envoy-api.ts', content: envoyApi },
 ]
 
 const isCheck = process.argv.includes('--check')

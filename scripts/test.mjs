@@ -26,6 +26,7 @@ const PROGRAMS = [
   'nsupdate',
   'dnsperf',
   'moto_server',
+  'envoy',
 ]
 
 const args = process.argv.slice(2)
@@ -67,7 +68,7 @@ function durationsOf(file) {
     .map((test) => ({ ms: test.duration, name: `${tierOf(file)} ${relative(root, file.name)} > ${test.fullName}` }))
 }
 
-/** The projects of vitest.config.ts: each has a folder of test/, but for the tests beside their code. */
+/** Each tier of vitest.config.ts has a folder of test/, but for the tests beside their code. */
 function tierOf(file) {
   const [top, folder] = relative(root, file.name).split(sep)
   return top === 'test' && TIERS.includes(folder) ? folder : 'unit'
@@ -92,7 +93,6 @@ const vitest = spawnSync(
   [
     join(root, 'node_modules/vitest/vitest.mjs'),
     'run',
-    ...tiers.flatMap((tier) => ['--project', tier]),
     '--passWithNoTests',
     // One line a file without a terminal, so that a failure is found in a log without colours and dots.
     process.stdout.isTTY ? '--reporter=dot' : '--reporter=default',
@@ -103,7 +103,12 @@ const vitest = spawnSync(
   {
     cwd: root,
     stdio: 'inherit',
-    env: { ...process.env, SEAMARK_ORDER: String(order), ...(!process.stdout.isTTY && { NO_COLOR: '1' }) },
+    env: {
+      ...process.env,
+      SEAMARK_TIERS: tiers.join(','),
+      SEAMARK_ORDER: String(order),
+      ...(!process.stdout.isTTY && { NO_COLOR: '1' }),
+    },
   },
 )
 const files = existsSync(output) ? JSON.parse(readFileSync(output, 'utf8')).testResults : []

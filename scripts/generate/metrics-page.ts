@@ -2,6 +2,7 @@
 import { createMetrics, type Metrics } from '../../packages/kube/src/metrics.ts'
 import { createBalanceMetrics } from '../../packages/operator/src/balance/balance-metrics.ts'
 import { createProductMetrics, createRecordsMetrics, showPause } from '../../packages/operator/src/metrics.ts'
+import { createDnsMetrics } from '../../packages/operator/src/serve/dns-metrics.ts'
 import { createKillSwitch } from '../../packages/operator/src/process/kill-switch.ts'
 import { markdownTable } from './markdown-table.ts'
 
@@ -19,6 +20,7 @@ export function listMetrics(): MetricDescription[] {
   createProductMetrics(registry).held(() => 0)
   createRecordsMetrics(registry, () => 0).held(() => [])
   showPause(registry, createKillSwitch())
+  createDnsMetrics(registry, undefined)
   return describeRegistry(registry)
 }
 

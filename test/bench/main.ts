@@ -21,7 +21,7 @@ interface Row {
   readonly reason?: string
 }
 
-const NOT_FIGURES = new Set(['main.ts', 'figure.ts', 'resident.ts'])
+const NOT_FIGURES = new Set(['main.ts', 'figure.ts', 'resident.ts', 'bundle.ts'])
 
 async function loadFigures(): Promise<Figure[]> {
   const found: Figure[] = []

@@ -39,7 +39,7 @@ describe.skipIf(!needs('kube-apiserver', 'etcd'))('validation of custom resource
           apiVersion: 'differential.example/v1',
           kind: 'Gadget',
           metadata: { name: 'subject' },
-          ...(spec === null ? {} : { spec }),
+          ...(spec !== null && { spec }),
         }
         expect(validateEmbedded(schema, body)).toEqual(await validateOnServer(plane, body))
       }),

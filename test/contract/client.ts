@@ -88,7 +88,7 @@ export class Client {
       headers: {
         'user-agent': 'contract/1.0',
         ...this.#headers,
-        ...(type === undefined || type === '' ? {} : { 'content-type': type }),
+        ...(type !== undefined && type !== '' && { 'content-type': type }),
         ...options.headers,
       },
       body,

@@ -118,7 +118,7 @@ function contextOf(transport: Transport, index: number, isReal: boolean): CaseCo
     as: (user, ...groups) =>
       new Client(transport, {
         'impersonate-user': user,
-        ...(groups.length === 0 ? {} : { 'impersonate-group': groups[0] as string }),
+        ...(groups.length !== 0 && { 'impersonate-group': groups[0] as string }),
       }),
     ns,
     group,

@@ -1,65 +1,8 @@
 /** What a balance scenario needs: a manager with balance, objects, verdicts that the scenario sets, and reads that wait. */
-import { type Clock, Service } from '@seamark/kube'
-import {
-  BalanceConfig,
-  type BalanceOptions,
-  DNSEndpoint,
-  DNSLoadBalancer,
-  DNSLoadBalancerEndpoint,
-  runApp,
-} from '@seamark/operator'
+import { Service } from '@seamark/kube'
+import { BalanceConfig, DNSEndpoint, DNSLoadBalancer, DNSLoadBalancerEndpoint, runApp } from '@seamark/operator'
 import { createNamespace, eventually, type RunningApp, type World } from '../integration/publish/world.ts'
-
-type StartThread = NonNullable<BalanceOptions['startThread']>
-type Verdict = 'healthy' | 'unhealthy' | 'unknown'
-
-/** Verdicts by host; they survive the process, as the health of a backend does. */
-class HealthTable {
-  readonly #verdicts = new Map<string, Verdict>()
-  readonly #listeners = new Set<() => void>()
-
-  set(host: string, verdict: Verdict): void {
-    this.#verdicts.set(host, verdict)
-    for (const listener of this.#listeners) listener()
-  }
-
-  /** A prober that reports the table. */
-  thread(clock: Clock): StartThread {
-    return (settings, { onReports }) => {
-      const hosts = new Map<string, string>()
-      const beats = new Int32Array(settings.heartbeat)
-      let isStopped = false
-      const report = (keys: Iterable<string>): void => {
-        const reports = [...keys].flatMap((key) => {
-          const verdict = this.#verdicts.get(hosts.get(key) ?? '')
-          return verdict === undefined
-            ? []
-            : [{ key, verdict, sinceMs: clock.now(), code: 'Passed' as never, detail: verdict }]
-        })
-        if (!isStopped && reports.length > 0) onReports(reports)
-      }
-      const listener = (): void => report(hosts.keys())
-      this.#listeners.add(listener)
-      const beat = (): void => {
-        if (isStopped) return
-        Atomics.add(beats, 0, 1)
-        clock.after(500, beat)
-      }
-      beat()
-      return {
-        send: ({ upsert, remove }) => {
-          for (const key of remove) hosts.delete(key)
-          for (const { key, target } of upsert) hosts.set(key, target.request.host)
-          clock.after(1, () => report(upsert.map(({ key }) => key)))
-        },
-        terminate: async () => {
-          isStopped = true
-          this.#listeners.delete(listener)
-        },
-      }
-    }
-  }
-}
+import { HealthTable } from './health-table.ts'
 
 const NAMESPACE = 'web'
 
@@ -144,7 +87,7 @@ export class BalanceBench {
       async () => this.published(name),
       (found) => found === wanted,
       undefined,
-      this.world.patience,
+      this.world.waiting,
     )
   }
 
@@ -154,7 +97,7 @@ export class BalanceBench {
       async () => (await this.world.client.get(DNSLoadBalancer, `${NAMESPACE}/${name}`)).status?.message ?? 'none',
       (found) => found === (wanted ?? 'none'),
       undefined,
-      this.world.patience,
+      this.world.waiting,
     )
   }
 }

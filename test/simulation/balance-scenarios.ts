@@ -114,11 +114,11 @@ export const balanceScenarios: readonly BalanceScenario[] = [
     title: 'B10: an endpoint that nobody renews expires after the start-up grace',
     async run(bench) {
       await bench.pair()
-      const status = { validUntil: new Date(bench.world.patience.now() + MINUTE_MS).toISOString().replace(/\.\d+/, '') }
+      const status = { validUntil: new Date(bench.world.waiting.now() + MINUTE_MS).toISOString().replace(/\.\d+/, '') }
       await bench.world.client.patch(DNSLoadBalancerEndpoint, 'web/b', 'merge', { status }, { subresource: 'status' })
       await using _app = bench.run()
       await bench.expectPublished(BOTH)
-      await bench.world.patience.pass(6 * MINUTE_MS)
+      await bench.world.waiting.pass(6 * MINUTE_MS)
       await bench.expectPublished(FIRST)
     },
   },
@@ -142,7 +142,7 @@ export const balanceScenarios: readonly BalanceScenario[] = [
         },
         (count) => count === 0,
         undefined,
-        bench.world.patience,
+        bench.world.waiting,
       )
       await bench.expectPublished(FIRST)
     },
@@ -156,7 +156,7 @@ export const balanceScenarios: readonly BalanceScenario[] = [
       bench.health.set('192.0.2.1', 'unhealthy')
       await bench.expectPublished(SECOND)
       bench.health.set('192.0.2.1', 'healthy')
-      await bench.world.patience.pass(MINUTE_MS)
+      await bench.world.waiting.pass(MINUTE_MS)
       await bench.expectPublished(SECOND)
     },
   },
@@ -164,7 +164,7 @@ export const balanceScenarios: readonly BalanceScenario[] = [
     title: 'B13: of two load balancers with one name the older has it, and the other after it',
     async run(bench) {
       await bench.pair()
-      await bench.world.patience.pass(2_000)
+      await bench.world.waiting.pass(2_000)
       await bench.balancer({}, 'twin')
       await using _app = bench.run()
       await bench.expectPublished(BOTH)
@@ -182,13 +182,13 @@ export const balanceScenarios: readonly BalanceScenario[] = [
       await bench.expectPublished(BOTH)
       await bench.world.client.delete(DNSLoadBalancer, 'web/shop')
       // A process that was killed begins its grace anew.
-      await bench.world.patience.pass(8 * MINUTE_MS)
+      await bench.world.waiting.pass(8 * MINUTE_MS)
       await eventually(
         'no endpoint is left',
         async () => (await bench.world.client.list(DNSLoadBalancerEndpoint)).items.length,
         (count) => count === 0,
         undefined,
-        bench.world.patience,
+        bench.world.waiting,
       )
     },
   },
@@ -200,7 +200,7 @@ export const balanceScenarios: readonly BalanceScenario[] = [
       await bench.expectPublished(BOTH)
       bench.health.set('192.0.2.1', 'unknown')
       bench.health.set('192.0.2.2', 'unknown')
-      await bench.world.patience.pass(MINUTE_MS)
+      await bench.world.waiting.pass(MINUTE_MS)
       await bench.expectPublished(BOTH)
       for (const host of ['192.0.2.1', '192.0.2.2']) bench.health.set(host, 'healthy')
       await bench.expectMessage(undefined)

@@ -49,7 +49,7 @@ export function inProcessTransport(fetch: InProcessFetch, clock: Clock, prefix =
     const { method, headers, body, path } = exchange
     try {
       const given = { method, headers: headers as Record<string, string>, signal: controller.signal }
-      const response = await fetch(`${url}${prefix}${path}`, { ...given, ...(body === undefined ? {} : { body }) })
+      const response = await fetch(`${url}${prefix}${path}`, { ...given, ...(body !== undefined && { body }) })
       return { response, release, cancelDeadline, onAbort }
     } catch (cause) {
       release()

@@ -92,12 +92,12 @@ export class RecordsBench {
       async () => this.zone.find(`${host}.${ZONE}`, type)?.join(' ') ?? 'absent',
       (found) => found === (values ?? 'absent'),
       undefined,
-      this.#world.patience,
+      this.#world.waiting,
     )
   }
 
   async eventually<T>(what: string, read: () => Promise<T | undefined>, isRight?: (value: T) => boolean): Promise<T> {
-    return eventually(what, read, isRight, undefined, this.#world.patience)
+    return eventually(what, read, isRight, undefined, this.#world.waiting)
   }
 
   /** Names in the zone that the scenario made: no markers, nothing of others, not the one that is always there. */
@@ -110,7 +110,7 @@ export class RecordsBench {
 
   /** Lets everything converge. */
   async settle(): Promise<void> {
-    await this.#world.patience.settle?.()
+    await this.#world.waiting.settle?.()
   }
 }
 

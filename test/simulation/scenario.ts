@@ -80,6 +80,8 @@ export interface Scenario {
   prepare?(stage: Stage): Promise<void>
   /** What people do. A throw makes the run a failure. */
   play(stage: Stage): Promise<void>
+  /** Replaces what differs between runs in names and values, such as hashes of UIDs. @default nothing */
+  readonly mask?: (text: string) => string
   /** Made anew for each run: an invariant may remember what it saw. */
   readonly invariants?: (stage: Stage) => readonly Invariant[]
 }

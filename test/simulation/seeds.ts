@@ -5,7 +5,7 @@
 import type { ExploreOptions } from './explore.ts'
 
 /** Of each scenario, unless all are asked for. */
-const SHORT_CRASHES = 6
+const SHORT_CRASHES = 3
 
 /** Of the fault matrix. */
 const matrix = ['crash', 'stale', 'drop', 'gone', 'emptyList', 'shortList'] as const
@@ -13,19 +13,30 @@ const matrix = ['crash', 'stale', 'drop', 'gone', 'emptyList', 'shortList'] as c
 export interface Limits {
   /** Of a scenario with many writes only as many, unless every place is asked for. @default all */
   readonly crashes?: number
+  /** Only as many in a short run. @default SHORT_CRASHES */
+  readonly shortCrashes?: number
+  /** Places of each other fault in a short run. @default 1 */
+  readonly shortSamples?: number
   /** Faults under which the scenario is not expected to end the same. @default none */
   readonly except?: readonly (typeof matrix)[number][]
   /** Lists that stay empty for a minute, at every place: for scenarios with as many sources as a breaker needs. */
   readonly hasEmptyLists?: boolean
 }
 
-export function exploration({ crashes = Infinity, except = [], hasEmptyLists = false }: Limits = {}): ExploreOptions {
+export function exploration({
+  crashes = Infinity,
+  shortCrashes = SHORT_CRASHES,
+  shortSamples = 1,
+  except = [],
+  hasEmptyLists = false,
+}: Limits = {}): ExploreOptions {
   const { env } = process
   const kinds = [...matrix.filter((kind) => !except.includes(kind)), ...(hasEmptyLists ? ['emptyLists' as const] : [])]
   const seeds = (env['SEAMARK_SEEDS'] ?? '').split(',').filter((text) => text !== '')
   const isThorough = seeds.length > 0 || env['SEED'] !== undefined
   const isShort = env['SEAMARK_CRASHES'] !== 'all'
-  if (!isThorough)
-    return { kinds, crashes: isShort ? Math.min(crashes, SHORT_CRASHES) : crashes, samples: 1, mixtures: 0 }
+  if (!isThorough && isShort)
+    return { kinds, crashes: Math.min(crashes, shortCrashes), samples: shortSamples, mixtures: 0 }
+  if (!isThorough) return { kinds, crashes, samples: 1, mixtures: 0 }
   return { kinds, mixtures: 20, ...(seeds.length > 0 && { seeds: seeds.map(Number) }) }
 }

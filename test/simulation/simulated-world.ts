@@ -6,7 +6,7 @@
  * ends in the state it would stay in.
  */
 import { connect, manager } from '@seamark/kube'
-import { counting, type Patience, type UserCluster, type World, type Writes } from '../integration/publish/world.ts'
+import { counting, type Waiting, type UserCluster, type World, type Writes } from '../integration/publish/world.ts'
 import { inProcessConfig, inProcessTransport } from './in-process-transport.ts'
 import { restMs } from './oracle.ts'
 import type { Stage } from './scenario.ts'
@@ -30,7 +30,7 @@ export function simulatedWorld(stage: Stage): World {
     if (settled !== state()) await clock.advance(convergeMs)
     settled = state()
   }
-  const patience: Patience = {
+  const waiting: Waiting = {
     now: () => clock.monotonic(),
     pass: async (ms) => clock.advance(ms),
     limitMs: 2 * convergeMs,
@@ -52,7 +52,7 @@ export function simulatedWorld(stage: Stage): World {
     kubeconfig: '',
     client: connect(inProcessConfig(), people).client,
     server,
-    patience,
+    waiting,
     isCounting: !stage.isDisturbed,
     connect: only('connect'),
     userCluster: async (name) => simulateCluster(stage, name),

@@ -41,6 +41,7 @@ const stormMs = 5 * 60_000
 const user = 'controller'
 
 export async function simulate(scenario: Scenario, plans: readonly Plan[], seed: number): Promise<Run> {
+  const { mask = (text: string) => text } = scenario
   const clock = new VirtualClock()
   const random = seededRandom(seed)
   const server = createApiServer({ clock, random })
@@ -97,8 +98,13 @@ export async function simulate(scenario: Scenario, plans: readonly Plan[], seed:
         events: events.count,
         writes: recorder.history.length,
       },
-      history: recorder.history,
-      endState: new Map([...endStateOf(cluster), ...outside.flatMap((read) => [...read()])]),
+      history: recorder.history.map((write) => ({ ...write, key: mask(write.key) })),
+      endState: new Map(
+        [...endStateOf(cluster), ...outside.flatMap((read) => [...read()])].map(([name, value]) => [
+          mask(name),
+          mask(value),
+        ]),
+      ),
       violations: recorder.violations,
       quietMs: stage.quietMs(),
       failure,

@@ -184,7 +184,7 @@ async function request(
   const type = method === 'PATCH' ? 'application/apply-patch+yaml' : 'application/json'
   const response = await fetch(to, {
     method,
-    ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': type } }),
+    ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': type } }),
   })
   const answer: unknown = await response.json()
   if (absent.includes(response.status)) return undefined

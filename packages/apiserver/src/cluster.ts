@@ -325,7 +325,7 @@ export class Cluster implements Backend {
       const managedFields = ownFields(call, options, submitted, undefined)
       const tracked = {
         ...submitted,
-        metadata: { ...object.metadata, ...(managedFields.length === 0 ? {} : { managedFields }) },
+        metadata: { ...object.metadata, ...(managedFields.length !== 0 && { managedFields }) },
       } as ApiObject
       const answer = answerReview(call, tracked, this.#rbac, this.#authenticator)
       return jsonResponse(201, answer, warningHeaders(call))

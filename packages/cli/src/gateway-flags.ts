@@ -2,10 +2,11 @@
 import { isIP } from 'node:net'
 import { BUILD_DEFAULTS, type BuildSettings, type ListenAddress } from '@seamark/gateway'
 import type { LoadBalancerIngress } from '@seamark/kube'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { CommandError, EXIT } from './command.ts'
 
 export interface BuildFlags {
+  mode: 'cluster' | 'global'
   ingressClassName?: string
   rootNamespaces?: string
   gateway?: string
@@ -14,6 +15,14 @@ export interface BuildFlags {
 
 export function addBuildFlags(command: Command): Command {
   return command
+    .addOption(
+      new Option(
+        '--mode <mode>',
+        'cluster: Services behind routes; global: clusters behind the hosts of GlobalIngresses',
+      )
+        .choices(['cluster', 'global'])
+        .default('cluster'),
+    )
     .option('--ingress-class-name <names>', 'classes that are served, comma-separated; else contour, seamark and none')
     .option('--root-namespaces <names>', 'namespaces that may contain root HTTPProxies, comma-separated; else all')
     .option('--gateway <namespace/name>', 'the Gateway to serve; else every Gateway of our GatewayClasses')
@@ -34,6 +43,7 @@ export function buildSettings(flags: BuildFlags): BuildSettings {
     throw new CommandError(`--gateway ${gateway} is not NAMESPACE/NAME`, EXIT.usage)
   return {
     ...BUILD_DEFAULTS,
+    mode: flags.mode,
     ...(ingressClassName !== undefined && { ingressClassNames: list(ingressClassName), servesUnclassified: false }),
     rootNamespaces: list(flags.rootNamespaces),
     ...(gateway !== undefined && { gateway }),
@@ -56,4 +66,13 @@ export function parseAddresses(text: string | undefined): LoadBalancerIngress[] 
     .map((each) => each.trim())
     .filter((each) => each !== '')
   return parts.map((each) => (isIP(each) === 0 ? { hostname: each } : { ip: each }))
+}
+
+/** Several installations in one namespace have a Lease each: the name contains the Gateway or class that is served. */
+export function leaseName({ gateway, ingressClassName }: Pick<BuildFlags, 'gateway' | 'ingressClassName'>): string {
+  const part = (gateway ?? ingressClassName ?? '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '')
+  return part === '' ? 'seamark-gateway' : `seamark-gateway-${part}`
 }

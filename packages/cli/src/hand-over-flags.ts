@@ -52,7 +52,7 @@ export async function handOver(
         owner: session.owner,
         number: await session.engine.number(target, view),
         types: session.config.types,
-        ...(only === undefined ? {} : { names: only }),
+        ...(only !== undefined && { names: only }),
       }
       return decide(world, session.registry ?? {})
     })

@@ -4,3 +4,5 @@
 export { CommandError, type ExitCode, type Io } from '../src/command.ts'
 export { build as buildDig } from '../src/commands/dig.ts'
 export { findVerb, VERBS } from '../src/verbs.ts'
+export { parseScenario, readScenario } from '../src/playground/scenario-file.ts'
+export { playFleet } from '../src/playground/scenario.ts'

@@ -45,6 +45,8 @@ export {
 } from './wire/edns.ts'
 export { DNS_ERROR_CODES, DnsError, type DnsErrorCode } from './error.ts'
 export { type AnswerPolicy, decodePolicy, POLICY_TYPE, type PolicyEntry, policyText } from './zone/answer-policy.ts'
+export { isRegionDatabase, REGION_FIELDS, RegionDatabase } from './server/region-database.ts'
+export type { RegionSource } from './server/region-source.ts'
 export { parseRegionTable, RegionTable } from './server/region-table.ts'
 export { parseKeyFile } from './wire/key-file.ts'
 export { printable } from './printable.ts'

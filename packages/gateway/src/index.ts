@@ -1,6 +1,10 @@
 /** The public surface of @seamark/gateway. */
 export { build, type Build } from './build/build.ts'
 export type { Finding } from './build/draft.ts'
+export { bootstrapOf, type BootstrapOptions } from './envoy/bootstrap.ts'
+export type { XdsServerFiles } from './envoy/credentials.ts'
+export type { EnvoyDataPlaneOptions, XdsPort } from './envoy/data-plane.ts'
+export { type RequestQuestion, type RequestTrace, traceRequest } from './explain/request-trace.ts'
 export { BUILD_DEFAULTS, CONTROLLER_NAME, type BuildSettings, type Objects } from './build/input.ts'
 export type { StatusIntent } from './build/status-intent.ts'
 export type * from './ir/model.ts'
@@ -8,4 +12,5 @@ export { createProxy, type ListenAddress, type Proxy, type ProxyAddresses, type 
 export type { Endpoint, EndpointSource } from './proxy/clusters.ts'
 export { FIELD_MANAGER as GATEWAY_FIELD_MANAGER } from './controller/status-writer.ts'
 export { setUpGateway, type GatewayOptions } from './controller/set-up.ts'
+export { printResources } from './xds/print.ts'
 export { toHttpProxies, toIngressRoutes, type ConversionNote, type Converted } from './convert/ingress-route.ts'

@@ -1,4 +1,4 @@
-/** Objects for tests and benches of the gateway. Not a public surface. */
+/** For tests and benches of the gateway. Not a public surface. */
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/kube/object'
 import type { Objects } from '../src/build/input.ts'
 
@@ -44,3 +44,5 @@ export function httpProxy(key: string, spec: object, meta: object = {}): Obj {
 export function rootProxy(key: string, fqdn: string, spec: object = {}): Obj {
   return httpProxy(key, { virtualhost: { fqdn }, routes: [{ services: [{ name: 'web', port: 80 }] }], ...spec })
 }
+
+export { AdsClient, type AdsClientOptions, type Received } from './ads-client.ts'

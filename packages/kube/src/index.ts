@@ -7,12 +7,21 @@
 export { keyOf, kind, type Immutable, type Key, type Kind, type List, type Obj, type Status } from './object/object.ts'
 export type { ObjectMeta, OwnerReference, Stored } from './object/object.ts'
 export * from './object/kinds.ts'
-export { findCondition, isConditionTrue, setCondition, timestamp, type Condition } from './object/conditions.ts'
+export {
+  findCondition,
+  isConditionTrue,
+  microTimestamp,
+  setCondition,
+  timestamp,
+  type Condition,
+} from './object/conditions.ts'
 export { withController } from './object/owner.ts'
 export * from './errors.ts'
 export { parseDurationMs, type Duration } from './duration.ts'
 export { sleep, systemClock, type Clock } from './clock.ts'
-export { untilAborted } from './stop-signal.ts'
+export { Backoff, retry } from './retry.ts'
+export { DebouncedKeys } from './controller/debounced-keys.ts'
+export { Stop, type StopSignal, untilAborted } from './stop-signal.ts'
 export { createLogger, type Logger, type LogLevel } from './log.ts'
 
 // Clusters

@@ -12,6 +12,7 @@ import { z } from 'zod'
 import { AdmissionConfig } from './process/admission-config.ts'
 import { BalanceConfig } from './balance/config.ts'
 import { FleetConfig } from './fleet/config.ts'
+import { GatewayConfig } from './process/gateway-config.ts'
 import { GrantsConfig } from './process/grants.ts'
 import { PublishConfig } from './publish/config.ts'
 import { RecordsConfig } from './records/config.ts'
@@ -68,6 +69,7 @@ export const ManagerConfiguration = z.strictObject({
   admission: AdmissionConfig.prefault({}),
   balance: BalanceConfig.prefault({}),
   fleet: FleetConfig.prefault({}),
+  gateway: GatewayConfig.prefault({}),
   publish: PublishConfig.prefault({}),
   records: RecordsConfig.prefault({}),
   wildcard: WildcardConfig.prefault({}),

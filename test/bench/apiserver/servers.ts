@@ -37,7 +37,7 @@ export class Session {
           ':method': method,
           ':path': path,
           ...this.#headers,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
         },
         { endStream: body === undefined },
       )

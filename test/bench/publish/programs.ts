@@ -1,15 +1,12 @@
 /**
- * The programs of the publish bench, each a process of its own: the raw loop, our manager, the embedded server, a user. They are
- * bundled once, as they are shipped; `tsx` would count its own memory and start into every figure.
+ * The programs of the publish bench, each a process of its own: the raw loop, our manager, the embedded server, a user.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, rmSync } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { build } from 'esbuild'
+import { bundlePrograms } from '../bundle.ts'
 
 export interface Usage {
   readonly wallSeconds: number
@@ -31,28 +28,7 @@ type Program = (typeof PROGRAMS)[number]
 let bundles: Promise<string> | undefined
 
 async function bundle(): Promise<string> {
-  bundles ??= (async () => {
-    const outdir = await mkdtemp(join(tmpdir(), 'publish-bench-'))
-    process.on('exit', () => rmSync(outdir, { recursive: true, force: true }))
-    await build({
-      entryPoints: PROGRAMS.map((name) => join(import.meta.dirname, `${name}.ts`)),
-      outdir,
-      outExtension: { '.js': '.mjs' },
-      chunkNames: 'chunks/[name]-[hash]',
-      bundle: true,
-      splitting: true,
-      minifySyntax: true,
-      minifyWhitespace: true,
-      format: 'esm',
-      platform: 'node',
-      target: 'node20',
-      conditions: ['source', 'node'],
-      banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
-      logLevel: 'error',
-    })
-    return outdir
-  })()
-  return bundles
+  return (bundles ??= bundlePrograms(import.meta.dirname, PROGRAMS))
 }
 
 export async function start(

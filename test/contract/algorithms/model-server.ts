@@ -75,7 +75,7 @@ export class ModelServer {
       apiVersion: this.#kind.apiVersion,
       resetFields: isStatus ? this.#kind.statusResets : this.#kind.hasStatus ? ['status'] : [],
       now: '1970-01-01T00:00:00Z',
-      ...(isStatus ? { subresource: 'status' } : {}),
+      ...(isStatus && { subresource: 'status' }),
     }
     let next: Obj
     if (step.kind === 'apply' || step.kind === 'apply-status') {

@@ -172,7 +172,7 @@ export const read = [
       let token = ''
       for (let page = 0; page < 9; page += 1) {
         const list = await ok(
-          t.client.request('GET', t.widgets, { query: { limit: 1, ...(token === '' ? {} : { continue: token }) } }),
+          t.client.request('GET', t.widgets, { query: { limit: 1, ...(token !== '' && { continue: token }) } }),
         )
         seen.push(...names(list))
         token = String((list['metadata'] as Json)['continue'] ?? '')

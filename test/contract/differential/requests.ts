@@ -27,6 +27,6 @@ function readRequest(text: string): Step {
       ...(user !== undefined && { 'impersonate-user': user }),
     },
     ...(body !== undefined && { body: JSON.parse(body) as unknown }),
-    ...(waits === '' ? {} : { until: ({ status }) => status === 200 }),
+    ...(waits !== '' && { until: ({ status }) => status === 200 }),
   }
 }

@@ -135,7 +135,7 @@ function sendInProcess(server: ApiServer): Send {
       query: new URLSearchParams(query),
       headers,
       body: Buffer.from(body),
-      ...(isAnonymous === true ? {} : { identity: isolated }),
+      ...(isAnonymous !== true && { identity: isolated }),
     })
     if (response.kind === 'stream') throw new Error(`${method} ${path} opened a stream`)
     const type = String(response.headers['content-type'])

@@ -79,7 +79,7 @@ describe.skipIf(!needs('named', 'knotd'))(`BIND, Knot and we on the same questio
       name: question.name,
       type: question.type,
       hasEdns: question.ednsSize !== undefined,
-      ...(question.ednsSize === undefined ? {} : { ednsSize: question.ednsSize }),
+      ...(question.ednsSize !== undefined && { ednsSize: question.ednsSize }),
       isDo: question.isDo,
       flags: question.flags,
       isTruncationKept: true,

@@ -5,7 +5,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Cluster, DNSLoadBalancerEndpoint, MEMBER_RIGHTS } from '@seamark/operator'
+import { Ingress, Secret } from '@seamark/kube'
+import { Cluster, DNSLoadBalancerEndpoint, GlobalIngressPolicy, MEMBER_RIGHTS } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { applyExample, readExample } from '../examples/manifests.ts'
@@ -83,9 +84,17 @@ describe('the commands of the fleet', () => {
       expect(tree).toContain('eu1 (ClusterReady)  Active Serving')
       expect(tree).toContain('192.0.2.1  answered')
       const explained = (await seamark('explain', 'shop.example.com', ...hub)).stdout
+      expect(explained).toContain('(GlobalIngressPolicy shop/shop)')
       expect(explained).toMatch(/placement +✔ on 2 of 2 clusters/)
       expect(explained).toMatch(/leaf +✔ us1: Active, 192.0.2.2 answered/)
 
+      await client.patch(GlobalIngressPolicy, 'shop/shop', 'merge', { spec: { selector: { matchLabels: { a: 'b' } } } })
+      const shared = await seamark('shift', 'shop.example.com', '--to', 'us1', ...hub)
+      expect([shared.code, shared.stderr]).toEqual([
+        EXIT.refused,
+        expect.stringContaining('GlobalIngressPolicy shop/shop is not only for Ingress shop/shop'),
+      ])
+      await client.patch(GlobalIngressPolicy, 'shop/shop', 'merge', { spec: { selector: null } })
       const shifted = await seamark(
         'shift',
         'shop.example.com',
@@ -111,6 +120,32 @@ describe('the commands of the fleet', () => {
       expect((await seamark('undrain', 'us1', ...hub)).code).toBe(EXIT.ok)
       await expect.poll(async () => world.phases(), patience).toBe('eu1 Active, us1 Active')
       expect((await seamark('drain', 'nowhere', ...hub)).code).toBe(EXIT.error)
+
+      await client.patch(GlobalIngressPolicy, 'shop/shop', 'merge', {
+        spec: { traffic: { ttlSeconds: 1 }, migration: { drainSeconds: 0 } },
+      })
+      const waiting = seamark('drain', 'us1', '--wait', ...hub)
+      await expect.poll(async () => world.phases(), patience).toBe('eu1 Active, us1 Draining')
+      await world.judge('us1', { healthy: true, active: false })
+      const waited = await waiting
+      expect([waited.code, waited.stderr]).toEqual([EXIT.ok, ''])
+      expect(waited.stdout).toMatch(/1 leaves are left: 1 Draining .*\n(.*\n)*no leaf is left on cluster us1, after/)
+      expect((await seamark('drain', 'us1', '--wait', ...hub)).stdout).toContain('cluster us1 has no leaves')
+
+      // The last cluster of a host is neither drained nor removed without force.
+      for (const verb of [['drain'], ['cluster', 'remove']]) {
+        const kept = await seamark(...verb, 'eu1', ...hub)
+        expect([kept.code, kept.stdout]).toEqual([EXIT.refused, expect.stringContaining('no other cluster serves it')])
+      }
+      expect((await client.get(Cluster, 'eu1')).metadata.deletionTimestamp).toBeUndefined()
+      const removed = await seamark('cluster', 'remove', 'us1', ...hub, ...namespace)
+      expect([removed.code, removed.stdout]).toEqual([EXIT.ok, expect.stringContaining('cluster us1 is removed\n')])
+      expect(await client.find(Cluster, 'us1')).toBeUndefined()
+      const secrets = await client.list(Secret, { namespace: 'manager', labelSelector: 'seamark.io/cluster' })
+      expect(secrets.items.map(({ metadata }) => metadata.labels?.['seamark.io/cluster'])).toEqual(['eu1'])
+      const forced = await seamark('cluster', 'remove', 'eu1', '--force', ...hub, ...namespace)
+      expect([forced.code, forced.stdout]).toEqual([EXIT.ok, expect.stringContaining('its leaves stay on the member')])
+      expect(await world.exists('eu1', Ingress, 'shop/shop')).toBe(true)
       expect((await seamark('crds')).stdout).toContain('name: leafingresses.seamark.io')
     } finally {
       rmSync(folder, { recursive: true })

@@ -1,4 +1,6 @@
 /** What may fail between a hub and its members: restarts, lost members, rotated and deleted credentials. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Ingress, Secret } from '@seamark/kube'
 import { Cluster, DNSLoadBalancerEndpoint, LeafIngress } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
@@ -119,5 +121,60 @@ describe('the fleet under faults', () => {
     await expect
       .poll(async () => world.events('shop'), patience)
       .toEqual(expect.arrayContaining(['RootDeleted', 'LeafOrphaned']))
+  })
+
+  it('takes rotated credentials over without a new list or watch, and uses them for the next write', async () => {
+    await using world = await startServing()
+    const { client } = world.hub
+    const member = world.member('us1')
+    const kubeconfigOf = (user: string) => member.embedded?.userKubeconfig(user, ['system:masters']) ?? ''
+    const secretOf = (user: string) => ({ data: { kubeconfig: Buffer.from(kubeconfigOf(user)).toString('base64') } })
+    await client.patch(Secret, 'manager/us1', 'merge', secretOf('old'))
+    world.run()
+    await admitBoth(world)
+    const faults = member.embedded?.server.faults
+    // Every list and new watch is refused from now on, and every request with the old credentials.
+    faults?.fail({ verb: 'list' }, { status: 500 })
+    faults?.fail({ verb: 'watch' }, { status: 500 })
+    faults?.fail({ user: 'old' }, { status: 401 })
+    await client.patch(Secret, 'manager/us1', 'merge', secretOf('new'))
+    await client.patch(Ingress, 'shop/shop', 'json', [
+      { op: 'replace', path: '/spec/rules/0/http/paths/0/path', value: '/rotated' },
+    ])
+    const path = async () => (await member.client.get(Ingress, 'shop/shop')).spec?.rules?.[0]?.http?.paths[0]?.path
+    await expect.poll(path, patience).toBe('/rotated')
+    // The watch of before still reports.
+    await world.admit('us1', 'shop/shop', '192.0.2.22')
+    const addresses = async () =>
+      (await client.get(LeafIngress, 'shop/ingress-shop--us1')).status?.addresses?.map(({ value }) => value)
+    await expect.poll(addresses, patience).toEqual(['192.0.2.22'])
+    expect(await ready(world, 'us1')).toBe('True')
+  })
+
+  it('says what a member answers that is no API server, and that another one is too slow; others go on', async () => {
+    await using world = await startServing()
+    const { client } = world.hub
+    const garbage = createServer((_request, response) => response.end('{"kind":"List","items":[{"metadata":7'))
+    const silent = createServer(() => undefined)
+    const sockets = [garbage, silent]
+    try {
+      for (const [index, server] of sockets.entries()) {
+        await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+        const { port } = server.address() as AddressInfo
+        // Plain HTTP is refused; behind TLS they would be as silent.
+        const kubeconfig = world.member('eu1').kubeconfig.replace(/server: .*/, `server: https://127.0.0.1:${port}`)
+        await world.registerSecret(`odd${index}`, kubeconfig)
+        await client.create(Cluster, { metadata: { name: `odd${index}` } } as Cluster)
+      }
+      world.run()
+      await admitBoth(world)
+      for (const name of ['odd0', 'odd1']) await expect.poll(async () => ready(world, name), patience).toBe('False')
+      expect(await world.phases()).toBe('eu1 Active, us1 Active')
+    } finally {
+      for (const server of sockets) {
+        server.closeAllConnections()
+        server.close()
+      }
+    }
   })
 })

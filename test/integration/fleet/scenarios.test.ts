@@ -27,7 +27,7 @@ describe('a fleet', () => {
       await world.register(name, name === 'ap1' ? { namespacePolicy: 'Create' } : {}, { region: name.slice(0, 2) })
       await world.namespace(world.member(name).client, 'shop')
     }
-    app = world.run({ orphanAfterSeconds: 3600 })
+    app = world.run({ orphanAfterSeconds: 3600, tlsSecrets: true })
     const ready = async () =>
       (await world.hub.client.list(Cluster)).items.filter(({ status }) =>
         status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True'),
@@ -381,6 +381,50 @@ describe('a fleet', () => {
         (parent) => (parent as { controllerName?: string }).controllerName,
       )
     await expect.poll(controllers, patience).toEqual(['seamark.io/global'])
+  })
+
+  it('copies a TLS Secret that may leave the hub before the leaf, follows its rotation, and deletes it with the last leaf', async () => {
+    await tenant('tls', 'eu1')
+    const { client } = world.hub
+    const eu1 = world.member('eu1').client
+    const secret = (name: string, changes: Partial<Secret> = {}): Secret => ({
+      metadata: { namespace: 'tls', name, labels: { 'seamark.io/sync': 'true' } },
+      type: 'kubernetes.io/tls',
+      data: { 'tls.crt': 'Yw==', 'tls.key': 'a2V5MQ==' },
+      ...changes,
+    })
+    await client.create(Secret, secret('web-tls'))
+    await client.create(Secret, secret('private-tls', { metadata: { namespace: 'tls', name: 'private-tls' } }))
+    await client.create(Secret, secret('odd-tls', { type: 'Opaque' }))
+    await eu1.create(Secret, { metadata: { namespace: 'tls', name: 'theirs-tls' }, data: { 'tls.key': 'dGhlaXJz' } })
+    await client.create(Secret, secret('theirs-tls'))
+    const withTls = (name: string, ...secretNames: string[]): Ingress => {
+      const object = ingress('tls', name, `${name}.test`)
+      const tls = secretNames.map((secretName) => ({ hosts: [`${name}.test`], secretName }))
+      return { ...object, spec: { ...object.spec, tls } }
+    }
+    await client.create(Ingress, withTls('secure', 'private-tls', 'web-tls'))
+    await expect.poll(async () => remote('eu1', 'tls/secure'), patience).toBeDefined()
+    const keyOn = async (name: string) => (await eu1.find(Secret, `tls/${name}`))?.data?.['tls.key']
+    expect([await keyOn('web-tls'), await keyOn('private-tls')]).toEqual(['a2V5MQ==', undefined])
+    // The key is in the Secret alone.
+    expect(JSON.stringify((await client.list(LeafIngress, { namespace: 'tls' })).items)).not.toContain('a2V5MQ==')
+    await client.patch(Secret, 'tls/web-tls', 'merge', { data: { 'tls.key': 'a2V5Mg==' } })
+    await expect.poll(async () => keyOn('web-tls'), patience).toBe('a2V5Mg==')
+
+    await client.create(Ingress, withTls('secure-too', 'web-tls'))
+    await client.create(Ingress, withTls('odd', 'odd-tls'))
+    await client.create(Ingress, withTls('foreign', 'theirs-tls'))
+    const reason = async (name: string) => (await client.find(LeafIngress, `tls/ingress-${name}--eu1`))?.status?.reason
+    await expect.poll(async () => reason('odd'), patience).toBe('ApplyRejected')
+    await expect.poll(async () => reason('foreign'), patience).toBe('ForeignObject')
+    expect(await keyOn('theirs-tls')).toBe('dGhlaXJz')
+    await expect.poll(async () => remote('eu1', 'tls/secure-too'), patience).toBeDefined()
+    await client.delete(Ingress, 'tls/secure')
+    await expect.poll(async () => remote('eu1', 'tls/secure'), patience).toBeUndefined()
+    expect(await keyOn('web-tls')).toBe('a2V5Mg==')
+    await client.delete(Ingress, 'tls/secure-too')
+    await expect.poll(async () => keyOn('web-tls'), patience).toBeUndefined()
   })
 
   it('runs on through all of this', () => {

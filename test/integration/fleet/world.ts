@@ -31,11 +31,13 @@ import {
   runApp,
 } from '@seamark/operator'
 import { expect } from 'vitest'
-import { startEmbeddedServer } from '../apiserver/embedded-server.ts'
+import { type EmbeddedServer, startEmbeddedServer } from '../apiserver/embedded-server.ts'
 
 export interface Server {
   readonly client: Client
   readonly kubeconfig: string
+  /** Undefined: a real one. */
+  readonly embedded?: EmbeddedServer
   stop(): Promise<void>
 }
 
@@ -46,7 +48,7 @@ export const startEmbedded: StartServer = async (definitions) => {
   const server = open(embedded.kubeconfig, async () => embedded.stop())
   for (const definition of definitions)
     await server.client.create(CustomResourceDefinition, definition as CustomResourceDefinition)
-  return server
+  return { ...server, embedded }
 }
 
 export const startReal: StartServer = async (definitions) => {
@@ -170,7 +172,8 @@ export class FleetWorld implements AsyncDisposable {
         namespace: 'manager',
         mode: 'enforce',
         allowLoopback: true,
-        fleet: { ...FleetConfig.parse({}), ...options },
+        // Balance is played by the tests, and no DNS server has what it publishes.
+        fleet: { ...FleetConfig.parse({}), verifyDns: others.dns !== undefined, ...options },
         ...others,
       },
       stopping.signal,

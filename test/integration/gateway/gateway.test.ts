@@ -1,11 +1,12 @@
 /**
- * `seamark gateway` on the embedded API server and on a real one. Each suite runs in a network namespace of its own, which
+ * `seamark gateway` on the embedded API server and on a real one, with the built-in proxy and with Envoy. Each suite runs in a network namespace of its own, which
  * ends with its processes (world.ts).
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { needs } from '@seamark/kit'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { ENVOY_SCENARIOS } from './envoy-scenarios.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { POD_ADDRESSES } from './world.ts'
 
@@ -14,7 +15,7 @@ const canUnshare = needs('unshare', 'ip') && spawnSync('unshare', ['--net', 'tru
 
 const setUp = ['ip link set lo up', ...POD_ADDRESSES.map((address) => `ip addr add ${address}/32 dev lo`), 'exec "$@"']
 
-async function runInNamespace(server: string): Promise<Map<string, string | undefined>> {
+async function runInNamespace(server: string, dataPlane: string): Promise<Map<string, string | undefined>> {
   const runner = join(import.meta.dirname, 'runner.ts')
   const child = spawn(
     'unshare',
@@ -31,6 +32,7 @@ async function runInNamespace(server: string): Promise<Map<string, string | unde
       'tsx',
       runner,
       server,
+      dataPlane,
     ],
     { stdio: ['ignore', 'pipe', 'pipe'] },
   )
@@ -47,18 +49,29 @@ async function runInNamespace(server: string): Promise<Map<string, string | unde
   return results
 }
 
-const servers = [
-  { name: 'embedded', isMissing: false },
-  { name: 'kube-apiserver', isMissing: !needs('kube-apiserver', 'etcd') },
+const suites = [
+  { server: 'embedded', dataPlane: 'built-in', isMissing: false, scenarios: SCENARIOS },
+  {
+    server: 'kube-apiserver',
+    dataPlane: 'built-in',
+    isMissing: !needs('kube-apiserver', 'etcd'),
+    scenarios: SCENARIOS,
+  },
+  {
+    server: 'embedded',
+    dataPlane: 'envoy',
+    isMissing: !needs('envoy'),
+    scenarios: [...SCENARIOS, ...ENVOY_SCENARIOS],
+  },
 ]
 
-for (const { name: server, isMissing } of servers)
-  describe.skipIf(!canUnshare || isMissing)(`the gateway on ${server}`, () => {
+for (const { server, dataPlane, isMissing, scenarios } of suites)
+  describe.skipIf(!canUnshare || isMissing)(`the gateway on ${server} with ${dataPlane}`, () => {
     let results: Map<string, string | undefined>
     beforeAll(async () => {
-      results = await runInNamespace(server)
-    }, 110_000)
-    it.each(SCENARIOS.map(({ name }) => [name]))('%s', (name) => {
+      results = await runInNamespace(server, dataPlane)
+    }, 170_000)
+    it.each(scenarios.map(({ name }) => [name]))('%s', (name) => {
       expect(results.has(name), 'the scenario has run').toBe(true)
       expect(results.get(name)).toBeUndefined()
     })

@@ -1,6 +1,6 @@
 /**
  * Runs inside the network namespace: starts the API server that is asked for, the gateway and the scenarios, and prints one
- * JSON line per scenario. `node runner.ts embedded|kube-apiserver`
+ * JSON line per scenario. `node runner.ts embedded|kube-apiserver built-in|envoy`
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,9 @@ import { configFromText, connect, CustomResourceDefinition } from '@seamark/kube
 import { ControlPlane } from '@seamark/kube/testing'
 import { crds } from '../publish/world.ts'
 import { startEmbeddedServer } from '../apiserver/embedded-server.ts'
+import { findProgram } from '@seamark/kit'
 import { gatewayClassCrd } from './crds.ts'
+import { ENVOY_SCENARIOS } from './envoy-scenarios.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { World } from './world.ts'
 
@@ -28,16 +30,19 @@ async function startServer(kind: string): Promise<{ kubeconfig: string; stop: ()
   return { kubeconfig: plane.kubeconfig(), stop: async () => plane.stop() }
 }
 
-const started = await startServer(process.argv[2] ?? 'embedded')
+const [server = 'embedded', dataPlane = 'built-in'] = process.argv.slice(2)
+const started = await startServer(server)
 const { kubeconfig } = started
 const folder = mkdtempSync(join(tmpdir(), 'gateway-'))
 const file = join(folder, 'kubeconfig')
 writeFileSync(file, kubeconfig, { mode: 0o600 })
 const cluster = connect(configFromText(kubeconfig), { fieldManager: 'user' })
 const world = await World.start(cluster.client, file)
+if (dataPlane === 'envoy')
+  world.gatewayFlags = [`--envoy=${findProgram('envoy') ?? ''}`, `--envoy-directory=${join(folder, 'envoy')}`]
 try {
   await world.startGateway()
-  for (const { name, run } of SCENARIOS) {
+  for (const { name, run } of dataPlane === 'envoy' ? [...SCENARIOS, ...ENVOY_SCENARIOS] : SCENARIOS) {
     let error: string | undefined
     try {
       await run(world)

@@ -7,6 +7,7 @@ import { HTTPProxy } from '@seamark/kube/contour'
 import { Gateway, GatewayClass, HTTPRoute } from '@seamark/kube/gateway-api'
 import type { Kind, Obj } from '@seamark/kube/object'
 import { parseAllDocuments } from 'yaml'
+import { checkAnswers } from './answers.ts'
 import type { World } from './world.ts'
 
 export interface Scenario {
@@ -29,19 +30,31 @@ async function statusOf(world: World, key: string, currentStatus: string): Promi
   return status ?? {}
 }
 
-const EXAMPLE = join(import.meta.dirname, '../../../examples/gateway/shop.yaml')
-const KINDS: Readonly<Record<string, Kind>> = { Namespace, Service, HTTPProxy, Ingress }
+const EXAMPLES = join(import.meta.dirname, '../../../examples/gateway')
+const KINDS: Readonly<Record<string, Kind>> = {
+  Namespace,
+  Service,
+  HTTPProxy,
+  Ingress,
+  GatewayClass,
+  Gateway,
+  HTTPRoute,
+}
+
+async function applyExample(world: World, file: string): Promise<void> {
+  for (const document of parseAllDocuments(readFileSync(join(EXAMPLES, file), 'utf8'))) {
+    const object = document.toJS() as Obj
+    const kind = KINDS[object.kind ?? '']
+    if (kind === undefined) throw new Error(`the example contains a ${object.kind}`)
+    await world.client.apply(kind, object)
+  }
+}
 
 export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'the example, applied as it is, serves both teams',
     async run(world) {
-      for (const document of parseAllDocuments(readFileSync(EXAMPLE, 'utf8'))) {
-        const object = document.toJS() as Obj
-        const kind = KINDS[object.kind ?? '']
-        if (kind === undefined) throw new Error(`the example contains a ${object.kind}`)
-        await world.client.apply(kind, object)
-      }
+      await applyExample(world, 'shop.yaml')
       const [first, second] = world.backends
       if (first === undefined || second === undefined) throw new Error('two backends')
       await world.endpoints('shop', 'web', [first])
@@ -52,6 +65,27 @@ export const SCENARIOS: readonly Scenario[] = [
       equal((await world.ask({ host: 'shop.example.test', path: '/cart' })).seen?.backend, 'pod-1')
       const moved = await world.ask({ host: 'shop.example.test', path: '/api/old/x' })
       deepEqual([moved.status, moved.headers.location], [301, 'http://shop.example.test/api'])
+    },
+  },
+  { name: 'the table of answers', run: checkAnswers },
+  {
+    name: 'the example of the Gateway API, applied as it is, is accepted and divides requests',
+    async run(world) {
+      await applyExample(world, 'gateway-api.yaml')
+      const [first, second] = world.backends
+      if (first === undefined || second === undefined) throw new Error('two backends')
+      await world.endpoints('blog', 'stable', [first])
+      await world.endpoints('blog', 'next', [second])
+      await world.expectStatus({ host: 'blog.example.test' }, 200)
+      const tried = await world.ask({ host: 'blog.example.test', headers: { 'x-try-next': 'yes' } })
+      equal(tried.seen?.backend, 'pod-2')
+      await world.eventually(async () => {
+        const { status } = await world.client.get(HTTPRoute, 'blog/blog')
+        deepEqual(
+          status?.parents?.[0]?.conditions?.map(({ type, status: value }) => `${type}=${value}`),
+          ['Accepted=True', 'ResolvedRefs=True'],
+        )
+      })
     },
   },
   {
@@ -79,7 +113,7 @@ export const SCENARIOS: readonly Scenario[] = [
         },
       })
       await proxy(world, namespace, 'web', { virtualhost: { fqdn: 'proxy.example.test' }, routes: [route('two')] })
-      await world.client.create(GatewayClass, {
+      await world.client.apply(GatewayClass, {
         metadata: { name: 'seamark' },
         spec: { controllerName: 'seamark.io/gateway-controller' },
       })

@@ -3,6 +3,7 @@
  * network namespace of its own. Its `lo` has the addresses of the pods: an API server refuses loopback addresses in
  * EndpointSlices, and nothing outside of the namespace can be reached.
  */
+import { spawn, type ChildProcess } from 'node:child_process'
 import {
   createServer,
   request as httpRequest,
@@ -12,6 +13,7 @@ import {
 } from 'node:http'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { findVerb, VERBS } from '@seamark/cli/testing'
 import { type Client, EndpointSlice, Namespace, Secret, Service } from '@seamark/kube'
@@ -95,6 +97,8 @@ export class World {
   readonly kubeconfigFile: string
   readonly authority: Authority
   readonly backends: readonly Backend[]
+  /** Flags of every gateway of this world. */
+  gatewayFlags: readonly string[] = []
   http = { host: '', port: 0 }
   https = { host: '', port: 0 }
   #stop: (() => Promise<void>) | undefined
@@ -137,27 +141,50 @@ export class World {
       exit: () => undefined,
     }
     const command = build(io)
-    const running = command.parseAsync(
-      [
-        '--kubeconfig',
-        this.kubeconfigFile,
-        '--namespace=default',
-        '--envoy=off',
-        '--http-listen=127.0.0.1:0',
-        '--https-listen=127.0.0.1:0',
-        '--ingress-status-address=192.0.2.10,lb.example.test',
-        ...flags,
-      ],
-      { from: 'user' },
-    )
+    const running = command.parseAsync(this.#flags(flags), { from: 'user' })
     const line = await Promise.race([ready, running.then(() => Promise.reject(new Error('the gateway ended')))])
-    const [http = '', https = ''] = line.split(' ')
-    this.http = addressOf(http)
-    this.https = addressOf(https)
+    this.#setAddresses(line)
     this.#stop = async () => {
       stopping.abort()
       await running
     }
+  }
+
+  /** Runs `seamark gateway` in a process of its own; resolves when it is ready. */
+  async spawnGateway(...flags: string[]): Promise<ChildProcess> {
+    const entry = join(import.meta.dirname, '../../../packages/cli/src/index.ts')
+    const args = ['--conditions=source', '--import', 'tsx', entry, 'gateway', ...this.#flags(flags)]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const line = await new Promise<string>((resolve, reject) => {
+      let output = ''
+      child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+        output += chunk
+        const ready = /^ready (.*)$/m.exec(output)?.[1]
+        if (ready !== undefined) resolve(ready)
+      })
+      child.once('exit', (code) => reject(new Error(`the gateway ended with ${code}`)))
+    })
+    this.#setAddresses(line)
+    return child
+  }
+
+  #flags(more: readonly string[]): string[] {
+    return [
+      '--kubeconfig',
+      this.kubeconfigFile,
+      '--namespace=default',
+      '--http-listen=127.0.0.1:0',
+      '--https-listen=127.0.0.1:0',
+      '--ingress-status-address=192.0.2.10,lb.example.test',
+      ...this.gatewayFlags,
+      ...more,
+    ]
+  }
+
+  #setAddresses(line: string): void {
+    const [http = '', https = ''] = line.split(' ')
+    this.http = addressOf(http)
+    this.https = addressOf(https)
   }
 
   async stopGateway(): Promise<void> {

@@ -110,17 +110,18 @@ describe('the ConfigMap of the manager', () => {
     expect(log).not.toContain('ModeChanged')
   })
 
-  it('pause and its end are reported; the pause itself writes nothing', async () => {
+  it('pause and its end are reported by one Event each; the pause writes nothing else', async () => {
     await using _app = launch({ publish: bench.options() })
     await reported('ModeChanged')
     await world.client.patch(ConfigMap, KEY, 'merge', { metadata: { annotations: { 'seamark.io/pause': 'true' } } })
     const paused = await logged('Paused')
     expect(paused.level).toBe('warn')
     expect(paused.msg).toContain('kubectl -n manager annotate configmap seamark seamark.io/pause-')
+    expect(await reported('Paused')).toBe(paused.msg)
     await world.client.patch(ConfigMap, KEY, 'merge', { metadata: { annotations: { 'seamark.io/pause': null } } })
     expect(await reported('Resumed')).toContain('not paused any more')
     const { items } = await world.client.list(Event)
-    expect(items.filter(({ reason }) => reason === 'Paused')).toEqual([])
+    expect(items.filter(({ reason }) => reason === 'Paused')).toHaveLength(1)
   })
 })
 

@@ -318,7 +318,7 @@ function parseSet(xml: string): FakeSet {
   return {
     name: stored(tag(xml, 'Name') ?? ''),
     type: tag(xml, 'Type') ?? '',
-    ...(ttl === undefined ? {} : { ttl: Number(ttl) }),
+    ...(ttl !== undefined && { ttl: Number(ttl) }),
     values: tags(xml, 'Value').map(unescapeXml),
   }
 }

@@ -86,11 +86,11 @@ export class Bench {
 
   /** Creation times are whole seconds: what is made after this is younger than what was made before. */
   async nextSecond(): Promise<void> {
-    await this.world.patience.pass(1_000)
+    await this.world.waiting.pass(1_000)
   }
 
   async eventually<T>(what: string, read: () => Promise<T | undefined>, isRight?: (value: T) => boolean): Promise<T> {
-    return eventually(what, read, isRight, undefined, this.world.patience)
+    return eventually(what, read, isRight, undefined, this.world.waiting)
   }
 
   /** Requests that write, since the app started; a fault makes some of them twice, and then they are not counted. */
@@ -144,7 +144,7 @@ export class Bench {
 
   /** A proxy made now is decided after everything before it: when its record is there, what is not there will not come. */
   async settled(): Promise<void> {
-    const { settle } = this.world.patience
+    const { settle } = this.world.waiting
     if (settle !== undefined) return settle()
     const name = `probe-${Math.random().toString(36).slice(2)}`
     await this.client.create(HTTPProxy, {
@@ -165,7 +165,7 @@ export class Bench {
 
   /** What `settled` costs an app in requests that write. */
   get settlingWrites(): number {
-    return this.world.patience.settle === undefined ? 1 : 0
+    return this.world.waiting.settle === undefined ? 1 : 0
   }
 
   /** Object versions of all children: equal before and after means nothing was written. */

@@ -158,7 +158,7 @@ describe.each(worldKinds)(`publish in trouble on $name, ${crdsInUse}`, ({ isMiss
       await bench.settled()
       expect((await bench.children()).filter((child) => child.includes('dying'))).toEqual([])
       const { count } = app.writes
-      await bench.world.patience.pass(2_000)
+      await bench.world.waiting.pass(2_000)
       // Refused again and again with growing pauses: a hot loop would send hundreds.
       expect(app.writes.count - count).toBeLessThan(20)
       for (const [of, key] of [
@@ -218,7 +218,7 @@ describe.each(worldKinds)(`publish in trouble on $name, ${crdsInUse}`, ({ isMiss
       await bench.dns('ns/foo')
       await client.delete(ClusterRoleBinding, 'seamark-writes')
       await bench.proxy({ metadata: { name: 'late' }, spec: { virtualhost: { fqdn: 'late.example.com' } } })
-      await bench.world.patience.pass(2_000)
+      await bench.world.waiting.pass(2_000)
       expect(await client.find(DNSEndpoint, 'ns/late')).toBeUndefined()
       await grant()
       await bench.dns('ns/late')

@@ -169,7 +169,7 @@ export const guardScenarios: readonly Scenario[] = [
       expect(all.length).toBe(COUNT)
       {
         await using _app = bench.runUnified(other)
-        await bench.world.patience.pass(3_000)
+        await bench.world.waiting.pass(3_000)
         expect(await bench.children()).toEqual(all)
       }
       await using _app = bench.runUnified(ours)
@@ -213,9 +213,9 @@ export const guardScenarios: readonly Scenario[] = [
         return conditions.find(({ message }) => message?.endsWith(`seamark approve ${id}`))
       })
       expect(
-        (await approveInStore(store, 'p-000000000000', bench.world.patience.now(), { mayRepeat: true })).result,
+        (await approveInStore(store, 'p-000000000000', bench.world.waiting.now(), { mayRepeat: true })).result,
       ).toBe('unknown')
-      const { result, covered } = await approveInStore(store, id, bench.world.patience.now(), { mayRepeat: true })
+      const { result, covered } = await approveInStore(store, id, bench.world.waiting.now(), { mayRepeat: true })
       expect([result, covered.length]).toEqual(['approved', COUNT - 1])
       await bench.eventually(
         'the rest to go',
@@ -241,7 +241,7 @@ export const guardScenarios: readonly Scenario[] = [
     for (let attempt = 0; attempt < 2; attempt++) {
       await using app = bench.runUnified()
       if (attempt === 0) await bench.proxy()
-      await bench.world.patience.pass(2_000)
+      await bench.world.waiting.pass(2_000)
       expect(await bench.children()).toEqual([])
       expect(app.writes.count).toBe(0)
     }

@@ -668,8 +668,8 @@ export const scenarios: readonly Scenario[] = [
         children: ['Certificate'],
         certificateApply: { perSecond: 5, retryBaseMs: 300, retryMaxMs: 1_000 },
       })
-      const { patience } = bench.world
-      const started = patience.now()
+      const { waiting } = bench.world
+      const started = waiting.now()
       for (let index = 0; index < 10; index++) await bench.proxy({ metadata: { name: `p${index}` } })
       await bench.eventually(
         'all Certificates',
@@ -677,7 +677,7 @@ export const scenarios: readonly Scenario[] = [
         (count) => count === 10,
       )
       // Burst 5, then five more at five a second.
-      expect(patience.now() - started).toBeGreaterThanOrEqual(300 + 900)
+      expect(waiting.now() - started).toBeGreaterThanOrEqual(300 + 900)
     },
   },
 ]

@@ -65,7 +65,7 @@ export interface UserCluster {
 }
 
 /** How waiting works: on a server in real time, in a simulation on its virtual clock, which advances while a test waits. */
-export interface Patience {
+export interface Waiting {
   now(): number
   pass(ms: number): Promise<void>
   /** How long anything may take to come about. */
@@ -83,7 +83,7 @@ export interface World extends AsyncDisposable {
   readonly client: Client
   /** Only on the embedded server. */
   readonly server: ApiServer | undefined
-  readonly patience: Patience
+  readonly waiting: Waiting
   /** False where faults make a program send requests again: what it wrote is then judged by the outcome alone. */
   readonly isCounting: boolean
   /** A cluster whose writes are counted. */
@@ -121,7 +121,7 @@ async function startReal({ crds: definitions = crds() }: { crds?: object[] } = {
   })
 }
 
-const realTime: Patience = {
+const realTime: Waiting = {
   now: () => Date.now(),
   pass: async (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
   // Only a failure takes this long: machines that run tests are busy.
@@ -151,7 +151,7 @@ async function makeWorld(name: string, kubeconfig: string, parts: Parts): Promis
     kubeconfig,
     client: admin.client,
     server: parts.server,
-    patience: realTime,
+    waiting: realTime,
     isCounting: true,
     connect(fieldManager) {
       const writes: Writes = { count: 0 }
@@ -263,15 +263,15 @@ export async function eventually<T>(
   read: () => Promise<T | undefined>,
   isRight: (value: T) => boolean = () => true,
   timeoutMs?: number,
-  patience: Patience = realTime,
+  waiting: Waiting = realTime,
 ): Promise<T> {
-  const limitMs = timeoutMs ?? patience.limitMs
-  const deadline = patience.now() + limitMs
+  const limitMs = timeoutMs ?? waiting.limitMs
+  const deadline = waiting.now() + limitMs
   for (;;) {
     const value = await read()
     if (value !== undefined && isRight(value)) return value
-    if (patience.now() > deadline)
+    if (waiting.now() > deadline)
       throw new Error(`${what}: not within ${limitMs} ms; last seen ${JSON.stringify(value)}`)
-    await patience.pass(patience.pollMs)
+    await waiting.pass(waiting.pollMs)
   }
 }

@@ -83,6 +83,13 @@ records:
     await rm(folder, { recursive: true, force: true })
   })
 
+  it('plan says when the manager is in observe mode and writes none of it', async () => {
+    const note = 'note: the manager is in observe mode and writes none of this'
+    expect((await run('plan', '-f', file('shop.yaml'))).stderr).toContain(note)
+    await writeFile(config, `${await readFile(config, 'utf8')}mode: enforce\n`)
+    expect((await run('plan', '-f', file('shop.yaml'))).stderr).not.toContain(note)
+  })
+
   it('plan shows what would change and what is held, and writes nothing', async () => {
     const before = await serial()
     const plan = await run('plan', '-f', file('shop.yaml'), '--detailed-exitcode', '--out', file('plan.json'))

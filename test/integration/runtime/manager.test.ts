@@ -36,7 +36,7 @@ const Entry = kind<Record_>({ group: 'edge.test', version: 'v1', kind: 'Entry', 
 const object = (properties: object, required: string[] = []) => ({
   type: 'object',
   properties,
-  ...(required.length > 0 ? { required } : {}),
+  ...(required.length > 0 && { required }),
 })
 const text = { type: 'string' }
 const schema = (spec: object) => ({

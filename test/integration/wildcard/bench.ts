@@ -111,7 +111,7 @@ export class WildcardBench {
 
   async expectLines(name: string, expected: string): Promise<DNSEndpoint> {
     const isRight = (object: DNSEndpoint) => lines(object) === expected
-    return eventually(`wildcard of ${name}`, async () => this.read(name), isRight, undefined, this.world.patience)
+    return eventually(`wildcard of ${name}`, async () => this.read(name), isRight, undefined, this.world.waiting)
   }
 
   /**
@@ -119,7 +119,7 @@ export class WildcardBench {
    * cluster that is registered now has its wildcard.
    */
   async decided(): Promise<void> {
-    const { settle } = this.world.patience
+    const { settle } = this.world.waiting
     if (settle !== undefined) return settle()
     const name = `probe-${(this.#probes += 1)}`
     const cluster = await this.userCluster(name)
@@ -130,11 +130,11 @@ export class WildcardBench {
 
   /** What `decided` costs an app in requests that write. */
   get decidedWrites(): number {
-    return this.world.patience.settle === undefined ? 1 : 0
+    return this.world.waiting.settle === undefined ? 1 : 0
   }
 
   async eventually<T>(what: string, read: () => Promise<T | undefined>): Promise<T> {
-    return eventually(what, read, undefined, undefined, this.world.patience)
+    return eventually(what, read, undefined, undefined, this.world.waiting)
   }
 
   /** After the scenario's app has ended. */

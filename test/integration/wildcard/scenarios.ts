@@ -89,7 +89,7 @@ export const wildcardScenarios: readonly WildcardScenario[] = [
       const last = await bench.expectLines('fra1', `${wild} 192.0.2.3`)
       await setReady(cluster.client, 'c', 'False')
       await addNode(cluster.client, 'slow', { ready: 'False', external: ['192.0.2.9'] })
-      await bench.world.patience.pass(500)
+      await bench.world.waiting.pass(500)
       const kept = await bench.read('fra1')
       expect([kept?.spec, kept?.metadata.generation]).toEqual([last.spec, last.metadata.generation])
     },

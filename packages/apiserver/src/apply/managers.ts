@@ -50,13 +50,13 @@ export function encodeManagers(managers: Managers): ManagedFieldsEntry[] {
 /** Key order as the API documents it; empty names are left out. */
 function encodeEntry(owned: Owned): ManagedFieldsEntry {
   return {
-    ...(owned.manager === '' ? {} : { manager: owned.manager }),
+    ...(owned.manager !== '' && { manager: owned.manager }),
     operation: owned.operation,
     apiVersion: owned.apiVersion,
     ...(owned.time !== undefined && { time: owned.time }),
     fieldsType: 'FieldsV1',
     fieldsV1: owned.set.toFieldsV1(),
-    ...(owned.subresource === '' ? {} : { subresource: owned.subresource }),
+    ...(owned.subresource !== '' && { subresource: owned.subresource }),
   }
 }
 

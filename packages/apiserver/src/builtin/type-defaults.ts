@@ -223,7 +223,7 @@ function defaultCrd(crd: JsonObject): void {
   const spec = part(crd, 'spec')
   const names = part(spec, 'names')
   const kind = typeof names['kind'] === 'string' ? names['kind'] : ''
-  fields({ singular: kind.toLowerCase(), ...(kind === '' ? {} : { listKind: `${kind}List` }) })(names)
+  fields({ singular: kind.toLowerCase(), ...(kind !== '' && { listKind: `${kind}List` }) })(names)
   fields({ conversion: { strategy: 'None' } })(spec)
   const status = part(crd, 'status')
   if (list(status['storedVersions']).length > 0) return

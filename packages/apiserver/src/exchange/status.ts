@@ -62,8 +62,8 @@ function failure(
 
 function detailsOf(resource: ResourceName, name: string): NonNullable<Status['details']> {
   return {
-    ...(name === '' ? {} : { name }),
-    ...(resource.group === '' ? {} : { group: resource.group }),
+    ...(name !== '' && { name }),
+    ...(resource.group !== '' && { group: resource.group }),
     kind: resource.plural,
   }
 }
@@ -105,9 +105,9 @@ export function invalid(kind: KindName, name: string, causes: readonly (Cause | 
   const list = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`
   const message = `${qualified(kind.group, kind.kind)} ${JSON.stringify(name)} is invalid: ${list}`
   return failure(422, 'Invalid', message, {
-    ...(name === '' ? {} : { name }),
-    ...(kind.group === '' ? {} : { group: kind.group }),
-    ...(kind.kind === '' ? {} : { kind: kind.kind }),
+    ...(name !== '' && { name }),
+    ...(kind.group !== '' && { group: kind.group }),
+    ...(kind.kind !== '' && { kind: kind.kind }),
     causes: causes.map(({ reason, message: text, field }) => ({
       ...(reason !== undefined && { reason }),
       ...(text !== undefined && { message: text }),

@@ -51,8 +51,8 @@ async function readDeleteOptions(call: Call): Promise<DeleteOptions> {
     value = {
       ...(query.has('dryRun') ? { dryRun: query.getAll('dryRun') } : {}),
       ...(query.has('propagationPolicy') ? { propagationPolicy: query.get('propagationPolicy') } : {}),
-      ...(grace === null ? {} : { gracePeriodSeconds: Number(grace) }),
-      ...(orphan === null ? {} : { orphanDependents: orphan === 'true' }),
+      ...(grace !== null && { gracePeriodSeconds: Number(grace) }),
+      ...(orphan !== null && { orphanDependents: orphan === 'true' }),
     }
   }
   return checkDeleteOptions(value)
@@ -184,8 +184,8 @@ function removeOrMark(call: Call, current: Stored, options: DeleteOptions): Dele
       ? {}
       : {
           deletionTimestamp: timestamp(backend.clock.now() + grace * 1000),
-          ...(strategy.whenMarked === undefined ? { deletionGracePeriodSeconds: grace } : {}),
-          ...(generation === undefined || strategy.whenMarked !== undefined ? {} : { generation: generation + 1 }),
+          ...(strategy.whenMarked === undefined && { deletionGracePeriodSeconds: grace }),
+          ...(generation !== undefined && strategy.whenMarked === undefined && { generation: generation + 1 }),
         }),
   })
   if (options.isDryRun) return { stored: new Stored(current.key, current.resourceVersion, marked), isGone: false }
@@ -226,7 +226,7 @@ export async function deleteCollection(call: Call): Promise<ApiResponse> {
   return await encodeList(
     view,
     removed,
-    { ...(resource.isCustom ? { continue: '' } : {}), resourceVersion: String(backend.store.revision) },
+    { ...(resource.isCustom && { continue: '' }), resourceVersion: String(backend.store.revision) },
     warningHeaders(call),
   )
 }

@@ -204,7 +204,7 @@ export class Discovery {
     const groupVersion = group === '' ? version : `${group}/${version}`
     return jsonResponse(200, {
       kind: 'APIResourceList',
-      ...(group === '' ? {} : { apiVersion: 'v1' }),
+      ...(group !== '' && { apiVersion: 'v1' }),
       groupVersion,
       resources: found.resources.flatMap(legacyResources),
     })

@@ -209,7 +209,7 @@ async function readIntent(call: Call, options: WriteOptions): Promise<ApiObject>
     throw badRequest(`the name of the object (${name}) does not match the name on the URL (${info.name})`)
   return withMetadata(intent, {
     name,
-    ...(resource.namespaced ? { namespace: intent.metadata.namespace ?? info.namespace } : {}),
+    ...(resource.namespaced && { namespace: intent.metadata.namespace ?? info.namespace }),
   })
 }
 
@@ -235,7 +235,7 @@ async function applyObject(call: Call, options: WriteOptions): Promise<ApiRespon
       apiVersion: resource.apiVersion,
       now: timestamp(backend.clock.now()),
       resetFields: resetFieldsOf(call),
-      ...(info.subresource === '' ? {} : { subresource: info.subresource }),
+      ...(info.subresource !== '' && { subresource: info.subresource }),
     })
     if ('conflicts' in outcome)
       throw applyConflict(conflictMessage(outcome.conflicts), conflictCauses(outcome.conflicts))

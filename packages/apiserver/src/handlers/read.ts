@@ -242,7 +242,7 @@ export async function listObjects(call: Call): Promise<ApiResponse> {
       namespace: resource.namespaced ? info.namespace : '',
       limit,
       ...(after !== undefined && { after: `${root}${after}` }),
-      ...(isHistoric && revision !== current ? { revision } : {}),
+      ...(isHistoric && revision !== current && { revision }),
       ...(hasSelector
         ? {
             matches: (stored) =>
@@ -258,7 +258,7 @@ export async function listObjects(call: Call): Promise<ApiResponse> {
         ? { continue: '' }
         : {}
       : { continue: writeToken({ revision, after: page.lastKey.slice(root.length) }) }),
-    ...(page.lastKey === undefined || hasSelector ? {} : { remainingItemCount: page.remaining }),
+    ...(page.lastKey !== undefined && !hasSelector && { remainingItemCount: page.remaining }),
   }
   return await encodeList(view, page.items, metadata, warningHeaders(call))
 }

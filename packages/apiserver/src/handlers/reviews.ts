@@ -135,7 +135,7 @@ function checkLocal({ namespace }: Attributes, own: string): void {
 
 function withDecision(review: ApiObject, rbac: Rbac, attributes: Attributes): ApiObject {
   const { isAllowed, reason } = rbac.decide(attributes)
-  return { ...review, status: { allowed: isAllowed, ...(reason === '' ? {} : { reason }) } }
+  return { ...review, status: { allowed: isAllowed, ...(reason !== '' && { reason }) } }
 }
 
 function tokenStatus(token: string, audiences: readonly string[], authenticator: Authenticator): Json {

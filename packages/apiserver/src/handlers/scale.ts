@@ -38,7 +38,7 @@ function scaleOf(object: ApiObject, paths: ScalePaths): Json {
     apiVersion: 'autoscaling/v1',
     metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
     spec: replicas === 0 ? {} : { replicas },
-    status: { replicas: readNumber(object, paths.statusReplicasPath), ...(selector === '' ? {} : { selector }) },
+    status: { replicas: readNumber(object, paths.statusReplicasPath), ...(selector !== '' && { selector }) },
   }
 }
 

@@ -130,7 +130,7 @@ export function ownFields(
     schema: resource.schema,
     apiVersion: resource.apiVersion,
     now: timestamp(backend.clock.now()),
-    ...(info.subresource === '' ? {} : { subresource: info.subresource }),
+    ...(info.subresource !== '' && { subresource: info.subresource }),
   })
   if (info.subresource !== 'scale') return entries
   // kube-apiserver stores no time for fields set through scale; entries without a time come first.

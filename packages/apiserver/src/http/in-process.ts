@@ -10,18 +10,55 @@ export type Answer = (request: ApiRequest) => Promise<ApiResponse>
 /** `fetch` against the server: the host of the URL is ignored. */
 export type InProcessFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
+/** The host is ignored. */
+const BASE = 'http://in-process'
+
+interface Received {
+  readonly request: ApiRequest
+  readonly signal: AbortSignal
+}
+
+/** A `Request` costs more than the server's work on it, so one is made only for what needs it: a body in an uncommon form. */
 async function toRequest(
   input: string | URL | Request,
   init: RequestInit | undefined,
   identity: UserInfo,
-): Promise<{ request: ApiRequest; signal: AbortSignal }> {
-  const whatwg = new Request(typeof input === 'string' ? new URL(input, 'http://in-process') : input, init)
-  const url = new URL(whatwg.url)
-  const headers: Record<string, string | undefined> = Object.fromEntries(whatwg.headers)
+): Promise<Received> {
+  const body = init?.body ?? undefined
+  const isBytes = body === undefined || typeof body === 'string' || body instanceof Uint8Array
+  if (input instanceof Request || !isBytes) {
+    const whatwg = new Request(input instanceof Request ? input : new URL(input, BASE), init)
+    return fromRequest(whatwg, init, identity)
+  }
+  const headers = new Headers(init?.headers)
+  if (typeof body === 'string' && !headers.has('content-type')) headers.set('content-type', 'text/plain;charset=UTF-8')
+  return {
+    request: describeRequest(init?.method ?? 'GET', new URL(input, BASE), headers, bytesOf(body), identity),
+    signal: init?.signal ?? new AbortController().signal,
+  }
+}
+
+async function fromRequest(whatwg: Request, init: RequestInit | undefined, identity: UserInfo): Promise<Received> {
   const body = Buffer.from(await whatwg.arrayBuffer())
   return {
-    request: { method: whatwg.method, path: url.pathname, query: url.searchParams, headers, body, identity },
+    request: describeRequest(whatwg.method, new URL(whatwg.url), whatwg.headers, body, identity),
     signal: init?.signal ?? whatwg.signal,
+  }
+}
+
+function bytesOf(body: string | Uint8Array | undefined): Buffer {
+  if (body === undefined) return Buffer.alloc(0)
+  return typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+}
+
+function describeRequest(method: string, url: URL, headers: Headers, body: Buffer, identity: UserInfo): ApiRequest {
+  return {
+    method: method.toUpperCase(),
+    path: url.pathname,
+    query: url.searchParams,
+    headers: Object.fromEntries(headers),
+    body,
+    identity,
   }
 }
 

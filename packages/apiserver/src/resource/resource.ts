@@ -113,7 +113,7 @@ export function deletedStatus(resource: Resource, stored: Stored): Status {
     status: 'Success',
     details: {
       name: stored.name,
-      ...(resource.group === '' ? {} : { group: resource.group }),
+      ...(resource.group !== '' && { group: resource.group }),
       kind: resource.plural,
       ...(uid !== undefined && { uid }),
     },

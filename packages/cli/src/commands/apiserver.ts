@@ -80,7 +80,7 @@ async function run(io: Io, options: Options): Promise<void> {
         server: listener.url,
         token,
         clusters: options.cluster,
-        ...(listener.caPem === undefined ? {} : { caPem: listener.caPem }),
+        ...(listener.caPem !== undefined && { caPem: listener.caPem }),
       })
       // The token gives the administrator's rights: only the user of this process may read it.
       await writePrivateFile(options.kubeconfig, text).catch((cause: unknown) => {

@@ -26,6 +26,7 @@ import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { CommandError, EXIT, type Io } from '../command.ts'
 import { addKubeFlags, type KubeFlags, openCluster } from '../kube-flags.ts'
+import { showDrain } from './drain.ts'
 import { addOutputFlag, printTable, printValue } from '../output-form.ts'
 
 const ServiceAccount = kind<Obj>({
@@ -278,15 +279,19 @@ async function list(io: Io, client: Client, form: 'text' | 'json' | 'yaml'): Pro
 async function remove(io: Io, client: Client, name: string, flags: RemoveFlags): Promise<void> {
   const found = await client.find(Cluster, name)
   if (found === undefined) throw new CommandError(`there is no Cluster ${name}; see seamark cluster list`)
+  const timeoutMs = Number(flags.timeout) * 1000
+  if (!Number.isFinite(timeoutMs) || timeoutMs <= 0)
+    throw new CommandError(`--timeout ${flags.timeout} is no number of seconds`, EXIT.usage)
+  await showDrain(io, client, name, flags.force === true)
   if (flags.force === true)
     await client.patch(Cluster, name, 'merge', { metadata: { annotations: { 'seamark.io/force-detach': 'true' } } })
   await client.delete(Cluster, name)
   io.stdout.write(
     flags.force === true
       ? `cluster ${name} is removed without a drain; its leaves stay on the member\n`
-      : `cluster ${name} is drained and removed\n`,
+      : `cluster ${name} is drained, and then removed\n`,
   )
-  const endMs = Date.now() + Number(flags.timeout) * 1000
+  const endMs = Date.now() + timeoutMs
   // The Secret goes last: without it nothing can be deleted on the member.
   while ((await client.find(Cluster, name)) !== undefined) {
     if (io.signal.aborted) return

@@ -65,7 +65,7 @@ async function ask(client: DnsClient, args: DigArguments, host: string, words: s
   const print = (line: string) => io.stdout.write(`${line}\n`)
   const server = await findServer(host, args.port)
   const key = findKey(args)
-  const call = { server, signal: io.signal, ...(key === undefined ? {} : { key }) }
+  const call = { server, signal: io.signal, ...(key !== undefined && { key }) }
   const greet = (): void => {
     if (!args.isShort && args.sections.has('cmd')) for (const line of greeting(VERSION, words)) print(line)
   }
@@ -87,8 +87,8 @@ async function ask(client: DnsClient, args: DigArguments, host: string, words: s
     isTruncationKept: args.isTruncationKept,
     deadlineMs: args.timeoutMs * args.tries,
     flags: FLAG.AD,
-    ...(args.bufferSize === undefined ? {} : { ednsSize: args.bufferSize }),
-    ...(args.subnet === undefined ? {} : { subnet: args.subnet }),
+    ...(args.bufferSize !== undefined && { ednsSize: args.bufferSize }),
+    ...(args.subnet !== undefined && { subnet: args.subnet }),
     options: [
       ...(args.hasNsid ? [{ code: OPTION.NSID, data: new Uint8Array(0) }] : []),
       ...(cookie === undefined ? [] : [{ code: OPTION.COOKIE, data: cookie }]),
@@ -101,7 +101,7 @@ async function ask(client: DnsClient, args: DigArguments, host: string, words: s
   const isAskedAgain = args.transport === 'udp' && reply.transport === 'tcp'
   if (isAskedAgain && !args.isShort && args.sections.has('comments')) print(';; Truncated, retrying in TCP mode.')
   greet()
-  const shown = { args, when: new Date(), ...(cookie === undefined ? {} : { cookie }) }
+  const shown = { args, when: new Date(), ...(cookie !== undefined && { cookie }) }
   for (const line of replyText(reply, shown)) print(line)
 }
 

@@ -73,7 +73,7 @@ function loadZones(files: readonly string[]): Zone[] {
   return files.map((file) => {
     const origin = originOf(file)
     const include = (name: string) => readRegularFile(resolve(dirname(file), name))
-    const zone = loadZoneFile(readText(file), { file, include, ...(origin === undefined ? {} : { origin }) })
+    const zone = loadZoneFile(readText(file), { file, include, ...(origin !== undefined && { origin }) })
     if (isZoneFileError(zone)) throw new CommandError(`${zone.file}:${zone.line}: ${zone.reason}`)
     const other = zones.get(zone.origin)
     if (other !== undefined) throw new CommandError(`${file}:1: zone ${zone.origin} is already in ${other}`)
@@ -120,7 +120,7 @@ async function serve(io: Io, files: readonly string[], flags: Flags): Promise<vo
     log(`--workers needs Node 23.1, and this is ${process.version}: one thread answers`)
   const secondaries: Secondary[] = flags.notify.map((text) => ({
     ...parseAddress(text, 53),
-    ...(names[0] === undefined ? {} : { key: names[0] }),
+    ...(names[0] !== undefined && { key: names[0] }),
   }))
   let server: DnsServer
   try {

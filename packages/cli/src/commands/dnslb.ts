@@ -13,6 +13,7 @@ import {
   systemClock,
 } from '@seamark/kube'
 import {
+  createDnsMetrics,
   createMetricsRegistry,
   createProviderTypes,
   DnsConfig,
@@ -130,6 +131,7 @@ async function run(settings: Run): Promise<void> {
   }
   if (isStandalone) {
     const registry = createMetricsRegistry()
+    if (dns !== undefined) createDnsMetrics(registry, dns)
     const heartbeat = new Heartbeat(systemClock, healthTimeoutMs)
     await using _server = await serve(settings, registry, heartbeat)
     await runStandalone({ ...common, path: flags.watches, registry, heartbeat }, signal).catch(fail)
@@ -139,6 +141,7 @@ async function run(settings: Run): Promise<void> {
   let server: AsyncDisposable | undefined
   try {
     const onManager: NonNullable<Parameters<typeof runDnslb>[0]['onManager']> = ({ manager, heartbeat }) => {
+      if (dns !== undefined) createDnsMetrics(manager.metrics.registry, dns)
       serve(settings, manager.metrics.registry, heartbeat).then(
         (started) => (server = started),
         (error: unknown) => log.error({ error: messageOf(error) }, 'the HTTP server cannot listen'),

@@ -51,23 +51,38 @@ async function drain(io: Io, name: string, flags: Flags): Promise<void> {
   const { client } = cluster
   try {
     await findCluster(client, name)
-    const { moves, dark } = await previewDrain(client, name, io.signal)
-    for (const { root, hosts, to } of moves)
-      io.stdout.write(
-        `${root} (${hosts.join(', ')}): ${to.length === 0 ? 'no other cluster serves it' : `stays on ${to.join(', ')}`}\n`,
-      )
-    if (moves.length === 0) io.stdout.write(`cluster ${name} has no leaves\n`)
-    if (dark.length > 0 && flags.force !== true)
-      throw new CommandError(
-        `${dark.join(', ')} would have no cluster that serves; place it on another cluster first, or use --force to drain the others and leave it`,
-        EXIT.refused,
-      )
+    await showDrain(io, client, name, flags.force === true)
     await client.patch(Cluster, name, 'merge', { spec: { drain: { enabled: true } } })
     io.stdout.write(`cluster ${name} is draining\n`)
     if (flags.wait === true) await waitUntilEmpty(io, client, name, timeoutMs)
   } finally {
     await cluster.close()
   }
+}
+
+/** Says what a drain moves where; refuses one after which a host has no cluster, unless it is forced. */
+export async function showDrain(
+  io: Io,
+  client: Parameters<typeof previewDrain>[0],
+  name: string,
+  isForced: boolean,
+): Promise<void> {
+  const { moves, dark } = await previewDrain(client, name, io.signal)
+  for (const { root, hosts, to, spares } of moves) {
+    const where =
+      to.length > 0
+        ? `stays on ${to.join(', ')}`
+        : spares.length > 0
+          ? `moves to one of ${spares.join(', ')}`
+          : 'no other cluster serves it'
+    io.stdout.write(`${root} (${hosts.join(', ')}): ${where}\n`)
+  }
+  if (moves.length === 0) io.stdout.write(`cluster ${name} has no leaves\n`)
+  if (dark.length > 0 && !isForced)
+    throw new CommandError(
+      `${dark.join(', ')} would have no cluster that serves; place it on another cluster first, or use --force`,
+      EXIT.refused,
+    )
 }
 
 /** One line per change: on a terminal and elsewhere. */

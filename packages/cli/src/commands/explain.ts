@@ -1,5 +1,6 @@
 /**
- * `seamark explain HOST`: from the source to the answer, hop by hop, and the first one that is broken. Read-only.
+ * `seamark explain HOST`: from the source to the answer, hop by hop, and the first one that is broken. Read-only. With a URL
+ * the last hop is the route: which rule of which object takes the request in the gateway.
  * With providers in the configuration the plan and the records of the zone are read as the manager reads them.
  */
 import { isIP } from 'node:net'
@@ -35,6 +36,7 @@ import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
 import { addKubeFlags, type KubeFlags, openCluster } from '../kube-flags.ts'
 import { addOutputFlag, printValue } from '../output-form.ts'
+import { parseQuestion, printTrace, traceInCluster } from '../request-hop.ts'
 import { addSettingFlags, readConfig } from '../setting-flags.ts'
 
 interface Flags extends KubeFlags {
@@ -42,17 +44,23 @@ interface Flags extends KubeFlags {
   namespace?: string
   server?: string
   output: 'text' | 'wide' | 'json' | 'yaml'
+  header: string[]
+  request: string
 }
 
 export function build(io: Io): Command {
   const command = addKubeFlags(new Command().description('why a host answers as it does, hop by hop'))
-    .argument('<host>')
+    .argument('<host or URL>', 'HOST, or https://HOST/PATH for a request')
+    .option('-H, --header <name: value>', 'header field of the request; may be repeated', collect, [])
+    .option('-X, --request <method>', 'method of the request', 'GET')
     .option('--config <file>', 'ManagerConfiguration file of the manager [SEAMARK_CONFIG]')
     .option('--server <address[:port]>', 'DNS server to ask')
     .option('-n, --namespace <name>', 'namespace of the manager, where its switches and guard state are', 'seamark')
   addOutputFlag(command, ['text', 'wide', 'json', 'yaml'], 'text')
   addSettingFlags(command, { isListed: false })
-  return command.action(async (host: string, flags: Flags & Record<string, unknown>) => {
+  return command.action(async (argument: string, flags: Flags & Record<string, unknown>) => {
+    const question = parseQuestion(argument, flags.request.toUpperCase(), flags.header)
+    const host = question === undefined ? argument : hostOf(question)
     if (flags.server !== undefined) parseDnsServer(flags.server)
     const { config } = await readConfig(io, flags)
     const cluster = await openCluster(io, flags)
@@ -77,18 +85,32 @@ export function build(io: Io): Command {
         io.signal,
       )
       const trace = await traceHost(cluster.client, host, io.signal).catch(() => undefined)
-      const explanation = explain(trace === undefined ? facts : { ...facts, fleet: fleetHops(trace) })
+      const request = question === undefined ? undefined : await traceInCluster(cluster.client, question, io.signal)
+      const explanation = explain({
+        ...facts,
+        ...(trace !== undefined && { fleet: fleetHops(trace) }),
+        ...(request !== undefined && { route: { isServed: request.outcome !== 'none', text: request.text } }),
+      })
       const { output } = flags
       io.stdout.write(
         output === 'json' || output === 'yaml'
-          ? printValue(output, explanation)
-          : print(explanation, output === 'wide'),
+          ? printValue(output, { ...explanation, ...(request !== undefined && { request }) })
+          : print(explanation, output === 'wide') +
+              (request === undefined ? '' : printTrace(request, output === 'wide')),
       )
       io.exit(explanation.firstBroken === undefined ? EXIT.ok : EXIT.changes)
     } finally {
       await cluster.close()
     }
   })
+}
+
+function collect(value: string, before: readonly string[]): string[] {
+  return [...before, value]
+}
+
+function hostOf({ authority }: { readonly authority: string }): string {
+  return authority.replace(/:\d+$/, '')
 }
 
 /** The manager's own view of a name: the same providers, guard state and switches, and no write. */

@@ -1,30 +1,46 @@
 /** `seamark gateway translate -f FILE`: the configuration that objects of a file give, offline, with statuses and findings. */
-import { build, type Build } from '@seamark/gateway'
+import { build, printResources, type Build } from '@seamark/gateway'
 import { keyOf, type Immutable, type Key, type Kind, type Obj } from '@seamark/kube/object'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { EXIT, type Io } from '../command.ts'
-import { addBuildFlags, type BuildFlags, buildSettings } from '../gateway-flags.ts'
+import { addBuildFlags, type BuildFlags, buildSettings, parseListen } from '../gateway-flags.ts'
 import { readManifests } from '../manifest-files.ts'
 import { addOutputFlag, printValue } from '../output-form.ts'
 
 interface Flags extends BuildFlags {
   filename: string[]
   output: 'json' | 'yaml'
+  to: 'ir' | 'envoy'
+  httpListen: string
+  httpsListen: string
 }
 
 export function buildTranslate(io: Io): Command {
   const command = new Command('translate')
     .description('print what the gateway makes of manifests: hosts and routes, statuses, findings')
     .requiredOption('-f, --filename <files...>', 'files with manifests; - is stdin')
+    .addOption(
+      new Option('--to <form>', 'ir: hosts and routes as the built-in proxy reads them; envoy: resources of Envoy')
+        .choices(['ir', 'envoy'])
+        .default('ir'),
+    )
+    .option('--http-listen <host:port>', 'address of the HTTP listener of Envoy', ':8080')
+    .option('--https-listen <host:port>', 'address of the HTTPS listener of Envoy', ':8443')
   addOutputFlag(command, ['yaml', 'json'], 'yaml')
   addBuildFlags(command)
   return command.action(async (flags: Flags) => {
     const settings = buildSettings(flags)
     const objects = await readManifests(flags.filename)
     const { ir, statuses, findings } = build(viewOf(objects), settings)
-    // Private keys are not for terminals and pull requests.
-    const certificates = ir.certificates.map(({ name }) => ({ name }))
-    io.stdout.write(printValue(flags.output, { ...ir, certificates, statuses, findings }))
+    const configuration =
+      flags.to === 'ir'
+        ? // Private keys are not for terminals and pull requests.
+          { ...ir, certificates: ir.certificates.map(({ name }) => ({ name })) }
+        : printResources(ir, {
+            http: parseListen('--http-listen', flags.httpListen),
+            https: parseListen('--https-listen', flags.httpsListen),
+          })
+    io.stdout.write(printValue(flags.output, { ...configuration, statuses, findings }))
     io.exit(hasFaults(statuses) || findings.length > 0 ? EXIT.changes : EXIT.ok)
   })
 }
@@ -53,5 +69,7 @@ function complete(
 }
 
 function hasFaults(statuses: Build['statuses']): boolean {
-  return statuses.some(({ status }) => JSON.stringify(status).includes('"status":"False"'))
+  // A listener that is not in conflict has the condition Conflicted with status False.
+  const text = JSON.stringify(statuses.map(({ status }) => status))
+  return text.replaceAll('"type":"Conflicted","status":"False"', '').includes('"status":"False"')
 }

@@ -1,19 +1,27 @@
 /**
  * `seamark gateway`: the data plane of a cluster. Ingress, HTTPProxy and Gateway API in; requests served by the built-in
- * proxy, statuses and addresses out. Every replica serves; the holder of the Lease writes statuses.
+ * proxy or by Envoy, statuses and addresses out. Every replica serves; the holder of the Lease writes statuses.
  */
 import { createLogger, manager } from '@seamark/kube'
-import { GATEWAY_FIELD_MANAGER, setUpGateway } from '@seamark/gateway'
+import { GATEWAY_FIELD_MANAGER, setUpGateway, type XdsPort } from '@seamark/gateway'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../command.ts'
-import { addBuildFlags, type BuildFlags, buildSettings, parseAddresses, parseListen } from '../gateway-flags.ts'
+import { addEnvoyFlags, type EnvoyFlags, envoyOptions } from '../envoy-flags.ts'
+import {
+  addBuildFlags,
+  type BuildFlags,
+  buildSettings,
+  leaseName,
+  parseAddresses,
+  parseListen,
+} from '../gateway-flags.ts'
+import { buildBootstrap } from './gateway-bootstrap.ts'
 import { buildTranslate } from './gateway-translate.ts'
 import { addKubeFlags, type KubeFlags, openCluster, ownNamespace } from '../kube-flags.ts'
 
-interface Flags extends KubeFlags, BuildFlags {
+interface Flags extends KubeFlags, BuildFlags, EnvoyFlags {
   httpListen?: string
   httpsListen?: string
-  envoy: string
   envoyServiceHttpAddress: string
   envoyServiceHttpPort: string
   envoyServiceHttpsAddress: string
@@ -35,11 +43,10 @@ const GRACE_MS = 4_500
 
 export function build(io: Io): Command {
   const command = addKubeFlags(
-    new Command().description('serve Ingress, HTTPProxy and Gateway API with the built-in proxy'),
+    new Command().description('serve Ingress, HTTPProxy and Gateway API with the built-in proxy or Envoy'),
   )
     .option('--http-listen <host:port>', 'address for HTTP; else --envoy-service-http-address and -port')
     .option('--https-listen <host:port>', 'address for HTTPS; else --envoy-service-https-address and -port')
-    .option('--envoy <off>', 'data plane: off is the built-in proxy', 'off')
     .option('--envoy-service-http-address <address>', 'address for HTTP', '::')
     .option('--envoy-service-http-port <port>', 'port for HTTP', '8080')
     .option('--envoy-service-https-address <address>', 'address for HTTPS', '::')
@@ -57,11 +64,11 @@ export function build(io: Io): Command {
     .option('--probes <host:port>', 'address of /healthz and /readyz; else none')
     .option('-n, --namespace <name>', 'namespace of the manager; else the one of the pod')
     .option('--debug', 'log more')
+  addEnvoyFlags(command)
   addBuildFlags(command)
   command.addCommand(buildTranslate(io))
+  command.addCommand(buildBootstrap(io))
   return command.action(async (flags: Flags) => {
-    if (flags.envoy !== 'off')
-      throw new CommandError(`--envoy ${flags.envoy}: only off (the built-in proxy) is available`, EXIT.usage)
     const settings = buildSettings(flags)
     const http = parseListen(
       '--http-listen',
@@ -79,6 +86,7 @@ export function build(io: Io): Command {
       namespace: flags.leaderElectionResourceNamespace ?? namespace,
     }
     const log = createLogger({ level: flags.debug === true ? 'debug' : 'info' })
+    const envoy = envoyOptions(io, flags, log, [lease.namespace, lease.lease, join(http.host, http.port)])
     const cluster = await openCluster(io, flags, { fieldManager: GATEWAY_FIELD_MANAGER, log })
     try {
       const mgr = await manager({
@@ -93,6 +101,7 @@ export function build(io: Io): Command {
         settings,
         http,
         https,
+        ...(envoy !== undefined && { envoy: announcing(io, envoy) }),
         statusAddresses: parseAddresses(flags.ingressStatusAddress),
         service: `${flags.envoyServiceNamespace ?? namespace}/${flags.envoyServiceName}`,
         ...(isElected && { lease }),
@@ -110,14 +119,14 @@ export function build(io: Io): Command {
   })
 }
 
-function join(host: string, port: string | number): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
+/** Says where the xDS port is, which may have been asked for as 0. */
+function announcing<T extends { port?: XdsPort }>(io: Io, envoy: T): T {
+  const { port } = envoy
+  if (port === undefined) return envoy
+  const onListening = (number: number) => void io.stdout.write(`xds ${join(port.host, number)}\n`)
+  return { ...envoy, port: { ...port, onListening } }
 }
 
-function leaseName({ gateway, ingressClassName }: Flags): string {
-  const part = (gateway ?? ingressClassName ?? '')
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-|-$/g, '')
-  return part === '' ? 'seamark-gateway' : `seamark-gateway-${part}`
+function join(host: string, port: string | number): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }

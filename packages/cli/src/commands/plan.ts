@@ -108,7 +108,7 @@ async function readDesired(
   const { namespace } = config.dnsEndpoints
   const list = await cluster.client.list(DNSEndpoint, {
     signal: io.signal,
-    ...(namespace === '' ? {} : { namespace }),
+    ...(namespace !== '' && { namespace }),
   })
   return { objects: list.items.filter(servedBy(config)), isComplete: true }
 }

@@ -28,6 +28,8 @@ export function build(io: Io): Command {
     const steps = flags.steps.split(',').map((text) => Number(text.trim()))
     if (steps.length === 0 || steps.some((step) => !Number.isInteger(step) || step < 1 || step > 100))
       throw new CommandError(`--steps ${flags.steps} is no list of percentages from 1 to 100`, EXIT.usage)
+    for (const [flag, text] of Object.entries({ pause: flags.pause, timeout: flags.timeout }))
+      if (!(Number(text) >= 0)) throw new CommandError(`--${flag} ${text} is no number of seconds`, EXIT.usage)
     const cluster = await openCluster(io, flags)
     try {
       await shift(io, cluster.client, host, steps, flags)
@@ -41,6 +43,10 @@ type Client = Parameters<typeof traceHost>[0]
 
 async function shift(io: Io, client: Client, host: string, steps: readonly number[], flags: Flags): Promise<void> {
   const { global, others } = await check(client, host, flags.to)
+  if (others.length === 0) {
+    io.stdout.write(`${host} is on ${flags.to} alone: all of its traffic goes there\n`)
+    return
+  }
   io.stdout.write(
     `${host}: ${steps.map((step) => `${step} %`).join(', ')} to ${flags.to}, the rest to ${others.join(', ')}\n`,
   )
@@ -81,29 +87,34 @@ async function check(
   }
 }
 
-/** Into the policy that names the root; without one, into annotations of the root. */
+/** Into the policy of the root; without one, into its annotations. */
 async function writeWeights(
   client: Client,
-  { spec, metadata }: HostTrace['roots'][number]['global'],
+  { spec, metadata, status }: HostTrace['roots'][number]['global'],
   weights: Record<string, number>,
 ): Promise<void> {
   const { namespace = '' } = metadata
-  const { items } = await client.list(GlobalIngressPolicy, { namespace })
-  const policy = items.find(({ spec: { targetRefs = [] } }) =>
-    targetRefs.some((ref) => ref.kind === spec.rootRef.kind && ref.name === spec.rootRef.name),
-  )
-  if (policy !== undefined) {
-    await client.patch(GlobalIngressPolicy, `${namespace}/${policy.metadata.name}`, 'merge', {
+  const { kind, name } = spec.rootRef
+  const [, policyKey] = /^GlobalIngressPolicy (.+)$/.exec(status?.policy ?? '') ?? []
+  if (policyKey !== undefined) {
+    const { targetRefs = [], selector } = (await client.get(GlobalIngressPolicy, policyKey)).spec
+    const isOwn = targetRefs.length === 1 && targetRefs[0]?.kind === kind && targetRefs[0].name === name
+    if (!isOwn || selector !== undefined)
+      throw new CommandError(
+        `GlobalIngressPolicy ${policyKey} is not only for ${kind} ${namespace}/${name}: a shift would change others; create one whose targetRefs name it alone`,
+        EXIT.refused,
+      )
+    await client.patch(GlobalIngressPolicy, policyKey, 'merge', {
       spec: { traffic: { strategy: 'weighted', weights } },
     })
     return
   }
-  if (spec.rootRef.kind !== 'Ingress')
-    throw new CommandError(`${spec.rootRef.kind} ${spec.rootRef.name} has no policy that names it; create one`)
+  if (kind !== 'Ingress')
+    throw new CommandError(`${kind} ${name} has no policy that names it; create one`, EXIT.refused)
   const annotations = Object.fromEntries(
-    Object.entries(weights).map(([name, weight]) => [`seamark.io/weight.${name}`, String(weight)]),
+    Object.entries(weights).map(([cluster, weight]) => [`seamark.io/weight.${cluster}`, String(weight)]),
   )
-  await client.patch(Ingress, `${namespace}/${spec.rootRef.name}`, 'merge', {
+  await client.patch(Ingress, `${namespace}/${name}`, 'merge', {
     metadata: { annotations: { 'seamark.io/strategy': 'weighted', ...annotations } },
   })
 }

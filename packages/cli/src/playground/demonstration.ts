@@ -1,7 +1,8 @@
 /**
- * The three parts of the playground: a host becomes reachable; three failures each leave it reachable; commands to try next.
+ * Parts of the playground: a host becomes reachable; three failures each leave it reachable; commands to try next.
  * Every printed figure is measured during the run.
  */
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Client, CustomResourceDefinition, Namespace, NotFound, Service, sleep, systemClock } from '@seamark/kube'
 import { DNSEndpoint, HTTPProxy } from '@seamark/operator'
@@ -153,12 +154,13 @@ async function settledCode(environment: Environment): Promise<string | undefined
 
 export function printCommands(environment: Environment, printer: Printer): void {
   const { port } = environment.dnsAddress
-  printer.heading('Part 3: commands to try in a second terminal')
+  printer.heading('Part 5: commands to try in a second terminal')
   for (const line of [
     `bin/seamark dig @127.0.0.1 -p ${port} ${HOST}`,
     `bin/seamark explain ${HOST} --kubeconfig ${environment.kubeconfigPath} --config ${environment.configPath} --server 127.0.0.1:${port}`,
     `kubectl --kubeconfig ${environment.kubeconfigPath} get httpproxies,dnsendpoints -A`,
     `kubectl --kubeconfig ${environment.kubeconfigPath} -n shop patch httpproxy blog --type merge -p '{"spec":{"virtualhost":{"fqdn":"news.${ZONE}"}}}'`,
+    'bin/seamark playground --script examples/fleet/scenarios/move.yaml       # a host moves to another cluster',
     'bin/seamark contour-plus --dry-run --service-name NAMESPACE/SERVICE      # on your own cluster: reads, writes nothing',
   ]) {
     printer.line(line)
@@ -188,8 +190,12 @@ function recordsOf(environment: Environment): Map<string, string> {
 }
 
 async function applyExample(environment: Environment, file: string): Promise<string[]> {
-  const [packed = '', checkout = ''] = EXAMPLES
-  return environment.applyExample(join(packed, file)).catch(async () => environment.applyExample(join(checkout, file)))
+  return environment.applyExample(findExample(file))
+}
+
+export function findExample(file: string): string {
+  const [packed = '', checkout = ''] = EXAMPLES.map((folder) => join(folder, file))
+  return existsSync(packed) ? packed : checkout
 }
 
 async function setAddress(client: Client, ingress: { ip: string }[]): Promise<void> {

@@ -17,6 +17,7 @@ import {
   groupRecords,
   type ListenAddress,
   createRRset,
+  serverText,
   TsigKey,
 } from '@seamark/dns'
 import {
@@ -34,6 +35,7 @@ import {
 import type { Kind, Obj } from '@seamark/kube/object'
 import { writePrivateFile } from '@seamark/kube/private-file'
 import {
+  BalanceConfig,
   CONFIG_API_VERSION,
   embeddedProvider,
   HTTPProxy,
@@ -194,6 +196,9 @@ function runManager(
       publish: { ...unified, services: [{ service: LOAD_BALANCER }] },
       wildcard: { ...wildcardDefaults, zone: ZONE, localCluster: 'play' },
       records: { config: records, env: {}, providers: [embeddedProvider({ server: dns })] },
+      // Names are resolved by the DNS server of the playground: nothing leaves this machine.
+      balance: { config: BalanceConfig.parse({ enabled: true, resolver: dns.addresses.map(serverText)[0] }) },
+      allowLoopback: true,
     },
     controller.signal,
   )

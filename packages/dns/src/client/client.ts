@@ -222,7 +222,7 @@ export function createDnsClient(options: DnsClientOptions = {}): DnsClient {
       answers: [],
       authorities: [],
       additionals: [],
-      ...(question.hasEdns === false ? {} : { edns }),
+      ...(question.hasEdns !== false && { edns }),
     }
     const reply = await exchange(draft, question, question.isTruncationKept)
     // RFC 6891 §7: a server without EDNS answers FORMERR without OPT; repeat the query without EDNS.

@@ -96,12 +96,13 @@ describe('a policy', () => {
     ]
     const chooser = chooserOf(policyOf([], { entries }))
     expect(chooser.hasRegions).toBe(true)
-    expect(chooser.choose('eu')).toEqual([0])
-    expect(chooser.choose('us')).toEqual([1])
-    expect(chooser.choose('asia')).toEqual([2])
+    expect(chooser.choose(['eu'])).toEqual([0])
+    expect(chooser.choose(['us'])).toEqual([1])
+    expect(chooser.choose(['de', 'eu', 'us'])).toEqual([0])
+    expect(chooser.choose(['asia'])).toEqual([2])
     expect(chooser.choose()).toEqual([2])
     const regional = chooserOf(policyOf([], { entries: entries.slice(0, 2) }))
-    expect(regional.choose('asia')).toEqual([0])
+    expect(regional.choose(['asia'])).toEqual([0])
   })
 
   it('shuffles all records of the best priority, without losing one', () => {
@@ -133,7 +134,7 @@ describe('a region table', () => {
       'rest',
     ])
     expect(table.find('2001:db9::1')).toBeUndefined()
-    expect(table.longestPrefix('192.0.2.1')).toBe(25)
+    expect(table.locate('192.0.2.1').prefix).toBe(25)
   })
 
   it.each(['192.0.2.0/33 eu', 'x eu', '192.0.2.0/24', '192.0.2.0/24 EU', '192.0.2.0/ eu', '192.0.2.0/24 eu us'])(

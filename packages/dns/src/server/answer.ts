@@ -23,11 +23,29 @@ import { type AnswerSet, negativeSoa, writeSet } from './answer-set.ts'
 import { type QuerySource, resolve, type Resolution } from './resolve.ts'
 import { AUTHORITATIVE, OPT_LENGTH, Response, TRUNCATED } from './response.ts'
 import { Request, SILENT } from './request.ts'
-import type { RegionTable } from './region-table.ts'
+import type { RegionSource } from './region-source.ts'
 import type { ZoneIndex } from './zone-index.ts'
+
+/** Index in `Counters.questions` of the types that have no index of their own. */
+export const OTHER_TYPE = 0
+/** Up to CAA (257). */
+const COUNTED_TYPES = 258
+
+export function createCounters(): Counters {
+  return {
+    queries: 0,
+    questions: new Float64Array(COUNTED_TYPES),
+    answers: new Float64Array(24),
+    truncated: 0,
+    ignored: 0,
+    failures: 0,
+  }
+}
 
 export interface Counters {
   queries: number
+  /** By type, index 1–257 (CAA); greater ones at OTHER_TYPE. */
+  readonly questions: Float64Array
   /** By rcode, index 0–23. */
   readonly answers: Float64Array
   truncated: number
@@ -48,7 +66,7 @@ export interface AnswerOptions {
   /** Answers UPDATE, NOTIFY and signed messages: the whole answer, or undefined for none. */
   readonly special: (request: Request, peer: Peer) => SpecialAnswer
   /** Regions of clients, for policies. */
-  readonly regions?: RegionTable
+  readonly regions?: RegionSource
   readonly onFailure?: (error: unknown) => void
 }
 
@@ -90,7 +108,7 @@ export class Answerer {
   readonly #maxUdpSize: number
   readonly #special: AnswerOptions['special']
   readonly #onFailure: (error: unknown) => void
-  readonly #regions: RegionTable | undefined
+  readonly #regions: RegionSource | undefined
   readonly #response: Response
   readonly #writer = new WireWriter(MAX_MESSAGE)
   readonly #wild = new Uint8Array(256)
@@ -132,6 +150,7 @@ export class Answerer {
       return this.#refuse(RCODE.NOTIMP)
     if (status !== RCODE.NOERROR) return this.#refuse(status)
     if (request.opcode !== OPCODE.QUERY || request.tsigAt > 0) return this.#specialAnswer(peer)
+    counters.questions[request.type < counters.questions.length ? request.type : OTHER_TYPE]!++
     return this.#query(peer)
   }
 
@@ -282,7 +301,7 @@ export class Answerer {
     const { data } = shard
     const recordLength = u16(data, set + 6)
     if (recordLength === 0 || chooser.mode !== 'weighted') return 0
-    const record = chooser.chooseOne(chooser.hasRegions ? this.#regionOf(peer) : undefined)
+    const record = chooser.chooseOne(chooser.hasRegions ? this.#regionsOf(peer) : undefined)
     shard.count(set)
     const response = this.#response
     response.question()
@@ -293,18 +312,19 @@ export class Answerer {
   }
 
   /**
-   * The region of the client by its subnet (RFC 7871), else of the resolver. The answer then says for which part of the
+   * The regions of the client by its subnet (RFC 7871), else of the resolver. The answer then says for which part of the
    * subnet it holds (§7.2.1).
    */
-  #regionOf(peer: Peer): string | undefined {
+  #regionsOf(peer: Peer): readonly string[] | undefined {
     const { bytes, subnetAt, subnetLength } = this.request
     const regions = this.#regions
     if (regions === undefined) return undefined
-    if (subnetLength === 0) return regions.find(peer.address)
+    if (subnetLength === 0) return regions.locate(peer.address).regions
     const subnet = decodeSubnet(bytes.subarray(subnetAt, subnetAt + subnetLength))
     const { address, sourcePrefix } = subnet
-    this.#response.subnetScope = Math.min(sourcePrefix, regions.longestPrefix(address))
-    return sourcePrefix === 0 ? regions.find(peer.address) : regions.find(address)
+    const location = regions.locate(address)
+    this.#response.subnetScope = Math.min(sourcePrefix, location.prefix)
+    return sourcePrefix === 0 ? regions.locate(peer.address).regions : location.regions
   }
 
   #fastMissing(zone: Zone, peer: Peer): number {
@@ -374,7 +394,7 @@ export class Answerer {
     let result: Resolution
     try {
       const question = request.bytes.slice(12, 12 + request.nameLength)
-      result = resolve(zone, question, request.type, this.#source(peer), () => this.#regionOf(peer))
+      result = resolve(zone, question, request.type, this.#source(peer), () => this.#regionsOf(peer))
     } catch (error) {
       if (error instanceof DnsError && error.code === 'MALFORMED') return this.#refuse(RCODE.FORMERR)
       this.#counters.failures++

@@ -59,7 +59,7 @@ function templates(): Buffer[] {
   )
   const queries = [...names, 'example.test.', 'other.test.', '.'].flatMap((name) =>
     [1, 2, 6, 16, 251, 252, 255].map((type) =>
-      encodeMessage({ ...empty, questions: [{ name, type, class: 1 }], ...(type % 2 === 0 ? { edns } : {}) }),
+      encodeMessage({ ...empty, questions: [{ name, type, class: 1 }], ...(type % 2 === 0 && { edns }) }),
     ),
   )
   const zone = fqdn('example.test')

@@ -51,7 +51,7 @@ export class Notifier {
     const key = secondary.key === undefined ? undefined : this.#keys.get(secondary.key)
     for (let attempt = 0; attempt < MAX_TRIES && !signal.aborted; attempt++) {
       try {
-        await this.#client.notify({ server: secondary, zone, signal, ...(key === undefined ? {} : { key }) })
+        await this.#client.notify({ server: secondary, zone, signal, ...(key !== undefined && { key }) })
         return
       } catch (error) {
         if (signal.aborted) return

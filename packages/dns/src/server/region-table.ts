@@ -5,16 +5,16 @@
 import { isIP } from 'node:net'
 import { DnsError } from '../error.ts'
 import { addressOctets } from '../wire/address.ts'
+import type { ClientLocation, RegionMessage, RegionSource } from './region-source.ts'
 
-export class RegionTable {
+export class RegionTable implements RegionSource {
   /** Per family (octets of an address): by prefix length, longest first, the regions by prefix. */
   readonly #families = new Map<number, { readonly bits: number; readonly regions: Map<string, string> }[]>()
 
   readonly #lines: string[] = []
 
-  /** What `parseRegionTable` reads. */
-  toText(): string {
-    return this.#lines.join('\n')
+  toMessage(): RegionMessage {
+    return { kind: 'table', text: this.#lines.join('\n') }
   }
 
   add(address: string, bits: number, region: string): void {
@@ -40,8 +40,13 @@ export class RegionTable {
     return undefined
   }
 
+  locate(address: string): ClientLocation {
+    const region = this.find(address)
+    return { regions: region === undefined ? [] : [region], prefix: this.#longestPrefix(address) }
+  }
+
   /** The longest prefix of the family: two addresses that share it are in the same region. */
-  longestPrefix(address: string): number {
+  #longestPrefix(address: string): number {
     return this.#families.get(isIP(address) === 6 ? 16 : 4)?.[0]?.bits ?? 0
   }
 }

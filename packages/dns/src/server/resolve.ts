@@ -42,7 +42,7 @@ class Resolver {
   readonly #zone: Zone
   readonly #type: number
   readonly #source: QuerySource
-  readonly #region: () => string | undefined
+  readonly #regions: () => readonly string[] | undefined
   readonly #scan: NameScan = createNameScan()
   readonly result: Resolution = {
     rcode: RCODE.NOERROR,
@@ -53,11 +53,11 @@ class Resolver {
     isNegative: false,
   }
 
-  constructor(zone: Zone, type: number, source: QuerySource, region: () => string | undefined) {
+  constructor(zone: Zone, type: number, source: QuerySource, regions: () => readonly string[] | undefined) {
     this.#zone = zone
     this.#type = type
     this.#source = source
-    this.#region = region
+    this.#regions = regions
   }
 
   resolve(question: Uint8Array): Resolution {
@@ -173,7 +173,7 @@ class Resolver {
     const chooser = shard.chooserOf(node, offset)
     if (chooser === undefined) return set
     const datas = datasOf(set)
-    const chosen = chooser.choose(chooser.hasRegions ? this.#region() : undefined)
+    const chosen = chooser.choose(chooser.hasRegions ? this.#regions() : undefined)
     return packSet(
       set.type,
       ttlOf(set.body),
@@ -230,15 +230,15 @@ function isInZone(name: Uint8Array, origin: Uint8Array): boolean {
 }
 
 /**
- * Resolves `question` (wire form, case as received) in the zone that contains it. `region` is called when a policy needs the
- * region of the client. Throws what a dynamic RRset throws.
+ * Resolves `question` (wire form, case as received) in the zone that contains it. `regions` is called when a policy needs
+ * those of the client. Throws what a dynamic RRset throws.
  */
 export function resolve(
   zone: Zone,
   question: Uint8Array,
   type: number,
   source: QuerySource,
-  region: () => string | undefined = () => undefined,
+  regions: () => readonly string[] | undefined = () => undefined,
 ): Resolution {
-  return new Resolver(zone, type, source, region).resolve(question)
+  return new Resolver(zone, type, source, regions).resolve(question)
 }

@@ -236,7 +236,7 @@ describe('updates and transfers', () => {
     })
     const update = async (key?: TsigKey) =>
       rcodeName(
-        (await client.update({ server: at, zone: ORIGIN, operations, ...(key === undefined ? {} : { key }) })).message
+        (await client.update({ server: at, zone: ORIGIN, operations, ...(key !== undefined && { key }) })).message
           .rcode,
       )
     expect(await update()).toBe('REFUSED')

@@ -17,14 +17,14 @@ import { signMessage, type TsigKey } from '../wire/tsig.ts'
 import { u16 } from '../zone/zone-shard.ts'
 import { diffZones, type ZoneDelta } from '../zone/zone-delta.ts'
 import type { Zone } from '../zone/zone-table.ts'
-import { Answerer, type Counters, type Peer, type SpecialAnswer } from './answer.ts'
+import { Answerer, createCounters, OTHER_TYPE, type Peer, type SpecialAnswer } from './answer.ts'
 import { CookieJar } from './cookie.ts'
 import { ZoneHistory } from './history.ts'
 import { copyHits } from './hits.ts'
 import { Notifier } from './notify.ts'
 import type { ZonePolicy } from './policy.ts'
 import { type RateLimitOptions, RateLimiter } from './ratelimit.ts'
-import type { RegionTable } from './region-table.ts'
+import type { RegionSource } from './region-source.ts'
 import { Request } from './request.ts'
 import { authenticate, emptyAnswer, withoutTsig } from './signed.ts'
 import { listenTcp, type TcpListener } from './tcp.ts'
@@ -51,7 +51,7 @@ export interface DnsServerOptions {
   readonly rateLimit?: RateLimitOptions
   readonly tcp?: { readonly idleMs?: number; readonly maxConnections?: number; readonly maxPerSource?: number }
   /** Regions of clients, for answers that depend on them (zone/answer-policy.ts). */
-  readonly regions?: RegionTable
+  readonly regions?: RegionSource
   /**
    * Threads that answer UDP on the same port, where Node can share it (CAN_SHARE_PORT); rate limits are divided by their
    * number, and `hits` counts only what this thread answers. @default 1: this thread
@@ -87,7 +87,10 @@ export interface Notice {
 }
 
 export interface DnsServerCounters {
+  /** All packets, whatever they ask. */
   readonly queries: number
+  /** Questions by type; types without a name of their own count as `other`. Transfers are not among them. */
+  readonly questions: Readonly<Record<string, number>>
   readonly answers: Readonly<Record<string, number>>
   readonly truncated: number
   readonly ignored: number
@@ -146,7 +149,7 @@ export function createDispatcher(options: DnsServerOptions): Dispatcher {
 
 class Server {
   readonly index = new ZoneIndex()
-  readonly totals: Counters = { queries: 0, answers: new Float64Array(24), truncated: 0, ignored: 0, failures: 0 }
+  readonly totals = createCounters()
   readonly limiter: RateLimiter
   readonly answerer: Answerer
   updates = 0
@@ -173,7 +176,7 @@ class Server {
       counters: this.totals,
       cookies: new CookieJar(options.cookieSecret ?? this.#cookieSecret),
       now: () => this.seconds(),
-      ...(options.maxUdpSize === undefined ? {} : { maxUdpSize: options.maxUdpSize }),
+      ...(options.maxUdpSize !== undefined && { maxUdpSize: options.maxUdpSize }),
       ...(options.regions !== undefined && { regions: options.regions }),
       onFailure: (error: unknown) => this.report(error),
     }
@@ -258,7 +261,7 @@ class Server {
           allPerSecond: share(rateLimit?.allPerSecond, 1000),
         },
         ...(maxUdpSize !== undefined && { maxUdpSize }),
-        ...(regions !== undefined && { regions: regions.toText() }),
+        ...(regions !== undefined && { regions: regions.toMessage() }),
       },
       zones: () => this.index.values(),
       suspended: () => this.index.suspended(),
@@ -488,8 +491,13 @@ export async function createDnsServer(options: DnsServerOptions): Promise<DnsSer
   }
   const sumOf = (field: 'queries' | 'truncated' | 'ignored' | 'limited' | 'failures') =>
     (server.workers?.counters() ?? []).reduce((sum, counters) => sum + counters[field], 0)
-  const answersOf = (rcode: number) =>
-    (server.workers?.counters() ?? []).reduce((sum, { answers }) => sum + (answers[rcode] ?? 0), 0)
+  const listed = (field: 'answers' | 'questions', nameOf: (index: number) => string) =>
+    Object.fromEntries(
+      [...server.totals[field]].flatMap((own, index) => {
+        const count = (server.workers?.counters() ?? []).reduce((sum, each) => sum + (each[field][index] ?? 0), own)
+        return count === 0 ? [] : [[nameOf(index), count]]
+      }),
+    )
   return {
     addresses,
     zones: () => server.index.values(),
@@ -499,12 +507,8 @@ export async function createDnsServer(options: DnsServerOptions): Promise<DnsSer
     remove: (origin) => server.remove(origin),
     counters: () => ({
       queries: server.totals.queries + sumOf('queries'),
-      answers: Object.fromEntries(
-        [...server.totals.answers].flatMap((own, rcode) => {
-          const count = own + answersOf(rcode)
-          return count === 0 ? [] : [[rcodeName(rcode), count]]
-        }),
-      ),
+      questions: listed('questions', (type) => (type === OTHER_TYPE ? 'other' : typeName(type))),
+      answers: listed('answers', rcodeName),
       truncated: server.totals.truncated + sumOf('truncated'),
       ignored: server.totals.ignored + sumOf('ignored'),
       limited: server.limiter.limited + sumOf('limited'),

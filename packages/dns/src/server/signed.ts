@@ -61,7 +61,7 @@ export function authenticate(request: Request, keys: Keyring, now: number): Auth
   const { bytes } = signMessage(answer, verdict.key, now, {
     previousMac: record.mac,
     error: verdict.error,
-    ...(isTime ? { time: record.time, other: encodeTime(now) } : {}),
+    ...(isTime && { time: record.time, other: encodeTime(now) }),
   })
   return { kind: 'refused', answer: bytes }
 }

@@ -1,14 +1,14 @@
 /** Messages between the server and its worker threads, which answer UDP on the same port. */
 import type { Fqdn } from '../wire/name.ts'
 import type { RateLimitOptions } from './ratelimit.ts'
+import type { RegionMessage } from './region-source.ts'
 
 export interface WorkerSettings {
   readonly addresses: readonly { readonly address: string; readonly port: number }[]
   readonly cookieSecret: Uint8Array
   readonly rateLimit: RateLimitOptions
   readonly maxUdpSize?: number
-  /** Text form of the region table. */
-  readonly regions?: string
+  readonly regions?: RegionMessage
 }
 
 export type ToWorker =
@@ -23,6 +23,8 @@ export type ToWorker =
 
 export interface WorkerCounters {
   readonly queries: number
+  /** By type; see Counters. */
+  readonly questions: readonly number[]
   /** By rcode. */
   readonly answers: readonly number[]
   readonly truncated: number

@@ -8,10 +8,10 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { readFrames, readSnapshot } from '../store/zone-frames.ts'
 import type { Fqdn } from '../wire/name.ts'
 import { applyDelta } from '../zone/zone-delta.ts'
-import { Answerer, type Counters } from './answer.ts'
+import { Answerer, createCounters } from './answer.ts'
 import { CookieJar } from './cookie.ts'
 import { RateLimiter } from './ratelimit.ts'
-import { parseRegionTable } from './region-table.ts'
+import { readRegionSource } from './region-source.ts'
 import { listenUdp } from './udp.ts'
 import type { FromWorker, ToWorker, WorkerSettings } from './worker-messages.ts'
 import { ZoneIndex } from './zone-index.ts'
@@ -21,7 +21,7 @@ const COUNTERS_MS = 1000
 const settings = workerData as WorkerSettings
 const send = (message: FromWorker): void => parentPort?.postMessage(message)
 const zones = new ZoneIndex()
-const counters: Counters = { queries: 0, answers: new Float64Array(24), truncated: 0, ignored: 0, failures: 0 }
+const counters = createCounters()
 const limiter = new RateLimiter(settings.rateLimit)
 const waiting = new Map<number, (bytes: Uint8Array | undefined) => void>()
 let nextId = 0
@@ -38,7 +38,7 @@ const answerer = new Answerer({
   },
   onFailure: (error) => send({ kind: 'failed', why: String(error) }),
   ...(settings.maxUdpSize !== undefined && { maxUdpSize: settings.maxUdpSize }),
-  ...(settings.regions !== undefined && { regions: parseRegionTable(settings.regions) }),
+  ...(settings.regions !== undefined && { regions: readRegionSource(settings.regions) }),
 })
 
 function change(origin: Fqdn, deltas: Uint8Array): void {
@@ -60,9 +60,9 @@ const listeners = await Promise.all(
   ),
 )
 const reporting = setInterval(() => {
-  const { queries, answers, truncated, ignored, failures } = counters
+  const { answers, questions, ...rest } = counters
   const { limited } = limiter
-  send({ kind: 'counters', counters: { queries, answers: [...answers], truncated, ignored, limited, failures } })
+  send({ kind: 'counters', counters: { ...rest, questions: [...questions], answers: [...answers], limited } })
 }, COUNTERS_MS)
 
 parentPort?.on('message', (message: ToWorker) => {

@@ -115,8 +115,8 @@ function decode(bytes: Uint8Array): Message {
     answers,
     authorities,
     additionals: last.records,
-    ...(last.edns === undefined ? {} : { edns: last.edns }),
-    ...(last.tsig === undefined ? {} : { tsig: last.tsig }),
+    ...(last.edns !== undefined && { edns: last.edns }),
+    ...(last.tsig !== undefined && { tsig: last.tsig }),
   }
 }
 

@@ -4,7 +4,7 @@
  * A policy is a record of the private-use type 65401 (RFC 6895 §3.1) beside the RRset that it covers, so it is stored,
  * transferred and changed with the zone. A server that does not know the type, BIND for instance, answers with the whole
  * RRset: the fallback is a plain one. The choice is made per query:
- * 1. region: the records for the client's region, else those for no particular region, else all;
+ * 1. region: the records for the client's region (the most specific that has some), else those for no particular region, else all;
  * 2. priority: of these, the records with the lowest number;
  * 3. `weighted`: one of them, by largest remainder: of k answers, each record gets its share of k by weight, rounded; records
  *    of weight 0 only when all have it. `shuffle`: all of them, in random order.
@@ -181,18 +181,25 @@ export class PolicyChooser {
     return this.#byRegion.size > 0
   }
 
-  #groupOf(region: string | undefined): Group {
-    return (region === undefined ? undefined : this.#byRegion.get(region)) ?? this.#elsewhere
+  /** Of the first region that has records of its own. */
+  #groupOf(regions: readonly string[] | undefined): Group {
+    if (regions !== undefined) {
+      for (const region of regions) {
+        const group = this.#byRegion.get(region)
+        if (group !== undefined) return group
+      }
+    }
+    return this.#elsewhere
   }
 
   /** Index of one record; for `weighted`. */
-  chooseOne(region?: string): number {
-    return this.#groupOf(region).next()
+  chooseOne(regions?: readonly string[]): number {
+    return this.#groupOf(regions).next()
   }
 
   /** Indexes of the records of the answer, in order. */
-  choose(region?: string): readonly number[] {
-    const group = this.#groupOf(region)
+  choose(regions?: readonly string[]): readonly number[] {
+    const group = this.#groupOf(regions)
     if (this.mode === 'weighted') return [group.next()]
     const order = [...group.indexes]
     for (let i = order.length - 1; i > 0; i--) {

@@ -6,10 +6,13 @@
  */
 import type { Ir } from '../ir/model.ts'
 import { compareTexts } from '../ir/route-order.ts'
-import { addHttpRoutes } from '../sources/http-route.ts'
-import { gatewayIntents, readGateways } from '../sources/gateway.ts'
-import { ProxyBuilder } from '../sources/http-proxy.ts'
+import { BackendTlsPolicies } from '../sources/gateway-api/backend-tls-policy.ts'
+import { addHttpRoutes } from '../sources/gateway-api/http-route.ts'
+import { addGlobalIngresses } from '../sources/global-ingress.ts'
+import { gatewayIntents, readGateways } from '../sources/gateway-api/gateway.ts'
+import { ProxyBuilder } from '../sources/http-proxy/proxy-builder.ts'
 import { addIngresses, servedIngresses } from '../sources/ingress.ts'
+import { addTlsRoutes } from '../sources/gateway-api/tls-route.ts'
 import { describeOrigin, Draft, type Finding } from './draft.ts'
 import { recordingReader, type BuildSettings, type Objects, type Refs } from './input.ts'
 import { identify, type StatusIntent } from './status-intent.ts'
@@ -26,24 +29,37 @@ export function build(input: Objects, settings: BuildSettings): Build {
   const refs = new Set<string>()
   const objects = recordingReader(input, refs)
   const draft = new Draft()
-  addIngresses(draft, objects, settings)
+  const statuses = settings.mode === 'global' ? [] : addCluster(draft, objects, settings)
+  if (settings.mode === 'global') addGlobalIngresses(draft, objects, settings)
+  const findings = draft.findings.toSorted((a, b) => compareTexts(JSON.stringify(a), JSON.stringify(b)))
+  return { ir: draft.toIr(), statuses, findings, refs }
+}
+
+/** Everything that leads to Services of this cluster; returns the statuses. */
+function addCluster(draft: Draft, objects: Objects, settings: BuildSettings): StatusIntent[] {
+  const ingresses = servedIngresses(objects, settings)
+  addIngresses(draft, objects, settings, ingresses)
   const proxies = new ProxyBuilder(draft, objects, settings)
   proxies.build()
   const gateways = readGateways(draft, objects, settings)
-  const routeStatuses = addHttpRoutes(draft, objects, settings, gateways)
+  const byKey = new Map(gateways.map((gateway) => [gateway.key, gateway]))
+  const policies = new BackendTlsPolicies(objects, settings)
+  const routeStatuses = [
+    ...addHttpRoutes({ draft, objects, settings, policies, gateways: byKey }),
+    ...addTlsRoutes(draft, objects, settings, byKey),
+  ]
   proxies.reportConflicts()
   reportIngressConflicts(draft)
-  const ingresses = servedIngresses(objects, settings).map((ingress): StatusIntent => {
-    return { kind: 'Ingress', ...identify(ingress), status: {} }
-  })
-  const statuses = [
-    ...ingresses,
+  return [
+    ...ingresses.map((ingress): StatusIntent => ({ kind: 'Ingress', ...identify(ingress), status: {} })),
     ...proxies.intents(),
     ...gatewayIntents(objects, settings, gateways),
     ...routeStatuses,
-  ].toSorted((a, b) => compareTexts(`${a.kind} ${a.key}`, `${b.kind} ${b.key}`))
-  const findings = draft.findings.toSorted((a, b) => compareTexts(JSON.stringify(a), JSON.stringify(b)))
-  return { ir: draft.toIr(), statuses, findings, refs }
+    ...policies.intents(),
+  ]
+    .map((intent) => ({ intent, name: `${intent.kind} ${intent.key}` }))
+    .toSorted((a, b) => compareTexts(a.name, b.name))
+    .map(({ intent }) => intent)
 }
 
 function reportIngressConflicts(draft: Draft): void {

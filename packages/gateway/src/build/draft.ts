@@ -12,6 +12,7 @@ import type {
   Origin,
   RateLimit,
   Route,
+  TcpForwarding,
   TlsTermination,
   VirtualHost,
 } from '../ir/model.ts'
@@ -27,7 +28,10 @@ export interface Finding {
 interface HostDraft {
   readonly routes: Map<string, Route>
   tls?: TlsTermination
-  tcp?: VirtualHost['tcp']
+  group?: string
+  tcp?: TcpForwarding
+  /** Served without routes: every request is answered with 404. */
+  isReserved?: boolean
   rateLimit?: RateLimit
 }
 
@@ -68,16 +72,29 @@ export class Draft {
     this.conflicts.push({ host, winner, loser })
   }
 
-  /** The first termination of a host stays; returns false if another one exists. */
-  setTls(host: string, tls: TlsTermination): boolean {
+  /**
+   * The first termination of a host stays; returns false if another one exists.
+   * @param group hosts that share connections
+   */
+  setTls(host: string, tls: TlsTermination, group?: string): boolean {
     const draft = this.#host('https', host)
     if (draft.tls !== undefined) return JSON.stringify(draft.tls) === JSON.stringify(tls)
     draft.tls = tls
+    if (group !== undefined) draft.group = group
     return true
   }
 
-  setTcp(host: string, tcp: NonNullable<VirtualHost['tcp']>): void {
-    this.#host('https', host).tcp = tcp
+  /** The first forwarding of a host stays; returns false if another one exists. */
+  setTcp(host: string, tcp: TcpForwarding): boolean {
+    const draft = this.#host('https', host)
+    if (draft.tcp !== undefined) return false
+    draft.tcp = tcp
+    return true
+  }
+
+  /** Requests for this host are answered with 404 unless a route takes them: no less specific host may. */
+  reserveHost(protocol: Listener['protocol'], host: string): void {
+    this.#host(protocol, host).isReserved = true
   }
 
   setRateLimit(protocol: Listener['protocol'], host: string, rateLimit: RateLimit): void {
@@ -87,10 +104,10 @@ export class Draft {
   toIr(): Ir {
     const listeners = (['http', 'https'] as const).map((protocol): Listener => {
       const hosts = [...this.#hosts[protocol]]
+        .filter(([, { routes, tcp, isReserved }]) => routes.size > 0 || tcp !== undefined || isReserved === true)
         .map(([host, draft]) => hostOf(host, draft))
         // Without a certificate nothing of the host is served over TLS.
         .filter((host) => protocol === 'http' || host.tls !== undefined || host.tcp !== undefined)
-        .filter((host) => host.routes.length > 0 || host.tcp !== undefined)
       return { protocol, hosts: hosts.toSorted((a, b) => compareTexts(a.host, b.host)) }
     })
     const used = usedNames(listeners)
@@ -121,20 +138,23 @@ export function describeOrigin(origin: Omit<Origin, 'at'>): string {
 function rankOf(origin: Origin): number {
   switch (origin.kind) {
     case 'Ingress':
+    case 'GlobalIngress':
       return 0
     case 'HTTPProxy':
       return 1
     case 'HTTPRoute':
     case 'GRPCRoute':
+    case 'TLSRoute':
       return 2
   }
 }
 
-function hostOf(host: string, { routes, tls, tcp, rateLimit }: HostDraft): VirtualHost {
+function hostOf(host: string, { routes, tls, group, tcp, rateLimit }: HostDraft): VirtualHost {
   return {
     host,
-    routes: tcp === undefined ? [...routes.values()].toSorted(compareRoutes) : [],
+    routes: tcp === undefined ? [...routes.values()].sort(compareRoutes) : [],
     ...(tls !== undefined && { tls }),
+    ...(group !== undefined && { group }),
     ...(tcp !== undefined && { tcp }),
     ...(rateLimit !== undefined && { rateLimit }),
   }

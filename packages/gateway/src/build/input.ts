@@ -12,6 +12,8 @@ export interface Objects {
 }
 
 export interface BuildSettings {
+  /** `cluster`: Services behind routes; `global`: the addresses of member clusters behind the hosts of GlobalIngresses. */
+  readonly mode: 'cluster' | 'global'
   /** Classes of Ingress and HTTPProxy that are served. */
   readonly ingressClassNames: readonly string[]
   /** Objects without a class are served too. */
@@ -24,6 +26,8 @@ export interface BuildSettings {
   readonly controllerName: string
   /** Services of type ExternalName are resolved: every tenant can then reach any address the data plane can. */
   readonly allowsExternalNames: boolean
+  /** Addresses of member clusters may be on this machine: for the playground and tests. */
+  readonly allowsLoopback: boolean
   readonly connectTimeoutMs: number
   /** Default of the response timeout. */
   readonly timeoutMs: number
@@ -32,11 +36,13 @@ export interface BuildSettings {
 export const CONTROLLER_NAME = 'seamark.io/gateway-controller'
 
 export const BUILD_DEFAULTS: BuildSettings = {
+  mode: 'cluster',
   ingressClassNames: ['contour', 'seamark'],
   servesUnclassified: true,
   rootNamespaces: [],
   controllerName: CONTROLLER_NAME,
   allowsExternalNames: false,
+  allowsLoopback: false,
   connectTimeoutMs: 2_000,
   timeoutMs: 15_000,
 }

@@ -9,8 +9,22 @@ const known = new WeakMap<object, unknown>()
 
 export function withoutNulls<T extends object>(object: T): T {
   let result = known.get(object)
-  if (result === undefined) known.set(object, (result = strip(object)))
+  if (result === undefined) known.set(object, (result = hasNull(object) ? strip(object) : object))
   return result as T
+}
+
+/** Most objects have none: they are walked without creating anything. */
+function hasNull(value: object): boolean {
+  if (Array.isArray(value)) {
+    for (const item of value as readonly unknown[]) if (isNullWithin(item)) return true
+    return false
+  }
+  for (const name in value) if (isNullWithin((value as Readonly<Record<string, unknown>>)[name])) return true
+  return false
+}
+
+function isNullWithin(value: unknown): boolean {
+  return typeof value === 'object' && (value === null || hasNull(value))
 }
 
 function strip(value: unknown): unknown {

@@ -27,7 +27,7 @@ export function findCaBundle(objects: Objects, key: string, namespace: string): 
   if (!isDelegated(objects, key, namespace)) return NOT_DELEGATED
   const secret = objects.get(Secret, key)
   if (secret === undefined) return { fault: 'Secret not found' }
-  return caOf(text(secret, 'ca.crt'))
+  return parseCaBundle(secretText(secret, 'ca.crt'))
 }
 
 /** Without a check of delegation: references of a Gateway are checked by ReferenceGrants. */
@@ -62,7 +62,7 @@ function isDelegated(objects: Objects, key: string, namespace: string): boolean 
 function parseCertificate(secret: Immutable<Secret>, key: string): Checked<Certificate> {
   if (secret.type !== 'kubernetes.io/tls' && secret.type !== 'Opaque' && secret.type !== undefined)
     return { fault: 'secret type is not "kubernetes.io/tls" or "Opaque"' }
-  const [chain, privateKey] = [text(secret, 'tls.crt'), text(secret, 'tls.key')]
+  const [chain, privateKey] = [secretText(secret, 'tls.crt'), secretText(secret, 'tls.key')]
   if (chain === '') return { fault: 'missing TLS certificate' }
   if (privateKey === '') return { fault: 'missing TLS private key' }
   const certificates = splitBundle(chain)
@@ -83,7 +83,8 @@ function parseCertificate(secret: Immutable<Secret>, key: string): Checked<Certi
   return { name: `${key}/${contentHash(`${chain}\n${privateKey}`)}`, chain, key: privateKey }
 }
 
-function caOf(bundle: string): Checked<{ readonly ca: string }> {
+/** The certificates of a PEM bundle, or why it cannot be used. */
+export function parseCaBundle(bundle: string): Checked<{ readonly ca: string }> {
   if (bundle.trim() === '') return { fault: 'empty "ca.crt" key' }
   const certificates = splitBundle(bundle)
   if (certificates.length === 0) return { fault: 'invalid CA certificate bundle: failed to locate certificate' }
@@ -95,6 +96,7 @@ function caOf(bundle: string): Checked<{ readonly ca: string }> {
   return { ca: certificates.join('') }
 }
 
-function text(secret: Immutable<Secret>, field: string): string {
+/** A key of a Secret, decoded; empty if absent. */
+export function secretText(secret: Immutable<Secret>, field: string): string {
   return Buffer.from(secret.data?.[field] ?? '', 'base64').toString()
 }

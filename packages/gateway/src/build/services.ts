@@ -59,7 +59,33 @@ function externalNameFault(
   return refused === undefined ? undefined : `${key} is an ExternalName service: ${refused}`
 }
 
-export function clusterOf(
+/** Clusters that were made for a Service, newest first. */
+interface KnownCluster {
+  readonly id: string
+  readonly cluster: Cluster
+  readonly next: KnownCluster | undefined
+  readonly count: number
+}
+
+/** By Service: objects are immutable, and hashing takes longer than the rest of a route. */
+const known = new WeakMap<Immutable<Service>, KnownCluster>()
+/** Per Service; policies that are gone must not fill the memory. */
+const MAX_KNOWN = 32
+
+export function clusterOf(resolved: ResolvedService, settings: BuildSettings, policy: ClusterPolicy): Cluster {
+  const { service, port } = resolved
+  const { protocol, balancing, tls, healthCheck } = policy
+  const rest = tls === undefined && healthCheck === undefined ? '' : JSON.stringify([tls, healthCheck])
+  const id = `${port.port} ${settings.connectTimeoutMs} ${protocol} ${balancing} ${rest}`
+  const first = known.get(service)
+  for (let each = first; each !== undefined; each = each.next) if (each.id === id) return each.cluster
+  const next = first !== undefined && first.count < MAX_KNOWN ? first : undefined
+  const cluster = newCluster(resolved, settings, policy)
+  known.set(service, { id, cluster, next, count: (next?.count ?? 0) + 1 })
+  return cluster
+}
+
+function newCluster(
   { service, port, key }: ResolvedService,
   { connectTimeoutMs }: BuildSettings,
   policy: ClusterPolicy,

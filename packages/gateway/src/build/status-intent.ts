@@ -14,7 +14,15 @@ export interface ConditionIntent {
 }
 
 export interface StatusIntent {
-  readonly kind: 'Ingress' | 'HTTPProxy' | 'GatewayClass' | 'Gateway' | 'HTTPRoute' | 'GRPCRoute'
+  readonly kind:
+    | 'Ingress'
+    | 'HTTPProxy'
+    | 'GatewayClass'
+    | 'Gateway'
+    | 'HTTPRoute'
+    | 'GRPCRoute'
+    | 'TLSRoute'
+    | 'BackendTLSPolicy'
   readonly key: Key
   /** Of the object that was judged: a recreated object gets its status again. */
   readonly uid?: string
@@ -31,4 +39,9 @@ export function identify(object: Immutable<Obj>): Pick<StatusIntent, 'key' | 'ui
     ...(uid !== undefined && { uid }),
     ...(generation !== undefined && { generation }),
   }
+}
+
+/** A condition that is true or false. */
+export function condition(type: string, isTrue: boolean, reason: string, message: string): ConditionIntent {
+  return { type, status: isTrue ? 'True' : 'False', reason, message }
 }

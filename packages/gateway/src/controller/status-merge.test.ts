@@ -46,6 +46,28 @@ describe('mergeStatus', () => {
     ])
   })
 
+  it('keeps what another instance wrote about its own Gateway', () => {
+    const entry = (name: string, namespace?: string) => ({
+      parentRef: { name, ...(namespace !== undefined && { namespace }) },
+      controllerName: 'ours',
+      conditions: [accepted('True')],
+    })
+    const route: StatusIntent = { kind: 'TLSRoute', key: 'a/b', status: { parents: [entry('gw')] } }
+    const current = { parents: [entry('other'), entry('gw', 'b'), entry('gw')] }
+    const merged = mergeStatus({ ...common, gateway: 'a/gw', intent: route, current })
+    const names = (merged['parents'] as { parentRef: { name: string; namespace?: string } }[]).map(
+      ({ parentRef }) => `${parentRef.namespace ?? 'a'}/${parentRef.name}`,
+    )
+    expect(names).toEqual(['a/other', 'b/gw', 'a/gw'])
+  })
+
+  it('writes nothing about a policy that no Gateway uses, and removes what it wrote', () => {
+    const policy: StatusIntent = { kind: 'BackendTLSPolicy', key: 'a/p', status: { ancestors: [] } }
+    expect(mergeStatus({ ...common, intent: policy, current: undefined })).toEqual({})
+    const ours = { ancestorRef: { name: 'gw' }, controllerName: 'ours', conditions: [] }
+    expect(mergeStatus({ ...common, intent: policy, current: { ancestors: [ours] } })).toEqual({ ancestors: [] })
+  })
+
   it('writes addresses in the form of each kind, and none that are unknown', () => {
     const addresses = [{ ip: '192.0.2.1' }, { hostname: 'lb.test' }]
     const merge = (kind: StatusIntent['kind'], known = addresses) =>

@@ -4,6 +4,7 @@
  */
 import { timestamp } from '@seamark/kube'
 import type { LoadBalancerIngress } from '@seamark/kube'
+import type { Key } from '@seamark/kube/object'
 import type { StatusIntent } from '../build/status-intent.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -14,10 +15,13 @@ export interface MergeInput {
   readonly current: Fields | undefined
   readonly addresses: readonly LoadBalancerIngress[]
   readonly controllerName: string
+  /** The one Gateway of this instance, `namespace/name`; entries about others belong to other instances. */
+  readonly gateway?: Key
   readonly nowMs: number
 }
 
-export function mergeStatus({ intent, current, addresses, controllerName, nowMs }: MergeInput): Fields {
+export function mergeStatus(input: MergeInput): Fields {
+  const { intent, current, addresses, nowMs } = input
   const { kind, generation, status } = intent
   const stamp = (fields: Fields, before: Fields | undefined): Fields => stampFields(fields, before, generation, nowMs)
   const loadBalancer = addresses.length === 0 ? {} : { loadBalancer: { ingress: addresses } }
@@ -42,19 +46,37 @@ export function mergeStatus({ intent, current, addresses, controllerName, nowMs 
       return { ...stamp(status, current), listeners, ...(values.length > 0 && { addresses: values }) }
     }
     case 'HTTPRoute':
-    case 'GRPCRoute': {
-      const before = listOf(current?.['parents'])
-      // The list is atomic: entries of other controllers are written back as they are.
-      const others = before.filter((each) => each['controllerName'] !== controllerName)
-      const ours = listOf(status['parents']).map((parent) => {
-        const isSame = (each: Fields) =>
-          each['controllerName'] === controllerName &&
-          JSON.stringify(each['parentRef']) === JSON.stringify(parent['parentRef'])
-        return stamp(parent, before.find(isSame))
-      })
-      return { parents: [...others, ...ours] }
+    case 'GRPCRoute':
+    case 'TLSRoute':
+      return { parents: mergeEntries(input, 'parents', 'parentRef', stamp) }
+    case 'BackendTLSPolicy': {
+      const ancestors = mergeEntries(input, 'ancestors', 'ancestorRef', stamp)
+      return ancestors.length === 0 && current === undefined ? {} : { ancestors }
     }
   }
+}
+
+/** The list is atomic: entries of other controllers and instances are written back as they are. */
+function mergeEntries(
+  { intent, current, controllerName, gateway }: MergeInput,
+  list: 'parents' | 'ancestors',
+  ref: 'parentRef' | 'ancestorRef',
+  stamp: (fields: Fields, before: Fields | undefined) => Fields,
+): Fields[] {
+  const before = listOf(current?.[list])
+  const isOurs = (each: Fields) =>
+    each['controllerName'] === controllerName && (gateway === undefined || gatewayOf(each[ref], intent.key) === gateway)
+  const ours = listOf(intent.status[list]).map((entry) => {
+    const isSame = (each: Fields) => isOurs(each) && JSON.stringify(each[ref]) === JSON.stringify(entry[ref])
+    return stamp(entry, before.find(isSame))
+  })
+  return [...before.filter((each) => !isOurs(each)), ...ours]
+}
+
+/** `namespace/name` of the Gateway that an entry is about; its namespace defaults to that of the route. */
+function gatewayOf(ref: unknown, route: Key): Key {
+  const { namespace, name } = (ref ?? {}) as { namespace?: string; name?: string }
+  return `${namespace ?? route.split('/')[0] ?? ''}/${name ?? ''}`
 }
 
 function stampFields(

@@ -17,7 +17,6 @@ import {
   Ingress,
   LeadershipLost,
   type LeaseOptions,
-  type LoadBalancerIngress,
   type Manager,
   messageOf,
   NotFound,
@@ -28,70 +27,46 @@ import {
   type Writer,
 } from '@seamark/kube'
 import { HTTPProxy } from '@seamark/kube/contour'
-import { Gateway, GatewayClass, GRPCRoute, HTTPRoute } from '@seamark/kube/gateway-api'
-import { apiVersionOf, type Kind, type Obj } from '@seamark/kube/object'
+import { BackendTLSPolicy, Gateway, GatewayClass, GRPCRoute, HTTPRoute, TLSRoute } from '@seamark/kube/gateway-api'
+import { apiVersionOf, keyOf, type Key, type Kind, type Obj } from '@seamark/kube/object'
 import type { Finding } from '../build/draft.ts'
 import type { StatusIntent } from '../build/status-intent.ts'
+import { GlobalIngress } from '../sources/global-ingress.ts'
+import type { StatusBoard } from './status-board.ts'
 import { mergeStatus } from './status-merge.ts'
 
 export const FIELD_MANAGER = 'seamark-gateway'
 
-const KINDS: Readonly<Record<StatusIntent['kind'], Kind>> = {
+const KINDS: Readonly<Record<StatusIntent['kind'] | Finding['origin']['kind'], Kind>> = {
   Ingress,
   HTTPProxy,
   GatewayClass,
   Gateway,
   HTTPRoute,
   GRPCRoute,
+  TLSRoute,
+  BackendTLSPolicy,
+  GlobalIngress,
 }
+
+/** Several instances, each with a Gateway of its own, share the statuses of these: one may replace the entry of another. */
+const SHARED_KINDS: readonly Kind[] = [HTTPRoute, GRPCRoute, TLSRoute, BackendTLSPolicy]
 
 const CONCURRENCY = 8
 
-interface Desired {
-  readonly intents: ReadonlyMap<string, StatusIntent>
-  readonly findings: readonly Finding[]
-}
-
-export class StatusBoard {
-  #desired: Desired = { intents: new Map(), findings: [] }
-  #addresses: readonly LoadBalancerIngress[] = []
-  #listener: ((keys: Iterable<string>) => void) | undefined
-
-  /** The decisions of a build; keys whose decision differs from the last one are written. */
-  publish(intents: readonly StatusIntent[], findings: readonly Finding[]): void {
-    const before = this.#desired.intents
-    const next = new Map(intents.map((intent) => [`${intent.kind} ${intent.key}`, intent]))
-    this.#desired = { intents: next, findings }
-    const changed = [...next].filter(([key, intent]) => JSON.stringify(before.get(key)) !== JSON.stringify(intent))
-    this.#listener?.(changed.map(([key]) => key))
-  }
-
-  setAddresses(addresses: readonly LoadBalancerIngress[]): void {
-    if (JSON.stringify(addresses) === JSON.stringify(this.#addresses)) return
-    this.#addresses = addresses
-    this.#listener?.(this.#desired.intents.keys())
-  }
-
-  get addresses(): readonly LoadBalancerIngress[] {
-    return this.#addresses
-  }
-
-  get desired(): Desired {
-    return this.#desired
-  }
-
-  /** One listener at a time; it is called with all keys at once. */
-  follow(listener: (keys: Iterable<string>) => void): () => void {
-    this.#listener = listener
-    listener(this.#desired.intents.keys())
-    return () => (this.#listener = undefined)
-  }
+export interface Pause {
+  readonly isPaused: boolean
+  subscribe(listener: (isPaused: boolean) => void): () => void
 }
 
 export interface StatusWriterOptions {
   readonly controllerName: string
+  /** The one Gateway of this instance; entries about others belong to other instances. */
+  readonly gateway?: Key
   /** The writer's own lease; undefined: the manager's leadership decides. */
   readonly lease?: LeaseOptions
+  /** What was not written meanwhile is written when it ends. */
+  readonly pause?: Pause
 }
 
 export function addStatusWriter(mgr: Manager, board: StatusBoard, options: StatusWriterOptions): void {
@@ -100,7 +75,7 @@ export function addStatusWriter(mgr: Manager, board: StatusBoard, options: Statu
     mgr.add(
       'gateway-status',
       async (context) =>
-        write(context, board, options, context, (about, finding) => {
+        write(context, mgr, board, options, context, (about, finding) => {
           context.event(about, 'Warning', finding.reason, finding.message)
         }),
       { leader: true },
@@ -125,6 +100,7 @@ export function addStatusWriter(mgr: Manager, board: StatusBoard, options: Statu
       const recording = recorder.run(ended)
       const writing = write(
         { ...readerOf(context), signal: ended },
+        mgr,
         board,
         options,
         writer,
@@ -170,8 +146,9 @@ function referenceTo({ apiVersion, kind, metadata }: Obj): Record<string, string
 
 async function write(
   context: Pick<RunnableContext, 'get' | 'clock' | 'log' | 'signal'>,
+  mgr: Manager,
   board: StatusBoard,
-  { controllerName }: StatusWriterOptions,
+  { controllerName, gateway, pause }: StatusWriterOptions,
   writer: Pick<Writer, 'status'>,
   report: (about: Obj, finding: Finding) => void,
 ): Promise<void> {
@@ -182,7 +159,7 @@ async function write(
 
   const writeOne = async (id: string): Promise<void> => {
     const intent = board.desired.intents.get(id)
-    if (intent === undefined) return
+    if (intent === undefined || pause?.isPaused === true) return
     const kind = KINDS[intent.kind]
     const object = context.get(kind, intent.key) as (Obj & { status?: Record<string, unknown> }) | undefined
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) return
@@ -190,7 +167,14 @@ async function write(
     if (intent.uid !== undefined && object.metadata.uid !== intent.uid) return
     if (intent.generation !== undefined && object.metadata.generation !== intent.generation) return
     const { addresses } = board
-    const status = mergeStatus({ intent, current: object.status, addresses, controllerName, nowMs: clock.now() })
+    const status = mergeStatus({
+      intent,
+      current: object.status,
+      addresses,
+      controllerName,
+      ...(gateway !== undefined && { gateway }),
+      nowMs: clock.now(),
+    })
     if (Object.keys(status).length === 0 && object.status === undefined) return
     const about = { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind }
     await writer.status(about, status)
@@ -220,6 +204,7 @@ async function write(
   }
 
   const reportFindings = (): void => {
+    if (pause?.isPaused === true) return
     const current = new Set<string>()
     for (const finding of board.desired.findings) {
       const id = JSON.stringify(finding)
@@ -234,14 +219,29 @@ async function write(
     for (const id of current) reported.add(id)
   }
 
-  const unfollow = board.follow((keys) => {
+  const writeAll = (keys: Iterable<string>): void => {
     for (const key of keys) queue.add(key)
     reportFindings()
     pump()
+  }
+  const unfollow = board.follow(writeAll)
+  const unpause = pause?.subscribe((isPaused) => {
+    if (!isPaused) writeAll(board.desired.intents.keys())
   })
+  const { informers } = mgr.cluster
+  const unsubscribes = (gateway === undefined ? [] : SHARED_KINDS).map((kind) =>
+    informers.informer(kind).subscribe(({ type, object }) => {
+      if (type !== 'updated') return
+      // A status that is still right is not written again.
+      queue.add(`${kind.kind} ${keyOf(object)}`)
+      pump()
+    }),
+  )
   try {
     await untilAborted(signal)
   } finally {
+    for (const unsubscribe of unsubscribes) unsubscribe()
+    unpause?.()
     unfollow()
     queue.close()
   }

@@ -7,7 +7,7 @@
 
 /** The object that a route or listener comes from. */
 export interface Origin {
-  readonly kind: 'Ingress' | 'HTTPProxy' | 'HTTPRoute' | 'GRPCRoute'
+  readonly kind: 'Ingress' | 'HTTPProxy' | 'HTTPRoute' | 'GRPCRoute' | 'TLSRoute' | 'GlobalIngress'
   readonly namespace: string
   readonly name: string
   /** The part of the object, e.g. `spec.routes[2]`. */
@@ -171,9 +171,18 @@ export interface VirtualHost {
   readonly routes: readonly Route[]
   /** Only on the HTTPS listener. */
   readonly tls?: TlsTermination
+  /** A TLS connection for one host of a group carries requests for all of them; without one, for its own host only. */
+  readonly group?: string
   /** TLS connections are forwarded unread, or after termination if `tls` is set, to these backends; `routes` is empty. */
-  readonly tcp?: { readonly backends: readonly Backend[] }
+  readonly tcp?: TcpForwarding
   readonly rateLimit?: RateLimit
+}
+
+export interface TcpForwarding {
+  /** Never empty. */
+  readonly backends: readonly Backend[]
+  /** Weight of the backends that cannot be resolved; these connections are closed (Gateway API). */
+  readonly invalidWeight?: number
 }
 
 export interface Listener {
@@ -202,7 +211,7 @@ export interface CircuitBreakers {
 
 export interface UpstreamTls {
   readonly sni?: string
-  /** Undefined: the certificate of the backend is not verified. */
+  /** Undefined: the certificate of the backend is not verified. `subjectNames`: DNS names or URIs, one of which it must have. */
   readonly validation?: { readonly ca: string; readonly subjectNames: readonly string[] }
 }
 
@@ -210,6 +219,17 @@ export type Upstream =
   /** Ready endpoints of a Service port; `name` is `namespace/service/portName`. */
   | { readonly kind: 'endpoints'; readonly name: string }
   | { readonly kind: 'dns'; readonly host: string; readonly port: number }
+  /** Addresses or names of other clusters' gateways. Those of the lowest priority with a healthy one get the requests. */
+  | { readonly kind: 'addresses'; readonly addresses: readonly WeightedAddress[] }
+
+export interface WeightedAddress {
+  readonly host: string
+  readonly port: number
+  /** A positive integer. */
+  readonly weight: number
+  /** 0 is used first. Without gaps. */
+  readonly priority: number
+}
 
 export interface Cluster {
   readonly name: string

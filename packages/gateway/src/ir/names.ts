@@ -1,9 +1,9 @@
 /** Names in the IR: of clusters and certificates, by content, so that equal configuration has equal names. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Cluster } from './model.ts'
 
 export function contentHash(content: string): string {
-  return createHash('sha256').update(content).digest('hex').slice(0, 10)
+  return hash('sha256', content, 'hex').slice(0, 10)
 }
 
 /** `namespace/service/port/hash of the policy`: one Service with two policies is two clusters. */

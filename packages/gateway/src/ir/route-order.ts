@@ -31,6 +31,7 @@ export function compareRoutes(a: Route, b: Route): number {
 /** Equal for two matches that take the same requests. */
 export function matchKey({ path, method = '', headers, query }: Match): string {
   // A regex over all paths of one prefix is still another match; only identical texts are equal.
+  if (headers.length === 0 && query.length === 0) return `${path.kind} ${method} ${path.value}`
   return JSON.stringify([path.kind, path.value, method, headers, query])
 }
 

@@ -3,7 +3,7 @@
  * (round-robin position, requests in flight, health) outlives a new configuration that still contains it.
  */
 import { createHash } from 'node:crypto'
-import type { Cluster } from '../ir/model.ts'
+import type { Cluster, WeightedAddress } from '../ir/model.ts'
 
 export interface Endpoint {
   readonly host: string
@@ -15,8 +15,12 @@ export type EndpointSource = (name: string) => readonly Endpoint[]
 
 export interface ClusterState {
   readonly cluster: Cluster
-  /** Requests that wait for a response. */
+  /** Requests whose response has not ended. */
   inFlight: number
+  /** Requests that are being sent again. */
+  retrying: number
+  /** Sends requests that wait for a connection, oldest first. */
+  readonly waiting: (() => void)[]
   next: number
   /** `host:port` of endpoints that failed their health check. */
   readonly unhealthy: Set<string>
@@ -54,6 +58,8 @@ export class Clusters {
         return this.#source(upstream.name)
       case 'dns':
         return [{ host: upstream.host, port: upstream.port }]
+      case 'addresses':
+        return upstream.addresses
     }
   }
 
@@ -63,6 +69,8 @@ export class Clusters {
    * @param avoid an endpoint that just failed this request; used again only if it is the only one
    */
   pick(state: ClusterState, hash?: string, avoid?: Endpoint): Endpoint | undefined {
+    const { upstream } = state.cluster
+    if (upstream.kind === 'addresses') return this.#pickAddress(upstream.addresses, state.unhealthy, avoid)
     const all = this.endpointsOf(state.cluster)
     if (all.length <= 1 && state.unhealthy.size === 0) return all[0]
     const usable = preferred(all, state.unhealthy)
@@ -85,6 +93,21 @@ export class Clusters {
     }
   }
 
+  /** By weight, among the healthy ones of the best priority that has any; if none is healthy, among all of the first. */
+  #pickAddress(
+    all: readonly WeightedAddress[],
+    unhealthy: ReadonlySet<string>,
+    avoid: Endpoint | undefined,
+  ): WeightedAddress | undefined {
+    const healthy = all.filter((each) => !unhealthy.has(endpointKey(each)))
+    const others = avoid === undefined ? healthy : healthy.filter((each) => !isSame(each, avoid))
+    const usable = others.length > 0 ? others : healthy.length > 0 ? healthy : all
+    const [first] = usable.toSorted((a, b) => a.priority - b.priority)
+    const level = usable.filter(({ priority }) => priority === first?.priority)
+    let at = this.#random() * level.reduce((sum, { weight }) => sum + weight, 0)
+    return level.find(({ weight }) => (at -= weight) < 0) ?? level.at(-1)
+  }
+
   #any(candidates: readonly Endpoint[]): Endpoint | undefined {
     return candidates[Math.floor(this.#random() * candidates.length)]
   }
@@ -95,7 +118,7 @@ export function endpointKey({ host, port }: Endpoint): string {
 }
 
 function newState(cluster: Cluster): ClusterState {
-  return { cluster, inFlight: 0, next: -1, unhealthy: new Set(), busy: new Map() }
+  return { cluster, inFlight: 0, retrying: 0, waiting: [], next: -1, unhealthy: new Set(), busy: new Map() }
 }
 
 function isSame(a: Endpoint, b: Endpoint): boolean {

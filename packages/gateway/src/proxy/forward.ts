@@ -5,6 +5,7 @@
  * a client that goes away ends the attempt; every path ends the response.
  */
 import { createHash, randomBytes } from 'node:crypto'
+import type { LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Clock } from '@seamark/kube'
 import type { Action, Backend, Route } from '../ir/model.ts'
@@ -18,6 +19,7 @@ import type { UpstreamCall, UpstreamResponse, Upstreams } from './upstream.ts'
 export interface ForwardDeps {
   readonly clusters: Clusters
   readonly upstreams: Upstreams
+  readonly lookup: LookupFunction
   readonly clock: Clock
   readonly random: () => number
 }
@@ -59,8 +61,9 @@ class Forwarding {
   #cancelTimeout: (() => void) | undefined
   #cancelTry: (() => void) | undefined
   #setCookie: string | undefined
-  /** Decrements the counters of the attempt that runs. */
+  /** Decrements the counters of the attempt that runs; called when its response has ended. */
   #release: (() => void) | undefined
+  #endRetry: (() => void) | undefined
 
   constructor(
     deps: ForwardDeps,
@@ -84,21 +87,9 @@ class Forwarding {
     if (timeoutMs > 0)
       this.#cancelTimeout = this.#deps.clock.after(timeoutMs, () => this.#fail(504, 'upstream request timeout'))
     response.on('close', () => this.#finish())
-    const headers = this.#requestHeaders()
+    const headers = upstreamHeaders(this.#exchange, this.#route, this.#action, this.#backend)
     this.#mirror(headers, body)
     this.#send(headers, body, undefined)
-  }
-
-  #requestHeaders(): HeaderMap {
-    const { facts, variables } = this.#exchange
-    const headers = forwardedHeaders(this.#exchange)
-    const expand = (value: string) => expandVariables(value, variables)
-    // A route's `set` wins over a service's, so it comes last.
-    mutateHeaders(headers, this.#backend.requestHeaders, expand)
-    mutateHeaders(headers, this.#route.requestHeaders, expand)
-    const host = this.#backend.host ?? this.#action.host
-    if (host !== undefined) headers['host'] = expand(host) || facts.authority
-    return headers
   }
 
   #send(headers: HeaderMap, body: Readable | Buffer | undefined, failed: Endpoint | undefined): void {
@@ -107,8 +98,13 @@ class Forwarding {
     const state = clusters.get(this.#backend.cluster)
     const endpoint = state === undefined ? undefined : clusters.pick(state, this.#hash(), failed)
     if (state === undefined || endpoint === undefined) return this.#fail(503, 'no healthy upstream')
-    const { maxRequests } = state.cluster.circuitBreakers ?? {}
-    if (maxRequests !== undefined && state.inFlight >= maxRequests)
+    const admitted = admit(state, () => {
+      // The client of a request that waited may be gone; the next one gets the connection.
+      if (this.#isFinished) state.waiting.shift()?.()
+      else this.#send(headers, body, failed)
+    })
+    if (admitted === 'waiting') return
+    if (admitted === 'overflow')
       return this.#fail(503, 'upstream connect error or disconnect/reset before headers. reset reason: overflow')
     this.#release = occupy(state, endpoint)
     const { perTryTimeoutMs } = this.#action.retry ?? {}
@@ -120,10 +116,12 @@ class Forwarding {
       { method: facts.method, path, headers, body },
       {
         onResponse: (response) => {
-          this.#endAttempt()
+          this.#cancelTry?.()
           if (this.#isFinished) return void response.body.destroy()
-          if (this.#isRetriable(response.status) && again())
-            return void response.body.resume().on('error', () => undefined)
+          if (this.#isRetriable(response.status)) {
+            this.#endAttempt()
+            if (again()) return void response.body.resume().on('error', () => undefined)
+          }
           this.#respond(response)
         },
         onError: (error, isStale) => {
@@ -153,9 +151,22 @@ class Forwarding {
     const { retry } = this.#action
     if (retry === undefined || this.#attempt >= retry.count) return false
     if (body !== undefined && !Buffer.isBuffer(body)) return false
+    const state = this.#deps.clusters.get(this.#backend.cluster)
+    const { maxRetries } = state?.cluster.circuitBreakers ?? {}
+    const isFirst = this.#endRetry === undefined
+    if (isFirst && state !== undefined && maxRetries !== undefined && state.retrying >= maxRetries) return false
     this.#attempt++
+    if (state !== undefined) this.#countRetry(state)
     this.#send(headers, body, failed)
     return true
+  }
+
+  /** A request counts once, from its first retry to its end. */
+  #countRetry(state: ClusterState): void {
+    if (this.#endRetry !== undefined) return
+    state.retrying++
+    this.#endRetry = () => void state.retrying--
+    this.#exchange.response.once('close', () => this.#endRetry?.())
   }
 
   #isRetriable(outcome: number | 'reset'): boolean {
@@ -288,7 +299,21 @@ class Forwarding {
   }
 }
 
-function chooseBackend({ backends, invalidWeight = 0 }: ForwardAction, random: number): Backend | undefined {
+/** The header fields of the request as a backend gets them, with all policies applied. */
+export function upstreamHeaders(exchange: Exchange, route: Route, action: ForwardAction, backend: Backend): HeaderMap {
+  const { facts, variables } = exchange
+  const headers = forwardedHeaders(exchange)
+  const expand = (value: string) => expandVariables(value, variables)
+  // A route's `set` wins over a service's, so it comes last.
+  mutateHeaders(headers, backend.requestHeaders, expand)
+  mutateHeaders(headers, route.requestHeaders, expand)
+  const host = backend.host ?? action.host
+  if (host !== undefined) headers['host'] = expand(host) || facts.authority
+  return headers
+}
+
+/** Undefined for the share of the backends that cannot be resolved. */
+export function chooseBackend({ backends, invalidWeight = 0 }: ForwardAction, random: number): Backend | undefined {
   if (invalidWeight === 0 && backends.length === 1) return backends[0]
   const total = backends.reduce((sum, { weight }) => sum + weight, invalidWeight)
   let at = random * total
@@ -299,6 +324,22 @@ function chooseBackend({ backends, invalidWeight = 0 }: ForwardAction, random: n
   return invalidWeight > 0 ? undefined : backends.at(-1)
 }
 
+/** Of requests that wait for a connection, as in Envoy. */
+const DEFAULT_MAX_PENDING = 1_024
+
+/** Whether a request may be sent now; `waiting`: `later` is called when it may. */
+function admit(state: ClusterState, later: () => void): 'now' | 'waiting' | 'overflow' {
+  const { maxRequests, maxConnections, maxPendingRequests = DEFAULT_MAX_PENDING } = state.cluster.circuitBreakers ?? {}
+  if (maxRequests !== undefined && state.inFlight >= maxRequests) return 'overflow'
+  const { protocol } = state.cluster
+  // A connection of HTTP/2 carries many requests.
+  const isShared = protocol === 'h2' || protocol === 'h2c'
+  if (isShared || maxConnections === undefined || state.inFlight < maxConnections) return 'now'
+  if (state.waiting.length >= maxPendingRequests) return 'overflow'
+  state.waiting.push(later)
+  return 'waiting'
+}
+
 function occupy(state: ClusterState, endpoint: Endpoint): () => void {
   const key = endpointKey(endpoint)
   const counts = state.cluster.balancing === 'leastRequest'
@@ -306,10 +347,12 @@ function occupy(state: ClusterState, endpoint: Endpoint): () => void {
   if (counts) state.busy.set(key, (state.busy.get(key) ?? 0) + 1)
   return () => {
     state.inFlight--
-    if (!counts) return
-    const left = (state.busy.get(key) ?? 1) - 1
-    if (left > 0) state.busy.set(key, left)
-    else state.busy.delete(key)
+    if (counts) {
+      const left = (state.busy.get(key) ?? 1) - 1
+      if (left > 0) state.busy.set(key, left)
+      else state.busy.delete(key)
+    }
+    state.waiting.shift()?.()
   }
 }
 

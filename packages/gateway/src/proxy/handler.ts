@@ -2,16 +2,8 @@
 import type { Duplex } from 'node:stream'
 import { matchKey } from '../ir/route-order.ts'
 import type { Listener, Route } from '../ir/model.ts'
-import {
-  answer,
-  forwardedHeaders,
-  readExchange,
-  serverNameOf,
-  type Exchange,
-  type ProxyRequest,
-  type ProxyResponse,
-} from './exchange.ts'
-import { forward, type ForwardDeps } from './forward.ts'
+import { answer, readExchange, serverNameOf, type Exchange, type ProxyRequest, type ProxyResponse } from './exchange.ts'
+import { chooseBackend, forward, upstreamHeaders, type ForwardDeps } from './forward.ts'
 import { expandVariables, mutateHeaders, type HeaderMap } from './header-variables.ts'
 import { applyCors, type RateLimits } from './local-policy.ts'
 import { locationOf, rewritePath } from './rewrite.ts'
@@ -79,21 +71,21 @@ export function handleUpgrade(
   if (typeof exchange === 'number') return refuse(socket, 400)
   const found = findRoute(deps, protocol, exchange)
   if (typeof found === 'number') return refuse(socket, found)
-  const { route } = found
+  const { route, host } = found
   const { action } = route
+  const limited = findExceeded(deps, host, route)
+  if (limited !== undefined) return refuse(socket, limited.status)
   if (action.kind !== 'forward' || !action.hasWebsocket || (route.upgradesToHttps && protocol === 'http'))
     return refuse(socket, 403)
-  const [backend] = action.backends
-  if (backend === undefined) return refuse(socket, 503)
-  const headers = forwardedHeaders(exchange)
-  const expand = (value: string) => expandVariables(value, exchange.variables)
-  mutateHeaders(headers, backend.requestHeaders, expand)
-  mutateHeaders(headers, route.requestHeaders, expand)
+  const backend = chooseBackend(action, deps.random())
+  if (backend === undefined) return refuse(socket, 500)
+  const headers = upstreamHeaders(exchange, route, action, backend)
   headers['connection'] = 'Upgrade'
   headers['upgrade'] = request.headers['upgrade']
   const { facts } = exchange
   const path = `${rewritePath(action.rewrite, route.match.path, facts.path)}${facts.search}`
-  const target = { clusters: deps.clusters, cluster: backend.cluster, method: facts.method, path, headers }
+  const { clusters, lookup } = deps
+  const target = { clusters, lookup, cluster: backend.cluster, method: facts.method, path, headers }
   tunnelUpgrade(target, socket, head)
 }
 
@@ -107,11 +99,16 @@ function findRoute(
   if (protocol === 'https') {
     // A connection is for one host: another one may have other TLS settings (RFC 9110 §7.4).
     const serverName = serverNameOf(request)
-    const isOther = serverName === undefined || listener.find(serverName) !== host
+    const connected = serverName === undefined ? undefined : listener.find(serverName)
+    const isOther = connected === undefined || (connected !== host && !sharesConnections(connected, host))
     if (isOther || facts.authority.split(':', 1)[0]?.endsWith('.') === true) return 421
   }
   const route = host?.find(facts)
   return host === undefined || route === undefined ? 404 : { host, route }
+}
+
+function sharesConnections(a: HostTable, b: HostTable | undefined): boolean {
+  return a.host.group !== undefined && a.host.group === b?.host.group
 }
 
 function findExceeded({ rateLimits }: HandlerDeps, { host }: HostTable, route: Route) {

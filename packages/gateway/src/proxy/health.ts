@@ -4,6 +4,7 @@
  */
 import { request } from 'node:http'
 import { request as secureRequest } from 'node:https'
+import type { LookupFunction } from 'node:net'
 import type { Clock } from '@seamark/kube'
 import type { HealthCheck } from '../ir/model.ts'
 import { endpointKey, type Clusters, type ClusterState, type Endpoint } from './clusters.ts'
@@ -12,15 +13,17 @@ import { tlsOptions } from './upstream.ts'
 export class HealthChecks {
   readonly #clusters: Clusters
   readonly #clock: Clock
+  readonly #lookup: LookupFunction
   /** By cluster name: cancels the next round. */
   readonly #rounds = new Map<string, () => void>()
   /** Results in a row: positive for successes, negative for failures. */
   readonly #streaks = new Map<string, number>()
   #isClosed = false
 
-  constructor(clusters: Clusters, clock: Clock) {
+  constructor(clusters: Clusters, clock: Clock, lookup: LookupFunction) {
     this.#clusters = clusters
     this.#clock = clock
+    this.#lookup = lookup
   }
 
   /** Starts and ends checks so that they are those of the current clusters. */
@@ -54,7 +57,7 @@ export class HealthChecks {
     const known = new Set(endpoints.map(endpointKey))
     for (const key of state.unhealthy) if (!known.has(key)) state.unhealthy.delete(key)
     for (const endpoint of endpoints) {
-      probe(state, policy, endpoint, this.#clock, (isHealthy) => {
+      probe(state, policy, endpoint, this.#clock, this.#lookup, (isHealthy) => {
         if (!this.#isClosed) this.#record(state, policy, endpoint, isHealthy)
       })
     }
@@ -76,10 +79,11 @@ function probe(
   { path, host, timeoutMs, expectedStatuses }: HealthCheck,
   endpoint: Endpoint,
   clock: Clock,
+  lookup: LookupFunction,
   done: (isHealthy: boolean) => void,
 ): void {
   const isTls = cluster.protocol === 'tls' || cluster.protocol === 'h2'
-  const options = { host: endpoint.host, port: endpoint.port, path, headers: { host }, agent: false as const }
+  const options = { host: endpoint.host, port: endpoint.port, path, headers: { host }, agent: false as const, lookup }
   const call = isTls ? secureRequest({ ...options, ...tlsOptions(cluster, endpoint.host) }) : request(options)
   const cancel = clock.after(timeoutMs, () => call.destroy(new Error('timeout')))
   call.on('response', (response) => {

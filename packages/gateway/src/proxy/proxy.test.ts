@@ -1,5 +1,5 @@
 import { createServer, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
-import { createServer as createHttp2Server } from 'node:http2'
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import { connect, type AddressInfo, type Server } from 'node:net'
 import { systemClock } from '@seamark/kube'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -486,3 +486,150 @@ function manualClock() {
     },
   }
 }
+
+describe('HTTP/2 without TLS', () => {
+  it('is served on the port of HTTP/1.1, also when its preface arrives in pieces', async () => {
+    const one = await backend((request, respond) =>
+      respond(200, {}, `${request.method} ${request.url} ${request.text}`),
+    )
+    const { port } = await start(irOf([route(forwardTo(['one']))]), { one: [one] })
+    const session = connectHttp2('http://x.test', {
+      createConnection: () => {
+        const socket = connect(port, '127.0.0.1')
+        const write = socket.write.bind(socket)
+        let isFirst = true
+        socket.write = ((chunk: Buffer | string, ...rest: never[]) => {
+          if (!isFirst) return write(chunk, ...rest)
+          isFirst = false
+          const bytes = Buffer.from(chunk as never)
+          write(bytes.subarray(0, 3))
+          return write(bytes.subarray(3), ...rest)
+        }) as typeof socket.write
+        return socket
+      },
+    })
+    cleanups.push(async () => session.destroy())
+    const stream = session.request({ ':method': 'POST', ':path': '/a', ':authority': 'x.test' })
+    stream.end('body')
+    let text = ''
+    for await (const chunk of stream.setEncoding('utf8')) text += String(chunk)
+    expect(text).toBe('POST /a body')
+    expect((await ask(port, '/b')).status).toBe(200)
+  })
+})
+
+describe('circuit breakers', () => {
+  /** A backend that answers when it is told to. */
+  async function heldBackend() {
+    const held: (() => void)[] = []
+    const at = await backend((_request, respond) => held.push(() => respond(200)))
+    return { at, held }
+  }
+  const until = async (isDone: () => boolean) => {
+    while (!isDone()) await new Promise((resolve) => setImmediate(resolve))
+  }
+
+  it('maxConnections lets requests wait, and maxPendingRequests refuses those beyond', async () => {
+    const { at, held } = await heldBackend()
+    const breakers = { name: 'one', circuitBreakers: { maxConnections: 1, maxPendingRequests: 1 } }
+    const { port } = await start(irOf([route(forwardTo(['one']))], [breakers]), { one: [at] })
+    const first = ask(port)
+    await until(() => held.length === 1)
+    const results = [ask(port), ask(port)]
+    // Whichever arrives second is refused at once; the other one waits for the connection.
+    const refused = await Promise.race(results)
+    expect(refused.status).toBe(503)
+    expect(held).toHaveLength(1)
+    held[0]?.()
+    expect((await first).status).toBe(200)
+    await until(() => held.length === 2)
+    held[1]?.()
+    expect((await Promise.all(results)).map(({ status }) => status).toSorted()).toEqual([200, 503])
+  })
+
+  it('a client that went away while it waited does not keep the next one waiting', async () => {
+    const { at, held } = await heldBackend()
+    const { port } = await start(
+      irOf([route(forwardTo(['one']))], [{ name: 'one', circuitBreakers: { maxConnections: 1 } }]),
+      {
+        one: [at],
+      },
+    )
+    const first = ask(port)
+    await until(() => held.length === 1)
+    const gone = connect(port, '127.0.0.1', () => gone.write('GET / HTTP/1.1\r\nhost: x.test\r\n\r\n'))
+    await new Promise<void>((resolve) => gone.once('connect', resolve))
+    const last = ask(port)
+    gone.destroy()
+    held[0]?.()
+    expect((await first).status).toBe(200)
+    // The request of the client that went away may have been sent before it was noticed.
+    const answering = setInterval(() => held.splice(1).forEach((answer) => answer()), 5)
+    expect((await last).status).toBe(200)
+    clearInterval(answering)
+  })
+
+  it('maxRetries limits how many requests are sent again at a time', async () => {
+    let calls = 0
+    const at = await backend((_request, respond) => {
+      calls++
+      respond(500)
+    })
+    const retry = { count: 3, on: ['5xx'], statusCodes: [] }
+    const cluster = (maxRetries: number) => [{ name: 'one', circuitBreakers: { maxRetries } }]
+    const limited = await start(irOf([route(forwardTo(['one'], { retry }))], cluster(0)), { one: [at] })
+    expect((await ask(limited.port)).status).toBe(500)
+    expect(calls).toBe(1)
+    const free = await start(irOf([route(forwardTo(['one'], { retry }))], cluster(1)), { one: [at] })
+    expect((await ask(free.port)).status).toBe(500)
+    expect(calls).toBe(5)
+  })
+})
+
+describe('addresses of clusters', () => {
+  const addresses = (...list: [Endpoint, number, number][]): Partial<Cluster> => ({
+    name: 'one',
+    upstream: {
+      kind: 'addresses',
+      addresses: list.map(([{ host, port }, weight, priority]) => ({ host, port, weight, priority })),
+    },
+  })
+
+  it('get requests by weight, and those of a lower priority only when the others fail their health check', async () => {
+    let isUp = true
+    const [main, spare] = await Promise.all([
+      backend((_request, respond) => respond(isUp ? 200 : 500, { 'x-is': 'main' })),
+      backend((_request, respond) => respond(200, { 'x-is': 'spare' })),
+    ])
+    const healthCheck = {
+      path: '/healthz',
+      host: 'h',
+      intervalMs: 10,
+      timeoutMs: 1_000,
+      unhealthyThreshold: 1,
+      healthyThreshold: 1,
+      expectedStatuses: [],
+    }
+    const cluster = { ...addresses([main, 1, 0], [spare, 100, 1]), healthCheck }
+    const { port } = await start(irOf([route(forwardTo(['one']))], [cluster]), {})
+    const who = async () => (await ask(port)).headers['x-is']
+    expect(await who()).toBe('main')
+    isUp = false
+    while ((await who()) !== 'spare') await new Promise((resolve) => setImmediate(resolve))
+    isUp = true
+    while ((await who()) !== 'main') await new Promise((resolve) => setImmediate(resolve))
+  })
+
+  it('are tried elsewhere when one does not answer at all', async () => {
+    const alive = await backend()
+    const dead = await listen(createServer())
+    await cleanups.pop()?.()
+    const retry = { count: 1, on: ['connect-failure'], statusCodes: [] }
+    const { port } = await start(
+      irOf([route(forwardTo(['one'], { retry }))], [addresses([dead, 1_000, 0], [alive, 1, 1])]),
+      {},
+    )
+    expect((await ask(port)).status).toBe(200)
+    expect(alive.seen).toHaveLength(1)
+  })
+})

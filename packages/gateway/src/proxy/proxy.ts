@@ -5,17 +5,19 @@
  * Guarantees: ports open only after the first `apply`; no configuration closes an established connection; `close` lets
  * requests in flight finish within the grace period.
  */
-import { createServer as createHttpServer, type Server as HttpServer } from 'node:http'
 import type { AddressInfo, Server, Socket } from 'node:net'
-import { systemClock, type Clock } from '@seamark/kube'
+import { addressGuard, systemClock, type AddressGuard, type Clock } from '@seamark/kube'
 import type { Certificate, Ir } from '../ir/model.ts'
 import { matchKey } from '../ir/route-order.ts'
+import { ClientConnections } from './client-connections.ts'
 import { Clusters, type EndpointSource } from './clusters.ts'
 import { handleRequest, handleUpgrade, type HandlerDeps } from './handler.ts'
+import { guardedLookup } from './guarded-lookup.ts'
 import { HealthChecks } from './health.ts'
 import { RateLimits } from './local-policy.ts'
+import { createPlainFront } from './plain-front.ts'
 import { createRouteTable } from './route-table.ts'
-import { createTlsFront, type TlsFront } from './tls-front.ts'
+import { createTlsFront } from './tls-front.ts'
 import { tunnelTcp } from './tunnel.ts'
 import { Upstreams } from './upstream.ts'
 
@@ -28,6 +30,8 @@ export interface ProxyOptions {
   readonly http?: ListenAddress
   readonly https?: ListenAddress
   readonly endpoints: EndpointSource
+  /** Checks what names of backends resolve to. @default loopback, link-local and metadata addresses are refused */
+  readonly isRefused?: AddressGuard
   readonly clock?: Clock
   readonly random?: () => number
   /** All header fields of a request together. @default 60 KiB */
@@ -49,54 +53,49 @@ export interface ProxyAddresses {
   readonly https?: ListenAddress
 }
 
+/** Of connections without a request. */
+const IDLE_TIMEOUT_MS = 60_000
+
 const EMPTY: Ir = { listeners: [], clusters: [], certificates: [] }
 
 export function createProxy(options: ProxyOptions): Proxy {
-  const { clock = systemClock, random = Math.random } = options
-  const limits = {
-    maxHeaderBytes: options.maxHeaderBytes ?? 61_440,
-    headersTimeoutMs: options.headersTimeoutMs ?? 15_000,
-    helloTimeoutMs: options.headersTimeoutMs ?? 15_000,
-  }
+  const { clock = systemClock, random = Math.random, maxHeaderBytes = 61_440, headersTimeoutMs = 15_000 } = options
   let table = createRouteTable(EMPTY)
   let certificates: ReadonlyMap<string, Certificate> = new Map()
   let isConfigured = false
   const addresses: { http?: ListenAddress; https?: ListenAddress } = {}
   const clusters = new Clusters(options.endpoints, random)
-  const upstreams = new Upstreams()
-  const health = new HealthChecks(clusters, clock)
+  const lookup = guardedLookup(options.isRefused ?? addressGuard())
+  const upstreams = new Upstreams(lookup)
+  const health = new HealthChecks(clusters, clock, lookup)
   const rateLimits = new RateLimits(clock)
-  const deps: HandlerDeps = { clusters, upstreams, clock, random, rateLimits, table: () => table }
+  const deps: HandlerDeps = { clusters, upstreams, lookup, clock, random, rateLimits, table: () => table }
   const sockets = new Set<Socket>()
 
-  const http: HttpServer | undefined =
+  const connections = new ClientConnections({ headersTimeoutMs, idleTimeoutMs: IDLE_TIMEOUT_MS })
+  const http =
     options.http === undefined
       ? undefined
-      : createHttpServer(
-          { maxHeaderSize: limits.maxHeaderBytes, requireHostHeader: true, noDelay: true },
-          (request, response) => handleRequest(deps, 'http', request, response),
-        )
-  if (http !== undefined) {
-    http.headersTimeout = limits.headersTimeoutMs
-    http.requestTimeout = 0
-    http.keepAliveTimeout = 60_000
-    // Counted in readExchange: Node would silently drop the fields beyond its limit.
-    http.maxHeadersCount = 0
-    http.on('upgrade', (request, socket, head) => handleUpgrade(deps, 'http', request, socket, head))
-    http.on('connect', (_request, socket) => socket.destroy())
-  }
-  const tls: TlsFront | undefined =
+      : createPlainFront({
+          connections,
+          maxHeaderBytes,
+          keepAliveTimeoutMs: IDLE_TIMEOUT_MS,
+          onRequest: (request, response) => handleRequest(deps, 'http', request, response),
+          onUpgrade: (request, socket, head) => handleUpgrade(deps, 'http', request, socket, head),
+        })
+  const https =
     options.https === undefined
       ? undefined
       : createTlsFront({
-          limits,
+          connections,
+          limits: { maxHeaderBytes, helloTimeoutMs: headersTimeoutMs },
           findHost: (name) => table.https.find(name)?.host,
           findCertificate: (name) => certificates.get(name),
           onRequest: (request, response) => handleRequest(deps, 'https', request, response),
           onUpgrade: (request, socket, head) => handleUpgrade(deps, 'https', request, socket, head),
-          onTunnel: (socket, host) => tunnelTcp(deps, socket, host.tcp?.backends ?? []),
+          onTunnel: (socket, host) => tunnelTcp(deps, socket, host.tcp ?? { backends: [] }),
         })
-  for (const server of [http, tls?.server])
+  for (const server of [http, https])
     server?.on('connection', (socket: Socket) => {
       sockets.add(socket)
       socket.once('close', () => sockets.delete(socket))
@@ -115,28 +114,23 @@ export function createProxy(options: ProxyOptions): Proxy {
     async listen() {
       if (!isConfigured) throw new Error('the proxy has no configuration yet and must not answer')
       if (http !== undefined && options.http !== undefined) addresses.http = await open(http, options.http)
-      if (tls !== undefined && options.https !== undefined) addresses.https = await open(tls.server, options.https)
+      if (https !== undefined && options.https !== undefined) addresses.https = await open(https, options.https)
       return addresses
     },
     async close(graceMs = 2_000) {
       health.close()
-      const closed = Promise.all([http, tls?.server].map(async (server) => server !== undefined && shut(server)))
-      http?.closeIdleConnections()
-      for (const each of tls?.secureServers() ?? []) closeIdle(each)
+      const closed = Promise.all([http, https].map(async (server) => server !== undefined && shut(server)))
+      connections.closeIdle()
       await Promise.race([closed, new Promise<void>((resolve) => clock.after(graceMs, resolve))])
       for (const socket of sockets) socket.destroy()
+      connections.close()
       upstreams.close()
       await closed
     },
   }
 }
 
-function closeIdle(server: object): void {
-  const { closeIdleConnections } = server as { closeIdleConnections?: () => void }
-  closeIdleConnections?.call(server)
-}
-
-async function open(server: Server | HttpServer, { host, port }: ListenAddress): Promise<ListenAddress> {
+async function open(server: Server, { host, port }: ListenAddress): Promise<ListenAddress> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen({ host, port }, () => {
@@ -148,7 +142,7 @@ async function open(server: Server | HttpServer, { host, port }: ListenAddress):
   return { host: address.address, port: address.port }
 }
 
-async function shut(server: Server | HttpServer): Promise<void> {
+async function shut(server: Server): Promise<void> {
   if (!server.listening) return
   await new Promise<void>((resolve) => server.close(() => resolve()))
 }

@@ -86,6 +86,26 @@ function compileMatch({ path, method, headers, query }: Route['match']): Predica
   return (request) => predicates.every((matches) => matches(request))
 }
 
+/** The first condition of a match that a request does not meet, for people; undefined if it meets all. */
+export function findMismatch(
+  { path, method, headers, query }: Route['match'],
+  request: RequestFacts,
+): string | undefined {
+  if (!compilePath(path)(request)) return `path ${request.path} does not match ${path.kind} ${path.value}`
+  if (method !== undefined && request.method !== method) return `method is ${request.method}, not ${method}`
+  const header = headers.find((each) => !compileHeader(each)(request))
+  if (header !== undefined) {
+    const value = header.name === ':authority' ? request.authority : request.header(header.name)
+    const wanted = `${header.isInverted === true ? 'not ' : ''}${header.kind} "${header.value}"`
+    return `header ${header.name} is ${value === undefined ? 'absent' : `"${value}"`}, wanted ${wanted}`
+  }
+  const parameter = query.find((each) => !compileQuery(each)(request))
+  if (parameter === undefined) return undefined
+  const value = findQuery(request.search, parameter.name)
+  const is = value === undefined ? 'absent' : `"${value}"`
+  return `query parameter ${parameter.name} is ${is}, wanted ${parameter.kind} "${parameter.value}"`
+}
+
 function compilePath({ kind, value }: PathMatch): Predicate {
   switch (kind) {
     case 'exact':

@@ -5,10 +5,10 @@
  * A host's certificate and limits are looked up when a connection arrives: a new configuration affects new connections only.
  */
 import { createSecureServer, type Http2SecureServer } from 'node:http2'
-import type { Server, Socket } from 'node:net'
-import { createServer } from 'node:net'
-import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls'
+import { createServer, type Server, type Socket } from 'node:net'
+import { createSecureContext, createServer as createTlsServer, type SecureContext, type TLSSocket } from 'node:tls'
 import type { Certificate, TlsTermination, VirtualHost } from '../ir/model.ts'
+import type { ClientConnections } from './client-connections.ts'
 import { MAX_HELLO_BYTES, readClientHello } from './client-hello.ts'
 import type { ProxyRequest, ProxyResponse } from './exchange.ts'
 
@@ -17,29 +17,22 @@ export interface TlsFrontDeps {
   readonly findCertificate: (name: string) => Certificate | undefined
   readonly onRequest: (request: ProxyRequest, response: ProxyResponse) => void
   readonly onUpgrade: (request: ProxyRequest, socket: TLSSocket, head: Buffer) => void
-  /** The connection as received, with its first octets still to be read. */
+  /** The connection as received, with its first octets still to be read; or what is inside a terminated one. */
   readonly onTunnel: (socket: Socket, host: VirtualHost) => void
-  readonly limits: {
-    readonly maxHeaderBytes: number
-    readonly helloTimeoutMs: number
-    readonly headersTimeoutMs: number
-  }
-}
-
-export interface TlsFront {
-  readonly server: Server
-  readonly secureServers: () => Iterable<Http2SecureServer>
+  readonly connections: ClientConnections
+  readonly limits: { readonly maxHeaderBytes: number; readonly helloTimeoutMs: number }
 }
 
 const MAX_CONTEXTS = 10_000
 
-export function createTlsFront(deps: TlsFrontDeps): TlsFront {
-  const { limits } = deps
+export function createTlsFront(deps: TlsFrontDeps): Server {
+  const { limits, connections } = deps
   /** By TLS settings: all hosts with the same ones share a server, which never listens itself. */
   const servers = new Map<string, Http2SecureServer>()
+  const tunnels = new Map<string, Server>()
   const contexts = new Map<string, SecureContext>()
 
-  const server = createServer({ noDelay: true }, (socket) => {
+  const front = createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => socket.destroy())
     socket.setTimeout(limits.helloTimeoutMs, () => socket.destroy())
     let received: Buffer = Buffer.alloc(0)
@@ -57,47 +50,73 @@ export function createTlsFront(deps: TlsFrontDeps): TlsFront {
       socket.removeAllListeners('timeout')
       socket.unshift(received)
       if (host.tls === undefined) deps.onTunnel(socket, host)
-      else serverFor(host.tls).emit('connection', socket)
+      else if (host.tcp === undefined) serverFor(host.tls).emit('connection', socket)
+      else tunnelFor(host.tls).emit('connection', socket)
     }
     socket.on('readable', onReadable)
   })
 
   function serverFor(tls: TlsTermination): Http2SecureServer {
-    const { minVersion, maxVersion, clientValidation } = tls
-    const key = JSON.stringify([minVersion, maxVersion, clientValidation])
+    const key = settingsKey(tls)
     let found = servers.get(key)
     if (found === undefined) servers.set(key, (found = newServer(tls)))
     return found
   }
 
-  function newServer({ minVersion, maxVersion, clientValidation }: TlsTermination): Http2SecureServer {
-    // Options of HTTP/1.1 connections; the types of Node lack them here.
-    const http1Options = { maxHeaderSize: limits.maxHeaderBytes, requireHostHeader: true }
-    const secure = createSecureServer({
-      ...http1Options,
-      allowHTTP1: true,
+  /** Terminates TLS and passes on what is inside, whatever its protocol. */
+  function tunnelFor(tls: TlsTermination): Server {
+    const key = settingsKey(tls)
+    let found = tunnels.get(key)
+    if (found !== undefined) return found
+    found = createTlsServer(tlsOptionsOf(tls), (socket) => {
+      socket.on('error', () => socket.destroy())
+      const host = isForged(tls, socket) ? undefined : deps.findHost((socket.servername || '').toLowerCase())
+      if (host?.tcp === undefined) socket.destroy()
+      else deps.onTunnel(socket, host)
+    })
+    found.on('tlsClientError', (_error: Error, socket: TLSSocket) => socket.destroy())
+    tunnels.set(key, found)
+    return found
+  }
+
+  function tlsOptionsOf({ minVersion, maxVersion, clientValidation }: TlsTermination) {
+    return {
       minVersion: `TLSv${minVersion}`,
       maxVersion: `TLSv${maxVersion}`,
       requestCert: clientValidation !== undefined,
       rejectUnauthorized: clientValidation !== undefined && clientValidation.ca !== '' && !clientValidation.isOptional,
-      maxHeaderListPairs: 128,
-      maxSessionMemory: 10,
-      SNICallback: (serverName, done) => {
+      SNICallback: (serverName: string, done: (error: Error | null, context?: SecureContext) => void) => {
         const host = deps.findHost(serverName.toLowerCase())
         const context = host?.tls === undefined ? undefined : contextOf(host.tls)
         if (context === undefined) done(new Error('no host with this name'))
         else done(null, context)
       },
+    } as const
+  }
+
+  function newServer(tls: TlsTermination): Http2SecureServer {
+    // Options of HTTP/1.1 connections; the types of Node lack them here.
+    const http1Options = { maxHeaderSize: limits.maxHeaderBytes, requireHostHeader: true }
+    const secure = createSecureServer({
+      ...http1Options,
+      ...tlsOptionsOf(tls),
+      allowHTTP1: true,
+      maxHeaderListPairs: 128,
+      maxSessionMemory: 10,
     })
     secure.on('secureConnection', (socket: TLSSocket) => {
-      const hasForged = clientValidation?.isOptional === true && clientValidation.ca !== '' && !isAcceptable(socket)
-      if (hasForged) socket.destroy()
+      if (isForged(tls, socket)) socket.destroy()
+      else if (socket.alpnProtocol !== 'h2') connections.add(socket)
     })
-    const http1 = secure as Http2SecureServer & { headersTimeout: number; requestTimeout: number }
-    http1.headersTimeout = limits.headersTimeoutMs
-    http1.requestTimeout = 0
-    secure.on('request', deps.onRequest)
-    secure.on('upgrade', deps.onUpgrade as never)
+    secure.on('session', (session) => connections.addSession(session))
+    secure.on('request', (request, response) => {
+      if (request.httpVersionMajor === 1) connections.follow(request.socket, response)
+      deps.onRequest(request, response)
+    })
+    secure.on('upgrade', (request: ProxyRequest, socket: TLSSocket, head: Buffer) => {
+      connections.release(socket)
+      deps.onUpgrade(request, socket, head)
+    })
     secure.on('connect', (_request: unknown, socket: Socket) => socket.destroy())
     secure.on('sessionError', () => undefined)
     secure.on('tlsClientError', (_error, socket) => socket.destroy())
@@ -118,10 +137,15 @@ export function createTlsFront(deps: TlsFrontDeps): TlsFront {
     return context
   }
 
-  return { server, secureServers: () => servers.values() }
+  return front
 }
 
-/** No certificate, or one that the CA signed. */
-function isAcceptable(socket: TLSSocket): boolean {
-  return socket.authorized || Object.keys(socket.getPeerCertificate()).length === 0
+function settingsKey({ minVersion, maxVersion, clientValidation }: TlsTermination): string {
+  return JSON.stringify([minVersion, maxVersion, clientValidation])
+}
+
+/** Where certificates are optional: one was sent, and the CA did not sign it. */
+function isForged({ clientValidation }: TlsTermination, socket: TLSSocket): boolean {
+  if (clientValidation?.isOptional !== true || clientValidation.ca === '') return false
+  return !socket.authorized && Object.keys(socket.getPeerCertificate()).length > 0
 }

@@ -1,26 +1,26 @@
 /** Connections that are passed on unread after they are set up: WebSockets and other upgrades, and TLS passthrough. */
 import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { connect, type Socket } from 'node:net'
+import { connect, type LookupFunction, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Backend } from '../ir/model.ts'
+import type { TcpForwarding } from '../ir/model.ts'
 import type { Clusters } from './clusters.ts'
 import type { HeaderMap } from './header-variables.ts'
 import { tlsOptions } from './upstream.ts'
 
 /** Forwards a TLS connection to a backend of the host. */
 export function tunnelTcp(
-  { clusters, random }: { clusters: Clusters; random: () => number },
+  { clusters, random, lookup }: { clusters: Clusters; random: () => number; lookup: LookupFunction },
   socket: Socket,
-  backends: readonly Backend[],
+  { backends, invalidWeight = 0 }: TcpForwarding,
 ): void {
-  const total = backends.reduce((sum, { weight }) => sum + weight, 0)
+  const total = backends.reduce((sum, { weight }) => sum + weight, invalidWeight)
   let at = random() * total
-  const backend = backends.find(({ weight }) => (at -= weight) < 0) ?? backends.at(-1)
+  const backend = backends.find(({ weight }) => (at -= weight) < 0) ?? (invalidWeight > 0 ? undefined : backends.at(-1))
   const state = backend === undefined ? undefined : clusters.get(backend.cluster)
   const endpoint = state === undefined ? undefined : clusters.pick(state)
   if (state === undefined || endpoint === undefined) return void socket.destroy()
-  const upstream = connect({ host: endpoint.host, port: endpoint.port, noDelay: true })
+  const upstream = connect({ host: endpoint.host, port: endpoint.port, noDelay: true, lookup })
   upstream.setTimeout(state.cluster.connectTimeoutMs, () => upstream.destroy())
   upstream.once('connect', () => upstream.setTimeout(0))
   join(socket, upstream)
@@ -28,6 +28,7 @@ export function tunnelTcp(
 
 export interface UpgradeTarget {
   readonly clusters: Clusters
+  readonly lookup: LookupFunction
   readonly cluster: string
   readonly method: string
   readonly path: string
@@ -36,7 +37,7 @@ export interface UpgradeTarget {
 
 /** Forwards an HTTP/1.1 upgrade; an answer other than 101 is passed on and the connection closed. */
 export function tunnelUpgrade(target: UpgradeTarget, socket: Duplex, head: Buffer): void {
-  const { clusters, method, path, headers } = target
+  const { clusters, method, path, headers, lookup } = target
   const state = clusters.get(target.cluster)
   const endpoint = state === undefined ? undefined : clusters.pick(state)
   if (state === undefined || endpoint === undefined) return refuse(socket, 503)
@@ -51,6 +52,7 @@ export function tunnelUpgrade(target: UpgradeTarget, socket: Duplex, head: Buffe
     headers,
     setHost: false,
     agent: false as const,
+    lookup,
   }
   const request = isTls ? httpsRequest({ ...options, ...tlsOptions(cluster, endpoint.host) }) : httpRequest(options)
   request.setTimeout(cluster.connectTimeoutMs + UPGRADE_TIMEOUT_MS, () => request.destroy(new Error('timeout')))
@@ -79,6 +81,8 @@ const TEXTS: Readonly<Record<number, string>> = {
   403: 'Forbidden',
   404: 'Not Found',
   421: 'Misdirected Request',
+  429: 'Too Many Requests',
+  500: 'Internal Server Error',
   503: 'Service Unavailable',
 }
 

@@ -5,7 +5,7 @@
 import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import { connect as connectHttp2, constants, type ClientHttp2Session } from 'node:http2'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
-import { isIP } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import type { Cluster } from '../ir/model.ts'
@@ -44,6 +44,7 @@ const IDLE_CONNECTION_MS = 60_000
 const MAX_IDLE_CONNECTIONS_OF_ENDPOINT = 256
 
 export class Upstreams {
+  readonly #lookup: LookupFunction
   readonly #http = new HttpAgent({
     keepAlive: true,
     maxFreeSockets: MAX_IDLE_CONNECTIONS_OF_ENDPOINT,
@@ -55,6 +56,10 @@ export class Upstreams {
     scheduling: 'lifo',
   })
   readonly #sessions = new Map<string, ClientHttp2Session>()
+
+  constructor(lookup: LookupFunction) {
+    this.#lookup = lookup
+  }
 
   send(cluster: Cluster, endpoint: Endpoint, call: UpstreamRequest, handlers: UpstreamHandlers): UpstreamCall {
     switch (cluster.protocol) {
@@ -80,7 +85,7 @@ export class Upstreams {
     { method, path, headers, body }: UpstreamRequest,
     { onResponse, onError }: UpstreamHandlers,
   ): UpstreamCall {
-    const options = { host, port, method, path, headers, setHost: false }
+    const options = { host, port, method, path, headers, setHost: false, lookup: this.#lookup }
     const request: ClientRequest =
       cluster.protocol === 'tls'
         ? httpsRequest({ ...options, ...tlsOptions(cluster, host), agent: this.#https })
@@ -176,10 +181,10 @@ export class Upstreams {
     if (existing !== undefined && !existing.closed && !existing.destroyed) return { session: existing, isNew: false }
     const name = isIP(host) === 6 ? `[${host}]` : host
     const isTls = cluster.protocol === 'h2'
-    const session = connectHttp2(
-      `${isTls ? 'https' : 'http'}://${name}:${port}`,
-      isTls ? tlsOptions(cluster, host) : {},
-    )
+    const session = connectHttp2(`${isTls ? 'https' : 'http'}://${name}:${port}`, {
+      lookup: this.#lookup,
+      ...(isTls && tlsOptions(cluster, host)),
+    })
     this.#sessions.set(key, session)
     const forget = () => {
       if (this.#sessions.get(key) === session) this.#sessions.delete(key)
@@ -216,10 +221,17 @@ export function tlsOptions({ tls }: Cluster, host: string): ConnectionOptions {
     ca: validation.ca,
     servername,
     checkServerIdentity: (_name: string, certificate: PeerCertificate) => {
-      const faults = validation.subjectNames.map((name) => checkServerIdentity(name, certificate))
+      const faults = validation.subjectNames.map((name) => subjectFault(name, certificate))
       return faults.includes(undefined) ? undefined : (faults[0] ?? new Error('the policy names no subject'))
     },
   }
+}
+
+/** URIs, such as SPIFFE identities, are compared as they are; Node knows names and addresses only. */
+function subjectFault(name: string, certificate: PeerCertificate): Error | undefined {
+  if (!name.includes('://')) return checkServerIdentity(name, certificate)
+  const names = (certificate.subjectaltname ?? '').split(', ')
+  return names.includes(`URI:${name}`) ? undefined : new Error(`the certificate of the backend is not for ${name}`)
 }
 
 function withoutPseudo(

@@ -22,29 +22,54 @@ export function servedIngresses(objects: Objects, settings: BuildSettings): Immu
     .toSorted(compareAge)
 }
 
-export function addIngresses(draft: Draft, objects: Objects, settings: BuildSettings): void {
-  for (const ingress of servedIngresses(objects, settings)) {
+/** What a route does with its requests. */
+export type BackendResolver = (
+  ingress: Immutable<Ingress>,
+  backend: Immutable<IngressBackend>,
+  route: { readonly host: string; readonly path: PathMatch; readonly at: string },
+) => Action
+
+export function addIngresses(
+  draft: Draft,
+  objects: Objects,
+  settings: BuildSettings,
+  ingresses: readonly Immutable<Ingress>[],
+): void {
+  const resolve: BackendResolver = (ingress, backend, { path, at }) =>
+    forward(draft, objects, settings, ingress, backend, path, at)
+  for (const ingress of ingresses) {
     try {
-      addIngress(draft, objects, settings, ingress)
+      addIngress(draft, objects, ingress, resolve)
     } catch (error) {
       report(draft, ingress, 'Unreadable', `the object cannot be read: ${messageOf(error)}; it is not served`)
     }
   }
 }
 
-function addIngress(draft: Draft, objects: Objects, settings: BuildSettings, ingress: Immutable<Ingress>): void {
+/**
+ * Adds the hosts, paths and certificates of an Ingress. Returns the hosts that have a certificate.
+ * @param owns whether it may serve a host; rules for others are left out
+ */
+export function addIngress(
+  draft: Draft,
+  objects: Objects,
+  ingress: Immutable<Ingress>,
+  resolve: BackendResolver,
+  owns: (host: string) => boolean = () => true,
+): ReadonlySet<string> {
   const { annotations = {} } = ingress.metadata
-  const secureHosts = addTls(draft, objects, ingress)
+  const secureHosts = addTls(draft, objects, ingress, owns)
   const isHttpAllowed = annotations['kubernetes.io/ingress.allow-http'] !== 'false'
   const isForced =
     annotation(annotations, 'force-ssl-redirect') === 'true' ||
     annotations['ingress.kubernetes.io/force-ssl-redirect'] === 'true'
 
   const add = (host: string, path: PathMatch, backend: Immutable<IngressBackend>, at: string): void => {
+    if (!owns(host)) return
     const extra = singleLabelMatch(host)
     const route = {
       match: { path, headers: extra === undefined ? [] : [extra], query: [] },
-      action: forward(draft, objects, settings, ingress, backend, path, at),
+      action: resolve(ingress, backend, { host, path, at }),
       upgradesToHttps: isForced,
       origin: originOf('Ingress', ingress, at),
       order: '',
@@ -80,9 +105,15 @@ function addIngress(draft: Draft, objects: Objects, settings: BuildSettings, ing
       add(host, match, backend, place)
     }
   }
+  return secureHosts
 }
 
-function addTls(draft: Draft, objects: Objects, ingress: Immutable<Ingress>): ReadonlySet<string> {
+function addTls(
+  draft: Draft,
+  objects: Objects,
+  ingress: Immutable<Ingress>,
+  owns: (host: string) => boolean,
+): ReadonlySet<string> {
   const { namespace = '', annotations = {} } = ingress.metadata
   const hosts = new Set<string>()
   for (const [index, { secretName = '', hosts: names = [] }] of (ingress.spec?.tls ?? []).entries()) {
@@ -99,7 +130,7 @@ function addTls(draft: Draft, objects: Objects, ingress: Immutable<Ingress>): Re
       annotation(annotations, 'tls-maximum-protocol-version') === '1.2' && minVersion === '1.2' ? '1.2' : '1.3'
     for (const name of names) {
       const host = hostName(name)
-      if (host === undefined) continue
+      if (host === undefined || !owns(host)) continue
       const tls = { certificate: draft.addCertificate(certificate), minVersion, maxVersion }
       if (draft.setTls(host, tls)) hosts.add(host)
       else {

@@ -44,7 +44,7 @@ describe('a partitioned map', () => {
     for (const nameOf of [(i: number) => `web/app-${i}`, (i: number) => `ns-${i}/web`, (i: number) => `${i}.a.test`]) {
       const map = new PartitionedMap<number>()
       for (let i = 0; i < 30_000; i++) map.set(nameOf(i), i)
-      expect(map.largestPart).toBeLessThan(4 * 512)
+      expect(map.largestPart).toBeLessThan(4 * 128)
     }
   })
 

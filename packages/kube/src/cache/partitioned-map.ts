@@ -6,7 +6,7 @@
  * Guarantees: the behaviour of a Map except for the iteration order, which is insertion order only until the first
  * split. No call touches more than the entries of one part, about `PART_ENTRIES` to twice as many.
  */
-const PART_ENTRIES = 512
+const PART_ENTRIES = 128
 
 export class PartitionedMap<V> {
   #parts: Map<string, V>[] = [new Map()]
@@ -97,5 +97,7 @@ export class PartitionedMap<V> {
 function hashOf(text: string): number {
   let hash = text.length
   for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0
-  return hash ^ (hash >>> 15)
+  // Multiplying by 31 leaves similar names close to each other; the part is chosen by the lowest bits.
+  hash = Math.imul(hash ^ (hash >>> 16), 0x45d9f3b)
+  return hash ^ (hash >>> 16)
 }

@@ -179,7 +179,7 @@ function credentialsOf(cluster: Fields, user: Fields, name: string, options: Con
   }
   const insecure = booleanField(cluster, 'insecure-skip-tls-verify', where)
   const serverName = textField(cluster, 'tls-server-name', where)
-  const fixed: TlsFields = { ...(insecure ? { insecure } : {}), ...(serverName !== undefined && { serverName }) }
+  const fixed: TlsFields = { ...(insecure && { insecure }), ...(serverName !== undefined && { serverName }) }
   const as = impersonationHeaders(options.impersonate ?? readImpersonation(user, who))
   const exec = readExec(user, cluster, who)
   const token = textField(user, 'token', who)

@@ -19,6 +19,21 @@ export const GatewayClass = kind<GatewayClass>({
   namespaced: false,
 })
 
+/** A reference to a CA bundle: a ConfigMap or Secret with the key `ca.crt`. */
+export interface CaCertificateRef {
+  group?: string
+  kind?: string
+  name: string
+  namespace?: string
+}
+
+/** How certificates of clients are verified. */
+export interface FrontendValidation {
+  caCertificateRefs?: CaCertificateRef[]
+  /** `AllowValidOnly` or `AllowInsecureFallback`. */
+  mode?: string
+}
+
 export interface Listener {
   name: string
   hostname?: string
@@ -45,7 +60,17 @@ export interface ListenerStatus {
 }
 
 export interface Gateway extends Obj {
-  spec?: { gatewayClassName?: string; listeners?: Listener[]; addresses?: { type?: string; value?: string }[] }
+  spec?: {
+    gatewayClassName?: string
+    listeners?: Listener[]
+    addresses?: { type?: string; value?: string }[]
+    tls?: {
+      frontend?: {
+        default?: { validation?: FrontendValidation }
+        perPort?: { port: number; tls?: { validation?: FrontendValidation } }[]
+      }
+    }
+  }
   status?: {
     addresses?: { type?: string; value: string }[]
     conditions?: Condition[]
@@ -129,6 +154,7 @@ export interface HTTPRouteRule {
   filters?: RouteFilter[]
   backendRefs?: BackendRef[]
   timeouts?: { request?: string; backendRequest?: string }
+  retry?: { codes?: number[]; attempts?: number; backoff?: string }
 }
 
 export interface HTTPRoute extends Obj {
@@ -165,6 +191,44 @@ export const GRPCRoute = kind<GRPCRoute>({
   version: 'v1',
   kind: 'GRPCRoute',
   plural: 'grpcroutes',
+  namespaced: true,
+})
+
+export interface TLSRoute extends Obj {
+  spec?: {
+    parentRefs?: ParentRef[]
+    hostnames?: string[]
+    rules?: { name?: string; backendRefs?: BackendRef[] }[]
+  }
+  status?: { parents?: RouteParentStatus[] }
+}
+
+export const TLSRoute = kind<TLSRoute>({
+  group: GROUP,
+  version: 'v1',
+  kind: 'TLSRoute',
+  plural: 'tlsroutes',
+  namespaced: true,
+})
+
+export interface BackendTLSPolicy extends Obj {
+  spec?: {
+    targetRefs?: { group?: string; kind?: string; name: string; sectionName?: string }[]
+    validation?: {
+      caCertificateRefs?: CaCertificateRef[]
+      wellKnownCACertificates?: string
+      hostname?: string
+      subjectAltNames?: { type: string; hostname?: string; uri?: string }[]
+    }
+  }
+  status?: { ancestors?: { ancestorRef: ParentRef; controllerName?: string; conditions?: RouteCondition[] }[] }
+}
+
+export const BackendTLSPolicy = kind<BackendTLSPolicy>({
+  group: GROUP,
+  version: 'v1',
+  kind: 'BackendTLSPolicy',
+  plural: 'backendtlspolicies',
   namespaced: true,
 })
 

@@ -55,7 +55,7 @@ export function findControllerKey<T extends Obj>(kind: Kind<T>, child: Immutable
   if (reference === undefined) return undefined
   const { namespace } = child.metadata
   return keyOf({
-    metadata: { name: reference.name, ...(kind.namespaced && namespace !== undefined ? { namespace } : {}) },
+    metadata: { name: reference.name, ...(kind.namespaced && namespace !== undefined && { namespace }) },
   })
 }
 

@@ -46,9 +46,9 @@ export function parseAdmission(body: unknown): AdmissionRequest {
     operation: operation as AdmissionRequest['operation'],
     dryRun: dryRun === true,
     userInfo: isPlain(userInfo) ? userInfo : {},
-    ...(typeof namespace === 'string' ? { namespace } : {}),
-    ...(typeof name === 'string' ? { name } : {}),
-    ...(typeof subResource === 'string' ? { subresource: subResource } : {}),
+    ...(typeof namespace === 'string' && { namespace }),
+    ...(typeof name === 'string' && { name }),
+    ...(typeof subResource === 'string' && { subresource: subResource }),
     ...(isObj(object) ? { object } : {}),
     ...(isObj(oldObject) ? { oldObject } : {}),
   }

@@ -64,7 +64,15 @@ const GlobalIngressStatus = z.object({
       }),
     )
     .optional(),
+  policy: z
+    .string()
+    .optional()
+    .describe('Where the settings come from: GlobalIngressPolicy NAMESPACE/NAME, or the annotations of the root.'),
   addresses: z.array(z.string()).optional().describe('Addresses of all leaves that serve, merged and sorted.'),
+  spareClusters: z
+    .array(z.string())
+    .optional()
+    .describe('Clusters that could take a leaf when one is drained: eligible, and more than maxClusters asks for.'),
   withdrawnAt: z.string().optional().describe('RFC 3339, when the DNS objects of a deleted root were gone.'),
   conditions: conditionsSchema.optional(),
 })

@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest'
 import type { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import type { Verdict } from '../health/verdict.ts'
+import { policySettings } from '../rrset/answer-policy.ts'
 import type { RRset } from '../rrset/rrset.ts'
+import type { BalancedSet } from './answer-shares.ts'
 import { type BalanceFacts, decide } from './decide.ts'
 import { MAX_CHANGES_PER_MINUTE } from './finding.ts'
 import { BALANCE_DEFAULTS } from './load-balancer.ts'
@@ -14,7 +16,7 @@ interface World {
   readonly loadBalancer: DNSLoadBalancer
   readonly endpoints: readonly DNSLoadBalancerEndpoint[]
   readonly verdicts: Readonly<Record<string, Verdict>>
-  readonly published: readonly RRset[] | undefined
+  readonly published: readonly BalancedSet[] | undefined
 }
 
 const ADDRESSES: Record<string, string[]> = {
@@ -90,6 +92,7 @@ const anyEndpoint = fc.record({
   ),
   weight: fc.constantFrom(undefined, 0, 5),
   priority: fc.constantFrom(undefined, 0, 1),
+  geo: fc.constantFrom(undefined, 'eu', 'us'),
   drain: fc.constantFrom(undefined, true),
   verdict: fc.constantFrom<Verdict>('healthy', 'unhealthy', 'unknown'),
   validForMs: fc.constantFrom(undefined, -1_000, 60_000),
@@ -115,11 +118,12 @@ const anyWorld: fc.Arbitrary<World> = fc
       ...(failBack !== undefined && { failBack }),
       ...(onAllUnhealthy !== undefined && { onAllUnhealthy }),
     }),
-    endpoints: endpoints.map(({ target, weight, priority, drain, validForMs }, index) => ({
+    endpoints: endpoints.map(({ target, weight, priority, geo, drain, validForMs }, index) => ({
       ...endpoint(`e${index}`, {
         ...target,
         ...(weight !== undefined && { weight }),
         ...(priority !== undefined && { priority }),
+        ...(geo !== undefined && { geo }),
         ...(drain !== undefined && { drain }),
       }),
       ...(validForMs !== undefined && { status: { validUntil: new Date(NOW_MS + validForMs).toISOString() } }),
@@ -145,9 +149,9 @@ describe('a decision', () => {
 
   it('changes nothing the second time', () => {
     fc.assert(
-      fc.property(anyWorld, (world) => {
-        const settled = apply(world)
-        const again = decide(factsOf(settled))
+      fc.property(anyWorld, fc.boolean(), (world, answersByPolicy) => {
+        const settled = apply(world, { answersByPolicy })
+        const again = decide(factsOf(settled, { answersByPolicy }))
         if (again.records.kind !== 'hold') expect(again.records.isChange).toBe(false)
         expect(again.whenApplied.status).toEqual(settled.loadBalancer.status)
         expect([...again.whenApplied.endpointStatuses]).toEqual([])
@@ -337,5 +341,73 @@ describe('priority, weight, drain and fail-back', () => {
   ])('%s', (_, spec, endpoints, verdicts, published, expected) => {
     const { records: decided } = decide(factsOf({ loadBalancer: shop(spec), endpoints, verdicts, published }))
     expect(decided).toMatchObject({ kind: 'publish', sets: [{ type: 'A', values: expected }] })
+  })
+})
+
+describe('weights and regions in a zone of our own DNS server', () => {
+  const eu = endpoint('eu', { ipaddress: '192.0.2.1', geo: 'eu', weight: 3 })
+  const us = endpoint('us', { ipaddress: '192.0.2.2', geo: 'us', priority: 1 })
+  const reserve = endpoint('reserve', { ipaddress: '192.0.2.3', geo: 'us', priority: 2 })
+  const elsewhere = endpoint('elsewhere', { ipaddress: '192.0.2.4' })
+  const world: World = {
+    loadBalancer: shop(),
+    endpoints: [eu, us, reserve, elsewhere],
+    verdicts: { eu: 'healthy', us: 'healthy', reserve: 'healthy', elsewhere: 'healthy' },
+    published: [],
+  }
+  const settingsOf = (facts: BalanceFacts) => {
+    const { records: decided } = decide(facts)
+    const [set] = decided.kind === 'publish' ? decided.sets : []
+    return {
+      values: set?.values,
+      settings: Object.fromEntries(policySettings(set?.policy ?? '').map(({ name, value }) => [name, value])),
+    }
+  }
+
+  it('become a policy with the best endpoints of each region', () => {
+    expect(settingsOf(factsOf(world, { answersByPolicy: true }))).toEqual({
+      values: ['192.0.2.1', '192.0.2.2', '192.0.2.4'],
+      settings: {
+        'seamark.io/answer': 'weighted',
+        'seamark.io/weights': '192.0.2.1=3',
+        'seamark.io/priorities': '192.0.2.2=1',
+        'seamark.io/regions': '192.0.2.1=eu,192.0.2.2=us',
+      },
+    })
+  })
+
+  it('give a region its next priority when the best one fails, and the endpoints for everyone when none is left', () => {
+    const failing = (...names: string[]) =>
+      settingsOf(
+        factsOf(
+          {
+            ...world,
+            verdicts: { ...world.verdicts, ...Object.fromEntries(names.map((name) => [name, 'unhealthy'])) },
+          },
+          { answersByPolicy: true },
+        ),
+      ).values
+    expect(failing('us')).toEqual(['192.0.2.1', '192.0.2.3', '192.0.2.4'])
+    expect(failing('us', 'reserve')).toEqual(['192.0.2.1', '192.0.2.4'])
+  })
+
+  it('are a plain set of the best priority elsewhere', () => {
+    expect(decide(factsOf(world)).records).toMatchObject({ sets: records('192.0.2.1', '192.0.2.4') })
+    expect(settingsOf(factsOf(world)).settings).toEqual({})
+  })
+
+  it('are published again when only a weight changes, and replaced by a plain policy when all are equal', () => {
+    const settled = apply(world, { answersByPolicy: true })
+    const heavier = { ...settled, endpoints: [{ ...eu, spec: { ...eu.spec, weight: 9 } }, us, reserve, elsewhere] }
+    expect(decide(factsOf(heavier, { answersByPolicy: true })).records).toMatchObject({ isChange: true })
+    const equal = { ...settled, endpoints: [endpoint('eu', { ipaddress: '192.0.2.1' }), elsewhere] }
+    const facts = factsOf(equal, { answersByPolicy: true })
+    expect(settingsOf(facts)).toEqual({
+      values: ['192.0.2.1', '192.0.2.4'],
+      settings: { 'seamark.io/answer': 'shuffle' },
+    })
+    expect(decide(factsOf(apply(equal, { answersByPolicy: true }), { answersByPolicy: true })).records).toMatchObject({
+      isChange: false,
+    })
   })
 })

@@ -14,7 +14,8 @@ import type { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.
 import type { DNSLoadBalancerStatus } from '../api/dns-load-balancer.ts'
 import type { Verdict } from '../health/verdict.ts'
 import type { Reason } from '../reasons.ts'
-import { compareText, type RRset } from '../rrset/rrset.ts'
+import { compareText } from '../rrset/rrset.ts'
+import type { BalancedSet } from './answer-shares.ts'
 import { type Candidate, candidateOf, comparePreference, judgeEndpoint } from './endpoints.ts'
 import { type EndpointHealth, type EndpointStatus, endpointStatusOf } from './endpoint-status.ts'
 import {
@@ -45,7 +46,9 @@ export interface BalanceFacts extends StatusFacts {
   /** The results behind the verdicts, for the conditions of endpoints. */
   readonly healthOf?: (endpointKey: string) => EndpointHealth
   /** A, AAAA and CNAME sets of the name at the provider; undefined when they could not be read. */
-  readonly published: readonly RRset[] | undefined
+  readonly published: readonly BalancedSet[] | undefined
+  /** The name is in a zone of our own DNS server, which answers by weight, priority and region. @default false */
+  readonly answersByPolicy?: boolean
   readonly provider: ProviderFact
   readonly lookup: Lookup
   /** When the records of this name were changed lately. Wall clock. */
@@ -56,7 +59,7 @@ export type RecordsDecision =
   /** Publish exactly these; equal to `published` when nothing changes. */
   | {
       readonly kind: 'publish'
-      readonly sets: readonly RRset[]
+      readonly sets: readonly BalancedSet[]
       readonly cnames: readonly string[]
       readonly isChange: boolean
     }
@@ -120,6 +123,7 @@ function decideValid(facts: BalanceFacts, settings: BalancerSettings): BalanceDe
     settings,
     candidates,
     isNamePublished: published === undefined ? hasActive(facts) : published.length > 0,
+    answersByPolicy: facts.answersByPolicy === true,
     currentKeys: currentOf(candidates, facts, settings),
   })
   const { records, reason, waitMs } = recordsOf(selection, facts, settings)
@@ -223,7 +227,7 @@ function currentOf(
 
 function recordsOf(
   selection: Selection,
-  { published, lookup, provider, changesMs, nowMs }: BalanceFacts,
+  { published, lookup, provider, changesMs, nowMs, answersByPolicy }: BalanceFacts,
   { recordName, ttlSeconds }: BalancerSettings,
 ): { records: RecordsDecision; reason: Reason; waitMs?: number } {
   const { reason } = selection
@@ -242,7 +246,13 @@ function recordsOf(
     if (isChange && tooMany) return held('ChangeRateLimited', retryMs)
     return { records: { kind: 'remove', isChange }, reason }
   }
-  const { sets, cnames } = recordSetsOf(recordName, ttlSeconds, selection.chosen, lookup)
+  const { sets, cnames } = recordSetsOf(
+    recordName,
+    ttlSeconds,
+    selection.chosen,
+    lookup,
+    answersByPolicy === true ? (published ?? []) : undefined,
+  )
   if (sets.length === 0) return held('TargetUnresolved')
   const isChange = published === undefined || !sameRecords(sets, published, true)
   if (isChange && tooMany && published !== undefined) return held('ChangeRateLimited', retryMs)

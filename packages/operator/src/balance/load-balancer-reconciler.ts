@@ -55,7 +55,8 @@ export class LoadBalancerReconciler {
     this.#options = options
     this.#monitor = monitor
     this.#lookup = lookup
-    this.#publisher = options.publisher ?? dnsEndpointPublisher(options.secondWriter)
+    this.#publisher =
+      options.publisher ?? dnsEndpointPublisher({ ownZones: options.ownZones, guard: options.secondWriter })
     this.#reporter = new LoadBalancerReporter(options.metrics, options.secondWriter)
     this.byName = indexes.byName
     this.#byBalancer = indexes.byBalancer

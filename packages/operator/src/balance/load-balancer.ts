@@ -41,7 +41,19 @@ export type ReadBalancer =
   | { readonly settings: BalancerSettings }
   | { readonly invalid: 'LoadBalancerInvalid'; readonly message: string }
 
+/** Parsing is most of the cost of a decision, and an object is read several times in one: by defaults and object. */
+const readBefore = new WeakMap<BalanceDefaults, WeakMap<object, ReadBalancer>>()
+
+/** Objects are immutable: the same one is parsed once. */
 export function readLoadBalancer(object: Immutable<DNSLoadBalancer>, defaults: BalanceDefaults): ReadBalancer {
+  let known = readBefore.get(defaults)
+  if (known === undefined) readBefore.set(defaults, (known = new WeakMap()))
+  let result = known.get(object)
+  if (result === undefined) known.set(object, (result = parseLoadBalancer(object, defaults)))
+  return result
+}
+
+function parseLoadBalancer(object: Immutable<DNSLoadBalancer>, defaults: BalanceDefaults): ReadBalancer {
   const parsed = DNSLoadBalancerSpec.safeParse(object.spec)
   if (!parsed.success) {
     const [issue] = parsed.error.issues

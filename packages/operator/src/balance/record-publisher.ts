@@ -9,7 +9,8 @@ import { withController } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
-import type { RRset } from '../rrset/rrset.ts'
+import { isWithin } from '../rrset/rrset.ts'
+import type { BalancedSet } from './answer-shares.ts'
 import type { StoppedWrite } from '../process/second-writer-guard.ts'
 import type { ProviderFact } from './finding.ts'
 import { type WriteGuard, writeGuarded } from './guarded-write.ts'
@@ -18,15 +19,17 @@ import { publishedIn, recordsObject, recordsObjectName } from './records-object.
 
 export interface PublishedFact {
   /** A, AAAA and CNAME sets of the DNS name; undefined when they cannot be read. */
-  readonly published: readonly RRset[] | undefined
+  readonly published: readonly BalancedSet[] | undefined
   readonly provider: ProviderFact
+  /** The name is in a zone of our own DNS server. @default false */
+  readonly answersByPolicy?: boolean
 }
 
 interface PublishRequest {
   readonly loadBalancer: Immutable<DNSLoadBalancer>
   readonly settings: BalancerSettings
   /** Complete: exactly these sets; empty removes the records of the name. */
-  readonly sets: readonly RRset[]
+  readonly sets: readonly BalancedSet[]
   /** Host names whose addresses are in the sets. */
   readonly cnames: readonly string[]
 }
@@ -53,15 +56,28 @@ export interface RecordPublisher {
   subscribe?(listener: () => void): () => void
 }
 
-/** Changes of the DNSEndpoints wake their load balancers; declared by the controller. */
-export function dnsEndpointPublisher(guard?: WriteGuard): RecordPublisher {
+/**
+ * Changes of the DNSEndpoints wake their load balancers; declared by the controller. `ownZones` are those of our own DNS
+ * server, canonical with a trailing dot.
+ */
+export function dnsEndpointPublisher({
+  ownZones = [],
+  guard,
+}: {
+  readonly ownZones?: readonly string[] | undefined
+  readonly guard?: WriteGuard | undefined
+} = {}): RecordPublisher {
   return {
     async observe(loadBalancer, { recordName }, context) {
       const published = publishedIn(context.get(DNSEndpoint, recordsObjectName(loadBalancer)), loadBalancer)
       if ('foreign' in published)
         return { published: undefined, provider: { state: 'unreadable', error: published.foreign } }
       // Records of an earlier name say nothing about this one.
-      return { published: published.sets.filter(({ name }) => name === recordName), provider: { state: 'ready' } }
+      return {
+        published: published.sets.filter(({ name }) => name === recordName),
+        provider: { state: 'ready' },
+        answersByPolicy: ownZones.some((zone) => isWithin(recordName, zone)),
+      }
     },
     async publish({ loadBalancer, sets }, context) {
       const key = recordsObjectName(loadBalancer)

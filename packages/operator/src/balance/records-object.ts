@@ -4,23 +4,26 @@ import { keyOf } from '@seamark/kube/object'
 import type { DNSEndpoint, Endpoint } from '../api/dns-endpoint.ts'
 import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { normalizeHost } from '../host-name.ts'
-import { canonicalName, isInvalid, type RRset } from '../rrset/rrset.ts'
+import { policySettings, policyValue } from '../rrset/answer-policy.ts'
+import { canonicalName, isInvalid } from '../rrset/rrset.ts'
+import type { BalancedSet } from './answer-shares.ts'
 
 /** Key of the DNSEndpoint: `<namespace>/<name>-dnslb`. */
 export function recordsObjectName({ metadata }: Immutable<DNSLoadBalancer>): string {
   return `${metadata.namespace ?? ''}/${metadata.name ?? ''}-dnslb`
 }
 
-export function recordsObject(loadBalancer: Immutable<DNSLoadBalancer>, sets: readonly RRset[]): DNSEndpoint {
+export function recordsObject(loadBalancer: Immutable<DNSLoadBalancer>, sets: readonly BalancedSet[]): DNSEndpoint {
   const { namespace = '', name = '' } = loadBalancer.metadata
   return {
     metadata: { namespace, name: `${name}-dnslb` },
     spec: {
-      endpoints: sets.map(({ name: recordName, type, ttl, values }) => ({
+      endpoints: sets.map(({ name: recordName, type, ttl, values, policy }) => ({
         dnsName: normalizeHost(recordName),
         recordType: type as Endpoint['recordType'],
         targets: values.map((value) => (type === 'CNAME' ? normalizeHost(value) : value)),
         recordTTL: ttl,
+        ...(policy !== undefined && { providerSpecific: policySettings(policy) }),
       })),
     },
   }
@@ -30,7 +33,7 @@ export function recordsObject(loadBalancer: Immutable<DNSLoadBalancer>, sets: re
 export function publishedIn(
   object: Immutable<DNSEndpoint> | undefined,
   { metadata }: Immutable<DNSLoadBalancer>,
-): { readonly sets: readonly RRset[] } | { readonly foreign: string } {
+): { readonly sets: readonly BalancedSet[] } | { readonly foreign: string } {
   if (object === undefined) return { sets: [] }
   const owner = object.metadata.ownerReferences?.find(({ controller }) => controller === true)
   if (owner === undefined || owner.uid !== metadata.uid) {
@@ -39,11 +42,13 @@ export function publishedIn(
     }
   }
   return {
-    sets: object.spec.endpoints.flatMap(({ dnsName, recordType, targets, recordTTL }) => {
+    sets: object.spec.endpoints.flatMap(({ dnsName, recordType, targets, recordTTL, providerSpecific }) => {
       const name = canonicalName(dnsName)
       if (isInvalid(name)) return []
       const values = targets.map((target) => (recordType === 'CNAME' ? `${normalizeHost(target)}.` : target))
-      return [{ name, type: recordType, ttl: recordTTL, values }]
+      const set = { name, type: recordType, ttl: recordTTL, values }
+      const policy = policyValue(providerSpecific, set)
+      return [{ ...set, ...(typeof policy === 'string' && { policy }) }]
     }),
   }
 }

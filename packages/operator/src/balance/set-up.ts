@@ -34,6 +34,8 @@ export interface BalanceOptions {
 
 export interface BalanceSetUp extends BalanceOptions {
   readonly clock: Clock
+  /** Zones of the DNS server of this process, canonical with a trailing dot. */
+  readonly ownZones?: readonly string[]
   /** Addresses that probes must not connect to. */
   readonly guard: GuardOptions
   /** The manager serves webhooks: how the API server calls them. @default v1beta1 alone is served */
@@ -58,6 +60,7 @@ export function setUpBalance(mgr: Manager, setUp: BalanceSetUp): void {
     untilMayWrite,
     ...(setUp.secondWriter !== undefined && { secondWriter: setUp.secondWriter }),
     metrics: createBalanceMetrics(mgr.metrics.registry),
+    ...(setUp.ownZones !== undefined && { ownZones: setUp.ownZones }),
     monitor: (onChange) =>
       createHealthMonitor({
         clock,

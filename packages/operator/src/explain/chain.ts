@@ -22,6 +22,7 @@ const HOPS = [
   'plan',
   'provider',
   'answer',
+  'route',
 ] as const
 type HopName = (typeof HOPS)[number]
 
@@ -70,6 +71,8 @@ export interface ExplainFacts {
   readonly fleet?: readonly Hop[]
   /** The load balancer that publishes the host, if one does. */
   readonly balance?: BalanceFact
+  /** What the gateway of this cluster does with a request; undefined: no request was asked about. */
+  readonly route?: { readonly isServed: boolean; readonly text: string }
 }
 
 export interface BalanceFact {
@@ -143,6 +146,7 @@ export function explain(facts: ExplainFacts): Explanation {
     planHop(facts),
     providerHop(facts),
     answerHop(facts),
+    ...(facts.route === undefined ? [] : [routeHop(facts.route)]),
   ]
   const firstBroken = hops.find((hop) => hop.state === 'broken')
   return { host: facts.host, hops, ...(firstBroken !== undefined && { firstBroken }) }
@@ -319,6 +323,10 @@ function answerHop({ answer, targets, endpoint }: ExplainFacts): Hop {
     return broken('answer', 'AnswerDiffers', `${answer.server} answers ${answer.targets.join(', ') || 'nothing'}`)
   }
   return ok('answer', `${answer.server} answers ${answer.targets.join(', ') || 'nothing, as desired'}`)
+}
+
+function routeHop({ isServed, text }: NonNullable<ExplainFacts['route']>): Hop {
+  return isServed ? ok('route', text) : broken('route', 'RouteNotServed', text)
 }
 
 function isSameSet(a: readonly string[], b: readonly string[]): boolean {

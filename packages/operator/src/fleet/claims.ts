@@ -49,14 +49,16 @@ export class Claims {
     const refused: { host: string; reason: Reason; message: string }[] = []
     const hosts = kind.hostsOf(root)
     for (const host of hosts) {
+      const claim = ctx.get(HostClaim, claimName(host))
+      const isOurs = claim?.spec.owners.some(({ uid }) => uid === claimant.uid) === true
       const decision = decideClaim({
         host,
         root: claimant,
-        claim: ctx.get(HostClaim, claimName(host)),
+        claim,
         overlapping: this.#overlapping(host, ctx),
         rivals: this.#rivals(host, ctx),
         managedDomain,
-        isVerified: needsProof ? isVerified(host, claimant.namespace, ctx) : undefined,
+        isVerified: needsProof ? await isVerified(host, claimant.namespace, isOurs, ctx) : undefined,
       })
       if (decision.state === 'refused') {
         refused.push({ host, reason: decision.reason, message: decision.message })
@@ -118,8 +120,10 @@ async function create(host: string, root: Claimant, ctx: Context): Promise<boole
     await ctx.client.create(HostClaim, newClaim(host, root))
     return true
   } catch (error) {
-    if (error instanceof AlreadyExists) return false
-    throw error
+    if (!(error instanceof AlreadyExists)) throw error
+    // It may be ours, and missing from the cache.
+    const live = await ctx.client.find(HostClaim, claimName(host))
+    return live?.spec.owners.some(({ uid }) => uid === root.uid) === true
   }
 }
 
@@ -137,9 +141,10 @@ async function replace(claim: Immutable<HostClaim>, spec: HostClaim['spec'], ctx
   }
 }
 
-/** A verified domain covers the names below it. */
-function isVerified(host: string, namespace: string, ctx: Context): boolean {
-  return ctx
-    .list(DomainVerification, namespace)
-    .some(({ spec, status }) => status?.verified === true && (host === spec.domain || host.endsWith(`.${spec.domain}`)))
+/** A verified domain covers the names below it. A root that owns the host loses it only when the API server says so. */
+async function isVerified(host: string, namespace: string, isOurs: boolean, ctx: Context): Promise<boolean> {
+  const covers = ({ spec, status }: Immutable<DomainVerification>): boolean =>
+    status?.verified === true && (host === spec.domain || host.endsWith(`.${spec.domain}`))
+  if (ctx.list(DomainVerification, namespace).some(covers)) return true
+  return isOurs && (await ctx.client.list(DomainVerification, { namespace })).items.some(covers)
 }

@@ -1,6 +1,8 @@
 /** Settings of the fleet capability. */
 import { z } from 'zod'
 
+const SERVER = /^(\[[0-9A-Fa-f:.]+\]|[0-9.]+)(:[0-9]{1,5})?$/
+
 export const FleetConfig = z.strictObject({
   enabled: z
     .boolean()
@@ -22,6 +24,18 @@ export const FleetConfig = z.strictObject({
     .boolean()
     .default(true)
     .describe('write a DNSLoadBalancer for each host; off: only leaves and the merged status'),
+  verifyDns: z
+    .boolean()
+    .default(true)
+    .describe(
+      'ask every authoritative server whether it shows a change before a migration goes on; off: what was published counts as answered',
+    ),
+  dnsServers: z
+    .array(z.string().regex(SERVER, { error: 'is no ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT' }))
+    .default([])
+    .describe(
+      'authoritative servers to ask, ADDRESS:PORT; empty: the DNS server of this manager for its own zones, else the servers of the NS records',
+    ),
   installCRDs: z.boolean().default(false).describe('create the CRDs of the fleet and of load balancing at the start'),
   leafAnnotations: z
     .array(z.string())
@@ -33,6 +47,12 @@ export const FleetConfig = z.strictObject({
       'nginx.ingress.kubernetes.io/ssl-redirect',
     ])
     .describe('annotations of roots that are copied to leaves; a trailing * allows a prefix; snippets never are'),
+  tlsSecrets: z
+    .boolean()
+    .default(false)
+    .describe(
+      'copy TLS Secrets with the label seamark.io/sync: "true" to the clusters whose leaves name them; needs rights to watch Secrets on the hub and to write them on members',
+    ),
   orphanAfterSeconds: z
     .number()
     .int()

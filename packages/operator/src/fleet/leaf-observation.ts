@@ -5,9 +5,11 @@ import type { Cluster } from '../api/cluster.ts'
 import type { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import type { LeafAddress, LeafIngress } from '../api/leaf-ingress.ts'
 import { parseAddress } from '../address.ts'
+import type { FindRemote } from './confirmed-facts.ts'
 import type { LeafFacts } from './decide/leaf-phase.ts'
-import type { MemberViews } from './member-view.ts'
+import type { MemberViews } from './members/member-view.ts'
 import { HASH_ANNOTATION, LEAF_CLUSTER_LABEL } from './names.ts'
+import type { RootIndexes } from './root-indexes.ts'
 import { readAddress } from './roots/ingress.ts'
 import type { Admission, Manifest, RootKind } from './roots/root-kind.ts'
 import { ROOT_KINDS } from './roots/root-kinds.ts'
@@ -25,13 +27,17 @@ export interface LeafObservation {
   readonly isStale: boolean
   readonly remote: { readonly uid: string; readonly generation: number | undefined } | undefined
   readonly probe: LeafFacts['probe']
+  /** By what balance published. */
   readonly dns: LeafFacts['dns']
+  /** No endpoint of the leaf is offered to DNS. */
+  readonly isWithdrawn: boolean
   readonly message: string
 }
 
 export interface ObservationDeps {
   readonly views: MemberViews
-  readonly endpointsByRoot: Index<DNSLoadBalancerEndpoint> | undefined
+  readonly findRemote: FindRemote
+  readonly indexes: Pick<RootIndexes, 'endpointsByRoot'>
 }
 
 export function observeLeaf(
@@ -42,14 +48,14 @@ export function observeLeaf(
     cluster,
     rootUid,
   }: { backends: readonly string[]; cluster: Immutable<Cluster> | undefined; rootUid: string },
-  { views, endpointsByRoot }: ObservationDeps,
+  { views, indexes, findRemote }: ObservationDeps,
   ctx: Context,
 ): LeafObservation {
   const { cluster: name, specHash } = leaf.spec
   const manifests = leaf.spec.manifests as unknown as readonly Immutable<Manifest>[]
-  const remotes = manifests.map((manifest) => views.find(name, kindOf(manifest), keyOf(manifest)))
+  const remotes = manifests.map((manifest) => findRemote(name, kindOf(manifest), keyOf(manifest)))
   const known = remotes.filter((remote) => remote !== 'unknown')
-  const dns = readDns(name, rootUid, endpointsByRoot, ctx)
+  const dns = readDns(name, rootUid, indexes.endpointsByRoot, ctx)
   if (known.length < remotes.length || remotes.length === 0)
     return {
       isApplied: undefined,
@@ -108,15 +114,16 @@ function readDns(
   rootUid: string,
   index: Index<DNSLoadBalancerEndpoint> | undefined,
   ctx: Context,
-): Pick<LeafObservation, 'probe' | 'dns'> {
-  if (index === undefined) return { probe: 'unknown', dns: 'absent' }
+): Pick<LeafObservation, 'probe' | 'dns' | 'isWithdrawn'> {
+  if (index === undefined) return { probe: 'unknown', dns: 'absent', isWithdrawn: true }
   const endpoints = ctx.by(index, rootUid).filter(({ metadata }) => metadata.labels?.[LEAF_CLUSTER_LABEL] === cluster)
-  if (endpoints.length === 0) return { probe: 'unknown', dns: 'absent' }
+  if (endpoints.length === 0) return { probe: 'unknown', dns: 'absent', isWithdrawn: true }
   const verdicts = endpoints.map(({ status }) => status?.healthy)
   const active = endpoints.map(({ status }) => status?.active)
   return {
     probe: verdicts.includes(true) ? 'healthy' : verdicts.includes(undefined) ? 'unknown' : 'unhealthy',
     dns: active.includes(true) ? 'present' : active.includes(undefined) ? 'unknown' : 'absent',
+    isWithdrawn: endpoints.every(({ spec }) => spec.drain === true),
   }
 }
 

@@ -11,6 +11,8 @@ export const HUB_LABEL = `${FLEET_GROUP}/hub`
 export const ROOT_UID_LABEL = `${FLEET_GROUP}/root-uid`
 export const ROOT_KIND_LABEL = `${FLEET_GROUP}/root-kind`
 export const LEAF_CLUSTER_LABEL = `${FLEET_GROUP}/cluster`
+/** On a TLS Secret of the hub: it may be copied to clusters whose leaves name it. */
+export const SYNC_LABEL = `${FLEET_GROUP}/sync`
 /** A Route with this label is a root. */
 export const GLOBAL_LABEL = `${FLEET_GROUP}/global`
 /** On hub Services: the cluster that has the workload, as in the KCP proof of concept. */

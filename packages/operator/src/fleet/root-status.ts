@@ -41,6 +41,30 @@ export async function writeRootStatus(
   }
 }
 
+/** A policy that cannot be used changes nothing but what it says. */
+export async function refuseRoot(
+  kind: RootKind,
+  root: Immutable<Obj>,
+  message: string,
+  ctx: Context,
+): Promise<undefined> {
+  const summary = `refused: ${message}`.slice(0, MAX_SUMMARY)
+  if (root.metadata.annotations?.[SUMMARY_ANNOTATION] !== summary) ctx.event(root, 'Warning', 'PolicyInvalid', message)
+  const addresses = storedAddresses(root)
+  await writeRootStatus(kind, root, { addresses, leaves: [], isReady: false, message, summary }, ctx)
+  return undefined
+}
+
+const MAX_SUMMARY = 1024
+
+/** What the status says now: a refused policy leaves it as it is. */
+function storedAddresses(root: Immutable<Obj>): LeafAddress[] {
+  const { status } = root as { status?: { loadBalancer?: { ingress?: readonly { ip?: string; hostname?: string }[] } } }
+  return (status?.loadBalancer?.ingress ?? []).map(({ ip, hostname = '' }) =>
+    ip === undefined ? { type: 'Hostname', value: hostname } : { type: 'IPAddress', value: ip },
+  )
+}
+
 async function writeIngress(root: Immutable<Ingress>, { addresses }: RootStatus, ctx: Context): Promise<void> {
   const before = root.status?.loadBalancer?.ingress ?? []
   if (addresses.length === 0 && before.length === 0) return

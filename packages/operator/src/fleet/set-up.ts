@@ -12,13 +12,14 @@ import {
   Service,
   untilAborted,
 } from '@seamark/kube'
+import { createDnsClient, type ServerAddress } from '@seamark/dns'
 import { apiVersionOf, keyOf } from '@seamark/kube/object'
 import { Cluster } from '../api/cluster.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { keepStoredVersions, loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { DomainVerification } from '../api/domain-verification.ts'
-import { EndpointSlice, SERVICE_NAME_LABEL } from '../api/endpoint-slice.ts'
+import { EndpointSlice } from '../api/endpoint-slice.ts'
 import { fleetCrds } from '../api/fleet-crds.ts'
 import { Gateway, GatewayClass } from '@seamark/kube/gateway-api'
 import { GlobalIngressPolicy } from '../api/global-ingress-policy.ts'
@@ -29,24 +30,22 @@ import { installCrds } from '../api/install-crds.ts'
 import type { MemberRegistry } from '../clusters/member-registry.ts'
 import type { ProductMetrics } from '../metrics.ts'
 import { Claims } from './claims.ts'
-import { setUpClusters } from './cluster-controller.ts'
+import { setUpClusters } from './members/cluster-controller.ts'
 import type { FleetOptions } from './config.ts'
-import { type LookupTxt, lookupAuthoritative, setUpDomains } from './domain-controller.ts'
-import { MemberViews, trimSlice } from './member-view.ts'
-import {
-  KCP_CLUSTER_LABEL,
-  LEAF_ANNOTATION,
-  MANAGED_LABEL,
-  ROOT_ANNOTATION,
-  ROOT_KIND_LABEL,
-  ROOT_UID_LABEL,
-} from './names.ts'
+import { AuthoritativeDns } from './dns/authoritative-dns.ts'
+import { lookupTxt, setUpDomains } from './dns/domain-controller.ts'
+import { type FindServers, lookUpServers, rememberServers, serversOf } from './dns/name-servers.ts'
+import { BACKEND_CACHE_LIMITS } from './members/limits.ts'
+import { MemberViews, trimSlice } from './members/member-view.ts'
+import { KCP_CLUSTER_LABEL, ROOT_ANNOTATION, ROOT_KIND_LABEL } from './names.ts'
 import { isRoot } from './root-filter.ts'
-import { type RootIndexes, RootReconciler } from './root-reconciler.ts'
+import { createRootIndexes } from './root-indexes.ts'
+import { RootReconciler } from './root-reconciler.ts'
+import { RootTriggers } from './root-triggers.ts'
 import type { RootKind } from './roots/root-kind.ts'
 import { ROOT_KINDS } from './roots/root-kinds.ts'
-import { SyncResults } from './sync-results.ts'
-import { setUpSyncer } from './syncer.ts'
+import { SyncResults } from './members/sync-results.ts'
+import { setUpSyncer } from './members/syncer.ts'
 import { Teardown } from './teardown.ts'
 
 export interface FleetSetUp {
@@ -54,8 +53,8 @@ export interface FleetSetUp {
   readonly registry: MemberRegistry
   readonly metrics: ProductMetrics
   readonly namespace: string
-  /** @default the servers of the zone */
-  readonly lookupTxt?: LookupTxt
+  /** Addresses of the DNS server of this manager, when it serves the name. */
+  readonly ownServers: (name: string) => readonly ServerAddress[]
   readonly isWriting: () => boolean
   readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
@@ -68,25 +67,29 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
   const results = new SyncResults()
   const hubUid = uidReader()
   const hubId = async (client: Client): Promise<string> => options.hubId || (await hubUid(client))
-  manager.cache(EndpointSlice, { projection: trimSlice })
+  manager.cache(EndpointSlice, { projection: trimSlice, limits: BACKEND_CACHE_LIMITS })
   const reader = manager.cluster.informers
   const claims = new Claims(manager, (kind, object) => isRoot(kind, object, options.roots, reader))
-  const indexes = indexesOf(manager, options.dns)
+  const indexes = createRootIndexes(manager, options.dns)
+  const client = createDnsClient({ tries: 2 })
+  const findServers = serverFinder(setUp)
+  const dns = options.verifyDns ? new AuthoritativeDns({ client, findServers }) : undefined
   const teardown = new Teardown({
     indexes,
     views,
     results,
     claims,
     registry,
+    dns,
     orphanAfterMs: options.orphanAfterSeconds * 1000,
   })
   const leavesByCluster = manager.index(LeafIngress, 'cluster', ({ spec }) => [spec.cluster])
   setUpClusters(manager, { registry, views, metrics, leavesByCluster, isWriting, untilMayWrite })
-  setUpSyncer(manager, { results, views, metrics, hubId, isWriting })
+  setUpSyncer(manager, { hasTlsSecrets: options.tlsSecrets, results, views, metrics, hubId, isWriting })
   const triggers = new RootTriggers(manager, results)
   const reconciler = new RootReconciler({
-    manager,
     options,
+    dns,
     namespace,
     claims,
     views,
@@ -101,7 +104,11 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
   })
   for (const kind of ROOT_KINDS) setUpRoots(manager, kind, { options, claims, reconciler, triggers })
   setUpOrphans(manager, teardown, isWriting)
-  setUpDomains(manager, { lookupTxt: setUp.lookupTxt ?? lookupAuthoritative, isWriting })
+  setUpDomains(manager, { lookupTxt: async (name) => lookupTxt(name, client, findServers), isWriting })
+  manager.add('fleet-dns', async ({ signal }) => {
+    await untilAborted(signal)
+    await client.close()
+  })
   if (options.installCRDs)
     manager.add(
       'fleet-crds',
@@ -111,6 +118,17 @@ export function setUpFleet(manager: Manager, setUp: FleetSetUp): void {
       },
       { leader: true },
     )
+}
+
+/** Configured ones, our own, or those of the NS records. */
+function serverFinder({ options, ownServers }: FleetSetUp): FindServers {
+  const byRecords = rememberServers(lookUpServers, () => performance.now())
+  const configured = serversOf(options.dnsServers)
+  return async (name) => {
+    if (configured.length > 0) return configured
+    const own = ownServers(name)
+    return own.length > 0 ? [{ name: 'the DNS server of this manager', addresses: own }] : byRecords(name)
+  }
 }
 
 interface RootWiring {
@@ -177,102 +195,6 @@ function factsOf({ metadata, spec, status }: Immutable<Cluster>): string {
     status?.servedKinds,
     status?.clusterUID,
   ])
-}
-
-/** Events on members that concern roots of the hub. */
-class RootTriggers {
-  readonly #manager: Manager
-  readonly #marks = new Map<RootKind, (keys: readonly string[]) => void>()
-  readonly #backends = new Map<RootKind, ReturnType<Manager['index']>>()
-
-  constructor(manager: Manager, results: SyncResults) {
-    this.#manager = manager
-    for (const kind of ROOT_KINDS)
-      this.#backends.set(
-        kind,
-        manager.index<Obj>(kind.kind, 'fleetBackend', (object) =>
-          kind.backendsOf(object).map((service) => `${object.metadata.namespace}/${service}`),
-        ),
-      )
-    results.onChange = (leaf) => this.#markLeaf(manager.cluster.informers.get(LeafIngress, leaf))
-    const { fleet } = manager
-    for (const kind of ROOT_KINDS)
-      fleet.watch<Obj>(
-        kind.kind,
-        ({ object: { metadata } }) =>
-          this.#markLeaf(this.#findLeaf(`${metadata.namespace}/${metadata.annotations?.[LEAF_ANNOTATION] ?? ''}`)),
-        { labelSelector: `${MANAGED_LABEL}=true` },
-      )
-    fleet.watch(Service, ({ object }) => this.#markBackend(object.metadata, object.metadata.name ?? ''), {
-      projection: 'metadata',
-    })
-    fleet.watch(EndpointSlice, ({ object }) =>
-      this.#markBackend(object.metadata, object.metadata.labels?.[SERVICE_NAME_LABEL] ?? ''),
-    )
-    fleet.watch(Gateway, ({ object }) => this.#markGateway(object.metadata))
-    fleet.subscribe(({ member }) => this.#markCluster(member.name))
-  }
-
-  start(kind: RootKind, mark: (keys: readonly string[]) => void): () => void {
-    this.#marks.set(kind, mark)
-    return () => this.#marks.delete(kind)
-  }
-
-  byBackend(
-    kind: RootKind,
-    { namespace, name }: { readonly namespace?: string; readonly name?: string },
-    cache: Pick<Manager['cluster']['informers'], 'by'>,
-  ): string[] {
-    const index = this.#backends.get(kind)
-    return index === undefined ? [] : cache.by(index, `${namespace}/${name}`).map(keyOf)
-  }
-
-  #markBackend({ namespace }: { readonly namespace?: string }, service: string): void {
-    for (const [kind, mark] of this.#marks)
-      mark(
-        this.byBackend(
-          kind,
-          { ...(namespace !== undefined && { namespace }), name: service },
-          this.#manager.cluster.informers,
-        ),
-      )
-  }
-
-  /** Few: only HTTPRoutes depend on Gateways of members. */
-  #markGateway(_metadata: unknown): void {
-    for (const [kind, mark] of this.#marks)
-      if (kind.kind.kind === 'HTTPRoute') mark(this.#manager.cluster.informers.list(kind.kind).map(keyOf))
-  }
-
-  #markCluster(cluster: string): void {
-    for (const leaf of this.#manager.cluster.informers.list(LeafIngress))
-      if (leaf.spec.cluster === cluster) this.#markLeaf(leaf)
-  }
-
-  #findLeaf(key: string): Immutable<LeafIngress> | undefined {
-    return this.#manager.cluster.informers.get(LeafIngress, key)
-  }
-
-  #markLeaf(leaf: Immutable<LeafIngress> | undefined): void {
-    if (leaf === undefined) return
-    const kindName = leaf.metadata.labels?.[ROOT_KIND_LABEL]
-    const kind = ROOT_KINDS.find((each) => each.kind.kind === kindName)
-    const mark = kind === undefined ? undefined : this.#marks.get(kind)
-    mark?.([`${leaf.metadata.namespace}/${leaf.metadata.annotations?.[ROOT_ANNOTATION] ?? ''}`])
-  }
-}
-
-function indexesOf(manager: Manager, hasDns: boolean): RootIndexes {
-  const uidOf = ({ metadata }: Immutable<Obj>): string[] => {
-    const uid = metadata.labels?.[ROOT_UID_LABEL]
-    return uid === undefined ? [] : [uid]
-  }
-  return {
-    leavesByRoot: manager.index(LeafIngress, 'root', uidOf),
-    globalByRoot: manager.index(GlobalIngress, 'root', uidOf),
-    endpointsByRoot: hasDns ? manager.index(DNSLoadBalancerEndpoint, 'root', uidOf) : undefined,
-    balancersByRoot: hasDns ? manager.index(DNSLoadBalancer, 'root', uidOf) : undefined,
-  }
 }
 
 /** A GlobalIngress whose root lost its finalizer by force is torn down all the same. */

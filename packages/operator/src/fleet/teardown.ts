@@ -6,7 +6,16 @@
  * be reached holds up a deletion for `orphanAfterSeconds`; then the leaf is recorded in the status of its Cluster, and the
  * sweep deletes its objects when the member returns.
  */
-import { type Context, type Next, NotFound, removeFinalizer, requeue, timestamp } from '@seamark/kube'
+import {
+  type Context,
+  findCondition,
+  type Next,
+  NotFound,
+  removeFinalizer,
+  requeue,
+  setCondition,
+  timestamp,
+} from '@seamark/kube'
 import { apiVersionOf, type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { Cluster } from '../api/cluster.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
@@ -15,7 +24,9 @@ import { GlobalIngress } from '../api/global-ingress.ts'
 import { LeafIngress } from '../api/leaf-ingress.ts'
 import type { MemberRegistry } from '../clusters/member-registry.ts'
 import type { Claims } from './claims.ts'
-import type { MemberViews } from './member-view.ts'
+import { presenceOf, silentServers } from './decide/dns-presence.ts'
+import type { AuthoritativeDns } from './dns/authoritative-dns.ts'
+import type { MemberViews } from './members/member-view.ts'
 import {
   DELETE_ANNOTATION,
   DNS_FINALIZER,
@@ -24,9 +35,10 @@ import {
   ROOT_FINALIZER,
   SUMMARY_ANNOTATION,
 } from './names.ts'
-import type { RootIndexes } from './root-reconciler.ts'
+import type { RootIndexes } from './root-indexes.ts'
 import type { RootKind } from './roots/root-kind.ts'
-import type { SyncResults } from './sync-results.ts'
+import { unsharedHosts } from './shared-hosts.ts'
+import type { SyncResults } from './members/sync-results.ts'
 
 export interface TeardownDeps {
   readonly indexes: RootIndexes
@@ -34,6 +46,8 @@ export interface TeardownDeps {
   readonly claims: Claims
   readonly registry: MemberRegistry
   readonly views: MemberViews
+  /** Undefined: what balance published counts as answered. */
+  readonly dns: AuthoritativeDns | undefined
   readonly orphanAfterMs: number
 }
 
@@ -75,6 +89,8 @@ export class Teardown {
       return
     }
     if (!(await this.#withdraw(uid, ctx))) return requeue(RETRY_MS)
+    const isWithdrawn = isImmediate || global.status?.withdrawnAt !== undefined
+    if (!isWithdrawn && !(await this.#isForgotten(global, about, ctx))) return requeue(RETRY_MS)
     const withdrawnAt = global.status?.withdrawnAt ?? timestamp(ctx.clock.now())
     if (global.status?.withdrawnAt === undefined) {
       ctx.event(about, 'Normal', 'RootDeleted', 'DNS records are withdrawn; leaves follow when caches have expired')
@@ -138,6 +154,47 @@ export class Teardown {
     for (const balancer of ctx.by(balancersByRoot, uid)) await ctx.delete(DNSLoadBalancer, balancer)
     for (const endpoint of ctx.by(endpointsByRoot, uid)) await ctx.delete(DNSLoadBalancerEndpoint, endpoint)
     return ctx.by(balancersByRoot, uid).length === 0 && ctx.by(endpointsByRoot, uid).length === 0
+  }
+
+  /**
+   * Whether no DNS server answers a leaf any more. Servers that cannot be asked delay the deletion for the time of the
+   * policy; one that still answers holds it up.
+   */
+  async #isForgotten(global: Immutable<GlobalIngress>, about: Immutable<Obj>, ctx: Context): Promise<boolean> {
+    const { dns, indexes, claims } = this.#deps
+    const { spec, status } = global
+    const uid = spec.rootRef.uid
+    const hosts = unsharedHosts(spec, uid, claims, ctx)
+    const addresses = ctx
+      .by(indexes.leavesByRoot, uid)
+      .flatMap((leaf) => leaf.status?.addresses ?? [])
+      .filter(({ type }) => type === 'IPAddress')
+    if (dns === undefined || !spec.published || hosts.length === 0 || addresses.length === 0) return true
+    const answers = await dns.ask(hosts, ctx.signal)
+    const presence = presenceOf(addresses, answers)
+    if (presence === 'absent') return true
+    const nowMs = ctx.clock.now()
+    const before = findCondition(status?.conditions, 'DNSPublished')
+    const sinceMs = before?.reason === 'WaitingForDns' ? Date.parse(before.lastTransitionTime ?? '') : nowMs
+    const isLate = nowMs - sinceMs >= spec.propagationTimeoutSeconds * 1000
+    if (presence === 'unknown' && isLate) return true
+    const detail = presence === 'present' ? 'DNS servers still answer its leaves' : silentServers(answers).join(', ')
+    const condition = {
+      type: 'DNSPublished',
+      status: 'False',
+      reason: 'WaitingForDns',
+      message: `the root is deleted, and ${detail}; its leaves stay until then, or delete them at once with the annotation seamark.io/delete: Immediate`,
+      observedGeneration: global.metadata.generation ?? 0,
+    } as const
+    if (before?.reason !== condition.reason) ctx.event(about, 'Normal', condition.reason, condition.message)
+    await ctx.status(
+      { apiVersion: apiVersionOf(GlobalIngress), kind: GlobalIngress.kind, ...global },
+      {
+        ...(status as NonNullable<GlobalIngress['status']>),
+        conditions: setCondition(status?.conditions, condition, nowMs),
+      },
+    )
+    return false
   }
 
   async #markDrained(leaf: Immutable<LeafIngress>, ctx: Context): Promise<void> {

@@ -141,7 +141,9 @@ export function fleetHops({ host, owner, roots }: HostTrace): FleetHop[] {
   for (const { root, global, leaves } of roots) {
     const { spec, status } = global
     const placed = findCondition(status?.conditions, 'Placed')
-    add('policy', true, undefined, `${root}: ${spec.strategy}, TTL ${spec.ttlSeconds} s, ${spec.onAllUnhealthy}`)
+    const source = status?.policy === undefined ? '' : ` (${status.policy})`
+    const settings = `${spec.strategy}, TTL ${spec.ttlSeconds} s, ${spec.onAllUnhealthy}`
+    add('policy', true, undefined, `${root}: ${settings}${source}`)
     add('placement', placed?.status !== 'False', placed?.reason, placed?.message ?? 'not planned yet')
     for (const leaf of leaves) {
       const addresses = leaf.addresses.map(({ value, state }) => `${value} ${state}`).join(', ')
@@ -158,9 +160,12 @@ export interface DrainPreview {
   readonly moves: readonly {
     readonly root: string
     readonly hosts: readonly string[]
+    /** Clusters that serve it. */
     readonly to: readonly string[]
+    /** Clusters of which one gets a leaf when no other serves. */
+    readonly spares: readonly string[]
   }[]
-  /** Roots that no other cluster serves. */
+  /** Roots that no other cluster serves or could serve. */
   readonly dark: readonly string[]
 }
 
@@ -170,7 +175,7 @@ export async function previewDrain(client: Client, cluster: string, signal?: Abo
     client.list(GlobalIngress, { signal }),
     client.list(LeafIngress, { signal }),
   ])
-  const moves: { root: string; hosts: string[]; to: string[] }[] = []
+  const moves: { root: string; hosts: string[]; to: string[]; spares: string[] }[] = []
   for (const global of globals.items) {
     const own = leaves.items.filter(({ metadata }) => metadata.labels?.[ROOT_UID_LABEL] === global.spec.rootRef.uid)
     if (!own.some(({ spec }) => spec.cluster === cluster)) continue
@@ -183,7 +188,9 @@ export async function previewDrain(client: Client, cluster: string, signal?: Abo
       root: keyOf({ metadata: { ...global.metadata, name: global.spec.rootRef.name } }),
       hosts: global.spec.hosts.map(({ host }) => host),
       to: to.sort(),
+      spares: (global.status?.spareClusters ?? []).filter((name) => name !== cluster),
     })
   }
-  return { moves, dark: moves.filter(({ to }) => to.length === 0).map(({ root }) => root) }
+  const dark = moves.filter(({ to, spares }) => to.length === 0 && spares.length === 0)
+  return { moves, dark: dark.map(({ root }) => root) }
 }

@@ -8,7 +8,7 @@
 import { promises as dns } from 'node:dns'
 import { isIP, connect as netConnect, type Socket } from 'node:net'
 import { connect as tlsConnect } from 'node:tls'
-import type { AddressGuard } from '@seamark/kube'
+import type { AddressGuard, StopSignal } from '@seamark/kube'
 import { hostOnly } from './policy.ts'
 import { ProbeFailure } from './probe-failure.ts'
 
@@ -52,7 +52,7 @@ export const systemConnect: ConnectionDeps['connect'] = (address, port) =>
 export async function openConnection(
   deps: ConnectionDeps,
   request: ConnectionRequest,
-  signal: AbortSignal,
+  signal: StopSignal,
   enter: (phase: ProbePhase) => void,
 ): Promise<Socket> {
   const addresses = await permittedAddresses(deps, hostOnly(request.host), signal, enter)
@@ -75,7 +75,7 @@ export async function openConnection(
 async function permittedAddresses(
   { resolve, guard }: ConnectionDeps,
   host: string,
-  signal: AbortSignal,
+  signal: StopSignal,
   enter: (phase: ProbePhase) => void,
 ): Promise<readonly string[]> {
   let addresses: readonly string[] = [host]
@@ -100,7 +100,7 @@ async function permittedAddresses(
 }
 
 /** A resolver may never answer; its late answer is dropped. */
-async function unlessAborted<T>(pending: Promise<T>, signal: AbortSignal): Promise<T> {
+async function unlessAborted<T>(pending: Promise<T>, signal: StopSignal): Promise<T> {
   return await new Promise<T>((resolve, reject) => {
     const onAbort = () => reject(new ProbeFailure('TimedOut', 'aborted'))
     if (signal.aborted) onAbort()
@@ -112,7 +112,7 @@ async function unlessAborted<T>(pending: Promise<T>, signal: AbortSignal): Promi
 async function handshake(
   socket: Socket,
   { serverName, verify, ca }: NonNullable<ConnectionRequest['tls']>,
-  signal: AbortSignal,
+  signal: StopSignal,
 ): Promise<Socket> {
   const secured = tlsConnect({
     socket,
@@ -132,7 +132,7 @@ async function handshake(
 async function untilEvent<S extends Socket>(
   socket: S,
   event: 'connect' | 'secureConnect',
-  signal: AbortSignal,
+  signal: StopSignal,
 ): Promise<S> {
   await new Promise<void>((resolve, reject) => {
     const settle = (error?: unknown) => {

@@ -1,10 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { AT_ONCE_MS, type SiteResult, weighEvidence } from './evidence.ts'
-import { PROFILES } from './policy.ts'
+import { type SiteResult, weighEvidence as weigh } from './evidence.ts'
+import { eventSpanMs, PROFILES } from './policy.ts'
 import { initialState, nextState, type TargetState, type Verdict } from './verdict.ts'
 
 const NOW_MS = 1_000_000
+const SPAN_MS = eventSpanMs(PROFILES.default)
+const weighEvidence = (self: SiteResult, others: readonly SiteResult[]) => weigh(self, others, SPAN_MS)
 
 function stateOf(verdict: Verdict, last: 'pass' | 'fail', atMs: number): TargetState {
   return { ...initialState(0, verdict), last, streak: 1, streakSinceMs: atMs, lastResultMs: atMs }
@@ -35,11 +37,36 @@ describe('the evidence for a fall', () => {
   })
 
   it('ignores sites that were down long before', () => {
-    const downSinceMs = NOW_MS - AT_ONCE_MS - 1
+    const downSinceMs = NOW_MS - SPAN_MS - 1
     const down: SiteResult = { site: 'b', state: { ...stateOf('unhealthy', 'fail', NOW_MS), lostMs: downSinceMs } }
     expect(weighEvidence(self, [down])).toBe('clear')
-    const justDown: SiteResult = { site: 'b', state: { ...stateOf('unhealthy', 'fail', NOW_MS), lostMs: NOW_MS - 1 } }
+    const justDown: SiteResult = {
+      site: 'b',
+      state: { ...stateOf('unhealthy', 'fail', NOW_MS), lostMs: NOW_MS - SPAN_MS },
+    }
     expect(weighEvidence(self, [justDown])).toBe('partitioned')
+  })
+
+  it('ignores sites that began to fail before the same event could have reached them, also while their fall is held', () => {
+    const began = (atMs: number): SiteResult => ({
+      site: 'b',
+      state: { ...stateOf('healthy', 'fail', NOW_MS), streakSinceMs: atMs },
+    })
+    expect(weighEvidence(self, [began(NOW_MS - SPAN_MS - 1)])).toBe('clear')
+    expect(weighEvidence(self, [began(NOW_MS - SPAN_MS)])).toBe('partitioned')
+  })
+
+  it('divides sites that were not tested since as those that were', () => {
+    // Two of three tested sites pass: so do probably two of three of the others, and 3 + 4 fail while 2 + 8 answer.
+    const earlier = [failing('b', NOW_MS), failing('c', NOW_MS)].map(({ site, state }) => ({
+      site,
+      state: { ...state, streakSinceMs: NOW_MS - 1 },
+    }))
+    const untested = Array.from({ length: 12 }, (_, index) => passing(`u${index}`, NOW_MS - 1))
+    const answering = [passing('x'), passing('y')]
+    expect(weighEvidence(self, [...earlier, ...answering])).toBe('panic')
+    expect(weighEvidence(self, [...earlier, ...answering, ...untested])).toBe('clear')
+    expect(weighEvidence(self, [failing('b'), failing('c'), failing('d'), ...answering, ...untested])).toBe('panic')
   })
 
   it('ignores targets that never passed', () => {

@@ -132,6 +132,11 @@ export function detectionBoundMs(policy: ProbePolicy): number {
   return policy.intervalMs + policy.fall * policy.timeoutMs + (policy.fall - 1) * policy.edgeIntervalMs
 }
 
+/** Longest time from the loss of the prober's network to the first failed result of a target. */
+export function eventSpanMs(policy: ProbePolicy): number {
+  return policy.intervalMs + policy.timeoutMs
+}
+
 /** The name TLS asks for: IP addresses are not sent as a server name (RFC 6066 §3). */
 export function serverName(request: ProbeRequest): string | undefined {
   const name = request.sni ?? hostOnly(request.hostHeader ?? request.host)

@@ -8,7 +8,15 @@ import { fakeClock } from '@seamark/kube/testing'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { systemConnect } from './connection.ts'
 import { probeRequest, type ProbeSettings } from './policy.ts'
-import { CONNECTION_MAX_AGE_MS, createProbeClient, type ProbeClient, type ProbeDeps, STALL_MS } from './probe.ts'
+import {
+  CONNECTION_MAX_AGE_MS,
+  CONNECTION_MIN_AGE_MS,
+  CONNECTION_PROBES,
+  createProbeClient,
+  type ProbeClient,
+  type ProbeDeps,
+  STALL_MS,
+} from './probe.ts'
 
 const clean: (() => unknown)[] = []
 afterEach(async () => {
@@ -137,6 +145,22 @@ describe('an HTTP probe', () => {
     laterMs = CONNECTION_MAX_AGE_MS
     await shared.probe(request, AMPLE_MS)
     expect(connections).toBe(1)
+    await shared.probe(request, AMPLE_MS)
+    expect(connections).toBe(2)
+  })
+
+  it('replaces a connection after so many probes, but not one that is young', async () => {
+    let connections = 0
+    const server = createHttpServer((_, response) => response.end('ok'))
+    server.on('connection', () => connections++)
+    const port = await listen(server)
+    let laterMs = 0
+    const shared = client({ clock: { ...systemClock, monotonic: () => systemClock.monotonic() + laterMs } })
+    const request = probeRequest({ host: '127.0.0.1', scheme: 'http', port, bodyContains: 'ok' })
+    for (let count = 0; count < 2 * CONNECTION_PROBES; count++) await shared.probe(request, AMPLE_MS)
+    expect(connections).toBe(1)
+    laterMs = CONNECTION_MIN_AGE_MS
+    await shared.probe(request, AMPLE_MS)
     await shared.probe(request, AMPLE_MS)
     expect(connections).toBe(2)
   })

@@ -6,13 +6,13 @@
  * - When the deadline's timer itself runs late, the prober was stalled and the result is inconclusive.
  * - At most `maxBodyBytes` are read, at most `maxRedirects` redirects are followed, and each connection passes the address
  *   guard. A redirect to the target's own host stays on the target's address; headers of the user go nowhere else.
- * - Connections are kept alive for at most `CONNECTION_MAX_AGE_MS`, so that the accept path and the name are checked again.
- *   A kept connection that the server closed meanwhile is replaced once; it does not count as a failure.
+ * - A connection is kept for `CONNECTION_PROBES` probes and at least `CONNECTION_MIN_AGE_MS`, at most
+ *   `CONNECTION_MAX_AGE_MS`, so that the accept path and the name are checked again; a new one costs as much as three probes. A kept connection that the server closed meanwhile is replaced once; it does not count as a failure.
  */
 import { Agent, type ClientRequest, type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Socket } from 'node:net'
-import type { Clock } from '@seamark/kube'
+import { type Clock, Stop, type StopSignal } from '@seamark/kube'
 import { type ConnectionDeps, type ConnectionRequest, openConnection, type ProbePhase } from './connection.ts'
 import { hostOnly, type ProbeRequest, serverName } from './policy.ts'
 import { type ProbeCode, ProbeFailure } from './probe-failure.ts'
@@ -34,7 +34,9 @@ export interface ProbeClient {
   close(): void
 }
 
-export const CONNECTION_MAX_AGE_MS = 30_000
+export const CONNECTION_PROBES = 12
+export const CONNECTION_MIN_AGE_MS = 30_000
+export const CONNECTION_MAX_AGE_MS = 300_000
 /** How long the unread body of a decided probe may take. */
 const DISCARD_MS = 1_000
 const MAX_HEADER_BYTES = 16 * 1024
@@ -44,16 +46,23 @@ export const STALL_MS = 250
 /** Where one HTTP exchange goes: the target itself, or what it redirected to. */
 interface Hop {
   readonly secure: boolean
-  readonly connection: ConnectionRequest
+  readonly connection: NamedConnection
   readonly hostHeader: string
   readonly path: string
+  /** Of the user, without those that every probe has. */
   readonly headers: Readonly<Record<string, string>>
+  readonly sentHeaders: Readonly<Record<string, string>>
+}
+
+/** `name` is equal for requests that can use the same connection. */
+interface NamedConnection extends ConnectionRequest {
+  readonly name: string
 }
 
 /** How far a running probe has come; filled in while it runs, read when its deadline passes. */
 interface Progress {
   phase: ProbePhase
-  readonly signal: AbortSignal
+  readonly signal: StopSignal
 }
 
 export function createProbeClient(deps: ProbeDeps): ProbeClient {
@@ -64,12 +73,12 @@ export function createProbeClient(deps: ProbeDeps): ProbeClient {
     async probe(request, timeoutMs) {
       const { clock } = deps
       const startMs = clock.monotonic()
-      const deadline = new AbortController()
-      const progress: Progress = { phase: 'connect', signal: deadline.signal }
+      const deadline = new Stop()
+      const progress: Progress = { phase: 'connect', signal: deadline }
       let lateMs = 0
       const cancel = clock.after(timeoutMs, () => {
         lateMs = clock.monotonic() - startMs - timeoutMs
-        deadline.abort()
+        deadline.abort(undefined)
       })
       try {
         const detail =
@@ -79,7 +88,7 @@ export function createProbeClient(deps: ProbeDeps): ProbeClient {
         return { code: 'Passed', detail, elapsedMs: clock.monotonic() - startMs }
       } catch (error) {
         const elapsedMs = clock.monotonic() - startMs
-        if (!deadline.signal.aborted) {
+        if (!deadline.aborted) {
           const failure = ProbeFailure.from(error)
           return { code: failure.code, detail: failure.message, elapsedMs }
         }
@@ -105,8 +114,12 @@ async function probeTcp(deps: ConnectionDeps, request: ProbeRequest, progress: P
   return 'the connection was accepted'
 }
 
+/** Of each target: the same for every probe. */
+const firstHops = new WeakMap<ProbeRequest, Hop>()
+
 async function probeHttp(agent: ProbeAgent, clock: Clock, request: ProbeRequest, progress: Progress): Promise<string> {
-  let hop = firstHop(request)
+  let hop = firstHops.get(request)
+  if (hop === undefined) firstHops.set(request, (hop = firstHop(request)))
   for (let redirects = 0; ; redirects++) {
     const response = await exchange(agent, request.method, hop, progress)
     const location = response.headers.location
@@ -135,7 +148,7 @@ function isRedirect(status: number): boolean {
 
 function firstHop(request: ProbeRequest): Hop {
   const secure = request.scheme === 'https'
-  return {
+  return hopOf({
     secure,
     connection: {
       host: request.host,
@@ -145,6 +158,22 @@ function firstHop(request: ProbeRequest): Hop {
     hostHeader: request.hostHeader ?? authority(request.host, request.port, secure),
     path: request.path,
     headers: request.headers,
+  })
+}
+
+function hopOf(hop: Omit<Hop, 'connection' | 'sentHeaders'> & { readonly connection: ConnectionRequest }): Hop {
+  const { host, port, tls } = hop.connection
+  const security = tls === undefined ? 'plain' : `${tls.serverName ?? ''} ${tls.verify} ${tls.ca ?? ''}`
+  return {
+    ...hop,
+    connection: { ...hop.connection, name: `${host} ${port} ${security}` },
+    sentHeaders: {
+      'user-agent': 'seamark-health',
+      accept: '*/*',
+      ...hop.headers,
+      host: hop.hostHeader,
+      connection: 'keep-alive',
+    },
   }
 }
 
@@ -161,7 +190,7 @@ function nextHop(request: ProbeRequest, from: Hop, location: string): Hop {
   // Without an explicit port a redirect within one scheme stays on the port that is probed.
   const isSamePlace = isSameHost && url.host === from.hostHeader && secure === from.secure
   const port = isSamePlace ? from.connection.port : url.port === '' ? (secure ? 443 : 80) : Number(url.port)
-  return {
+  return hopOf({
     secure,
     connection: {
       host: isSameHost ? request.host : name,
@@ -173,7 +202,7 @@ function nextHop(request: ProbeRequest, from: Hop, location: string): Hop {
     hostHeader: url.host,
     path: `${url.pathname}${url.search}`,
     headers: isSameHost ? request.headers : {},
-  }
+  })
 }
 
 function tlsOf(request: ProbeRequest, name: string | undefined): NonNullable<ConnectionRequest['tls']> {
@@ -213,13 +242,7 @@ async function sendRequest(
       // Only for Node's own bookkeeping: the agent's createConnection opens the socket from `target`.
       host: hostOnly(hop.connection.host),
       port: hop.connection.port,
-      headers: {
-        'user-agent': 'seamark-health',
-        accept: '*/*',
-        ...hop.headers,
-        host: hop.hostHeader,
-        connection: 'keep-alive',
-      },
+      headers: hop.sentHeaders,
       maxHeaderSize: MAX_HEADER_BYTES,
       target: hop.connection,
       progress,
@@ -293,14 +316,14 @@ function discardBody(response: IncomingMessage, maxBodyBytes: number, clock: Clo
 }
 
 interface AgentOptions extends RequestOptions {
-  readonly target: ConnectionRequest
+  readonly target: NamedConnection
   readonly progress: Progress
 }
 
 /** Keeps one idle connection for each distinct target, and opens new ones through the address guard. */
 class ProbeAgent extends Agent {
   readonly #deps: ProbeDeps
-  readonly #openedMs = new WeakMap<Duplex, number>()
+  readonly #uses = new WeakMap<Duplex, { readonly openedMs: number; probes: number }>()
 
   constructor(deps: ProbeDeps) {
     super({ keepAlive: true, maxFreeSockets: 1 })
@@ -308,10 +331,7 @@ class ProbeAgent extends Agent {
   }
 
   override getName(options?: AgentOptions): string {
-    const target = options?.target
-    if (target === undefined) return ''
-    const tls = target.tls
-    return `${target.host} ${target.port} ${tls === undefined ? 'plain' : `${tls.serverName ?? ''} ${tls.verify} ${tls.ca ?? ''}`}`
+    return options?.target.name ?? ''
   }
 
   override createConnection(
@@ -333,13 +353,16 @@ class ProbeAgent extends Agent {
       callback(ProbeFailure.from(error), undefined as never)
       return
     }
-    this.#openedMs.set(socket, this.#deps.clock.monotonic())
+    this.#uses.set(socket, { openedMs: this.#deps.clock.monotonic(), probes: 0 })
     callback(null, socket)
   }
 
   override keepSocketAlive(socket: Duplex): boolean {
-    const ageMs = this.#deps.clock.monotonic() - (this.#openedMs.get(socket) ?? 0)
-    if (ageMs >= CONNECTION_MAX_AGE_MS) return false
+    const use = this.#uses.get(socket)
+    if (use === undefined) return false
+    const ageMs = this.#deps.clock.monotonic() - use.openedMs
+    const isUsed = ++use.probes >= CONNECTION_PROBES && ageMs >= CONNECTION_MIN_AGE_MS
+    if (isUsed || ageMs >= CONNECTION_MAX_AGE_MS) return false
     const kept = socket as Socket
     kept.setKeepAlive(false)
     // An idle connection must not keep the process alive.

@@ -6,7 +6,7 @@ import { createProber, type HealthReport, type TargetUpdate } from './prober.ts'
 import { SLOT_MS } from './wheel.ts'
 
 /** Targets that answer as told, after the given time. */
-function world(clock: FakeClock, maxInFlight?: number) {
+function world(clock: FakeClock, maxInFlight?: number, random = () => 0.5) {
   const answers = new Map<string, { code: ProbeCode; afterMs: number }>()
   const reports: HealthReport[] = []
   const probed: string[] = []
@@ -14,7 +14,7 @@ function world(clock: FakeClock, maxInFlight?: number) {
   let most = 0
   const prober = createProber({
     clock,
-    random: () => 0.5,
+    random,
     ...(maxInFlight !== undefined && { maxInFlight }),
     onReport: (report) => reports.push(report),
     client: {
@@ -65,8 +65,8 @@ describe('the prober', () => {
     the.prober.update([update('a'), update('b'), update('c')], [])
     await clock.advance(11_111)
     the[how]('a')
-    // The wheel may start each of the three probes up to two slots late.
-    await clock.advance(boundMs + 3 * 2 * SLOT_MS + 15)
+    // The wheel may start each of the three probes one slot late.
+    await clock.advance(boundMs + 3 * SLOT_MS + 15)
     expect(the.verdictOf('a')).toBe('unhealthy')
     expect([the.verdictOf('b'), the.verdictOf('c')]).toEqual(['healthy', 'healthy'])
   })
@@ -117,6 +117,53 @@ describe('the prober', () => {
     expect(the.reports.at(-1)).toMatchObject({ held: 'panic' })
     await clock.advance(330_000)
     expect(hosts.map(the.verdictOf)).toEqual(['unhealthy', 'unhealthy', 'unhealthy', 'healthy', 'healthy'])
+  })
+
+  it.each([
+    ['refuse', 7_000],
+    ['blackHole', detectionBoundMs(PROFILES.default)],
+  ] as const)(
+    'holds no fall when many sites %s one after another, and reports each within the bound',
+    async (how, boundMs) => {
+      const clock = fakeClock()
+      let seed = 7
+      const the = world(clock, undefined, () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647)
+      const hosts = Array.from({ length: 400 }, (_, index) => `h${index}`)
+      // Together, as after a start of the process.
+      the.prober.update(
+        hosts.map((host) => update(host)),
+        [],
+      )
+      await clock.advance(15_000)
+      const dying = hosts.slice(0, 200)
+      for (const host of dying) {
+        the[how](host)
+        await clock.advance(100)
+      }
+      await clock.advance(boundMs + 3 * SLOT_MS + 15)
+      expect(dying.filter((host) => the.verdictOf(host) !== 'unhealthy')).toEqual([])
+      expect(the.reports.filter(({ held }) => held !== undefined)).toEqual([])
+      expect(hosts.slice(200).filter((host) => the.verdictOf(host) !== 'healthy')).toEqual([])
+    },
+  )
+
+  it('spreads targets that arrive together over their interval', async () => {
+    const clock = fakeClock()
+    let seed = 7
+    const the = world(clock, undefined, () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647)
+    const hosts = Array.from({ length: 500 }, (_, index) => `h${index}`)
+    the.prober.update(
+      hosts.map((host) => update(host)),
+      [],
+    )
+    await clock.advance(10_000)
+    for (let second = 0; second < 5; second++) {
+      const before = the.probed.length
+      await clock.advance(1_000)
+      const count = the.probed.length - before
+      expect(count).toBeGreaterThan(50)
+      expect(count).toBeLessThan(200)
+    }
   })
 
   it('lets all targets of one site fall when another site answers', async () => {

@@ -1,8 +1,9 @@
 /**
  * Probes many targets and keeps a verdict for each: the scheduling shell around `nextState` and `weighEvidence`.
  *
- * Flow: `update` adds and removes targets → the wheel starts probes, first at a random phase of the interval → each
- * result goes through the state machine → `onReport` is called when a verdict or the text behind it changes.
+ * Flow: `update` adds and removes targets → the wheel starts probes: a target that was never judged at once, and from then on
+ * at a random phase of its interval → each result goes through the state machine → `onReport` is called when a verdict or
+ * the text behind it changes.
  *
  * Guarantees: one probe at a time for a target; at most `maxInFlight` at once, the others wait in order; the result of a
  * target that was removed or replaced meanwhile is dropped. When a healthy target fails for the first time, one target of
@@ -10,7 +11,7 @@
  */
 import type { Clock } from '@seamark/kube'
 import { weighEvidence } from './evidence.ts'
-import type { ProbeTarget } from './policy.ts'
+import { eventSpanMs, type ProbeTarget } from './policy.ts'
 import { outcomeOf, type ProbeCode } from './probe-failure.ts'
 import type { ProbeClient, ProbeResult } from './probe.ts'
 import { type Evidence, initialState, nextDelayMs, nextState, type TargetState, type Verdict } from './verdict.ts'
@@ -68,6 +69,8 @@ export function createProber(deps: ProberDeps): Prober {
   const maxInFlight = deps.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT
   const entries = new Map<string, Entry>()
   const waiting = new Set<string>()
+  /** All entries, by index; made when it is needed. */
+  let witnesses: Entry[] | undefined
   let inFlight = 0
   let isStopped = false
   const wheel = createWheel(clock, (key) => {
@@ -101,16 +104,19 @@ export function createProber(deps: ProberDeps): Prober {
     entry.state = nextState(before, outcome, policy, evidenceFor(entry, outcome), clock.monotonic())
     report(entry, result)
     if (outcome === 'fail' && before.verdict === 'healthy' && entry.state.streak === 1) expediteWitnesses(entry)
-    const delayMs = entry.isExpedited ? 0 : nextDelayMs(entry.state, policy, random())
+    const delayMs = entry.isExpedited ? 0 : nextDelayMs(entry.state, policy, random(), clock.monotonic())
+    // Targets that arrive together, as after a start, must not be probed together for ever: their results would come in
+    // bursts, and between two bursts nothing would tell a failure of the target from one of the prober's network.
+    const isFirstPass = before.lastResultMs === undefined && outcome === 'pass'
     entry.isExpedited = false
-    wheel.schedule(entry.key, delayMs)
+    wheel.schedule(entry.key, isFirstPass ? delayMs * random() : delayMs)
   }
 
   function evidenceFor(entry: Entry, outcome: string): Evidence {
     const { state, target } = entry
     const streak = state.last === 'fail' ? state.streak + 1 : 1
     if (outcome !== 'fail' || state.verdict === 'unhealthy' || streak < target.policy.fall) return 'clear'
-    return weighEvidence({ site: target.site, state }, otherResults(entry))
+    return weighEvidence({ site: target.site, state }, otherResults(entry), eventSpanMs(target.policy))
   }
 
   function* otherResults(entry: Entry): Iterable<{ site: string; state: TargetState }> {
@@ -119,11 +125,15 @@ export function createProber(deps: ProberDeps): Prober {
     }
   }
 
+  /** Beginning anywhere: the first targets of a list may be those that fail together. */
   function expediteWitnesses(entry: Entry): void {
     const sites = new Set(['', entry.target.site])
-    for (const other of entries.values()) {
+    witnesses ??= [...entries.values()]
+    const start = Math.floor(random() * witnesses.length)
+    for (let at = 0; at < witnesses.length; at++) {
       if (sites.size > MAX_WITNESSES + 1) return
-      if (other.state.verdict !== 'healthy' || sites.has(other.target.site)) continue
+      const other = witnesses[(start + at) % witnesses.length]
+      if (other === undefined || other.state.verdict !== 'healthy' || sites.has(other.target.site)) continue
       sites.add(other.target.site)
       // What is under way began before the failure: its result may describe the time before.
       if (other.isBusy) other.isExpedited = true
@@ -149,6 +159,7 @@ export function createProber(deps: ProberDeps): Prober {
 
   return {
     update(upsert, remove) {
+      witnesses = undefined
       for (const key of remove) {
         entries.delete(key)
         waiting.delete(key)
@@ -168,6 +179,7 @@ export function createProber(deps: ProberDeps): Prober {
       isStopped = true
       wheel.stop()
       entries.clear()
+      witnesses = undefined
       waiting.clear()
       client.close()
     },

@@ -171,18 +171,25 @@ describe('the verdict of a target', () => {
 describe('the delay until the next probe', () => {
   it('is the edge interval only while results contradict the verdict and can still change it', () => {
     const healthy = play(initialState(0), ['pass'], 0)
-    expect(nextDelayMs(healthy, policy, 0)).toBe(5_000)
-    expect(nextDelayMs(play(healthy, ['fail'], 1_000), policy, 0)).toBe(1_000)
-    expect(nextDelayMs(play(healthy, ['fail', 'fail', 'fail'], 1_000), policy, 0)).toBe(5_000)
+    expect(nextDelayMs(healthy, policy, 0, 0)).toBe(5_000)
+    expect(nextDelayMs(play(healthy, ['fail'], 1_000), policy, 0, 1_000)).toBe(1_000)
+    expect(nextDelayMs(play(healthy, ['fail', 'fail', 'fail'], 1_000), policy, 0, 3_000)).toBe(5_000)
     const ejected = play(healthy, ['fail', 'fail', 'fail'], 1_000)
-    expect(nextDelayMs(play(ejected, ['pass'], 5_000), policy, 0)).toBe(1_000)
-    expect(nextDelayMs(play(ejected, ['pass', 'pass'], 5_000), policy, 0)).toBe(5_000)
+    expect(nextDelayMs(play(ejected, ['pass'], 5_000), policy, 0, 5_000)).toBe(1_000)
+    expect(nextDelayMs(play(ejected, ['pass', 'pass'], 5_000), policy, 0, 6_000)).toBe(5_000)
+  })
+
+  it('is the edge interval for a fall in a panic until every other target was probed once', () => {
+    const held = play(play(initialState(0), ['pass'], 0), ['fail', 'fail', 'fail'], 1_000, 'panic')
+    expect(held).toMatchObject({ verdict: 'healthy', hold: { evidence: 'panic' } })
+    expect(nextDelayMs(held, policy, 0, 3_000)).toBe(1_000)
+    expect(nextDelayMs(held, policy, 0, 6_000)).toBe(5_000)
   })
 
   it('is shortened by jitter, never lengthened', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 0.999_999, noNaN: true }), (random) => {
-        const delayMs = nextDelayMs(initialState(0, 'healthy'), policy, random)
+        const delayMs = nextDelayMs(initialState(0, 'healthy'), policy, random, 0)
         expect(delayMs).toBeLessThanOrEqual(5_000)
         expect(delayMs).toBeGreaterThan(4_499)
       }),

@@ -127,10 +127,14 @@ function eject(state: TargetState, nowMs: number): TargetState {
   }
 }
 
-/** Until the next probe. `random` is in [0, 1). */
-export function nextDelayMs(state: TargetState, policy: ProbePolicy, random: number): number {
+/**
+ * Until the next probe. `random` is in [0, 1). A fall that is held by a panic is weighed again at the edge interval until
+ * every other target has been probed once since: then all results are in, and one interval is soon enough.
+ */
+export function nextDelayMs(state: TargetState, policy: ProbePolicy, random: number, nowMs: number): number {
   const isUndecided =
     (state.last === 'fail' && state.verdict !== 'unhealthy' && state.streak < policy.fall) ||
-    (state.last === 'pass' && state.verdict === 'unhealthy' && state.streak < policy.rise)
+    (state.last === 'pass' && state.verdict === 'unhealthy' && state.streak < policy.rise) ||
+    (state.hold?.evidence === 'panic' && nowMs - state.streakSinceMs < policy.intervalMs)
   return (isUndecided ? policy.edgeIntervalMs : policy.intervalMs) * (1 - policy.jitter * random)
 }

@@ -1,11 +1,12 @@
 /**
  * A timing wheel: many keys, each due once, on one timer. Ten thousand timers of their own would bunch and cost more.
  *
- * Keys run up to `SLOT_MS` late, never early. Slots that were missed while the process was stalled run at the next tick.
+ * Keys run up to `SLOT_MS` late, never early; lateness adds to the detection time of INV-17 once for each probe. The timer is
+ * set for the next slot that has keys. Slots that were missed while the process was stalled run at the next tick.
  */
 import type { Clock } from '@seamark/kube'
 
-export const SLOT_MS = 50
+export const SLOT_MS = 10
 
 export interface Wheel {
   /** Replaces an earlier due time of the key. */
@@ -19,6 +20,8 @@ export function createWheel(clock: Clock, run: (key: string) => void): Wheel {
   const slotOf = new Map<string, number>()
   let cursor = Math.floor(clock.monotonic() / SLOT_MS)
   let cancelTick: (() => void) | undefined
+  /** The slot that the timer is set for. */
+  let armedSlot = Infinity
 
   function remove(key: string): void {
     const slot = slotOf.get(key)
@@ -31,20 +34,32 @@ export function createWheel(clock: Clock, run: (key: string) => void): Wheel {
 
   function tick(): void {
     cancelTick = undefined
+    armedSlot = Infinity
     const until = Math.floor(clock.monotonic() / SLOT_MS)
-    for (; cursor <= until; cursor++) {
-      const keys = slots.get(cursor)
+    while (cursor <= until) {
+      // Past the slot before its keys run: what they schedule must not land in a slot that is done.
+      const slot = cursor++
+      const keys = slots.get(slot)
       if (keys === undefined) continue
-      slots.delete(cursor)
+      slots.delete(slot)
       for (const key of keys) slotOf.delete(key)
       for (const key of keys) run(key)
     }
-    arm()
+    armNext()
   }
 
-  function arm(): void {
-    if (cancelTick !== undefined || slotOf.size === 0) return
-    cancelTick = clock.after(SLOT_MS, tick)
+  function armNext(): void {
+    if (slotOf.size === 0) return
+    let slot = cursor
+    while (!slots.has(slot)) slot++
+    arm(slot)
+  }
+
+  function arm(slot: number): void {
+    if (armedSlot <= slot) return
+    cancelTick?.()
+    armedSlot = slot
+    cancelTick = clock.after(Math.max(0, Math.ceil(slot * SLOT_MS - clock.monotonic())), tick)
   }
 
   return {
@@ -57,12 +72,13 @@ export function createWheel(clock: Clock, run: (key: string) => void): Wheel {
       const keys = slots.get(slot)
       if (keys === undefined) slots.set(slot, new Set([key]))
       else keys.add(key)
-      arm()
+      arm(slot)
     },
     cancel: remove,
     stop() {
       cancelTick?.()
       cancelTick = undefined
+      armedSlot = Infinity
       slots.clear()
       slotOf.clear()
     },

@@ -41,6 +41,7 @@ import { requestedBy } from '../records/sync/dns-endpoint-source.ts'
 import { createKillSwitch, type KillSwitchControl, pausedUntil } from './kill-switch.ts'
 import { createNotices } from './notices.ts'
 import { addPeerCheck } from './peer-check.ts'
+import { isPauseEvent } from './pause-event.ts'
 import { addProcessReports } from './process-reports.ts'
 import { SecondWriterGuard } from './second-writer-guard.ts'
 import { configMapGuardStore } from '../records/state/config-map-guard-store.ts'
@@ -48,7 +49,9 @@ import { HELD_OBJECTS_STORE, heldObjectStore } from '../records/state/held-objec
 import { createObjectApprovals } from '../records/state/object-approvals.ts'
 import { setUpRecords } from '../records/sync/set-up.ts'
 import type { DnsConfig } from '../serve/config.ts'
+import { createDnsMetrics } from '../serve/dns-metrics.ts'
 import { type DnsService, EMBEDDED_PROVIDER, openDnsService } from '../serve/dns-service.ts'
+import { ownServers } from '../serve/own-servers.ts'
 import { setUpDns } from '../serve/set-up.ts'
 import { type Switches, watchSwitches, withoutApprovals } from './switches.ts'
 import type { WildcardOptions } from '../wildcard/options.ts'
@@ -148,11 +151,8 @@ export async function runApp(options: AppOptions, signal: AbortSignal): Promise<
     if (mode === 'observe') throw new WriteRefused('OBSERVING', 'in observe mode nothing is written')
     if (!mgr.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its lease')
   }
-  gateWrites(
-    options.cluster,
-    checkWrite,
-    admission === undefined ? new Set() : certificatePaths(admission.config, namespace, { crds }),
-  )
+  const certificate = admission === undefined ? new Set() : certificatePaths(admission.config, namespace, { crds })
+  gateWrites(options.cluster, checkWrite, (path) => certificate.has(path) || isPauseEvent(path, namespace))
   if (admission !== undefined)
     setUpNameAdmission(mgr, admission.grants, [
       // Those of the manager's namespace are its own, as in the plan.
@@ -246,7 +246,10 @@ async function runManager(
   showPause(registry, killSwitch)
   const { hasPause = true } = options
   const switches = hasPause ? watchSwitches(mgr.cluster, namespace, killSwitch, clock) : NO_SWITCHES
-  if (dns !== undefined) setUpDns(mgr, dns, async (running) => switches.ready(running))
+  if (dns !== undefined) {
+    setUpDns(mgr, dns, async (running) => switches.ready(running))
+    createDnsMetrics(registry, dns)
+  }
   const isWriting = (): boolean => mode === 'enforce' && !killSwitch.isPaused
   const notify = createNotices(mgr, { namespace, mayReport: isWriting })
   const own = options.leader === undefined ? undefined : `${options.leader.namespace}/${options.leader.lease}`
@@ -262,6 +265,7 @@ async function runManager(
       lease: own,
       ownsConfigurationObject,
       notify,
+      clock,
     })
   const secondWriter = new SecondWriterGuard({
     client: mgr.client,
@@ -316,12 +320,20 @@ async function runManager(
       endpointScope: endpointScope(options, namespace),
     })
   }
-  if (fleet !== undefined) setUpFleet(mgr, { ...common, options: fleet, registry: memberRegistry() })
+  if (fleet !== undefined)
+    setUpFleet(mgr, {
+      ...common,
+      options: fleet,
+      registry: memberRegistry(),
+      ownServers: (name) =>
+        dns === undefined ? [] : ownServers({ addresses: dns.addresses, zones: () => dns.zones() }, name),
+    })
   if (options.balance !== undefined) {
     setUpBalance(mgr, {
       ...common,
       ...options.balance,
       guard: { allowLoopback, deny: denyAddresses },
+      ownZones: dns?.zones().map(({ zone }) => zone) ?? [],
       ...(serving !== undefined && {
         webhooks: {
           conversion: conversionAddress(serving.config, namespace),

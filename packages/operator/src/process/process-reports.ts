@@ -2,13 +2,14 @@
  * Reports about the process: the kill switch, the mode and the leadership, when they change. Keeps the manager's configuration
  * object: it is created when absent, so that people find what to annotate, and it remembers the last mode that wrote.
  *
- * Guarantees: nothing is written in observe mode or while writing is paused, so a pause is reported by its log line, and by an
- * Event when it ends. Nothing is written when the object exists and the mode is the remembered one.
+ * Guarantees: nothing is written in observe mode, and while writing is paused only the Event that reports the pause. Nothing is
+ * written when the object exists and the mode is the remembered one.
  */
-import { type Client, ConfigMap, Lease, type Manager, messageOf, untilAborted } from '@seamark/kube'
+import { type Client, type Clock, ConfigMap, Lease, type Manager, messageOf, untilAborted } from '@seamark/kube'
 import { PROCESS_FIELD_MANAGER } from './field-manager.ts'
 import type { KillSwitchControl } from './kill-switch.ts'
 import type { Notify } from './notices.ts'
+import { sendPauseEvent } from './pause-event.ts'
 import { CONFIGURATION_OBJECT, type Switches } from './switches.ts'
 
 export interface ProcessReportDeps {
@@ -22,6 +23,7 @@ export interface ProcessReportDeps {
   /** Create the configuration object, and report the mode and the leadership on it. */
   readonly ownsConfigurationObject: boolean
   readonly notify: Notify
+  readonly clock: Clock
 }
 
 /** The last mode in which a manager wrote. */
@@ -43,6 +45,7 @@ export function addProcessReports(manager: Manager, deps: ProcessReportDeps): vo
     unsubscribe()
   })
   if (!deps.ownsConfigurationObject) return
+  if (mode === 'enforce') addPauseEvent(manager, deps)
   manager
     .keyedController('configuration-object', { concurrency: 1 })
     .triggers((mark) => {
@@ -74,6 +77,29 @@ export function addProcessReports(manager: Manager, deps: ProcessReportDeps): vo
           message: `${holderIdentity} holds Lease ${lease} (transition ${leaseTransitions}) and writes; other replicas wait`,
         })
       await untilAborted(signal)
+    },
+    { leader: true },
+  )
+}
+
+/** A pause that was there at the start was reported by an earlier process. */
+function addPauseEvent(manager: Manager, { killSwitch, switches, namespace, clock }: ProcessReportDeps): void {
+  manager.add(
+    'pause-event',
+    async ({ client, signal, log }) => {
+      await switches.ready(signal)
+      const unsubscribe = killSwitch.subscribe((isPaused) => {
+        if (!isPaused) return
+        const notice = pauseNotice(killSwitch.by, namespace)
+        sendPauseEvent(client, notice, { namespace, nowMs: clock.now(), signal }).catch((error: unknown) =>
+          log.warn(
+            { error: messageOf(error) },
+            'the Event about the pause is not written; grant patch on events.k8s.io events',
+          ),
+        )
+      })
+      await untilAborted(signal)
+      unsubscribe()
     },
     { leader: true },
   )

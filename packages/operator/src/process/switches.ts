@@ -7,7 +7,7 @@
  * Guarantees: until the object was read once nothing may be written, so a pause survives a restart. A list without the
  * object changes nothing: the object counts as absent only when a read of the object itself returns not found.
  */
-import { type Cluster, ConfigMap, sleep, systemClock, TransportError, untilAborted } from '@seamark/kube'
+import { type Cluster, ConfigMap, retry, systemClock, TransportError, untilAborted } from '@seamark/kube'
 import { isPausedBy, type KillSwitchControl } from './kill-switch.ts'
 import { canonicalName, isInvalid } from '../rrset/rrset.ts'
 
@@ -65,16 +65,13 @@ export function watchSwitches(
   /** Reads until there is a response; the previous values apply meanwhile. */
   const askServer = async (): Promise<void> => {
     const before = heard
-    for (;;) {
-      try {
-        const found = await client.find(ConfigMap, key)
-        if (heard === before) obey(found?.metadata.annotations)
-        return
-      } catch (error) {
-        if (error instanceof TransportError && error.code === 'CLOSED') throw error
-        await sleep(clock, RETRY_MS)
-      }
-    }
+    const found = await retry(async () => client.find(ConfigMap, key), {
+      clock,
+      baseMs: RETRY_MS,
+      limitMs: RETRY_MS,
+      isFinal: (error) => error instanceof TransportError && error.code === 'CLOSED',
+    })
+    if (heard === before) obey(found?.metadata.annotations)
   }
   informer.subscribe((change) => {
     if (change.type === 'deleted') askServer().catch(() => undefined)

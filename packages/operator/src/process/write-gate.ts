@@ -4,20 +4,20 @@
  * Place in the flow: at the transport, below controllers, Events, status and guard state; checked again before a request
  * that the server asked to repeat later. Closed while writing is paused, in observe mode, and in a process that does not
  * hold its lease. Writes of the Lease itself pass: a paused manager remains the leader. So do those of the admission
- * webhook's certificate: every replica serves it.
+ * webhook's certificate, because every replica serves it, and the one Event that reports a pause.
  */
 import { type Cluster, KubeError, Lease } from '@seamark/kube'
 
 /** Nothing was sent. */
 export class WriteRefused extends KubeError {}
 
-/** `check` throws WriteRefused when nothing may be written. `exempt`: paths that pass. */
+/** `check` throws WriteRefused when nothing may be written. */
 export function gateWrites(
   cluster: Pick<Cluster, 'guardWrites'>,
   check: () => void,
-  exempt: ReadonlySet<string> = new Set(),
+  isExempt: (path: string) => boolean = () => false,
 ): void {
   cluster.guardWrites(({ path }) => {
-    if (!path.startsWith(`/apis/${Lease.group}/`) && !exempt.has(path)) check()
+    if (!path.startsWith(`/apis/${Lease.group}/`) && !isExempt(path)) check()
   })
 }

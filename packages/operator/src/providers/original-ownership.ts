@@ -3,13 +3,14 @@
  * records. The planner, its guards and the executor work on it unchanged, and the original and this program can take turns
  * on one zone.
  *
- * read: a TXT set `comment-<name>` becomes one marker for each A, AAAA and CNAME set at the name. apply: changes of markers
+ * read: a TXT set `comment-<name>` becomes one marker for each A, AAAA, CNAME and policy set at the name. apply: changes of markers
  * become one change of the TXT set in the same batch; a marker that is not as it was read makes the whole batch `moved`.
  *
  * The original's record holds no source, plan or cluster. The source in a marker is derived from the name
  * (`sourceIdOf`), so a set belongs to whichever load balancer has its name.
  */
 import { createHash } from 'node:crypto'
+import { POLICY_SET_TYPE } from '../rrset/answer-policy.ts'
 import { ProviderError } from '../rrset/error.ts'
 import { ADOPTED, isMarkerName, markedSet, MARKER_TTL, markerName, printMarker } from '../rrset/marker.ts'
 import {
@@ -32,6 +33,8 @@ export interface OriginalOwnershipOptions {
 /** Cluster in our markers; constant, because the original's record does not contain one. */
 export const ORIGINAL_CLUSTER = 'dnslb'
 export const ORIGINAL_TYPES = ['A', 'AAAA', 'CNAME'] as const
+/** The policy of a set, in a zone of our own DNS server, belongs to the owner of the name. */
+const OWNED_TYPES: readonly string[] = [...ORIGINAL_TYPES, POLICY_SET_TYPE]
 /** The first load balancer that requests the set becomes its source, so the planner writes it again, in the current form. */
 const LEGACY_SOURCE = ADOPTED
 
@@ -87,7 +90,7 @@ export function withOriginalOwnership(provider: Provider, options: OriginalOwner
     seen: ReadonlyMap<string, RRset>,
   ): SetChange[] {
     const marked = new Set<string>()
-    for (const type of ORIGINAL_TYPES)
+    for (const type of OWNED_TYPES)
       if (seen.has(setKey({ name: markerName(name, type), type: 'TXT' }))) marked.add(type)
     for (const { from, to } of changes) {
       const subject = to ?? from
@@ -132,8 +135,7 @@ function plain({ name, type, ttl, values }: RRset): RRset {
 
 function translate(sets: readonly ObservedRRset[], { identity }: OriginalOwnershipOptions): ObservedRRset[] {
   const types = new Map<string, string[]>()
-  for (const { name, type } of sets)
-    if ((ORIGINAL_TYPES as readonly string[]).includes(type)) types.set(name, [...(types.get(name) ?? []), type])
+  for (const { name, type } of sets) if (OWNED_TYPES.includes(type)) types.set(name, [...(types.get(name) ?? []), type])
   const kept: ObservedRRset[] = []
   const markers = new Map<string, RRset>()
   const read = sets.map((set) => ({ set, marker: readOriginalMarker(set) }))

@@ -14,6 +14,9 @@ import type { SourceDecision, SourceDecider } from './decide/source-decision.ts'
 import type { MassGuard } from './guard/mass-guard.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
 import { describePending } from './report/pending-steps.ts'
+import { claimKey } from './sources/host-claim.ts'
+import { compareAge } from './sources/source.ts'
+import { isClaiming, sourceKindToken } from './sources/source-reader.ts'
 import { conditionStatus, findHeldDns, type FindingHistory } from './report/report.ts'
 
 export interface PublishShell {
@@ -52,6 +55,7 @@ export async function reconcile(kind: SourceKind, token: Kind, context: Context,
   const isWriting = shell.isWriting()
   if (shell.sourcesWithDeletedChild.delete(ownerKey(source)) && isWriting && !(await isAlive(decided, token, context)))
     return
+  if (isWriting && (await findFormerOwner(decided, context, shell)) !== undefined) return requeue(BLOCKED_RETRY_MS)
   const result = isWriting
     ? await act(decided, actDeps(token, context, shell))
     : { findings: reportPending(decided, context, shell), errors: [], afterMs: IDLE_RETRY_MS }
@@ -95,6 +99,29 @@ function reportPending(decided: SourceDecision, { log }: Context, shell: Publish
 async function isAlive({ object }: SourceDecision, token: Kind, { client, key, signal }: Context): Promise<boolean> {
   const live = await client.find(token, key, { signal })
   return live !== undefined && live.metadata.uid === object.metadata.uid
+}
+
+/**
+ * The owner of a published host that the caches lost although the API server has it: a list omitted it. The host stays with
+ * it until a list contains it again or a read says that it is gone.
+ */
+async function findFormerOwner(
+  { source, unconfirmed }: SourceDecision,
+  { client, log, signal }: Context,
+  { decider, options }: PublishShell,
+): Promise<string | undefined> {
+  for (const { kind, key, host } of unconfirmed) {
+    const live = await client.find(sourceKindToken(kind), key, { signal })
+    if (live === undefined) continue
+    const owner = decider.sources.read(kind, live)
+    const isClaimed = owner.hosts.some((other) => claimKey(other) === host) && isClaiming(owner, options)
+    if (!isClaimed || compareAge(owner, source) > 0) continue
+    log.warn(
+      { reason: 'SourceUnconfirmed', source: ownerKey(source), owner: ownerKey(owner), host },
+      'a list omitted the owner of the host, which exists; the host stays with it',
+    )
+    return ownerKey(owner)
+  }
 }
 
 function actDeps(kind: Kind, context: Context, shell: PublishShell): ActDeps {

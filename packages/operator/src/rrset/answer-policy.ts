@@ -6,7 +6,15 @@
  * separated by commas (several regions of a target by `+`), and `seamark.io/answer` with `weighted` (the default) or `shuffle`.
  * Only our own server knows policies; to other providers the endpoint is a plain RRset.
  */
-import { type AnswerPolicy, DnsError, POLICY_TYPE, type PolicyEntry, policyText } from '@seamark/dns'
+import {
+  type AnswerPolicy,
+  decodePolicy,
+  DnsError,
+  POLICY_TYPE,
+  type PolicyEntry,
+  policyText,
+  rdataFromText,
+} from '@seamark/dns'
 import { canonicalValue, type Invalid, isInvalid, type RRset, shown } from './rrset.ts'
 
 /** Type of the RRset beside the one that it covers. */
@@ -44,6 +52,39 @@ export function policyValue(providerSpecific: unknown, set: RRset): string | Inv
   } catch (error) {
     if (!(error instanceof DnsError)) throw error
     return { invalid: shown(error.message) }
+  }
+}
+
+/** The settings from which `policyValue` gives this value; none for a value that is no policy. */
+export function policySettings(value: string): { name: string; value: string }[] {
+  const policy = readPolicy(value)
+  if (policy === undefined) return []
+  const listOf = (list: (typeof LISTS)[number], textOf: (entry: PolicyEntry) => string | undefined) => {
+    const items = policy.entries.flatMap((entry) => {
+      const text = textOf(entry)
+      return text === undefined ? [] : [`${entry.value}=${text}`]
+    })
+    return items.length === 0 ? [] : [{ name: `${PREFIX}${list}`, value: items.join(',') }]
+  }
+  return [
+    { name: `${PREFIX}answer`, value: policy.mode },
+    ...listOf('weights', ({ weight = 1 }) => (weight === 1 ? undefined : String(weight))),
+    ...listOf('priorities', ({ priority = 0 }) => (priority === 0 ? undefined : String(priority))),
+    ...listOf('regions', ({ regions = [] }) => (regions.length === 0 ? undefined : regions.join('+'))),
+  ]
+}
+
+/** Of the values of a policy RRset, the one for this type. */
+export function policyForType(values: readonly string[], type: string): string | undefined {
+  return values.find((value) => readPolicy(value)?.type === type)
+}
+
+function readPolicy(value: string): AnswerPolicy | undefined {
+  try {
+    return decodePolicy(rdataFromText(POLICY_TYPE, value))
+  } catch (error) {
+    if (error instanceof DnsError) return undefined
+    throw error
   }
 }
 

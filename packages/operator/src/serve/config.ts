@@ -2,7 +2,7 @@
  * The `dns` section of the manager's configuration: the authoritative server inside `seamark run` and `seamark dnslb`.
  * TSIG secrets are referenced (environment variable, file, or key of a Secret), never written into the configuration.
  */
-import { DnsError, fqdn } from '@seamark/dns'
+import { DnsError, fqdn, REGION_FIELDS } from '@seamark/dns'
 import { isIP } from 'node:net'
 import { z } from 'zod'
 import { SecretRef } from '../providers/config.ts'
@@ -100,7 +100,14 @@ export const DnsConfig = z
     regionsFile: z
       .string()
       .default('')
-      .describe("file with lines 'RANGE REGION', such as '192.0.2.0/24 eu', for answers that depend on the region"),
+      .describe(
+        "regions of clients, for answers that depend on them: a file with lines 'RANGE REGION', such as '192.0.2.0/24 eu', or an MMDB",
+      ),
+    regionsFields: z
+      .array(z.string().regex(/^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)*$/))
+      .min(1)
+      .default([...REGION_FIELDS])
+      .describe('fields of an MMDB whose texts are regions, in lower case; the most specific first'),
     workers: z
       .number()
       .int()

@@ -1,11 +1,14 @@
 /** Several processes with one zone: who writes, who follows, and what is answered until a zone is there. No cluster. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createDnsClient, groupRecords, RCODE, rcodeName } from '@seamark/dns'
 import { createLogger, systemClock } from '@seamark/kube'
+import { Registry } from 'prom-client'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { loadConfig } from '../config.ts'
 import { DnsConfig } from './config.ts'
+import { createDnsMetrics } from './dns-metrics.ts'
 import { type DnsService, type DnsServiceOptions, openDnsService } from './dns-service.ts'
 
 const ZONE = { id: 'example.test.', name: 'example.test.' }
@@ -156,6 +159,54 @@ describe('a DNS service', () => {
   })
 })
 
+describe('the metrics of a DNS service', () => {
+  it('are questions by type, answers by rcode, transfers, and the state of each zone', async () => {
+    const replica = await start({ zones: ['example.test', 'other.test=/nowhere/other.zone'], dataDir: folder })
+    const registry = new Registry()
+    createDnsMetrics(registry, replica.service)
+    replica.lead()
+    await write(replica.service, 'www', '192.0.2.1')
+    await answers(replica, '192.0.2.1')
+    await client.query({ server: replica.at, name: 'missing.example.test', type: 'AAAA' })
+    await client.query({ server: replica.at, name: 'www.example.test', type: 'TYPE65280' })
+    const text = await registry.metrics()
+    const value = (series: string): number => {
+      const line = text.split('\n').find((each) => each.startsWith(`${series} `))
+      return Number(line?.slice(series.length))
+    }
+    expect(value('seamark_dns_queries_total{type="A"}')).toBeGreaterThanOrEqual(1)
+    expect(value('seamark_dns_queries_total{type="AAAA"}')).toBe(1)
+    expect(value('seamark_dns_queries_total{type="other"}')).toBe(1)
+    expect(value('seamark_dns_responses_total{rcode="NXDOMAIN"}')).toBe(1)
+    expect(value('seamark_dns_transfers_total{kind="AXFR"}')).toBe(0)
+    expect(value('seamark_dns_tcp_connections')).toBe(0)
+    const serial = replica.service.zones().find(({ zone }) => zone === ZONE.name)?.serial
+    expect(value('seamark_dns_zone_serial{zone="example.test."}')).toBe(serial)
+    expect(value('seamark_dns_zone_served{zone="example.test."}')).toBe(1)
+    expect(value('seamark_dns_zone_served{zone="other.test."}')).toBe(0)
+    expect(text).not.toContain('www.example.test')
+    // Totals are read, not added up again.
+    expect(await registry.metrics()).toBe(text)
+  })
+})
+
+describe('examples/dns/seamark.yaml', () => {
+  it('is a configuration that serves its zone', async () => {
+    const file = readFileSync(join(import.meta.dirname, '../../../../examples/dns/seamark.yaml'), 'utf8')
+    const loaded = loadConfig({ file })
+    if (!loaded.ok) throw new Error(loaded.faults.join('; '))
+    const { dns } = loaded.config
+    expect(dns).toMatchObject({ zones: ['example.com'], dataDir: '/var/lib/seamark/dns', keys: [{ name: 'seamark' }] })
+    // The same on a free port and another folder, without the name of a Service that no resolver here knows.
+    const local = { listen: ['127.0.0.1:0'], dataDir: folder, primaries: [], secondaries: [] }
+    const replica = await start({ ...dns, ...local }, { env: { DNS_TSIG_SECRET: SECRET } })
+    replica.lead()
+    await expect.poll(() => replica.service.check(), { timeout: 10_000, interval: 10 }).toBeUndefined()
+    const { message } = await client.query({ server: replica.at, name: 'example.com', type: 'NS' })
+    expect(groupRecords(message.answers)[0]?.values.toSorted()).toEqual(['ns1.example.com.', 'ns2.example.com.'])
+  })
+})
+
 describe('replicas', () => {
   it('all answer; a change is answered by each, and another one continues when the first is gone', async () => {
     const [a, b, c] = await startReplicas(3)
@@ -197,6 +248,22 @@ describe('replicas', () => {
     again.lead()
     await write(again.service, 'www', '192.0.2.3', '192.0.2.2')
     expect(await ask(again)).toBe('192.0.2.3')
+  })
+})
+
+describe('the file of regions', () => {
+  it.each([
+    ['a table with a wrong line', Buffer.from('192.0.2.0/24 eu\nnonsense\n'), /line 2 of the region table/],
+    [
+      'a damaged MMDB',
+      Buffer.concat([Buffer.alloc(64), Buffer.from('abcdef4d61784d696e642e636f6d', 'hex')]),
+      /the region database cannot be read/,
+    ],
+  ])('that is %s stops the start and is named', async (_case, content, why) => {
+    const regionsFile = join(folder, 'regions')
+    writeFileSync(regionsFile, content)
+    await expect(start({ dataDir: folder, regionsFile })).rejects.toThrow(why)
+    await expect(start({ dataDir: folder, regionsFile })).rejects.toThrow(regionsFile)
   })
 })
 

@@ -19,9 +19,11 @@ import {
   fqdn,
   type ListenAddress,
   type Notice,
+  isRegionDatabase,
   parseRegionTable,
   readRegularFile,
-  type RegionTable,
+  RegionDatabase,
+  type RegionSource,
   SecondaryZone,
   TsigKey,
   type Zone,
@@ -111,10 +113,12 @@ async function readKeys({ config, env, client }: DnsServiceOptions): Promise<All
   return keys
 }
 
-/** Throws with the file and the line. */
-function readRegions(file: string): RegionTable {
+/** A table or an MMDB, by its content. Throws with the file and, for a table, the line. */
+function readRegions(file: string, fields: readonly string[]): RegionSource {
   try {
-    return parseRegionTable(readRegularFile(file).toString('utf8'))
+    const bytes = readRegularFile(file)
+    if (isRegionDatabase(bytes)) return new RegionDatabase(bytes, fields)
+    return parseRegionTable(bytes.toString('utf8'))
   } catch (cause) {
     throw new RecordsError('CONFIG_INVALID', `dns.regionsFile ${file}: ${messageOf(cause)}`, { cause })
   }
@@ -189,7 +193,7 @@ class Service implements DnsService {
       },
       rateLimit: { responsesPerSecond: config.rateLimit },
       workers: config.workers,
-      ...(config.regionsFile !== '' && { regions: readRegions(config.regionsFile) }),
+      ...(config.regionsFile !== '' && { regions: readRegions(config.regionsFile, config.regionsFields) }),
       now: () => clock.now(),
       commit: async (origin, change) => {
         if (!this.#options.isLeading()) throw new DnsError('BAD_ZONE', `this process does not write zone ${origin}`)

@@ -9,10 +9,13 @@ import { type Client, type Clock, type Logger, messageOf } from '@seamark/kube'
 import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
 import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, ownerIdOf, sourceIdOf } from '../../providers/original-ownership.ts'
 import { failuresOf } from '../../records/execute/result.ts'
-import type { Engine, Planned } from '../../records/engine.ts'
+import type { Engine, Planned, Target } from '../../records/engine.ts'
 import { ownershipOf } from '../../records/plan/ownership.ts'
 import type { Desired, Plan, Policy, SourceView } from '../../records/plan/plan.ts'
-import type { RRset } from '../../rrset/rrset.ts'
+import type { ZoneView } from '../../records/plan/zone-view.ts'
+import { POLICY_SET_TYPE, policyForType } from '../../rrset/answer-policy.ts'
+import { isWithin, type RRset, sortedUnique } from '../../rrset/rrset.ts'
+import type { BalancedSet } from '../answer-shares.ts'
 import { type BalanceDefaults, type BalancerSettings, readLoadBalancer } from '../load-balancer.ts'
 import type { ProviderRegistry, RegisteredProvider } from './provider-registry.ts'
 import type { PublishedFact, RecordPublisher } from '../record-publisher.ts'
@@ -54,6 +57,8 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
   const names = new Map<string, string>()
   const cnames = new Map<string, readonly string[]>()
   const reads = new Map<string, { readonly atMs: number; readonly engine: Engine; readonly fact: PublishedFact }>()
+  /** When a name was last written: what a read that began before shows of it may be older. */
+  const writtenMs = new Map<string, number>()
 
   async function read(name: string, { engine, name: provider }: RegisteredProvider, zone: string, signal: AbortSignal) {
     const { targets, unread } = await engine.targets(signal)
@@ -62,15 +67,22 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
       const why = unread.map((each) => each.why).join('; ')
       return unreadable(why === '' ? `provider '${provider}' does not serve ${zone} any more` : why)
     }
-    const view = await engine.view(target, new Set([name]), signal)
-    const sets: RRset[] = []
+    return factFrom(name, await engine.view(target, new Set([name]), signal), target)
+  }
+
+  function factFrom(name: string, view: ZoneView, target: Target): PublishedFact {
+    const sets: BalancedSet[] = []
+    const policies = view.find(name, POLICY_SET_TYPE)?.values ?? []
     for (const type of ORIGINAL_TYPES) {
       const set = view.find(name, type)
       const ownership = ownershipOf(view, name, type, owner)
       if (ownership.kind === 'theirs') return foreign(name, ownership.message, ownership.code)
-      if (set !== undefined) sets.push({ name, type, ttl: set.ttl, values: set.values })
+      const policy = policyForType(policies, type)
+      if (set !== undefined)
+        sets.push({ name, type, ttl: set.ttl, values: set.values, ...(policy !== undefined && { policy }) })
     }
-    return { published: sets, provider: { state: 'ready' } } satisfies PublishedFact
+    const answersByPolicy = target.provider.capabilities.answersByPolicy === true
+    return { published: sets, provider: { state: 'ready' }, answersByPolicy } satisfies PublishedFact
   }
 
   async function planAndApply(
@@ -121,12 +133,23 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
       const { engine } = choice.provider
       if (sets.length === 0 && identity === '') return 'skipped'
       const published = reads.get(recordName)?.fact.published ?? []
-      reads.delete(recordName)
+      const forgetRead = (): void => {
+        reads.delete(recordName)
+        writtenMs.set(recordName, clock.monotonic())
+      }
+      forgetRead()
       if (hosts.length > 0) cnames.set(recordName, hosts)
       else cnames.delete(recordName)
-      const desired = sets.length > 0 ? sets.map((set) => desiredOf(set, settings)) : removals(published, settings)
-      const planned = await engine.plan({ desired, unusable: [], sources: EXISTING }, new Set([recordName]), signal)
-      return (await planAndApply(engine, planned, signal)).isSkipped ? 'skipped' : 'published'
+      const desired =
+        sets.length > 0
+          ? [...sets, ...policySets(sets)].map((set) => desiredOf(set, settings))
+          : removals([...published, ...policySets(published)], settings)
+      try {
+        const planned = await engine.plan({ desired, unusable: [], sources: EXISTING }, new Set([recordName]), signal)
+        return (await planAndApply(engine, planned, signal)).isSkipped ? 'skipped' : 'published'
+      } finally {
+        forgetRead()
+      }
     },
     async forget(key, { signal }) {
       const name = names.get(key)
@@ -135,6 +158,7 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
       names.delete(key)
       cnames.delete(name)
       reads.delete(name)
+      writtenMs.delete(name)
     },
     async removeAll(engine, signal) {
       const owned = identity === '' ? new Set<string>() : await ownedNames(engine, identity, signal)
@@ -147,7 +171,7 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
       if (claimed === undefined) return
       for (const { name: provider, engine } of registry.providers) {
         try {
-          const candidates = scope === 'all' ? await ownedNames(engine, identity, signal) : scope
+          const candidates = scope === 'all' ? await readZones(engine, signal) : scope
           const unclaimed = new Set([...candidates].filter((name) => !claimed.has(name)))
           if (unclaimed.size > 0) await remove(engine, unclaimed, signal)
         } catch (error) {
@@ -158,10 +182,32 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
     },
   }
 
+  /**
+   * The names that our identity marks in the zones of a provider. What the load balancers there have published is in the same
+   * read: their next decisions, which follow a sweep, need none of their own.
+   */
+  async function readZones(engine: Engine, signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const owned = new Set<string>()
+    const atMs = clock.monotonic()
+    const { targets } = await engine.targets(signal)
+    for (const target of targets) {
+      const view = await engine.view(target, 'all', signal)
+      const inner = targets.filter(({ zone }) => zone !== target.zone && isWithin(zone.name, target.zone.name))
+      for (const name of ownedIn(view, identity)) {
+        owned.add(name)
+        // A name of a zone below this one is published there.
+        const isHere = !inner.some(({ zone }) => isWithin(name, zone.name))
+        if (isHere && (writtenMs.get(name) ?? -1) < atMs)
+          reads.set(name, { atMs, engine, fact: factFrom(name, view, target) })
+      }
+    }
+    return owned
+  }
+
   /** Each removal is requested by name, so that it needs no approval; the delete budget still counts it. */
   async function remove(engine: Engine, unclaimed: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     const desired = [...unclaimed].flatMap((name) =>
-      ORIGINAL_TYPES.map((type): Desired => ({
+      [...ORIGINAL_TYPES, POLICY_SET_TYPE].map((type): Desired => ({
         set: { name, type, ttl: 0, values: [] },
         source: { uid: sourceIdOf(name), label: 'a deleted load balancer' },
         policy: { ...POLICY, removeWhenEmpty: true },
@@ -185,12 +231,16 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
 /** Names of a provider's zones that our identity marks. */
 async function ownedNames(engine: Engine, identity: string, signal: AbortSignal): Promise<Set<string>> {
   const found = new Set<string>()
-  for (const target of (await engine.targets(signal)).targets) {
-    const view = await engine.view(target, 'all', signal)
-    view.eachMarker(({ owner, cluster }, name) => {
-      if (owner === identity && cluster === ORIGINAL_CLUSTER) found.add(name)
-    })
-  }
+  for (const target of (await engine.targets(signal)).targets)
+    for (const name of ownedIn(await engine.view(target, 'all', signal), identity)) found.add(name)
+  return found
+}
+
+function ownedIn(view: ZoneView, identity: string): ReadonlySet<string> {
+  const found = new Set<string>()
+  view.eachMarker(({ owner, cluster }, name) => {
+    if (owner === identity && cluster === ORIGINAL_CLUSTER) found.add(name)
+  })
   return found
 }
 
@@ -212,10 +262,18 @@ function foreign(name: string, message: string, code: string): PublishedFact {
   return { published: undefined, provider: { state: 'foreign', message: text } }
 }
 
-function desiredOf(set: RRset, { key, namespace }: BalancerSettings): Desired {
+/** One set holds the policies of all types of the name; only our own DNS server gets it. */
+function policySets(sets: readonly BalancedSet[]): RRset[] {
+  const values = sets.flatMap(({ policy }) => policy ?? [])
+  const [first] = sets
+  if (first === undefined || values.length === 0) return []
+  return [{ name: first.name, type: POLICY_SET_TYPE, ttl: first.ttl, values: sortedUnique(values) }]
+}
+
+function desiredOf({ name, type, ttl, values }: RRset, { key, namespace }: BalancerSettings): Desired {
   return {
-    set,
-    source: { uid: sourceIdOf(set.name), label: `DNSLoadBalancer ${key}`, namespace },
+    set: { name, type, ttl, values },
+    source: { uid: sourceIdOf(name), label: `DNSLoadBalancer ${key}`, namespace },
     policy: POLICY,
   }
 }

@@ -76,6 +76,21 @@ describe('the DNS feed', () => {
     expect(endpoints.map(({ spec }) => spec.priority)).toEqual([0, 1, 1])
   })
 
+  it('has the region of each cluster with geo, and none that cannot be a region', () => {
+    const clusters = [
+      { name: 'eu1', state: 'Active' as const, geo: 'EU' },
+      { name: 'us1', state: 'Active' as const, geo: 'no region' },
+    ]
+    const { endpoints, balancers } = feedBalance(facts({}, { strategy: 'geo', clusters }))
+    expect(balancers.map((each) => each.spec.type)).toEqual(['Balanced'])
+    expect(endpoints.map((each) => [each.metadata.labels?.['seamark.io/cluster'], each.spec.geo])).toEqual(
+      expect.arrayContaining([
+        ['eu1', 'EU'],
+        ['us1', undefined],
+      ]),
+    )
+  })
+
   it('publishes a managed host beside the host', () => {
     const hosts = [{ host: 'shop.example.com', managed: 'q7.apps.example.net' }]
     expect(feedBalance(facts({}, { hosts })).balancers.map(({ spec }) => spec.DNSName)).toEqual([

@@ -106,10 +106,16 @@ function endpointsOf(balancer: string, leaves: readonly FeedLeaf[], facts: FeedF
         ...(type === 'IPAddress' ? { ipaddress: value } : { cname: value }),
         weight: weights[index] ?? 1,
         ...(spec.strategy === 'failover' && { priority: settings.get(cluster)?.priority ?? 0 }),
+        ...regionOf(spec, settings.get(cluster)?.geo),
         ...(role === 'withdraw' && { drain: true }),
       },
     })),
   )
+}
+
+/** With the strategy geo: where the cluster is. Without a usable name it serves every region. */
+function regionOf({ strategy }: Immutable<GlobalIngressSpec>, geo: string | undefined): { geo?: string } {
+  return strategy === 'geo' && geo !== undefined && /^\S{1,63}$/.test(geo) ? { geo } : {}
 }
 
 /** The largest weight of an endpoint. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { PHASES, type Phase } from '../../api/leaf-ingress.ts'
 import { decideLeaf, isServing, type LeafDecision, type LeafFacts } from './leaf-phase.ts'
 
-const timing = { warmMs: 5_000, drainMs: 60_000, minHoldMs: 60_000, debounceMs: 10_000 }
+const timing = { warmMs: 5_000, drainMs: 60_000, minHoldMs: 60_000, debounceMs: 10_000, propagationMs: 120_000 }
 
 function leaf(phase: Phase, changes: Partial<LeafFacts> = {}): LeafFacts {
   return {
@@ -18,6 +18,8 @@ function leaf(phase: Phase, changes: Partial<LeafFacts> = {}): LeafFacts {
     isProbeRequired: false,
     othersServing: 1,
     dns: 'present',
+    isWithdrawn: false,
+    isReplacementAnswered: true,
     drainStartedMs: undefined,
     nowMs: 1_000_000,
     timing,
@@ -96,6 +98,12 @@ describe('the state machine of a leaf', () => {
     expect(verified).toMatchObject({ phase: 'Draining', drainStartedMs: 1_000_000, againAtMs: 1_060_000 })
     const later = { ...draining, dns: 'absent' as const, drainStartedMs: verified.drainStartedMs, nowMs: 1_060_000 }
     expect(decideLeaf(later).phase).toBe('Drained')
+  })
+
+  it('asks DNS every two seconds at first, and less often when it takes longer than expected', () => {
+    const draining = leaf('Draining', { lifecycle: 'Draining', phaseSinceMs: 999_000 })
+    expect(decideLeaf(draining).againAtMs).toBe(1_002_000)
+    expect(decideLeaf({ ...draining, phaseSinceMs: 800_000 }).againAtMs).toBe(1_030_000)
   })
 
   it('cancels a drain when the replacement fails, and clears its clock', () => {

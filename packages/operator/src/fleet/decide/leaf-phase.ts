@@ -6,6 +6,7 @@
  * Guarantees:
  * - A leaf that serves is withdrawn only while another leaf serves (`othersServing`): health and drains never make a host
  *   unreachable. A leaf without replacement stays, and says so (NoReplacement).
+ * - A leaf that drains is withdrawn only when every DNS server answers one of those that take over.
  * - Draining ends only after DNS was verified not to answer the leaf, and the wait that starts at that time. A leaf that was
  *   never in DNS needs no wait.
  * - The phase is stored in the status of the LeafIngress and everything else is observed, so that a restart continues where
@@ -13,6 +14,7 @@
  */
 import type { Phase } from '../../api/leaf-ingress.ts'
 import type { Reason } from '../../reasons.ts'
+import type { Presence } from './dns-presence.ts'
 
 export interface LeafFacts {
   readonly phase: Phase
@@ -34,7 +36,14 @@ export interface LeafFacts {
   /** Leaves of the same root, other than this one, that serve and go on doing so (`isServing`). */
   readonly othersServing: number
   /** Whether DNS answers an address of the leaf. `unknown`: it could not be verified. */
-  readonly dns: 'present' | 'absent' | 'unknown'
+  readonly dns: Presence
+  /** Whether the leaf is already left out of DNS: its endpoints have `drain: true`, or there are none. */
+  readonly isWithdrawn: boolean
+  /**
+   * Whether every DNS server answers a leaf that can take over. False also while it could not be verified; undefined: not
+   * to be verified, as with one address for all of DNS (failover).
+   */
+  readonly isReplacementAnswered: boolean | undefined
   /** Wall clock, ms, when DNS was verified not to answer the leaf. */
   readonly drainStartedMs: number | undefined
   readonly nowMs: number
@@ -50,6 +59,8 @@ export interface LeafTiming {
   readonly minHoldMs: number
   /** How long admission must be lost before the leaf is withdrawn. */
   readonly debounceMs: number
+  /** Within this time DNS servers should show a change. */
+  readonly propagationMs: number
 }
 
 /**
@@ -154,7 +165,9 @@ function decideWithdrawal(facts: LeafFacts): LeafDecision {
   }
   // Nothing can take over: it goes on serving, also when the replacement failed in the meantime.
   if (othersServing === 0) return result('Draining', 'NoReplacement', 'offer')
-  if (dns !== 'absent') return { ...result('Draining', 'WaitingForDns', 'withdraw'), againAtMs: nowMs + VERIFY_MS }
+  if (facts.isReplacementAnswered === false && !facts.isWithdrawn)
+    return { ...result('Draining', 'ReplacementNotAnswered', 'offer'), againAtMs: verifyAtMs(facts) }
+  if (dns !== 'absent') return { ...result('Draining', 'WaitingForDns', 'withdraw'), againAtMs: verifyAtMs(facts) }
   const startedMs = drainStartedMs ?? nowMs
   const untilMs = startedMs + timing.drainMs
   if (lifecycle === 'NoTraffic')
@@ -164,8 +177,14 @@ function decideWithdrawal(facts: LeafFacts): LeafDecision {
   return { ...result('Drained', 'DrainCompleted', 'none'), drainStartedMs: startedMs }
 }
 
-/** Between two verifications of DNS. */
+/** Between two verifications of DNS: while a change should show, and later. */
 const VERIFY_MS = 2_000
+const LATE_VERIFY_MS = 30_000
+
+function verifyAtMs({ nowMs, phase, phaseSinceMs, timing }: LeafFacts): number {
+  const isLate = phase === 'Draining' && nowMs - phaseSinceMs > timing.propagationMs
+  return nowMs + (isLate ? LATE_VERIFY_MS : VERIFY_MS)
+}
 
 const ORDER: Readonly<Record<Phase, number>> = {
   Pending: 0,

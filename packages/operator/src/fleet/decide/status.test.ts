@@ -17,7 +17,7 @@ function leaf(cluster: string, changes: Partial<LeafSummary> = {}): LeafSummary 
     addresses: [{ type: 'IPAddress', value: '192.0.2.1' }],
     isPublished: true,
     message: '',
-    isPropagationLate: false,
+    propagationFault: undefined,
     ...changes,
   }
 }
@@ -43,7 +43,9 @@ function facts(leaves: readonly LeafSummary[], changes: Partial<StatusFacts> = {
     generation: 3,
     leaves,
     refusedHosts: [],
-    placement: { reason: 'Placed', message: 'on 2 of 2 clusters' },
+    policy: 'annotations',
+    silentServers: [],
+    placement: { reason: 'Placed', message: 'on 2 of 2 clusters', rejected: [] },
     partialHosts: [],
     isDnsVerified: true,
     previous: undefined,
@@ -78,9 +80,21 @@ describe('the status of a root', () => {
     expect(statusOf(stale, 'Ready')).toBe('True Serving')
     const draining = leaf('us1', { phase: 'Draining', reason: 'WaitingForDns', lifecycle: 'Draining' })
     expect(decideStatus(facts([leaf('eu1'), draining])).summary).toBe('ready 1/1; draining us1')
-    expect(statusOf(facts([leaf('eu1'), { ...draining, isPropagationLate: true }]), 'Degraded')).toBe(
-      'True PropagationTimeout',
-    )
+    expect(
+      statusOf(
+        facts([leaf('eu1'), { ...draining, propagationFault: 'DNS servers still answer the withdrawn leaf' }]),
+        'Degraded',
+      ),
+    ).toBe('True PropagationTimeout')
+  })
+
+  it('names clusters that could take a leaf', () => {
+    const rejected = [
+      { cluster: 'ap1', reason: 'PlacementLimitReached' as const, message: 'eligible' },
+      { cluster: 'us2', reason: 'ClusterNotReady' as const, message: 'it is not ready' },
+    ]
+    const { status } = decideStatus(facts([leaf('eu1')], { placement: { reason: 'Placed', message: '', rejected } }))
+    expect(status.spareClusters).toEqual(['ap1'])
   })
 
   it('says so when a host belongs to somebody else', () => {

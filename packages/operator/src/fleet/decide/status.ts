@@ -9,6 +9,7 @@ import type { Immutable } from '@seamark/kube/object'
 import type { GlobalIngressSpec, GlobalIngressStatus } from '../../api/global-ingress.ts'
 import type { LeafAddress, Phase } from '../../api/leaf-ingress.ts'
 import { type Reason, REASONS } from '../../reasons.ts'
+import type { PlacementDecision } from './placement.ts'
 
 export interface LeafSummary {
   readonly cluster: string
@@ -24,21 +25,25 @@ export interface LeafSummary {
   readonly isPublished: boolean
   /** What the member or its API server said; '' when there is nothing to say. */
   readonly message: string
-  /** Withdrawn, and DNS servers still answer it after `propagationTimeoutSeconds`. */
-  readonly isPropagationLate: boolean
+  /** What DNS servers did not show within `propagationTimeoutSeconds`; undefined: nothing is late. */
+  readonly propagationFault: string | undefined
 }
 
 export interface StatusFacts {
   readonly spec: Immutable<GlobalIngressSpec>
   readonly generation: number
+  /** Where the settings come from. */
+  readonly policy: string
   readonly leaves: readonly LeafSummary[]
   /** Hosts that the root names and does not own, with the reason. */
   readonly refusedHosts: readonly { readonly host: string; readonly reason: Reason; readonly message: string }[]
-  readonly placement: { readonly reason: Reason; readonly message: string }
+  readonly placement: Pick<PlacementDecision, 'reason' | 'message' | 'rejected'>
   /** Shared hosts that no cluster serves completely. */
   readonly partialHosts: readonly string[]
   /** Undefined: DNS is not managed here, or not read yet. */
   readonly isDnsVerified: boolean | undefined
+  /** DNS servers that did not answer. */
+  readonly silentServers: readonly string[]
   readonly previous: Immutable<Condition[]> | undefined
   readonly nowMs: number
 }
@@ -83,12 +88,14 @@ export function decideStatus(facts: StatusFacts): StatusDecision {
     admitted.length > 0 ? 'LeavesAdmitted' : 'AdmissionPending',
     `${admitted.length}/${wanted.length} leaves are admitted${unadmitted.length === 0 ? '' : `; ${listOf(unadmitted, '')}`}`,
   )
+  const silence =
+    facts.silentServers.length === 0 ? '' : `; no answer: ${facts.silentServers.join(', ')}; see fleet.dnsServers`
   const isPublished = facts.spec.published && facts.isDnsVerified !== false
   set(
     'DNSPublished',
     isPublished,
     isPublished ? 'Published' : 'NotYetPropagated',
-    isPublished ? 'DNS answers the hosts' : 'DNS does not answer the hosts yet',
+    isPublished ? 'DNS answers the hosts' : `DNS does not answer the hosts yet${silence}`,
   )
   const degraded = degradations(leaves, facts)
   set(
@@ -105,9 +112,11 @@ export function decideStatus(facts: StatusFacts): StatusDecision {
     `${serving.length}/${wanted.length} leaves serve`,
   )
   const draining = leaves.filter(({ phase }) => phase === 'Draining').map(({ cluster }) => cluster)
+  const spares = placement.rejected.filter(({ reason }) => reason === 'PlacementLimitReached').slice(0, MAX_SPARES)
   return {
     status: {
       observedGeneration: facts.generation,
+      policy: facts.policy,
       leaves: leaves.map((leaf) => ({
         cluster: leaf.cluster,
         phase: leaf.phase,
@@ -119,10 +128,23 @@ export function decideStatus(facts: StatusFacts): StatusDecision {
         published: leaf.isPublished,
       })),
       addresses: mergeAddresses(leaves).map(({ value }) => value),
+      ...(spares.length > 0 && { spareClusters: spares.map(({ cluster }) => cluster) }),
       conditions: conditions as Condition[],
     },
     summary: `ready ${serving.length}/${wanted.length}${draining.length === 0 ? '' : `; draining ${draining.join(', ')}`}`,
   }
+}
+
+/** For the status of the root: the managed hosts once DNS answers them, else the merged addresses. */
+export function statusAddresses(
+  { hosts, statusMode }: Immutable<Pick<GlobalIngressSpec, 'hosts' | 'statusMode'>>,
+  leaves: readonly LeafSummary[],
+  isAnswered: boolean,
+): LeafAddress[] {
+  const managed = hosts.flatMap((host) => (host.managed === undefined ? [] : [host.managed]))
+  if (statusMode !== 'Merged' && managed.length > 0 && isAnswered)
+    return managed.map((value) => ({ type: 'Hostname', value }))
+  return statusMode === 'ManagedHost' ? [] : mergeAddresses(leaves)
 }
 
 /**
@@ -167,9 +189,9 @@ function degradations(
   for (const { reason, message } of refusedHosts) found.push({ reason, message })
   for (const host of partialHosts)
     found.push({ reason: 'PartialPaths', message: `host ${host}: no cluster serves all roots that share it` })
-  for (const { cluster, phase, reason, isStale, isPropagationLate, message } of leaves) {
-    if (isPropagationLate)
-      found.push({ reason: 'PropagationTimeout', message: `${cluster}: DNS servers still answer the withdrawn leaf` })
+  for (const { cluster, phase, reason, isStale, propagationFault, message } of leaves) {
+    if (propagationFault !== undefined)
+      found.push({ reason: 'PropagationTimeout', message: `${cluster}: ${propagationFault}` })
     else if (phase === 'Unhealthy' || reason === 'NoReplacement')
       found.push({ reason, message: `${cluster}: ${message || REASONS[reason]}` })
     else if (isStale) found.push({ reason: 'ClusterUnreachable', message: `${cluster}: its API server cannot be read` })
@@ -188,6 +210,8 @@ function listOf(leaves: readonly LeafSummary[], otherwise: string): string {
   return leaves.map(({ cluster, reason, message }) => `${cluster}: ${message || REASONS[reason]}`).join('; ')
 }
 
+/** Enough to choose from; a root may select 200 clusters. */
+const MAX_SPARES = 20
 /** 1 KiB. */
 const MAX_MESSAGE = 1024
 

@@ -41,3 +41,29 @@ it('deletes a child that we applied and the source no longer requests', async ()
 it('does not delete an object with our owner mark that another field manager applied', async () => {
   expect(await deletedOf('kubectl')).toEqual([])
 })
+
+/** Owners whose host `ns/foo` claims, when a child of `other/first` with that host exists and no list contains its owner. */
+function unconfirmedOwners(manager: string) {
+  const cluster = memoryCluster()
+  const decider = createSourceDecider(cluster.informers, options({ sources: ['HTTPProxy'], arbitrateHosts: true }))
+  cluster.put(HTTPProxy, httpProxy())
+  const [host = ''] = decider.sources.find('HTTPProxy', 'ns/foo')?.source.hosts ?? []
+  cluster.put(DNSEndpoint, {
+    metadata: {
+      namespace: 'other',
+      name: 'first',
+      annotations: { 'contour-plus.cybozu.com/owned-by': 'other/first' },
+      managedFields: [{ manager, operation: 'Apply', apiVersion: 'externaldns.k8s.io/v1alpha1', fieldsV1: {} }],
+    },
+    spec: { endpoints: [{ dnsName: host.toUpperCase(), recordType: 'A', recordTTL: 60, targets: ['192.0.2.1'] }] },
+  })
+  return decider.decide('HTTPProxy', 'ns/foo', 0)?.unconfirmed.map(({ kind, key }) => `${kind} ${key}`)
+}
+
+it('names the owner of a published host that no list contains, so that it is read before the host is taken', () => {
+  expect(unconfirmedOwners(FIELD_MANAGER)).toEqual(['HTTPProxy other/first'])
+})
+
+it('does not wait for the owner of a child that we did not publish', () => {
+  expect(unconfirmedOwners('kubectl')).toEqual([])
+})

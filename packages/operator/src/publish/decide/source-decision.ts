@@ -3,8 +3,9 @@
  * effects, so the controller, `--dry-run`, `--shadow` and `explain` get the same result.
  */
 import { type Index, type Informers, Service } from '@seamark/kube'
-import type { Immutable, Kind, Obj } from '@seamark/kube/object'
+import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object'
 import { Certificate } from '../../api/certificate.ts'
+import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import type { Finding } from '../../finding.ts'
 import { FIELD_MANAGER } from '../../process/field-manager.ts'
 import { findOwner, ownerKey } from './child.ts'
@@ -33,6 +34,19 @@ export interface SourceDecision {
   readonly findings: readonly Finding[]
   /** When a pending claim takes effect. */
   readonly againAtMs?: number
+  /** Not to be acted on while one of these exists and still claims its host. */
+  readonly unconfirmed: readonly UnconfirmedOwner[]
+}
+
+/**
+ * The owner of a published DNSEndpoint with a host that this source claims now. The caches do not contain it: it was deleted,
+ * or a list omitted it. A live read tells which.
+ */
+export interface UnconfirmedOwner {
+  readonly kind: SourceKind
+  /** `namespace/name` */
+  readonly key: string
+  readonly host: string
 }
 
 export interface SourceDecider {
@@ -59,19 +73,23 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
         `${object.metadata.namespace}/${object.spec.secretName}`,
       ])
     : undefined
+  const published = options.arbitrateHosts
+    ? caches.index(DNSEndpoint, 'publish-child-host', (object) =>
+        findOwner(object) === undefined ? [] : hostsOf(object),
+      )
+    : undefined
   const released = new Map<string, Released>()
+
+  function isCached(owner: string): boolean {
+    const { kind, key } = parseOwner(owner)
+    return options.sources.includes(kind) && sources.find(kind, key) !== undefined
+  }
 
   function observe(source: Source): Observed {
     return {
       find: (kind, key) => caches.get(kind, key),
       owned: findOwned(source),
-      isAlive(owner) {
-        const [kind = '', namespace = '', name = ''] = owner.split('/')
-        return (
-          options.sources.includes(kind as SourceKind) &&
-          sources.find(kind as SourceKind, `${namespace}/${name}`) !== undefined
-        )
-      },
+      isAlive: isCached,
       findSecretHolder(namespace, secretName, except) {
         if (secrets === undefined) return undefined
         const holders = caches.by(secrets, `${namespace}/${secretName}`).map((object) => object.metadata.name ?? '')
@@ -124,6 +142,24 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
     return { claims, againAtMs }
   }
 
+  /** Owners of other children with a host of `source` that won its claim. */
+  function unconfirmedOwners(source: Source, claims: ReadonlyMap<string, Claim>): UnconfirmedOwner[] {
+    if (published === undefined) return []
+    const found: UnconfirmedOwner[] = []
+    const own = ownerKey(source)
+    for (const [host, { state }] of claims) {
+      if (state !== 'won') continue
+      for (const child of caches.by(published, host)) {
+        const owner = findOwner(child)
+        if (owner === undefined || owner === own || isCached(owner)) continue
+        const { kind, key } = parseOwner(owner)
+        const isOurs = caches.ownFields(DNSEndpoint, keyOf(child), FIELD_MANAGER) !== undefined
+        if (isOurs && options.sources.includes(kind)) found.push({ kind, key, host })
+      }
+    }
+    return found
+  }
+
   return {
     sources,
     decide(kind, key, nowMs) {
@@ -139,6 +175,7 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
           plan: planCleanup(source, observed),
           owned: observed.owned,
           findings: [],
+          unconfirmed: [],
         }
       const { claims, againAtMs } = claimsOf(source, nowMs)
       const target = targetOf(source, options, (name) => caches.get(Service, name))
@@ -152,6 +189,7 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
         plan,
         owned: observed.owned,
         findings,
+        unconfirmed: unconfirmedOwners(source, claims),
         ...(againAtMs !== undefined && { againAtMs }),
       }
     },
@@ -167,4 +205,14 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
 function ownerOf(object: Immutable<Child>): readonly string[] {
   const owner = findOwner(object)
   return owner === undefined ? [] : [owner]
+}
+
+/** Of the form `Kind/namespace/name`. */
+function parseOwner(owner: string): { kind: SourceKind; key: string } {
+  const [kind = '', namespace = '', name = ''] = owner.split('/')
+  return { kind: kind as SourceKind, key: `${namespace}/${name}` }
+}
+
+function hostsOf(object: Immutable<DNSEndpoint>): string[] {
+  return [...new Set((object.spec?.endpoints ?? []).map(({ dnsName }) => claimKey(dnsName)))]
 }

@@ -6,7 +6,7 @@
  * each child: equal, different, missing, or present although we would not create it.
  * Guarantees: a change counts once; differences from before the start count in `initial`, not as changes.
  */
-import type { Change, Clock, Cluster, Informer } from '@seamark/kube'
+import { type Change, type Clock, type Cluster, DebouncedKeys, type Informer } from '@seamark/kube'
 import { type Immutable, keyOf, type Kind, type Obj } from '@seamark/kube/object'
 import { CHILD_ROLES, findOwner, ownerKey } from '../decide/child.ts'
 import { childKinds } from '../child-kinds.ts'
@@ -59,17 +59,14 @@ export async function shadow(
   return comparing.report
 }
 
-interface Pending {
-  readonly children: Set<string>
-  cancel: () => void
-}
-
 class ShadowComparison {
   readonly #cluster: Cluster
   readonly #decider: SourceDecider
   readonly #options: PublishOptions
   readonly #deps: ShadowOptions
-  readonly #pending = new Map<string, Pending>()
+  readonly #changes: DebouncedKeys
+  /** Children that changed since their source was compared. */
+  readonly #changedChildren = new Map<string, Set<string>>()
   /** Differences already reported for a source, so that an unrelated change does not report them again. */
   readonly #known = new Map<string, ReadonlySet<string>>()
   readonly #unsubscribes: (() => void)[] = []
@@ -80,6 +77,8 @@ class ShadowComparison {
     this.#decider = decider
     this.#options = options
     this.#deps = deps
+    const { clock, settleMs = 2_000 } = deps
+    this.#changes = new DebouncedKeys({ clock, quietMs: settleMs, onQuiet: (owner) => this.#compare(owner) })
   }
 
   start(watched: readonly Informer<Obj>[]): void {
@@ -101,34 +100,28 @@ class ShadowComparison {
 
   stop(): void {
     for (const unsubscribe of this.#unsubscribes) unsubscribe()
-    for (const { cancel } of this.#pending.values()) cancel()
+    this.#changes.close()
   }
 
   #childChanged(kind: Kind, change: Change<Obj>): void {
     if (change.type === 'added' && change.initial) return
     if (change.type === 'updated' && isSameContent(change.old, change.object)) return
     const owner = findOwner(change.object)
-    if (owner !== undefined) this.#note(owner).children.add(`${kind.kind} ${keyOf(change.object)}`)
+    if (owner === undefined) return
+    const children = this.#changedChildren.get(owner) ?? new Set()
+    this.#changedChildren.set(owner, children.add(`${kind.kind} ${keyOf(change.object)}`))
+    this.#changes.touch(owner)
   }
 
   #sourceChanged(kind: SourceKind, change: Change<Obj>): void {
     if (change.type === 'added' && change.initial) return
     if (change.type === 'updated' && isSameContent(change.old, change.object)) return
-    this.#note(ownerKey(this.#decider.sources.read(kind, change.object)))
-  }
-
-  #note(owner: string): Pending {
-    const { clock, settleMs = 2_000 } = this.#deps
-    const pending = this.#pending.get(owner) ?? { children: new Set<string>(), cancel: () => undefined }
-    pending.cancel()
-    pending.cancel = clock.after(settleMs, () => this.#compare(owner))
-    this.#pending.set(owner, pending)
-    return pending
+    this.#changes.touch(ownerKey(this.#decider.sources.read(kind, change.object)))
   }
 
   #compare(owner: string): void {
-    const changed = this.#pending.get(owner)?.children ?? new Set<string>()
-    this.#pending.delete(owner)
+    const changed = this.#changedChildren.get(owner) ?? new Set<string>()
+    this.#changedChildren.delete(owner)
     const all = this.#differences(owner)
     const known = this.#known.get(owner) ?? new Set<string>()
     this.#known.set(owner, new Set(all.map((difference) => difference.object)))

@@ -7,7 +7,7 @@
  * Guarantees: nothing is written that was not read as expected just before; an older plan never overwrites a newer one
  * (INV-12); one refused record does not block the others; errors of a service are results, not exceptions.
  */
-import { type Clock, sleep } from '@seamark/kube'
+import { Backoff, type Clock, retry } from '@seamark/kube'
 import type { Provider, ProviderZone } from '../../providers/provider.ts'
 import type { Reason } from '../../reasons.ts'
 import { type Group, groupChanges, isolate, packGroups } from './batch.ts'
@@ -21,7 +21,7 @@ import type { SetChange } from '../../rrset/set-change.ts'
 import { asProviderError, type ProviderCalls } from './provider-calls.ts'
 import { consumeApprovals } from '../state/approval.ts'
 import { changeKey } from '../plan/held-set.ts'
-import { reserve } from './reservation.ts'
+import { type Reservation, reserve } from './reservation.ts'
 import { newestPlan, pendingWrites } from './change-progress.ts'
 import { createZoneView, type ZoneView } from '../plan/zone-view.ts'
 
@@ -39,6 +39,8 @@ export interface PlanRunOptions {
 
 /** Attempts for one batch when the service answers `later` or does not answer. */
 const ATTEMPTS = 5
+/** The first wait between two attempts. */
+const RETRY_BASE_MS = 500
 
 /** The run of one plan; holds the result of each change. */
 export class PlanRun {
@@ -79,13 +81,13 @@ export class PlanRun {
   async #prepare(requiresBase: boolean): Promise<Group[]> {
     const { store, stateKey, clock, limits } = this.#options
     const plan = this.#plan
-    let reservation = reserve(await store.load(stateKey), plan, limits, clock.now(), stateKey)
-    if (reservation.kind === 'granted') {
-      await store.update(stateKey, (state) => {
-        reservation = reserve(state, plan, limits, clock.now(), stateKey)
-        return reservation.kind === 'granted' ? reservation.state : state
-      })
-    }
+    let reservation: Reservation | undefined
+    // One access to the store: a state that is returned as it was is not written.
+    await store.update(stateKey, (state) => {
+      reservation = reserve(state, plan, limits, clock.now(), stateKey)
+      return reservation.kind === 'granted' ? reservation.state : state
+    })
+    if (reservation === undefined) throw new Error('the guard store did not run the update')
     if (reservation.kind === 'superseded') {
       this.#refuseRest('Superseded', `plan ${reservation.fence} was begun after this one was made`)
       return []
@@ -190,6 +192,7 @@ export class PlanRun {
 
   async #attempt(batch: readonly Group[]): Promise<'written' | 'refused' | 'full' | 'stop'> {
     let groups = batch
+    const backoff = new Backoff(this.#backoff())
     for (let attempt = 1; ; attempt++) {
       const changes = groups.flatMap((group) => group.changes)
       try {
@@ -205,7 +208,7 @@ export class PlanRun {
         if (this.#signal.aborted || attempt >= ATTEMPTS || error.code === 'Stale') {
           return this.#giveUp(changes, error.code, error.message)
         }
-        if (error.code !== 'Throttled') await sleep(this.#options.clock, 250 * 2 ** attempt, this.#signal)
+        if (error.code !== 'Throttled') await backoff.wait()
       }
       // Whatever the response, the zone decides: written changes are done, changed sets are refused, the rest is sent again.
       const left = this.#pendingGroups(changes, await this.#readWithRetry(changes))
@@ -214,16 +217,24 @@ export class PlanRun {
     }
   }
 
+  #backoff() {
+    return { clock: this.#options.clock, baseMs: RETRY_BASE_MS, signal: this.#signal }
+  }
+
   async #readWithRetry(changes: readonly Change[]): Promise<ZoneView> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#readTouched(changes)
-      } catch (cause) {
-        const error = asProviderError(cause)
-        if (this.#signal.aborted || attempt >= ATTEMPTS || error.code === 'Stale') throw error
-        await sleep(this.#options.clock, 250 * 2 ** attempt, this.#signal)
-      }
-    }
+    return retry(
+      async () => {
+        try {
+          return await this.#readTouched(changes)
+        } catch (cause) {
+          throw asProviderError(cause)
+        }
+      },
+      {
+        ...this.#backoff(),
+        isFinal: (error, attempts) => attempts >= ATTEMPTS || (error as ProviderError).code === 'Stale',
+      },
+    )
   }
 
   async #apply(groups: readonly Group[]): Promise<void> {

@@ -181,8 +181,8 @@ function writeCandidate(
     source: source.uid,
     plan: input.number,
     ...(source.revision !== undefined && { revision: source.revision }),
-    ...(mine?.marker.from === undefined ? {} : { from: mine.marker.from }),
-    ...(policy?.isShared === true ? { part: set.values } : {}),
+    ...(mine?.marker.from !== undefined && { from: mine.marker.from }),
+    ...(policy?.isShared === true && { part: set.values }),
   }
   const before = input.view.marked(set.name, set.type)?.set
   const after = markerSet(set, before, mine?.value, printMarker(set, marker, input.owner.key))
@@ -295,7 +295,7 @@ function removalOf(name: string, type: string, input: PlanInput): Candidate {
     effect,
     isRemoval: true,
     ...marker,
-    ...(ownership.kind === 'theirs' ? { objection: objectionOf(ownership) } : {}),
+    ...(ownership.kind === 'theirs' && { objection: objectionOf(ownership) }),
   }
 }
 

@@ -90,7 +90,10 @@ export interface GuardStore {
   /** All states, by zone key. */
   list(): Promise<ReadonlyMap<string, GuardState>>
   load(zone: string): Promise<GuardState>
-  /** Reads, changes and writes atomically; the return value of `change` is saved. */
+  /**
+   * Reads, changes and writes atomically; the return value of `change` is saved, unless it is its argument. `change` may
+   * run several times, and on a version that is not the newest: only the result that is saved counts, or the last one.
+   */
   update(zone: string, change: (state: GuardState) => GuardState): Promise<GuardState>
 }
 
@@ -222,8 +225,9 @@ export function fileGuardStore(folder: string): GuardStore {
       await makePrivateFolder(folder)
       const unlock = await lock(`${fileOf(zone)}.lock`)
       try {
-        const next = change(await load(zone))
-        await writePrivateFile(fileOf(zone), printState(next))
+        const state = await load(zone)
+        const next = change(state)
+        if (next !== state) await writePrivateFile(fileOf(zone), printState(next))
         return next
       } finally {
         await unlock()

@@ -30,7 +30,7 @@ it('state in a folder is readable by the user of the manager only', async () => 
   const parent = await mkdtemp(join(tmpdir(), 'seamark-state-'))
   folders.push(parent)
   const folder = join(parent, 'state')
-  await fileGuardStore(folder).update('p/z.', () => EMPTY_STATE)
+  await fileGuardStore(folder).update('p/z.', () => ({ ...EMPTY_STATE }))
   await filePlanStore(join(folder, 'plans')).save(numbered(1))
   const modes = await Promise.all(
     ['', ...(await readdir(folder, { recursive: true }))].map(async (name) => {

@@ -56,7 +56,7 @@ export function sourceOf(object: Readable): RecordSource {
     label: `DNSEndpoint ${namespace}/${name}`,
     namespace,
     ...(generation !== undefined && { revision: String(generation) }),
-    ...(typeof placed === 'number' ? { placedRevision: String(placed) } : {}),
+    ...(typeof placed === 'number' && { placedRevision: String(placed) }),
     ...(Number.isNaN(createdAt) ? {} : { createdAt }),
   }
 }
@@ -204,8 +204,8 @@ function policyOf(annotations: Readonly<Record<string, string>> | undefined, isT
     return { ...(isRequesting && { isUntrusted: true }), ...(isShared && { isShared }) }
   }
   const policy: Policy = {
-    ...(adopt === undefined || adopt === '' ? {} : { adopt }),
-    ...(annotations?.[APPROVE_ANNOTATION] === 'true' ? { isApproved: true } : {}),
+    ...(adopt !== undefined && adopt !== '' && { adopt }),
+    ...(annotations?.[APPROVE_ANNOTATION] === 'true' && { isApproved: true }),
     ...(isShared && { isShared }),
   }
   return Object.keys(policy).length === 0 ? undefined : policy

@@ -1,0 +1,50 @@
+/**
+ * The newest decision about the status of every object, between the build and the writer. Publishing never waits, and the
+ * writer is told which decisions differ from the last ones.
+ */
+import type { LoadBalancerIngress } from '@seamark/kube'
+import type { Finding } from '../build/draft.ts'
+import type { StatusIntent } from '../build/status-intent.ts'
+
+interface Desired {
+  readonly intents: ReadonlyMap<string, StatusIntent>
+  readonly findings: readonly Finding[]
+}
+
+export class StatusBoard {
+  #desired: Desired = { intents: new Map(), findings: [] }
+  /** The decisions as text, to compare them with the next ones. */
+  #texts: ReadonlyMap<string, string> = new Map()
+  #addresses: readonly LoadBalancerIngress[] = []
+  #listener: ((keys: Iterable<string>) => void) | undefined
+
+  /** The decisions of a build; keys whose decision differs from the last one are written. */
+  publish(intents: readonly StatusIntent[], findings: readonly Finding[]): void {
+    const before = this.#texts
+    const next = new Map(intents.map((intent) => [`${intent.kind} ${intent.key}`, intent]))
+    this.#desired = { intents: next, findings }
+    this.#texts = new Map([...next].map(([key, intent]) => [key, JSON.stringify(intent)]))
+    this.#listener?.([...this.#texts].filter(([key, text]) => before.get(key) !== text).map(([key]) => key))
+  }
+
+  setAddresses(addresses: readonly LoadBalancerIngress[]): void {
+    if (JSON.stringify(addresses) === JSON.stringify(this.#addresses)) return
+    this.#addresses = addresses
+    this.#listener?.(this.#desired.intents.keys())
+  }
+
+  get addresses(): readonly LoadBalancerIngress[] {
+    return this.#addresses
+  }
+
+  get desired(): Desired {
+    return this.#desired
+  }
+
+  /** One listener at a time; it is called with all keys at once. */
+  follow(listener: (keys: Iterable<string>) => void): () => void {
+    this.#listener = listener
+    listener(this.#desired.intents.keys())
+    return () => (this.#listener = undefined)
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Envoy as the data plane: the configuration becomes resources (xds/resources.ts), which the ADS server hands to every Envoy
+ * that asks. One Envoy can be run by this process (process.ts); others connect to the xDS port with mutual TLS.
+ */
+import { ServerCredentials } from '@grpc/grpc-js'
+import { untilAborted, type Logger } from '@seamark/kube'
+import type { DataPlane } from '../controller/data-plane.ts'
+import type { EndpointSource } from '../proxy/clusters.ts'
+import { createAdsServer } from '../xds/ads-server.ts'
+import { endpointsResource } from '../xds/clusters.ts'
+import type { Rejection } from '../xds/rejections.ts'
+import type { Resource } from '../xds/resource.ts'
+import { translate, type ListenAddresses } from '../xds/resources.ts'
+import { serverCredentials, type XdsServerFiles } from './credentials.ts'
+import { prepareFolder, runEnvoy, xdsSocketOf } from './process.ts'
+
+export interface EnvoyDataPlaneOptions {
+  /** Where the listeners of Envoy are. */
+  readonly addresses: ListenAddresses
+  readonly endpoints: EndpointSource
+  readonly log: Logger
+  readonly onRejections: (rejections: readonly Rejection[]) => void
+  /** An Envoy to run: its program, and a folder for its sockets and files. */
+  readonly process?: { readonly program: string; readonly folder: string }
+  /** A port for Envoys that others run. */
+  readonly port?: XdsPort
+}
+
+export interface XdsPort {
+  readonly host: string
+  readonly port: number
+  /** Undefined: without TLS, for tests and networks that authenticate themselves. */
+  readonly tls?: XdsServerFiles
+  readonly onListening?: (port: number) => void
+}
+
+export function envoyDataPlane(options: EnvoyDataPlaneOptions): DataPlane {
+  const { addresses, endpoints, log, process, port } = options
+  const server = createAdsServer({ log, onRejections: options.onRejections })
+  /** Clusters by the name of their endpoints. */
+  let clustersOf = new Map<string, string[]>()
+
+  const resourcesOf = (names: Iterable<string>): Map<string, Resource> => {
+    const resources = new Map<string, Resource>()
+    for (const name of names)
+      for (const cluster of clustersOf.get(name) ?? [])
+        resources.set(cluster, endpointsResource(cluster, endpoints(name)))
+    return resources
+  }
+
+  return {
+    apply(ir) {
+      clustersOf = new Map()
+      for (const { name, upstream } of ir.clusters) {
+        if (upstream.kind !== 'endpoints') continue
+        const list = clustersOf.get(upstream.name) ?? []
+        clustersOf.set(upstream.name, list)
+        list.push(name)
+      }
+      server.publish(translate(ir, addresses), resourcesOf(clustersOf.keys()))
+    },
+    updateEndpoints(names) {
+      const changed = resourcesOf(names)
+      if (changed.size > 0) server.updateEndpoints(changed)
+    },
+    async run({ signal, onReady }) {
+      if (port !== undefined) {
+        const credentials = port.tls === undefined ? ServerCredentials.createInsecure() : serverCredentials(port.tls)
+        const host = port.host.includes(':') ? `[${port.host}]` : port.host
+        port.onListening?.(await server.listen(`${host}:${port.port}`, credentials))
+      }
+      try {
+        if (process === undefined) {
+          onReady(addresses)
+          await untilAborted(signal)
+          return
+        }
+        const { program, folder } = process
+        await prepareFolder(folder)
+        await server.listen(`unix:${xdsSocketOf(folder)}`, ServerCredentials.createInsecure())
+        const listeners = (['http', 'https'] as const).filter((each) => addresses[each] !== undefined)
+        await runEnvoy({ program, folder, log, listeners, onReady: once(onReady) }, signal)
+      } finally {
+        await server.close()
+      }
+    },
+  }
+}
+
+function once<T>(run: (value: T) => void): (value: T) => void {
+  let isDone = false
+  return (value) => {
+    if (isDone) return
+    isDone = true
+    run(value)
+  }
+}

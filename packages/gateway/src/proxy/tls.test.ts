@@ -1,0 +1,232 @@
+import { createServer as createHttpServer, request as httpRequest } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import { connect as connectTcp, createServer, type AddressInfo, type Server } from 'node:net'
+import {
+  connect as connectTls,
+  createServer as createTlsServer,
+  type ConnectionOptions,
+  type TLSSocket,
+} from 'node:tls'
+import { createAuthority, type Authority } from '@seamark/kube/certificates'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { Certificate, Cluster, Ir, Route, UpstreamTls, VirtualHost } from '../ir/model.ts'
+import { createProxy, type ProxyOptions } from './proxy.ts'
+
+let authority: Authority
+let other: Authority
+let certificate: Certificate
+beforeAll(async () => {
+  authority = await createAuthority({ commonName: 'ours' })
+  other = await createAuthority({ commonName: 'other' })
+  const { certPem, keyPem } = await authority.issue({ commonName: 'x.test', dnsNames: ['x.test'], usages: 'server' })
+  certificate = { name: 'a/tls/1', chain: certPem, key: keyPem }
+})
+
+const cleanups: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup()
+})
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  cleanups.push(async () => new Promise((resolve) => server.close(resolve)))
+  return (server.address() as AddressInfo).port
+}
+
+function clusterOf(extra: Partial<Cluster> = {}): Cluster {
+  return {
+    name: 'one',
+    upstream: { kind: 'endpoints', name: 'one' },
+    protocol: 'http1',
+    balancing: 'roundRobin',
+    connectTimeoutMs: 2_000,
+    ...extra,
+  }
+}
+
+const toOne: Route = {
+  match: { path: { kind: 'prefix', value: '/' }, headers: [], query: [] },
+  action: {
+    kind: 'forward',
+    backends: [{ cluster: 'one', weight: 1 }],
+    mirrors: [],
+    hash: [],
+    timeoutMs: 15_000,
+    idleTimeoutMs: 0,
+    hasWebsocket: false,
+  },
+  upgradesToHttps: false,
+  origin: { kind: 'HTTPProxy', namespace: 'a', name: 'x', at: 'spec.routes[0]' },
+  order: '',
+}
+const terminated = { certificate: 'a/tls/1', minVersion: '1.2', maxVersion: '1.3' } as const
+
+async function start(
+  host: Partial<VirtualHost>,
+  port: number,
+  cluster: Partial<Cluster> = {},
+  options: Partial<ProxyOptions> = {},
+): Promise<{ http: number; https: number }> {
+  const complete = { host: 'x.test', routes: [], ...host }
+  const ir: Ir = {
+    listeners: [
+      { protocol: 'http', hosts: [{ host: 'x.test', routes: [toOne] }] },
+      { protocol: 'https', hosts: [complete] },
+    ],
+    clusters: [clusterOf(cluster)],
+    certificates: [certificate],
+  }
+  const proxy = createProxy({
+    http: { host: '127.0.0.1', port: 0 },
+    https: { host: '127.0.0.1', port: 0 },
+    endpoints: () => [{ host: '127.0.0.1', port }],
+    ...options,
+  })
+  proxy.apply(ir)
+  const addresses = await proxy.listen()
+  cleanups.push(async () => proxy.close(0))
+  return { http: addresses.http?.port ?? 0, https: addresses.https?.port ?? 0 }
+}
+
+/** Resolves when the handshake is complete and, with TLS 1.3, the server has accepted the certificate of the client. */
+async function secure(port: number, options: ConnectionOptions = {}): Promise<TLSSocket> {
+  return await new Promise((resolve, reject) => {
+    const socket = connectTls({ port, host: '127.0.0.1', servername: 'x.test', ca: authority.certPem, ...options })
+    socket.once('secureConnect', () => resolve(socket))
+    socket.once('error', reject)
+    cleanups.push(async () => socket.destroy())
+  })
+}
+
+/** What comes back to one request, until the connection is closed; an error is empty. */
+async function exchange(socket: TLSSocket, text: string): Promise<string> {
+  return await new Promise((resolve) => {
+    let received = ''
+    socket.setEncoding('utf8').on('data', (chunk: string) => (received += chunk))
+    socket.on('close', () => resolve(received))
+    socket.on('error', () => undefined)
+    socket.write(text)
+  })
+}
+
+const GET = 'GET / HTTP/1.1\r\nhost: x.test\r\nconnection: close\r\n\r\n'
+
+async function status(port: number): Promise<number> {
+  return await new Promise((resolve, reject) => {
+    const call = httpRequest({ port, host: '127.0.0.1', headers: { host: 'x.test' }, agent: false }, (response) => {
+      response.resume()
+      resolve(response.statusCode ?? 0)
+    })
+    call.on('error', reject)
+    call.end()
+  })
+}
+
+describe('TLS passthrough', () => {
+  it('passes the connection on unread: the client sees the certificate of the backend', async () => {
+    const { certPem, keyPem } = await other.issue({ commonName: 'x.test', dnsNames: ['x.test'], usages: 'server' })
+    const backend = createTlsServer({ cert: certPem, key: keyPem }, (socket) => socket.resume().end('from the backend'))
+    const port = await listen(backend)
+    const { https } = await start({ tcp: { backends: [{ cluster: 'one', weight: 1 }] } }, port)
+    const socket = await secure(https, { ca: other.certPem })
+    expect(socket.authorized).toBe(true)
+    expect(await exchange(socket, 'x')).toBe('from the backend')
+  })
+
+  it('closes the share of backends that cannot be resolved, and names that no host has', async () => {
+    const port = await listen(createServer((socket) => socket.end()))
+    const tcp = { backends: [{ cluster: 'one', weight: 1 }], invalidWeight: 1 }
+    const { https } = await start({ tcp }, port, {}, { random: () => 0.9 })
+    await expect(secure(https)).rejects.toThrow(/disconnected|ECONNRESET|closed/i)
+    await expect(secure(https, { servername: 'y.test' })).rejects.toThrow(/disconnected|ECONNRESET|closed/i)
+  })
+})
+
+it('forwards what is inside a terminated TLS connection, whatever its protocol', async () => {
+  const port = await listen(createServer((socket) => socket.on('data', (chunk) => socket.end(`got ${String(chunk)}`))))
+  const { https } = await start({ tls: terminated, tcp: { backends: [{ cluster: 'one', weight: 1 }] } }, port)
+  expect(await exchange(await secure(https), 'no HTTP')).toBe('got no HTTP')
+})
+
+describe('client certificates', () => {
+  const clientCertificate = async (from: Authority) => {
+    const { certPem, keyPem } = await from.issue({ commonName: 'client', usages: 'client' })
+    return { cert: certPem, key: keyPem }
+  }
+  const ask = async (port: number, options: ConnectionOptions) => {
+    try {
+      return (await exchange(await secure(port, options), GET)).slice(0, 12)
+    } catch {
+      return ''
+    }
+  }
+
+  it('that are required must be signed by the CA', async () => {
+    const port = await listen(createHttpServer((_request, response) => response.end('ok')))
+    const tls = { ...terminated, clientValidation: { ca: authority.certPem, isOptional: false } }
+    const { https } = await start({ tls, routes: [toOne] }, port)
+    expect(await ask(https, await clientCertificate(authority))).toBe('HTTP/1.1 200')
+    expect(await ask(https, await clientCertificate(other))).toBe('')
+    expect(await ask(https, {})).toBe('')
+  })
+
+  it('that are optional may be absent, but not forged', async () => {
+    const port = await listen(createHttpServer((_request, response) => response.end('ok')))
+    const tls = { ...terminated, clientValidation: { ca: authority.certPem, isOptional: true } }
+    const { https } = await start({ tls, routes: [toOne] }, port)
+    expect(await ask(https, {})).toBe('HTTP/1.1 200')
+    expect(await ask(https, await clientCertificate(authority))).toBe('HTTP/1.1 200')
+    expect(await ask(https, await clientCertificate(other))).toBe('')
+  })
+})
+
+describe('TLS to backends', () => {
+  it.each([
+    ['a name that the certificate has', { names: ['backend.test'], isOurs: true }, 200],
+    ['one of several names', { names: ['nope.test', 'backend.test'], isOurs: true }, 200],
+    ['another name', { names: ['nope.test'], isOurs: true }, 503],
+    ['another CA', { names: ['backend.test'], isOurs: false }, 503],
+  ])('verifies %s', async (_what, { names, isOurs }, expected) => {
+    const issued = await authority.issue({ commonName: 'b', dnsNames: ['backend.test'], usages: 'server' })
+    let asked: string | false | undefined
+    const server = createHttpsServer({ cert: issued.certPem, key: issued.keyPem }, (request, response) => {
+      asked = (request.socket as TLSSocket & { servername?: string | false }).servername
+      response.end('ok')
+    })
+    const port = await listen(server)
+    const ca = isOurs ? authority.certPem : other.certPem
+    const tls: UpstreamTls = { sni: 'backend.test', validation: { ca, subjectNames: names } }
+    const { http } = await start({}, port, { protocol: 'tls', tls })
+    expect(await status(http)).toBe(expected)
+    if (expected === 200) expect(asked).toBe('backend.test')
+    server.closeAllConnections()
+  })
+})
+
+describe('slow clients', () => {
+  const closed = async (socket: { on(event: 'close' | 'error', listener: () => void): unknown }) =>
+    new Promise<void>((resolve) => {
+      socket.on('error', () => undefined)
+      socket.on('close', resolve)
+    })
+
+  it('that never complete a header are closed, over TCP and over TLS', async () => {
+    const port = await listen(createHttpServer((_request, response) => response.end('ok')))
+    const limits = { headersTimeoutMs: 50 }
+    const { http, https } = await start({ tls: terminated, routes: [toOne] }, port, {}, limits)
+    const plain = connectTcp(http, '127.0.0.1')
+    plain.write('GET / HTTP/1.1\r\nhost: x.test\r\nx-a: ')
+    await closed(plain.resume())
+    const socket = await secure(https)
+    socket.write('GET / HTTP/1.1\r\nhost: x.test\r\nx-a: ')
+    await closed(socket.resume())
+  })
+
+  it('that never complete their hello are closed', async () => {
+    const port = await listen(createHttpServer((_request, response) => response.end('ok')))
+    const { https } = await start({ tls: terminated, routes: [toOne] }, port, {}, { headersTimeoutMs: 50 })
+    const socket = connectTcp(https, '127.0.0.1')
+    socket.write(Buffer.from([22, 3, 1, 2, 0, 1]))
+    await closed(socket.resume())
+  })
+})

@@ -1,0 +1,119 @@
+/**
+ * HTTPRoute and GRPCRoute: attachment to listeners and the conditions Accepted and ResolvedRefs for each parent. A rule whose
+ * backends cannot be resolved answers 500 for their share of the requests.
+ */
+import { messageOf } from '@seamark/kube'
+import { GRPCRoute, HTTPRoute, type HTTPRouteRule } from '@seamark/kube/gateway-api'
+import { keyOf, type Immutable } from '@seamark/kube/object'
+import { originOf, type Draft } from '../../build/draft.ts'
+import { compareAge, type BuildSettings, type Objects } from '../../build/input.ts'
+import { condition, identify, type StatusIntent } from '../../build/status-intent.ts'
+import type { Route } from '../../ir/model.ts'
+import type { BackendTlsPolicies } from './backend-tls-policy.ts'
+import type { ServedGateway } from './gateway.ts'
+import type { ServedListener } from './listener.ts'
+import { grpcRules } from './grpc-route.ts'
+import { buildRule } from './http-route-rule.ts'
+import { attach, detachedIntents, moreSpecificHosts, servedParents, type AnyRoute } from './route-attachment.ts'
+
+interface RouteObject {
+  readonly kind: 'HTTPRoute' | 'GRPCRoute'
+  readonly object: Immutable<AnyRoute>
+  readonly rules: () => readonly Immutable<HTTPRouteRule>[]
+}
+
+interface Input {
+  readonly draft: Draft
+  readonly objects: Objects
+  readonly settings: BuildSettings
+  readonly policies: BackendTlsPolicies
+  readonly gateways: ReadonlyMap<string, ServedGateway>
+}
+
+export function addHttpRoutes(input: Input): StatusIntent[] {
+  const { draft, objects, gateways } = input
+  const routes: RouteObject[] = [
+    ...objects
+      .list(HTTPRoute)
+      .map((object) => ({ kind: 'HTTPRoute' as const, object, rules: () => object.spec?.rules ?? [{}] })),
+    ...objects
+      .list(GRPCRoute)
+      .map((object) => ({ kind: 'GRPCRoute' as const, object, rules: () => grpcRules(object) })),
+  ]
+  return routes
+    .toSorted((a, b) => compareAge(a.object, b.object))
+    .flatMap((route) => {
+      try {
+        return addRoute(input, route)
+      } catch (error) {
+        const message = `the object cannot be read: ${messageOf(error)}; it is not served`
+        const { at: _at, ...origin } = originOf(route.kind, route.object, '')
+        draft.findings.push({ origin, reason: 'Unreadable', message })
+        return []
+      }
+    })
+}
+
+function addRoute({ draft, objects, settings, policies, gateways }: Input, route: RouteObject): StatusIntent[] {
+  const { kind, object } = route
+  const { namespace = '', creationTimestamp = '' } = object.metadata
+  const ours = servedParents(object, gateways)
+  if (ours.length === 0) return detachedIntents(kind, object, settings)
+
+  const services = new Set<string>()
+  const built = route.rules().map((rule, index) => {
+    const at = `spec.rules[${index}]`
+    const order = `${creationTimestamp} ${keyOf(object)} ${String(index).padStart(6, '0')}`
+    return buildRule({ draft, objects, settings, policies, services, kind, namespace }, rule, {
+      origin: originOf(kind, object, at),
+      order,
+    })
+  })
+  const unsupported = built.map((each) => each.unsupported).find((fault) => fault !== undefined)
+  const unresolved = built.map((each) => each.unresolved).find((fault) => fault !== undefined)
+  const rules = unsupported === undefined ? built.flatMap((each) => each.routes) : []
+
+  const parents = ours.map((each) => {
+    const { listeners } = each.gateway
+    const accepted = attach(
+      objects,
+      route,
+      each,
+      (listener, host) => serve(draft, each.gateway.key, listener, listeners, host, rules),
+      unsupported,
+    )
+    policies.addAncestor(each.gateway.gateway, services)
+    return {
+      parentRef: each.parent,
+      controllerName: settings.controllerName,
+      conditions: [
+        accepted,
+        unresolved === undefined
+          ? condition('ResolvedRefs', true, 'ResolvedRefs', 'all references are resolved')
+          : condition('ResolvedRefs', false, unresolved.reason, unresolved.message),
+      ],
+    }
+  })
+  return [{ kind, ...identify(object), status: { parents } }]
+}
+
+function serve(
+  draft: Draft,
+  gateway: string,
+  listener: ServedListener,
+  listeners: readonly ServedListener[],
+  host: string,
+  rules: readonly Route[],
+): void {
+  const { protocol, tls } = listener
+  if (tls !== undefined) {
+    const group = `${gateway}/${listener.spec.name}`
+    draft.setTls(host, tls, group)
+    // The listener serves every name of its own, also those without a route: with 404.
+    if (draft.setTls(listener.host, tls, group)) draft.reserveHost(protocol, listener.host)
+  }
+  for (const rule of rules) draft.addRoute(protocol, host, rule)
+  // Over TLS the server name has selected the listener before there is a request.
+  if (protocol === 'http')
+    for (const other of moreSpecificHosts(listener, host, listeners)) draft.reserveHost(protocol, other)
+}

@@ -1,0 +1,99 @@
+/**
+ * What data planes rejected, and the statuses that say so: `Programmed=False` with reason `Invalid` on the objects that the
+ * resource comes from; an Event for an Ingress, which has no conditions.
+ */
+import type { Build } from '../build/build.ts'
+import type { Finding } from '../build/draft.ts'
+import type { ConditionIntent, StatusIntent } from '../build/status-intent.ts'
+import type { Origin } from '../ir/model.ts'
+import type { ResourceType } from './resource.ts'
+
+export interface Rejection {
+  readonly type: ResourceType
+  readonly name: string
+  /** What the client says. */
+  readonly message: string
+  readonly owners: readonly Origin[]
+}
+
+/** By resource; a resource that a client accepts later is no longer rejected. */
+export class Rejections {
+  readonly #byResource = new Map<string, Rejection>()
+
+  list(): readonly Rejection[] {
+    return [...this.#byResource.values()]
+  }
+
+  /** @returns whether anything changed, as the others do */
+  add(rejections: readonly Rejection[]): boolean {
+    for (const rejection of rejections) this.#byResource.set(`${rejection.type} ${rejection.name}`, rejection)
+    return rejections.length > 0
+  }
+
+  clear(type: ResourceType, names: readonly string[]): boolean {
+    if (this.#byResource.size === 0) return false
+    return names.filter((name) => this.#byResource.delete(`${type} ${name}`)).length > 0
+  }
+
+  /** Drops what the predicate does not hold for. */
+  retain(isKept: (type: ResourceType, name: string) => boolean): boolean {
+    const dropped = this.list().filter(({ type, name }) => !isKept(type, name))
+    for (const { type, name } of dropped) this.#byResource.delete(`${type} ${name}`)
+    return dropped.length > 0
+  }
+}
+
+const MAX_MESSAGE = 1_000
+
+/** The decisions of a build, with what data planes rejected of it. */
+export function withRejections(
+  { statuses, findings }: Pick<Build, 'statuses' | 'findings'>,
+  rejections: readonly Rejection[],
+): Pick<Build, 'statuses' | 'findings'> {
+  if (rejections.length === 0) return { statuses, findings }
+  const messages = new Map<string, string>()
+  const events: Finding[] = []
+  for (const rejection of rejections)
+    for (const { at: _at, ...origin } of rejection.owners) {
+      const message = describe(rejection)
+      messages.set(`${origin.kind} ${origin.namespace}/${origin.name}`, message)
+      if (origin.kind === 'Ingress') events.push({ origin, reason: 'RejectedByEnvoy', message })
+    }
+  return {
+    findings: [...findings, ...events],
+    statuses: statuses.map((intent) => {
+      const message = messages.get(`${intent.kind} ${intent.key}`)
+      return message === undefined ? intent : withCondition(intent, message)
+    }),
+  }
+}
+
+function describe({ type, name, message }: Rejection): string {
+  // A message about a secret could quote it.
+  const detail = type === 'secret' ? 'see the log of Envoy' : message.slice(0, MAX_MESSAGE)
+  return `Envoy rejected ${type} ${name} and keeps its last configuration: ${detail}`
+}
+
+function withCondition(intent: StatusIntent, message: string): StatusIntent {
+  const condition: ConditionIntent = { type: 'Programmed', status: 'False', reason: 'Invalid', message }
+  const add = (fields: Readonly<Record<string, unknown>>) => {
+    const conditions = Array.isArray(fields['conditions']) ? (fields['conditions'] as ConditionIntent[]) : []
+    return { ...fields, conditions: [...conditions.filter(({ type }) => type !== condition.type), condition] }
+  }
+  switch (intent.kind) {
+    case 'HTTPRoute':
+    case 'GRPCRoute':
+    case 'TLSRoute': {
+      const parents = Array.isArray(intent.status['parents']) ? (intent.status['parents'] as object[]) : []
+      return { ...intent, status: { ...intent.status, parents: parents.map((parent) => add({ ...parent })) } }
+    }
+    case 'HTTPProxy':
+    case 'GatewayClass':
+    case 'Gateway':
+      return { ...intent, status: add(intent.status) }
+    case 'Ingress':
+    // Its parents are judged, not what they send to Envoy.
+    case 'BackendTLSPolicy':
+      return intent
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * All resources of a configuration, and the objects that a resource comes from. Pure: the same IR gives the same bytes.
+ * Endpoints are apart, because they change without a build.
+ */
+import type { Ir, Origin, Route, VirtualHost } from '../ir/model.ts'
+import type { ListenAddress } from '../proxy/proxy.ts'
+import { clusterResource, secretName, secretResource } from './clusters.ts'
+import { listenerResource } from './listeners.ts'
+import { routeConfigurations, type RouteConfiguration } from './routes.ts'
+import type { Resource, ResourceMap, ResourceType } from './resource.ts'
+
+export interface ListenAddresses {
+  readonly http?: ListenAddress
+  readonly https?: ListenAddress
+}
+
+/** Resources by type and name. */
+export type Resources = Readonly<Record<Exclude<ResourceType, 'endpoints'>, ResourceMap>>
+
+export interface Translation {
+  readonly resources: Resources
+  readonly ir: Ir
+  readonly hostsOf: ReadonlyMap<string, readonly VirtualHost[]>
+}
+
+export function translate(ir: Ir, addresses: ListenAddresses): Translation {
+  const listeners: Resource[] = []
+  const routes: RouteConfiguration[] = []
+  for (const protocol of ['http', 'https'] as const) {
+    const address = addresses[protocol]
+    if (address === undefined) continue
+    const listener = ir.listeners.find((each) => each.protocol === protocol) ?? { protocol, hosts: [] }
+    listeners.push(listenerResource(listener, address))
+    routes.push(...routeConfigurations(listener))
+  }
+  return {
+    ir,
+    hostsOf: new Map(routes.map(({ resource, hosts }) => [resource.name, hosts])),
+    resources: {
+      cluster: byName(ir.clusters.map(clusterResource)),
+      secret: byName(ir.certificates.map(secretResource)),
+      listener: byName(listeners),
+      route: byName(routes.map(({ resource }) => resource)),
+    },
+  }
+}
+
+function byName(resources: readonly Resource[]): ResourceMap {
+  return new Map(resources.map((resource) => [resource.name, resource]))
+}
+
+/**
+ * The objects that a rejected resource comes from. Of a route configuration, which contains the routes of many objects,
+ * only those whose host differs from the accepted configuration.
+ */
+export function ownersOf(
+  type: ResourceType,
+  name: string,
+  rejected: Translation,
+  accepted: Translation | undefined,
+): Origin[] {
+  const routes = (hosts: readonly VirtualHost[], isWanted: (route: Route) => boolean = () => true): Origin[] =>
+    hosts.flatMap((host) => host.routes.filter(isWanted).map(({ origin }) => origin))
+  const allHosts = rejected.ir.listeners.flatMap(({ hosts }) => hosts)
+  switch (type) {
+    case 'cluster':
+    case 'endpoints':
+      return distinct(routes(allHosts, (route) => refersTo(route, name)))
+    case 'secret':
+      return distinct(routes(allHosts.filter(({ tls }) => tls !== undefined && secretName(tls.certificate) === name)))
+    case 'listener':
+      return distinct(
+        routes(changedHosts(tlsHosts(rejected), accepted === undefined ? [] : tlsHosts(accepted), withoutRoutes)),
+      )
+    case 'route':
+      return distinct(
+        routes(changedHosts(rejected.hostsOf.get(name) ?? [], accepted?.hostsOf.get(name) ?? [], JSON.stringify)),
+      )
+  }
+}
+
+function tlsHosts({ ir }: Translation): readonly VirtualHost[] {
+  return ir.listeners.find(({ protocol }) => protocol === 'https')?.hosts ?? []
+}
+
+/** What a listener contains of a host. */
+function withoutRoutes({ host, tls, tcp }: VirtualHost): string {
+  return JSON.stringify([host, tls, tcp])
+}
+
+function changedHosts(
+  now: readonly VirtualHost[],
+  before: readonly VirtualHost[],
+  contentOf: (host: VirtualHost) => string,
+): readonly VirtualHost[] {
+  const known = new Set(before.map(contentOf))
+  return now.filter((host) => !known.has(contentOf(host)))
+}
+
+function refersTo({ action }: Route, cluster: string): boolean {
+  return (
+    action.kind === 'forward' &&
+    (action.backends.some((each) => each.cluster === cluster) ||
+      action.mirrors.some((each) => each.cluster === cluster))
+  )
+}
+
+function distinct(origins: readonly Origin[]): Origin[] {
+  return [...new Map(origins.map((origin) => [`${origin.kind} ${origin.namespace}/${origin.name}`, origin])).values()]
+}

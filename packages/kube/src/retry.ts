@@ -1,0 +1,49 @@
+/**
+ * Attempts that are repeated, for calls outside a reconcile: a reconcile that fails is repeated by its controller.
+ *
+ * Guarantee: a wait ends as soon as the signal aborts, and no attempt follows.
+ */
+import { type Clock, sleep } from './clock.ts'
+import type { StopSignal } from './stop-signal.ts'
+
+export interface BackoffOptions {
+  readonly clock: Clock
+  /** The first wait, ms. Each further one is twice as long. */
+  readonly baseMs: number
+  /** @default no limit */
+  readonly limitMs?: number
+  readonly signal?: StopSignal
+}
+
+/** The waits between attempts. */
+export class Backoff {
+  readonly #options: BackoffOptions
+  #waits = 0
+
+  constructor(options: BackoffOptions) {
+    this.#options = options
+  }
+
+  async wait(): Promise<void> {
+    const { clock, baseMs, limitMs = Infinity, signal } = this.#options
+    await sleep(clock, Math.min(baseMs * 2 ** this.#waits++, limitMs), signal)
+  }
+}
+
+/** Rejects with the error of an attempt that is `final`, or of the last one before the signal aborted. */
+export async function retry<T>(
+  attempt: () => Promise<T>,
+  { isFinal, ...options }: BackoffOptions & { readonly isFinal: (error: unknown, attempts: number) => boolean },
+): Promise<T> {
+  const backoff = new Backoff(options)
+  const isStopped = (): boolean => options.signal?.aborted === true
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (isFinal(error, attempts) || isStopped()) throw error
+      await backoff.wait()
+      if (isStopped()) throw error
+    }
+  }
+}

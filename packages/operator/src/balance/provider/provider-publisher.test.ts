@@ -1,0 +1,111 @@
+/** The publisher of `seamark dnslb` on zones of our own DNS server: answer policies are written, read back and removed. */
+import { createDnsServer, createRRset, createZone, type DnsServer, fqdn } from '@seamark/dns'
+import { createLogger, systemClock } from '@seamark/kube'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createDnsWriter } from '../../dnslb/dns-writer.ts'
+import { createProviderTypes } from '../../dnslb/provider-types.ts'
+import { embeddedProvider } from '../../providers/embedded.ts'
+import { memoryProvider } from '../../providers/memory.ts'
+import type { Provider } from '../../providers/provider.ts'
+import { memoryGuardStore } from '../../records/state/guard-state.ts'
+import { POLICY_SET_TYPE } from '../../rrset/answer-policy.ts'
+import { AnswerShares, type BalancedSet } from '../answer-shares.ts'
+import { BALANCE_DEFAULTS, readLoadBalancer } from '../load-balancer.ts'
+
+const ORIGIN = fqdn('example.test.')
+const NAME = 'shop.example.test.'
+const open: DnsServer[] = []
+afterEach(async () => {
+  for (const server of open.splice(0)) await server.close()
+})
+
+async function startServer(): Promise<DnsServer> {
+  const zone = createZone(ORIGIN, [
+    createRRset(ORIGIN, 'SOA', 60, [`ns.${ORIGIN} host.${ORIGIN} 1 3600 600 86400 30`]),
+    createRRset(ORIGIN, 'NS', 60, [`ns.${ORIGIN}`]),
+  ])
+  const server = await createDnsServer({ zones: [zone], listen: [{ address: '127.0.0.1', port: 0 }] })
+  open.push(server)
+  return server
+}
+
+async function publisherOn(provider: Provider) {
+  const log = createLogger({ level: 'silent' })
+  const { publisher } = await createDnsWriter({
+    identity: 'ring',
+    defaults: BALANCE_DEFAULTS,
+    providers: { staticTypes: [] },
+    types: createProviderTypes(),
+    env: {},
+    extraProviders: [provider],
+    store: memoryGuardStore(),
+    isDryRun: false,
+    clock: systemClock,
+    log,
+    claimedNames: async () => new Set(),
+    isReady: () => true,
+  })
+  const loadBalancer = { metadata: { namespace: 'web', name: 'shop' }, spec: { DNSName: 'shop.example.test' } }
+  const read = readLoadBalancer(loadBalancer, BALANCE_DEFAULTS)
+  if (!('settings' in read)) throw new Error(read.message)
+  const { settings } = read
+  const context = { clock: systemClock, signal: new AbortController().signal, log } as unknown as Parameters<
+    typeof publisher.observe
+  >[2]
+  return {
+    observe: async () => publisher.observe(loadBalancer, settings, context),
+    publish: async (sets: readonly BalancedSet[]) =>
+      publisher.publish({ loadBalancer, settings, sets, cnames: [] }, context),
+    forget: async () => publisher.forget(settings.key, context),
+  }
+}
+
+/** An A set with the addresses' weights. */
+function weighted(weights: Readonly<Record<string, number>>): BalancedSet {
+  const shares = new AnswerShares()
+  for (const [address, weight] of Object.entries(weights)) shares.add({ weight, priority: 0 }, [address])
+  return shares.withPolicy({ name: NAME, type: 'A', ttl: 30, values: Object.keys(weights) }, false)
+}
+
+describe('load balancers in a zone of our own DNS server', () => {
+  it('have their policy beside the records, read it back, change it and lose it with the name', async () => {
+    const server = await startServer()
+    const the = await publisherOn(embeddedProvider({ server }))
+    const policies = () => server.findZone(ORIGIN)?.find(fqdn(NAME), POLICY_SET_TYPE)?.values
+    expect(await the.observe()).toEqual({ published: [], provider: { state: 'ready' }, answersByPolicy: true })
+    for (const set of [
+      weighted({ '192.0.2.1': 3, '192.0.2.2': 1 }),
+      weighted({ '192.0.2.1': 1, '192.0.2.2': 1, '192.0.2.3': 5 }),
+    ]) {
+      expect(set.policy).toBeDefined()
+      await the.publish([set])
+      expect((await the.observe()).published).toEqual([set])
+      expect(policies()).toEqual([set.policy])
+    }
+    await the.forget()
+    expect(policies()).toBeUndefined()
+    expect(server.findZone(ORIGIN)?.find(fqdn(NAME), 'A')).toBeUndefined()
+  })
+
+  it('change from weights to one host name in one step', async () => {
+    const server = await startServer()
+    const the = await publisherOn(embeddedProvider({ server }))
+    await the.observe()
+    await the.publish([weighted({ '192.0.2.1': 3, '192.0.2.2': 1 })])
+    await the.observe()
+    await the.publish([{ name: NAME, type: 'CNAME', ttl: 30, values: ['lb.example.net.'] }])
+    expect((await the.observe()).published).toMatchObject([{ type: 'CNAME', values: ['lb.example.net.'] }])
+    expect(server.findZone(ORIGIN)?.find(fqdn(NAME), POLICY_SET_TYPE)).toBeUndefined()
+  })
+})
+
+describe('load balancers at another provider', () => {
+  it('have the plain set', async () => {
+    const memory = memoryProvider({ name: 'memory', zones: [ORIGIN] })
+    const the = await publisherOn(memory)
+    expect(await the.observe()).toMatchObject({ answersByPolicy: false })
+    await the.publish([weighted({ '192.0.2.1': 3, '192.0.2.2': 1 })])
+    const sets = await memory.read({ id: ORIGIN, name: ORIGIN }, 'all', new AbortController().signal)
+    expect(sets.filter(({ name }) => name === NAME).map(({ type }) => type)).toEqual(['A'])
+  })
+})

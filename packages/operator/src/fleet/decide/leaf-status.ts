@@ -1,0 +1,50 @@
+/** The status of a LeafIngress from its decision. Pure. */
+import { timestamp } from '@seamark/kube'
+import type { Immutable } from '@seamark/kube/object'
+import type { LeafIngress, LeafIngressStatus } from '../../api/leaf-ingress.ts'
+import type { LeafObservation } from '../leaf-observation.ts'
+import type { LeafDecision } from './leaf-phase.ts'
+import type { ObservedLeaf } from './leaves.ts'
+
+export function leafStatus(
+  { leaf, seen, result }: ObservedLeaf,
+  decision: LeafDecision,
+  nowMs: number,
+): LeafIngressStatus {
+  const { status } = leaf
+  // A time in the future was written by a clock that is ahead: waits would take that much longer.
+  const isAhead = Date.parse(status?.phaseSince ?? '') > nowMs
+  const isNew = status?.phase !== decision.phase || isAhead
+  const isAdmitted = seen.isAdmitted ?? status?.admitted
+  return {
+    observedGeneration: leaf.metadata.generation ?? 0,
+    phase: decision.phase,
+    phaseSince: isNew || status?.phaseSince === undefined ? timestamp(nowMs) : status.phaseSince,
+    reason: result === undefined || result.isGone ? decision.reason : result.reason,
+    ...(seen.isApplied === undefined ? lastKnown(status) : freshStatus(leaf, seen)),
+    ...(seen.isStale && { stale: true }),
+    addresses: [...seen.addresses],
+    ...(isAdmitted !== undefined && { admitted: isAdmitted }),
+    ...(decision.drainStartedMs !== undefined && { drainStartedAt: timestamp(decision.drainStartedMs) }),
+  }
+}
+
+/** What only the member knows, as it was last read. */
+function lastKnown(status: Immutable<LeafIngress>['status']): Partial<LeafIngressStatus> {
+  const { appliedHash, remoteUID, remoteGeneration, endpointsReady } = status ?? {}
+  return {
+    ...(appliedHash !== undefined && { appliedHash }),
+    ...(remoteUID !== undefined && { remoteUID }),
+    ...(remoteGeneration !== undefined && { remoteGeneration }),
+    ...(endpointsReady !== undefined && { endpointsReady }),
+  }
+}
+
+function freshStatus({ spec }: Immutable<LeafIngress>, seen: LeafObservation): Partial<LeafIngressStatus> {
+  return {
+    ...(seen.isApplied === true && { appliedHash: spec.specHash }),
+    ...(seen.remote !== undefined && { remoteUID: seen.remote.uid }),
+    ...(seen.remote?.generation !== undefined && { remoteGeneration: seen.remote.generation }),
+    ...(seen.endpointsReady !== undefined && { endpointsReady: seen.endpointsReady }),
+  }
+}

@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest'
+import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
+import type { LeafIngress, LeafIngressStatus } from '../../api/leaf-ingress.ts'
+import type { LeafObservation } from '../leaf-observation.ts'
+import type { HostAnswers } from './dns-presence.ts'
+import { leafStatus } from './leaf-status.ts'
+import {
+  decideLeaves,
+  isHostAnswered,
+  type LeavesFacts,
+  needsAnswers,
+  type ObservedLeaf,
+  summarizeLeaf,
+} from './leaves.ts'
+
+const NOW = Date.parse('2026-01-01T00:10:00Z')
+const EU1 = '192.0.2.1'
+const US1 = '192.0.2.2'
+
+const spec = {
+  hosts: [{ host: 'shop.test' }],
+  clusters: [
+    { name: 'eu1', state: 'Active' },
+    { name: 'us1', state: 'Draining' },
+  ],
+  strategy: 'roundRobin',
+  ttlSeconds: 30,
+  drainSeconds: 60,
+  minHoldSeconds: 60,
+  propagationTimeoutSeconds: 120,
+  isProbeRequired: false,
+  published: true,
+} as unknown as GlobalIngressSpec
+
+function leafOf(
+  cluster: string,
+  address: string,
+  status: Partial<LeafIngressStatus> = {},
+  seen: Partial<LeafObservation> = {},
+): ObservedLeaf {
+  return {
+    leaf: {
+      metadata: { name: `ingress-shop--${cluster}`, namespace: 'shop' },
+      spec: { cluster, specHash: 'h', lifecycle: 'Active', manifests: [] },
+      status: { phase: 'Active', phaseSince: '2026-01-01T00:00:00Z', ...status },
+    } as unknown as LeafIngress,
+    seen: {
+      isApplied: true,
+      isAdmitted: true,
+      addresses: [{ type: 'IPAddress', value: address }],
+      endpointsReady: 1,
+      isStale: false,
+      remote: undefined,
+      probe: 'healthy',
+      dns: 'present',
+      isWithdrawn: false,
+      message: '',
+      ...seen,
+    },
+    result: undefined,
+  }
+}
+
+const answersOf = (...servers: (readonly string[] | undefined)[]): HostAnswers[] => [
+  {
+    host: 'shop.test',
+    servers: servers.map((values, index) => ({
+      server: `ns${index + 1}`,
+      values: values === undefined ? undefined : new Set(values),
+    })),
+  },
+]
+
+/** us1 leaves, eu1 takes over. */
+function facts(us1: ObservedLeaf, answers: readonly HostAnswers[] | undefined, changes: Partial<LeavesFacts> = {}) {
+  return {
+    spec,
+    lifecycles: new Map([
+      ['eu1', 'Active' as const],
+      ['us1', 'Draining' as const],
+    ]),
+    leaves: new Map([
+      ['eu1', leafOf('eu1', EU1)],
+      ['us1', us1],
+    ]),
+    answers,
+    hasDns: true,
+    nowMs: NOW,
+    ...changes,
+  } satisfies LeavesFacts
+}
+
+const decided = (given: LeavesFacts) => {
+  const { phase, reason, dns } = decideLeaves(given).get('us1') ?? {}
+  return `${phase} ${reason} ${dns}`
+}
+
+describe('the leaves of a root', () => {
+  it('are withdrawn only when every server answers the replacement', () => {
+    const leaving = leafOf('us1', US1)
+    expect(decided(facts(leaving, answersOf([EU1, US1], [US1])))).toBe('Draining ReplacementNotAnswered offer')
+    expect(decided(facts(leaving, answersOf([EU1, US1], undefined)))).toBe('Draining ReplacementNotAnswered offer')
+    expect(decided(facts(leaving, answersOf([EU1, US1], [EU1, US1])))).toBe('Draining WaitingForDns withdraw')
+    // What was withdrawn stays so while a server is silent.
+    const withdrawn = leafOf('us1', US1, { phase: 'Draining' }, { dns: 'absent', isWithdrawn: true })
+    expect(decided(facts(withdrawn, answersOf([EU1], undefined)))).toBe('Draining WaitingForDns withdraw')
+  })
+
+  it('start the wait of a drain only when no server answers them', () => {
+    const withdrawn = leafOf('us1', US1, { phase: 'Draining' }, { dns: 'absent', isWithdrawn: true })
+    expect(decided(facts(withdrawn, answersOf([EU1], [EU1, US1])))).toBe('Draining WaitingForDns withdraw')
+    expect(decided(facts(withdrawn, answersOf([EU1], [EU1])))).toBe('Draining DrainWait withdraw')
+    // Without verification the word of balance counts.
+    expect(decided(facts(withdrawn, undefined))).toBe('Draining DrainWait withdraw')
+  })
+
+  it('need no answered replacement with failover, where DNS has one address, or with weight 0', () => {
+    const leaving = leafOf('us1', US1)
+    const failover = { ...spec, strategy: 'failover' as const }
+    expect(decided(facts(leaving, answersOf([US1]), { spec: failover }))).toBe('Draining WaitingForDns withdraw')
+    const weighted = {
+      ...spec,
+      strategy: 'weighted' as const,
+      clusters: [{ name: 'eu1', state: 'Active' as const, weight: 0 }],
+    }
+    expect(decided(facts(leaving, answersOf([US1]), { spec: weighted }))).toBe('Draining WaitingForDns withdraw')
+  })
+
+  it('ask the servers while a leaf leaves and while a host is not verified, and not in steady state', () => {
+    const stays = facts(leafOf('us1', US1), undefined, {
+      lifecycles: new Map([
+        ['eu1', 'Active'],
+        ['us1', 'Active'],
+      ]),
+    })
+    expect(needsAnswers(stays, true)).toBe(false)
+    expect(needsAnswers(stays, false)).toBe(true)
+    expect(needsAnswers(facts(leafOf('us1', US1), undefined), true)).toBe(true)
+    const waiting = leafOf('us1', US1, { phase: 'Draining', drainStartedAt: '2026-01-01T00:09:59Z' })
+    expect(needsAnswers(facts(waiting, undefined), true)).toBe(false)
+    expect(needsAnswers({ ...stays, spec: { ...spec, published: false } }, false)).toBe(false)
+  })
+
+  it('are answered when every server has an address of a published one', () => {
+    expect(isHostAnswered(facts(leafOf('us1', US1), answersOf([EU1], [EU1, US1])))).toBe(true)
+    expect(isHostAnswered(facts(leafOf('us1', US1), answersOf([EU1], [])))).toBe(false)
+    expect(isHostAnswered(facts(leafOf('us1', US1), undefined))).toBe(true)
+  })
+
+  it('wait no longer when a clock that was ahead wrote their times', () => {
+    const future = '2026-01-01T01:00:00Z'
+    const withdrawn = leafOf(
+      'us1',
+      US1,
+      { phase: 'Draining', phaseSince: future, drainStartedAt: future },
+      { dns: 'absent', isWithdrawn: true },
+    )
+    const decision = decideLeaves(facts(withdrawn, undefined)).get('us1')
+    expect(decision).toMatchObject({ reason: 'DrainWait', drainStartedMs: NOW, againAtMs: NOW + 60_000 })
+    if (decision === undefined) return
+    const { phaseSince, drainStartedAt } = leafStatus(withdrawn, decision, NOW)
+    expect([phaseSince, drainStartedAt]).toEqual(['2026-01-01T00:10:00Z', '2026-01-01T00:10:00Z'])
+  })
+
+  it('say which servers are silent when a change takes longer than the policy allows', () => {
+    const withdrawn = leafOf(
+      'us1',
+      US1,
+      { phase: 'Draining', reason: 'WaitingForDns' },
+      { dns: 'absent', isWithdrawn: true },
+    )
+    const faultOf = (answers: HostAnswers[]) => {
+      const given = facts(withdrawn, answers)
+      const decision = decideLeaves(given).get('us1')
+      return decision === undefined ? '' : summarizeLeaf(withdrawn, decision, given).propagationFault
+    }
+    expect(faultOf(answersOf([EU1], undefined))).toBe(
+      'DNS servers do not answer: ns2; see fleet.dnsServers and fleet.verifyDns',
+    )
+    expect(faultOf(answersOf([EU1, US1]))).toBe('DNS servers still answer the withdrawn leaf')
+  })
+})

@@ -1,0 +1,164 @@
+/**
+ * All leaves of a root at once: the facts of each, its decision (leaf-phase.ts), and a summary for statuses. Pure.
+ */
+import type { Immutable } from '@seamark/kube/object'
+import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
+import type { LeafIngress } from '../../api/leaf-ingress.ts'
+import type { LeafObservation } from '../leaf-observation.ts'
+import type { SyncResult } from '../members/sync-results.ts'
+import { type HostAnswers, isAnsweredEverywhere, type Presence, presenceOf, silentServers } from './dns-presence.ts'
+import { decideLeaf, isServing, type LeafDecision, type LeafFacts, type LeafTiming } from './leaf-phase.ts'
+import type { LeafSummary } from './status.ts'
+
+export interface LeavesFacts {
+  readonly spec: Immutable<GlobalIngressSpec>
+  /** What the plan says about each cluster; one without an entry drains. */
+  readonly lifecycles: ReadonlyMap<string, LeafFacts['lifecycle']>
+  readonly leaves: ReadonlyMap<string, ObservedLeaf>
+  /** Undefined: the DNS servers were not asked. */
+  readonly answers: readonly HostAnswers[] | undefined
+  /** Whether DNS is managed here. */
+  readonly hasDns: boolean
+  readonly nowMs: number
+}
+
+export interface ObservedLeaf {
+  readonly leaf: Immutable<LeafIngress>
+  readonly seen: LeafObservation
+  readonly result: SyncResult | undefined
+}
+
+/** Without probes: how long a leaf is admitted before it counts as serving. */
+const WARM_MS = 5_000
+const DEBOUNCE_MS = 10_000
+
+export function decideLeaves(facts: LeavesFacts): Map<string, LeafDecision> {
+  const leaves = new Map([...facts.leaves].map(([cluster, observed]) => [cluster, factsOf(cluster, observed, facts)]))
+  const serving = [...leaves].filter(([, leaf]) => isServing(leaf)).map(([cluster]) => cluster)
+  return new Map(
+    [...leaves].map(([cluster, leaf]) => {
+      const others = serving.filter((other) => other !== cluster)
+      const isReplacementAnswered = isAnswered(others, facts)
+      return [cluster, decideLeaf({ ...leaf, othersServing: others.length, isReplacementAnswered })]
+    }),
+  )
+}
+
+/**
+ * Whether the servers have to be asked: a leaf leaves and DNS is not known to have forgotten it, or the hosts were not seen
+ * in DNS yet.
+ */
+export function needsAnswers({ leaves, lifecycles, spec }: LeavesFacts, isVerified: boolean): boolean {
+  if (!spec.published || spec.hosts.length === 0) return false
+  if (!isVerified && [...leaves.values()].some(({ seen }) => seen.dns === 'present')) return true
+  return [...leaves].some(([cluster, { leaf }]) => {
+    const isLeaving = leaf.metadata.deletionTimestamp !== undefined || lifecycles.get(cluster) !== 'Active'
+    const { phase = 'Pending', drainStartedAt } = leaf.status ?? {}
+    return isLeaving && drainStartedAt === undefined && !['Pending', 'Applied', 'Drained'].includes(phase)
+  })
+}
+
+function factsOf(
+  cluster: string,
+  { leaf, seen }: ObservedLeaf,
+  { spec, lifecycles, answers, hasDns, nowMs }: LeavesFacts,
+): Omit<LeafFacts, 'othersServing' | 'isReplacementAnswered'> {
+  const { status, metadata } = leaf
+  const isDeleting = metadata.deletionTimestamp !== undefined
+  return {
+    phase: status?.phase ?? 'Pending',
+    phaseSinceMs: pastTime(status?.phaseSince, nowMs) ?? nowMs,
+    lifecycle: isDeleting ? 'Draining' : (lifecycles.get(cluster) ?? 'Draining'),
+    isApplied: seen.isApplied,
+    isAdmitted: seen.isAdmitted,
+    hasAddresses: seen.addresses.length > 0,
+    endpointsReady: seen.endpointsReady,
+    probe: seen.probe,
+    isProbeRequired: spec.isProbeRequired && hasDns,
+    dns: dnsOf(seen, answers),
+    isWithdrawn: seen.isWithdrawn,
+    drainStartedMs: pastTime(status?.drainStartedAt, nowMs),
+    nowMs,
+    timing: timingOf(spec, hasDns),
+  }
+}
+
+function timingOf(spec: Immutable<GlobalIngressSpec>, hasDns: boolean): LeafTiming {
+  return {
+    warmMs: WARM_MS,
+    debounceMs: DEBOUNCE_MS,
+    propagationMs: spec.propagationTimeoutSeconds * 1000,
+    minHoldMs: spec.minHoldSeconds * 1000,
+    // Resolvers may have cached an answer for one TTL when it was withdrawn, and their clients for another.
+    drainMs: hasDns ? Math.max(2 * spec.ttlSeconds, spec.drainSeconds) * 1000 : spec.drainSeconds * 1000,
+  }
+}
+
+/** Balance says what it published; the servers say what is answered. */
+function dnsOf({ dns, addresses }: LeafObservation, answers: readonly HostAnswers[] | undefined): Presence {
+  if (dns !== 'absent' || answers === undefined) return dns
+  // Addresses of host names are resolved by balance: its word is what there is.
+  const fixed = addresses.filter(({ type }) => type === 'IPAddress')
+  return fixed.length === 0 ? dns : presenceOf(fixed, answers)
+}
+
+function isAnswered(others: readonly string[], { answers, leaves, spec }: LeavesFacts): boolean | undefined {
+  if (answers === undefined || spec.strategy === 'failover') return undefined
+  const weights = new Map(spec.clusters.map(({ name, weight }) => [name, weight]))
+  // With weight 0 it is answered only when nothing else is.
+  const answerable = others.filter((cluster) => weights.get(cluster) !== 0)
+  const fixed = answerable.map((cluster) =>
+    (leaves.get(cluster)?.seen.addresses ?? []).filter(({ type }) => type === 'IPAddress'),
+  )
+  if (fixed.length === 0 || fixed.some((addresses) => addresses.length === 0)) return undefined
+  return fixed.some((addresses) => isAnsweredEverywhere(addresses, answers))
+}
+
+/** Whether DNS answers the hosts: by the servers when they were asked, else as balance says. */
+export function isHostAnswered({ leaves, answers }: LeavesFacts): boolean {
+  const published = [...leaves.values()].filter(({ seen }) => seen.dns === 'present')
+  if (answers === undefined) return published.length > 0
+  return published.some(({ seen: { addresses } }) => {
+    const fixed = addresses.filter(({ type }) => type === 'IPAddress')
+    return fixed.length === 0 || isAnsweredEverywhere(fixed, answers)
+  })
+}
+
+export function summarizeLeaf(
+  { leaf: { spec, status }, seen, result }: ObservedLeaf,
+  { phase, reason }: LeafDecision,
+  { spec: global, answers, nowMs }: LeavesFacts,
+): LeafSummary {
+  const sinceMs = pastTime(status?.phaseSince, nowMs) ?? nowMs
+  const isWaiting = reason === 'WaitingForDns' || reason === 'ReplacementNotAnswered'
+  const isLate = isWaiting && nowMs - sinceMs > global.propagationTimeoutSeconds * 1000
+  return {
+    cluster: spec.cluster,
+    phase,
+    reason,
+    lifecycle: spec.lifecycle,
+    isApplied: seen.isApplied ?? status?.appliedHash === spec.specHash,
+    isAdmitted: seen.isAdmitted ?? status?.admitted === true,
+    isStale: seen.isStale,
+    endpointsReady: seen.isApplied === undefined ? status?.endpointsReady : seen.endpointsReady,
+    addresses: seen.addresses,
+    isPublished: seen.dns === 'present',
+    message: result?.message || (phase === 'Pending' || phase === 'Applied' ? seen.message : ''),
+    propagationFault:
+      isLate && status?.phase === 'Draining' ? propagationFault(reason, silentServers(answers ?? [])) : undefined,
+  }
+}
+
+function propagationFault(reason: LeafDecision['reason'], silent: readonly string[]): string {
+  if (silent.length > 0)
+    return `DNS servers do not answer: ${silent.join(', ')}; see fleet.dnsServers and fleet.verifyDns`
+  return reason === 'WaitingForDns'
+    ? 'DNS servers still answer the withdrawn leaf'
+    : 'not every DNS server answers the leaf that takes over'
+}
+
+/** A stored time. One in the future was written by a clock that is ahead, and counts as now. */
+function pastTime(text: string | undefined, nowMs: number): number | undefined {
+  const ms = text === undefined ? Number.NaN : Date.parse(text)
+  return Number.isNaN(ms) ? undefined : Math.min(ms, nowMs)
+}

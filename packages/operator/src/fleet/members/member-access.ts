@@ -1,0 +1,133 @@
+/**
+ * Contact with the API server of a member: whether it answers, who it is, what it serves, and whether our credentials suffice.
+ * The rights are those of the role that `seamark cluster add` creates.
+ */
+import { ApiError, type Client, Forbidden, messageOf, Namespace, Unauthorized } from '@seamark/kube'
+import type { Contact } from '../decide/cluster-status.ts'
+
+interface Right {
+  readonly group: string
+  readonly resource: string
+  readonly verbs: readonly string[]
+}
+
+const READ = ['get', 'list', 'watch'] as const
+const WRITE = [...READ, 'create', 'patch', 'delete'] as const
+
+/** The minimal role on a member. */
+export const MEMBER_RIGHTS: readonly Right[] = [
+  { group: 'networking.k8s.io', resource: 'ingresses', verbs: WRITE },
+  { group: 'gateway.networking.k8s.io', resource: 'httproutes', verbs: WRITE },
+  { group: 'route.openshift.io', resource: 'routes', verbs: WRITE },
+  { group: 'route.openshift.io', resource: 'routes/custom-host', verbs: ['create', 'patch'] },
+  { group: 'gateway.networking.k8s.io', resource: 'gateways', verbs: READ },
+  { group: 'networking.k8s.io', resource: 'ingressclasses', verbs: READ },
+  { group: 'discovery.k8s.io', resource: 'endpointslices', verbs: READ },
+  { group: '', resource: 'services', verbs: READ },
+  { group: '', resource: 'namespaces', verbs: READ },
+]
+
+/** Kinds of roots by group and resource. */
+const SERVED = [
+  { kind: 'Ingress', group: 'networking.k8s.io', resource: 'ingresses' },
+  { kind: 'HTTPRoute', group: 'gateway.networking.k8s.io', resource: 'httproutes' },
+  { kind: 'Route', group: 'route.openshift.io', resource: 'routes' },
+]
+
+const DEADLINE_MS = 5_000
+
+export async function contactMember(client: Client, signal: AbortSignal): Promise<Contact> {
+  try {
+    const ready = await client.request({ method: 'GET', path: '/readyz', deadlineMs: DEADLINE_MS, signal })
+    if (ready.status === 401)
+      return { state: 'failed', isDenied: true, message: 'the API server refuses the credentials (401)' }
+    // 403: some servers protect /readyz; an answer is an answer.
+    if (ready.status >= 500) return { state: 'failed', isDenied: false, message: `/readyz answers ${ready.status}` }
+    const [uid, version, groups] = await Promise.all([
+      readUid(client, signal),
+      readVersion(client, signal),
+      readGroups(client, signal),
+    ])
+    const served = SERVED.filter(({ group }) => groups.has(group))
+    const checked = MEMBER_RIGHTS.filter(({ group }) => group === '' || groups.has(group))
+    const missingVerbs: string[] = []
+    for (const right of checked) missingVerbs.push(...(await findMissing(client, right, signal)))
+    return { state: 'answered', uid, version, servedKinds: served.map(({ kind }) => kind), missingVerbs }
+  } catch (error) {
+    signal.throwIfAborted()
+    return {
+      state: 'failed',
+      isDenied: error instanceof Unauthorized || error instanceof Forbidden,
+      message: messageOf(error),
+    }
+  }
+}
+
+/** Only whether it answers: the whole check is not repeated every ten seconds. */
+export async function isAnswering(client: Client, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const { status } = await client.request({ method: 'GET', path: '/readyz', deadlineMs: DEADLINE_MS, signal })
+    return status >= 500 || status === 401 ? `/readyz answers ${status}` : undefined
+  } catch (error) {
+    signal.throwIfAborted()
+    return messageOf(error)
+  }
+}
+
+async function readUid(client: Client, signal: AbortSignal): Promise<string> {
+  return (await client.get(Namespace, 'kube-system', { signal })).metadata.uid ?? ''
+}
+
+async function readVersion(client: Client, signal: AbortSignal): Promise<string> {
+  const { body, status } = await client.request({ method: 'GET', path: '/version', deadlineMs: DEADLINE_MS, signal })
+  if (status !== 200) return ''
+  const { gitVersion } = JSON.parse(body.toString('utf8')) as { gitVersion?: string }
+  return gitVersion ?? ''
+}
+
+async function readGroups(client: Client, signal: AbortSignal): Promise<Set<string>> {
+  const { body, status } = await client.request({ method: 'GET', path: '/apis', deadlineMs: DEADLINE_MS, signal })
+  if (status !== 200) throw new TypeError(`/apis answers ${status}`)
+  const { groups = [] } = JSON.parse(body.toString('utf8')) as { groups?: { name: string }[] }
+  return new Set(groups.map(({ name }) => name))
+}
+
+async function findMissing(client: Client, { group, resource, verbs }: Right, signal: AbortSignal): Promise<string[]> {
+  const [name = '', subresource] = resource.split('/')
+  const missing = await Promise.all(
+    verbs.map(async (verb) => {
+      const isAllowed = await mayDo(
+        client,
+        { group, resource: name, verb, ...(subresource !== undefined && { subresource }) },
+        signal,
+      )
+      return isAllowed ? [] : [`${verb} ${resource}${group === '' ? '' : `.${group}`}`]
+    }),
+  )
+  return missing.flat()
+}
+
+async function mayDo(client: Client, attributes: Record<string, string>, signal: AbortSignal): Promise<boolean> {
+  const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
+  const review = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    spec: { resourceAttributes: attributes },
+  }
+  const headers = { 'content-type': 'application/json' }
+  const response = await client.request({
+    method: 'POST',
+    path,
+    headers,
+    body: JSON.stringify(review),
+    deadlineMs: DEADLINE_MS,
+    signal,
+  })
+  if (response.status >= 300)
+    throw new ApiError('REVIEW', `${path} answers ${response.status}`, response.status, {
+      kind: 'Status',
+      apiVersion: 'v1',
+    })
+  const { status } = JSON.parse(response.body.toString('utf8')) as { status?: { allowed?: boolean } }
+  return status?.allowed === true
+}

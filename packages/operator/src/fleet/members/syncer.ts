@@ -1,0 +1,278 @@
+/**
+ * The push syncer: applies the manifests of LeafIngresses on their member, corrects drift and deletes what is drained.
+ *
+ * Place in the flow: one instance of the controller per member, with queue, workers and rate limit of its own, so that a slow
+ * member never delays another. It reads LeafIngresses from the cache of the hub and reports through SyncResults.
+ * Guarantees: objects of others are refused (decide/sync.ts); deletes carry the UID of a live read; while a member is
+ * unreachable nothing is sent to it, and its leaves continue when it returns.
+ */
+import {
+  type Client,
+  Conflict,
+  type Context,
+  Forbidden,
+  Invalid,
+  type Kind,
+  type Manager,
+  messageOf,
+  Namespace,
+  type Next,
+  NotFound,
+  requeue,
+  Secret,
+} from '@seamark/kube'
+import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
+import { LeafIngress } from '../../api/leaf-ingress.ts'
+import type { ProductMetrics } from '../../metrics.ts'
+import { decideSweep, decideSync, isOurs } from '../decide/sync.ts'
+import { LEAF_CACHE_LIMITS } from './limits.ts'
+import type { MemberViews } from './member-view.ts'
+import { FLEET_FIELD_MANAGER, LEAF_ANNOTATION, MANAGED_LABEL } from '../names.ts'
+import { RateLimit } from './rate-limit.ts'
+import type { Manifest } from '../roots/root-kind.ts'
+import { ROOT_KINDS } from '../roots/root-kinds.ts'
+import type { SyncResults } from './sync-results.ts'
+import { TlsSecrets } from './tls-secrets.ts'
+
+export interface SyncerOptions {
+  /** Whether TLS Secrets are copied. */
+  readonly hasTlsSecrets: boolean
+  readonly results: SyncResults
+  readonly views: MemberViews
+  readonly metrics: ProductMetrics
+  readonly hubId: (client: Client) => Promise<string>
+  readonly isWriting: () => boolean
+}
+
+/** While a member is unreachable, or nothing may be written. */
+const RETRY = '10s'
+const CONFLICT_RETRY = '1m'
+const SWEEP_INTERVAL = '10m'
+const SWEEP_KEY = 'sweep'
+/** Requests that write, per member. */
+const WRITES_PER_SECOND = 20
+/** More corrections of one leaf per minute are a fight. */
+const DRIFT_LIMIT = 5
+const MINUTE_MS = 60_000
+
+export function setUpSyncer(manager: Manager, options: SyncerOptions): void {
+  const marks = new Map<string, (keys: readonly string[]) => void>()
+  const secrets = options.hasTlsSecrets
+    ? new TlsSecrets(manager, (leaf) => marks.get(leaf.spec.cluster)?.([keyOf(leaf)]))
+    : undefined
+  const syncer = new Syncer(manager, options, secrets)
+  const controller = manager.keyedController('fleet-sync', { clusters: 'fleet', timeout: '1m' })
+  for (const { kind } of ROOT_KINDS)
+    controller.watches<Obj>(
+      kind,
+      ({ metadata: { namespace, annotations } }) => [`${namespace}/${annotations?.[LEAF_ANNOTATION] ?? ''}`],
+      { labelSelector: `${MANAGED_LABEL}=true`, optional: true, limits: LEAF_CACHE_LIMITS },
+    )
+  controller
+    .triggers((mark, cluster) => {
+      marks.set(cluster, mark)
+      const informer = manager.cluster.informers.informer(LeafIngress)
+      const unsubscribe = informer.subscribe((change) => {
+        if (change.object.spec.cluster === cluster) mark([keyOf(change.object)])
+      })
+      const unsubscribeFleet = manager.fleet.subscribe(({ type, member }) => {
+        if (type === 'reachability' && member.name === cluster && member.reachability.type === 'reachable')
+          mark(
+            manager.cluster.informers
+              .list(LeafIngress)
+              .filter(({ spec }) => spec.cluster === cluster)
+              .map(keyOf),
+          )
+      })
+      return () => {
+        marks.delete(cluster)
+        unsubscribe()
+        unsubscribeFleet()
+      }
+    })
+    .every(SWEEP_INTERVAL, () => [SWEEP_KEY])
+    .reconcile((key, ctx) => (key === SWEEP_KEY ? syncer.sweep(ctx) : syncer.reconcile(key, ctx)))
+}
+
+class Syncer {
+  readonly #manager: Manager
+  readonly #options: SyncerOptions
+  readonly #secrets: TlsSecrets | undefined
+  readonly #limits = new Map<string, RateLimit>()
+  /** Times of corrections in the last minute, by leaf. */
+  readonly #corrections = new Map<string, readonly number[]>()
+
+  constructor(manager: Manager, options: SyncerOptions, secrets: TlsSecrets | undefined) {
+    this.#manager = manager
+    this.#options = options
+    this.#secrets = secrets
+  }
+
+  async reconcile(key: string, ctx: Context): Promise<Next> {
+    const { results, views, isWriting, hubId } = this.#options
+    const leaf = this.#manager.cluster.informers.get(LeafIngress, key)
+    if (leaf === undefined || leaf.spec.cluster !== ctx.cluster) return
+    if (!isWriting() || views.readable(ctx.cluster) === undefined) return requeue(RETRY)
+    const id = await hubId(this.#manager.client)
+    if (leaf.status?.phase === 'Drained') {
+      if (leaf.metadata.deletionTimestamp === undefined) return
+      const waitMs = this.#limitOf(ctx.cluster).take(ctx.clock.monotonic())
+      if (waitMs > 0) return requeue(waitMs)
+      return this.#remove(key, leaf, id, ctx)
+    }
+    return this.#apply(key, leaf, id, ctx, results)
+  }
+
+  async #apply(
+    key: string,
+    leaf: Immutable<LeafIngress>,
+    hubId: string,
+    ctx: Context,
+    results: SyncResults,
+  ): Promise<Next> {
+    const adopt = leaf.spec.adopt === true
+    const copies = this.#secrets?.copiesFor(leaf, hubId) ?? []
+    // Certificates first: a leaf without its own would be served with another one.
+    for (const manifest of [...copies, ...(leaf.spec.manifests as unknown as readonly Immutable<Manifest>[])]) {
+      if (typeof manifest === 'string') {
+        results.set(key, { reason: 'ApplyRejected', message: manifest, isGone: false })
+        return requeue(CONFLICT_RETRY)
+      }
+      const kind = manifest.kind === Secret.kind ? Secret : kindOf(manifest)
+      if (kind === undefined) continue
+      // The cache has only labelled objects: an object of another owner is found by a live read.
+      const cached = kind === Secret ? undefined : ctx.get(kind, keyOf(manifest))
+      const live = cached ?? (await ctx.client.find(kind, keyOf(manifest)))
+      const decision = decideSync(manifest, live, { hubId, adopt })
+      if (decision.step === 'none') continue
+      if (decision.step === 'refuse') {
+        results.set(key, { reason: 'ForeignObject', message: decision.message, isGone: false })
+        return requeue(CONFLICT_RETRY)
+      }
+      if (decision.why === 'drift' && this.#isFight(key, ctx)) {
+        const message = `${manifest.kind} ${keyOf(manifest)} was changed more than ${DRIFT_LIMIT} times in a minute`
+        results.set(key, { reason: 'DriftFight', message, isGone: false })
+        return requeue(CONFLICT_RETRY)
+      }
+      const waitMs = this.#limitOf(ctx.cluster).take(ctx.clock.monotonic())
+      if (waitMs > 0) return requeue(waitMs)
+      // Drift is of fields that were ours, so they are taken back; any other conflict is reported.
+      const force = leaf.spec.force === true || decision.why === 'drift'
+      const failure = await this.#send(kind, manifest, leaf, force, ctx)
+      if (failure !== undefined) {
+        results.set(key, { ...failure, isGone: false })
+        return requeue(CONFLICT_RETRY)
+      }
+    }
+    results.set(key, undefined)
+  }
+
+  /** Undefined: applied. What a retry may mend is thrown. */
+  async #send(
+    kind: Kind,
+    manifest: Immutable<Manifest>,
+    leaf: Immutable<LeafIngress>,
+    force: boolean,
+    ctx: Context,
+  ): Promise<{ reason: 'ApplyConflict' | 'NamespaceMissing' | 'ApplyRejected'; message: string } | undefined> {
+    const options = { fieldManager: FLEET_FIELD_MANAGER, force }
+    try {
+      await ctx.client.apply(kind, manifest, options)
+      return undefined
+    } catch (error) {
+      const message = messageOf(error)
+      if (error instanceof Conflict) return { reason: 'ApplyConflict', message }
+      if (error instanceof Invalid || error instanceof Forbidden) return { reason: 'ApplyRejected', message }
+      if (!(error instanceof NotFound)) throw error
+      if (leaf.spec.namespacePolicy !== 'Create')
+        return {
+          reason: 'NamespaceMissing',
+          message: `namespace ${manifest.metadata.namespace} does not exist on cluster ${ctx.cluster}; create it, or set namespacePolicy: Create on the Cluster`,
+        }
+      await ctx.client.create(Namespace, { metadata: { name: manifest.metadata.namespace } })
+      await ctx.client.apply(kind, manifest, options)
+      return undefined
+    }
+  }
+
+  async #remove(key: string, leaf: Immutable<LeafIngress>, hubId: string, ctx: Context): Promise<void> {
+    for (const manifest of leaf.spec.manifests as unknown as readonly Immutable<Manifest>[]) {
+      const kind = kindOf(manifest)
+      if (kind === undefined) continue
+      const live = await ctx.client.find(kind, keyOf(manifest))
+      if (
+        live === undefined ||
+        !isOurs(live, hubId) ||
+        live.metadata.annotations?.[LEAF_ANNOTATION] !== leaf.metadata.name
+      )
+        continue
+      await this.#delete(kind, live, ctx)
+      // With finalizers of others it is still there: the watch reports when it is gone.
+      if ((await ctx.client.find(kind, keyOf(manifest))) !== undefined) return
+    }
+    for (const { kind, key: unused } of this.#secrets?.unusedBy(leaf) ?? []) {
+      const live = await ctx.client.find(kind, unused)
+      if (live !== undefined && isOurs(live, hubId)) await this.#delete(kind, live, ctx)
+    }
+    this.#corrections.delete(key)
+    this.#options.results.set(key, { reason: 'DrainCompleted', message: '', isGone: true })
+  }
+
+  async #delete(kind: Kind, live: Immutable<Obj>, ctx: Context): Promise<void> {
+    const { uid } = live.metadata
+    if (live.metadata.deletionTimestamp !== undefined || uid === undefined) return
+    try {
+      await ctx.client.delete(kind, keyOf(live), { precondition: { uid } })
+    } catch (error) {
+      // 409: another object of that name, which is not the one that was read.
+      if (!(error instanceof NotFound) && !(error instanceof Conflict)) throw error
+    }
+  }
+
+  /** Deletes objects that have our labels and no LeafIngress, as after a cluster returned from a long absence. */
+  async sweep(ctx: Context): Promise<void> {
+    const { informers } = this.#manager.cluster
+    if (!this.#options.isWriting() || this.#options.views.readable(ctx.cluster) === undefined) return
+    if (!informers.informer(LeafIngress).hasSynced) return
+    const hubId = await this.#options.hubId(this.#manager.client)
+    for (const { kind } of ROOT_KINDS) {
+      const ours = ctx.list(kind).filter((object) => isOurs(object, hubId))
+      const { deletable, refused } = decideSweep(ours, ({ metadata: { namespace, annotations } }) => {
+        const leaf = informers.get(LeafIngress, `${namespace}/${annotations?.[LEAF_ANNOTATION] ?? ''}`)
+        return leaf === undefined || leaf.spec.cluster !== ctx.cluster
+      })
+      if (refused !== undefined) ctx.log.error({ reason: refused.reason, kind: kind.kind }, refused.message)
+      for (const object of deletable) {
+        // The cache of the hub may come from a short list: only its server knows that the leaf is gone.
+        const { namespace, annotations } = object.metadata
+        const leaf = await this.#manager.client.find(
+          LeafIngress,
+          `${namespace}/${annotations?.[LEAF_ANNOTATION] ?? ''}`,
+        )
+        if (leaf?.spec.cluster !== ctx.cluster) await this.#delete(kind, object, ctx)
+      }
+    }
+  }
+
+  #isFight(key: string, ctx: Context): boolean {
+    const nowMs = ctx.clock.monotonic()
+    const recent = (this.#corrections.get(key) ?? []).filter((atMs) => nowMs - atMs < MINUTE_MS)
+    if (recent.length >= DRIFT_LIMIT) return true
+    this.#corrections.set(key, [...recent, nowMs])
+    this.#options.metrics.driftCorrected(ctx.cluster)
+    return false
+  }
+
+  #limitOf(cluster: string): RateLimit {
+    let limit = this.#limits.get(cluster)
+    if (limit === undefined) {
+      limit = new RateLimit(WRITES_PER_SECOND)
+      this.#limits.set(cluster, limit)
+    }
+    return limit
+  }
+}
+
+function kindOf({ kind }: Immutable<Manifest>): Kind | undefined {
+  return ROOT_KINDS.find((each) => each.kind.kind === kind)?.kind
+}

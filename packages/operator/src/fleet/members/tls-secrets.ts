@@ -1,0 +1,85 @@
+/**
+ * Copies TLS Secrets of the hub to members, beside the leaves that name them. Only with `fleet.tlsSecrets`, and only Secrets
+ * of type kubernetes.io/tls with the label `seamark.io/sync: "true"`: their owner decides that the key leaves the hub.
+ *
+ * Place in the flow: called by the syncer of a member, before a leaf is applied and after it was removed.
+ * Guarantees: certificates and keys are in no other object, message or log; a Secret of another owner is not changed; a copy
+ * is deleted with the last leaf of the member that names it.
+ */
+import { type Kind, type Manager, Secret } from '@seamark/kube'
+import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
+import { LeafIngress } from '../../api/leaf-ingress.ts'
+import { hashOf, HASH_ANNOTATION, HUB_LABEL, MANAGED_LABEL, SYNC_LABEL } from '../names.ts'
+import type { Manifest } from '../roots/root-kind.ts'
+
+const TLS_TYPE = 'kubernetes.io/tls'
+const COPIED_KEYS = ['tls.crt', 'tls.key', 'ca.crt']
+
+export type SecretCopy = Manifest & Secret
+
+export class TlsSecrets {
+  readonly #manager: Manager
+
+  /** Watches the Secrets; calls `mark` with the leaves that name one that changed. */
+  constructor(manager: Manager, mark: (leaf: Immutable<LeafIngress>) => void) {
+    this.#manager = manager
+    manager.cluster.informers.informer(Secret, { labelSelector: `${SYNC_LABEL}=true` }).subscribe(({ object }) => {
+      const { namespace, name = '' } = object.metadata
+      for (const leaf of this.#leavesIn(namespace)) if (secretNames(leaf).includes(name)) mark(leaf)
+    })
+  }
+
+  /** What the member should have for the leaf. A Secret that cannot be copied is a text that says why. */
+  copiesFor(leaf: Immutable<LeafIngress>, hubId: string): (SecretCopy | string)[] {
+    const { namespace = '' } = leaf.metadata
+    return secretNames(leaf).flatMap((name): (SecretCopy | string)[] => {
+      const secret = this.#manager.cluster.informers.get(Secret, `${namespace}/${name}`)
+      if (secret?.metadata.labels?.[SYNC_LABEL] !== 'true') return []
+      if (secret.type !== TLS_TYPE)
+        return [`Secret ${namespace}/${name} has the type ${secret.type}; only ${TLS_TYPE} is copied to clusters`]
+      return [copyOf(secret, hubId)]
+    })
+  }
+
+  /** Secrets of a removed leaf that no other leaf of its cluster names. */
+  unusedBy(leaf: Immutable<LeafIngress>): { readonly kind: Kind; readonly key: string }[] {
+    const { namespace = '' } = leaf.metadata
+    const others = this.#leavesIn(namespace).filter(
+      (other) =>
+        other.spec.cluster === leaf.spec.cluster && keyOf(other) !== keyOf(leaf) && other.status?.phase !== 'Drained',
+    )
+    const used = new Set(others.flatMap(secretNames))
+    return secretNames(leaf)
+      .filter((name) => !used.has(name))
+      .map((name) => ({ kind: Secret, key: `${namespace}/${name}` }))
+  }
+
+  #leavesIn(namespace: string | undefined): readonly Immutable<LeafIngress>[] {
+    return this.#manager.cluster.informers.list(LeafIngress, namespace)
+  }
+}
+
+function copyOf({ metadata, data = {} }: Immutable<Secret>, hubId: string): SecretCopy {
+  const copied = Object.fromEntries(Object.entries(data).filter(([key]) => COPIED_KEYS.includes(key)))
+  return {
+    apiVersion: 'v1',
+    kind: Secret.kind,
+    metadata: {
+      name: metadata.name ?? '',
+      namespace: metadata.namespace ?? '',
+      labels: { [MANAGED_LABEL]: 'true', [HUB_LABEL]: hubId },
+      annotations: { [HASH_ANNOTATION]: hashOf(copied) },
+    },
+    type: TLS_TYPE,
+    data: copied,
+  }
+}
+
+/** Names in `spec.tls` of the Ingresses of a leaf, sorted. */
+function secretNames({ spec }: Immutable<LeafIngress>): string[] {
+  const manifests = spec.manifests as unknown as readonly Immutable<Obj & { spec?: { tls?: unknown } }>[]
+  const names = manifests.flatMap(({ spec: ingress }) =>
+    Array.isArray(ingress?.tls) ? (ingress.tls as { secretName?: unknown }[]).map(({ secretName }) => secretName) : [],
+  )
+  return [...new Set(names.filter((name): name is string => typeof name === 'string' && name !== ''))].sort()
+}

@@ -1,0 +1,76 @@
+/** The first half of a root's reconcile: observes its leaves, and makes GlobalIngress and LeafIngresses what the plan says. */
+import type { Context } from '@seamark/kube'
+import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
+import { Cluster } from '../api/cluster.ts'
+import type { GlobalIngress } from '../api/global-ingress.ts'
+import type { ClaimedHosts } from './claims.ts'
+import { confirmBackends, confirmClusters, confirmRemotes } from './confirmed-facts.ts'
+import type { FleetOptions } from './config.ts'
+import type { ObservedLeaf } from './decide/leaves.ts'
+import { planRoot, type RootPlan } from './decide/plan.ts'
+import type { ResolvedPolicy } from './decide/policy.ts'
+import { observeLeaf } from './leaf-observation.ts'
+import type { MemberViews } from './members/member-view.ts'
+import type { SyncResults } from './members/sync-results.ts'
+import type { RootIndexes } from './root-indexes.ts'
+import { applyPlan } from './root-objects.ts'
+import type { RootKind } from './roots/root-kind.ts'
+
+export interface RootPassDeps {
+  readonly options: FleetOptions
+  readonly views: MemberViews
+  readonly results: SyncResults
+  readonly indexes: RootIndexes
+  readonly hubUid: (client: Context['client']) => Promise<string>
+  /** Clusters named by labels of the Services on the hub; undefined: no Service has the label. */
+  readonly labelledClusters: (namespace: string, services: readonly string[]) => ReadonlySet<string> | undefined
+}
+
+export interface RootPass {
+  readonly kind: RootKind
+  readonly root: Immutable<Obj>
+  readonly policy: Extract<ResolvedPolicy, { spec: unknown }>
+  readonly claimed: ClaimedHosts
+  readonly plan: RootPlan
+  /** By cluster. */
+  readonly leaves: ReadonlyMap<string, ObservedLeaf>
+  readonly global: Immutable<GlobalIngress>
+}
+
+export async function startPass(
+  kind: RootKind,
+  root: Immutable<Obj>,
+  { policy, claimed }: Pick<RootPass, 'policy' | 'claimed'>,
+  { views, indexes, options, hubUid, labelledClusters, results }: RootPassDeps,
+  ctx: Context,
+): Promise<RootPass> {
+  const { namespace = '', uid = '' } = root.metadata
+  const stored = new Map(ctx.by(indexes.leavesByRoot, uid).map((leaf) => [leaf.spec.cluster, leaf]))
+  const services = kind.backendsOf(root)
+  const findRemote = await confirmRemotes(stored, views, ctx)
+  const leaves = new Map(
+    [...stored].map(([name, leaf]): [string, ObservedLeaf] => {
+      const about = { backends: services, cluster: ctx.get(Cluster, name), rootUid: uid }
+      const seen = observeLeaf(leaf, kind, about, { views, indexes, findRemote }, ctx)
+      return [name, { leaf, seen, result: results.get(keyOf(leaf)) }]
+    }),
+  )
+  const hub = await hubUid(ctx.client)
+  const plan = planRoot({
+    root,
+    kind,
+    policy: policy.spec,
+    ownedHosts: claimed.owned,
+    clusters: await confirmClusters(stored, ctx),
+    backendOf: await confirmBackends(stored, { namespace, services }, views, ctx),
+    labelledClusters: labelledClusters(namespace, services),
+    previous: ctx.by(indexes.globalByRoot, uid)[0]?.spec,
+    leaves: stored,
+    hubId: options.hubId || hub,
+    hubUid: hub,
+    allowedAnnotations: options.leafAnnotations,
+    canPublish:
+      options.dns && [...leaves.values()].some(({ seen }) => seen.isAdmitted === true && seen.endpointsReady !== 0),
+  })
+  return { kind, root, policy, claimed, plan, leaves, global: await applyPlan(kind, root, plan, stored, ctx) }
+}

@@ -1,0 +1,97 @@
+/**
+ * Which roots to reconcile when something changes on a member: a leaf, a Service, its endpoints, a Gateway, or the contact
+ * with the whole cluster.
+ */
+import { type Immutable, type Manager, type Obj, Service } from '@seamark/kube'
+import { Gateway } from '@seamark/kube/gateway-api'
+import { keyOf } from '@seamark/kube/object'
+import { EndpointSlice, SERVICE_NAME_LABEL } from '../api/endpoint-slice.ts'
+import { LeafIngress } from '../api/leaf-ingress.ts'
+import { BACKEND_CACHE_LIMITS, LEAF_CACHE_LIMITS } from './members/limits.ts'
+import type { SyncResults } from './members/sync-results.ts'
+import { LEAF_ANNOTATION, MANAGED_LABEL, ROOT_ANNOTATION, ROOT_KIND_LABEL } from './names.ts'
+import type { RootKind } from './roots/root-kind.ts'
+import { ROOT_KINDS } from './roots/root-kinds.ts'
+
+export class RootTriggers {
+  readonly #manager: Manager
+  readonly #marks = new Map<RootKind, (keys: readonly string[]) => void>()
+  readonly #backends = new Map<RootKind, ReturnType<Manager['index']>>()
+
+  constructor(manager: Manager, results: SyncResults) {
+    this.#manager = manager
+    for (const kind of ROOT_KINDS)
+      this.#backends.set(
+        kind,
+        manager.index<Obj>(kind.kind, 'fleetBackend', (object) =>
+          kind.backendsOf(object).map((service) => `${object.metadata.namespace}/${service}`),
+        ),
+      )
+    results.onChange = (leaf) => this.#markLeaf(manager.cluster.informers.get(LeafIngress, leaf))
+    const { fleet } = manager
+    for (const kind of ROOT_KINDS)
+      fleet.watch<Obj>(
+        kind.kind,
+        ({ object: { metadata } }) =>
+          this.#markLeaf(this.#findLeaf(`${metadata.namespace}/${metadata.annotations?.[LEAF_ANNOTATION] ?? ''}`)),
+        { labelSelector: `${MANAGED_LABEL}=true`, limits: LEAF_CACHE_LIMITS },
+      )
+    fleet.watch(Service, ({ object }) => this.#markBackend(object.metadata, object.metadata.name ?? ''), {
+      projection: 'metadata',
+      limits: BACKEND_CACHE_LIMITS,
+    })
+    fleet.watch(EndpointSlice, ({ object }) =>
+      this.#markBackend(object.metadata, object.metadata.labels?.[SERVICE_NAME_LABEL] ?? ''),
+    )
+    fleet.watch(Gateway, ({ object }) => this.#markGateway(object.metadata), { limits: BACKEND_CACHE_LIMITS })
+    fleet.subscribe(({ member }) => this.#markCluster(member.name))
+  }
+
+  start(kind: RootKind, mark: (keys: readonly string[]) => void): () => void {
+    this.#marks.set(kind, mark)
+    return () => this.#marks.delete(kind)
+  }
+
+  byBackend(
+    kind: RootKind,
+    { namespace, name }: { readonly namespace?: string; readonly name?: string },
+    cache: Pick<Manager['cluster']['informers'], 'by'>,
+  ): string[] {
+    const index = this.#backends.get(kind)
+    return index === undefined ? [] : cache.by(index, `${namespace}/${name}`).map(keyOf)
+  }
+
+  #markBackend({ namespace }: { readonly namespace?: string }, service: string): void {
+    for (const [kind, mark] of this.#marks)
+      mark(
+        this.byBackend(
+          kind,
+          { ...(namespace !== undefined && { namespace }), name: service },
+          this.#manager.cluster.informers,
+        ),
+      )
+  }
+
+  /** Few: only HTTPRoutes depend on Gateways of members. */
+  #markGateway(_metadata: unknown): void {
+    for (const [kind, mark] of this.#marks)
+      if (kind.kind.kind === 'HTTPRoute') mark(this.#manager.cluster.informers.list(kind.kind).map(keyOf))
+  }
+
+  #markCluster(cluster: string): void {
+    for (const leaf of this.#manager.cluster.informers.list(LeafIngress))
+      if (leaf.spec.cluster === cluster) this.#markLeaf(leaf)
+  }
+
+  #findLeaf(key: string): Immutable<LeafIngress> | undefined {
+    return this.#manager.cluster.informers.get(LeafIngress, key)
+  }
+
+  #markLeaf(leaf: Immutable<LeafIngress> | undefined): void {
+    if (leaf === undefined) return
+    const kindName = leaf.metadata.labels?.[ROOT_KIND_LABEL]
+    const kind = ROOT_KINDS.find((each) => each.kind.kind === kindName)
+    const mark = kind === undefined ? undefined : this.#marks.get(kind)
+    mark?.([`${leaf.metadata.namespace}/${leaf.metadata.annotations?.[ROOT_ANNOTATION] ?? ''}`])
+  }
+}

@@ -1,0 +1,69 @@
+/** Every fleet scenario under crashes at every write, stale restarts, lost events, 410, and empty and short lists. */
+import type { Ingress } from '@seamark/kube'
+import type { Obj } from '@seamark/kube/object'
+import { type DNSEndpoint, fleetCrds, loadBalancerCrds, playgroundCrds } from '@seamark/operator'
+import { describe, expect, it } from 'vitest'
+import { expectConvergence } from './expect-convergence.ts'
+import { FleetBench } from './fleet-bench.ts'
+import { fleetScenarios } from './fleet-scenarios.ts'
+import type { Invariant, World } from './scenario.ts'
+import { exploration } from './seeds.ts'
+
+/** Few, because a run takes a second: a manager with two members for an hour. */
+const EXPLORED = { crashes: 8, shortCrashes: 2, shortSamples: 0 }
+
+const publishedIn = (world: World): string[] =>
+  (world.list('DNSEndpoint') as DNSEndpoint[]).flatMap(({ spec }) => spec.endpoints.flatMap(({ targets }) => targets))
+
+/** While a root exists, DNS answers it once it has done so. */
+const keepsAnswer: Invariant = {
+  name: 'a published root keeps an address in DNS',
+  check(world, { kind, key, before, after }) {
+    if (kind !== 'DNSEndpoint' || before === undefined) return undefined
+    const isLive = world
+      .list('Ingress')
+      .some(({ metadata }) => metadata.deletionTimestamp === undefined && key.startsWith(`${metadata.namespace}/`))
+    const targets = (after as DNSEndpoint | undefined)?.spec.endpoints.flatMap((endpoint) => endpoint.targets) ?? []
+    return isLive && targets.length === 0 ? `${key} is empty` : undefined
+  },
+}
+
+/** DNS forgets a leaf before the member does. */
+const removesFromDnsFirst: Invariant = {
+  name: 'a leaf is deleted only when DNS does not answer it',
+  check(world, { kind, key, type, before }) {
+    if (kind !== 'Leaf' || type !== 'delete') return undefined
+    const leaf: Ingress | undefined = before
+    const addresses = (leaf?.status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip ?? '')
+    const published = publishedIn(world)
+    return addresses.some((address) => published.includes(address)) ? `${key} was deleted` : undefined
+  },
+}
+
+/** UIDs, and the hashes of them in names and annotations; and when a lost cluster was last reached, which a crash forgets. */
+const maskIds = (text: string): string =>
+  text
+    .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uid>')
+    .replaceAll(/ingress-(shop|rival)-[0-9a-f]{6}\b/g, 'ingress-$1-<hash>')
+    .replaceAll(/-(eu1|us1)-[0-9a-f]{8}\b/g, '-$1-<hash>')
+    .replaceAll(/^ *"lastContact": .*\n/gm, '')
+    .replaceAll(/(specHash|appliedHash|spec-hash)": "[0-9a-f]{16}"/g, '$1": "<hash>"')
+
+const given = [...playgroundCrds(), ...loadBalancerCrds(), ...fleetCrds()] as Obj[]
+
+describe('the fleet, whatever goes wrong', () => {
+  it.each(fleetScenarios)('$title', async ({ title, run, given: options, except = [] }) => {
+    const runs = await expectConvergence(
+      {
+        name: title,
+        given,
+        prepare: async (stage) => FleetBench.prepare(stage, options),
+        play: async (stage) => run(new FleetBench(stage)),
+        mask: maskIds,
+        invariants: () => [keepsAnswer, removesFromDnsFirst],
+      },
+      exploration({ ...EXPLORED, except }),
+    )
+    expect(runs).toBeGreaterThan(0)
+  })
+})
