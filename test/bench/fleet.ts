@@ -28,7 +28,7 @@ import {
   playgroundCrds,
   runApp,
 } from '@seamark/operator'
-import { ingressRoot, planRoot } from '@seamark/operator/testing'
+import { ingressRoot, planRoot, proberInThisThread } from '@seamark/operator/testing'
 import type { Figure } from './figure.ts'
 import { residentBytes } from './resident.ts'
 
@@ -374,6 +374,7 @@ async function measureDrain(): Promise<number> {
     }),
     { line: () => undefined },
     new AbortController().signal,
+    proberInThisThread(1),
   )
   if (sent < 100) throw new Error(`only ${sent} requests were sent`)
   return failed

@@ -1,10 +1,11 @@
-/** Gateway: the build of a large cluster, its memory, and the built-in proxy beside a bare forwarder. */
+/** Gateway: the build of a large cluster, its memory, changes until Envoy has them, and the built-in proxy beside a bare forwarder. */
 import { type ChildProcess, fork, spawnSync } from 'node:child_process'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { build, BUILD_DEFAULTS } from '@seamark/gateway'
 import { type Figure, shared } from './figure.ts'
 import { worldOf } from './gateway/objects.ts'
+import { measureXds, usesEnvoy } from './gateway/xds.ts'
 
 const FLAGS = ['--conditions=source', '--import', 'tsx']
 const folder = join(import.meta.dirname, 'gateway')
@@ -78,6 +79,8 @@ const underChange = shared(async () =>
   }),
 )
 
+const xds = shared(measureXds)
+
 export const figures: readonly Figure[] = [
   {
     name: 'gateway.build',
@@ -127,5 +130,32 @@ export const figures: readonly Figure[] = [
     against: '-',
     runs: 3,
     measure: async (run) => (await underChange(run)).failed,
+  },
+  {
+    name: 'gateway.change',
+    what: `one of those HTTPProxies changed → ${usesEnvoy() ? 'answered by Envoy' : 'acknowledged by a bare ADS client'}, p99 of 100`,
+    unit: 'ms',
+    bound: { max: 700 },
+    against: '-',
+    runs: 1,
+    measure: async (run) => (await xds(run)).changeMs,
+  },
+  {
+    name: 'gateway.endpoint',
+    what: 'an EndpointSlice changed → EDS acknowledged by a bare ADS client, p99 of 200',
+    unit: 'ms',
+    bound: { max: 100 },
+    against: '-',
+    runs: 1,
+    measure: async (run) => (await xds(run)).endpointMs,
+  },
+  {
+    name: 'gateway.restart.pushes',
+    what: 'responses to a client with the configuration when the control plane restarts on the same objects',
+    unit: 'count',
+    bound: { max: 0 },
+    against: '-',
+    runs: 1,
+    measure: async (run) => (await xds(run)).pushes,
   },
 ]

@@ -8,6 +8,7 @@ export { compareSets, type ObservedRRset, printSet } from '../src/rrset/rrset.ts
 export { type GeneratedWorld, OWNER, record, want, worlds } from './plan-fixture.ts'
 export { planRoot } from '../src/fleet/decide/plan.ts'
 export { Claims } from '../src/fleet/claims.ts'
+export { deleteExactly } from '../src/fleet/members/exact-delete.ts'
 export { ingressRoot } from '../src/fleet/roots/ingress.ts'
 export * from './prober-thread.ts'
 export { startWorker } from '../src/health/monitor.ts'

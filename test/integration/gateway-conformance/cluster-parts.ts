@@ -84,7 +84,9 @@ export class ClusterParts {
     mgr.controller('deployments', Deployment).reconcile(async (deployment, { client }) => {
       const { namespace = '', name } = deployment.metadata
       for (let index = 0; index < (deployment.spec?.replicas ?? 1); index++) {
-        const key = `${namespace}/${name}-${index}`
+        // As a ReplicaSet names them; the suite takes the Deployment from it.
+        const pod = `${name}-5d4f8c7b9-x${index}`
+        const key = `${namespace}/${pod}`
         if (this.#addresses.has(key)) continue
         const { metadata, spec } = deployment.spec?.template ?? {}
         if (spec === undefined) continue
@@ -92,13 +94,13 @@ export class ClusterParts {
         this.#addresses.set(key, address)
         await this.#startPod(key, spec as PodSpec, address)
         await client.create(Pod, {
-          metadata: { namespace, name: `${name}-${index}`, labels: { ...metadata?.labels } },
+          metadata: { namespace, name: pod, labels: { ...metadata?.labels } },
           spec: { ...(spec as PodSpec), nodeName: NODE },
         })
         await client.apply(
           Pod,
           {
-            metadata: { namespace, name: `${name}-${index}` },
+            metadata: { namespace, name: pod },
             status: {
               phase: 'Running',
               podIP: address,

@@ -1,6 +1,7 @@
 /**
- * Runs inside a network namespace: a kube-apiserver with the CRDs of the suite, `seamark gateway` with the built-in proxy, the
- * parts of a cluster that the suite uses (cluster-parts.ts), and the suite itself, whose output goes to stdout.
+ * Runs inside a network namespace: a kube-apiserver with the CRDs of the suite, one `seamark gateway --gateway` with the built-in
+ * proxy and an address of its own for each Gateway, as an operator would deploy them, the parts of a cluster that the suite uses
+ * (cluster-parts.ts), and the suite itself, whose output goes to stdout.
  * `node runner.ts SUITE ECHO CRDS REPORT [flags of the suite]`
  */
 import { spawn } from 'node:child_process'
@@ -8,39 +9,81 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findVerb, VERBS } from '@seamark/cli/testing'
-import { configFromText, connect } from '@seamark/kube'
-import { GatewayClass } from '@seamark/kube/gateway-api'
+import { type Cluster, configFromText, connect, manager } from '@seamark/kube'
+import { Gateway, GatewayClass } from '@seamark/kube/gateway-api'
+import { keyOf } from '@seamark/kube/object'
 import { ControlPlane } from '@seamark/kube/testing'
 import { ClusterParts } from './cluster-parts.ts'
 import { CLAIMED_FEATURES } from './features.ts'
 
 const [suite = '', echo = '', crds = '', report = '', ...suiteFlags] = process.argv.slice(2)
-const GATEWAY_ADDRESS = '10.77.9.1'
 
-async function startGateway(kubeconfig: string, signal: AbortSignal): Promise<{ running: Promise<unknown> }> {
+interface Instance {
+  readonly stop: () => Promise<void>
+}
+
+/** `seamark gateway` for one Gateway; also for one that does not exist, which accepts the GatewayClass. */
+async function startGateway(
+  kubeconfig: string,
+  gateway: string,
+  address: string,
+  ports = { http: 80, https: 443 },
+): Promise<Instance> {
   const found = findVerb(VERBS, ['gateway'])
   if (found === undefined) throw new Error('no verb gateway')
   const { build } = await found.verb.load()
-  let announce: () => void = () => undefined
-  const ready = new Promise<void>((resolve) => (announce = resolve))
-  const write = (text: string): boolean => {
-    if (text.includes('ready ')) announce()
-    return true
+  const stopping = new AbortController()
+  const io = {
+    stdout: { write: () => true } as never,
+    stderr: process.stderr,
+    env: process.env,
+    signal: stopping.signal,
+    exit: () => undefined,
   }
-  const io = { stdout: { write } as never, stderr: process.stderr, env: process.env, signal, exit: () => undefined }
   const running = build(io).parseAsync(
     [
       `--kubeconfig=${kubeconfig}`,
       '--namespace=default',
       '--envoy=off',
-      `--http-listen=${GATEWAY_ADDRESS}:80`,
-      `--https-listen=${GATEWAY_ADDRESS}:443`,
-      `--ingress-status-address=${GATEWAY_ADDRESS}`,
+      `--gateway=${gateway}`,
+      `--http-listen=${address}:${ports.http}`,
+      `--https-listen=${address}:${ports.https}`,
+      `--ingress-status-address=${address}`,
     ],
     { from: 'user' },
   )
-  await Promise.race([ready, running.then(() => Promise.reject(new Error('the gateway ended')))])
-  return { running }
+  return {
+    stop: async () => {
+      stopping.abort()
+      await running
+    },
+  }
+}
+
+/** An instance with an address of its own for each Gateway, as long as it exists. */
+async function provision(cluster: Cluster, kubeconfig: string, signal: AbortSignal): Promise<void> {
+  const instances = new Map<string, Instance>()
+  let count = 0
+  const mgr = await manager({ cluster, fieldManager: 'conformance-provisioner', grace: '1s' })
+  mgr
+    .controller('gateways', Gateway)
+    .gone(async (key) => {
+      await instances.get(key)?.stop()
+      instances.delete(key)
+    })
+    .reconcile(async (gateway) => {
+      const key = keyOf(gateway)
+      if (instances.has(key)) return
+      const portOf = (...protocols: string[]) =>
+        gateway.spec?.listeners?.find(({ protocol }) => protocols.includes(protocol))?.port
+      const ports = { http: portOf('HTTP') ?? 80, https: portOf('HTTPS', 'TLS') ?? 443 }
+      instances.set(key, await startGateway(kubeconfig, key, `10.77.9.${++count}`, ports))
+    })
+  try {
+    await mgr.run(signal)
+  } finally {
+    await Promise.allSettled([...instances.values()].map(async (instance) => instance.stop()))
+  }
 }
 
 async function runSuite(kubeconfig: string): Promise<number> {
@@ -74,6 +117,7 @@ const folder = mkdtempSync(join(tmpdir(), 'gateway-conformance-'))
 const kubeconfig = join(folder, 'kubeconfig')
 writeFileSync(kubeconfig, plane.kubeconfig(), { mode: 0o600 })
 const cluster = connect(configFromText(plane.kubeconfig()), { fieldManager: 'conformance' })
+const provisioner = connect(configFromText(plane.kubeconfig()), { fieldManager: 'conformance' })
 const stopping = new AbortController()
 try {
   await cluster.client.create(GatewayClass, {
@@ -81,13 +125,15 @@ try {
     spec: { controllerName: 'seamark.io/gateway-controller' },
   })
   const parts = new ClusterParts(cluster, echo, folder).run(stopping.signal)
-  const { running } = await startGateway(kubeconfig, stopping.signal)
+  const provisioning = provision(provisioner, kubeconfig, stopping.signal)
+  const first = await startGateway(kubeconfig, 'none/none', '10.77.8.1')
   process.exitCode = await runSuite(kubeconfig)
   stopping.abort()
-  await Promise.allSettled([parts, running])
+  await Promise.allSettled([parts, provisioning, first.stop()])
 } finally {
   stopping.abort()
   await cluster.close()
+  await provisioner.close()
   await plane.stop()
   rmSync(folder, { recursive: true })
 }

@@ -42,6 +42,8 @@ afterAll(async () => {
 
 interface Replica {
   readonly port: number
+  /** How often the manager beside the data plane was started. */
+  readonly starts: () => number
   stop(): Promise<void>
 }
 
@@ -90,7 +92,7 @@ async function startReplica(...flags: string[]): Promise<Replica> {
     await running
   }
   cleanups.push(stop)
-  return { port, stop }
+  return { port, starts: () => output.match(/^ready/gm)?.length ?? 0, stop }
 }
 
 async function ask(port: number, host: string): Promise<number> {
@@ -140,7 +142,7 @@ describe('the capability gateway of seamark run', () => {
         async () => ask(port, 'paused.test'),
         (status) => status === 200,
       )
-    expect(await statusOf('paused')).toBeUndefined()
+    expect(await statusOf('paused')).not.toBe('valid')
     await client.delete(ConfigMap, 'seamark/seamark')
     await eventually(
       async () => statusOf('paused'),
@@ -154,8 +156,12 @@ describe('the capability gateway of seamark run', () => {
       await client.update(Lease, {
         ...lease,
         spec: { ...lease.spec, holderIdentity: 'thief', leaseDurationSeconds: 3_600, renewTime },
-      } as Lease)
+      })
     }
+    await eventually(
+      async () => first.starts() + second.starts(),
+      (starts) => starts === 3,
+    )
     await client.create(HTTPProxy, proxy('later'))
     for (const { port } of [first, second])
       await eventually(

@@ -397,6 +397,18 @@ describe('Gateway API', () => {
     expect(routesOf(run(...all, grant).ir)).toEqual(['* prefix / → a/web/80+b/web/80'])
   })
 
+  it('redirects to the well-known port of another scheme, and keeps the port of the request otherwise', () => {
+    const redirect = (requestRedirect: object) => {
+      const rules = [{ filters: [{ type: 'RequestRedirect', requestRedirect }] }]
+      const result = run(gatewayClass, gateway([http]), httpRoute('a/web', { rules }))
+      const action = result.ir.listeners[0]?.hosts[0]?.routes[0]?.action
+      return action?.kind === 'redirect' ? action.port : 'none'
+    }
+    expect(redirect({ scheme: 'https' })).toBe(443)
+    expect(redirect({ scheme: 'https', port: 8443 })).toBe(8443)
+    expect(redirect({ hostname: 'y.test' })).toBeUndefined()
+  })
+
   it('prefers the older route among equal matches', () => {
     const match = { matches: [{ headers: [{ name: 'a', value: '1' }] }] }
     const later = { matches: [{ headers: [{ name: '0', value: '1' }] }] }

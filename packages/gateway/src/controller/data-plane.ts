@@ -12,7 +12,7 @@ export interface DataPlane {
   run(context: DataPlaneContext): Promise<void>
 }
 
-export interface DataPlaneContext {
+interface DataPlaneContext {
   readonly signal: AbortSignal
   readonly log: Logger
   /** Called when requests are answered. */

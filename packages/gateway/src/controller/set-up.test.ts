@@ -222,9 +222,9 @@ describe('the gateway of a manager', () => {
     const gateway = await start(cluster)
     await gateway.ready()
     const statuses: number[] = []
-    let isMoving = true
+    const moved = new AbortController()
     const load = (async () => {
-      while (isMoving) statuses.push(await gateway.ask('web.test'))
+      while (!moved.signal.aborted) statuses.push(await gateway.ask('web.test'))
     })()
     putService(cluster, 'green', await backend())
     cluster.put(HTTPProxy, toService('web.test', 'green'))
@@ -233,7 +233,7 @@ describe('the gateway of a manager', () => {
     cluster.remove(EndpointSlice, 'a/blue-1')
     await gateway.clock.advance(1_000)
     statuses.push(await gateway.ask('web.test'))
-    isMoving = false
+    moved.abort()
     await load
     expect(new Set(statuses)).toEqual(new Set([200]))
   })

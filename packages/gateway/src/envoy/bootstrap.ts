@@ -6,12 +6,10 @@ import { hostname } from 'node:os'
 import { FROM_ADS } from '../xds/clusters.ts'
 import { durationOf, encode, Enums, packAny, toJson, type Message } from '../xds/protobuf.ts'
 
-export type XdsAddress =
-  | { readonly path: string }
-  | { readonly host: string; readonly port: number; readonly tls?: XdsTls }
+type XdsAddress = { readonly path: string } | { readonly host: string; readonly port: number; readonly tls?: XdsTls }
 
 /** Files of Envoy's side; Envoy reads them again when their folder changes. */
-export interface XdsTls {
+interface XdsTls {
   readonly caFile: string
   readonly certificateFile: string
   readonly keyFile: string

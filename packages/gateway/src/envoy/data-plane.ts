@@ -5,12 +5,12 @@
 import { ServerCredentials } from '@grpc/grpc-js'
 import { untilAborted, type Logger } from '@seamark/kube'
 import type { DataPlane } from '../controller/data-plane.ts'
-import type { EndpointSource } from '../proxy/clusters.ts'
+import type { Endpoint, EndpointSource } from '../proxy/clusters.ts'
 import { createAdsServer } from '../xds/ads-server.ts'
 import { endpointsResource } from '../xds/clusters.ts'
 import type { Rejection } from '../xds/rejections.ts'
 import type { Resource } from '../xds/resource.ts'
-import { translate, type ListenAddresses } from '../xds/resources.ts'
+import { translate, TranslationMemo, type ListenAddresses } from '../xds/resources.ts'
 import { serverCredentials, type XdsServerFiles } from './credentials.ts'
 import { prepareFolder, runEnvoy, xdsSocketOf } from './process.ts'
 
@@ -37,15 +37,25 @@ export interface XdsPort {
 export function envoyDataPlane(options: EnvoyDataPlaneOptions): DataPlane {
   const { addresses, endpoints, log, process, port } = options
   const server = createAdsServer({ log, onRejections: options.onRejections })
+  const memo = new TranslationMemo()
   /** Clusters by the name of their endpoints. */
   let clustersOf = new Map<string, string[]>()
+  /** What was sent last of a cluster, and from which list: an unchanged one is the same object. */
+  let assigned = new Map<string, { list: readonly Endpoint[]; resource: Resource }>()
 
   const resourcesOf = (names: Iterable<string>): Map<string, Resource> => {
     const resources = new Map<string, Resource>()
     for (const name of names)
-      for (const cluster of clustersOf.get(name) ?? [])
-        resources.set(cluster, endpointsResource(cluster, endpoints(name)))
+      for (const cluster of clustersOf.get(name) ?? []) resources.set(cluster, assignmentOf(cluster, endpoints(name)))
     return resources
+  }
+
+  const assignmentOf = (cluster: string, list: readonly Endpoint[]): Resource => {
+    const before = assigned.get(cluster)
+    if (before?.list === list) return before.resource
+    const resource = endpointsResource(cluster, list)
+    assigned.set(cluster, { list, resource })
+    return resource
   }
 
   return {
@@ -57,7 +67,9 @@ export function envoyDataPlane(options: EnvoyDataPlaneOptions): DataPlane {
         clustersOf.set(upstream.name, list)
         list.push(name)
       }
-      server.publish(translate(ir, addresses), resourcesOf(clustersOf.keys()))
+      const resources = resourcesOf(clustersOf.keys())
+      assigned = new Map([...assigned].filter(([cluster]) => resources.has(cluster)))
+      server.publish(translate(ir, addresses, memo), resources)
     },
     updateEndpoints(names) {
       const changed = resourcesOf(names)

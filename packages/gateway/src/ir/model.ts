@@ -123,6 +123,8 @@ export interface Cors {
   readonly exposeHeaders: readonly string[]
   readonly allowCredentials: boolean
   readonly maxAgeSeconds?: number
+  /** Preflights of other origins go to the backend, as in Contour; else they are answered without any permission. */
+  readonly forwardsOtherPreflights?: boolean
 }
 
 /** A token bucket of each proxy process. */

@@ -8,16 +8,21 @@ import type { RequestFacts } from './request-facts.ts'
 /** Headers for the response, and whether the request is a preflight that is answered here. */
 export function applyCors(cors: Cors, request: RequestFacts): { headers: HeaderMap; isPreflight: boolean } {
   const origin = request.header('origin')
-  if (origin === undefined || !isAllowed(cors, origin)) return { headers: {}, isPreflight: false }
+  const method = request.header('access-control-request-method')
+  const isPreflight = request.method === 'OPTIONS' && method !== undefined
+  if (origin === undefined) return { headers: {}, isPreflight: false }
+  if (!isAllowed(cors, origin))
+    return { headers: {}, isPreflight: isPreflight && cors.forwardsOtherPreflights !== true }
   const headers: HeaderMap = { 'access-control-allow-origin': origin }
   if (cors.allowCredentials) headers['access-control-allow-credentials'] = 'true'
-  const isPreflight = request.method === 'OPTIONS' && request.header('access-control-request-method') !== undefined
-  if (!isPreflight) {
-    if (cors.exposeHeaders.length > 0) headers['access-control-expose-headers'] = cors.exposeHeaders.join(',')
-    return { headers, isPreflight }
-  }
-  headers['access-control-allow-methods'] = cors.allowMethods.join(',')
-  if (cors.allowHeaders.length > 0) headers['access-control-allow-headers'] = cors.allowHeaders.join(',')
+  if (cors.exposeHeaders.length > 0) headers['access-control-expose-headers'] = cors.exposeHeaders.join(',')
+  if (!isPreflight) return { headers, isPreflight }
+  const allow = (list: readonly string[], asked: string | undefined) =>
+    // With credentials a browser takes the asterisk for a name: what it asked for is named instead.
+    list.includes('*') && cors.allowCredentials && asked !== undefined ? asked : list.join(',')
+  headers['access-control-allow-methods'] = allow(cors.allowMethods, method)
+  if (cors.allowHeaders.length > 0)
+    headers['access-control-allow-headers'] = allow(cors.allowHeaders, request.header('access-control-request-headers'))
   if (cors.maxAgeSeconds !== undefined) headers['access-control-max-age'] = String(cors.maxAgeSeconds)
   return { headers, isPreflight }
 }

@@ -1,6 +1,6 @@
 import { createServer as createHttpServer, request as httpRequest } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import { connect as connectTcp, createServer, type AddressInfo, type Server } from 'node:net'
+import { connect as connectTcp, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import {
   connect as connectTls,
   createServer as createTlsServer,
@@ -203,11 +203,55 @@ describe('TLS to backends', () => {
   })
 })
 
+it('does not use a connection to a backend for another cluster, which may verify other names', async () => {
+  const issued = await authority.issue({ commonName: 'b', dnsNames: ['backend.test'], usages: 'server' })
+  const server = createHttpsServer({ cert: issued.certPem, key: issued.keyPem }, (_request, response) => response.end())
+  const port = await listen(server)
+  const cluster = (name: string, subject: string) =>
+    clusterOf({
+      name,
+      protocol: 'tls',
+      tls: { sni: 'backend.test', validation: { ca: authority.certPem, subjectNames: [subject] } },
+    })
+  const routeTo = (path: string, name: string): Route => ({
+    ...toOne,
+    match: { ...toOne.match, path: { kind: 'prefix', value: path } },
+    action: { ...toOne.action, backends: [{ cluster: name, weight: 1 }] } as Route['action'],
+  })
+  const proxy = createProxy({
+    http: { host: '127.0.0.1', port: 0 },
+    endpoints: () => [{ host: '127.0.0.1', port }],
+  })
+  proxy.apply({
+    listeners: [
+      { protocol: 'http', hosts: [{ host: 'x.test', routes: [routeTo('/good', 'good'), routeTo('/bad', 'bad')] }] },
+    ],
+    clusters: [cluster('good', 'backend.test'), cluster('bad', 'nope.test')],
+    certificates: [],
+  })
+  const { http } = await proxy.listen()
+  cleanups.push(async () => proxy.close(0))
+  const ask = async (path: string) =>
+    new Promise<number>((resolve, reject) => {
+      const call = httpRequest({ ...http, path, headers: { host: 'x.test' }, agent: false }, (response) => {
+        response.resume().on('end', () => resolve(response.statusCode ?? 0))
+      })
+      call.on('error', reject)
+      call.end()
+    })
+  expect(await ask('/good')).toBe(200)
+  expect(await ask('/bad')).toBe(503)
+  server.closeAllConnections()
+})
+
 describe('slow clients', () => {
-  const closed = async (socket: { on(event: 'close' | 'error', listener: () => void): unknown }) =>
-    new Promise<void>((resolve) => {
+  /** What the proxy sent until it closed the connection. */
+  const received = async (socket: Socket) =>
+    new Promise<string>((resolve) => {
+      let text = ''
+      socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
       socket.on('error', () => undefined)
-      socket.on('close', resolve)
+      socket.on('close', () => resolve(text))
     })
 
   it('that never complete a header are closed, over TCP and over TLS', async () => {
@@ -216,10 +260,10 @@ describe('slow clients', () => {
     const { http, https } = await start({ tls: terminated, routes: [toOne] }, port, {}, limits)
     const plain = connectTcp(http, '127.0.0.1')
     plain.write('GET / HTTP/1.1\r\nhost: x.test\r\nx-a: ')
-    await closed(plain.resume())
+    expect(await received(plain)).toBe('')
     const socket = await secure(https)
     socket.write('GET / HTTP/1.1\r\nhost: x.test\r\nx-a: ')
-    await closed(socket.resume())
+    expect(await received(socket)).toBe('')
   })
 
   it('that never complete their hello are closed', async () => {
@@ -227,6 +271,6 @@ describe('slow clients', () => {
     const { https } = await start({ tls: terminated, routes: [toOne] }, port, {}, { headersTimeoutMs: 50 })
     const socket = connectTcp(https, '127.0.0.1')
     socket.write(Buffer.from([22, 3, 1, 2, 0, 1]))
-    await closed(socket.resume())
+    expect(await received(socket)).toBe('')
   })
 })

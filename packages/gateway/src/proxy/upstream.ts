@@ -4,7 +4,7 @@
  */
 import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import { connect as connectHttp2, constants, type ClientHttp2Session } from 'node:http2'
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
@@ -40,6 +40,16 @@ export interface UpstreamHandlers {
   readonly onError: (error: Error, isStale: boolean) => void
 }
 
+/**
+ * Connections are shared within a cluster only: another one may verify other names, and a kept connection is not verified
+ * again.
+ */
+class ClusterAgent extends HttpsAgent {
+  override getName(options: { readonly clusterName?: string } & RequestOptions): string {
+    return `${options.clusterName ?? ''} ${super.getName(options)}`
+  }
+}
+
 const IDLE_CONNECTION_MS = 60_000
 const MAX_IDLE_CONNECTIONS_OF_ENDPOINT = 256
 
@@ -50,7 +60,7 @@ export class Upstreams {
     maxFreeSockets: MAX_IDLE_CONNECTIONS_OF_ENDPOINT,
     scheduling: 'lifo',
   })
-  readonly #https = new HttpsAgent({
+  readonly #https = new ClusterAgent({
     keepAlive: true,
     maxFreeSockets: MAX_IDLE_CONNECTIONS_OF_ENDPOINT,
     scheduling: 'lifo',
@@ -88,7 +98,12 @@ export class Upstreams {
     const options = { host, port, method, path, headers, setHost: false, lookup: this.#lookup }
     const request: ClientRequest =
       cluster.protocol === 'tls'
-        ? httpsRequest({ ...options, ...tlsOptions(cluster, host), agent: this.#https })
+        ? httpsRequest({
+            ...options,
+            ...tlsOptions(cluster, host),
+            ...{ clusterName: cluster.name },
+            agent: this.#https,
+          })
         : httpRequest({ ...options, agent: this.#http })
     let isDone = false
     const fail = (error: Error) => {

@@ -6,8 +6,9 @@
 import type { ClientValidation, Listener, TlsTermination, TlsVersion, VirtualHost } from '../ir/model.ts'
 import type { ListenAddress } from '../proxy/proxy.ts'
 import { BUFFER_BYTES, FROM_ADS, secretName } from './clusters.ts'
-import { durationOf, Enums, packAny, type Any, type Message } from './protobuf.ts'
-import { resourceOf, type Resource } from './resource.ts'
+import type { Memo } from './memo.ts'
+import { durationOf, encode, Enums, packAny, type Any, type Message } from './protobuf.ts'
+import { joinedResource, MESSAGE_OF, type Resource } from './resource.ts'
 import { CORS_FILTER, RATE_LIMIT_FILTER } from './route-policies.ts'
 import { routeConfigurationName } from './routes.ts'
 
@@ -41,10 +42,11 @@ const HTTP_FILTERS = [
   },
 ]
 
-export function listenerResource(listener: Listener, address: ListenAddress): Resource {
+/** @param memo filter chains of earlier calls */
+export function listenerResource(listener: Listener, address: ListenAddress, memo: Memo<Uint8Array>): Resource {
   const name = LISTENER_NAMES[listener.protocol]
   const isTls = listener.protocol === 'https'
-  return resourceOf('listener', name, {
+  const settings = encode(MESSAGE_OF.listener, {
     name,
     address: {
       socket_address: {
@@ -62,35 +64,50 @@ export function listenerResource(listener: Listener, address: ListenAddress): Re
         },
       ],
     }),
-    filter_chains: isTls ? tlsChains(listener) : [{ name: 'http', filters: [httpFilter('http', undefined)] }],
   })
+  const chains = isTls
+    ? tlsChains(listener, memo)
+    : [partOf({ name: 'http', filters: [httpFilter('http', undefined)] })]
+  return joinedResource('listener', name, [settings, ...chains])
 }
 
-function tlsChains({ hosts }: Listener): FilterChain[] {
+function tlsChains({ hosts }: Listener, memo: Memo<Uint8Array>): Uint8Array[] {
   const chains = hosts.flatMap((host) => {
     const filter = filterOf(host)
-    return filter === undefined ? [] : [chainOf(host, filter)]
+    if (filter === undefined) return []
+    const { tls, tcp } = host
+    return [memo.get(JSON.stringify([host.host, tls, tcp]), () => partOf(chainOf(host, filter())))]
   })
-  return chains.length > 0 ? chains : [CLOSING_CHAIN]
+  return chains.length > 0 ? chains : [partOf(CLOSING_CHAIN)]
 }
+
+function partOf(chain: FilterChain): Uint8Array {
+  return encode(MESSAGE_OF.listener, { filter_chains: [chain] })
+}
+
+/** No cluster has this name: connections to it are closed. */
+const NO_CLUSTER = 'none'
 
 /** A listener needs a filter chain; this one is for a name that nobody can have (RFC 6761), so every connection is closed. */
 const CLOSING_CHAIN: FilterChain = {
   name: 'no host',
   filter_chain_match: { server_names: ['seamark.invalid'] },
-  filters: [tcpFilter('none', [{ name: 'none', weight: 1 }])],
+  filters: [tcpFilter('none', [{ name: NO_CLUSTER, weight: 1 }])],
 }
 
-function filterOf({ host, tls, tcp }: VirtualHost): Filter | undefined {
+/** Made only when it is needed: the message of a filter takes longer than everything else of the chain. */
+function filterOf({ host, tls, tcp }: VirtualHost): (() => Filter) | undefined {
   if (tcp !== undefined) {
     const usable = tcp.backends.filter(({ weight }) => weight > 0)
     const clusters = (usable.length > 0 ? usable : tcp.backends).map(({ cluster, weight }) => ({
       name: cluster,
       weight: Math.max(weight, 1),
     }))
-    return clusters.length === 0 ? undefined : tcpFilter(host, clusters)
+    const { invalidWeight = 0 } = tcp
+    const shares = invalidWeight > 0 ? [...clusters, { name: NO_CLUSTER, weight: invalidWeight }] : clusters
+    return shares.length === 0 ? undefined : () => tcpFilter(host, shares)
   }
-  return tls === undefined ? undefined : httpFilter('https', host)
+  return tls === undefined ? undefined : () => httpFilter('https', host)
 }
 
 function chainOf({ host, tls, tcp }: VirtualHost, filter: Filter): FilterChain {

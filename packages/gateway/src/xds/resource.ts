@@ -31,7 +31,15 @@ export function resourceOf<T extends ResourceType>(
   name: string,
   message: Message<(typeof MESSAGE_OF)[T]>,
 ): Resource {
-  const value = encode(MESSAGE_OF[type], message)
+  return encodedResource(type, name, encode(MESSAGE_OF[type], message))
+}
+
+/** @param parts encoded messages: concatenated they are one message, whose repeated fields have the elements of all parts */
+export function joinedResource(type: ResourceType, name: string, parts: readonly Uint8Array[]): Resource {
+  return encodedResource(type, name, Buffer.concat(parts))
+}
+
+function encodedResource(type: ResourceType, name: string, value: Uint8Array): Resource {
   return { name, any: { type_url: typeUrlOf(MESSAGE_OF[type]), value }, version: hashOf(value) }
 }
 

@@ -9,7 +9,7 @@ import type { Ir } from '../ir/model.ts'
 import { printResources } from './print.ts'
 import { decode, encode, toJson } from './protobuf.ts'
 import { MESSAGE_OF, RESOURCE_TYPES } from './resource.ts'
-import { ownersOf, translate } from './resources.ts'
+import { ownersOf, translate, TranslationMemo } from './resources.ts'
 
 const ADDRESSES = { http: { host: '127.0.0.1', port: 8080 }, https: { host: '::', port: 8443 } }
 const irOf = (...all: Obj[]): Ir => build(objectsOf(all), BUILD_DEFAULTS).ir
@@ -268,6 +268,17 @@ describe('all resources', () => {
         expect(translate(irOf(...shuffled), ADDRESSES).resources).toEqual(expected)
       }),
       { numRuns: 20 },
+    )
+  })
+
+  it('are the same bytes with a memory of other configurations', () => {
+    const memo = new TranslationMemo()
+    fc.assert(
+      fc.property(fc.shuffledSubarray(sources()), (some) => {
+        const ir = irOf(...some)
+        expect(translate(ir, ADDRESSES, memo).resources).toEqual(translate(ir, ADDRESSES).resources)
+      }),
+      { numRuns: 50 },
     )
   })
 

@@ -6,6 +6,7 @@ import type { Ir, Origin, Route, VirtualHost } from '../ir/model.ts'
 import type { ListenAddress } from '../proxy/proxy.ts'
 import { clusterResource, secretName, secretResource } from './clusters.ts'
 import { listenerResource } from './listeners.ts'
+import { Memo } from './memo.ts'
 import { routeConfigurations, type RouteConfiguration } from './routes.ts'
 import type { Resource, ResourceMap, ResourceType } from './resource.ts'
 
@@ -15,7 +16,7 @@ export interface ListenAddresses {
 }
 
 /** Resources by type and name. */
-export type Resources = Readonly<Record<Exclude<ResourceType, 'endpoints'>, ResourceMap>>
+type Resources = Readonly<Record<Exclude<ResourceType, 'endpoints'>, ResourceMap>>
 
 export interface Translation {
   readonly resources: Resources
@@ -23,21 +24,35 @@ export interface Translation {
   readonly hostsOf: ReadonlyMap<string, readonly VirtualHost[]>
 }
 
-export function translate(ir: Ir, addresses: ListenAddresses): Translation {
+/** What a translator remembers, so that a change costs what changed and not the whole. */
+export class TranslationMemo {
+  readonly clusters = new Memo<Resource>()
+  readonly chains = new Memo<Uint8Array>()
+  readonly routes = { parts: new Memo<Uint8Array>(), resources: new Memo<Resource>() }
+
+  advance(): void {
+    for (const each of [this.clusters, this.chains, this.routes.parts, this.routes.resources]) each.advance()
+  }
+}
+
+/** @param memo of the translations before; changes only how long it takes */
+export function translate(ir: Ir, addresses: ListenAddresses, memo = new TranslationMemo()): Translation {
+  memo.advance()
   const listeners: Resource[] = []
   const routes: RouteConfiguration[] = []
   for (const protocol of ['http', 'https'] as const) {
     const address = addresses[protocol]
     if (address === undefined) continue
     const listener = ir.listeners.find((each) => each.protocol === protocol) ?? { protocol, hosts: [] }
-    listeners.push(listenerResource(listener, address))
-    routes.push(...routeConfigurations(listener))
+    listeners.push(listenerResource(listener, address, memo.chains))
+    routes.push(...routeConfigurations(listener, memo.routes))
   }
   return {
     ir,
     hostsOf: new Map(routes.map(({ resource, hosts }) => [resource.name, hosts])),
     resources: {
-      cluster: byName(ir.clusters.map(clusterResource)),
+      // The name of a cluster contains a hash of its content.
+      cluster: byName(ir.clusters.map((each) => memo.clusters.get(each.name, () => clusterResource(each)))),
       secret: byName(ir.certificates.map(secretResource)),
       listener: byName(listeners),
       route: byName(routes.map(({ resource }) => resource)),

@@ -3,8 +3,9 @@
  * answers 421 for every other host, because a connection is for the host of its server name.
  */
 import type { Action, Backend, Listener, PathMatch, PathRewrite, Route, VirtualHost } from '../ir/model.ts'
-import { durationOf, Enums, type Any, type Message } from './protobuf.ts'
-import { resourceOf, type Resource } from './resource.ts'
+import type { Memo } from './memo.ts'
+import { durationOf, encode, Enums, type Any, type Message } from './protobuf.ts'
+import { joinedResource, MESSAGE_OF, type Resource } from './resource.ts'
 import {
   CORS_FILTER,
   corsPolicy,
@@ -37,32 +38,47 @@ export interface RouteConfiguration {
   readonly hosts: readonly VirtualHost[]
 }
 
-export function routeConfigurations({ protocol, hosts }: Listener): RouteConfiguration[] {
+/** @param memo of earlier calls */
+export function routeConfigurations({ protocol, hosts }: Listener, memo: RouteMemo): RouteConfiguration[] {
   if (protocol === 'http') {
-    const list = hosts.map((host) => hostOf(protocol, host))
-    return [configuration(routeConfigurationName(protocol, undefined), list, hosts)]
+    const name = routeConfigurationName(protocol, undefined)
+    const parts = hosts.map((host) => memo.parts.get(JSON.stringify(host), () => partOf([hostOf(protocol, host)])))
+    return [{ resource: joinedResource('route', name, [settingsOf(name, hosts), ...parts]), hosts }]
   }
   return hosts
     .filter(({ tls, tcp }) => tls !== undefined && tcp === undefined)
     .map((host) => {
+      const others = misdirected(host, hosts)
       const name = routeConfigurationName(protocol, host.host)
-      return configuration(name, [hostOf(protocol, host), ...misdirected(host, hosts)], [host])
+      const resource = memo.resources.get(JSON.stringify([host, others]), () =>
+        joinedResource('route', name, [settingsOf(name, [host]), partOf([hostOf(protocol, host), ...others])]),
+      )
+      return { resource, hosts: [host] }
     })
 }
 
-function configuration(name: string, list: readonly EnvoyHost[], hosts: readonly VirtualHost[]): RouteConfiguration {
-  const longest = hosts
-    .flatMap(({ routes }) => routes)
-    .reduce((max, { action }) => (action.kind === 'direct' ? Math.max(max, Buffer.byteLength(action.body)) : max), 0)
-  const resource = resourceOf('route', name, {
+export interface RouteMemo {
+  readonly parts: Memo<Uint8Array>
+  readonly resources: Memo<Resource>
+}
+
+function partOf(list: readonly EnvoyHost[]): Uint8Array {
+  return encode(MESSAGE_OF.route, { virtual_hosts: list })
+}
+
+/** Everything but the hosts. */
+function settingsOf(name: string, hosts: readonly VirtualHost[]): Uint8Array {
+  let longest = 0
+  for (const { routes } of hosts)
+    for (const { action } of routes)
+      if (action.kind === 'direct') longest = Math.max(longest, Buffer.byteLength(action.body))
+  return encode(MESSAGE_OF.route, {
     name,
-    virtual_hosts: list,
     // Clusters come first on the same stream; a missing one must not reject the routes of everybody.
     validate_clusters: { value: false },
     ignore_port_in_host_matching: true,
     ...(longest > DEFAULT_BODY_BYTES && { max_direct_response_body_size_bytes: { value: longest } }),
   })
-  return { resource, hosts }
 }
 
 /** Hosts that the connection is not for, although the domain of its host may cover them. */

@@ -38,15 +38,15 @@ import { type FindServers, lookUpServers, rememberServers, serversOf } from './d
 import { BACKEND_CACHE_LIMITS } from './members/limits.ts'
 import { MemberViews, trimSlice } from './members/member-view.ts'
 import { KCP_CLUSTER_LABEL, ROOT_ANNOTATION, ROOT_KIND_LABEL } from './names.ts'
-import { isRoot } from './root-filter.ts'
-import { createRootIndexes } from './root-indexes.ts'
-import { RootReconciler } from './root-reconciler.ts'
-import { RootTriggers } from './root-triggers.ts'
+import { isRoot } from './reconcile/root-filter.ts'
+import { createRootIndexes } from './reconcile/root-indexes.ts'
+import { RootReconciler } from './reconcile/root-reconciler.ts'
+import { RootTriggers } from './reconcile/root-triggers.ts'
 import type { RootKind } from './roots/root-kind.ts'
 import { ROOT_KINDS } from './roots/root-kinds.ts'
 import { SyncResults } from './members/sync-results.ts'
 import { setUpSyncer } from './members/syncer.ts'
-import { Teardown } from './teardown.ts'
+import { Teardown } from './reconcile/teardown.ts'
 
 export interface FleetSetUp {
   readonly options: FleetOptions

@@ -287,7 +287,9 @@ function actionOf(
   mirrors: readonly Mirror[],
 ): Action | { fault: string } {
   if (filters.redirect !== undefined) {
-    const { scheme, hostname, port, statusCode = 302 } = filters.redirect
+    const { scheme, hostname, statusCode = 302 } = filters.redirect
+    // A redirect to another scheme goes to its well-known port, not to that of the request.
+    const port = filters.redirect.port ?? (scheme === undefined ? undefined : WELL_KNOWN_PORTS[scheme])
     const path = pathRewrite(filters.redirect.path, match)
     if (path !== undefined && 'fault' in path) return path
     return {
@@ -323,6 +325,8 @@ function actionOf(
     hasWebsocket: true,
   }
 }
+
+const WELL_KNOWN_PORTS: Readonly<Record<string, number>> = { http: 80, https: 443 }
 
 function retryOf(retry: Immutable<HTTPRouteRule['retry']>, perTryTimeoutMs = 0): Retry | undefined {
   if (retry === undefined || retry.attempts === 0) return undefined

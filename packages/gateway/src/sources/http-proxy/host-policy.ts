@@ -47,6 +47,7 @@ function corsPolicy(policy: Immutable<CorsPolicy> | undefined): Cors | { fault: 
     allowHeaders: [...(policy.allowHeaders ?? [])],
     exposeHeaders: [...(policy.exposeHeaders ?? [])],
     allowCredentials: policy.allowCredentials === true,
+    forwardsOtherPreflights: true,
     ...(maxAgeMs !== undefined && { maxAgeSeconds: Math.round(maxAgeMs / 1_000) }),
   }
 }

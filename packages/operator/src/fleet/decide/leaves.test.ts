@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
 import type { LeafIngress, LeafIngressStatus } from '../../api/leaf-ingress.ts'
-import type { LeafObservation } from '../leaf-observation.ts'
+import type { LeafObservation } from '../reconcile/leaf-observation.ts'
 import type { HostAnswers } from './dns-presence.ts'
 import { leafStatus } from './leaf-status.ts'
 import {

@@ -4,7 +4,7 @@
 import type { Immutable } from '@seamark/kube/object'
 import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
 import type { LeafIngress } from '../../api/leaf-ingress.ts'
-import type { LeafObservation } from '../leaf-observation.ts'
+import type { LeafObservation } from '../reconcile/leaf-observation.ts'
 import type { SyncResult } from '../members/sync-results.ts'
 import { type HostAnswers, isAnsweredEverywhere, type Presence, presenceOf, silentServers } from './dns-presence.ts'
 import { decideLeaf, isServing, type LeafDecision, type LeafFacts, type LeafTiming } from './leaf-phase.ts'

@@ -25,6 +25,7 @@ import { type Immutable, keyOf, type Obj } from '@seamark/kube/object'
 import { LeafIngress } from '../../api/leaf-ingress.ts'
 import type { ProductMetrics } from '../../metrics.ts'
 import { decideSweep, decideSync, isOurs } from '../decide/sync.ts'
+import { deleteExactly } from './exact-delete.ts'
 import { LEAF_CACHE_LIMITS } from './limits.ts'
 import type { MemberViews } from './member-view.ts'
 import { FLEET_FIELD_MANAGER, LEAF_ANNOTATION, MANAGED_LABEL } from '../names.ts'
@@ -206,27 +207,16 @@ class Syncer {
         live.metadata.annotations?.[LEAF_ANNOTATION] !== leaf.metadata.name
       )
         continue
-      await this.#delete(kind, live, ctx)
+      await deleteExactly(ctx.client, kind, live)
       // With finalizers of others it is still there: the watch reports when it is gone.
       if ((await ctx.client.find(kind, keyOf(manifest))) !== undefined) return
     }
     for (const { kind, key: unused } of this.#secrets?.unusedBy(leaf) ?? []) {
       const live = await ctx.client.find(kind, unused)
-      if (live !== undefined && isOurs(live, hubId)) await this.#delete(kind, live, ctx)
+      if (live !== undefined && isOurs(live, hubId)) await deleteExactly(ctx.client, kind, live)
     }
     this.#corrections.delete(key)
     this.#options.results.set(key, { reason: 'DrainCompleted', message: '', isGone: true })
-  }
-
-  async #delete(kind: Kind, live: Immutable<Obj>, ctx: Context): Promise<void> {
-    const { uid } = live.metadata
-    if (live.metadata.deletionTimestamp !== undefined || uid === undefined) return
-    try {
-      await ctx.client.delete(kind, keyOf(live), { precondition: { uid } })
-    } catch (error) {
-      // 409: another object of that name, which is not the one that was read.
-      if (!(error instanceof NotFound) && !(error instanceof Conflict)) throw error
-    }
   }
 
   /** Deletes objects that have our labels and no LeafIngress, as after a cluster returned from a long absence. */
@@ -249,7 +239,7 @@ class Syncer {
           LeafIngress,
           `${namespace}/${annotations?.[LEAF_ANNOTATION] ?? ''}`,
         )
-        if (leaf?.spec.cluster !== ctx.cluster) await this.#delete(kind, object, ctx)
+        if (leaf?.spec.cluster !== ctx.cluster) await deleteExactly(ctx.client, kind, object)
       }
     }
   }

@@ -6,13 +6,13 @@
  */
 import { type Context, messageOf, Service } from '@seamark/kube'
 import { type Immutable, keyOf, type Key, type Kind, type Obj, type Stored } from '@seamark/kube/object'
-import { Cluster } from '../api/cluster.ts'
-import { GlobalIngressPolicy } from '../api/global-ingress-policy.ts'
-import type { LeafIngress } from '../api/leaf-ingress.ts'
-import type { BackendFact } from './decide/placement.ts'
-import type { MemberViews } from './members/member-view.ts'
-import type { Manifest } from './roots/root-kind.ts'
-import { ROOT_KINDS } from './roots/root-kinds.ts'
+import { Cluster } from '../../api/cluster.ts'
+import { GlobalIngressPolicy } from '../../api/global-ingress-policy.ts'
+import type { LeafIngress } from '../../api/leaf-ingress.ts'
+import type { BackendFact } from '../decide/placement.ts'
+import type { MemberViews } from '../members/member-view.ts'
+import type { Manifest } from '../roots/root-kind.ts'
+import { ROOT_KINDS } from '../roots/root-kinds.ts'
 
 type Leaves = ReadonlyMap<string, Immutable<LeafIngress>>
 

@@ -6,25 +6,25 @@
  * a pass that finds everything as decided writes nothing.
  */
 import { addFinalizer, type Context, findCondition, isConditionTrue, type Next, requeue } from '@seamark/kube'
-import { apiVersionOf, type Immutable, type Obj } from '@seamark/kube/object'
-import { GlobalIngressPolicy } from '../api/global-ingress-policy.ts'
-import { GlobalIngress } from '../api/global-ingress.ts'
-import type { ProductMetrics } from '../metrics.ts'
-import type { Claims } from './claims.ts'
+import type { Immutable, Obj } from '@seamark/kube/object'
+import { GlobalIngressPolicy } from '../../api/global-ingress-policy.ts'
+import type { GlobalIngress } from '../../api/global-ingress.ts'
+import type { ProductMetrics } from '../../metrics.ts'
+import type { Claims } from '../claims.ts'
 import { confirmPolicies } from './confirmed-facts.ts'
-import { silentServers } from './decide/dns-presence.ts'
-import { feedBalance } from './decide/dns-feed.ts'
-import { decideLeaves, isHostAnswered, type LeavesFacts, needsAnswers, summarizeLeaf } from './decide/leaves.ts'
-import { resolvePolicy } from './decide/policy.ts'
-import { decideStatus, type LeafSummary, statusAddresses } from './decide/status.ts'
-import type { AuthoritativeDns } from './dns/authoritative-dns.ts'
-import { syncFeed } from './dns/feed.ts'
-import { ROOT_FINALIZER } from './names.ts'
+import { feedBalance } from '../decide/dns-feed.ts'
+import { decideLeaves, isHostAnswered, type LeavesFacts, needsAnswers, summarizeLeaf } from '../decide/leaves.ts'
+import { resolvePolicy } from '../decide/policy.ts'
+import type { LeafSummary } from '../decide/status.ts'
+import type { AuthoritativeDns } from '../dns/authoritative-dns.ts'
+import { syncFeed } from '../dns/feed.ts'
+import { ROOT_FINALIZER } from '../names.ts'
 import { isRoot } from './root-filter.ts'
-import { reportConditions, writeLeafStatus } from './root-objects.ts'
+import { writeLeafStatus } from './root-objects.ts'
 import { type RootPass, type RootPassDeps, startPass } from './root-pass.ts'
-import { refuseRoot, writeRootStatus } from './root-status.ts'
-import type { RootKind } from './roots/root-kind.ts'
+import { reportRoot } from './root-report.ts'
+import { refuseRoot } from './root-status.ts'
+import type { RootKind } from '../roots/root-kind.ts'
 import { isLedByOther, sharedClusters, unsharedHosts } from './shared-hosts.ts'
 import type { Teardown } from './teardown.ts'
 
@@ -82,7 +82,8 @@ export class RootReconciler {
   }
 
   /** Decides the phases of the leaves, and writes them, the DNS objects and the statuses. */
-  async #carryOut({ kind, root, policy, claimed, plan, leaves, global }: RootPass, ctx: Context): Promise<Next> {
+  async #carryOut(pass: RootPass, ctx: Context): Promise<Next> {
+    const { root, plan, leaves, global } = pass
     const { options, dns, metrics, teardown, claims, indexes, views } = this.#deps
     const nowMs = ctx.clock.now()
     const isVerified = isConditionTrue(global.status?.conditions, 'DNSPublished')
@@ -129,34 +130,7 @@ export class RootReconciler {
     // Once it was verified, a server that is silent for a moment changes nothing.
     const isAnswered = !options.dns || isHostAnswered(isVerified ? unasked : facts)
     if (isAsked && !isAnswered) againAtMs = Math.min(againAtMs, nowMs + verifyAfterMs(global, nowMs))
-    const { status, summary } = decideStatus({
-      spec: options.dns ? plan.spec : { ...plan.spec, published: true },
-      generation: global.metadata.generation ?? 0,
-      policy: policy.source,
-      leaves: summaries,
-      refusedHosts: [...claimed.refused, ...plan.refused.map((each) => ({ host: '', ...each }))],
-      placement: plan.placement,
-      partialHosts: feed.partialHosts,
-      isDnsVerified: isAnswered,
-      silentServers: isAnswered ? [] : silentServers(facts.answers ?? []),
-      previous: global.status?.conditions,
-      nowMs,
-    })
-    reportConditions(global.status, status, root, ctx)
-    await ctx.status({ apiVersion: apiVersionOf(GlobalIngress), kind: GlobalIngress.kind, ...global }, status)
-    const ready = findCondition(status.conditions, 'Ready')
-    await writeRootStatus(
-      kind,
-      root,
-      {
-        addresses: statusAddresses(plan.spec, summaries, isAnswered && options.dns),
-        leaves: summaries,
-        isReady: ready?.status === 'True',
-        message: ready?.message ?? '',
-        summary,
-      },
-      ctx,
-    )
+    await reportRoot(pass, { facts, leaves: summaries, partialHosts: feed.partialHosts, isAnswered }, ctx)
     return Number.isFinite(againAtMs) ? requeue(Math.max(1, againAtMs - nowMs)) : undefined
   }
 }

@@ -17,16 +17,16 @@ import {
   timestamp,
 } from '@seamark/kube'
 import { apiVersionOf, type Immutable, keyOf, type Obj } from '@seamark/kube/object'
-import { Cluster } from '../api/cluster.ts'
-import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
-import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
-import { GlobalIngress } from '../api/global-ingress.ts'
-import { LeafIngress } from '../api/leaf-ingress.ts'
-import type { MemberRegistry } from '../clusters/member-registry.ts'
-import type { Claims } from './claims.ts'
-import { presenceOf, silentServers } from './decide/dns-presence.ts'
-import type { AuthoritativeDns } from './dns/authoritative-dns.ts'
-import type { MemberViews } from './members/member-view.ts'
+import { Cluster } from '../../api/cluster.ts'
+import { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
+import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
+import { GlobalIngress } from '../../api/global-ingress.ts'
+import { LeafIngress } from '../../api/leaf-ingress.ts'
+import type { MemberRegistry } from '../../clusters/member-registry.ts'
+import type { Claims } from '../claims.ts'
+import { presenceOf, silentServers } from '../decide/dns-presence.ts'
+import type { AuthoritativeDns } from '../dns/authoritative-dns.ts'
+import type { MemberViews } from '../members/member-view.ts'
 import {
   DELETE_ANNOTATION,
   DNS_FINALIZER,
@@ -34,11 +34,11 @@ import {
   REMOTE_FINALIZER,
   ROOT_FINALIZER,
   SUMMARY_ANNOTATION,
-} from './names.ts'
+} from '../names.ts'
 import type { RootIndexes } from './root-indexes.ts'
-import type { RootKind } from './roots/root-kind.ts'
+import type { RootKind } from '../roots/root-kind.ts'
 import { unsharedHosts } from './shared-hosts.ts'
-import type { SyncResults } from './members/sync-results.ts'
+import type { SyncResults } from '../members/sync-results.ts'
 
 export interface TeardownDeps {
   readonly indexes: RootIndexes

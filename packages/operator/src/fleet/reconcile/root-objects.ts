@@ -4,12 +4,12 @@
  */
 import { type Context, findCondition, withController } from '@seamark/kube'
 import { apiVersionOf, type Immutable, type Obj } from '@seamark/kube/object'
-import { GlobalIngress } from '../api/global-ingress.ts'
-import { LeafIngress } from '../api/leaf-ingress.ts'
-import type { LeafDecision } from './decide/leaf-phase.ts'
-import { leafStatus } from './decide/leaf-status.ts'
-import type { ObservedLeaf } from './decide/leaves.ts'
-import type { RootPlan } from './decide/plan.ts'
+import { GlobalIngress } from '../../api/global-ingress.ts'
+import { LeafIngress } from '../../api/leaf-ingress.ts'
+import type { LeafDecision } from '../decide/leaf-phase.ts'
+import { leafStatus } from '../decide/leaf-status.ts'
+import type { ObservedLeaf } from '../decide/leaves.ts'
+import type { RootPlan } from '../decide/plan.ts'
 import {
   DNS_FINALIZER,
   globalIngressName,
@@ -18,8 +18,8 @@ import {
   ROOT_ANNOTATION,
   ROOT_KIND_LABEL,
   ROOT_UID_LABEL,
-} from './names.ts'
-import type { RootKind } from './roots/root-kind.ts'
+} from '../names.ts'
+import type { RootKind } from '../roots/root-kind.ts'
 
 export async function applyPlan(
   kind: RootKind,

@@ -1,11 +1,11 @@
 /** The generated objects of a root, by its UID. */
 import type { Index, Manager } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
-import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
-import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
-import { GlobalIngress } from '../api/global-ingress.ts'
-import { LeafIngress } from '../api/leaf-ingress.ts'
-import { ROOT_UID_LABEL } from './names.ts'
+import { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
+import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
+import { GlobalIngress } from '../../api/global-ingress.ts'
+import { LeafIngress } from '../../api/leaf-ingress.ts'
+import { ROOT_UID_LABEL } from '../names.ts'
 
 export interface RootIndexes {
   readonly leavesByRoot: Index<LeafIngress>

@@ -1,18 +1,18 @@
 /** What is known about a leaf: its objects on the member, its endpoints, and what balance says about its addresses. */
 import { type Context, type Index, type Kind, keyOf } from '@seamark/kube'
 import type { Immutable, Obj } from '@seamark/kube/object'
-import type { Cluster } from '../api/cluster.ts'
-import type { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
-import type { LeafAddress, LeafIngress } from '../api/leaf-ingress.ts'
-import { parseAddress } from '../address.ts'
+import type { Cluster } from '../../api/cluster.ts'
+import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
+import type { LeafAddress, LeafIngress } from '../../api/leaf-ingress.ts'
+import { parseAddress } from '../../address.ts'
 import type { FindRemote } from './confirmed-facts.ts'
-import type { LeafFacts } from './decide/leaf-phase.ts'
-import type { MemberViews } from './members/member-view.ts'
-import { HASH_ANNOTATION, LEAF_CLUSTER_LABEL } from './names.ts'
+import type { LeafFacts } from '../decide/leaf-phase.ts'
+import type { MemberViews } from '../members/member-view.ts'
+import { HASH_ANNOTATION, LEAF_CLUSTER_LABEL } from '../names.ts'
 import type { RootIndexes } from './root-indexes.ts'
-import { readAddress } from './roots/ingress.ts'
-import type { Admission, Manifest, RootKind } from './roots/root-kind.ts'
-import { ROOT_KINDS } from './roots/root-kinds.ts'
+import { readAddress } from '../roots/ingress.ts'
+import type { Admission, Manifest, RootKind } from '../roots/root-kind.ts'
+import { ROOT_KINDS } from '../roots/root-kinds.ts'
 
 export interface LeafObservation {
   /** Undefined: the member cannot be read. */

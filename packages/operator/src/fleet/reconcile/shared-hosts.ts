@@ -1,8 +1,8 @@
 /** Hosts that several roots of a namespace share: who writes their DNS objects, and where all of them serve. */
 import type { Context } from '@seamark/kube'
 import type { Immutable } from '@seamark/kube/object'
-import type { GlobalIngressSpec } from '../api/global-ingress.ts'
-import type { Claims } from './claims.ts'
+import type { GlobalIngressSpec } from '../../api/global-ingress.ts'
+import type { Claims } from '../claims.ts'
 import type { RootIndexes } from './root-indexes.ts'
 
 /** Clusters on which every other owner of the host serves; undefined: there is no other owner. */

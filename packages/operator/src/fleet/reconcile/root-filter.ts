@@ -5,8 +5,8 @@
 import { Ingress, IngressClass } from '@seamark/kube'
 import type { Immutable, Obj, Reader } from '@seamark/kube'
 import { Gateway, GatewayClass, type HTTPRoute } from '@seamark/kube/gateway-api'
-import { GLOBAL_CONTROLLER, GLOBAL_LABEL, MANAGED_LABEL } from './names.ts'
-import type { RootKind } from './roots/root-kind.ts'
+import { GLOBAL_CONTROLLER, GLOBAL_LABEL, MANAGED_LABEL } from '../names.ts'
+import type { RootKind } from '../roots/root-kind.ts'
 
 const DEFAULT_CLASS = 'ingressclass.kubernetes.io/is-default-class'
 
