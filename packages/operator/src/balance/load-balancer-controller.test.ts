@@ -198,7 +198,7 @@ describe('the controller of load balancers', () => {
       client: the.cluster.client,
       clock: the.clock,
       namespace: undefined,
-      findPeers: async () => ({ running: [], denied: [] }) as never,
+      findPeers: async () => ({ peers: [] }),
       onStopped: ({ reason }) => void stopped.push(reason),
     })
     put(the)
