@@ -155,6 +155,8 @@ describe('a decision', () => {
         if (again.records.kind !== 'hold') expect(again.records.isChange).toBe(false)
         expect(again.whenApplied.status).toEqual(settled.loadBalancer.status)
         expect([...again.whenApplied.endpointStatuses]).toEqual([])
+        // Nor does a restart, which has forgotten what it sent.
+        expect(again.whenApplied.events.filter(({ type }) => type === 'Normal')).toEqual([])
         expect(again.deletions).toEqual([])
       }),
     )

@@ -132,7 +132,9 @@ function decideValid(facts: BalanceFacts, settings: BalancerSettings): BalanceDe
   const applied = statusOf(facts, finding)
   const events = [
     ...finding.events,
-    ...(finding.isReady && applied.state === 'healthy' ? [{ type: 'Normal' as const, message: 'healthy again' }] : []),
+    ...(finding.isReady && applied.state === 'healthy' && isNews(facts, records)
+      ? [{ type: 'Normal' as const, message: 'healthy again' }]
+      : []),
     ...deletions.map(({ key }) => ({ type: 'Normal' as const, message: `dns load balancer endpoint ${key} deleted` })),
   ]
   const activeKeys = new Set((finding.active ?? []).map(({ key }) => key))
@@ -153,6 +155,12 @@ function decideValid(facts: BalanceFacts, settings: BalancerSettings): BalanceDe
     deletions,
     againAfterMs: earliest(againAfterMs, waitMs),
   }
+}
+
+/** Whether the status does not say it already: a restart on a converged state sends no Event. */
+function isNews({ loadBalancer: { status } }: BalanceFacts, records: RecordsDecision): boolean {
+  const isReady = status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True')
+  return status?.state !== 'healthy' || isReady !== true || (records.kind === 'publish' && records.isChange)
 }
 
 /** A load balancer that publishes nothing of its own; what is published in its name stays. */

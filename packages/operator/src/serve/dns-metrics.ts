@@ -29,7 +29,6 @@ export function createDnsMetrics(
   registry: Registry,
   service: { readonly server: Pick<DnsService['server'], 'counters'>; readonly zones: DnsService['zones'] } | undefined,
 ): void {
-  const registers = [registry]
   /** A counter whose total is read; prom-client's own is only incremented. */
   const total = <Label extends string>(
     name: string,
@@ -37,17 +36,18 @@ export function createDnsMetrics(
     labelNames: readonly Label[],
     read: (counters: DnsServerCounters) => readonly (readonly [labels: Record<Label, string>, value: number])[],
   ): void => {
-    new Counter({
+    const metric = new Counter({
       name,
       help,
       labelNames: [...labelNames],
-      registers,
+      registers: [],
       collect() {
         this.reset()
         if (service === undefined) return
         for (const [labels, value] of read(service.server.counters())) this.inc(labels, value)
       },
     })
+    registry.registerMetric(metric)
   }
   total('seamark_dns_queries_total', 'Questions to the DNS server, by type', ['type'], ({ questions }) => {
     const counts = new Map<string, number>()
@@ -82,24 +82,25 @@ export function createDnsMetrics(
   total('seamark_dns_updates_total', 'Dynamic updates (RFC 2136) that changed a zone', [], ({ updates }) => [
     [{}, updates],
   ])
-  new Gauge({
+  const connections = new Gauge({
     name: 'seamark_dns_tcp_connections',
     help: 'Open TCP connections of the DNS server',
-    registers,
+    registers: [],
     collect() {
       this.set(service?.server.counters().tcpConnections ?? 0)
     },
   })
+  registry.registerMetric(connections)
   const zoneGauge = (
     name: string,
     help: string,
     read: (zone: ReturnType<DnsService['zones']>[number]) => number | undefined,
   ): void => {
-    new Gauge({
+    const metric = new Gauge({
       name,
       help,
       labelNames: ['zone'] as const,
-      registers,
+      registers: [],
       collect() {
         this.reset()
         for (const zone of service?.zones() ?? []) {
@@ -108,6 +109,7 @@ export function createDnsMetrics(
         }
       },
     })
+    registry.registerMetric(metric)
   }
   zoneGauge('seamark_dns_zone_serial', 'Serial of the SOA of each zone', ({ serial }) => serial)
   zoneGauge(
