@@ -63,12 +63,13 @@ async function runSuite(folder: string, report: string): Promise<string> {
 }
 
 describe.skipIf(!canRun)('the conformance suite of the Gateway API', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gateway-suite-'))
-  const report = process.env['SEAMARK_GATEWAY_REPORT'] ?? join(folder, 'report.yaml')
+  let folder = ''
   let result: Report | undefined
   let log = ''
 
   beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'gateway-suite-'))
+    const report = process.env['SEAMARK_GATEWAY_REPORT'] ?? join(folder, 'report.yaml')
     writeFileSync(join(folder, 'go.mod'), MODULE)
     writeFileSync(join(folder, 'conformance_test.go'), PROGRAM)
     go(folder, 'mod', 'tidy')

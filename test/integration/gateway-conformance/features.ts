@@ -11,7 +11,6 @@ export const CLAIMED_FEATURES: readonly string[] = [
   'BackendTLSPolicySANValidation',
   'GatewayHTTPListenerIsolation',
   'GatewayHTTPSListenerDetectMisdirectedRequests',
-  'GRPCRouteNamedRouteRule',
   'HTTPRoute303RedirectStatusCode',
   'HTTPRoute307RedirectStatusCode',
   'HTTPRoute308RedirectStatusCode',

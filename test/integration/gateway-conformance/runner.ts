@@ -97,6 +97,7 @@ async function runSuite(kubeconfig: string): Promise<number> {
       '-conformance-profiles=GATEWAY-HTTP,GATEWAY-GRPC,GATEWAY-TLS',
       `-supported-features=${CLAIMED_FEATURES.join(',')}`,
       '-cleanup-base-resources=false',
+      '-disable-parallel-tests',
       `-report-output=${report}`,
       '-organization=seamark',
       '-project=seamark',

@@ -5,7 +5,7 @@
 import { createLogger, manager } from '@seamark/kube'
 import { GATEWAY_FIELD_MANAGER, setUpGateway, type XdsPort } from '@seamark/gateway'
 import { Command } from 'commander'
-import { CommandError, EXIT, type Io } from '../command.ts'
+import type { Io } from '../command.ts'
 import { addEnvoyFlags, type EnvoyFlags, envoyOptions } from '../envoy-flags.ts'
 import {
   addBuildFlags,

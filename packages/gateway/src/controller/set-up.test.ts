@@ -50,9 +50,9 @@ async function start(cluster: MemoryCluster, options: Partial<GatewayOptions> = 
   cleanups.push(async () => {
     stopping.abort()
     // The grace period of a stop is on the clock too.
-    let isDone = false
-    const ended = running.finally(() => (isDone = true))
-    while (!isDone) {
+    const done = new AbortController()
+    const ended = running.finally(() => done.abort())
+    while (!done.signal.aborted) {
       await clock.advance(100)
       await new Promise((resolve) => setImmediate(resolve))
     }

@@ -23,7 +23,7 @@ export interface RequestQuestion {
   readonly headers: Readonly<Record<string, string>>
 }
 
-export interface TracedRoute {
+interface TracedRoute {
   /** `HTTPProxy shop/web spec.routes[1]` */
   readonly origin: string
   /** `prefix /api, header x-a exact "1"` */

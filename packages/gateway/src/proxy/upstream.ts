@@ -96,15 +96,9 @@ export class Upstreams {
     { onResponse, onError }: UpstreamHandlers,
   ): UpstreamCall {
     const options = { host, port, method, path, headers, setHost: false, lookup: this.#lookup }
+    const secure = () => ({ ...options, ...tlsOptions(cluster, host), clusterName: cluster.name, agent: this.#https })
     const request: ClientRequest =
-      cluster.protocol === 'tls'
-        ? httpsRequest({
-            ...options,
-            ...tlsOptions(cluster, host),
-            ...{ clusterName: cluster.name },
-            agent: this.#https,
-          })
-        : httpRequest({ ...options, agent: this.#http })
+      cluster.protocol === 'tls' ? httpsRequest(secure()) : httpRequest({ ...options, agent: this.#http })
     let isDone = false
     const fail = (error: Error) => {
       if (isDone) return

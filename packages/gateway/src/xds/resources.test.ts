@@ -139,6 +139,20 @@ describe('routes', () => {
     ])
   })
 
+  it('with a value that Envoy rejects fail alone, and do not take the routes of others with them', () => {
+    const [withBreak] = routeOf([
+      to('web', {
+        conditions: [{ prefix: '/a' }],
+        pathRewritePolicy: { replacePrefix: [{ prefix: '/a', replacement: '/x\ny' }] },
+      }),
+    ])
+    expect(withBreak?.['direct_response']).toEqual({ status: 500 })
+    const paths = [{ path: '/a?b', pathType: 'Prefix', backend: { service: { name: 'web', port: { number: 80 } } } }]
+    const ingress = object('Ingress', 'a/i', { spec: { rules: [{ host: 'x.test', http: { paths } }] } })
+    const [route] = routesOf(irOf(service('a/web'), ingress)) as { match: unknown }[]
+    expect(route?.match).toEqual({ safe_regex: { regex: String.raw`/a\?b(/.*)?` } })
+  })
+
   it('replace a whole segment by nothing without doubling the slash', () => {
     const gateway = [
       object('GatewayClass', 'seamark', { spec: { controllerName: BUILD_DEFAULTS.controllerName } }),

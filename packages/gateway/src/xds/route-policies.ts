@@ -41,8 +41,17 @@ function pathMatcher({ kind, value }: Match['path']): RouteMatch {
     case 'segment':
       if (value === '/') return { prefix: value }
       // After paths are normalised no other path continues such a value with a slash.
-      return value.endsWith('/') ? { path: value } : { path_separated_prefix: value }
+      if (value.endsWith('/')) return { path: value }
+      // Envoy rejects these characters here, and with them the routes of every other object.
+      return /[?#]/.test(value)
+        ? { safe_regex: { regex: `${escapeRegex(value)}(/.*)?` } }
+        : { path_separated_prefix: value }
   }
+}
+
+/** Matches this text. */
+export function escapeRegex(text: string): string {
+  return text.replaceAll(/[^A-Za-z0-9/_-]/g, String.raw`\$&`)
 }
 
 function headerMatcher(match: HeaderMatch): Message<'envoy.config.route.v3.HeaderMatcher'> {

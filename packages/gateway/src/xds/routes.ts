@@ -9,6 +9,7 @@ import { joinedResource, MESSAGE_OF, type Resource } from './resource.ts'
 import {
   CORS_FILTER,
   corsPolicy,
+  escapeRegex,
   hashPolicy,
   headerFields,
   matchOf,
@@ -105,6 +106,7 @@ function hostOf(protocol: Protocol, { host, routes, rateLimit }: VirtualHost): E
 function routesOf(protocol: Protocol, host: string, route: Route): EnvoyRoute[] {
   const { action, rateLimit, cors } = route
   const match = matchOf(route.match)
+  if (isUnsendable(route)) return [{ match, direct_response: directResponse(500, '') }]
   if (route.upgradesToHttps && protocol === 'http')
     return [{ match, redirect: { https_redirect: true, response_code: REDIRECT_CODES.MOVED_PERMANENTLY } }]
   const filters: Record<string, Any> = {
@@ -141,6 +143,19 @@ function routesOf(protocol: Protocol, host: string, route: Route): EnvoyRoute[] 
       return [failing, forward]
     }
   }
+}
+
+/**
+ * A line break in a path or host that the data plane would send. Envoy rejects it, and with it the routes of every other
+ * object in the same configuration.
+ */
+function isUnsendable({ action }: Route): boolean {
+  if (action.kind === 'direct') return false
+  const { host } = action
+  const path = action.kind === 'forward' ? action.rewrite?.value : action.path?.value
+  const hosts = action.kind === 'forward' ? action.backends.map((each) => each.host) : []
+  // eslint-disable-next-line no-control-regex
+  return [host, path, ...hosts].some((text) => text !== undefined && /[\u0000\r\n]/.test(text))
 }
 
 function directResponse(status: number, body: string): Message<'envoy.config.route.v3.DirectResponseAction'> {
@@ -228,10 +243,6 @@ function rewriteOf(match: PathMatch, rewrite: PathRewrite | undefined): Rewrite 
 
 function replacing(regex: string, text: string): Rewrite {
   return { regex_rewrite: { pattern: { regex }, substitution: text.replaceAll('\\', String.raw`\\`) } }
-}
-
-function escapeRegex(text: string): string {
-  return text.replaceAll(/[^A-Za-z0-9/_-]/g, String.raw`\$&`)
 }
 
 const REDIRECT_CODES = Enums.RedirectActionRedirectResponseCode

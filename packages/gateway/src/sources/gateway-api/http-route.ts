@@ -31,7 +31,7 @@ interface Input {
 }
 
 export function addHttpRoutes(input: Input): StatusIntent[] {
-  const { draft, objects, gateways } = input
+  const { draft, objects } = input
   const routes: RouteObject[] = [
     ...objects
       .list(HTTPRoute)
