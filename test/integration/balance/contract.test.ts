@@ -33,7 +33,7 @@ const rows: readonly Row[] = [
         (await client.list(CustomResourceDefinition)).items
           .filter(({ spec }) => spec.group === 'loadbalancer.gardener.cloud')
           .map(({ spec }) => [spec.names.plural, spec.names.shortNames?.[0], spec.versions[0]?.subresources])
-          .toSorted()
+          .toSorted(([a = ''], [b = '']) => String(a).localeCompare(String(b)))
       const status = { status: {} }
       expect(await names(target)).toEqual([
         ['dnsloadbalancerendpoints', 'dnslbep', status],

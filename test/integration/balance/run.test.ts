@@ -139,20 +139,21 @@ comment-shop 600 IN TXT "owner=GardenRing"
 comment-shop 600 IN TXT "prefix=comment-"
 `
 
-  const title = "takes over the original's records on BIND by TSIG, and writes what its prober found"
-  it.skipIf(!needs('named', 'kube-apiserver', 'etcd'))(title, async () => {
-    const real = worldKinds.find(({ name }) => name === 'kube-apiserver')
-    if (real === undefined) throw new Error('there is no such world')
-    const world = await real.start()
-    const backends = await prepare(world)
-    const folder = await mkdtemp(join(tmpdir(), 'seamark-balance-'))
-    cleanups.push(async () => rm(folder, { recursive: true, force: true }))
-    const peer = await startBind([{ origin: ZONE, text }], [key])
-    cleanups.push(async () => peer.close())
-    await writeFile(join(folder, 'kubeconfig'), world.kubeconfig, { mode: 0o600 })
-    await writeFile(
-      join(folder, 'seamark.yaml'),
-      `apiVersion: config.seamark.io/v1alpha1
+  it.skipIf(!needs('named', 'kube-apiserver', 'etcd'))(
+    "takes over the original's records on BIND by TSIG",
+    async () => {
+      const real = worldKinds.find(({ name }) => name === 'kube-apiserver')
+      if (real === undefined) throw new Error('there is no such world')
+      const world = await real.start()
+      const backends = await prepare(world)
+      const folder = await mkdtemp(join(tmpdir(), 'seamark-balance-'))
+      cleanups.push(async () => rm(folder, { recursive: true, force: true }))
+      const peer = await startBind([{ origin: ZONE, text }], [key])
+      cleanups.push(async () => peer.close())
+      await writeFile(join(folder, 'kubeconfig'), world.kubeconfig, { mode: 0o600 })
+      await writeFile(
+        join(folder, 'seamark.yaml'),
+        `apiVersion: config.seamark.io/v1alpha1
 kind: ManagerConfiguration
 mode: enforce
 allowLoopback: true
@@ -170,25 +171,26 @@ records:
       zones: [example.test]
       key: { name: seamark, secretFrom: { env: TSIG_SECRET } }
 `,
-    )
-    const flags = ['--kubeconfig', join(folder, 'kubeconfig'), '--config', join(folder, 'seamark.yaml')]
-    const manager = await startManager([...flags, '--namespace', 'seamark'], { TSIG_SECRET: key.secret })
-    cleanups.push(async () => manager.kill())
-    try {
-      await createBalancer(world.client, backends.port)
-      await expectAnswer(peer.address, NAME, `${EAST} ${WEST}`)
-      expect(await ask(peer.address, `_seamark-a.${NAME}`, 'TXT')).toContain('from=dnslb/GardenRing')
-      // Kept, so that the records can be given back.
-      expect(await ask(peer.address, `comment-${NAME}`, 'TXT')).toBe('"owner=GardenRing" "prefix=comment-"')
-      await backends.stop(EAST)
-      await expectAnswer(peer.address, NAME, WEST)
-      const metrics = await manager.metrics()
-      expect(metrics).toContain('endpoint_health{loadbalancer="web/shop",endpoint="web/east"} 0')
-      expect(metrics).toContain('endpoint_active{loadbalancer="web/shop",endpoint="web/west"} 1')
-      expect(await manager.stop()).toBe(0)
-      expect(manager.log()).not.toContain(key.secret)
-    } catch (error) {
-      throw new Error(`${String(error)}\n${manager.log()}`, { cause: error })
-    }
-  })
+      )
+      const flags = ['--kubeconfig', join(folder, 'kubeconfig'), '--config', join(folder, 'seamark.yaml')]
+      const manager = await startManager([...flags, '--namespace', 'seamark'], { TSIG_SECRET: key.secret })
+      cleanups.push(async () => manager.kill())
+      try {
+        await createBalancer(world.client, backends.port)
+        await expectAnswer(peer.address, NAME, `${EAST} ${WEST}`)
+        expect(await ask(peer.address, `_seamark-a.${NAME}`, 'TXT')).toContain('from=dnslb/GardenRing')
+        // Kept, so that the records can be given back.
+        expect(await ask(peer.address, `comment-${NAME}`, 'TXT')).toBe('"owner=GardenRing" "prefix=comment-"')
+        await backends.stop(EAST)
+        await expectAnswer(peer.address, NAME, WEST)
+        const metrics = await manager.metrics()
+        expect(metrics).toContain('endpoint_health{loadbalancer="web/shop",endpoint="web/east"} 0')
+        expect(metrics).toContain('endpoint_active{loadbalancer="web/shop",endpoint="web/west"} 1')
+        expect(await manager.stop()).toBe(0)
+        expect(manager.log()).not.toContain(key.secret)
+      } catch (error) {
+        throw new Error(`${String(error)}\n${manager.log()}`, { cause: error })
+      }
+    },
+  )
 })

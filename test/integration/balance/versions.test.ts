@@ -101,7 +101,7 @@ describe.each(worldKinds)('versions of the load balancing kinds on $name', ({ is
         client.create(DNSLoadBalancerV1, {
           metadata: at('shop'),
           spec: { dnsName: 'shop.example.com', healthCheck },
-        } as DNSLoadBalancerV1)
+        })
       await expect.poll(async () => attempt(create), patience).toBe('written')
       // Defaulted in v1, shown in v1beta1.
       await expect

@@ -14,7 +14,7 @@ export type WriteGuard = Pick<SecondWriterGuard, 'check' | 'note' | 'subscribe'>
 
 const SOURCE_PREFIX = 'DNSLoadBalancer '
 
-export const guardSource = (key: string): string => `${SOURCE_PREFIX}${key}`
+const guardSource = (key: string): string => `${SOURCE_PREFIX}${key}`
 
 /** Keys of the load balancers among the sources that the guard names. */
 export function loadBalancersOf(sources: readonly string[]): string[] {

@@ -120,9 +120,9 @@ describe('conversion of the load balancing kinds', () => {
         anyObject(kind, 'v1'),
         anyObject(kind, 'v1beta1'),
         (old, { metadata: _1, ...v1Body }, { metadata: _2, ...v1beta1Body }) => {
-          const edited = { ...to(V1, old), ...v1Body } as Obj
+          const edited = { ...to(V1, old), ...v1Body }
           expect(bodyOf(to(V1, to(V1BETA1, edited)))).toEqual(bodyOf(edited))
-          const again = { ...to(V1BETA1, edited), ...v1beta1Body } as Obj
+          const again = { ...to(V1BETA1, edited), ...v1beta1Body }
           expect(bodyOf(to(V1BETA1, to(V1, again)))).toEqual(bodyOf(again))
         },
       ),

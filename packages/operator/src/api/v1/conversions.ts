@@ -56,7 +56,7 @@ function loadBalancerToV1({ spec, status, ...object }: DNSLoadBalancer): DNSLoad
       ...(strategy !== undefined && { strategy }),
       ...((healthCheck !== undefined || Object.keys(check).length > 0) && { healthCheck: check }),
     } as DNSLoadBalancerV1['spec'],
-    ...(status !== undefined && { status: withActive(status, V1_NAMES) as NonNullable<DNSLoadBalancerV1['status']> }),
+    ...(status !== undefined && { status: withActive(status, V1_NAMES) }),
   }
 }
 
@@ -77,7 +77,7 @@ export function loadBalancerToV1beta1({ spec, status, ...object }: DNSLoadBalanc
       ...((isOnlyEmpty || Object.keys(check).length > 0) && { healthCheck: check }),
     },
     ...(status !== undefined && {
-      status: withActive(status, V1BETA1_NAMES) as NonNullable<DNSLoadBalancer['status']>,
+      status: withActive(status, V1BETA1_NAMES),
     }),
   }
 }
