@@ -27,7 +27,7 @@ const { outputFiles, metafile } = await build({
     seamark: join(root, 'packages/cli/src/index.ts'),
     // A worker thread starts from a file of its own.
     'health-worker': join(root, 'packages/operator/src/health/worker.ts'),
-    'dns-worker': join(root, 'packages/dns/src/server/worker.ts'),
+    'dns-worker': join(root, 'packages/dns/src/server/threads/worker.ts'),
   },
   outdir,
   outExtension: { '.js': '.mjs' },

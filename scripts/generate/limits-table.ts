@@ -33,7 +33,7 @@ import {
 import { MAX_UDP_SIZE } from '../../packages/dns/src/server/answer.ts'
 import { MAX_MESSAGE } from '../../packages/dns/src/wire/message.ts'
 import { MAX_REQUESTED_WAIT_MS } from '../../packages/kube/src/requested-wait.ts'
-import { MAX_BODIES, MAX_BODY } from '../../packages/operator/src/providers/webhook-server.ts'
+import { MAX_BODIES, MAX_BODY } from '../../packages/operator/src/providers/webhook/webhook-server.ts'
 import { MAX_HELD } from '../../packages/operator/src/records/plan/held-set.ts'
 import { PASS_NAMES } from '../../packages/operator/src/records/sync/fair-share.ts'
 import { DEFAULT_ENDPOINT_LIMITS } from '../../packages/operator/src/records/sync/tenant-limits.ts'

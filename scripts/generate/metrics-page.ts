@@ -1,6 +1,6 @@
 /** docs/metrics.md: every series the manager serves, from the registrations themselves. */
 import { createMetrics, type Metrics } from '../../packages/kube/src/metrics.ts'
-import { createBalanceMetrics } from '../../packages/operator/src/balance/balance-metrics.ts'
+import { createBalanceMetrics } from '../../packages/operator/src/balance/report/balance-metrics.ts'
 import { createProductMetrics, createRecordsMetrics, showPause } from '../../packages/operator/src/metrics.ts'
 import { createDnsMetrics } from '../../packages/operator/src/serve/dns-metrics.ts'
 import { createKillSwitch } from '../../packages/operator/src/process/kill-switch.ts'

@@ -1,5 +1,5 @@
 /**
- * The interface between main.ts and a command. A command is one file in commands/ that exports `build(io)`; main.ts loads it
+ * The interface between main.ts and a command. A command is one file under commands/ that exports `build(io)`; main.ts loads it
  * only when it is called, so that `seamark dig` does not load the API server.
  */
 import type { Command } from 'commander'

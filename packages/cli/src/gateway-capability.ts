@@ -28,7 +28,7 @@ import {
   type KillSwitchControl,
   WriteRefused,
 } from '@seamark/operator'
-import { parseAddresses, parseListen } from './gateway-flags.ts'
+import { parseAddresses, parseListen } from './commands/gateway/gateway-flags.ts'
 
 export interface GatewayCapability {
   readonly config: GatewayConfig

@@ -14,22 +14,22 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'adopt',
     summary: 'take ownership of records of ExternalDNS, or of records without an owner; writes markers only',
-    load: async () => import('./commands/adopt.ts'),
+    load: async () => import('./commands/records/adopt.ts'),
   },
   {
     name: 'apiserver',
     summary: 'run an embedded Kubernetes API server',
-    load: async () => import('./commands/apiserver.ts'),
+    load: async () => import('./commands/servers/apiserver.ts'),
   },
   {
     name: 'apply',
     summary: 'write a plan; refused when the zone changed since',
-    load: async () => import('./commands/apply.ts'),
+    load: async () => import('./commands/records/apply.ts'),
   },
   {
     name: 'approve',
     summary: 'let held changes pass, once; without an id, list what is held',
-    load: async () => import('./commands/approve.ts'),
+    load: async () => import('./commands/records/approve.ts'),
   },
   {
     name: 'cleanup',
@@ -39,7 +39,7 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'cluster',
     summary: 'register, list and remove member clusters, or renew their tokens',
-    load: async () => import('./commands/cluster.ts'),
+    load: async () => import('./commands/fleet/cluster.ts'),
   },
   {
     name: 'completion',
@@ -60,25 +60,25 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'convert',
     summary: 'convert IngressRoutes to HTTPProxies, or back',
-    load: async () => import('./commands/convert.ts'),
+    load: async () => import('./commands/gateway/convert.ts'),
   },
   { name: 'crds', summary: "print the CRDs of Seamark's own kinds", load: async () => import('./commands/crds.ts') },
   { name: 'dig', summary: 'query DNS servers, in the syntax of dig', load: async () => import('./commands/dig.ts') },
   {
     name: 'dns serve',
     summary: 'serve zone files as an authoritative DNS server',
-    load: async () => import('./commands/dns-serve.ts'),
+    load: async () => import('./commands/servers/dns-serve.ts'),
   },
   {
     name: 'dnslb',
     summary: 'drop-in for dnslb-controller-manager: health-checked DNS load balancing',
     isLogged: true,
-    load: async () => import('./commands/dnslb.ts'),
+    load: async () => import('./commands/balance/dnslb.ts'),
   },
   {
     name: 'drain',
     summary: 'move all leaves away from a cluster, without a gap in service',
-    load: async () => import('./commands/drain.ts'),
+    load: async () => import('./commands/fleet/drain.ts'),
   },
   {
     name: 'explain',
@@ -88,18 +88,18 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'export',
     summary: 'print our records as a zone file or as DNSEndpoints',
-    load: async () => import('./commands/export.ts'),
+    load: async () => import('./commands/records/export.ts'),
   },
   {
     name: 'gateway',
     summary: 'serve Ingress, HTTPProxy and Gateway API with the built-in proxy; translate manifests offline',
     isLogged: true,
-    load: async () => import('./commands/gateway.ts'),
+    load: async () => import('./commands/gateway/gateway.ts'),
   },
   {
     name: 'plan',
     summary: 'print what would be written to DNS, what is held, and why',
-    load: async () => import('./commands/plan.ts'),
+    load: async () => import('./commands/records/plan.ts'),
   },
   {
     name: 'playground',
@@ -109,38 +109,38 @@ export const VERBS: readonly Verb[] = [
   {
     name: 'provider',
     summary: 'list, test and check DNS providers, or serve one to ExternalDNS',
-    load: async () => import('./commands/provider.ts'),
+    load: async () => import('./commands/records/provider.ts'),
   },
   {
     name: 'release',
     summary: 'give up ownership of records; removes our markers only',
-    load: async () => import('./commands/release.ts'),
+    load: async () => import('./commands/records/release.ts'),
   },
   { name: 'run', summary: 'run the manager', isLogged: true, load: async () => import('./commands/run.ts') },
   {
     name: 'shift',
     summary: 'move the traffic of a host to one cluster, in steps',
-    load: async () => import('./commands/shift.ts'),
+    load: async () => import('./commands/fleet/shift.ts'),
   },
   {
     name: 'transfer',
     summary: 'pass ownership of records to another owner',
-    load: async () => import('./commands/transfer.ts'),
+    load: async () => import('./commands/records/transfer.ts'),
   },
   {
     name: 'tree',
     summary: 'a global host: root, leaves, addresses and their states',
-    load: async () => import('./commands/tree.ts'),
+    load: async () => import('./commands/fleet/tree.ts'),
   },
   {
     name: 'undo',
     summary: 'take applied plans back, or list them',
-    load: async () => import('./commands/undo.ts'),
+    load: async () => import('./commands/records/undo.ts'),
   },
   {
     name: 'undrain',
     summary: 'let a drained cluster take leaves and traffic again',
-    load: async () => import('./commands/undrain.ts'),
+    load: async () => import('./commands/fleet/undrain.ts'),
   },
   { name: 'version', summary: 'print the version', load: async () => import('./commands/version.ts') },
 ]

@@ -19,7 +19,7 @@ import {
 import { CommandError, EXIT, type Io } from './command.ts'
 import { readConfig } from './setting-flags.ts'
 import { openCluster } from './kube-flags.ts'
-import { applySwitches, readNames, type RecordsFlags } from './records-session.ts'
+import { applySwitches, readNames, type RecordsFlags } from './commands/records/records-session.ts'
 
 export interface WebhookFlags extends RecordsFlags {
   provider?: string

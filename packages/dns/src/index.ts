@@ -45,9 +45,9 @@ export {
 } from './wire/edns.ts'
 export { DNS_ERROR_CODES, DnsError, type DnsErrorCode } from './error.ts'
 export { type AnswerPolicy, decodePolicy, POLICY_TYPE, type PolicyEntry, policyText } from './zone/answer-policy.ts'
-export { isRegionDatabase, REGION_FIELDS, RegionDatabase } from './server/region-database.ts'
-export type { RegionSource } from './server/region-source.ts'
-export { parseRegionTable, RegionTable } from './server/region-table.ts'
+export { isRegionDatabase, REGION_FIELDS, RegionDatabase } from './server/regions/region-database.ts'
+export type { RegionSource } from './server/regions/region-source.ts'
+export { parseRegionTable, RegionTable } from './server/regions/region-table.ts'
 export { parseKeyFile } from './wire/key-file.ts'
 export { printable } from './printable.ts'
 export { decodeMessage, encodeMessage, FLAG, type Message, type Question } from './wire/message.ts'
@@ -66,7 +66,7 @@ export type { QueryContext } from './zone/query-context.ts'
 export { rdataFromText, rdataToText } from './wire/rdata/grammar.ts'
 export { groupRecords, type RRset, createRRset, recordText, type Resource } from './wire/record.ts'
 export type { Secondary, ZonePolicy } from './server/policy.ts'
-export type { RateLimitOptions } from './server/ratelimit.ts'
+export type { RateLimitOptions } from './server/limits/ratelimit.ts'
 export {
   createDnsServer,
   type DnsServer,
@@ -76,7 +76,7 @@ export {
   type Notice,
   type RRsetHits,
 } from './server/server.ts'
-export { CAN_SHARE_PORT } from './server/workers.ts'
+export { CAN_SHARE_PORT } from './server/threads/workers.ts'
 export { isNewer, nextSerial } from './zone/soa.ts'
 export { TSIG_ALGORITHMS, type TsigAlgorithm, TsigKey } from './wire/tsig.ts'
 export type { Prerequisite, Update, UpdateOperation } from './wire/update-message.ts'

@@ -54,14 +54,14 @@ export { type Difference, shadow, type ShadowReport } from './publish/report/sha
 export { PublishConfig } from './publish/config.ts'
 export { dropIn, type PublishOptions, publishOptions, unified } from './publish/options.ts'
 export { wildcardDefaults, type WildcardOptions, wildcardOptions } from './wildcard/options.ts'
-export { claimNames } from './balance/claims.ts'
+export { claimNames } from './balance/decide/claims.ts'
 export {
   type BalanceDecision,
   type BalanceFacts,
   type BalanceReport,
   decide as decideLoadBalancer,
   type RecordsDecision,
-} from './balance/decide.ts'
+} from './balance/decide/decide.ts'
 export {
   decideSource as decideEndpoints,
   isEndpointOf,
@@ -70,13 +70,13 @@ export {
 } from './balance/source/decide-source.ts'
 export { refOf, type Source as EndpointSource } from './balance/source/source.ts'
 export { setUpEndpointSources } from './balance/source/endpoint-controller.ts'
-export { type EndpointFate, judgeEndpoint } from './balance/endpoints.ts'
+export { type EndpointFate, judgeEndpoint } from './balance/decide/endpoints.ts'
 export { BALANCE_DEFAULTS, type BalanceDefaults, probeOf } from './balance/load-balancer.ts'
 export { setUpLoadBalancers } from './balance/load-balancer-controller.ts'
 export type { LoadBalancerControllerOptions } from './balance/load-balancer-options.ts'
 export { type BalanceOptions, setUpBalance } from './balance/set-up.ts'
 export { BalanceConfig, balanceDefaults } from './balance/config.ts'
-export { createBalanceMetrics, createMetricsRegistry } from './balance/balance-metrics.ts'
+export { createBalanceMetrics, createMetricsRegistry } from './balance/report/balance-metrics.ts'
 export { runDnslb } from './dnslb/app.ts'
 export type { DnslbOptions, StandaloneOptions } from './dnslb/options.ts'
 export { Heartbeat } from './dnslb/heartbeat.ts'
@@ -105,13 +105,13 @@ export { type DnsService, type DnsServiceOptions, openDnsService, type ZoneStatu
 export { createDnsMetrics } from './serve/dns-metrics.ts'
 export { setUpDns } from './serve/set-up.ts'
 export { type MemoryProvider, memoryProvider } from './providers/memory.ts'
-export { corednsProvider } from './providers/coredns.ts'
+export { corednsProvider } from './providers/coredns/coredns.ts'
 export { powerdnsProvider } from './providers/powerdns.ts'
 export type { Capabilities, Provider, ProviderZone } from './providers/provider.ts'
 export { rfc2136Provider } from './providers/rfc2136.ts'
-export { awsProvider } from './providers/aws.ts'
-export { webhookProvider } from './providers/webhook.ts'
-export { startWebhookServer } from './providers/webhook-server.ts'
+export { awsProvider } from './providers/route53/aws.ts'
+export { webhookProvider } from './providers/webhook/webhook.ts'
+export { startWebhookServer } from './providers/webhook/webhook-server.ts'
 export { createProvider, parseServer } from './providers/create-provider.ts'
 export {
   compareWithServers,

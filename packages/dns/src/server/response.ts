@@ -4,7 +4,7 @@
  */
 import { TYPE } from '../wire/codes.ts'
 import { OPTION } from '../wire/edns.ts'
-import { SERVER_COOKIE } from './cookie.ts'
+import { SERVER_COOKIE } from './limits/cookie.ts'
 import type { Request } from './request.ts'
 
 export const OPT_LENGTH = 11

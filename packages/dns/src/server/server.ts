@@ -18,20 +18,27 @@ import { u16 } from '../zone/zone-shard.ts'
 import { diffZones, type ZoneDelta } from '../zone/zone-delta.ts'
 import type { Zone } from '../zone/zone-table.ts'
 import { Answerer, createCounters, OTHER_TYPE, type Peer, type SpecialAnswer } from './answer.ts'
-import { CookieJar } from './cookie.ts'
-import { ZoneHistory } from './history.ts'
+import { CookieJar } from './limits/cookie.ts'
+import { ZoneHistory } from './transfer/history.ts'
 import { copyHits } from './hits.ts'
-import { Notifier } from './notify.ts'
+import { Notifier } from './transfer/notify.ts'
 import type { ZonePolicy } from './policy.ts'
-import { type RateLimitOptions, RateLimiter } from './ratelimit.ts'
-import type { RegionSource } from './region-source.ts'
+import { type RateLimitOptions, RateLimiter } from './limits/ratelimit.ts'
+import type { RegionSource } from './regions/region-source.ts'
 import { Request } from './request.ts'
 import { authenticate, emptyAnswer, withoutTsig } from './signed.ts'
 import { listenTcp, type TcpListener } from './tcp.ts'
-import { incremental, planTransfer, soaOnly, transferMessages, type TransferPlan, wholeZone } from './transfer.ts'
+import {
+  incremental,
+  planTransfer,
+  soaOnly,
+  transferMessages,
+  type TransferPlan,
+  wholeZone,
+} from './transfer/transfer.ts'
 import { listenUdp, type UdpListener } from './udp.ts'
 import { handleUpdate } from './update.ts'
-import { CAN_SHARE_PORT, Workers } from './workers.ts'
+import { CAN_SHARE_PORT, Workers } from './threads/workers.ts'
 import { ZoneIndex } from './zone-index.ts'
 
 export interface ListenAddress {

@@ -7,9 +7,9 @@ import type { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.
 import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import type { Verdict } from '../health/verdict.ts'
 import type { RRset } from '../rrset/rrset.ts'
-import { claimNames } from './claims.ts'
-import { type BalanceFacts, decide } from './decide.ts'
-import { judgeEndpoint, STARTUP_GRACE_MS } from './endpoints.ts'
+import { claimNames } from './decide/claims.ts'
+import { type BalanceFacts, decide } from './decide/decide.ts'
+import { judgeEndpoint, STARTUP_GRACE_MS } from './decide/endpoints.ts'
 import { BALANCE_DEFAULTS, probeOf, readLoadBalancer } from './load-balancer.ts'
 
 const NOW_MS = Date.UTC(2030, 0, 1)

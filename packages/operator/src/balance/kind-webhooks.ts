@@ -15,7 +15,7 @@ import { addConversions, endpointToV1beta1, loadBalancerToV1beta1 } from '../api
 import { DNSLoadBalancerEndpointSpecV1, DNSLoadBalancerEndpointV1 } from '../api/v1/dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancerSpecV1, DNSLoadBalancerV1 } from '../api/v1/dns-load-balancer.ts'
 import { DNSProviderSpecV1, DNSProviderV1 } from '../api/v1/dns-provider.ts'
-import { targetOf } from './endpoints.ts'
+import { targetOf } from './decide/endpoints.ts'
 import { BALANCE_DEFAULTS, readLoadBalancer } from './load-balancer.ts'
 import { readProvider } from './provider/decide-provider.ts'
 

@@ -1,10 +1,10 @@
 /** The options of the controller of load balancers. */
 import type { HealthMonitor } from '../health/monitor.ts'
-import type { BalanceMetrics } from './balance-metrics.ts'
-import type { WriteGuard } from './guarded-write.ts'
+import type { BalanceMetrics } from './report/balance-metrics.ts'
+import type { WriteGuard } from './write/guarded-write.ts'
 import type { BalanceDefaults } from './load-balancer.ts'
 import type { NameLookup } from './name-lookup.ts'
-import type { RecordPublisher } from './record-publisher.ts'
+import type { RecordPublisher } from './write/record-publisher.ts'
 
 export interface LoadBalancerControllerOptions {
   readonly defaults: BalanceDefaults

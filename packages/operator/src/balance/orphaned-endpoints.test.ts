@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
-import { STARTUP_GRACE_MS } from './endpoints.ts'
+import { STARTUP_GRACE_MS } from './decide/endpoints.ts'
 import { decideOrphans } from './orphaned-endpoints.ts'
 
 const NOW_MS = Date.UTC(2030, 0, 1)

@@ -3,7 +3,7 @@ import type { Context, Immutable } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
-import { judgeEndpoint, STARTUP_GRACE_MS } from './endpoints.ts'
+import { judgeEndpoint, STARTUP_GRACE_MS } from './decide/endpoints.ts'
 
 type Endpoint = Immutable<DNSLoadBalancerEndpoint>
 

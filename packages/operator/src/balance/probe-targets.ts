@@ -5,7 +5,7 @@ import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import type { MonitoredTarget } from '../health/monitor.ts'
 import type { Verdict } from '../health/verdict.ts'
 import { CLUSTER_ANNOTATION } from './source/decide-source.ts'
-import { candidateOf } from './endpoints.ts'
+import { candidateOf } from './decide/endpoints.ts'
 import { type BalanceDefaults, probeOf, readLoadBalancer } from './load-balancer.ts'
 
 /** The id of the DNS name itself among the targets of a load balancer; no endpoint key is empty. */

@@ -4,9 +4,9 @@
  */
 import { messageOf } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
-import { createBalanceMetrics } from '../balance/balance-metrics.ts'
-import { claimNames } from '../balance/claims.ts'
-import { decide } from '../balance/decide.ts'
+import { createBalanceMetrics } from '../balance/report/balance-metrics.ts'
+import { claimNames } from '../balance/decide/claims.ts'
+import { decide } from '../balance/decide/decide.ts'
 import { readLoadBalancer } from '../balance/load-balancer.ts'
 import { createNameLookup } from '../balance/name-lookup.ts'
 import { NAME_ID, probeTargetsOf } from '../balance/probe-targets.ts'

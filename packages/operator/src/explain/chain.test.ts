@@ -130,6 +130,11 @@ describe('explain', () => {
       'endpoint CRDNotInstalled',
     ],
     ['a pause', { endpoint: undefined, manager: { isPaused: true, mode: 'enforce' } }, 'endpoint Paused'],
+    [
+      'a request that no route takes',
+      { route: { isServed: false, text: 'no virtual host of the gateway has this name' } },
+      'route RouteNotServed',
+    ],
     ['observe mode', { endpoint: undefined, manager: { isPaused: false, mode: 'observe' } }, 'endpoint ObserveMode'],
     [
       'a record whose source was deleted, and whose deletion is held',

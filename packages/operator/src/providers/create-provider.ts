@@ -117,7 +117,7 @@ async function openProvider(
       })
     }
     case 'aws': {
-      const { awsProvider } = await import('./aws.ts')
+      const { awsProvider } = await import('./route53/aws.ts')
       const given = config.credentials
       const credentials =
         given === undefined
@@ -145,12 +145,12 @@ async function openProvider(
       })
     }
     case 'webhook': {
-      const { webhookProvider } = await import('./webhook.ts')
+      const { webhookProvider } = await import('./webhook/webhook.ts')
       const zones = config.zones === undefined ? {} : { zones: canonicalZones(config.zones) }
       return webhookProvider({ name, url: config.url, defaultTtl: config.defaultTtl, ...zones, ...rate })
     }
     case 'coredns': {
-      const { corednsProvider } = await import('./coredns.ts')
+      const { corednsProvider } = await import('./coredns/coredns.ts')
       const { username, passwordFrom } = config
       return corednsProvider({
         name,

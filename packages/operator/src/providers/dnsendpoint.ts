@@ -24,7 +24,7 @@ import { isMarkerName } from '../rrset/marker.ts'
 import { compareText, isWithin, type ObservedRRset, printSet, type RRset, sameSet, setKey } from '../rrset/rrset.ts'
 import type { SetChange } from '../rrset/set-change.ts'
 import type { Provider, ProviderZone } from './provider.ts'
-import { fromEndpoint, toEndpoint } from './webhook-endpoint.ts'
+import { fromEndpoint, toEndpoint } from './webhook/webhook-endpoint.ts'
 
 export interface DnsEndpointOptions {
   readonly name: string

@@ -9,7 +9,7 @@ import { memoryProvider } from '../../providers/memory.ts'
 import type { Provider } from '../../providers/provider.ts'
 import { memoryGuardStore } from '../../records/state/guard-state.ts'
 import { POLICY_SET_TYPE } from '../../rrset/answer-policy.ts'
-import { AnswerShares, type BalancedSet } from '../answer-shares.ts'
+import { AnswerShares, type BalancedSet } from '../decide/answer-shares.ts'
 import { BALANCE_DEFAULTS, readLoadBalancer } from '../load-balancer.ts'
 
 const ORIGIN = fqdn('example.test.')

@@ -15,10 +15,10 @@ import type { Desired, Plan, Policy, SourceView } from '../../records/plan/plan.
 import type { ZoneView } from '../../records/plan/zone-view.ts'
 import { POLICY_SET_TYPE, policyForType } from '../../rrset/answer-policy.ts'
 import { isWithin, type RRset, sortedUnique } from '../../rrset/rrset.ts'
-import type { BalancedSet } from '../answer-shares.ts'
+import type { BalancedSet } from '../decide/answer-shares.ts'
 import { type BalanceDefaults, type BalancerSettings, readLoadBalancer } from '../load-balancer.ts'
 import type { ProviderRegistry, RegisteredProvider } from './provider-registry.ts'
-import type { PublishedFact, RecordPublisher } from '../record-publisher.ts'
+import type { PublishedFact, RecordPublisher } from '../write/record-publisher.ts'
 
 export interface ProviderPublisherOptions {
   readonly registry: ProviderRegistry

@@ -18,7 +18,7 @@ import { keyOf, type OwnerReference } from '@seamark/kube/object'
 import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
 import type { Reason } from '../../reasons.ts'
 import { compareText } from '../../rrset/rrset.ts'
-import type { BalanceEvent } from '../finding.ts'
+import type { BalanceEvent } from '../decide/finding.ts'
 import type { BalancerSettings } from '../load-balancer.ts'
 import { type Address, type LoadBalancerRef, offerOf, refOf, type Source } from './source.ts'
 

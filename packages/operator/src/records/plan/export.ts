@@ -1,6 +1,6 @@
 /** Exports our records as a DNSEndpoint for ExternalDNS or as a zone file. Pure. */
 import { stringify } from 'yaml'
-import { toEndpoint } from '../../providers/webhook-endpoint.ts'
+import { toEndpoint } from '../../providers/webhook/webhook-endpoint.ts'
 import { type Owner, ownershipOf } from './ownership.ts'
 import { compareText, type ObservedRRset, type RRset } from '../../rrset/rrset.ts'
 import type { ZoneView } from './zone-view.ts'

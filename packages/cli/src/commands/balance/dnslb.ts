@@ -1,0 +1,227 @@
+/**
+ * `seamark dnslb`: a drop-in for dnslb-controller-manager (docs/balance.md, "Moving from dnslb-controller-manager"). Endpoints
+ * from a source cluster, load balancers in a target cluster, records at DNS providers, with the original's ownership records.
+ */
+import {
+  type Cluster,
+  configFromText,
+  connect,
+  createLogger,
+  type Logger,
+  messageOf,
+  sleep,
+  systemClock,
+} from '@seamark/kube'
+import {
+  createDnsMetrics,
+  createMetricsRegistry,
+  createProviderTypes,
+  DnsConfig,
+  type DnsService,
+  Heartbeat,
+  loadPlugins,
+  openDnsService,
+  runDnslb,
+  runStandalone,
+} from '@seamark/operator'
+import { Command } from 'commander'
+import { readFile } from 'node:fs/promises'
+import { CommandError, EXIT, type Io } from '../../command.ts'
+import {
+  addDnslbFlags,
+  checkFlags,
+  type DnslbFlags,
+  readControllers,
+  readLogLevel,
+  readNumber,
+  readProviders,
+} from './dnslb-flags.ts'
+import { startDnslbServer } from './dnslb-server.ts'
+import { openCluster } from '../../kube-flags.ts'
+
+/** Field manager of everything that dnslb writes into clusters. */
+const FIELD_MANAGER = 'seamark-dnslb'
+/** Besides SIGINT and SIGTERM, which stop every command. */
+const ZONE_RETRY_MS = 5_000
+const STOP_SIGNALS = ['SIGHUP', 'SIGQUIT'] as const
+
+export function build(io: Io): Command {
+  const command = new Command().description(
+    'health-checked DNS load balancing; takes the flags of dnslb-controller-manager',
+  )
+  addDnslbFlags(command)
+  return command.action(async (flags: DnslbFlags) => {
+    checkFlags(flags)
+    const log = createLogger({ level: readLogLevel(flags.logLevel) })
+    const limits = { min: 1, max: 86_400 }
+    const settings = {
+      controllers: readControllers(flags.controllers),
+      intervalSeconds: readNumber('interval', flags.interval, limits),
+      ttlSeconds: readNumber('ttl', flags.ttl, limits),
+      durationSeconds: readNumber('duration', flags.duration, { min: 0, max: 2 ** 31 }),
+      port: readNumber('port', flags.port, { min: 0, max: 65_535 }),
+    }
+    const types = createProviderTypes()
+    if (flags.pluginDir !== '')
+      await loadPlugins(flags.pluginDir, types, log).catch((error: unknown) => {
+        throw new CommandError(messageOf(error), EXIT.error)
+      })
+    const stop = new AbortController()
+    const signal = AbortSignal.any([io.signal, stop.signal])
+    const timer =
+      settings.durationSeconds > 0 ? setTimeout(() => stop.abort(), settings.durationSeconds * 1_000) : undefined
+    const onSignal = (): void => stop.abort()
+    for (const name of STOP_SIGNALS) process.once(name, onSignal)
+    const dns = await openDns(flags, io, log)
+    const leading = dns === undefined ? undefined : leadZones(dns, signal)
+    try {
+      await run({ io, flags, log, types, dns, signal, ...settings })
+    } finally {
+      clearTimeout(timer)
+      for (const name of STOP_SIGNALS) process.removeListener(name, onSignal)
+      stop.abort()
+      await leading
+      await dns?.close()
+    }
+  })
+}
+
+/** Until every zone is read or created; a zone that cannot be read yet does not stop the others. */
+async function leadZones(dns: DnsService, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && !(await dns.lead(signal))) await sleep(systemClock, ZONE_RETRY_MS, signal)
+}
+
+interface Run {
+  readonly io: Io
+  readonly flags: DnslbFlags
+  readonly log: Logger
+  readonly types: ReturnType<typeof createProviderTypes>
+  readonly dns: DnsService | undefined
+  readonly signal: AbortSignal
+  readonly controllers: ReturnType<typeof readControllers>
+  readonly intervalSeconds: number
+  readonly ttlSeconds: number
+  readonly port: number
+}
+
+async function run(settings: Run): Promise<void> {
+  const { io, flags, log, types, dns, signal, controllers, intervalSeconds, ttlSeconds } = settings
+  const isStandalone = flags.watches !== ''
+  const providers = readProviders(flags.providers, types.names, { isStandalone })
+  for (const type of providers.ignored) log.error({ type }, `ignoring invalid provider type '${type}'`)
+  const healthTimeoutMs = (2 * intervalSeconds + 120) * 1_000
+  const common = {
+    identity: flags.identity,
+    defaults: { ttlSeconds, onAllUnhealthy: flags.onAllUnhealthy, intervalMs: intervalSeconds * 1_000 },
+    providers,
+    types,
+    env: io.env,
+    isOnce: flags.once,
+    isDryRun: flags.dryRun,
+    guard: { allowLoopback: flags.allowLoopbackTargets },
+    resolver: flags.resolver,
+    clock: systemClock,
+    log,
+    ...(dns !== undefined && {
+      extraProviders: [dns.provider],
+      onSettled: () => {
+        for (const { zone } of dns.zones()) dns.complete(zone)
+      },
+    }),
+  }
+  if (isStandalone) {
+    const registry = createMetricsRegistry()
+    if (dns !== undefined) createDnsMetrics(registry, dns)
+    const heartbeat = new Heartbeat(systemClock, healthTimeoutMs)
+    await using _server = await serve(settings, registry, heartbeat)
+    await runStandalone({ ...common, path: flags.watches, registry, heartbeat }, signal).catch(fail)
+    return
+  }
+  const clusters = await openClusters(io, flags, log)
+  let server: AsyncDisposable | undefined
+  try {
+    const onManager: NonNullable<Parameters<typeof runDnslb>[0]['onManager']> = ({ manager, heartbeat }) => {
+      if (dns !== undefined) createDnsMetrics(manager.metrics.registry, dns)
+      serve(settings, manager.metrics.registry, heartbeat).then(
+        (started) => (server = started),
+        (error: unknown) => log.error({ error: messageOf(error) }, 'the HTTP server cannot listen'),
+      )
+    }
+    const options = {
+      controllers,
+      fieldManager: FIELD_MANAGER,
+      hasLeases: !flags.omitLease,
+      healthTimeoutMs,
+      onManager,
+    }
+    await runDnslb({ ...common, ...options, ...clusters }, signal).catch(fail)
+  } finally {
+    await server?.[Symbol.asyncDispose]()
+    await clusters.source?.cluster.close()
+    await clusters.target.close()
+  }
+}
+
+function fail(error: unknown): never {
+  throw new CommandError(messageOf(error), EXIT.error, { cause: error })
+}
+
+async function serve(
+  { io, port, flags }: Run,
+  registry: { metrics(): Promise<string> },
+  heartbeat: Heartbeat,
+): Promise<AsyncDisposable> {
+  if (flags.port === '0') return { [Symbol.asyncDispose]: async () => undefined }
+  const server = await startDnslbServer({
+    port,
+    health: () => heartbeat.read(),
+    metrics: async () => registry.metrics(),
+  })
+  io.stdout.write(`ready 127.0.0.1:${server.port}\n`)
+  return { [Symbol.asyncDispose]: async () => server.close() }
+}
+
+/** The manager closes the target cluster and members of its fleet; closing twice is harmless. */
+async function openClusters(
+  io: Io,
+  flags: DnslbFlags,
+  log: Logger,
+): Promise<{ readonly target: Cluster; readonly source?: { readonly cluster: Cluster; readonly id: string } }> {
+  const own = flags.kubeconfig === undefined ? {} : { kubeconfig: flags.kubeconfig }
+  const options = { fieldManager: FIELD_MANAGER, log }
+  if (flags.targetkube === '') return { target: await openCluster(io, own, options) }
+  const text = await readFile(flags.targetkube, 'utf8').catch((error: unknown) => fail(error))
+  const source = await openCluster(io, own, { ...options, name: flags.cluster })
+  return {
+    target: connect(configFromText(text), { ...options, name: 'target' }),
+    source: { cluster: source, id: flags.cluster },
+  }
+}
+
+/**
+ * The DNS server of this process. A zone that is stored is answered at once; a new one is refused until every load balancer
+ * was decided.
+ */
+async function openDns(
+  { dnsListen, dnsZones, dnsDataDir }: DnslbFlags,
+  io: Io,
+  log: Logger,
+): Promise<DnsService | undefined> {
+  if (dnsListen === undefined || dnsZones === undefined) return undefined
+  const config = DnsConfig.safeParse({ listen: [dnsListen], zones: dnsZones.split(','), dataDir: dnsDataDir })
+  if (!config.success) {
+    const [issue] = config.error.issues
+    throw new CommandError(
+      `--dns-${issue?.path[0] === 'zones' ? 'zones' : 'listen'}: ${issue?.message ?? ''}`,
+      EXIT.error,
+    )
+  }
+  return openDnsService({
+    config: config.data,
+    env: io.env,
+    isLeading: () => true,
+    waitsForRecords: true,
+    log,
+    clock: systemClock,
+  }).catch(fail)
+}

@@ -1,0 +1,124 @@
+/**
+ * `seamark drain CLUSTER` and `seamark undrain CLUSTER`: move all leaves away from a cluster, make before break, and back.
+ * Shows first what it will do, and refuses what would leave a host without a serving cluster.
+ */
+import { sleep, systemClock } from '@seamark/kube'
+import { Cluster, LeafIngress, previewDrain } from '@seamark/operator'
+import { Command } from 'commander'
+import { CommandError, EXIT, type Io } from '../../command.ts'
+import { addKubeFlags, type KubeFlags, openCluster } from '../../kube-flags.ts'
+
+interface Flags extends KubeFlags {
+  wait?: boolean
+  timeout: string
+  force?: boolean
+  config?: string
+}
+
+const POLL_MS = 500
+
+export function build(io: Io): Command {
+  const command = addKubeFlags(
+    new Command().description('move all leaves away from a cluster, without a gap in service'),
+  )
+    .argument('<cluster>')
+    .option('--wait', 'wait until no leaf is left on the cluster')
+    .option('--timeout <seconds>', 'how long --wait waits', '900')
+    .option('--force', 'also when a host has no other cluster that serves it; it then stays where it is')
+    .option('--config <file>', 'accepted for symmetry with other commands; the hub alone is read')
+  return command.action(async (name: string, flags: Flags) => drain(io, name, flags))
+}
+
+export function buildUndrain(io: Io): Command {
+  const command = addKubeFlags(new Command().description('let a drained cluster take leaves and traffic again'))
+  return command.argument('<cluster>').action(async (name: string, flags: KubeFlags) => {
+    const cluster = await openCluster(io, flags)
+    try {
+      await findCluster(cluster.client, name)
+      await cluster.client.patch(Cluster, name, 'merge', { spec: { drain: { enabled: false } } })
+      io.stdout.write(`cluster ${name} takes leaves again\n`)
+    } finally {
+      await cluster.close()
+    }
+  })
+}
+
+async function drain(io: Io, name: string, flags: Flags): Promise<void> {
+  const timeoutMs = Number(flags.timeout) * 1000
+  if (!Number.isFinite(timeoutMs) || timeoutMs <= 0)
+    throw new CommandError(`--timeout ${flags.timeout} is no number of seconds`, EXIT.usage)
+  const cluster = await openCluster(io, flags)
+  const { client } = cluster
+  try {
+    await findCluster(client, name)
+    await showDrain(io, client, name, flags.force === true)
+    await client.patch(Cluster, name, 'merge', { spec: { drain: { enabled: true } } })
+    io.stdout.write(`cluster ${name} is draining\n`)
+    if (flags.wait === true) await waitUntilEmpty(io, client, name, timeoutMs)
+  } finally {
+    await cluster.close()
+  }
+}
+
+/** Says what a drain moves where; refuses one after which a host has no cluster, unless it is forced. */
+export async function showDrain(
+  io: Io,
+  client: Parameters<typeof previewDrain>[0],
+  name: string,
+  isForced: boolean,
+): Promise<void> {
+  const { moves, dark } = await previewDrain(client, name, io.signal)
+  for (const { root, hosts, to, spares } of moves) {
+    const where =
+      to.length > 0
+        ? `stays on ${to.join(', ')}`
+        : spares.length > 0
+          ? `moves to one of ${spares.join(', ')}`
+          : 'no other cluster serves it'
+    io.stdout.write(`${root} (${hosts.join(', ')}): ${where}\n`)
+  }
+  if (moves.length === 0) io.stdout.write(`cluster ${name} has no leaves\n`)
+  if (dark.length > 0 && !isForced)
+    throw new CommandError(
+      `${dark.join(', ')} would have no cluster that serves; place it on another cluster first, or use --force`,
+      EXIT.refused,
+    )
+}
+
+/** One line per change: on a terminal and elsewhere. */
+export async function waitUntilEmpty(
+  io: Io,
+  client: Parameters<typeof previewDrain>[0],
+  name: string,
+  timeoutMs: number,
+): Promise<void> {
+  const startMs = Date.now()
+  let shown = ''
+  while (!io.signal.aborted) {
+    const { items } = await client.list(LeafIngress, { labelSelector: `seamark.io/cluster=${name}`, signal: io.signal })
+    if (items.length === 0) {
+      io.stdout.write(`no leaf is left on cluster ${name}, after ${((Date.now() - startMs) / 1000).toFixed(1)} s\n`)
+      return
+    }
+    const counts = new Map<string, number>()
+    for (const { status } of items) {
+      const state = `${status?.phase ?? 'Pending'} ${status?.reason ?? ''}`.trim()
+      counts.set(state, (counts.get(state) ?? 0) + 1)
+    }
+    const text = [...counts]
+      .map(([state, count]) => `${count} ${state}`)
+      .sort()
+      .join(', ')
+    if (text !== shown) io.stdout.write(`${items.length} leaves are left: ${text}\n`)
+    shown = text
+    if (Date.now() - startMs > timeoutMs)
+      throw new CommandError(`${items.length} leaves are still on cluster ${name}: ${text}`, EXIT.timeout)
+    await sleep(systemClock, POLL_MS, io.signal)
+  }
+}
+
+async function findCluster(client: Parameters<typeof previewDrain>[0], name: string): Promise<Cluster> {
+  const found = await client.find(Cluster, name)
+  if (found === undefined) throw new CommandError(`there is no Cluster ${name}; see seamark cluster list`)
+  return found
+}

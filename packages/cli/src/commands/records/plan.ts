@@ -1,0 +1,216 @@
+/**
+ * `seamark plan`: what would be written to DNS, and what would not, and why. Zero writes.
+ * Desired records come from the cluster's DNSEndpoints, or from manifests with `-f`. Without providers the authoritative servers are
+ * asked instead. A zone that cannot be read makes the exit code 1, whatever else is fine.
+ */
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createDnsClient, type ServerAddress } from '@seamark/dns'
+import { messageOf } from '@seamark/kube'
+import {
+  checkSources,
+  compareWithServers,
+  DNSEndpoint,
+  parseServer,
+  type Plan,
+  type Planned,
+  printPlanJson,
+  servedBy,
+  type ServerComparison,
+  sourceOf,
+  desiredWithinLimits,
+  type DesiredRecords,
+} from '@seamark/operator'
+import { Command } from 'commander'
+import { parseAllDocuments } from 'yaml'
+import { CommandError, EXIT, type Io } from '../../command.ts'
+import { addOutputFlag } from '../../output-form.ts'
+import {
+  addRecordsFlags,
+  PLAN_FORMS,
+  type PlanForm,
+  printPlans,
+  type RecordsFlags,
+  type Session,
+  withSession,
+} from './records-session.ts'
+
+interface Flags extends RecordsFlags {
+  filename?: string[]
+  output: PlanForm
+  out?: string
+  detailedExitcode?: boolean
+  approve?: string[]
+  server?: string
+}
+
+type Manifest = Parameters<typeof sourceOf>[0]
+
+export function build(io: Io): Command {
+  const command = new Command()
+    .description('what would be written to DNS, and what not, and why; writes nothing')
+    .option('-f, --filename <path...>', 'DNSEndpoint manifests instead of the cluster: files or folders')
+    .option('--out <file>', 'also write the plan to a file, for seamark apply')
+    .option('--detailed-exitcode', 'exit with 2 when there are changes')
+    .option('--approve <id...>', 'plan as if these sets of held changes were approved')
+    .option('--server <address[:port]>', 'authoritative server to ask when there are no providers')
+  addOutputFlag(command, PLAN_FORMS, 'text')
+  addRecordsFlags(command)
+  return command.action(async (flags: Flags & Record<string, unknown>) => {
+    await withSession(io, flags, async (session) => {
+      const { objects, isComplete } = await readDesired(io, flags, session)
+      const desired = desiredWithinLimits(objects, session.config.defaultTtl, session.rules)
+      if (session.config.providers.length === 0) {
+        await askServers(io, flags, session, desired)
+        return
+      }
+      const { cluster } = session
+      const present = new Set(objects.map((object) => sourceOf(object).uid))
+      const planned = await session.engine.plan(
+        {
+          ...desired,
+          // Manifests in a folder are not all sources: a source that is not among them is not deleted.
+          sources: async (owned) =>
+            cluster === undefined || !isComplete || objects.length === 0
+              ? { present, gone: new Set() }
+              : {
+                  requesting: new Set(desired.desired.map(({ source }) => source.uid)),
+                  ...(await checkSources(
+                    cluster.client,
+                    { owned, present, isServed: servedBy(session.config), now: Date.now() },
+                    io.signal,
+                  )),
+                },
+          ...(flags.approve !== undefined && { approved: new Set(flags.approve) }),
+        },
+        'all',
+        io.signal,
+      )
+      await report(io, flags, planned)
+      warnAboutMissingFacts(io, planned, { isComplete: cluster !== undefined && isComplete, mode: session.mode })
+    })
+  })
+}
+
+async function readDesired(
+  io: Io,
+  flags: Flags,
+  { cluster, config }: Session,
+): Promise<{ objects: Manifest[]; isComplete: boolean }> {
+  if (flags.filename !== undefined) {
+    const texts = await Promise.all(
+      (await listFiles(flags.filename)).map(async (file) => ({ file, text: await readFile(file, 'utf8') })),
+    )
+    return { objects: texts.flatMap(({ file, text }) => parseManifests(file, text)), isComplete: false }
+  }
+  if (cluster === undefined)
+    throw new CommandError('name manifests with -f, or a cluster with --kubeconfig', EXIT.usage)
+  const { namespace } = config.dnsEndpoints
+  const list = await cluster.client.list(DNSEndpoint, {
+    signal: io.signal,
+    ...(namespace !== '' && { namespace }),
+  })
+  return { objects: list.items.filter(servedBy(config)), isComplete: true }
+}
+
+async function listFiles(paths: readonly string[]): Promise<string[]> {
+  const files: string[] = []
+  for (const path of paths) {
+    const info = await stat(path).catch((cause: unknown) => {
+      throw new CommandError(`cannot read ${path}: ${messageOf(cause)}`, EXIT.error, { cause })
+    })
+    if (!info.isDirectory()) files.push(path)
+    else
+      for (const name of (await readdir(path)).toSorted())
+        if (/\.(ya?ml|json)$/.test(name)) files.push(join(path, name))
+  }
+  return files
+}
+
+function parseManifests(file: string, text: string): Manifest[] {
+  const documents = parseAllDocuments(text, { schema: 'core', logLevel: 'silent' })
+  if (!Array.isArray(documents)) return []
+  return documents.flatMap((document) => {
+    if (document.errors[0] !== undefined) throw new CommandError(`${file}: ${document.errors[0].message}`)
+    const object = document.toJS({ maxAliasCount: 10 }) as
+      | (Partial<Manifest> & { kind?: string; items?: unknown[] })
+      | null
+    const all = object?.kind?.endsWith('List') === true ? (object.items ?? []) : [object]
+    return all.filter(
+      (item): item is Manifest =>
+        (item as { kind?: string } | null)?.kind === 'DNSEndpoint' && (item as Manifest).metadata !== undefined,
+    )
+  })
+}
+
+async function report(io: Io, flags: Flags, { plans, unread, withoutZone }: Planned): Promise<void> {
+  if (flags.out !== undefined) await writeFile(flags.out, printPlanJson(plans))
+  io.stdout.write(printPlans(plans, flags.output))
+  for (const { name, type, code, message } of withoutZone)
+    io.stderr.write(`held: ${name} ${type} ${code}: ${message}\n`)
+  for (const { provider, zone, code, why } of unread) io.stderr.write(`unread: ${zone} (${provider}) ${code}: ${why}\n`)
+  if (unread.length > 0) io.exit(EXIT.error)
+  else if (flags.detailedExitcode === true && hasChanges(plans)) io.exit(EXIT.changes)
+}
+
+/** A plan with fewer facts than the manager's may decide otherwise. */
+function warnAboutMissingFacts(
+  io: Io,
+  { withoutState }: Planned,
+  { isComplete, mode }: { isComplete: boolean; mode: 'enforce' | 'observe' },
+): void {
+  if (withoutState.length > 0)
+    io.stderr.write(
+      `note: no guard state here for ${withoutState.map(({ provider, zone }) => `${zone} (${provider})`).join(', ')}; limits are judged from the zone alone, and the manager may hold more\n`,
+    )
+  if (!isComplete)
+    io.stderr.write(
+      'note: the sources of the cluster were not read; nothing is deleted that the manifests do not name\n',
+    )
+  if (mode === 'observe') io.stderr.write('note: the manager is in observe mode and writes none of this\n')
+}
+
+function hasChanges(plans: readonly Plan[]): boolean {
+  return plans.some((plan) => plan.changes.length > 0)
+}
+
+/** Without providers: compares each desired RRset with the answers of the authoritative servers. */
+async function askServers(io: Io, flags: Flags, { owner }: Session, records: DesiredRecords): Promise<void> {
+  const client = createDnsClient()
+  try {
+    const given = flags.server === undefined ? undefined : parseServer(flags.server)
+    const servers = async (name: string): Promise<readonly ServerAddress[]> =>
+      given === undefined ? findServers(name) : [given]
+    const found = await compareWithServers(records.desired, owner.id, servers, client, io.signal)
+    for (const { desired, answer, present, why } of found) {
+      const values = present === undefined ? '' : ` has ${present.values.join(', ')}`
+      io.stdout.write(
+        `${answer.padEnd(8)} ${desired.set.name} ${desired.set.type}${values}${why === undefined ? '' : ` (${why})`}\n`,
+      )
+    }
+    for (const { name, type, code, message } of records.unusable)
+      io.stderr.write(`held: ${name} ${type} ${code}: ${message}\n`)
+    io.exit(exitFor(found, flags.detailedExitcode === true))
+  } finally {
+    await client.close()
+  }
+}
+
+function exitFor(found: readonly ServerComparison[], isDetailed: boolean): 0 | 1 | 2 {
+  if (found.some(({ answer }) => answer === 'unread')) return EXIT.error
+  return isDetailed && found.some(({ answer }) => answer !== 'equal') ? EXIT.changes : EXIT.ok
+}
+
+/** The zone's name servers, by the system's resolver. */
+async function findServers(name: string): Promise<ServerAddress[]> {
+  const { Resolver } = await import('node:dns/promises')
+  const resolver = new Resolver({ timeout: 2000, tries: 2 })
+  for (let zone = name.replace(/\.$/, ''); zone.includes('.'); zone = zone.slice(zone.indexOf('.') + 1)) {
+    const hosts = await resolver.resolveNs(zone).catch(() => [])
+    for (const host of hosts) {
+      const addresses = await resolver.resolve4(host).catch(() => [])
+      if (addresses.length > 0) return addresses.map((address) => ({ address, port: 53 }))
+    }
+  }
+  return []
+}

@@ -1,0 +1,28 @@
+/** Which load balancer may publish a DNS name: the oldest valid one; the others say so (INV-14). Pure. */
+import type { Immutable } from '@seamark/kube'
+import { keyOf } from '@seamark/kube/object'
+import type { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
+import { compareText } from '../../rrset/rrset.ts'
+import { type BalanceDefaults, readLoadBalancer } from '../load-balancer.ts'
+
+/** Record name → key of its holder. Objects that are being deleted claim nothing. */
+export function claimNames(
+  loadBalancers: readonly Immutable<DNSLoadBalancer>[],
+  defaults: BalanceDefaults,
+): ReadonlyMap<string, string> {
+  const holders = new Map<string, Immutable<DNSLoadBalancer>>()
+  for (const object of loadBalancers) {
+    if (object.metadata.deletionTimestamp !== undefined) continue
+    const read = readLoadBalancer(object, defaults)
+    if ('invalid' in read) continue
+    const { recordName } = read.settings
+    const holder = holders.get(recordName)
+    if (holder === undefined || isOlder(object, holder)) holders.set(recordName, object)
+  }
+  return new Map([...holders].map(([name, object]) => [name, keyOf(object)]))
+}
+
+function isOlder(a: Immutable<DNSLoadBalancer>, b: Immutable<DNSLoadBalancer>): boolean {
+  const byTime = compareText(a.metadata.creationTimestamp ?? '', b.metadata.creationTimestamp ?? '')
+  return (byTime || compareText(keyOf(a), keyOf(b))) < 0
+}

@@ -1,0 +1,98 @@
+/** The reason code of each decision about a load balancer, as its condition shows it. */
+import { describe, expect, it } from 'vitest'
+import type { DNSLoadBalancerEndpoint } from '../../api/dns-load-balancer-endpoint.ts'
+import type { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
+import type { Verdict } from '../../health/verdict.ts'
+import type { Reason } from '../../reasons.ts'
+import type { RRset } from '../../rrset/rrset.ts'
+import { type BalanceFacts, decide } from './decide.ts'
+import { decideSource } from '../source/decide-source.ts'
+import { BALANCE_DEFAULTS } from '../load-balancer.ts'
+import { LOAD_BALANCER_ANNOTATION } from '../source/source.ts'
+
+const NOW_MS = Date.UTC(2030, 0, 1)
+const published = (value: string): RRset[] => [{ name: 'shop.example.com.', type: 'A', ttl: 30, values: [value] }]
+
+function loadBalancer(spec: Partial<DNSLoadBalancer['spec']> = {}): DNSLoadBalancer {
+  return { metadata: { namespace: 'web', name: 'shop' }, spec: { DNSName: 'shop.example.com', ...spec } }
+}
+
+function endpoint(name: string, spec: Partial<DNSLoadBalancerEndpoint['spec']> = {}): DNSLoadBalancerEndpoint {
+  return {
+    metadata: { namespace: 'web', name },
+    spec: { loadbalancer: 'shop', ipaddress: '192.0.2.1', ...spec },
+  }
+}
+
+function facts(verdict: Verdict, more: Partial<BalanceFacts> = {}): BalanceFacts {
+  return {
+    nowMs: NOW_MS,
+    startedMs: NOW_MS - 3_600_000,
+    defaults: BALANCE_DEFAULTS,
+    loadBalancer: loadBalancer(),
+    holder: 'web/shop',
+    endpoints: [endpoint('a')],
+    verdictOf: () => verdict,
+    nameVerdict: 'healthy',
+    published: [],
+    provider: { state: 'ready' },
+    lookup: () => undefined,
+    changesMs: [],
+    ...more,
+  }
+}
+
+const exclusive = loadBalancer({ type: 'Exclusive' })
+const backup = endpoint('b', { ipaddress: '192.0.2.2', priority: 1 })
+
+describe('the condition of a load balancer', () => {
+  it.each<[reason: Reason, situation: string, facts: BalanceFacts]>([
+    ['HealthyEndpoints', 'an endpoint is healthy', facts('healthy')],
+    ['PreferredEndpoint', 'it is exclusive', facts('healthy', { loadBalancer: exclusive })],
+    [
+      'StickyEndpoint',
+      'it is exclusive and the published endpoint is healthy',
+      facts('healthy', {
+        loadBalancer: exclusive,
+        endpoints: [endpoint('a'), backup],
+        published: published('192.0.2.2'),
+      }),
+    ],
+    ['AllUnhealthy', 'no endpoint is healthy', facts('unhealthy', { published: published('192.0.2.1') })],
+    ['HealthUnknown', 'no endpoint was probed', facts('unknown')],
+    ['NoEndpoints', 'it has no endpoint', facts('healthy', { endpoints: [] })],
+    ['NameClaimed', 'another one has the DNS name', facts('healthy', { holder: 'other/older' })],
+    [
+      'ProviderOutOfScope',
+      'its namespace may not use the provider',
+      facts('healthy', { provider: { state: 'outOfScope', provider: 'internal' } }),
+    ],
+    [
+      'TargetUnresolved',
+      'the host name of its endpoints has no known address',
+      facts('healthy', {
+        endpoints: ['a', 'b'].map((name) => endpoint(name, { cname: `${name}.example.net` })),
+      }),
+    ],
+    ['LoadBalancerInvalid', 'its type is unknown', facts('healthy', { loadBalancer: loadBalancer({ type: 'Other' }) })],
+  ])('is %s when %s', (reason, _situation, given) => {
+    const [condition] = decide(given).whenApplied.status.conditions ?? []
+    expect(condition).toMatchObject({ type: 'Ready', reason })
+  })
+})
+
+it('an endpoint that was not renewed is deleted as EndpointExpired', () => {
+  const expired = { ...endpoint('a'), status: { validUntil: new Date(NOW_MS - 1_000).toISOString() } }
+  const { deletions } = decide(facts('healthy', { endpoints: [expired] }))
+  expect(deletions).toEqual([{ key: 'web/a', reason: 'EndpointExpired' }])
+})
+
+it.each([
+  ['missing', 'LoadBalancerMissing'],
+  ['invalid', 'LoadBalancerInvalid'],
+] as const)('a source whose load balancer is %s is decided as %s', (state, reason) => {
+  const metadata = { namespace: 'web', name: 'svc', annotations: { [LOAD_BALANCER_ANNOTATION]: 'shop' } }
+  const object = { metadata, spec: {}, status: { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } } }
+  const source = { kind: 'Service', object } as const
+  expect(decideSource({ nowMs: NOW_MS, cluster: '', source, loadBalancer: state, existing: [] }).reason).toBe(reason)
+})
