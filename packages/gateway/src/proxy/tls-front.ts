@@ -70,7 +70,7 @@ export function createTlsFront(deps: TlsFrontDeps): Server {
     if (found !== undefined) return found
     found = createTlsServer(tlsOptionsOf(tls), (socket) => {
       socket.on('error', () => socket.destroy())
-      const host = isForged(tls, socket) ? undefined : deps.findHost((socket.servername || '').toLowerCase())
+      const host = isClientRefused(tls, socket) ? undefined : deps.findHost((socket.servername || '').toLowerCase())
       if (host?.tcp === undefined) socket.destroy()
       else deps.onTunnel(socket, host)
     })
@@ -105,7 +105,7 @@ export function createTlsFront(deps: TlsFrontDeps): Server {
       maxSessionMemory: 10,
     })
     secure.on('secureConnection', (socket: TLSSocket) => {
-      if (isForged(tls, socket)) socket.destroy()
+      if (isClientRefused(tls, socket)) socket.destroy()
       else if (socket.alpnProtocol !== 'h2') connections.add(socket)
     })
     secure.on('session', (session) => connections.addSession(session))
@@ -144,8 +144,13 @@ function settingsKey({ minVersion, maxVersion, clientValidation }: TlsTerminatio
   return JSON.stringify([minVersion, maxVersion, clientValidation])
 }
 
-/** Where certificates are optional: one was sent, and the CA did not sign it. */
-function isForged({ clientValidation }: TlsTermination, socket: TLSSocket): boolean {
-  if (clientValidation?.isOptional !== true || clientValidation.ca === '') return false
-  return !socket.authorized && Object.keys(socket.getPeerCertificate()).length > 0
+/**
+ * What OpenSSL does not decide: a certificate that is optional but not signed by the CA, or one that is required and, without a
+ * CA, only has to be there.
+ */
+function isClientRefused({ clientValidation }: TlsTermination, socket: TLSSocket): boolean {
+  if (clientValidation === undefined) return false
+  const hasCertificate = Object.keys(socket.getPeerCertificate()).length > 0
+  if (clientValidation.ca === '') return !clientValidation.isOptional && !hasCertificate
+  return clientValidation.isOptional && hasCertificate && !socket.authorized
 }

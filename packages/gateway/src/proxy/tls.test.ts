@@ -170,6 +170,14 @@ describe('client certificates', () => {
     expect(await ask(https, {})).toBe('')
   })
 
+  it('that are required and not verified must be sent', async () => {
+    const port = await listen(createHttpServer((_request, response) => response.end('ok')))
+    const tls = { ...terminated, clientValidation: { ca: '', isOptional: false } }
+    const { https } = await start({ tls, routes: [toOne] }, port)
+    expect(await ask(https, await clientCertificate(other))).toBe('HTTP/1.1 200')
+    expect(await ask(https, {})).toBe('')
+  })
+
   it('that are optional may be absent, but not forged', async () => {
     const port = await listen(createHttpServer((_request, response) => response.end('ok')))
     const tls = { ...terminated, clientValidation: { ca: authority.certPem, isOptional: true } }
