@@ -104,10 +104,10 @@ export const builtin = [
       await ok(t.client.request('POST', t.services, { body: service('s', {}) }), 201)
       const reply = await t.client.request('PATCH', `${t.services}/s`, {
         ...merge,
-        body: { spec: { clusterIP: '10.0.0.77', clusterIPs: ['10.0.0.77'] } },
+        body: { spec: { clusterIP: '10.0.9.77', clusterIPs: ['10.0.9.77'] } },
       })
       expect(reply.json['message']).toBe(
-        'Service "s" is invalid: spec.clusterIPs[0]: Invalid value: ["10.0.0.77"]: may not change once set',
+        'Service "s" is invalid: spec.clusterIPs[0]: Invalid value: ["10.0.9.77"]: may not change once set',
       )
     },
   }),

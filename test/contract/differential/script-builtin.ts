@@ -40,7 +40,8 @@ export const builtinSteps: readonly Step[] = [
     },
   }),
   patch('strategic', `${core}/services/web`, { spec: { ports: [{ $patch: 'delete', port: 80 }] } }),
-  patch('merge', `${core}/services/web`, { spec: { clusterIP: '10.0.0.77' } }),
+  // Outside the range, so that it is never the address that the server chose.
+  patch('merge', `${core}/services/web`, { spec: { clusterIP: '10.0.9.77' } }),
   patch('merge', `${core}/services/web/status`, { status: { loadBalancer: { ingress: [{ ip: '192.0.2.1' }] } } }),
   remove(`${core}/services/web`),
 
