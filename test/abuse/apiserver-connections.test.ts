@@ -33,7 +33,8 @@ describe('the API server under hostile connections', () => {
   }
 
   it('refuses an anonymous client without reading its bodies', async () => {
-    expect(await postAnonymously(10)).toEqual(new Set([403]))
+    // Node's client resets a stream itself when more than 10 MB wait in its session.
+    expect(await postAnonymously(8)).toEqual(new Set([403]))
   })
 
   it('keeps no bodies of an anonymous client that sends a gigabyte', async () => {
