@@ -4,7 +4,7 @@
  */
 import { createApiServer, newToken, writeKubeconfig } from '@seamark/apiserver'
 import { configFromText, connect, CustomResourceDefinition, Namespace } from '@seamark/kube'
-import { FleetConfig, fleetCrds, playgroundCrds, runApp, wildcardDefaults } from '@seamark/operator'
+import { playgroundCrds, runApp, wildcardDefaults } from '@seamark/operator'
 
 const token = newToken()
 const server = createApiServer({ tokens: new Map([[token, { name: 'admin', groups: ['system:masters'] }]]) })
@@ -12,8 +12,7 @@ const { url, caPem = '' } = await server.listen({ tls: 'self-signed' })
 const kubeconfig = writeKubeconfig({ server: url, caPem, token })
 const cluster = connect(configFromText(kubeconfig), { fieldManager: 'contour-plus' })
 await cluster.client.create(Namespace, { metadata: { name: 'manager' } })
-for (const definition of [...playgroundCrds(), ...fleetCrds()])
-  await cluster.client.create(CustomResourceDefinition, definition)
+for (const definition of playgroundCrds()) await cluster.client.create(CustomResourceDefinition, definition)
 process.stdout.write(`${JSON.stringify({ kubeconfig })}\n`)
 await runApp(
   {
@@ -21,7 +20,6 @@ await runApp(
     mode: 'enforce',
     namespace: 'manager',
     wildcard: { ...wildcardDefaults, zone: 'clusters.example.com', removalDelayMs: 400, coalesceMs: 0 },
-    fleet: { ...FleetConfig.parse({}), dns: false },
     allowLoopback: true,
     leader: { lease: 'seamark', namespace: 'manager' },
   },
