@@ -173,7 +173,9 @@ describe.each(worldKinds)('dnslb with two clusters on $name', ({ isMissing, star
       await backends.stop(EAST)
       await expectAnswer(peer.address, NAME, WEST)
       const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-      expect(await metrics()).toMatch(/endpoint_hosts\{loadbalancer="web\/shop",endpoint="[^"]+",host="127.0.0.2"\} 0/)
+      await expect
+        .poll(metrics, patience)
+        .toMatch(/endpoint_hosts\{loadbalancer="web\/shop",endpoint="[^"]+",host="127.0.0.2"\} 0/)
       const health = await fetch(`http://127.0.0.1:${port}/healthz`)
       expect([health.status, (await health.text()).split(':')[0]]).toEqual([200, 'endpoint'])
 
