@@ -42,11 +42,11 @@ export default defineConfig({
     // because vitest ignores this setting of a project.
     sequence: { shuffle: { tests: true, files: false }, seed: orderSeed },
     projects: [
-      // One project, because each transforms and loads every module by itself.
-      project('together', ['unit', 'contract', 'integration']),
+      // One worker for many files; both tiers leave nothing behind in the event loop.
+      project('together', ['unit', 'contract']),
       // Each file in a process of its own: a simulated clock advances when the event loop rests, and what an earlier file left
-      // in the loop would be part of the run.
-      project('simulation', ['simulation'], { isolate: true }),
+      // in the loop, such as a client that still reconnects, would be part of the run.
+      project('isolated', ['integration', 'simulation'], { isolate: true }),
       // After the others, one file at a time: each starts a process of its own, with a limit of memory, and keeps it busy.
       project('alone', ['abuse'], { group: 1, workers: 1, isolate: true }),
     ],
