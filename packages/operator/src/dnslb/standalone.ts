@@ -19,6 +19,7 @@ export async function runStandalone(options: StandaloneOptions, signal: AbortSig
   const { path, clock, log, heartbeat } = options
   let watches = await readWatches(path)
   if ('invalid' in watches) throw new Error(`cannot read watch config '${path}':${watches.invalid}`)
+  log.info({ file: path, watches: watches.length }, 'watch config read')
   const balancer = await createBalancer(options, () => watches as readonly Watch[])
   const startedMs = clock.monotonic()
   let sweptMs: number | undefined
