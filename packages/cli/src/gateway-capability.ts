@@ -99,7 +99,7 @@ export async function keepRunning(
     } catch (error) {
       if (!(error instanceof KubeError) || signal.aborted) throw error
       log.error({ error: messageOf(error) }, 'the manager ended; it is started again, and the gateway goes on serving')
-      await Promise.race([sleep(clock, RESTART_MS), untilAborted(signal)])
+      await sleep(clock, RESTART_MS, signal)
       if (signal.aborted) return
     }
   }

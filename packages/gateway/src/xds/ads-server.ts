@@ -7,7 +7,7 @@
  */
 import { Metadata, Server, status, type ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js'
 import { messageOf, systemClock, type Clock, type Logger } from '@seamark/kube'
-import { decode, encode, typeUrlOf, type Message } from './protobuf.ts'
+import { decode, encode, typeUrlOf, type Message, type MessageName } from './protobuf.ts'
 import { Rejections, type Rejection } from './rejections.ts'
 import { findResourceType, MESSAGE_OF, type ResourceMap, type ResourceType } from './resource.ts'
 import { ownersOf, type Translation } from './resources.ts'
@@ -128,24 +128,8 @@ export function createAdsServer(options: AdsServerOptions): AdsServer {
 
   server.addService(
     {
-      StreamAggregatedResources: {
-        path: `${SERVICE}/StreamAggregatedResources`,
-        requestStream: true,
-        responseStream: true,
-        requestSerialize: (value: SotwRequest) => bufferOf(encode(SOTW_REQUEST, value)),
-        requestDeserialize: (bytes: Buffer) => decode(SOTW_REQUEST, bytes),
-        responseSerialize: (value: SotwResponse) => bufferOf(encode(SOTW_RESPONSE, value)),
-        responseDeserialize: (bytes: Buffer) => decode(SOTW_RESPONSE, bytes),
-      },
-      DeltaAggregatedResources: {
-        path: `${SERVICE}/DeltaAggregatedResources`,
-        requestStream: true,
-        responseStream: true,
-        requestSerialize: (value: DeltaRequest) => bufferOf(encode(DELTA_REQUEST, value)),
-        requestDeserialize: (bytes: Buffer) => decode(DELTA_REQUEST, bytes),
-        responseSerialize: (value: DeltaResponse) => bufferOf(encode(DELTA_RESPONSE, value)),
-        responseDeserialize: (bytes: Buffer) => decode(DELTA_RESPONSE, bytes),
-      },
+      StreamAggregatedResources: streamMethod('StreamAggregatedResources', SOTW_REQUEST, SOTW_RESPONSE),
+      DeltaAggregatedResources: streamMethod('DeltaAggregatedResources', DELTA_REQUEST, DELTA_RESPONSE),
     },
     {
       StreamAggregatedResources: (stream: ServerDuplexStream<SotwRequest, SotwResponse>) =>
@@ -188,6 +172,23 @@ const SOTW_REQUEST = 'envoy.service.discovery.v3.DiscoveryRequest'
 const SOTW_RESPONSE = 'envoy.service.discovery.v3.DiscoveryResponse'
 const DELTA_REQUEST = 'envoy.service.discovery.v3.DeltaDiscoveryRequest'
 const DELTA_RESPONSE = 'envoy.service.discovery.v3.DeltaDiscoveryResponse'
+
+function streamMethod(name: string, request: MessageName, response: MessageName) {
+  const codecOf = <N extends MessageName>(type: N) => ({
+    serialize: (value: Message<N>) => bufferOf(encode(type, value)),
+    deserialize: (bytes: Buffer) => decode(type, bytes),
+  })
+  const [requests, responses] = [codecOf(request), codecOf(response)]
+  return {
+    path: `${SERVICE}/${name}`,
+    requestStream: true,
+    responseStream: true,
+    requestSerialize: requests.serialize,
+    requestDeserialize: requests.deserialize,
+    responseSerialize: responses.serialize,
+    responseDeserialize: responses.deserialize,
+  } as const
+}
 
 function bufferOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

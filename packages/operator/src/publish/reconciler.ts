@@ -10,13 +10,11 @@ import type { ProductMetrics } from '../metrics.ts'
 import type { SecondWriterGuard } from '../process/second-writer-guard.ts'
 import { act, type ActDeps } from './act/act.ts'
 import { ownerKey } from './decide/child.ts'
-import type { SourceDecision, SourceDecider } from './decide/source-decision.ts'
+import { keepsHost, type SourceDecision, type SourceDecider } from './decide/source-decision.ts'
 import type { MassGuard } from './guard/mass-guard.ts'
 import type { PublishOptions, SourceKind } from './options.ts'
 import { describePending } from './report/pending-steps.ts'
-import { claimKey } from './sources/host-claim.ts'
-import { compareAge } from './sources/source.ts'
-import { isClaiming, sourceKindToken } from './sources/source-reader.ts'
+import { sourceKindToken } from './sources/source-reader.ts'
 import { conditionStatus, findHeldDns, type FindingHistory } from './report/report.ts'
 
 export interface PublishShell {
@@ -114,8 +112,7 @@ async function findFormerOwner(
     const live = await client.find(sourceKindToken(kind), key, { signal })
     if (live === undefined) continue
     const owner = decider.sources.read(kind, live)
-    const isClaimed = owner.hosts.some((other) => claimKey(other) === host) && isClaiming(owner, options)
-    if (!isClaimed || compareAge(owner, source) > 0) continue
+    if (!keepsHost(owner, source, host, options)) continue
     log.warn(
       { reason: 'SourceUnconfirmed', source: ownerKey(source), owner: ownerKey(owner), host },
       'a list omitted the owner of the host, which exists; the host stays with it',

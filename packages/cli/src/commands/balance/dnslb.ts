@@ -41,8 +41,9 @@ import { openCluster } from '../../kube-flags.ts'
 
 /** Field manager of everything that dnslb writes into clusters. */
 const FIELD_MANAGER = 'seamark-dnslb'
-/** Besides SIGINT and SIGTERM, which stop every command. */
+/** Between two attempts to create the zones of our own DNS server. */
 const ZONE_RETRY_MS = 5_000
+/** Besides SIGINT and SIGTERM, which stop every command. */
 const STOP_SIGNALS = ['SIGHUP', 'SIGQUIT'] as const
 
 export function build(io: Io): Command {

@@ -6,7 +6,7 @@ import { DNSEndpoint } from '../../api/dns-endpoint.ts'
 import { HTTPProxy } from '@seamark/kube/contour'
 import { httpProxy, options } from '../../../testing/publish-fixture.ts'
 import { FIELD_MANAGER } from '../../process/field-manager.ts'
-import { createSourceDecider } from './source-decision.ts'
+import { createSourceDecider, keepsHost } from './source-decision.ts'
 
 /** The children that are deleted when the source no longer requests the one called `old`. */
 async function deletedOf(manager: string) {
@@ -66,4 +66,23 @@ it('names the owner of a published host that no list contains, so that it is rea
 
 it('does not wait for the owner of a child that we did not publish', () => {
   expect(unconfirmedOwners('kubectl')).toEqual([])
+})
+
+it.each([
+  ['is older and names the host', {}, true],
+  ['is younger', { createdAt: '2031-01-01T00:00:00Z' }, false],
+  ['names another host now', { hosts: ['other.example.com'] }, false],
+  ['is being deleted', { isDeleting: true }, false],
+  ['has no grant', { namespace: 'stranger' }, false],
+])('a former owner that %s', (_what, change, keeps) => {
+  const cluster = memoryCluster()
+  const settings = options({ sources: ['HTTPProxy'], grants: [{ namespace: 'ns', domains: ['example.com'] }] })
+  const decider = createSourceDecider(cluster.informers, settings)
+  cluster.put(HTTPProxy, httpProxy())
+  const found = decider.sources.find('HTTPProxy', 'ns/foo')
+  if (found === undefined) throw new Error('there is no source')
+  const [host = ''] = found.source.hosts
+  const source = { ...found.source, uid: 'young', createdAt: '2030-06-01T00:00:00Z' }
+  const owner = { ...found.source, uid: 'old', createdAt: '2030-01-01T00:00:00Z', ...change }
+  expect(keepsHost(owner, source, host, settings)).toBe(keeps)
 })

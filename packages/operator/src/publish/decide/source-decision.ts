@@ -17,8 +17,8 @@ import { type Claim, type Claimant, claimHost, claimKey, type Released } from '.
 import type { PublishOptions, SourceKind } from '../options.ts'
 import { type Child, type Observed, type OwnedChild, type Plan, planCleanup, planWrites } from './plan.ts'
 import { targetOf } from '../sources/service-rule.ts'
-import type { Source } from '../sources/source.ts'
-import { createSourceReader, type SourceReader } from '../sources/source-reader.ts'
+import { compareAge, type Source } from '../sources/source.ts'
+import { createSourceReader, mayClaim, type SourceReader } from '../sources/source-reader.ts'
 
 export type PublishCaches = Pick<Informers, 'get' | 'list' | 'by' | 'index' | 'ownFields'>
 
@@ -205,6 +205,12 @@ export function createSourceDecider(caches: PublishCaches, options: PublishOptio
 function ownerOf(object: Immutable<Child>): readonly string[] {
   const owner = findOwner(object)
   return owner === undefined ? [] : [owner]
+}
+
+/** Whether a former owner, as the API server has it, keeps the host: it still claims it and is older than `source`. */
+export function keepsHost(owner: Source, source: Source, host: string, options: PublishOptions): boolean {
+  const isNamed = owner.hosts.some((other) => claimKey(other) === host)
+  return isNamed && mayClaim(owner, host, options) && compareAge(owner, source) < 0
 }
 
 /** Of the form `Kind/namespace/name`. */

@@ -85,9 +85,7 @@ export function createSourceReader(
       for (const [kind, index] of indexes) {
         for (const object of informers.by(index, claimKey(host))) {
           const source = read(kind, object)
-          // Otherwise a namespace could hold up a host of another one by naming it first.
-          const isGranted = findGrantFault(options.grants, source.namespace, host) === undefined
-          if (isGranted && isClaiming(source, options)) found.push(source)
+          if (mayClaim(source, host, options)) found.push(source)
         }
       }
       return found
@@ -105,6 +103,11 @@ export function readAlone(kind: SourceKind, object: Immutable<Obj>): Source {
 /** An index function receives one object only. */
 function namedHosts(kind: SourceKind, object: Immutable<Obj>): string[] {
   return readAlone(kind, object).hosts.map(claimKey)
+}
+
+/** Without the grant a namespace could hold up a host of another one by naming it first. */
+export function mayClaim(source: Source, host: string, options: PublishOptions): boolean {
+  return findGrantFault(options.grants, source.namespace, host) === undefined && isClaiming(source, options)
 }
 
 /** Sources that are excluded, being deleted or of another instance claim no host. */
