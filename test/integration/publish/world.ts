@@ -155,7 +155,7 @@ async function makeWorld(name: string, kubeconfig: string, parts: Parts): Promis
     isCounting: true,
     connect(fieldManager) {
       const writes: Writes = { count: 0 }
-      const cluster = connect(config, { fieldManager, observer: counting(writes) })
+      const cluster = countWrites(connect(config, { fieldManager }), writes)
       clusters.push(cluster)
       return { cluster, writes }
     },
@@ -205,6 +205,20 @@ async function startUserCluster(): Promise<UserCluster> {
   }
 }
 
+/** Counts writes when they are sent: another client can see the object before the response has arrived. */
+function countWrites(cluster: Cluster, writes: Writes): Cluster {
+  const { guardWrites } = cluster
+  cluster.guardWrites = (check) => {
+    guardWrites((write) => {
+      check(write)
+      writes.count++
+    })
+  }
+  cluster.guardWrites(() => undefined)
+  return cluster
+}
+
+/** Counts writes when they are answered. */
 export function counting(writes: Writes): { request(exchange: { method: string }): void } {
   return {
     request({ method }) {
