@@ -43,6 +43,7 @@ export interface SyncerOptions {
   readonly metrics: ProductMetrics
   readonly hubId: (client: Client) => Promise<string>
   readonly isWriting: () => boolean
+  readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
 
 /** While a member is unreachable, or nothing may be written. */
@@ -110,7 +111,8 @@ class Syncer {
   }
 
   async reconcile(key: string, ctx: Context): Promise<Next> {
-    const { results, views, isWriting, hubId } = this.#options
+    const { results, views, isWriting, untilMayWrite, hubId } = this.#options
+    await untilMayWrite(ctx)
     const leaf = this.#manager.cluster.informers.get(LeafIngress, key)
     if (leaf === undefined || leaf.spec.cluster !== ctx.cluster) return
     if (!isWriting() || views.readable(ctx.cluster) === undefined) return requeue(RETRY)
