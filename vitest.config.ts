@@ -54,8 +54,8 @@ export default defineConfig({
       // Each file in a process of its own: a simulated clock advances when the event loop rests, and what an earlier file left
       // in the loop, such as a client that still reconnects, would be part of the run.
       project('isolated', ['contract', 'integration', 'simulation'], { isolate: true }),
-      // After the others, one file at a time: each starts a process of its own, with a limit of memory, and keeps it busy.
-      project('alone', ['abuse'], { group: 1, workers: 1, isolate: true }),
+      // After the others, no more than cores: each starts a process of its own, with a limit of memory, and keeps it busy.
+      project('alone', ['abuse'], { group: 1, workers: 2, isolate: true }),
     ],
   },
 })

@@ -26,6 +26,8 @@ const LONG = [
   'test/simulation/publish-characterised.test.ts',
   'test/simulation/wildcard.test.ts',
   'test/simulation/source-children.test.ts',
+  'test/abuse/apiserver-objects.test.ts',
+  'test/abuse/tenant-load.test.ts',
 ]
 
 export class LongestFirst extends BaseSequencer {

@@ -16,11 +16,11 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { bundleProgram } from '../cli/bundle-program.ts'
 import { type Route53Fake, startRoute53Fake } from './route53-fake.ts'
 
-const { processes: PROCESSES, speed: SPEED } = isThorough ? { processes: 40, speed: 10 } : { processes: 10, speed: 40 }
+const { processes: PROCESSES, speed: SPEED } = isThorough ? { processes: 40, speed: 10 } : { processes: 10, speed: 20 }
 /** Five requests a second for forty processes. */
 const PER_SECOND = (5 * SPEED * PROCESSES) / 40
 /**
- * Requests served while shares are measured, thirty for each process: 24 s of the forty, 6 s of the ten. Counted in
+ * Requests served while shares are measured, thirty for each process: 24 s of the forty, 12 s of the ten. Counted in
  * requests and not in seconds, so that a machine too busy to use the account measures for longer, not less.
  */
 const MEASURED = 30 * PROCESSES
@@ -59,13 +59,13 @@ it(`${PROCESSES} processes on one account converge without starving each other`,
   }
   // Starting them takes its time on a small machine: the account is shared once all of them are at work.
   await expect.poll(() => Math.min(...rounds), { timeout: 120_000 }).toBeGreaterThan(0)
-  expect(fake.counts.throttled).toBeGreaterThan(0)
   const before = new Map(fake.counts.served)
   const startedAt = performance.now()
   const servedSince = () => [...fake.counts.served].map(([id, count]) => count - (before.get(id) ?? 0))
   const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
   await expect.poll(() => sum(servedSince()), { timeout: 250_000 }).toBeGreaterThanOrEqual(MEASURED)
   const served = servedSince()
+  expect(fake.counts.throttled).toBeGreaterThan(0)
   const total = sum(served)
   const fair = total / PROCESSES
 
