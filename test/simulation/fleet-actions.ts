@@ -9,7 +9,10 @@ export const MEMBERS: Readonly<Record<string, string>> = { eu1: '192.0.2.1', us1
 export const HOST = 'shop.example.com'
 export const NAMESPACES = ['shop', 'other']
 
-/** How requests of the manager to one API server fail: none arrives, or they are carried out and no response returns. */
+/**
+ * How requests of the manager to one API server fail: none arrives and watches break, or they are carried out, no response
+ * returns and watches are silent.
+ */
 export type Partition = 'both' | 'responses'
 
 /** A hub with two members and a manager in virtual time. */

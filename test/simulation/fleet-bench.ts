@@ -82,9 +82,17 @@ export class FleetBench implements SimulatedFleet {
     const { server } = this.#stage
     const faults = name === 'hub' ? server.faults : server.clusters.get(name)?.faults
     if (faults === undefined) throw new Error(`no cluster ${name}`)
-    const heal = faults.fail({ user: 'controller' }, how === 'both' ? { status: 0 } : { afterwards: true })
-    faults.cut({ user: 'controller' }, 'break')
-    return heal
+    const user = 'controller'
+    if (how === 'both') {
+      const heal = faults.fail({ user }, { status: 0 })
+      faults.cut({ user }, 'break')
+      return heal
+    }
+    const [heal, thaw] = [faults.fail({ user }, { afterwards: true }), faults.freeze({ user })]
+    return () => {
+      heal()
+      thaw()
+    }
   }
 
   async pass(ms: number): Promise<void> {

@@ -8,7 +8,7 @@ import { describeFailure, type Failure } from './explore.ts'
 import { FleetActions } from './fleet-actions.ts'
 import { type FleetScenario, fleetScenarios } from './fleet-scenarios.ts'
 import { inProcessConfig } from './in-process-transport.ts'
-import { MemoryFleet } from './memory-fleet.ts'
+import { MEMORY_REST_MS, MemoryFleet } from './memory-fleet.ts'
 import { judge } from './oracle.ts'
 import { planName, type Plan } from './plan.ts'
 import type { Run } from './simulation.ts'
@@ -44,11 +44,11 @@ function chooseCrashes(writes: number): Crash[] {
 describe('the fleet, wherever it crashes', () => {
   it.each(fleetScenarios)('$title', async (scenario) => {
     const reference = await play(scenario)
-    expect(judge(reference, reference)).toEqual([])
+    expect(judge(reference, reference, MEMORY_REST_MS)).toEqual([])
     const failures: Failure[] = []
     for (const crash of chooseCrashes(reference.extent.sentWrites)) {
       const run = await play(scenario, crash)
-      const problems = judge(run, reference)
+      const problems = judge(run, reference, MEMORY_REST_MS)
       if (problems.length > 0)
         failures.push({ scenario: scenario.title, seed: 1, plans: [crash], problems, history: run.history })
       if (failures.length >= MAX_FAILURES) break

@@ -137,7 +137,7 @@ describe('the commands of the fleet', () => {
       await world.judge('us1', { healthy: true, active: false })
       const waited = await waiting
       expect([waited.code, waited.stderr]).toEqual([EXIT.ok, ''])
-      expect(waited.stdout).toMatch(/1 leaves are left: 1 Draining .*\n(.*\n)*no leaf is left on cluster us1, after/)
+      expect(waited.stdout).toMatch(/1 leaf is left: 1 Draining .*\n(.*\n)*no leaf is left on cluster us1, after/)
       expect((await seamark('drain', 'us1', '--wait', ...hub)).stdout).toContain('cluster us1 has no leaves')
 
       // The last cluster of a host is neither drained nor removed without force.

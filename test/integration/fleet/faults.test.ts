@@ -1,5 +1,5 @@
 /** What may fail between a hub and its members: restarts, lost members, rotated and deleted credentials. */
-import { Ingress, Namespace, Secret } from '@seamark/kube'
+import { Ingress, Lease, Namespace, Secret } from '@seamark/kube'
 import { type Peer, type PeerOptions, startPeer } from '@seamark/kube/testing'
 import { Cluster, DNSLoadBalancerEndpoint, LeafIngress } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
@@ -32,21 +32,32 @@ async function admitBoth(world: FleetWorld): Promise<void> {
 }
 
 describe('the fleet under faults', () => {
-  it('drains a cluster across a restart in every step, and never withdraws the only leaf', async () => {
+  it('drains a cluster while another manager takes over in every step, and never withdraws the only leaf', async () => {
     await using world = await startServing()
     const { client } = world.hub
-    let app = world.run()
+    let count = 0
+    const runNext = () =>
+      world.run({}, { leader: { lease: 'seamark', namespace: 'manager', identity: `m${count++}`, retryPeriodMs: 100 } })
+    let app = runNext()
+    // Two managers of one hub: the holder of the Lease writes, the other one waits.
     const restart = async () => {
+      const next = runNext()
       await app.stop()
-      app = world.run()
+      await expect
+        .poll(async () => (await client.get(Lease, 'manager/seamark')).spec?.holderIdentity, patience)
+        .toBe(`m${count - 1}`)
+      app = next
     }
     // The members report addresses while no manager runs: the next one reads what was there before it started.
     for (const name of ['eu1', 'us1'])
       await expect.poll(async () => world.exists(name, Ingress, 'shop/shop'), patience).toBe(true)
+    const standby = runNext()
     await app.stop()
+    expect(standby.writes).toEqual([])
+    await standby.stop()
     await world.admit('eu1', 'shop/shop', '192.0.2.1')
     await world.admit('us1', 'shop/shop', '192.0.2.2')
-    app = world.run()
+    app = runNext()
     await admitBoth(world)
     await restart()
     await client.patch(Cluster, 'us1', 'merge', { spec: { drain: { enabled: true } } })

@@ -86,7 +86,8 @@ describe.each(SERVERS)('the fleet on $name', ({ start, isMissing }) => {
       expect(others).toEqual([])
 
       // An object of another owner is not changed.
-      await us1.client.create(Ingress, { ...root('taken', 'theirs.example.com'), spec: { ingressClassName: 'nginx' } })
+      const theirs = root('taken', 'theirs.example.com')
+      await us1.client.create(Ingress, { ...theirs, spec: { ...theirs.spec, ingressClassName: 'nginx' } })
       await client.create(
         Ingress,
         root('taken', 'taken.example.com', { annotations: { 'seamark.io/clusters': 'us1' } }),

@@ -120,10 +120,14 @@ export async function waitUntilEmpty(
       .map(([state, count]) => `${count} ${state}`)
       .sort()
       .join(', ')
-    if (text !== shown) io.stdout.write(`${items.length} leaves are left: ${text}\n`)
+    const count = items.length === 1 ? '1 leaf is' : `${items.length} leaves are`
+    if (text !== shown) io.stdout.write(`${count} left: ${text}\n`)
     shown = text
     if (Date.now() - startMs > timeoutMs)
-      throw new CommandError(`${items.length} leaves are still on cluster ${name}: ${text}`, EXIT.timeout)
+      throw new CommandError(
+        `${count} still on cluster ${name} after ${timeoutMs / 1000} s: ${text}; the drain goes on, see seamark cluster list and seamark tree HOST`,
+        EXIT.timeout,
+      )
     await sleep(systemClock, POLL_MS, io.signal)
   }
 }

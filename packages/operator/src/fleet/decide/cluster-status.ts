@@ -129,13 +129,17 @@ function drainingOf({ cluster, leaves, nowMs }: ClusterFacts): Verdict {
   const count = countLeaves(leaves)
   const deadlineMs = drainDeadlineMs(cluster)
   if (count === 0 || deadlineMs === undefined || nowMs < deadlineMs)
-    return { status: 'True', reason: 'ClusterDraining', message: `${count} leaves are left` }
+    return { status: 'True', reason: 'ClusterDraining', message: leavesLeft(count) }
   const reasons = [...leaves].map(([reason, number]) => `${number} ${reason}`).sort()
   return {
     status: 'True',
     reason: 'DrainDeadlineReached',
-    message: `the deadline ${cluster.spec.drain?.deadline} has passed and ${count} leaves are left: ${reasons.join(', ')}; they go on serving. For NoReplacement place the root on another cluster; to leave the leaves on the member run seamark cluster remove ${cluster.metadata.name} --force`,
+    message: `the deadline ${cluster.spec.drain?.deadline} has passed and ${leavesLeft(count)}: ${reasons.join(', ')}; they go on serving. For NoReplacement place the root on another cluster; to leave the leaves on the member run seamark cluster remove ${cluster.metadata.name} --force`,
   }
+}
+
+function leavesLeft(count: number): string {
+  return count === 1 ? '1 leaf is left' : `${count} leaves are left`
 }
 
 function countLeaves(leaves: ReadonlyMap<string, number>): number {
