@@ -535,8 +535,8 @@ const rows: readonly Row[] = [
     needsAws: true,
     async check(bench) {
       const labels = Array.from({ length: 12 }, (_, index) => `batch-${index}`)
-      await Promise.all(labels.map(async (label) => bench.endpoint(`${label}-a`, label, { ipaddress: ONE })))
       await Promise.all(labels.map(async (label) => bench.balancer(label, { DNSName: `${label}.aws.test` })))
+      await Promise.all(labels.map(async (label) => bench.endpoint(`${label}-a`, label, { ipaddress: ONE })))
       for (const label of labels) {
         await expect.poll(async () => bench.aws?.values(`${label}.aws.test`, 'A'), patience).toEqual([ONE])
         expect(await bench.aws?.values(`comment-${label}.aws.test`, 'TXT')).toContain('"owner=ring"')

@@ -229,6 +229,8 @@ describe.each(worldKinds)('dnslb with two clusters on $name', ({ isMissing, star
       await expect.poll(secret, patience).toEqual([])
       expect(await program.stop()).toBe(0)
       expect(program.log()).not.toContain(key.secret)
+      // Of both kinds, in both clusters: another process need not wait until they run out.
+      expect(program.log().match(/lease released/g)).toHaveLength(4)
     } catch (error) {
       throw new Error(`${String(error)}\n${program.log()}`, { cause: error })
     }
@@ -332,6 +334,7 @@ describe('dnslb in one cluster', () => {
       "ignoring invalid provider type 'nonsense'",
       '"controller":"endpoint-service"',
       '"controller":"balance"',
+      'lease released',
     ])
       expect(program.log()).toContain(text)
   })
