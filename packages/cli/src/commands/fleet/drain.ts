@@ -2,7 +2,7 @@
  * `seamark drain CLUSTER` and `seamark undrain CLUSTER`: move all leaves away from a cluster, make before break, and back.
  * Shows first what it will do, and refuses what would leave a host without a serving cluster.
  */
-import { sleep, systemClock } from '@seamark/kube'
+import { poll, systemClock } from '@seamark/kube'
 import { Cluster, LeafIngress, previewDrain } from '@seamark/operator'
 import { Command } from 'commander'
 import { CommandError, EXIT, type Io } from '../../command.ts'
@@ -93,13 +93,12 @@ export async function waitUntilEmpty(
   timeoutMs: number,
 ): Promise<void> {
   const startMs = Date.now()
+  const { signal } = io
+  let left = 0
   let shown = ''
-  while (!io.signal.aborted) {
-    const { items } = await client.list(LeafIngress, { labelSelector: `seamark.io/cluster=${name}`, signal: io.signal })
-    if (items.length === 0) {
-      io.stdout.write(`no leaf is left on cluster ${name}, after ${((Date.now() - startMs) / 1000).toFixed(1)} s\n`)
-      return
-    }
+  const isEmpty = async (): Promise<true | undefined> => {
+    const { items } = await client.list(LeafIngress, { labelSelector: `seamark.io/cluster=${name}`, signal })
+    if (items.length === 0) return true
     const counts = new Map<string, number>()
     for (const { status } of items) {
       const state = `${status?.phase ?? 'Pending'} ${status?.reason ?? ''}`.trim()
@@ -110,11 +109,15 @@ export async function waitUntilEmpty(
       .sort()
       .join(', ')
     if (text !== shown) io.stdout.write(`${items.length} leaves are left: ${text}\n`)
+    left = items.length
     shown = text
-    if (Date.now() - startMs > timeoutMs)
-      throw new CommandError(`${items.length} leaves are still on cluster ${name}: ${text}`, EXIT.timeout)
-    await sleep(systemClock, POLL_MS, io.signal)
+    return undefined
   }
+  const found = await poll(isEmpty, { clock: systemClock, intervalMs: POLL_MS, timeoutMs, signal })
+  if (found === true)
+    io.stdout.write(`no leaf is left on cluster ${name}, after ${((Date.now() - startMs) / 1000).toFixed(1)} s\n`)
+  else if (!signal.aborted)
+    throw new CommandError(`${left} leaves are still on cluster ${name}: ${shown}`, EXIT.timeout)
 }
 
 async function findCluster(client: Parameters<typeof previewDrain>[0], name: string): Promise<Cluster> {
