@@ -1,9 +1,9 @@
 /** One namespace requests very much: the changes of others are not held up, and what is published stays. */
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { DNSEndpoint } from '../../api/dns-endpoint.ts'
-import { plan, record, owned, source, want, ZONE } from '../../../testing/plan-fixture.ts'
-import { OPEN_RULES, startSync } from '../../../testing/sync-fixture.ts'
-import { SourceIndex } from './source-index.ts'
+import { DNSEndpoint } from '../../../api/dns-endpoint.ts'
+import { plan, record, owned, source, want, ZONE } from '../../../../testing/plan-fixture.ts'
+import { OPEN_RULES, startSync } from '../../../../testing/sync-fixture.ts'
+import { SourceIndex } from '../sources/source-index.ts'
 
 function objectOf(namespace: string, name: string, count: number, address = '192.0.2.1'): DNSEndpoint {
   const endpoints = Array.from({ length: count }, (_, index) => ({
