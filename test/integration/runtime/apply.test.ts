@@ -1,5 +1,5 @@
 /**
- * The apply verdict against the server it speaks for: for random objects, edits and managers the verdict must equal what
+ * The apply verdict, compared with the server that it predicts: for random objects, edits and managers the verdict must equal what
  * the real and the embedded API server do, seen in whether the resourceVersion moves.
  */
 import { existsSync } from 'node:fs'
@@ -285,7 +285,7 @@ describe.each(servers)('apply verdict on $name', ({ isThere, start }) => {
         { weight: 3, arbitrary: fc.record({ by: fc.constant('us'), with: fc.nat(2) }) },
         { weight: 1, arbitrary: fc.record({ by: fc.constantFrom('applier', 'editor'), with: fc.nat(2) }) },
       )
-      // An intent that wants nothing leaves no entry behind, so there is nothing to judge by: it is always sent.
+      // An intent without fields leaves no entry, so there is nothing to compare: it is always sent.
       const some = body.filter((value) => JSON.stringify(value) !== '{"metadata":{}}')
       const scenario = fc.record({
         bodies: fc.tuple(some, some, some),
