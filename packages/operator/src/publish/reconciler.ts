@@ -84,13 +84,13 @@ export async function reconcile(kind: SourceKind, token: Kind, context: Context,
 }
 
 /** Nothing may be written: logs what would be, once, and returns the reason why it is not. */
-function reportPending(decided: SourceDecision, { log }: Context, shell: PublishShell): Finding[] {
+function reportPending(decided: SourceDecision, context: Context, shell: PublishShell): Finding[] {
   const pending = describePending(decided, shell.informers)
   if (pending.length === 0) return []
   const reason = shell.mode === 'observe' ? 'ObserveMode' : 'Paused'
   const finding = warning(reason, `not written: ${pending.join(', ')}`)
   for (const { message } of shell.findingHistory.takeNew(ownerKey(decided.source), [finding]))
-    log.info({ reason, source: ownerKey(decided.source) }, message)
+    context.log.info({ reason, source: ownerKey(decided.source) }, message)
   return [finding]
 }
 
@@ -104,14 +104,18 @@ async function isAlive({ object }: SourceDecision, token: Kind, { client, key, s
   return live !== undefined && live.metadata.uid === object.metadata.uid
 }
 
-/** The finding for a claim that may not be acted on yet; see former-owner.ts. */
+/** The finding for a claim that may not be acted on yet (former-owner.ts). The context creates client and log on first use. */
 async function findHeldClaim(
   decided: SourceDecision,
   { client, log, signal }: Context,
   { decider, options }: PublishShell,
 ): Promise<Finding | undefined> {
   const held = await findFormerOwner(decided, { client, sources: decider.sources, options, signal })
-  if (held !== undefined) log.warn({ reason: held.reason, source: ownerKey(decided.source) }, held.message)
+  if (held !== undefined)
+    log.warn(
+      { reason: held.reason, source: ownerKey(decided.source), message: held.message },
+      'a claim waits for the former owner of the host',
+    )
   return held
 }
 
