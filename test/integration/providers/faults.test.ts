@@ -6,7 +6,7 @@
 import {
   compareSets,
   createZoneView,
-  type GeneratedWorld,
+  type GeneratedPlanInput,
   markedSet,
   markerName,
   type ObservedRRset,
@@ -15,7 +15,7 @@ import {
   printSet,
   record,
   want,
-  worlds,
+  planFixtures,
 } from '@seamark/operator/testing'
 import { type Clock, systemClock } from '@seamark/kube'
 import {
@@ -232,7 +232,7 @@ for (const kind of faultSubjects) {
     it.skipIf(never('hold-foreign'))(
       'T15: what is not ours is byte for byte as it was, in generated zones',
       async () => {
-        const generated = fc.sample(worlds, { numRuns: kind.zones, seed: 15 })
+        const generated = fc.sample(planFixtures, { numRuns: kind.zones, seed: 15 })
         for (const world of generated) await expectForeignUntouched(subject, world)
       },
     )
@@ -262,7 +262,7 @@ for (const kind of faultSubjects) {
 }
 
 /** Puts a generated zone there, plans and applies, checks everything that is not ours, and cleans up. */
-async function expectForeignUntouched(subject: FaultSubject, world: GeneratedWorld): Promise<void> {
+async function expectForeignUntouched(subject: FaultSubject, world: GeneratedPlanInput): Promise<void> {
   await subject.renew?.()
   const { direct, zone } = subject
   const observed: ObservedRRset[] = world.observed
