@@ -99,7 +99,10 @@ export async function keepRunning(
       return await start(signal)
     } catch (error) {
       if (!(error instanceof KubeError) || signal.aborted) throw error
-      log.error({ error: messageOf(error) }, 'the manager ended; it is started again, and the gateway goes on serving')
+      log.error(
+        { error: messageOf(error) },
+        'the manager ended; it is started again, and the gateway continues to serve',
+      )
       await backoff.wait()
       if (signal.aborted) return
     }

@@ -22,7 +22,7 @@ const LIMIT_MS = 30_000
 const POLL_MS = 25
 
 export async function showFailover(environment: Environment, printer: Printer, io: Io): Promise<void> {
-  printer.heading('Part 3: a backend dies, and the answer follows')
+  printer.heading('Part 3: a backend fails, and the answer follows')
   const backends = await startBackends()
   if (backends === undefined) {
     printer.line(`skipped: this machine has no loopback address ${ADDRESSES[0]}`)

@@ -259,7 +259,7 @@ export function tsigError(error: number, record: TsigRecord, now: number): DnsEr
       )
     }
     case RCODE.BADTRUNC:
-      return new DnsError('TSIG_BAD_TRUNC', `the server wants a longer MAC for key ${record.keyName}`)
+      return new DnsError('TSIG_BAD_TRUNC', `the server requires a longer MAC for key ${record.keyName}`)
   }
   return new DnsError(
     'TSIG_BAD_SIG',

@@ -132,7 +132,7 @@ function readOwner(text: string, state: State): void {
   state.ownerText = text
   state.ownerOrigin = state.origin
   if (text === '@') {
-    if (state.origin === undefined) throw wrong("'@' stands for the origin, but no $ORIGIN is set")
+    if (state.origin === undefined) throw wrong("'@' means the origin, but no $ORIGIN is set")
     state.owner = state.origin
   } else {
     if (state.origin === undefined && !text.endsWith('.')) throw wrong(`'${text}' is relative, but no $ORIGIN is set`)
