@@ -1,4 +1,4 @@
-/** GatewayClass and Gateway: those of this controller, and their statuses. Listeners are in gateway-listener.ts. */
+/** GatewayClass and Gateway: those of this controller, and their statuses. Listeners are in listener.ts. */
 import { Namespace } from '@seamark/kube'
 import { Gateway, GatewayClass, type Listener as ListenerSpec } from '@seamark/kube/gateway-api'
 import { keyOf, matchesLabelSelector, type Immutable } from '@seamark/kube/object'
