@@ -67,6 +67,7 @@ export function parseQuestion(
   return {
     protocol: protocol === 'https:' ? 'https' : 'http',
     authority: given.get('host') ?? url.host,
+    ...(url.port !== '' && { port: Number(url.port) }),
     target: `${url.pathname}${url.search}`,
     method,
     headers: Object.fromEntries(given),
@@ -79,7 +80,9 @@ export async function traceInCluster(
   signal: AbortSignal,
 ): Promise<RequestTrace> {
   const objects = await readObjects(client, signal)
-  return traceRequest(build(objects, BUILD_DEFAULTS), objects, question)
+  // Which addresses the gateway binds is not known here: every port counts as available.
+  const listen = { http: { host: '::', port: 0 }, https: { host: '::', port: 0 } }
+  return traceRequest(build(objects, { ...BUILD_DEFAULTS, listen }), objects, question)
 }
 
 /** A kind that no CRD serves has no objects; one that may not be read is an error: its objects are unknown. */

@@ -16,6 +16,8 @@ export interface RequestQuestion {
   readonly protocol: 'http' | 'https'
   /** Host, with a port if the client sends one. */
   readonly authority: string
+  /** Port that the client connects to, if the URL has one: that of a Gateway may have routes of its own. */
+  readonly port?: number
   /** Path and query. */
   readonly target: string
   readonly method: string
@@ -66,7 +68,9 @@ export function traceRequest(
   })
   if (normalized === undefined || name === undefined) return none(`400: ${authority}${target} cannot be served`)
   const table = createRouteTable(ir)
-  const found = table[protocol].find(name)
+  const { port } = question
+  const listener = (port === undefined ? undefined : table.find(`${protocol}:${port}`)) ?? table[protocol]
+  const found = listener.find(name)
   if (found === undefined) {
     const isElsewhere = protocol === 'https' && table.http.find(name) !== undefined
     const why = isElsewhere ? 'it has no usable certificate' : 'no object declares it'
