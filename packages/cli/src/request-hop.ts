@@ -7,7 +7,7 @@ import {
   type RequestTrace,
   traceRequest,
 } from '@seamark/gateway'
-import { type Client, ConfigMap, Ingress, Namespace, NotFound, Secret, Service } from '@seamark/kube'
+import { type Client, ConfigMap, EndpointSlice, Ingress, Namespace, NotFound, Secret, Service } from '@seamark/kube'
 import { HTTPProxy, TLSCertificateDelegation } from '@seamark/kube/contour'
 import {
   BackendTLSPolicy,
@@ -33,6 +33,7 @@ const KINDS: readonly Kind[] = [
   BackendTLSPolicy,
   ReferenceGrant,
   Service,
+  EndpointSlice,
   Secret,
   ConfigMap,
   Namespace,
@@ -82,7 +83,7 @@ export async function traceInCluster(
   const objects = await readObjects(client, signal)
   // Which addresses the gateway binds is not known here: every port counts as available.
   const listen = { http: { host: '::', port: 0 }, https: { host: '::', port: 0 } }
-  return traceRequest(build(objects, { ...BUILD_DEFAULTS, listen }), objects, question)
+  return traceRequest(build(objects, { ...BUILD_DEFAULTS, listen }), objects, question, objects.list(EndpointSlice))
 }
 
 /** A kind that no CRD serves has no objects; one that may not be read is an error: its objects are unknown. */
