@@ -21,7 +21,7 @@ async function gatewayOf(world: World, namespace: string, listeners: object[]): 
 /** `NAME Accepted=… Programmed=…`, with the reason of what is false. */
 async function listenersOf(world: World, namespace: string): Promise<string[]> {
   const { status } = await world.client.get(Gateway, `${namespace}/ports`)
-  return (status?.listeners ?? []).map(({ name, conditions = [] }) => {
+  return (status?.listeners ?? []).map(({ name, conditions }) => {
     const shown = (type: string) => {
       const found = conditions.find((each) => each.type === type)
       return found?.status === 'True' ? 'True' : `${found?.status} ${found?.reason}`

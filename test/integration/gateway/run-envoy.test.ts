@@ -47,7 +47,7 @@ it.skipIf(!needs('envoy'))(
       writeFileSync(
         config,
         JSON.stringify({
-          apiVersion: 'seamark.io/v1alpha1',
+          apiVersion: 'config.seamark.io/v1alpha1',
           kind: 'ManagerConfiguration',
           mode: 'enforce',
           logLevel: 'silent',
@@ -81,7 +81,8 @@ it.skipIf(!needs('envoy'))(
         ?.build(io)
         .parseAsync([`--kubeconfig=${kubeconfig}`, '--namespace=seamark', `--config=${config}`], { from: 'user' })
       const found = () => /^gateway \S+:(\d+) \S+:\d+$/m.exec(output)?.[1]
-      await vi.waitUntil(found, { timeout: 60_000 })
+      const ended = running?.then(() => Promise.reject(new Error('the manager ended')))
+      await Promise.race([vi.waitUntil(found, { timeout: 60_000 }), ended])
       const port = Number(found())
       const { pid } = JSON.parse(readFileSync(join(folder, 'envoy', 'envoy.json'), 'utf8')) as { pid: number }
       expect(isAlive(pid)).toBe(true)
@@ -97,6 +98,7 @@ it.skipIf(!needs('envoy'))(
 
       stopping.abort()
       await running
+      await expect(ended).rejects.toThrow('the manager ended')
       expect(isAlive(pid)).toBe(false)
     } finally {
       stopping.abort()

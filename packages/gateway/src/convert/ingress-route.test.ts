@@ -303,9 +303,9 @@ describe('there and back', () => {
     const all = fc
       .tuple(oldSpec, oldSpec, oldSpec)
       .map(([root, one, two]) => [
-        route('n/root', { virtualhost: { fqdn: 'x.test' }, ...root } as never),
-        route('n/one', one as never),
-        route('n/two', two as never),
+        route('n/root', { virtualhost: { fqdn: 'x.test' }, ...root }),
+        route('n/one', one),
+        route('n/two', two),
       ])
     const sorted = (objects: readonly IngressRoute[]) =>
       objects.map(({ spec, ...rest }) => {
