@@ -8,6 +8,7 @@ import { Gateway, GatewayClass, HTTPRoute } from '@seamark/kube/gateway-api'
 import type { Kind, Obj } from '@seamark/kube/object'
 import { parseAllDocuments } from 'yaml'
 import { checkAnswers } from './answers.ts'
+import { BUSY_PORT_SCENARIO, PORT_SCENARIO } from './port-scenarios.ts'
 import type { World } from './world.ts'
 
 export interface Scenario {
@@ -365,6 +366,7 @@ export const SCENARIOS: readonly Scenario[] = [
       equal(await world.upgrade(host, '/'), '403')
     },
   },
+  PORT_SCENARIO,
   {
     name: 'a restart on the same objects writes nothing',
     async run(world) {
@@ -392,3 +394,5 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   },
 ]
+
+export const BUILT_IN_SCENARIOS: readonly Scenario[] = [...SCENARIOS, BUSY_PORT_SCENARIO]

@@ -4,12 +4,13 @@
  * Guarantees: synchronous, no clock, no randomness. The same objects give the same bytes whatever their order, and an object
  * that nothing refers to changes nothing. Bad objects give a status or a finding; everything else is built.
  */
+import type { ListenerId } from '../ir/listen-addresses.ts'
 import type { Ir } from '../ir/model.ts'
 import { compareTexts } from '../ir/route-order.ts'
 import { BackendTlsPolicies } from '../sources/gateway-api/backend-tls-policy.ts'
 import { addHttpRoutes } from '../sources/gateway-api/http-route.ts'
 import { addGlobalIngresses } from '../sources/global-ingress.ts'
-import { gatewayIntents, readGateways } from '../sources/gateway-api/gateway.ts'
+import { gatewayIntents, readGateways, type ServedGateway } from '../sources/gateway-api/gateway.ts'
 import { ProxyBuilder } from '../sources/http-proxy/proxy-builder.ts'
 import { addIngresses, ingressIntent, servedIngresses } from '../sources/ingress.ts'
 import { addTlsRoutes } from '../sources/gateway-api/tls-route.ts'
@@ -23,20 +24,30 @@ export interface Build {
   readonly statuses: readonly StatusIntent[]
   readonly findings: readonly Finding[]
   readonly refs: Refs
+  /** Listeners of Gateways that have a port of their own. */
+  readonly ports: readonly GatewayPort[]
+}
+
+export interface GatewayPort {
+  /** `namespace/name` */
+  readonly gateway: string
+  readonly listener: string
+  readonly id: ListenerId
 }
 
 export function build(input: Objects, settings: BuildSettings): Build {
   const refs = new Set<string>()
   const objects = recordingReader(input, refs)
   const draft = new Draft()
-  const statuses = settings.mode === 'global' ? [] : addCluster(draft, objects, settings)
+  const { statuses, ports } =
+    settings.mode === 'global' ? { statuses: [], ports: [] } : addCluster(draft, objects, settings)
   if (settings.mode === 'global') addGlobalIngresses(draft, objects, settings)
   const findings = sortBy(draft.findings, (finding) => JSON.stringify(finding))
-  return { ir: draft.toIr(), statuses, findings, refs }
+  return { ir: draft.toIr(), statuses, findings, refs, ports }
 }
 
-/** Everything that leads to Services of this cluster; returns the statuses. */
-function addCluster(draft: Draft, objects: Objects, settings: BuildSettings): StatusIntent[] {
+/** Everything that leads to Services of this cluster. */
+function addCluster(draft: Draft, objects: Objects, settings: BuildSettings): Pick<Build, 'statuses' | 'ports'> {
   const ingresses = servedIngresses(objects, settings)
   addIngresses(draft, objects, settings, ingresses)
   const proxies = new ProxyBuilder(draft, objects, settings)
@@ -57,7 +68,7 @@ function addCluster(draft: Draft, objects: Objects, settings: BuildSettings): St
     ...routeStatuses,
     ...policies.intents(),
   ]
-  return sortBy(statuses, ({ kind, key }) => `${kind} ${key}`)
+  return { statuses: sortBy(statuses, ({ kind, key }) => `${kind} ${key}`), ports: portsOf(gateways) }
 }
 
 function sortBy<T>(list: readonly T[], textOf: (item: T) => string): T[] {
@@ -65,6 +76,14 @@ function sortBy<T>(list: readonly T[], textOf: (item: T) => string): T[] {
     .map((item) => ({ item, text: textOf(item) }))
     .sort((a, b) => compareTexts(a.text, b.text))
     .map(({ item }) => item)
+}
+
+function portsOf(gateways: readonly ServedGateway[]): GatewayPort[] {
+  return gateways.flatMap(({ key, listeners }) =>
+    listeners
+      .filter(({ id, protocol, isServing }) => isServing && id !== protocol)
+      .map(({ id, spec }) => ({ gateway: key, listener: spec.name, id })),
+  )
 }
 
 function reportIngressConflicts(draft: Draft): void {

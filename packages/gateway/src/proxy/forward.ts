@@ -68,6 +68,7 @@ class Forwarding {
   readonly #extra: HeaderMap
   readonly #retries: Retries
   #call: UpstreamCall | undefined
+  #state: ClusterState | undefined
   #isFinished = false
   #cancelTimeout: (() => void) | undefined
   #cancelTry: (() => void) | undefined
@@ -89,7 +90,7 @@ class Forwarding {
     this.#action = action
     this.#backend = backend
     this.#extra = extra
-    this.#retries = new Retries(action.retry, () => deps.clusters.get(backend.cluster))
+    this.#retries = new Retries(action.retry, () => this.#state)
   }
 
   run(body: Readable | Buffer | undefined): void {
@@ -112,7 +113,9 @@ class Forwarding {
   #send(headers: HeaderMap, body: Readable | Buffer | undefined, failed: Endpoint | undefined): void {
     const { clusters, upstreams, clock } = this.#deps
     const { facts } = this.#exchange
-    const state = clusters.get(this.#backend.cluster)
+    // A new configuration may have removed the cluster; the request ends as it began.
+    const state = clusters.get(this.#backend.cluster) ?? this.#state
+    this.#state = state
     const endpoint = state === undefined ? undefined : clusters.pick(state, this.#hash(), failed)
     if (state === undefined || endpoint === undefined) return this.fail(503, 'no healthy upstream')
     const admitted = admit(state, () => {

@@ -18,6 +18,8 @@ export class Retries {
   readonly #policy: Retry | undefined
   readonly #findState: () => ClusterState | undefined
   #attempts = 0
+  /** On kept connections that were closed. Retries are for what happens on a new connection. */
+  #staleAttempts = 0
   /** Set from the first retry to the end of the request. */
   #counted: ClusterState | undefined
 
@@ -42,8 +44,8 @@ export class Retries {
 
   /** Takes another attempt after the backend closed a kept connection when it was used: the request was not processed. */
   takeStale(method: string, body: Readable | Buffer | undefined): boolean {
-    if (!isReplayable(body) || !isIdempotent(method) || this.#attempts >= MAX_STALE_ATTEMPTS) return false
-    this.#attempts++
+    if (!isReplayable(body) || !isIdempotent(method) || this.#staleAttempts >= MAX_STALE_ATTEMPTS) return false
+    this.#staleAttempts++
     return true
   }
 

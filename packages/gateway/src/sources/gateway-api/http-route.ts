@@ -135,17 +135,17 @@ function serve(
   host: string,
   rules: readonly Route[],
 ): void {
-  const { protocol, tls } = listener
+  const { protocol, tls, id } = listener
   if (tls !== undefined) {
     const group = `${gateway}/${listener.spec.name}`
-    draft.setTls(host, tls, group)
+    draft.setTls(host, tls, group, id)
     // The listener serves every name of its own, also those without a route: with 404.
-    if (draft.setTls(listener.host, tls, group)) draft.reserveHost(protocol, listener.host)
+    if (draft.setTls(listener.host, tls, group, id)) draft.reserveHost(id, listener.host)
   }
-  for (const rule of rules) draft.addRoute(protocol, host, withListenerPort(rule, listener))
+  for (const rule of rules) draft.addRoute(id, host, withListenerPort(rule, listener))
   // Over TLS the server name has selected the listener before there is a request.
   if (protocol === 'http')
-    for (const other of moreSpecificHosts(listener, host, listeners)) draft.reserveHost(protocol, other)
+    for (const other of moreSpecificHosts(listener, host, listeners)) draft.reserveHost(id, other)
 }
 
 const DEFAULT_PORTS = { http: 80, https: 443 } as const
@@ -154,9 +154,10 @@ const DEFAULT_PORTS = { http: 80, https: 443 } as const
  * Gateway API: a redirect that names neither a port nor a scheme goes to the port of the listener. A redirect to the host of
  * the request on a default port is left as it is: the request's Host has that port, or the one of a port mapping before it.
  */
-function withListenerPort(rule: Route, { protocol, spec: { port } }: ServedListener): Route {
+function withListenerPort(rule: Route, { id, protocol, spec: { port } }: ServedListener): Route {
   const { action } = rule
   if (action.kind !== 'redirect' || action.port !== undefined || action.scheme !== undefined) return rule
-  if (action.host === undefined && port === DEFAULT_PORTS[protocol]) return rule
+  // A listener with a port of its own keeps it, whatever port the client sees.
+  if (action.host === undefined && id === protocol && port === DEFAULT_PORTS[protocol]) return rule
   return { ...rule, action: { ...action, port } }
 }
