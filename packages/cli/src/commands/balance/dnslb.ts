@@ -183,7 +183,6 @@ async function serve(
   return { [Symbol.asyncDispose]: async () => server.close() }
 }
 
-/** The manager closes the target cluster and members of its fleet; closing twice is harmless. */
 async function openClusters(
   io: Io,
   flags: DnslbFlags,

@@ -54,6 +54,7 @@ export async function writeStatus<T extends Obj & { status?: object }>(
 ): Promise<number | undefined> {
   const live: Readonly<Record<string, unknown>> = { ...object.status }
   if (Object.entries(status).every(([field, value]) => isDeepStrictEqual(live[field], value))) {
+    if (Object.keys(live).every((field) => Object.hasOwn(status, field))) return undefined
     // Usually nothing is sent; a field may have to be removed, which no other client undoes.
     await ctx.status(object, status as never)
     return undefined
