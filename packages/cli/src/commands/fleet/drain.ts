@@ -120,8 +120,7 @@ export async function waitUntilEmpty(
       .sort()
       .join(', ')
     left = items.length === 1 ? '1 leaf is' : `${items.length} leaves are`
-    if (text !== shown) io.stdout.write(`${left} left: ${text}
-`)
+    if (text !== shown) io.stdout.write(`${left} left: ${text}\n`)
     shown = text
     return undefined
   }
