@@ -14,7 +14,7 @@ import { expectConvergence } from './expect-convergence.ts'
 import { publishInvariants } from './publish-invariants.ts'
 import type { Scenario } from './scenario.ts'
 import { exploration, type Limits } from './seeds.ts'
-import { simulatedWorld } from './simulated-world.ts'
+import { simulatedCluster } from './simulated-cluster.ts'
 
 const given = playgroundCrds() as Obj[]
 
@@ -23,9 +23,9 @@ function simulated({ title, run }: PublishScenario): Scenario {
     name: title,
     given,
     async prepare(stage) {
-      await Bench.prepare(simulatedWorld(stage))
+      await Bench.prepare(simulatedCluster(stage))
     },
-    play: async (stage) => run(new Bench(simulatedWorld(stage))),
+    play: async (stage) => run(new Bench(simulatedCluster(stage))),
     invariants: () => publishInvariants,
   }
 }

@@ -6,7 +6,7 @@ import { wildcardScenarios } from '../integration/wildcard/scenarios.ts'
 import { expectConvergence } from './expect-convergence.ts'
 import type { Invariant } from './scenario.ts'
 import { exploration } from './seeds.ts'
-import { simulatedWorld } from './simulated-world.ts'
+import { simulatedCluster } from './simulated-cluster.ts'
 
 /** A wildcard is never written without targets, and never deleted by us: garbage collection does that. */
 const neverEmpty: Invariant = {
@@ -27,8 +27,8 @@ describe('wildcard, whatever goes wrong', () => {
       {
         name: title,
         given: playgroundCrds(),
-        prepare: async (stage) => WildcardBench.prepare(simulatedWorld(stage)),
-        play: async (stage) => run(new WildcardBench(simulatedWorld(stage))),
+        prepare: async (stage) => WildcardBench.prepare(simulatedCluster(stage)),
+        play: async (stage) => run(new WildcardBench(simulatedCluster(stage))),
         invariants: () => [neverEmpty],
       },
       exploration(),
