@@ -29,7 +29,7 @@ import {
   runApp,
 } from '@seamark/operator'
 import { ingressRoot, planRoot, proberInThisThread } from '@seamark/operator/testing'
-import { answerAsMember, memberKubeconfig } from '../simulation/memory-member.ts'
+import { answerAsMember, memberKubeconfig } from '../simulation/fleet/memory-member.ts'
 import { VirtualClock } from '../simulation/virtual-clock.ts'
 import type { Figure } from './figure.ts'
 import { residentBytes } from './resident.ts'

@@ -6,12 +6,12 @@
  */
 import { type Client, connect, Ingress, IngressClass, Namespace, Secret, Service } from '@seamark/kube'
 import { BalanceConfig, Cluster, DNSEndpoint, FleetConfig, GlobalIngressPolicy, runApp } from '@seamark/operator'
-import { eventually, type RunningApp, type TestEnvironment } from '../integration/publish/test-environment.ts'
-import { MEMBERS, NAMESPACES, type Partition, policyOf, rootOf, type SimulatedFleet } from './fleet-actions.ts'
-import { HealthTable } from './health-table.ts'
-import { inProcessConfig, inProcessTransport } from './in-process-transport.ts'
-import type { Stage } from './scenario.ts'
-import { simulatedCluster } from './simulated-cluster.ts'
+import { eventually, type RunningApp, type TestEnvironment } from '../../integration/publish/test-environment.ts'
+import { MEMBERS, NAMESPACES, type Partition, policyOf, rootOf, type SimulatedFleet } from './actions.ts'
+import { HealthTable } from '../balance/health-table.ts'
+import { inProcessConfig, inProcessTransport } from '../in-process-transport.ts'
+import type { Stage } from '../scenario.ts'
+import { simulatedCluster } from '../simulated-cluster.ts'
 
 export class FleetBench implements SimulatedFleet {
   readonly client: Client

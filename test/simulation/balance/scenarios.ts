@@ -1,8 +1,8 @@
 /** B01–B15: load balancers that follow the health of their endpoints. balance.test.ts runs every one with faults. */
 import { Service } from '@seamark/kube'
 import { DNSLoadBalancer, DNSLoadBalancerEndpoint } from '@seamark/operator'
-import type { BalanceBench } from './balance-bench.ts'
-import { eventually } from '../integration/publish/test-environment.ts'
+import type { BalanceBench } from './bench.ts'
+import { eventually } from '../../integration/publish/test-environment.ts'
 
 export interface BalanceScenario {
   readonly title: string

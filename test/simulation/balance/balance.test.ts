@@ -2,12 +2,12 @@
 import type { Obj } from '@seamark/kube/object'
 import { type DNSEndpoint, loadBalancerCrds, playgroundCrds } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
-import { BalanceBench } from './balance-bench.ts'
-import { balanceScenarios } from './balance-scenarios.ts'
-import { expectConvergence } from './expect-convergence.ts'
-import type { Invariant } from './scenario.ts'
-import { exploration } from './seeds.ts'
-import { simulatedCluster } from './simulated-cluster.ts'
+import { BalanceBench } from './bench.ts'
+import { balanceScenarios } from './scenarios.ts'
+import { expectConvergence } from '../expect-convergence.ts'
+import type { Invariant } from '../scenario.ts'
+import { exploration } from '../seeds.ts'
+import { simulatedCluster } from '../simulated-cluster.ts'
 
 /** INV-1: the records of a load balancer that exists are neither emptied nor deleted. */
 const keepsTargets: Invariant = {

@@ -6,12 +6,12 @@ import type { Ingress } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'
 import { type DNSEndpoint, fleetCrds, loadBalancerCrds, playgroundCrds } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
-import { expectConvergence } from './expect-convergence.ts'
-import { FleetActions, maskIds } from './fleet-actions.ts'
-import { FleetBench } from './fleet-bench.ts'
-import { fleetScenarios } from './fleet-scenarios.ts'
-import type { Invariant, TestEnvironment } from './scenario.ts'
-import { exploration } from './seeds.ts'
+import { expectConvergence } from '../expect-convergence.ts'
+import { FleetActions, maskIds } from './actions.ts'
+import { FleetBench } from './bench.ts'
+import { fleetScenarios } from './scenarios.ts'
+import type { Invariant, TestEnvironment } from '../scenario.ts'
+import { exploration } from '../seeds.ts'
 
 /** Few, because a run takes a second: a manager with two members for an hour. */
 const EXPLORED = { crashes: 3, shortCrashes: 0, shortSamples: 0 }

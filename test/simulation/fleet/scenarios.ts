@@ -4,8 +4,8 @@
  */
 import { Ingress, Namespace } from '@seamark/kube'
 import { Cluster } from '@seamark/operator'
-import type { FleetActions } from './fleet-actions.ts'
-import type { Limits } from './seeds.ts'
+import type { FleetActions } from './actions.ts'
+import type { Limits } from '../seeds.ts'
 
 export interface FleetScenario {
   readonly title: string

@@ -8,13 +8,13 @@
 import type { Obj } from '@seamark/kube/object'
 import { playgroundCrds } from '@seamark/operator'
 import { describe, expect, it } from 'vitest'
-import { Bench } from '../integration/publish/bench.ts'
-import type { Scenario as PublishScenario } from '../integration/publish/scenarios.ts'
-import { expectConvergence } from './expect-convergence.ts'
-import { publishInvariants } from './publish-invariants.ts'
-import type { Scenario } from './scenario.ts'
-import { exploration, type Limits } from './seeds.ts'
-import { simulatedCluster } from './simulated-cluster.ts'
+import { Bench } from '../../integration/publish/bench.ts'
+import type { Scenario as PublishScenario } from '../../integration/publish/scenarios.ts'
+import { expectConvergence } from '../expect-convergence.ts'
+import { publishInvariants } from './invariants.ts'
+import type { Scenario } from '../scenario.ts'
+import { exploration, type Limits } from '../seeds.ts'
+import { simulatedCluster } from '../simulated-cluster.ts'
 
 const given = playgroundCrds() as Obj[]
 

@@ -3,7 +3,7 @@
  * guard state that the program keeps.
  */
 import type { DNSEndpoint } from '@seamark/operator'
-import type { Invariant, TestEnvironment, Write } from './scenario.ts'
+import type { Invariant, TestEnvironment, Write } from '../scenario.ts'
 import { isMarker, type RRsetObject, rrsetKey } from './simulated-zone.ts'
 
 /** The documented defaults (docs/records.md): five names, or a tenth of those owned, per ten minutes. */

@@ -4,7 +4,7 @@
  */
 import type { Certificate, DNSEndpoint, HTTPProxy } from '@seamark/operator'
 import type { Obj } from '@seamark/kube/object'
-import type { Invariant, TestEnvironment, Write } from './scenario.ts'
+import type { Invariant, TestEnvironment, Write } from '../scenario.ts'
 
 const childKinds = new Set(['DNSEndpoint', 'Certificate', 'TLSCertificateDelegation'])
 const sourceKinds = new Set(['HTTPProxy', 'IngressRoute', 'Ingress', 'Gateway', 'HTTPRoute', 'Route', 'Service'])

@@ -7,10 +7,10 @@ import {
   eventually,
   type RunningApp,
   type TestEnvironment,
-} from '../integration/publish/test-environment.ts'
-import { simulatedCluster } from './simulated-cluster.ts'
+} from '../../integration/publish/test-environment.ts'
+import { simulatedCluster } from '../simulated-cluster.ts'
 import { type SimulatedZone, simulatedZone } from './simulated-zone.ts'
-import type { Stage } from './scenario.ts'
+import type { Stage } from '../scenario.ts'
 
 const ZONE = 'example.test.'
 /** Names of another owner that are in the zone before the start. */

@@ -6,7 +6,7 @@ import {
   eventually,
   type RunningApp,
   type TestEnvironment,
-} from '../integration/publish/test-environment.ts'
+} from '../../integration/publish/test-environment.ts'
 import { HealthTable } from './health-table.ts'
 
 const NAMESPACE = 'web'
