@@ -267,7 +267,7 @@ const REST_MS = MINUTE_MS
 const CONVERGE_LIMIT_MS = 60 * MINUTE_MS
 
 /** A manager that leads, its hub and its members in memory and in virtual time; counts writes other than Events and Leases. */
-class MemoryWorld {
+class MemoryEnvironment {
   readonly clock = new VirtualClock()
   readonly hub = memoryCluster('hub', 'contour-plus', this.clock)
   readonly members = new Map<string, MemoryCluster>()
@@ -327,7 +327,7 @@ class MemoryWorld {
 async function measureSteady(): Promise<number> {
   // Loads what a manager loads at its first use: real time must not pass in virtual time.
   await manager({ config: configFromText(memberKubeconfig('none')) })
-  const environment = new MemoryWorld()
+  const environment = new MemoryEnvironment()
   const stopping = new AbortController()
   const running = runApp(
     {

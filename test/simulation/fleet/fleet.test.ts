@@ -1,6 +1,6 @@
 /**
  * Every fleet scenario on API servers under crashes, stale restarts, lost events, 410, and empty and short lists.
- * fleet-crashes.test.ts tries a crash at every write.
+ * crashes.test.ts tries a crash at every write.
  */
 import type { Ingress } from '@seamark/kube'
 import type { Obj } from '@seamark/kube/object'

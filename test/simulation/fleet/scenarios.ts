@@ -1,5 +1,5 @@
 /**
- * F01–F12: roots whose leaves come, move and go. fleet.test.ts runs every one with faults on API servers, fleet-crashes.test.ts
+ * F01–F12: roots whose leaves come, move and go. fleet.test.ts runs every one with faults on API servers, crashes.test.ts
  * with a crash at every write on in-memory clusters.
  */
 import { Ingress, Namespace } from '@seamark/kube'

@@ -1,4 +1,4 @@
-/** The publish scenarios of contour-plus' own suite (U) under T1, T2, T3, T5 and T6: see publish-scenario.ts. */
+/** The publish scenarios of contour-plus' own suite (U) under T1, T2, T3, T5 and T6: see scenario.ts. */
 import { scenarios } from '../../integration/publish/scenarios.ts'
 import { describeDisturbed } from './scenario.ts'
 
