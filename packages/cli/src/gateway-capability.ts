@@ -28,7 +28,8 @@ import {
   type KillSwitchControl,
   WriteRefused,
 } from '@seamark/operator'
-import { parseAddresses, parseListen } from './commands/gateway/gateway-flags.ts'
+import { announcing, envoyFlagsOf, envoyOptions, SETTING_NAMES } from './commands/gateway/envoy-flags.ts'
+import { parseAddresses, parseListen, parsePorts } from './commands/gateway/gateway-flags.ts'
 
 export interface GatewayCapability {
   readonly config: GatewayConfig
@@ -39,6 +40,9 @@ export interface GatewayCapability {
   readonly allowLoopback: boolean
   readonly namespace: string
   readonly log: Logger
+  /** To find the program envoy. */
+  readonly env: NodeJS.ProcessEnv
+  readonly stdout: Pick<NodeJS.WritableStream, 'write'>
   /** `HTTP-ADDRESS HTTPS-ADDRESS`, when the ports are open. */
   readonly onReady: (addresses: string) => void
 }
@@ -49,6 +53,19 @@ const RESTART_MS = 1_000
 
 export async function runGateway(options: GatewayCapability, signal: AbortSignal): Promise<void> {
   const { config, cluster, namespace, log, mode, isPaused } = options
+  const [http, https] = [
+    parseListen('gateway.httpListen', config.httpListen),
+    parseListen('gateway.httpsListen', config.httpsListen),
+  ]
+  const ports = parsePorts('gateway.listenerAddresses', config.listenerAddresses)
+  // Before anything runs: a setting that cannot be used ends the process.
+  const envoy = envoyOptions(
+    options,
+    envoyFlagsOf(config),
+    log,
+    [namespace, config.lease, config.httpListen],
+    SETTING_NAMES,
+  )
   const killSwitch = createKillSwitch(
     'unread',
     ...(mode === 'observe' ? ['observe'] : []),
@@ -59,14 +76,13 @@ export async function runGateway(options: GatewayCapability, signal: AbortSignal
   })
   const mgr = await manager({ cluster, fieldManager: GATEWAY_FIELD_MANAGER, log, grace: GRACE_MS })
   addPause(mgr, killSwitch, `${namespace}/${CONFIGURATION_OBJECT}`)
-  const [http, https] = [
-    parseListen('gateway.httpListen', config.httpListen),
-    parseListen('gateway.httpsListen', config.httpsListen),
-  ]
   setUpGateway(mgr, {
     settings: settingsOf(config, options.allowLoopback),
     http,
     https,
+    ports,
+    portOffset: config.listenerPortOffset,
+    ...(envoy !== undefined && { envoy: announcing(options.stdout, envoy) }),
     statusAddresses: parseAddresses(config.statusAddresses.join(',')),
     ...(config.service !== '' && { service: config.service }),
     lease: { lease: config.lease, namespace },
