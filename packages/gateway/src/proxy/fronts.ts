@@ -132,17 +132,14 @@ async function bind(server: Server, { host, port }: ListenAddress): Promise<List
   return { host: address.address, port: address.port }
 }
 
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is in use by another process',
+  EACCES: 'cannot be bound without the capability CAP_NET_BIND_SERVICE',
+  EADDRNOTAVAIL: 'is not an address of this machine',
+}
+
 function describeFault(error: unknown, address: ListenAddress): string {
-  const { code } = error as NodeJS.ErrnoException
-  const at = formatAddress(address)
-  switch (code) {
-    case 'EADDRINUSE':
-      return `${at} is in use by another process`
-    case 'EACCES':
-      return `${at} cannot be bound without the capability CAP_NET_BIND_SERVICE`
-    case 'EADDRNOTAVAIL':
-      return `${at} is not an address of this machine`
-    default:
-      return `${at} cannot be bound: ${messageOf(error)}`
-  }
+  const { code = '' } = error as NodeJS.ErrnoException
+  const reason = REASONS[code] ?? `cannot be bound: ${messageOf(error)}`
+  return `${formatAddress(address)} ${reason}`
 }
