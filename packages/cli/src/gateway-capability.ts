@@ -3,10 +3,11 @@
  * of its own.
  *
  * Guarantees: every replica serves; the holder of the Lease writes statuses, unless the manager observes or is paused. The
- * data plane goes on when the manager loses its Lease or the API server is gone; the manager is then started again beside it.
+ * data plane continues to serve when the manager loses its Lease or the API server is gone; the manager is then started again beside it.
  */
 import { GATEWAY_FIELD_MANAGER, BUILD_DEFAULTS, type BuildSettings, setUpGateway } from '@seamark/gateway'
 import {
+  Backoff,
   type Cluster,
   ConfigMap,
   KubeError,
@@ -14,7 +15,6 @@ import {
   manager,
   messageOf,
   type Manager,
-  sleep,
   systemClock,
   untilAborted,
 } from '@seamark/kube'
@@ -109,13 +109,17 @@ export async function keepRunning(
   signal: AbortSignal,
   clock = systemClock,
 ): Promise<void> {
+  const backoff = new Backoff({ clock, baseMs: RESTART_MS, limitMs: RESTART_MS, signal })
   for (;;) {
     try {
       return await start(signal)
     } catch (error) {
       if (!(error instanceof KubeError) || signal.aborted) throw error
-      log.error({ error: messageOf(error) }, 'the manager ended; it is started again, and the gateway goes on serving')
-      await sleep(clock, RESTART_MS, signal)
+      log.error(
+        { error: messageOf(error) },
+        'the manager ended; it is started again, and the gateway continues to serve',
+      )
+      await backoff.wait()
       if (signal.aborted) return
     }
   }
@@ -134,7 +138,7 @@ function settingsOf(config: GatewayConfig, allowsLoopback: boolean): BuildSettin
   }
 }
 
-/** Obeys `seamark.io/pause` of the manager's configuration object, as the other capabilities do. */
+/** Applies `seamark.io/pause` of the manager's configuration object, as the other capabilities do. */
 function addPause(mgr: Manager, killSwitch: KillSwitchControl, key: string): void {
   mgr.add('gateway-pause', async ({ signal }) => {
     const informer = mgr.cluster.informers.informer(ConfigMap)

@@ -19,7 +19,7 @@ import type {
 import { parseListenerId, type ListenerId } from '../ir/listen-addresses.ts'
 import { compareRoutes, compareTexts, matchKey } from '../ir/route-order.ts'
 
-/** Something an owner should know that has no place in its status; becomes an Event. */
+/** A finding about an object that has no field in its status; becomes an Event. */
 export interface Finding {
   readonly origin: Omit<Origin, 'at'>
   readonly reason: string

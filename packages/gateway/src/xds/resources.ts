@@ -19,7 +19,7 @@ export interface Translation {
   readonly hostsOf: ReadonlyMap<string, readonly VirtualHost[]>
 }
 
-/** What a translator remembers, so that a change costs what changed and not the whole. */
+/** What a translator keeps between two configurations, so that the cost is proportional to the change. */
 export class TranslationMemo {
   readonly clusters = new Memo<Resource>()
   readonly chains = new Memo<Uint8Array>()

@@ -267,7 +267,7 @@ function redirectOf(
   { status, scheme, host, port, path }: Redirect,
 ): Message<'envoy.config.route.v3.RedirectAction'> {
   const isDefaultPort = port !== undefined && port === DEFAULT_PORTS[scheme ?? protocol]
-  // The default port is left out of a location; Envoy keeps the port of the request unless it is told the host.
+  // The default port is left out of a location; Envoy keeps the port of the request unless the host is set.
   const target = host ?? (isDefaultPort && !vhost.startsWith('*') ? vhost : undefined)
   return {
     response_code: CODE_OF_STATUS[status] ?? REDIRECT_CODES.FOUND,
