@@ -15,7 +15,7 @@ import { type Client, configFromText, connect, EndpointSlice, Ingress, Namespace
 import { HTTPProxy } from '@seamark/kube/contour'
 import type { Kind, Obj } from '@seamark/kube/object'
 import { startCluster } from '../publish/cluster.ts'
-import { worldOf } from './objects.ts'
+import { environmentOf } from './objects.ts'
 
 const IN_FLIGHT = 32
 const CHANGES = 100
@@ -87,11 +87,11 @@ export async function measureXds(): Promise<XdsResult> {
 }
 
 async function createAll(client: Client): Promise<void> {
-  const world = worldOf()
+  const environment = environmentOf()
   const namespaces = Array.from({ length: 200 }, (_, index) => ({ metadata: { name: `team-${index}` } }))
   await inParallel(namespaces, async (each) => client.create(Namespace, each))
   for (const kind of [Service, HTTPProxy, Ingress] as Kind[])
-    await inParallel(world.list(kind), async (each) => client.create(kind, withoutServerFields(each as Obj)))
+    await inParallel(environment.list(kind), async (each) => client.create(kind, withoutServerFields(each as Obj)))
   await writeEndpoints(client, 0)
 }
 

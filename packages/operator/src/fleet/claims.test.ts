@@ -25,13 +25,11 @@ function hubWith(owners: readonly string[], isCached: boolean): { hub: MemoryClu
       spec: { host: HOST, namespace: 'a', owners: owners.map((uid) => ({ kind: 'Ingress', name: 'shop', uid })) },
     })
   const cache = isCached ? hub.informers : memoryCluster().informers
-  const manager = { index: cache.index } as unknown as ConstructorParameters<typeof Claims>[0]
+  const manager = cache as unknown as ConstructorParameters<typeof Claims>[0]
   const claims = new Claims(manager, () => true)
   const ctx = {
+    ...cache,
     client: hub.client,
-    get: cache.get,
-    list: cache.list,
-    by: cache.by,
     delete: async (kind: typeof HostClaim, claim: HostClaim) => hub.client.delete(kind, claim.metadata.name ?? ''),
   }
   return { hub, claims, ctx: ctx as unknown as Context }

@@ -17,7 +17,7 @@ import {
 function shortView(): { server: MemoryCluster; ctx: Context } {
   const server = memoryCluster()
   const { informers, log } = memoryCluster()
-  const ctx = { client: server.client, get: informers.get, list: informers.list, log, signal: AbortSignal.any([]) }
+  const ctx = { ...informers, client: server.client, log, signal: AbortSignal.any([]) }
   return { server, ctx: ctx as unknown as Context }
 }
 

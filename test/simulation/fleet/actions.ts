@@ -1,12 +1,12 @@
 /**
  * What people, ingress controllers and readers do in a fleet scenario, independent of where the fleet runs: on in-process API
- * servers (fleet-bench.ts) or on in-memory clusters (memory-fleet.ts).
+ * servers (bench.ts) or on in-memory clusters (memory-fleet.ts).
  */
 import { type Client, Ingress } from '@seamark/kube'
 import { Cluster, GlobalIngressPolicy, HostClaim, LeafIngress } from '@seamark/operator'
 
 export const MEMBERS: Readonly<Record<string, string>> = { eu1: '192.0.2.1', us1: '192.0.2.2' }
-export const HOST = 'shop.example.com'
+const HOST = 'shop.example.com'
 export const NAMESPACES = ['shop', 'other']
 
 /**
