@@ -112,7 +112,10 @@ describe.each(worldKinds)('balance on $name', ({ isMissing, start }) => {
     const { hops } = explain(await gatherFacts(NAME, { cluster, options: unified }, signal))
     expect(hops.map(({ name }) => name).slice(0, 3)).toEqual(['source', 'health', 'selection'])
     expect(hops[1]?.text).toMatch(/^east \(127\.0\.0\.2\) is unhealthy since .*Z: .*; west \(127\.0\.0\.3\) is healthy/)
-    expect(hops[2]?.text).toContain('west is published')
+    expect(hops[2]?.text).toMatch(
+      /east is not published since .*Z: it does not pass its health check; west is published/,
+    )
+    expect(hops[2]?.text).toMatch(/with a TTL of 30 s, caches may keep the older answer until .*Z$/)
     await backends.start(EAST)
     await expectAnswer(address, NAME, `${EAST} ${WEST}`)
     await backends.stop(WEST)

@@ -12,11 +12,13 @@ import type { LeafSummary } from './status.ts'
 
 export interface LeavesFacts {
   readonly spec: Immutable<GlobalIngressSpec>
-  /** What the plan says about each cluster; one without an entry drains. */
+  /** The plan for each cluster; one without an entry drains. */
   readonly lifecycles: ReadonlyMap<string, LeafFacts['lifecycle']>
   readonly leaves: ReadonlyMap<string, ObservedLeaf>
   /** Undefined: the DNS servers were not asked. */
   readonly answers: readonly HostAnswers[] | undefined
+  /** By cluster that drains, wall clock in ms; one without an entry has no deadline. */
+  readonly drainDeadlines: ReadonlyMap<string, number>
   /** Whether DNS is managed here. */
   readonly hasDns: boolean
   readonly nowMs: number
@@ -61,7 +63,7 @@ export function needsAnswers({ leaves, lifecycles, spec }: LeavesFacts, isVerifi
 function factsOf(
   cluster: string,
   { leaf, seen }: ObservedLeaf,
-  { spec, lifecycles, answers, hasDns, nowMs }: LeavesFacts,
+  { spec, lifecycles, answers, hasDns, drainDeadlines, nowMs }: LeavesFacts,
 ): Omit<LeafFacts, 'othersServing' | 'isReplacementAnswered'> {
   const { status, metadata } = leaf
   const isDeleting = metadata.deletionTimestamp !== undefined
@@ -78,23 +80,26 @@ function factsOf(
     dns: dnsOf(seen, answers),
     isWithdrawn: seen.isWithdrawn,
     drainStartedMs: pastTime(status?.drainStartedAt, nowMs),
+    drainDeadlineMs: drainDeadlines.get(cluster),
     nowMs,
     timing: timingOf(spec, hasDns),
   }
 }
 
 function timingOf(spec: Immutable<GlobalIngressSpec>, hasDns: boolean): LeafTiming {
+  // Resolvers may have cached an answer for one TTL when it was withdrawn, and their clients for another.
+  const cacheMs = hasDns ? 2 * spec.ttlSeconds * 1000 : 0
   return {
     warmMs: WARM_MS,
     debounceMs: DEBOUNCE_MS,
     propagationMs: spec.propagationTimeoutSeconds * 1000,
     minHoldMs: spec.minHoldSeconds * 1000,
-    // Resolvers may have cached an answer for one TTL when it was withdrawn, and their clients for another.
-    drainMs: hasDns ? Math.max(2 * spec.ttlSeconds, spec.drainSeconds) * 1000 : spec.drainSeconds * 1000,
+    cacheMs,
+    drainMs: Math.max(cacheMs, spec.drainSeconds * 1000),
   }
 }
 
-/** Balance says what it published; the servers say what is answered. */
+/** Balance reports what it published; the servers show what is answered. */
 function dnsOf({ dns, addresses }: LeafObservation, answers: readonly HostAnswers[] | undefined): Presence {
   if (dns !== 'absent' || answers === undefined) return dns
   // Addresses of host names are resolved by balance: its word is what there is.
@@ -114,7 +119,7 @@ function isAnswered(others: readonly string[], { answers, leaves, spec }: Leaves
   return fixed.some((addresses) => isAnsweredEverywhere(addresses, answers))
 }
 
-/** Whether DNS answers the hosts: by the servers when they were asked, else as balance says. */
+/** Whether DNS answers the hosts: by the servers when they were queried, else by the report of balance. */
 export function isHostAnswered({ leaves, answers }: LeavesFacts): boolean {
   const published = [...leaves.values()].filter(({ seen }) => seen.dns === 'present')
   if (answers === undefined) return published.length > 0

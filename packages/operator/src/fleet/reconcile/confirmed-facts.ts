@@ -1,5 +1,5 @@
 /**
- * Facts that speak against what is placed, confirmed by live reads: a cache may come from a list that was short, and a leaf
+ * Facts that contradict the placement, confirmed by live reads: a cache may come from a list that was short, and a leaf
  * must not be drained or withdrawn because of it. What cannot be read live stays as it was known.
  *
  * Only what is missing from a cache is read, so that steady state reads nothing.
@@ -92,4 +92,15 @@ export async function confirmPolicies(
     return cached
   const live = await ctx.client.find(GlobalIngressPolicy, key)
   return live === undefined ? cached : [...cached, live]
+}
+
+/** The policy of roots without one, also if the cache has lost it and the root had it. */
+export async function confirmDefaultPolicy(
+  key: Key,
+  used: string | undefined,
+  ctx: Context,
+): Promise<Immutable<GlobalIngressPolicy> | undefined> {
+  const cached = ctx.get(GlobalIngressPolicy, key)
+  if (cached !== undefined || used !== `GlobalIngressPolicy ${key}`) return cached
+  return ctx.client.find(GlobalIngressPolicy, key)
 }
