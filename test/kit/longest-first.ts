@@ -2,7 +2,8 @@
  * The order of test files: those that take longest first, so that no core idles while the last one ends. Vitest knows how long
  * each took in an earlier run of a checkout; in a new one it would go by the size of the files.
  */
-import { relative } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** First those that mostly wait, which others can overlap; then those that compute. */
@@ -18,13 +19,13 @@ const LONG = [
   'test/integration/records/run.test.ts',
   'test/integration/cli/command-line.test.ts',
   'test/contract/contract.test.ts',
-  'test/simulation/records.test.ts',
-  'test/simulation/fleet.test.ts',
-  'test/simulation/balance.test.ts',
-  'test/simulation/publish-guards.test.ts',
-  'test/simulation/publish-upstream.test.ts',
-  'test/simulation/publish-characterised.test.ts',
-  'test/simulation/wildcard.test.ts',
+  'test/simulation/records/records.test.ts',
+  'test/simulation/fleet/fleet.test.ts',
+  'test/simulation/balance/balance.test.ts',
+  'test/simulation/publish/guards.test.ts',
+  'test/simulation/publish/upstream.test.ts',
+  'test/simulation/publish/characterised.test.ts',
+  'test/simulation/wildcard/wildcard.test.ts',
   'test/simulation/source-children.test.ts',
   'test/abuse/apiserver-objects.test.ts',
   'test/abuse/tenant-load.test.ts',
@@ -32,8 +33,11 @@ const LONG = [
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { root } = this.ctx.config
+    const absent = LONG.find((file) => !existsSync(join(root, file)))
+    if (absent !== undefined) throw new Error(`test/kit/longest-first.ts names ${absent}, which does not exist`)
     const place = ({ moduleId }: TestSpecification): number => {
-      const index = LONG.indexOf(relative(this.ctx.config.root, moduleId))
+      const index = LONG.indexOf(relative(root, moduleId))
       return index < 0 ? LONG.length : index
     }
     // Stable: the others keep the order of vitest. Groups of projects come one after another all the same.
