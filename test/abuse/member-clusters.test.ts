@@ -76,11 +76,16 @@ const streaming =
   }
 
 const HOSTILE: Readonly<Record<string, Script>> = {
-  /** A node of 70 000 addresses, which change with every event. */
+  /**
+   * A node of 70 000 addresses, which change with every event. Other kinds are not served: with so much to send in several
+   * streams, the HTTP/2 session of the peer would refuse the stream of nodes (ENHANCE_YOUR_CALM).
+   */
   huge: (exchange) => {
+    if (!exchange.url.pathname.endsWith('/nodes')) return exchange.reply(404, {})
     streaming([node('n', MANY)])(exchange)
     for (let version = 10; version < 20; version++)
       exchange.frame('MODIFIED', node('n', MANY.toSpliced(version * 100, 50), version))
+    return undefined
   },
   /** Nodes without end. */
   endless: (exchange) => {
