@@ -16,10 +16,13 @@ export {
   type Condition,
 } from './object/conditions.ts'
 export { withController } from './object/owner.ts'
+export { type AdaptiveLimiter, createLimiter } from './adaptive-limiter.ts'
+export { poll } from './retry.ts'
 export * from './errors.ts'
 export { parseDurationMs, type Duration } from './duration.ts'
 export { sleep, systemClock, type Clock } from './clock.ts'
 export { Backoff, retry } from './retry.ts'
+export { GroupedCalls } from './grouped-calls.ts'
 export { DebouncedKeys } from './controller/debounced-keys.ts'
 export { Stop, type StopSignal, untilAborted } from './stop-signal.ts'
 export { createLogger, type Logger, type LogLevel } from './log.ts'

@@ -101,7 +101,14 @@ export const REASONS = {
   // balance: what became of a load balancer and its endpoints
   AllUnhealthy: 'no endpoint of the load balancer is healthy; onAllUnhealthy decides what is published',
   ChangeRateLimited: 'the records of the name changed too often within a minute; the next change waits',
+  EndpointDraining: 'the endpoint drains or has weight 0, and another one can serve',
   EndpointExpired: 'the endpoint was not renewed within its validity',
+  EndpointInvalid: 'the endpoint has neither a usable address nor a usable host name',
+  EndpointKept: 'the endpoint is not known to be healthy, and stays as it was published',
+  EndpointLessPreferred: 'the endpoint is healthy, and others are preferred',
+  EndpointSelected: 'the endpoint is healthy and published',
+  EndpointUnhealthy: 'the endpoint does not pass its health check',
+  EndpointUnproven: 'the endpoint has not passed its health check yet',
   HealthUnknown: 'the health of the endpoints is not known; published records are unchanged',
   HealthyEndpoints: 'the healthy endpoints of the best priority are published',
   LoadBalancerInvalid: 'the load balancer has a field that cannot be used',
@@ -161,7 +168,7 @@ export const REASONS = {
   Serving: 'the leaf serves',
   WaitingForDns: 'DNS servers still answer the withdrawn leaf',
 
-  // providers: what a DNS service said
+  // providers: results of a DNS service
   CredentialsInvalid: 'the DNS service does not accept the credentials',
   OutcomeUnknown: 'the DNS service did not answer; what it did is read before anything is sent again',
   PermissionDenied: 'the credentials do not allow the call',

@@ -10,14 +10,23 @@ export interface Backends {
   /** Ends the backend at this address, with all its connections. */
   stop(address: string): Promise<void>
   start(address: string): Promise<void>
+  /** Starts a backend that accepts connections and never answers. */
+  startSilent(address: string): Promise<void>
+  /** The Host headers of all requests to this address. */
+  hostsAt(address: string): ReadonlySet<string>
   close(): Promise<void>
 }
 
 export async function startBackends(...addresses: string[]): Promise<Backends> {
   const servers = new Map<string, Server>()
+  const hosts = new Map<string, Set<string>>()
   let port = 0
-  const start = async (address: string): Promise<void> => {
+  const start = async (address: string, isSilent = false): Promise<void> => {
+    const seen = hosts.get(address) ?? new Set<string>()
+    hosts.set(address, seen)
     const server = createServer((request, response) => {
+      seen.add(request.headers.host ?? '')
+      if (isSilent) return
       response.statusCode = request.url === '/healthz' ? 200 : 404
       response.end('ok')
     })
@@ -38,7 +47,9 @@ export async function startBackends(...addresses: string[]): Promise<Backends> {
   for (const address of addresses) await start(address)
   return {
     port,
-    start,
+    start: async (address) => start(address),
+    startSilent: async (address) => start(address, true),
+    hostsAt: (address) => hosts.get(address) ?? new Set(),
     stop,
     async close() {
       for (const address of servers.keys()) await stop(address)

@@ -29,11 +29,14 @@ import {
 } from '@seamark/operator'
 import { proberInThisThread } from '@seamark/operator/testing'
 import { type Key, type Peer, startBind } from '../dns/peers.ts'
+import { applyExample } from '../examples/manifests.ts'
 import { startMoto } from '../providers/moto.ts'
 import { createNamespace, eventually, type WorldKind } from '../publish/world.ts'
 import { ask, type Backends, startBackends } from './backends.ts'
 
 export const [ONE, TWO, THREE] = ['127.0.0.2', '127.0.0.3', '127.0.0.4']
+/** It accepts connections and never answers. */
+export const SILENT = '127.0.0.5'
 /** Nothing listens there. */
 export const DEAD = '127.0.0.9'
 const ZONES = ['example.test', 'second.test']
@@ -58,6 +61,8 @@ spf IN TXT "v=spf1 -all"
 `
 
 export interface Bench extends AsyncDisposable {
+  /** Requests that the rights of the example do not allow. */
+  readonly forbidden: readonly string[]
   readonly source: Client
   readonly target: Client
   readonly peer: Peer
@@ -83,6 +88,13 @@ export interface Bench extends AsyncDisposable {
   events(client: Client, kind: string, name: string): Promise<string[]>
   answer(name: string, type?: string): Promise<string>
 }
+
+/** Whose rights are those of the example. */
+const EXAMPLE = 'dns-load-balancer/dnslb.yaml'
+const ACCOUNT = 'system:serviceaccount:garden:dnslb-controller-manager'
+const GROUPS = ['system:serviceaccounts', 'system:serviceaccounts:garden', 'system:authenticated']
+const isBindingOf = (side: 'source' | 'target', kind: unknown, name: string | undefined) =>
+  kind === 'ClusterRoleBinding' && name === `seamark-dnslb-${side}`
 
 const WEB = 'web'
 const toData = (settings: Readonly<Record<string, string>>) =>
@@ -122,17 +134,27 @@ async function openBench(
     async () => backends.close(),
     async () => moto?.close(),
   )
-  for (const { client } of [source, target])
-    for (const name of [WEB, 'other', 'garden']) await createNamespace(client, name)
+  await backends.startSilent(SILENT)
+  await applyExample(source.client, EXAMPLE, ({ kind, metadata }) => !isBindingOf('target', kind, metadata.name))
+  await applyExample(target.client, EXAMPLE, ({ kind, metadata }) => !isBindingOf('source', kind, metadata.name))
+  for (const { client } of [source, target]) for (const name of [WEB, 'other']) await createNamespace(client, name)
   const lines: string[] = []
   const log = createLogger({ level: 'info', destination: { write: (line: string) => void lines.push(line) } })
   let offsetMs = 0
   const startedMs = systemClock.now()
-  // The wall clock stands still, so that no row depends on how long the others take.
+  // The wall clock is constant, so that no row depends on how long the others take.
   const clock = { ...systemClock, now: () => startedMs + offsetMs }
   const fieldManager = 'seamark-dnslb'
-  const clusters = [source, target].map(({ kubeconfig }, index) =>
-    connect(configFromText(kubeconfig), { fieldManager, log, name: index === 0 ? 'east' : 'target' }),
+  const forbidden: string[] = []
+  const clusters = await Promise.all(
+    [source, target].map(async (world, index) => {
+      const name = index === 0 ? 'east' : 'target'
+      const observer = {
+        request: ({ method, code }: { method: string; code: string }) =>
+          void (code === '403' && forbidden.push(`${name} ${method}`)),
+      }
+      return connect(configFromText(await world.userKubeconfig(ACCOUNT, GROUPS)), { fieldManager, log, name, observer })
+    }),
   )
   const stop = new AbortController()
   const building = withResolvers()
@@ -194,6 +216,7 @@ async function openBench(
     )
   }
   const bench: Bench = {
+    forbidden,
     source: source.client,
     target: target.client,
     peer,

@@ -11,7 +11,7 @@ import { DNSLoadBalancer, DNSLoadBalancerEndpoint, DNSProvider } from '@seamark/
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { worldKinds } from '../publish/world.ts'
 import { patience } from './backends.ts'
-import { type Bench, DEAD, ONE, startBench, THREE, TWO } from './contract-bench.ts'
+import { type Bench, DEAD, ONE, SILENT, startBench, THREE, TWO } from './contract-bench.ts'
 
 interface Row {
   readonly id: string
@@ -259,6 +259,38 @@ const rows: readonly Row[] = [
     },
   },
   {
+    id: '3/host',
+    mark: 'B',
+    what: 'the Host of a probe is the DNS name, not the address of the endpoint',
+    async check(bench) {
+      await bench.balancer('virtual')
+      await bench.endpoint('virtual-a', 'virtual', { ipaddress: THREE })
+      await expect.poll(async () => bench.answer(name('virtual')), patience).toBe(THREE)
+      const hosts = [...bench.backends.hostsAt(THREE)]
+      expect(hosts).toContain(name('virtual'))
+      expect(hosts.filter((host) => !host.endsWith('.test'))).toEqual([])
+    },
+  },
+  {
+    id: '3/timeout',
+    mark: 'B',
+    what: 'an endpoint that accepts connections and never answers is out after the timeout, and delays no other',
+    async check(bench) {
+      await bench.balancer('silent')
+      await bench.endpoint('silent-a', 'silent', { ipaddress: SILENT })
+      await bench.endpoint('silent-b', 'silent', { ipaddress: ONE })
+      await expect.poll(async () => bench.answer(name('silent')), patience).toBe(ONE)
+      const timedOut = { type: 'Healthy', status: 'False', reason: 'TimedOut' }
+      await expect
+        .poll(async () => bench.endpointStatus('silent-a'), patience)
+        .toMatchObject({
+          healthy: false,
+          active: false,
+          conditions: expect.arrayContaining([expect.objectContaining(timedOut)]),
+        })
+    },
+  },
+  {
     id: '4/foreign',
     mark: 'B',
     what: 'records of others are not changed, and the state says so',
@@ -497,6 +529,21 @@ const rows: readonly Row[] = [
     },
   },
   {
+    id: '6/batch',
+    mark: 'B',
+    what: 'Route 53: of more than twenty changes at once none is lost',
+    needsAws: true,
+    async check(bench) {
+      const labels = Array.from({ length: 12 }, (_, index) => `batch-${index}`)
+      await Promise.all(labels.map(async (label) => bench.balancer(label, { DNSName: `${label}.aws.test` })))
+      await Promise.all(labels.map(async (label) => bench.endpoint(`${label}-a`, label, { ipaddress: ONE })))
+      for (const label of labels) {
+        await expect.poll(async () => bench.aws?.values(`${label}.aws.test`, 'A'), patience).toEqual([ONE])
+        expect(await bench.aws?.values(`comment-${label}.aws.test`, 'TXT')).toContain('"owner=ring"')
+      }
+    },
+  },
+  {
     id: '7/leases',
     mark: 'C',
     what: "the original's ConfigMap lease and a Lease are held in both clusters",
@@ -544,7 +591,7 @@ const rows: readonly Row[] = [
       await bench.balancer('broken', { type: 'Round' })
       await bench.endpoint('broken-a', 'broken', { ipaddress: ONE })
       bench.advance(4 * 60_000)
-      // A change wakes the load balancer; by itself it would be at the end of the grace.
+      // A change requeues the load balancer, which otherwise would be reconciled at the end of the grace.
       await bench.target.patch(DNSLoadBalancer, 'web/brief', 'merge', { spec: { ttl: 61 } })
       await expect
         .poll(async () => bench.target.find(DNSLoadBalancerEndpoint, 'web/brief-old'), patience)
@@ -564,7 +611,11 @@ describe.skipIf(worlds.length === 0).each(worlds)('the contract between two serv
   beforeAll(async () => {
     bench = await startBench(world)
   }, 120_000)
-  afterAll(async () => bench?.[Symbol.asyncDispose](), 60_000)
+  afterAll(async () => {
+    await bench?.[Symbol.asyncDispose]()
+    // The program has the rights of examples/dns-load-balancer/dnslb.yaml.
+    expect(bench?.forbidden).toEqual([])
+  }, 60_000)
 
   for (const { id, mark, what, needsAws = false, check } of rows)
     it.skipIf(needsAws && !needs('moto_server'))(`${id} [${mark}] ${what}`, async () => {

@@ -4,12 +4,12 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { needs } from '@seamark/kit'
-import { type Client, ConfigMap, Lease, Secret, Service } from '@seamark/kube'
-import { DNSLoadBalancer, DNSLoadBalancerEndpoint, DNSProvider } from '@seamark/operator'
+import { type Client, ConfigMap, CustomResourceDefinition, Lease, Secret, Service } from '@seamark/kube'
+import { DNSLoadBalancer, DNSLoadBalancerEndpoint, DNSProvider, loadBalancerCrds } from '@seamark/operator'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { freePort, type Key, type Peer, startBind } from '../dns/peers.ts'
 import { createNamespace, type World, worldKinds } from '../publish/world.ts'
@@ -26,6 +26,31 @@ const key: Key = {
   secret: Buffer.from('canary-tsig-secret-of-32-octets!').toString('base64'),
 }
 const zoneText = `$ORIGIN ${ZONE}\n$TTL 300\n@ IN SOA ns1 hostmaster 1 3600 600 86400 60\n@ IN NS ns1\nns1 IN A 127.0.0.1\n`
+
+/** A provider that keeps its zone in a file. */
+const PAPER_PLUGIN = `import { writeFileSync } from 'node:fs'
+export const Name = 'paper'
+export function register(api) {
+  api.registerProviderType('paper', async (name, values) => {
+    const sets = new Map()
+    const keyOf = (set) => set.name + ' ' + set.type
+    return {
+      name,
+      account: name,
+      capabilities: { isAtomic: true, comparesAndSwaps: false, readsByName: true, maxChanges: 100, requestsPerSecond: 100 },
+      zones: async () => [{ id: 'example.test.', name: 'example.test.' }],
+      read: async (_zone, names) => [...sets.values()].filter((set) => names === 'all' || names.has(set.name)),
+      async apply(_zone, batch) {
+        for (const { from, to } of batch) {
+          if (from !== undefined) sets.delete(keyOf(from))
+          if (to !== undefined) sets.set(keyOf(to), to)
+        }
+        writeFileSync(values.PAPER_FILE, JSON.stringify([...sets.values()]))
+      },
+    }
+  })
+}
+`
 
 const cleanups: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -53,7 +78,8 @@ function startDnslb(argv: readonly string[], env: Readonly<Record<string, string
   )
   let text = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (text += String(chunk)))
-  const ended = once(child, 'exit').then(([code]) => code as number | null)
+  // Not 'exit': what it printed last may come after that.
+  const ended = once(child, 'close').then(([code]) => code as number | null)
   cleanups.push(async () => {
     child.kill('SIGKILL')
     await ended
@@ -204,6 +230,8 @@ describe.each(worldKinds)('dnslb with two clusters on $name', ({ isMissing, star
       await expect.poll(secret, patience).toEqual([])
       expect(await program.stop()).toBe(0)
       expect(program.log()).not.toContain(key.secret)
+      // Of both kinds, in both clusters: another process need not wait until they run out.
+      expect(program.log().match(/lease released/g)).toHaveLength(4)
     } catch (error) {
       throw new Error(`${String(error)}\n${program.log()}`, { cause: error })
     }
@@ -272,6 +300,44 @@ describe('dnslb in one cluster', () => {
     await expect.poll(answer, patience).toBe('-')
     program.child.kill('SIGHUP')
     expect(await program.ended).toBe(0)
+  })
+
+  it('takes lists of providers and controllers, and plug-ins: a broken one is reported and skipped', async () => {
+    const { client, kubeconfig } = await startWorld(async () => embedded!.start())
+    for (const definition of loadBalancerCrds()) await client.create(CustomResourceDefinition, definition)
+    const backends = await startServers(EAST)
+    await createBalancer(client, backends.port)
+    const endpoint = { metadata: { namespace: 'web', name: 'east' }, spec: { loadbalancer: 'shop', ipaddress: EAST } }
+    await client.create(DNSLoadBalancerEndpoint, endpoint)
+    // In this mode no DNSProvider counts.
+    await client.create(DNSProvider, { metadata: { namespace: 'web', name: 'ignored' }, spec: { type: 'paper' } })
+    const folder = await folderWith({ kubeconfig })
+    const plugins = await folderWith({
+      'paper.mjs': PAPER_PLUGIN,
+      'broken.mjs': "export const Name = 'broken'\nthrow new Error('no paper')\n",
+      'nameless.mjs': 'export function register() {}\n',
+    })
+    // The original reads the form with = only as its first argument.
+    const lists = ['--controllers', 'endpoint,dns', '--providers', 'paper,nonsense', `--plugin-dir=${plugins}`]
+    const file = join(folder, 'paper.json')
+    const program = startDnslb(['--kubeconfig', join(folder, 'kubeconfig'), ...lists, '--once'], { PAPER_FILE: file })
+    expect(await program.ended, program.log()).toBe(0)
+    const sets = JSON.parse(await readFile(file, 'utf8')) as { name: string; type: string; values: string[] }[]
+    expect(sets.map(({ name, type, values }) => `${name} ${type} ${values.join(' ')}`).toSorted()).toEqual([
+      `comment-${NAME}. TXT "owner=GardenRing" "prefix=comment-"`,
+      `${NAME}. A ${EAST}`,
+    ])
+    expect((await client.get(DNSProvider, 'web/ignored')).status).toBeUndefined()
+    for (const text of [
+      '"plugin":"paper"',
+      'no paper',
+      'it exports no Name',
+      "ignoring invalid provider type 'nonsense'",
+      '"controller":"endpoint-service"',
+      '"controller":"balance"',
+      'lease released',
+    ])
+      expect(program.log()).toContain(text)
   })
 
   it.each([

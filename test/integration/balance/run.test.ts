@@ -112,7 +112,10 @@ describe.each(worldKinds)('balance on $name', ({ isMissing, start }) => {
     const { hops } = explain(await gatherFacts(NAME, { cluster, options: unified }, signal))
     expect(hops.map(({ name }) => name).slice(0, 3)).toEqual(['source', 'health', 'selection'])
     expect(hops[1]?.text).toMatch(/^east \(127\.0\.0\.2\) is unhealthy since .*Z: .*; west \(127\.0\.0\.3\) is healthy/)
-    expect(hops[2]?.text).toContain('west is published')
+    expect(hops[2]?.text).toMatch(
+      /east is not published since .*Z: it does not pass its health check; west is published/,
+    )
+    expect(hops[2]?.text).toMatch(/with a TTL of 30 s, caches may keep the older answer until .*Z$/)
     await backends.start(EAST)
     await expectAnswer(address, NAME, `${EAST} ${WEST}`)
     await backends.stop(WEST)
@@ -183,9 +186,11 @@ records:
         expect(await ask(peer.address, `comment-${NAME}`, 'TXT')).toBe('"owner=GardenRing" "prefix=comment-"')
         await backends.stop(EAST)
         await expectAnswer(peer.address, NAME, WEST)
-        const metrics = await manager.metrics()
-        expect(metrics).toContain('endpoint_health{loadbalancer="web/shop",endpoint="web/east"} 0')
-        expect(metrics).toContain('endpoint_active{loadbalancer="web/shop",endpoint="web/west"} 1')
+        for (const line of [
+          'endpoint_health{loadbalancer="web/shop",endpoint="web/east"} 0',
+          'endpoint_active{loadbalancer="web/shop",endpoint="web/west"} 1',
+        ])
+          await expect.poll(async () => manager.metrics(), patience).toContain(line)
         expect(await manager.stop()).toBe(0)
         expect(manager.log()).not.toContain(key.secret)
       } catch (error) {

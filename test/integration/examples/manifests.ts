@@ -21,8 +21,12 @@ const PLURALS: Readonly<Record<string, string>> = {
   Ingress: 'ingresses',
 }
 
-export async function applyExample(client: Client, file: string): Promise<void> {
-  for (const manifest of readExample(file)) {
+export async function applyExample(
+  client: Client,
+  file: string,
+  isWanted: (manifest: Manifest) => boolean = () => true,
+): Promise<void> {
+  for (const manifest of readExample(file).filter(isWanted)) {
     const { apiVersion = '', kind = '' } = manifest
     const [group, version] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion]
     const plural = PLURALS[kind] ?? `${kind.toLowerCase()}s`

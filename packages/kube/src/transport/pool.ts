@@ -54,6 +54,7 @@ export class SessionPool {
 
   /** Calls `use` with a session as soon as one has a free stream. */
   async take<T>(signal: StopSignal | undefined, use: (session: Session) => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw closedError()
     const session = this.#waiters.length === 0 ? this.find() : undefined
     if (session !== undefined) return use(session)
     return new Promise<T>((resolve, reject) => {
@@ -81,7 +82,7 @@ export class SessionPool {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#failAll(new TransportError('CLOSED', 'the client is closed', { unprocessed: true }))
+    this.#failAll(closedError())
     await Promise.all(this.#sessions.map(async (session) => session.destroy()))
     this.#sessions = []
   }
@@ -126,6 +127,10 @@ export class SessionPool {
   #retireOutdated(version: number): void {
     for (const session of this.#sessions) if (session.tlsVersion !== version) session.retire()
   }
+}
+
+function closedError(): TransportError {
+  return new TransportError('CLOSED', 'the client is closed', { unprocessed: true })
 }
 
 function isDestroyed(session: Session): boolean {

@@ -146,6 +146,8 @@ describe.each([
     expect(await pending).toBeInstanceOf(Error)
     await until(() => peer.openConnections === 0)
     expect(peer.openConnections).toBe(0)
+    // A later request fails, too, instead of waiting for a connection.
+    await expect(transport.send(get())).rejects.toMatchObject({ code: 'CLOSED' })
   })
 })
 

@@ -298,7 +298,7 @@ describe('an Exclusive load balancer', () => {
 
   it('checks all endpoints and marks one active', () => {
     const { endpointStatuses } = exclusive([]).whenApplied
-    expect(Object.fromEntries(endpointStatuses)).toEqual({
+    expect(Object.fromEntries(endpointStatuses)).toMatchObject({
       'ns/a': { active: true, healthy: true },
       'ns/b': { active: false, healthy: true },
     })
@@ -312,20 +312,24 @@ describe('endpoint statuses', () => {
     const { endpointStatuses } = decide(
       facts({ endpoints, verdicts: { a: 'unhealthy', b: 'unhealthy' }, published: [set('A', '192.0.2.1')] }),
     ).whenApplied
-    expect(Object.fromEntries(endpointStatuses)).toEqual({
+    expect(Object.fromEntries(endpointStatuses)).toMatchObject({
       'ns/a': { active: true, healthy: false },
       'ns/b': { active: false, healthy: false },
     })
   })
 
   it('are written only when they differ', () => {
-    const endpoints = [endpoint('a', { ipaddress: '192.0.2.1' }, { active: true, healthy: true })]
-    expect(decide(facts({ endpoints })).whenApplied.endpointStatuses.size).toBe(0)
+    const first = decide(facts({ endpoints: [a] })).whenApplied.endpointStatuses.get('ns/a')
+    const endpoints = [endpoint('a', { ipaddress: '192.0.2.1' }, { ...first })]
+    expect(decide(facts({ endpoints, nowMs: NOW_MS + 1_000 })).whenApplied.endpointStatuses.size).toBe(0)
+    const verdicts = { a: 'unknown' as const }
+    const published = [set('A', '192.0.2.1')]
+    expect(decide(facts({ endpoints, verdicts, published })).whenApplied.endpointStatuses.size).toBe(0)
   })
 
   it('say when an endpoint has no usable target', () => {
     const { endpointStatuses } = decide(facts({ endpoints: [a, endpoint('x', {})] })).whenApplied
-    expect(endpointStatuses.get('ns/x')).toEqual({ active: false, healthy: false, message: 'invalid target A()' })
+    expect(endpointStatuses.get('ns/x')).toMatchObject({ active: false, healthy: false, message: 'invalid target A()' })
   })
 })
 

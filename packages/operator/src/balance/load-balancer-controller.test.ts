@@ -113,6 +113,36 @@ describe('the controller of load balancers', () => {
       .toMatchObject({ active: true, healthy: false })
   })
 
+  it('publishes missing records again, but not those of a load balancer whose deletion the watch missed', async () => {
+    const the = world()
+    put(the)
+    putEndpoint(the, 'a', '192.0.2.1')
+    await start(the)
+    the.health.set('192.0.2.1', 'healthy')
+    await expect.poll(() => statusOf(the)?.active?.length).toBe(1)
+    the.cluster.remove(DNSEndpoint, 'web/shop-dnslb')
+    await expect.poll(() => targetsIn(the)).toEqual(['192.0.2.1'])
+
+    // The server does not have the load balancer any more, and the cache does.
+    let reads = 0
+    const { find } = the.cluster.client
+    the.cluster.client.find = async (kind, key, options) => {
+      if (kind.kind !== 'DNSLoadBalancer') return find(kind, key, options)
+      reads++
+      return undefined
+    }
+    const before = writes(the).length
+    the.cluster.remove(DNSEndpoint, 'web/shop-dnslb')
+    await expect.poll(() => reads).toBe(1)
+    // Another event of the same load balancer: still nothing is written.
+    the.health.set('192.0.2.1', 'healthy')
+    await expect.poll(() => reads).toBe(2)
+    expect(writes(the).slice(before)).toEqual([])
+
+    the.cluster.remove(DNSLoadBalancer, 'web/shop')
+    await expect.poll(() => the.health.targets.size).toBe(0)
+  })
+
   it('writes nothing in steady state, nor after a restart on what it left', async () => {
     const the = world()
     put(the)

@@ -1,5 +1,5 @@
 /**
- * Controller of DNSLoadBalancers: what wakes a load balancer. The reconcile is load-balancer-reconciler.ts.
+ * Controller of DNSLoadBalancers: which changes requeue a load balancer. The reconcile is load-balancer-reconciler.ts.
  *
  * What is published is read back through the publisher, so stickiness and the last answer survive a restart. Steady state
  * writes nothing: equal records and statuses are not sent, and an Event equal to the last one of its object is not repeated.
@@ -15,6 +15,9 @@ import { type BalanceDefaults, readLoadBalancer } from './load-balancer.ts'
 import type { LoadBalancerControllerOptions } from './load-balancer-options.ts'
 import { LoadBalancerReconciler } from './load-balancer-reconciler.ts'
 
+/** Load balancers that are published at the same time share the requests to their DNS service. */
+const CONCURRENCY = 32
+
 /** Returns the monitor, which the caller stops after the manager. */
 export function setUpLoadBalancers(mgr: Manager, options: LoadBalancerControllerOptions): HealthMonitor {
   let enqueue: (keys: readonly string[]) => void = () => undefined
@@ -25,7 +28,7 @@ export function setUpLoadBalancers(mgr: Manager, options: LoadBalancerController
     byBalancer: mgr.index(DNSLoadBalancerEndpoint, 'loadbalancer', (object) => [balancerKey(object)]),
   })
   const builder = mgr
-    .controller('balance', DNSLoadBalancer)
+    .controller('balance', DNSLoadBalancer, { concurrency: CONCURRENCY })
     .watches(DNSLoadBalancerEndpoint, (endpoint) => [balancerKey(endpoint)])
     .watches(DNSLoadBalancer, (object, cache) =>
       // Every load balancer with the same name may gain or lose it.

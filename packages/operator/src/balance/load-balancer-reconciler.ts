@@ -2,7 +2,7 @@
  * One reconcile of a DNSLoadBalancer: observe, decide (decide.ts), publish, report.
  *
  * Order of writes: records, status of the load balancer, statuses of its endpoints, deletions of expired endpoints. A crash
- * in between leaves a state from which the same decision goes on.
+ * in between leaves a state from which the same decision continues.
  */
 import { type Context, type Immutable, type Index, messageOf, type Next, requeue } from '@seamark/kube'
 import { keyOf } from '@seamark/kube/object'
@@ -10,6 +10,7 @@ import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import type { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import type { HealthMonitor } from '../health/monitor.ts'
 import { claimNames } from './decide/claims.ts'
+import { hasLostRecords, isDeleted } from './deleted-balancer.ts'
 import { type BalanceDecision, type BalanceReport, decide } from './decide/decide.ts'
 import { targetOf } from './decide/endpoints.ts'
 import { type ReadBalancer, readLoadBalancer } from './load-balancer.ts'
@@ -25,7 +26,7 @@ type Balancer = Immutable<DNSLoadBalancer>
 type Endpoints = readonly Immutable<DNSLoadBalancerEndpoint>[]
 
 const MIN_REQUEUE_MS = 1_000
-/** While nothing may be written, load balancers are decided again this often, so that the end of a pause is noticed. */
+/** While nothing may be written, load balancers are decided again this often, so that the end of the cause is noticed. */
 const IDLE_RETRY_MS = 10_000
 
 export interface BalanceIndexes {
@@ -86,6 +87,7 @@ export class LoadBalancerReconciler {
     const read = readLoadBalancer(object, defaults)
     this.#monitor.setTargets(ctx.key, probeTargetsOf(object, endpoints, defaults))
     this.#lookup.setNames(ctx.key, hostNamesOf(endpoints))
+    const fact = 'settings' in read ? await this.#publisher.observe(object, read.settings, ctx) : NOTHING_PUBLISHED
     const decision = decide({
       nowMs: ctx.clock.now(),
       startedMs: this.#startedMs,
@@ -97,10 +99,12 @@ export class LoadBalancerReconciler {
       verdictOf: (key) => this.#monitor.healthOf(ctx.key, key).verdict,
       healthOf: (key) => this.#monitor.healthOf(ctx.key, key),
       nameVerdict: this.#monitor.healthOf(ctx.key, NAME_ID).verdict,
-      ...('settings' in read ? await this.#publisher.observe(object, read.settings, ctx) : NOTHING_PUBLISHED),
+      ...fact,
       changesMs: this.#changes.of(ctx.key),
     })
     if (!(this.#options.isWriting?.() ?? true)) return requeue(IDLE_RETRY_MS)
+    if (decision.records.kind === 'publish' && hasLostRecords(object, fact) && (await isDeleted(object, ctx)))
+      return requeue(IDLE_RETRY_MS)
     const stoppedMs = await this.#act(object, endpoints, read, decision, ctx)
     for (const { key } of decision.deletions) {
       const expired = endpoints.find((endpoint) => keyOf(endpoint) === key)

@@ -3,7 +3,8 @@
  * directly with the original's ownership records.
  *
  * Flow: CRDs in the target cluster → leases → one manager on the target cluster; a separate source cluster is a member of
- * its fleet. Every Kubernetes write of either cluster passes a gate that closes when a lease is lost.
+ * its fleet. Every Kubernetes write of either cluster passes a gate that closes when a lease is lost. The leases are released
+ * when nothing writes any more, so that another process continues at once; the caller closes the clusters.
  */
 import { type Cluster, CustomResourceDefinition, type Manager, manager } from '@seamark/kube'
 import { keepStoredVersions, loadBalancerCrds } from '../api/dns-load-balancer-crds.ts'
@@ -12,7 +13,7 @@ import { setUpEndpointSources } from '../balance/source/endpoint-controller.ts'
 import { gateWrites, WriteRefused } from '../process/write-gate.ts'
 import { setUpDns } from './dns-controllers.ts'
 import { addHeartbeat, Heartbeat } from './heartbeat.ts'
-import { createLeases } from './leases.ts'
+import { CONFIG_MAP_LEASE_PATH, createLeases } from './leases.ts'
 import type { DnslbOptions } from './options.ts'
 
 const GRACE_MS = 4_500
@@ -27,11 +28,16 @@ export async function runDnslb(options: DnslbOptions, signal: AbortSignal): Prom
   const until = AbortSignal.any([signal, stop.signal])
   await leases.acquire(until)
   if (signal.aborted) return leases.release()
-  const mgr = await manager({ cluster: target, fieldManager, log, clock, grace: GRACE_MS })
+  const mgr = await manager({ cluster: keepOpen(target), fieldManager, log, clock, grace: GRACE_MS })
   for (const cluster of new Set([target, source?.cluster ?? target]))
-    gateWrites(cluster, () => {
-      if (!leases.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its leases')
-    })
+    gateWrites(
+      cluster,
+      () => {
+        if (!leases.isLeading) throw new WriteRefused('NOT_LEADING', 'this process does not hold its leases')
+      },
+      // One is released after the other.
+      (path) => path === CONFIG_MAP_LEASE_PATH,
+    )
   const heartbeat = new Heartbeat(clock, options.healthTimeoutMs)
   if (controllers.endpoint) setUpEndpoints(mgr, options, heartbeat)
   const monitors = controllers.dns ? [await setUpDns(mgr, options, heartbeat, () => stop.abort())] : []
@@ -50,6 +56,11 @@ export async function runDnslb(options: DnslbOptions, signal: AbortSignal): Prom
     await leases.release()
   }
   await lost
+}
+
+/** The manager closes its clusters when it ends, and the leases are released after that. */
+function keepOpen(cluster: Cluster): Cluster {
+  return Object.create(cluster, { close: { value: async () => undefined } }) as Cluster
 }
 
 /** One for each cluster connection that controllers work on. */
@@ -73,6 +84,6 @@ async function ensureCrds({ client }: Cluster, signal: AbortSignal): Promise<voi
 function setUpEndpoints(mgr: Manager, options: DnslbOptions, heartbeat: Heartbeat): void {
   const { source, defaults, fieldManager } = options
   setUpEndpointSources(mgr, { defaults, ...(source !== undefined && { source: { ...source, fieldManager } }) })
-  if (source !== undefined) mgr.fleet.engage(source.cluster)
+  if (source !== undefined) mgr.fleet.engage(keepOpen(source.cluster))
   addHeartbeat(mgr, heartbeat, 'endpoint', source === undefined ? 'local' : 'fleet')
 }

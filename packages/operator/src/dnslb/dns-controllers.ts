@@ -10,7 +10,7 @@ import { createBalanceMetrics } from '../balance/report/balance-metrics.ts'
 import { setUpLoadBalancers } from '../balance/load-balancer-controller.ts'
 import { addNameLookup, createNameLookup, type NameLookup } from '../balance/name-lookup.ts'
 import { setUpProviders } from '../balance/provider/provider-controller.ts'
-import { listClaimedNames } from '../balance/provider/provider-publisher.ts'
+import { listClaimedNames, namesOf } from '../balance/provider/provider-publisher.ts'
 import { systemResolver } from '../health/connection.ts'
 import { configMapGuardStore } from '../records/state/config-map-guard-store.ts'
 import { createDnsWriter, type DnsWriter } from './dns-writer.ts'
@@ -29,6 +29,7 @@ export async function setUpDns(mgr: Manager, options: DnslbOptions, heartbeat: H
     ...options,
     store: configMapGuardStore(options.target.client, `${LEASE_NAMESPACE}/dnslb-guard-state`),
     claimedNames: async (signal) => listClaimedNames(mgr.client, defaults, signal),
+    knownNames: () => namesOf(mgr.cluster.informers.list(DNSLoadBalancer), defaults),
     isReady: () =>
       !isDynamic || mgr.cluster.informers.list(DNSProvider).every((object) => writer.registry.hasSeen(keyOf(object))),
   })
@@ -65,8 +66,9 @@ function addPasses(
   let lastMs: number | undefined
   mgr
     .keyedController('dns-pass', { timeout: '5m' })
-    // The provider kind is read in a pass: its cache has to be complete.
+    // Both kinds are read in a pass: their caches have to be complete.
     .watches(DNSProvider, () => [])
+    .watches(DNSLoadBalancer, () => [])
     .triggers((mark) => {
       mark(['pass'])
       return () => undefined
@@ -76,7 +78,8 @@ function addPasses(
       if (!(publisher.isReady?.() ?? true)) return requeue('1s')
       const startedMs = clock.monotonic()
       await publisher.sweep('all', signal)
-      wake()
+      // After the start every load balancer is decided anyway.
+      if (lastMs !== undefined) wake()
       const seconds = (ms: number): number => Math.floor(ms / 1_000)
       metrics.passed(seconds(clock.monotonic() - startedMs), seconds(startedMs - (lastMs ?? startedMs)))
       lastMs = startedMs

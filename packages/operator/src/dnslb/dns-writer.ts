@@ -15,6 +15,7 @@ import type { DnsOptions } from './options.ts'
 export interface DnsWriterOptions extends DnsOptions {
   readonly store: GuardStore
   readonly claimedNames: (signal: AbortSignal) => Promise<ReadonlySet<string> | undefined>
+  readonly knownNames?: () => ReadonlySet<string>
   readonly isReady: () => boolean
 }
 
@@ -39,6 +40,7 @@ export async function createDnsWriter(options: DnsWriterOptions): Promise<DnsWri
     log,
     isDryRun,
     claimedNames: options.claimedNames,
+    ...(options.knownNames !== undefined && { knownNames: options.knownNames }),
   })
   const publisher: ProviderPublisher = {
     ...base,

@@ -9,6 +9,7 @@ import { configMapLeaseClient } from './config-map-lease.ts'
 /** Of the original. */
 export const LEASE_NAMESPACE = 'garden'
 const LEASE_NAME = 'dnslb-controller-manager-lease'
+export const CONFIG_MAP_LEASE_PATH = `/api/v1/namespaces/${LEASE_NAMESPACE}/configmaps/${LEASE_NAME}`
 
 export interface Leases {
   readonly isLeading: boolean

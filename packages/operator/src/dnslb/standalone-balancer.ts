@@ -123,13 +123,15 @@ export async function createBalancer(options: StandaloneOptions, current: () => 
         metrics.forget(key)
         await publisher.forget(key, context(signal))
       }
-      let isSettled = true
-      for (const watch of watches) {
-        const read = readLoadBalancer(watch.loadBalancer, defaults)
-        const holder = 'settings' in read ? holders.get(read.settings.recordName) : undefined
-        if (!(await balance(watch, holder, signal))) isSettled = false
-      }
-      return isSettled
+      // Together: the publisher groups what goes to the same zone.
+      const settled = await Promise.all(
+        watches.map(async (watch) => {
+          const read = readLoadBalancer(watch.loadBalancer, defaults)
+          const holder = 'settings' in read ? holders.get(read.settings.recordName) : undefined
+          return balance(watch, holder, signal)
+        }),
+      )
+      return settled.every(Boolean)
     },
     sweep: async (signal: AbortSignal) => publisher.sweep('all', signal),
     stop: async () => monitor.stop(),

@@ -1,11 +1,13 @@
 /** The load balancer that publishes a host, with the health of its endpoints as the manager reported it in their status. */
 import { type Cluster, Forbidden, NotFound } from '@seamark/kube'
 import { keyOf, type Kind, type Obj } from '@seamark/kube/object'
+import { DNSEndpoint } from '../api/dns-endpoint.ts'
 import { DNSLoadBalancerEndpoint } from '../api/dns-load-balancer-endpoint.ts'
 import { DNSLoadBalancer } from '../api/dns-load-balancer.ts'
 import { claimNames } from '../balance/decide/claims.ts'
-import { HEALTHY_CONDITION } from '../balance/report/endpoint-status.ts'
+import { ACTIVE_CONDITION, HEALTHY_CONDITION } from '../balance/report/endpoint-status.ts'
 import { targetOf } from '../balance/decide/endpoints.ts'
+import { recordsObjectName } from '../balance/write/records-object.ts'
 import { BALANCE_DEFAULTS, readLoadBalancer } from '../balance/load-balancer.ts'
 import { canonicalName, compareText, isInvalid } from '../rrset/rrset.ts'
 import type { BalanceFact } from './chain.ts'
@@ -24,10 +26,18 @@ export async function findBalanceFact(
   const { namespace = '', name: objectName = '' } = balancer.metadata
   const read = readLoadBalancer(balancer, BALANCE_DEFAULTS)
   const endpoints = await listServed(DNSLoadBalancerEndpoint, cluster, signal)
+  const own = endpoints
+    .filter(({ metadata, spec }) => metadata.namespace === namespace && spec.loadbalancer === objectName)
+    .sort((a, b) => compareText(keyOf(a), keyOf(b)))
   const ready = balancer.status?.conditions?.find(({ type }) => type === 'Ready')
+  const changedAt = lastChange(own)
+  const published = await findServed(DNSEndpoint, recordsObjectName(balancer), cluster, signal)
+  const records = published?.spec.endpoints.find(({ dnsName }) => canonicalName(dnsName) === name)
   return {
     name: keyOf(balancer),
-    ttl: 'settings' in read ? read.settings.ttlSeconds : BALANCE_DEFAULTS.ttlSeconds,
+    // What is published, where this cluster contains it: the default is a setting of the manager.
+    ttl: records?.recordTTL ?? ('settings' in read ? read.settings : BALANCE_DEFAULTS).ttlSeconds,
+    ...(changedAt !== undefined && { changedAt }),
     ...(ready !== undefined && {
       selection: {
         isReady: ready.status === 'True',
@@ -36,16 +46,26 @@ export async function findBalanceFact(
         since: ready.lastTransitionTime,
       },
     }),
-    endpoints: endpoints
-      .filter(({ metadata, spec }) => metadata.namespace === namespace && spec.loadbalancer === objectName)
-      .sort((a, b) => compareText(keyOf(a), keyOf(b)))
-      .map(factOf),
+    endpoints: own.map(factOf),
   }
+}
+
+/** When an endpoint last entered or left the records: times of the API have one form, and compare as texts. */
+function lastChange(endpoints: readonly DNSLoadBalancerEndpoint[]): string | undefined {
+  return endpoints
+    .flatMap(({ status }) => conditionOf(status, ACTIVE_CONDITION)?.lastTransitionTime ?? [])
+    .sort(compareText)
+    .at(-1)
+}
+
+function conditionOf(status: DNSLoadBalancerEndpoint['status'], wanted: string) {
+  return status?.conditions?.find(({ type }) => type === wanted)
 }
 
 function factOf(endpoint: DNSLoadBalancerEndpoint): BalanceFact['endpoints'][number] {
   const { status, spec, metadata } = endpoint
-  const condition = status?.conditions?.find(({ type }) => type === HEALTHY_CONDITION)
+  const condition = conditionOf(status, HEALTHY_CONDITION)
+  const active = conditionOf(status, ACTIVE_CONDITION)
   const isKnown = status?.healthy !== undefined && targetOf(endpoint) !== undefined
   return {
     name: metadata.name ?? '',
@@ -54,6 +74,16 @@ function factOf(endpoint: DNSLoadBalancerEndpoint): BalanceFact['endpoints'][num
     detail: status?.message ?? condition?.message ?? '',
     isActive: status?.active === true,
     ...(condition !== undefined && { since: condition.lastTransitionTime }),
+    ...(active !== undefined && { membership: { since: active.lastTransitionTime, message: active.message } }),
+  }
+}
+
+async function findServed<T extends Obj>(kind: Kind<T>, key: string, { client }: Cluster, signal: AbortSignal) {
+  try {
+    return await client.find(kind, key, { signal })
+  } catch (error) {
+    if (error instanceof NotFound || error instanceof Forbidden) return undefined
+    throw error
   }
 }
 

@@ -178,7 +178,14 @@ describe('explain', () => {
       name: 'web/shop',
       ttl: 30,
       endpoints: [
-        { name: 'east', host: '192.0.2.1', health: 'healthy', detail: 'status 200', isActive: true },
+        {
+          name: 'east',
+          host: '192.0.2.1',
+          health: 'healthy',
+          detail: 'status 200',
+          isActive: true,
+          membership: { since: '2028-01-01T00:00:00Z', message: 'it is healthy' },
+        },
         {
           name: 'west',
           host: '192.0.2.2',
@@ -186,12 +193,14 @@ describe('explain', () => {
           since: '2029-01-01T00:00:00Z',
           detail: 'connection refused',
           isActive: false,
+          membership: { since: '2029-01-01T00:00:01Z', message: 'it does not pass its health check' },
         },
       ],
+      changedAt: '2029-01-01T00:00:01Z',
       selection: { isReady: true, reason: 'HealthyEndpoints', message: '', since: '2029-01-01T00:00:01Z' },
     } as const
 
-    it('has the hops health and selection, with the last results', () => {
+    it('has the hops health and selection: the last results, why each endpoint is published or not, and until when caches keep the older answer', () => {
       const { hops, firstBroken: fault } = explain({ ...healthy, balance })
       expect(fault).toBeUndefined()
       expect(hops.slice(1, 3)).toEqual([
@@ -204,7 +213,10 @@ describe('explain', () => {
           name: 'selection',
           state: 'ok',
           reason: 'HealthyEndpoints',
-          text: 'east is published; decided 2029-01-01T00:00:01Z, caches may keep an older answer for 30 s',
+          text:
+            'east is published since 2028-01-01T00:00:00Z: it is healthy; ' +
+            'west is not published since 2029-01-01T00:00:01Z: it does not pass its health check. ' +
+            'The last change was at 2029-01-01T00:00:01Z: with a TTL of 30 s, caches may keep the older answer until 2029-01-01T00:00:31Z',
         },
       ])
     })

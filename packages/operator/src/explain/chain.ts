@@ -87,6 +87,8 @@ export interface BalanceFact {
     /** The result of the probe that made it so. */
     readonly detail: string
     readonly isActive: boolean
+    /** Why it is published or not; undefined: no manager has decided yet. */
+    readonly membership?: { readonly since: string; readonly message: string }
   }[]
   /** Of the `Ready` condition; undefined: no manager has decided yet. */
   readonly selection?: {
@@ -97,6 +99,8 @@ export interface BalanceFact {
   }
   /** Seconds for which a resolver may keep an older answer. */
   readonly ttl: number
+  /** RFC 3339, when the set of published endpoints last changed; undefined: unknown. */
+  readonly changedAt?: string
 }
 
 export interface ManagerFact {
@@ -198,18 +202,30 @@ function healthHop({ endpoints, name }: BalanceFact): Hop {
   return broken('health', isUnknown ? 'HealthUnknown' : 'AllUnhealthy', text)
 }
 
-function selectionHop({ name, endpoints, selection, ttl }: BalanceFact): Hop {
+function selectionHop({ name, endpoints, selection, ttl, changedAt }: BalanceFact): Hop {
   if (selection === undefined)
     return broken(
       'selection',
       'HealthUnknown',
       `no manager has decided DNSLoadBalancer ${name} yet; is balance enabled?`,
     )
-  const active = endpoints.filter(({ isActive }) => isActive).map(({ name: endpoint }) => endpoint)
-  const text = `${active.length === 0 ? 'no endpoint is' : `${active.join(', ')} ${active.length === 1 ? 'is' : 'are'}`} published; decided ${selection.since}, caches may keep an older answer for ${ttl} s`
+  const text = `${endpoints.map(membershipText).join('; ')}${endpoints.length === 0 ? 'nothing is published' : ''}. ${cacheText(changedAt, ttl)}`
   const reason = isReason(selection.reason) ? selection.reason : 'HealthyEndpoints'
   if (selection.isReady) return { ...ok('selection', text), reason }
   return broken('selection', reason, `${selection.message === '' ? '' : `${selection.message}; `}${text}`)
+}
+
+function membershipText({ name, isActive, membership }: BalanceFact['endpoints'][number]): string {
+  const state = `${name} is ${isActive ? '' : 'not '}published`
+  return membership === undefined ? state : `${state} since ${membership.since}: ${membership.message}`
+}
+
+/** A resolver that asked just before the change keeps the older answer for the TTL. */
+function cacheText(changedAt: string | undefined, ttl: number): string {
+  const changedMs = Date.parse(changedAt ?? '')
+  if (changedAt === undefined || Number.isNaN(changedMs)) return `Caches may keep an older answer for ${ttl} s`
+  const until = new Date(changedMs + ttl * 1_000).toISOString().replace(/\.\d+Z$/, 'Z')
+  return `The last change was at ${changedAt}: with a TTL of ${ttl} s, caches may keep the older answer until ${until}`
 }
 
 function isReason(text: string): text is Reason {

@@ -14,6 +14,7 @@ import { describePeer, type PeerReport } from './peers.ts'
 import {
   decideWrite,
   isExpired,
+  mayBeStopped,
   noteWrite,
   QUIET_MS,
   UNDO_LIMIT,
@@ -32,7 +33,7 @@ export interface GuardedWrite {
   /** As observed. */
   readonly live: Immutable<Obj> | undefined
   readonly fieldManager: string
-  /** The source of the object, as subscribers know it. */
+  /** The source of the object, in the form that subscribers get. */
   readonly source: string
   /** The write would change nothing, so it is not sent. Called only for an object that would be stopped. */
   readonly isInPlace?: () => boolean
@@ -75,7 +76,7 @@ export class SecondWriterGuard {
   check(write: GuardedWrite): Promise<StoppedWrite> | undefined {
     const id = idOf(write)
     const entry = this.#entries.get(id)
-    if (entry === undefined) return undefined
+    if (entry === undefined || !mayBeStopped(entry.history)) return undefined
     const decision = decideWrite(entry.history, {
       content: contentOf(write.desired),
       version: write.live?.metadata.resourceVersion ?? '',
@@ -94,7 +95,8 @@ export class SecondWriterGuard {
   note(write: Pick<GuardedWrite, 'kind' | 'key' | 'desired' | 'source'>): void {
     const id = idOf(write)
     const nowMs = this.#deps.clock.monotonic()
-    const history = noteWrite(this.#entries.get(id)?.history, contentOf(write.desired), nowMs)
+    const last = this.#entries.get(id)?.history
+    const history = noteWrite(last, last === undefined ? undefined : contentOf(write.desired), nowMs)
     this.#entries.delete(id)
     this.#entries.set(id, { history, source: write.source })
     for (const [key, entry] of this.#entries) {
@@ -103,7 +105,7 @@ export class SecondWriterGuard {
     }
   }
 
-  /** A person requests another attempt: forgets every stop. Subscribers get the sources concerned. */
+  /** A person requests another attempt: clears every stop. Subscribers get the sources concerned. */
   resume(): void {
     const stopped = [...this.#entries].filter(([, { history }]) => history.stopped !== undefined)
     for (const [id] of stopped) this.#entries.delete(id)

@@ -52,12 +52,16 @@ describe('the flags of dnslb', () => {
     ['endpoint', true, false],
     ['dns', false, true],
     ['endpoint,dns', true, true],
+    ['source,dns', true, true],
+    ['target,dns', false, true],
   ])('--controllers %s', (text, endpoint, dns) => {
     expect(readControllers(text)).toEqual({ endpoint, dns })
   })
 
   it.each([
     ['other', "unknown controller or group 'other'"],
+    ['dns,other', "unknown controller or group 'other'"],
+    ['source, dns', "unknown controller or group ' dns'"],
     ['', 'no controller selected'],
   ])('--controllers %j is refused', (text, message) => {
     expect(() => readControllers(text)).toThrow(message)
@@ -68,13 +72,18 @@ describe('the flags of dnslb', () => {
     ['static', false, false, ['aws', 'rfc2136']],
     ['all', false, true, ['aws', 'rfc2136']],
     ['rfc2136,dynamic', false, true, ['rfc2136']],
+    ['rfc2136, aws', false, false, ['rfc2136', 'aws']],
     ['dynamic', true, false, ['aws', 'rfc2136']],
   ])('--providers %s, standalone %s', (text, isStandalone, isDynamic, staticTypes) => {
     expect(readProviders(text, ['aws', 'rfc2136'], { isStandalone })).toEqual({ isDynamic, staticTypes, ignored: [] })
   })
 
   it('reports provider types that do not exist', () => {
-    expect(readProviders('gcp', ['aws'], { isStandalone: false }).ignored).toEqual(['gcp'])
+    expect(readProviders('gcp,aws', ['aws'], { isStandalone: false })).toEqual({
+      isDynamic: false,
+      staticTypes: ['aws'],
+      ignored: ['gcp'],
+    })
   })
 
   it.each([

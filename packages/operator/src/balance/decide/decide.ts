@@ -30,6 +30,7 @@ import {
   warning,
 } from './finding.ts'
 import { type BalanceDefaults, type BalancerSettings, readLoadBalancer } from '../load-balancer.ts'
+import { type Membership, membershipOf } from './membership.ts'
 import { isIn, type Lookup, recordSetsOf, sameRecords } from './record-sets.ts'
 import { type JudgedCandidate, type Selection, selectEndpoints } from './select.ts'
 
@@ -119,6 +120,7 @@ function decideValid(facts: BalanceFacts, settings: BalancerSettings): BalanceDe
   const { usable, deletions, againAfterMs } = triage(facts)
   const published = facts.published
   const candidates = usable.map((candidate) => judge(candidate, usable, facts))
+  const byKey = new Map(candidates.map((candidate) => [candidate.key, candidate]))
   const selection = selectEndpoints({
     settings,
     candidates,
@@ -137,19 +139,26 @@ function decideValid(facts: BalanceFacts, settings: BalancerSettings): BalanceDe
       : []),
     ...deletions.map(({ key }) => ({ type: 'Normal' as const, message: `dns load balancer endpoint ${key} deleted` })),
   ]
-  const activeKeys = new Set((finding.active ?? []).map(({ key }) => key))
   const deleted = new Set(deletions.map(({ key }) => key))
+  const statusesFor = (of: Finding, activeKeys: ReadonlySet<string>) => {
+    const whole = { type: settings.type, finding: of }
+    return endpointStatuses(facts, deleted, (key) => membershipOf(byKey.get(key), activeKeys.has(key), whole))
+  }
   return {
     reason: finding.reason,
     records,
-    whenApplied: { status: applied, events, endpointStatuses: endpointStatuses(facts, activeKeys, deleted) },
+    whenApplied: {
+      status: applied,
+      events,
+      endpointStatuses: statusesFor(finding, new Set((finding.active ?? []).map(({ key }) => key))),
+    },
     whenRejected(error, rejected = 'RecordRejected') {
       const message = `${replacing(settings, active)}: ${error}`
       const rejection: Finding = { reason: rejected, message, isReady: false, active: undefined, events: [] }
       return {
         status: statusOf(facts, rejection),
         events: [warning(message)],
-        endpointStatuses: endpointStatuses(facts, activeBefore(facts), deleted),
+        endpointStatuses: statusesFor(rejection, activeBefore(facts)),
       }
     },
     deletions,
@@ -157,7 +166,7 @@ function decideValid(facts: BalanceFacts, settings: BalancerSettings): BalanceDe
   }
 }
 
-/** Whether the status does not say it already: a restart on a converged state sends no Event. */
+/** Whether the status does not contain it already: a restart on a converged state sends no Event. */
 function isNews({ loadBalancer: { status } }: BalanceFacts, records: RecordsDecision): boolean {
   const isReady = status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True')
   return status?.state !== 'healthy' || isReady !== true || (records.kind === 'publish' && records.isChange)
@@ -169,7 +178,11 @@ function rest(facts: BalanceFacts, finding: Finding): BalanceDecision {
   const applied = {
     status: statusOf(facts, finding),
     events: finding.events,
-    endpointStatuses: endpointStatuses(facts, activeKeys, new Set()),
+    endpointStatuses: endpointStatuses(facts, new Set(), (key) => ({
+      isActive: activeKeys.has(key),
+      reason: finding.reason,
+      message: finding.message,
+    })),
   }
   return {
     reason: finding.reason,
@@ -220,7 +233,7 @@ function hasActive(facts: BalanceFacts): boolean {
   return (facts.loadBalancer.status?.active ?? []).length > 0
 }
 
-/** Exclusive stickiness lives in DNS, so it survives restarts; the status is asked when the records cannot be read. */
+/** Exclusive stickiness is stored in DNS, so it survives restarts; the status is used when the records cannot be read. */
 function currentOf(
   candidates: readonly JudgedCandidate[],
   { published, lookup }: BalanceFacts,
@@ -288,14 +301,16 @@ function activeBefore({ endpoints }: BalanceFacts): ReadonlySet<string> {
 
 function endpointStatuses(
   facts: BalanceFacts,
-  activeKeys: ReadonlySet<string>,
   deleted: ReadonlySet<string>,
+  membershipOfKey: (key: string) => Membership,
 ): ReadonlyMap<string, EndpointStatus> {
+  const { nowMs, verdictOf, healthOf } = facts
   const changed = new Map<string, EndpointStatus>()
   for (const endpoint of facts.endpoints) {
     const key = keyOf(endpoint)
     if (deleted.has(key)) continue
-    const next = endpointStatusOf(endpoint, facts.verdictOf(key), activeKeys.has(key), facts.healthOf?.(key))
+    const findings = { nowMs, verdict: verdictOf(key), membership: membershipOfKey(key), health: healthOf?.(key) }
+    const next = endpointStatusOf(endpoint, findings)
     if (next !== undefined) changed.set(key, next)
   }
   return changed

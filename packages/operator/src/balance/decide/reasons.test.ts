@@ -96,3 +96,57 @@ it.each([
   const source = { kind: 'Service', object } as const
   expect(decideSource({ nowMs: NOW_MS, cluster: '', source, loadBalancer: state, existing: [] }).reason).toBe(reason)
 })
+
+describe('the condition of an endpoint says why it is published or not', () => {
+  const a = endpoint('a')
+  const inactive = (name: string, spec: Partial<DNSLoadBalancerEndpoint['spec']> = {}) =>
+    endpoint(name, { ipaddress: '192.0.2.2', ...spec })
+
+  it.each<[status: string, reason: Reason, situation: string, facts: BalanceFacts, name: string]>([
+    ['True', 'EndpointSelected', 'it is healthy', facts('healthy'), 'a'],
+    ['True', 'EndpointKept', 'no one is healthy', facts('unhealthy', { published: published('192.0.2.1') }), 'a'],
+    ['True', 'EndpointKept', 'its health is unknown', facts('unknown', { published: published('192.0.2.1') }), 'a'],
+    ['False', 'EndpointUnhealthy', 'it was never published', facts('unhealthy'), 'a'],
+    ['False', 'EndpointUnproven', 'it is new', facts('unknown'), 'a'],
+    [
+      'False',
+      'EndpointDraining',
+      'it drains',
+      facts('healthy', { endpoints: [a, inactive('b', { drain: true })] }),
+      'b',
+    ],
+    [
+      'False',
+      'EndpointDraining',
+      'its weight is 0',
+      facts('healthy', { endpoints: [a, inactive('b', { weight: 0 })] }),
+      'b',
+    ],
+    ['False', 'EndpointLessPreferred', 'it is a reserve', facts('healthy', { endpoints: [a, backup] }), 'b'],
+    [
+      'False',
+      'EndpointLessPreferred',
+      'another one is the exclusive one',
+      facts('healthy', { loadBalancer: exclusive, endpoints: [a, inactive('b')] }),
+      'b',
+    ],
+    [
+      'False',
+      'EndpointInvalid',
+      'it has no target',
+      facts('healthy', { endpoints: [a, inactive('b', { ipaddress: '' })] }),
+      'b',
+    ],
+    [
+      'False',
+      'NoMatchingZone',
+      'no provider serves the name',
+      facts('healthy', { provider: { state: 'missing' } }),
+      'a',
+    ],
+    ['False', 'NameClaimed', 'another load balancer has the name', facts('healthy', { holder: 'web/older' }), 'a'],
+  ])('%s %s: %s', (status, reason, _situation, given, name) => {
+    const conditions = decide(given).whenApplied.endpointStatuses.get(`web/${name}`)?.conditions
+    expect(conditions?.find(({ type }) => type === 'Active')).toMatchObject({ status, reason })
+  })
+})

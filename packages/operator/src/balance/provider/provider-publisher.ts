@@ -5,19 +5,19 @@
  * Guarantees: records that are not ours are never changed; a name is removed only when a live list shows no load balancer
  * with it, within the delete budget; in a dry run nothing is sent.
  */
-import { type Client, type Clock, type Logger, messageOf } from '@seamark/kube'
+import { type Client, type Clock, GroupedCalls, type Immutable, type Logger, messageOf } from '@seamark/kube'
 import { DNSLoadBalancer } from '../../api/dns-load-balancer.ts'
-import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, ownerIdOf, sourceIdOf } from '../../providers/original-ownership.ts'
+import { ORIGINAL_CLUSTER, ORIGINAL_TYPES, sourceIdOf } from '../../providers/original-ownership.ts'
 import { failuresOf } from '../../records/execute/result.ts'
-import type { Engine, Planned, Target } from '../../records/engine.ts'
-import { ownershipOf } from '../../records/plan/ownership.ts'
-import type { Desired, Plan, Policy, SourceView } from '../../records/plan/plan.ts'
+import type { Engine } from '../../records/engine.ts'
+import type { Desired, Policy } from '../../records/plan/plan.ts'
 import type { ZoneView } from '../../records/plan/zone-view.ts'
-import { POLICY_SET_TYPE, policyForType } from '../../rrset/answer-policy.ts'
+import { POLICY_SET_TYPE } from '../../rrset/answer-policy.ts'
 import { isWithin, type RRset, sortedUnique } from '../../rrset/rrset.ts'
 import type { BalancedSet } from '../decide/answer-shares.ts'
 import { type BalanceDefaults, type BalancerSettings, readLoadBalancer } from '../load-balancer.ts'
 import type { ProviderRegistry, RegisteredProvider } from './provider-registry.ts'
+import { EXISTING_SOURCES, factFrom, logDryRun, PublishedZone } from './published-zone.ts'
 import type { PublishedFact, RecordPublisher } from '../write/record-publisher.ts'
 
 export interface ProviderPublisherOptions {
@@ -30,6 +30,8 @@ export interface ProviderPublisherOptions {
   readonly isDryRun?: boolean
   /** The names that load balancers have, read live; undefined when they cannot be read. */
   readonly claimedNames: (signal: AbortSignal) => Promise<ReadonlySet<string> | undefined>
+  /** The same as far as it is known without a request: only what is not among them is checked live. @default none */
+  readonly knownNames?: () => ReadonlySet<string>
 }
 
 export interface ProviderPublisher extends RecordPublisher {
@@ -44,15 +46,15 @@ export interface ProviderPublisher extends RecordPublisher {
 const POLICY: Policy = { isHealthDriven: true, isApproved: true }
 /** A read of the zone is used this long, unless we write; then drift is noticed. */
 const READ_MS = 30_000
+/** Names that are checked for a load balancer at once. */
+const SWEEP_LIMIT = 1_000
 
 /** No record of the type, or one of another owner: nothing to remove. */
 const IGNORED_REFUSALS: ReadonlySet<string> = new Set(['TargetsMissing', 'ForeignOwner', 'UnownedRecordExists'])
 
-const EXISTING: SourceView = { present: { has: () => true }, gone: { has: () => false } }
-
 export function createProviderPublisher(options: ProviderPublisherOptions): ProviderPublisher {
   const { registry, identity, clock, log } = options
-  const owner = { id: ownerIdOf(identity), cluster: ORIGINAL_CLUSTER }
+  const published = new WeakMap<Engine, Map<string, PublishedZone>>()
   /** By key of the load balancer. */
   const names = new Map<string, string>()
   const cnames = new Map<string, readonly string[]>()
@@ -60,66 +62,40 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
   /** When a name was last written: what a read that began before shows of it may be older. */
   const writtenMs = new Map<string, number>()
 
-  async function read(name: string, { engine, name: provider }: RegisteredProvider, zone: string, signal: AbortSignal) {
-    const { targets, unread } = await engine.targets(signal)
-    const target = targets.find((each) => each.zone.name === zone)
-    if (target === undefined) {
-      const why = unread.map((each) => each.why).join('; ')
-      return unreadable(why === '' ? `provider '${provider}' does not serve ${zone} any more` : why)
+  function zoneOf({ engine, name: provider }: RegisteredProvider, zone: string): PublishedZone {
+    let zones = published.get(engine)
+    if (zones === undefined) published.set(engine, (zones = new Map()))
+    let found = zones.get(zone)
+    if (found === undefined) {
+      found = new PublishedZone({ engine, zone, provider, identity, isDryRun: options.isDryRun === true, log })
+      zones.set(zone, found)
     }
-    return factFrom(name, await engine.view(target, new Set([name]), signal), target)
+    return found
   }
 
-  function factFrom(name: string, view: ZoneView, target: Target): PublishedFact {
-    const sets: BalancedSet[] = []
-    const policies = view.find(name, POLICY_SET_TYPE)?.values ?? []
-    for (const type of ORIGINAL_TYPES) {
-      const set = view.find(name, type)
-      const ownership = ownershipOf(view, name, type, owner)
-      if (ownership.kind === 'theirs') return foreign(name, ownership.message, ownership.code)
-      const policy = policyForType(policies, type)
-      if (set !== undefined)
-        sets.push({ name, type, ttl: set.ttl, values: set.values, ...(policy !== undefined && { policy }) })
-    }
-    const answersByPolicy = target.provider.capabilities.answersByPolicy === true
-    return { published: sets, provider: { state: 'ready' }, answersByPolicy } satisfies PublishedFact
-  }
-
-  async function planAndApply(
-    engine: Engine,
-    planned: Planned,
-    signal: AbortSignal,
-  ): Promise<{ readonly isSkipped: boolean }> {
-    const [unread] = planned.unread
-    if (unread !== undefined) throw new Error(`${unread.provider}: ${unread.why}`)
-    for (const plan of planned.plans) {
-      const [refused] = plan.refused
-      if (refused !== undefined) throw new Error(`${refused.name} ${refused.type}: ${refused.code}: ${refused.why}`)
-    }
-    if (options.isDryRun === true) {
-      for (const plan of planned.plans) logDryRun(log, plan)
-      return { isSkipped: true }
-    }
-    for (const plan of planned.plans) {
-      const [failure] = failuresOf(await engine.apply(plan, signal))
-      if (failure !== undefined) throw new Error(`${failure.code ?? ''}: ${failure.why ?? ''}`)
-    }
-    return { isSkipped: false }
-  }
+  /** Load balancers that are deleted together need one list of those that remain. */
+  const sweeps = new GroupedCalls<string, 'swept'>({
+    keyOf: (name) => name,
+    limit: SWEEP_LIMIT,
+    async perform(swept, signal) {
+      await publisher.sweep(new Set(swept), signal)
+      return new Map(swept.map((name) => [name, 'swept']))
+    },
+  })
 
   const publisher: ProviderPublisher = {
     cnamesOf: (name) => cnames.get(name) ?? [],
-    async observe(_loadBalancer, { key, namespace, recordName }, { signal }) {
+    async observe(_loadBalancer, { key, namespace, recordName }, context) {
       const before = names.get(key)
       names.set(key, recordName)
-      if (before !== undefined && before !== recordName) await publisher.sweep(new Set([before]), signal)
+      if (before !== undefined && before !== recordName) await sweeps.call(before, context.signal)
       const choice = registry.choose(recordName, namespace)
       if (choice.state !== 'ready') return { published: undefined, provider: choice }
       const { engine } = choice.provider
       const known = reads.get(recordName)
       if (known?.engine === engine && clock.monotonic() - known.atMs < READ_MS) return known.fact
       try {
-        const fact = await read(recordName, choice.provider, choice.zone, signal)
+        const fact = await zoneOf(choice.provider, choice.zone).read(recordName, context.signal)
         reads.set(recordName, { atMs: clock.monotonic(), engine, fact })
         return fact
       } catch (error) {
@@ -130,9 +106,8 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
       const { recordName, namespace } = settings
       const choice = registry.choose(recordName, namespace)
       if (choice.state !== 'ready') throw new Error(`no provider found for '${settings.dnsName}'`)
-      const { engine } = choice.provider
       if (sets.length === 0 && identity === '') return 'skipped'
-      const published = reads.get(recordName)?.fact.published ?? []
+      const before = reads.get(recordName)?.fact.published ?? []
       const forgetRead = (): void => {
         reads.delete(recordName)
         writtenMs.set(recordName, clock.monotonic())
@@ -143,10 +118,9 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
       const desired =
         sets.length > 0
           ? [...sets, ...policySets(sets)].map((set) => desiredOf(set, settings))
-          : removals([...published, ...policySets(published)], settings)
+          : removals([...before, ...policySets(before)], settings)
       try {
-        const planned = await engine.plan({ desired, unusable: [], sources: EXISTING }, new Set([recordName]), signal)
-        return (await planAndApply(engine, planned, signal)).isSkipped ? 'skipped' : 'published'
+        return await zoneOf(choice.provider, choice.zone).publish({ name: recordName, desired }, signal)
       } finally {
         forgetRead()
       }
@@ -154,7 +128,7 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
     async forget(key, { signal }) {
       const name = names.get(key)
       if (name === undefined) return
-      await publisher.sweep(new Set([name]), signal)
+      await sweeps.call(name, signal)
       names.delete(key)
       cnames.delete(name)
       reads.delete(name)
@@ -167,19 +141,34 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
       return options.isDryRun === true || (await ownedNames(engine, identity, signal)).size === 0
     },
     async sweep(scope, signal) {
-      const claimed = identity === '' ? undefined : await options.claimedNames(signal)
-      if (claimed === undefined) return
+      if (identity === '') return
+      const known = options.knownNames?.()
+      const found: { readonly engine: Engine; readonly provider: string; readonly unknown: ReadonlySet<string> }[] = []
       for (const { name: provider, engine } of registry.providers) {
         try {
           const candidates = scope === 'all' ? await readZones(engine, signal) : scope
-          const unclaimed = new Set([...candidates].filter((name) => !claimed.has(name)))
+          const unknown = new Set([...candidates].filter((name) => known?.has(name) !== true))
+          if (unknown.size > 0) found.push({ engine, provider, unknown })
+        } catch (error) {
+          reportFailure(provider, error)
+        }
+      }
+      const claimed = found.length === 0 ? undefined : await options.claimedNames(signal)
+      if (claimed === undefined) return
+      for (const { engine, provider, unknown } of found) {
+        try {
+          const unclaimed = new Set([...unknown].filter((name) => !claimed.has(name)))
           if (unclaimed.size > 0) await remove(engine, unclaimed, signal)
         } catch (error) {
-          // One provider that fails delays no other.
-          log.warn({ provider, error: messageOf(error) }, 'records of deleted load balancers cannot be removed')
+          reportFailure(provider, error)
         }
       }
     },
+  }
+
+  /** One provider that fails delays no other. */
+  function reportFailure(provider: string, error: unknown): void {
+    log.warn({ provider, error: messageOf(error) }, 'records of deleted load balancers cannot be removed')
   }
 
   /**
@@ -198,7 +187,7 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
         // A name of a zone below this one is published there.
         const isHere = !inner.some(({ zone }) => isWithin(name, zone.name))
         if (isHere && (writtenMs.get(name) ?? -1) < atMs)
-          reads.set(name, { atMs, engine, fact: factFrom(name, view, target) })
+          reads.set(name, { atMs, engine, fact: factFrom(name, view, target, identity) })
       }
     }
     return owned
@@ -213,7 +202,7 @@ export function createProviderPublisher(options: ProviderPublisherOptions): Prov
         policy: { ...POLICY, removeWhenEmpty: true },
       })),
     )
-    const planned = await engine.plan({ desired, unusable: [], sources: EXISTING }, unclaimed, signal)
+    const planned = await engine.plan({ desired, unusable: [], sources: EXISTING_SOURCES }, unclaimed, signal)
     for (const plan of planned.plans) {
       for (const { name, type, code, why } of plan.refused)
         if (!IGNORED_REFUSALS.has(code)) log.warn({ name, type, code, why }, 'record is not removed')
@@ -244,22 +233,8 @@ function ownedIn(view: ZoneView, identity: string): ReadonlySet<string> {
   return found
 }
 
-function logDryRun(log: Pick<Logger, 'info'>, { provider, zone, changes }: Plan): void {
-  for (const { op, name, type, from, to } of changes)
-    log.info({ provider, zone, op, name, type, from: from?.values, to: to?.values }, 'no changes in dryrun mode')
-}
-
 function unreadable(error: string): PublishedFact {
   return { published: undefined, provider: { state: 'unreadable', error } }
-}
-
-function foreign(name: string, message: string, code: string): PublishedFact {
-  const dnsName = name.replace(/\.$/, '')
-  const text =
-    code === 'UnownedRecordExists'
-      ? `DNS name '${dnsName}' exists but is not managed; delete its records, or add the ownership record`
-      : `DNS name '${dnsName}' is not ours: ${message}`
-  return { published: undefined, provider: { state: 'foreign', message: text } }
 }
 
 /** One set holds the policies of all types of the name; only our own DNS server gets it. */
@@ -291,9 +266,15 @@ export async function listClaimedNames(
   defaults: BalanceDefaults,
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
-  const { items } = await client.list(DNSLoadBalancer, { signal })
+  return namesOf((await client.list(DNSLoadBalancer, { signal })).items, defaults)
+}
+
+export function namesOf(
+  loadBalancers: readonly Immutable<DNSLoadBalancer>[],
+  defaults: BalanceDefaults,
+): ReadonlySet<string> {
   return new Set(
-    items.flatMap((object) => {
+    loadBalancers.flatMap((object) => {
       const read = readLoadBalancer(object, defaults)
       return 'settings' in read ? [read.settings.recordName] : []
     }),

@@ -34,72 +34,96 @@ export function createMetricsRegistry(): Registry {
   return new Registry()
 }
 
-type Labels = Readonly<Record<string, string>>
+interface Sample {
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
 
-export function createBalanceMetrics(registry: Registry): BalanceMetrics {
-  const gauge = (name: string, help: string, labelNames: readonly string[]) =>
-    new Gauge({ name, help, labelNames: [...labelNames], registers: [registry] })
-  const health = 'Health status of possible endpoints for DNS Loadbalancers'
-  const endpointHealth = gauge('endpoint_health', health, ['loadbalancer', 'endpoint'])
-  const endpointActive = gauge('endpoint_active', health, ['loadbalancer', 'endpoint'])
-  const endpointHosts = gauge('endpoint_hosts', 'Hostnames for endpoints with health status', [
-    'loadbalancer',
-    'endpoint',
-    'host',
-  ])
-  const balancerHealth = gauge('loadbalancer_health', 'Health status of DNS Loadbalancers', ['loadbalancer'])
-  const balancerNames = gauge('loadbalancer_dnsnames', 'DNS names for load balancers with health status', [
-    'loadbalancer',
-    'dnsname',
-  ])
-  const duration = gauge('dns_reconcile_duration', 'duration of a DNS reconcilation run', [])
-  const interval = gauge('dns_reconcile_interval', 'duration between two DNS reconcilations', [])
-  /** The series of each load balancer, by text of gauge and labels. */
-  const series = new Map<string, Map<string, { gauge: Gauge; labels: Labels }>>()
+/** A gauge whose series are computed when it is read: a decision about a load balancer costs no update of a dozen series. */
+class ComputedGauge extends Gauge {
+  readonly #samples: () => Iterable<Sample>
 
-  function replace(key: string, next: readonly { name: string; gauge: Gauge; labels: Labels; value: boolean }[]): void {
-    const after = new Map<string, { gauge: Gauge; labels: Labels }>()
-    for (const { name, gauge: of, labels, value } of next) {
-      of.set(labels, value ? 1 : 0)
-      after.set(`${name} ${JSON.stringify(labels)}`, { gauge: of, labels })
-    }
-    for (const [id, { gauge: of, labels }] of series.get(key) ?? []) if (!after.has(id)) of.remove(labels)
-    if (after.size === 0) series.delete(key)
-    else series.set(key, after)
+  constructor(
+    config: { name: string; help: string; labelNames: string[]; registers: Registry[] },
+    samples: () => Iterable<Sample>,
+  ) {
+    super(config)
+    this.#samples = samples
   }
 
+  override async get() {
+    return { ...(await super.get()), values: [...this.#samples()] }
+  }
+}
+
+/** What the series of a load balancer show. */
+interface Observed {
+  readonly dnsname: string
+  readonly isHealthy: boolean
+  readonly endpoints: readonly {
+    readonly endpoint: string
+    readonly host: string
+    readonly isHealthy: boolean
+    readonly isActive: boolean
+  }[]
+}
+
+export function createBalanceMetrics(registry: Registry): BalanceMetrics {
+  /** By key of the load balancer. */
+  const observed = new Map<string, Observed>()
+  const computed = (name: string, help: string, labelNames: string[], samples: () => Iterable<Sample>) =>
+    new ComputedGauge({ name, help, labelNames, registers: [registry] }, samples)
+  function* balancers(labelsOf: (loadbalancer: string, of: Observed) => Sample['labels']): Iterable<Sample> {
+    for (const [key, of] of observed) yield { labels: labelsOf(key, of), value: Number(of.isHealthy) }
+  }
+  function* endpoints(sampleOf: (loadbalancer: string, of: Observed['endpoints'][number]) => Sample): Iterable<Sample> {
+    for (const [key, of] of observed) for (const each of of.endpoints) yield sampleOf(key, each)
+  }
+  const health = 'Health status of possible endpoints for DNS Loadbalancers'
+  computed('endpoint_health', health, ['loadbalancer', 'endpoint'], () =>
+    endpoints((loadbalancer, { endpoint, isHealthy }) => ({
+      labels: { loadbalancer, endpoint },
+      value: Number(isHealthy),
+    })),
+  )
+  computed('endpoint_active', health, ['loadbalancer', 'endpoint'], () =>
+    endpoints((loadbalancer, { endpoint, isActive }) => ({
+      labels: { loadbalancer, endpoint },
+      value: Number(isActive),
+    })),
+  )
+  const hosts = 'Hostnames for endpoints with health status'
+  computed('endpoint_hosts', hosts, ['loadbalancer', 'endpoint', 'host'], () =>
+    endpoints((loadbalancer, { endpoint, host, isHealthy }) => ({
+      labels: { loadbalancer, endpoint, host },
+      value: Number(isHealthy),
+    })),
+  )
+  computed('loadbalancer_health', 'Health status of DNS Loadbalancers', ['loadbalancer'], () =>
+    balancers((loadbalancer) => ({ loadbalancer })),
+  )
+  const names = 'DNS names for load balancers with health status'
+  computed('loadbalancer_dnsnames', names, ['loadbalancer', 'dnsname'], () =>
+    balancers((loadbalancer, { dnsname }) => ({ loadbalancer, dnsname })),
+  )
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers: [registry] })
+  const duration = gauge('dns_reconcile_duration', 'duration of a DNS reconcilation run')
+  const interval = gauge('dns_reconcile_interval', 'duration between two DNS reconcilations')
+
   return {
-    observe(loadBalancer, endpoints, status, statuses) {
-      const key = keyOf(loadBalancer)
-      const isHealthy = status.state === 'healthy'
-      const dnsname = loadBalancer.spec.DNSName ?? loadBalancer.spec.dnsname ?? ''
-      replace(key, [
-        { name: 'loadbalancer_health', gauge: balancerHealth, labels: { loadbalancer: key }, value: isHealthy },
-        {
-          name: 'loadbalancer_dnsnames',
-          gauge: balancerNames,
-          labels: { loadbalancer: key, dnsname },
-          value: isHealthy,
-        },
-        ...endpoints.flatMap((each) => {
-          const endpoint = keyOf(each)
-          const { healthy = false, active = false } = statuses.get(endpoint) ?? each.status ?? {}
-          const labels = { loadbalancer: key, endpoint }
-          const { cname = '', ipaddress = '' } = each.spec
-          return [
-            { name: 'endpoint_health', gauge: endpointHealth, labels, value: healthy },
-            { name: 'endpoint_active', gauge: endpointActive, labels, value: active },
-            {
-              name: 'endpoint_hosts',
-              gauge: endpointHosts,
-              labels: { ...labels, host: cname === '' ? ipaddress : cname },
-              value: healthy,
-            },
-          ]
+    observe({ metadata, spec }, targets, status, statuses) {
+      observed.set(keyOf({ metadata }), {
+        dnsname: spec.DNSName ?? spec.dnsname ?? '',
+        isHealthy: status.state === 'healthy',
+        endpoints: targets.map((target) => {
+          const endpoint = keyOf(target)
+          const { healthy = false, active = false } = statuses.get(endpoint) ?? target.status ?? {}
+          const { cname = '', ipaddress = '' } = target.spec
+          return { endpoint, host: cname === '' ? ipaddress : cname, isHealthy: healthy, isActive: active }
         }),
-      ])
+      })
     },
-    forget: (key) => replace(key, []),
+    forget: (key) => void observed.delete(key),
     passed(durationSeconds, intervalSeconds) {
       duration.set(durationSeconds)
       interval.set(intervalSeconds)

@@ -54,6 +54,7 @@ export async function writeStatus<T extends Obj & { status?: object }>(
 ): Promise<number | undefined> {
   const live: Readonly<Record<string, unknown>> = { ...object.status }
   if (Object.entries(status).every(([field, value]) => isDeepStrictEqual(live[field], value))) {
+    if (Object.keys(live).every((field) => Object.hasOwn(status, field))) return undefined
     // Usually nothing is sent; a field may have to be removed, which no other client undoes.
     await ctx.status(object, status as never)
     return undefined
@@ -63,7 +64,7 @@ export async function writeStatus<T extends Obj & { status?: object }>(
   return (await writeGuarded(guard, write, async () => ctx.status(object, status as never)))?.afterMs
 }
 
-/** The time of a condition says when it was written, not what: a status that is written again has another one. */
+/** The time of a condition is when it was written, not what: a status that is written again has another one. */
 function withoutTimes(status: { readonly conditions?: readonly object[] }): object {
   const { conditions, ...rest } = status
   if (conditions === undefined) return rest

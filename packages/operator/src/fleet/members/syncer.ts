@@ -44,6 +44,7 @@ export interface SyncerOptions {
   readonly metrics: ProductMetrics
   readonly hubId: (client: Client) => Promise<string>
   readonly isWriting: () => boolean
+  readonly untilMayWrite: (running: { readonly signal: AbortSignal }) => Promise<unknown> | undefined
 }
 
 /** While a member is unreachable, or nothing may be written. */
@@ -111,7 +112,8 @@ class Syncer {
   }
 
   async reconcile(key: string, ctx: Context): Promise<Next> {
-    const { results, views, isWriting, hubId } = this.#options
+    const { results, views, isWriting, untilMayWrite, hubId } = this.#options
+    await untilMayWrite(ctx)
     const leaf = this.#manager.cluster.informers.get(LeafIngress, key)
     const limit = this.#limitOf(ctx.cluster)
     if (leaf === undefined || leaf.spec.cluster !== ctx.cluster) return limit.release(key)

@@ -1,0 +1,243 @@
+/**
+ * The TCP listener of a server: pipelined queries, transfers, and limits on idle connections.
+ *
+ * A connection is closed `idleMs` after its last whole message; single octets do not count as activity. Above a limit
+ * (connections in total, per source) the connection that has been idle longest is closed, so that a new one is always
+ * accepted. While a peer does not read its answers, nothing is read from it, and the idle timeout applies.
+ */
+import { createServer, type Server, type Socket } from 'node:net'
+import { isIPv6 } from 'node:net'
+import { Deframer, frame } from '../../wire/tcp-frame.ts'
+import type { Answerer, Peer } from '../answer.ts'
+
+export interface TcpOptions {
+  readonly address: string
+  readonly port: number
+  readonly answerer: Answerer
+  /** The messages of a transfer when the query asks for one, else undefined. */
+  readonly transfer: (query: Buffer) => Iterable<Buffer> | undefined
+  /** @default 10000 */
+  readonly idleMs?: number
+  /** @default 1000 */
+  readonly maxConnections?: number
+  /** @default 100 */
+  readonly maxPerSource?: number
+  readonly onError: (error: Error) => void
+}
+
+export interface TcpListener {
+  readonly address: string
+  readonly port: number
+  readonly connections: () => number
+  close(): Promise<void>
+}
+
+/** Unsent octets at which the server stops reading from a connection. */
+const HIGH_WATER = 262_144
+const SWEEP_MS = 1000
+
+interface Connection {
+  readonly socket: Socket
+  readonly source: string
+  readonly deframer: Deframer
+  activeAt: number
+  /** The messages received so far are being answered; new ones wait. */
+  isBusy: boolean
+}
+
+class Listener {
+  readonly #options: TcpOptions
+  readonly #idleMs: number
+  readonly #scratch = Buffer.allocUnsafeSlow(65_537)
+  /** In the order of last activity: the first is the next to be closed. */
+  readonly #connections = new Set<Connection>()
+  readonly #bySource = new Map<string, Set<Connection>>()
+
+  constructor(options: TcpOptions) {
+    this.#options = options
+    this.#idleMs = options.idleMs ?? 10_000
+  }
+
+  get size(): number {
+    return this.#connections.size
+  }
+
+  accept(socket: Socket): void {
+    const source = socket.remoteAddress
+    if (source === undefined) {
+      socket.destroy()
+      return
+    }
+    const connection: Connection = {
+      socket,
+      source,
+      deframer: new Deframer(),
+      activeAt: performance.now(),
+      isBusy: false,
+    }
+    socket.setNoDelay(true)
+    socket.on('error', () => socket.destroy())
+    socket.on('close', () => this.#forget(connection))
+    socket.on('data', (chunk) => {
+      connection.deframer.push(chunk)
+      void this.#serve(connection)
+    })
+    const siblings = this.#bySource.get(source) ?? new Set()
+    this.#bySource.set(source, siblings)
+    if (siblings.size >= (this.#options.maxPerSource ?? 100)) this.#evict(siblings)
+    else if (this.#connections.size >= (this.#options.maxConnections ?? 1000)) this.#evict(this.#connections)
+    siblings.add(connection)
+    this.#connections.add(connection)
+  }
+
+  #evict(among: Set<Connection>): void {
+    const [idlest] = among
+    if (idlest === undefined) return
+    this.#forget(idlest)
+    idlest.socket.destroy()
+  }
+
+  #forget(connection: Connection): void {
+    this.#connections.delete(connection)
+    const siblings = this.#bySource.get(connection.source)
+    siblings?.delete(connection)
+    if (siblings?.size === 0) this.#bySource.delete(connection.source)
+  }
+
+  #touch(connection: Connection): void {
+    connection.activeAt = performance.now()
+    const siblings = this.#bySource.get(connection.source)
+    if (siblings?.delete(connection) !== true) return
+    siblings.add(connection)
+    this.#connections.delete(connection)
+    this.#connections.add(connection)
+  }
+
+  /**
+   * Answers the messages received so far, in order. The socket is corked exactly once throughout, except while `#drain`
+   * waits: pipelined answers leave in one write, and nothing stays behind when the loop ends.
+   */
+  async #serve(connection: Connection): Promise<void> {
+    if (connection.isBusy) return
+    connection.isBusy = true
+    const { socket, deframer } = connection
+    const peer: Peer = {
+      address: connection.source,
+      port: socket.remotePort ?? 0,
+      transport: 'tcp',
+      defer: (answer) => void this.#sendDeferred(connection, answer),
+    }
+    let isRejected = false
+    socket.cork()
+    for (let query = deframer.next(); query !== undefined && !socket.destroyed; query = deframer.next()) {
+      this.#touch(connection)
+      const transfer = this.#options.transfer(query)
+      if (transfer !== undefined) {
+        await this.#transfer(connection, transfer)
+        continue
+      }
+      const length = this.#options.answerer.answer(query, query.length, peer, this.#scratch, 2)
+      if (length === 0 && this.#options.answerer.isDeferred) continue
+      isRejected = length === 0
+      if (isRejected) break
+      this.#scratch.writeUInt16BE(length, 0)
+      socket.write(Buffer.from(this.#scratch.subarray(0, length + 2)))
+      if (socket.writableLength >= HIGH_WATER) await this.#drain(connection)
+    }
+    socket.uncork()
+    // A message that gets no answer closes the connection, after the answers before it are sent.
+    if (isRejected) socket.destroySoon()
+    else connection.isBusy = false
+  }
+
+  /** Answers may leave in another order than the queries came in (RFC 7766 §7). */
+  async #sendDeferred(connection: Connection, answer: Promise<Uint8Array | undefined>): Promise<void> {
+    const bytes = await answer.catch((error: unknown) => {
+      this.#options.onError(error instanceof Error ? error : new Error(String(error)))
+      return undefined
+    })
+    const { socket } = connection
+    if (socket.destroyed) return
+    if (bytes === undefined) socket.destroySoon()
+    else socket.write(frame(Buffer.from(bytes)))
+    this.#touch(connection)
+  }
+
+  /** Encodes messages only as fast as the peer reads them, and none for a peer that is gone. */
+  async #transfer(connection: Connection, messages: Iterable<Buffer>): Promise<void> {
+    const { socket } = connection
+    for (const message of messages) {
+      if (socket.destroyed) return
+      socket.write(frame(message))
+      if (socket.writableLength >= HIGH_WATER) await this.#drain(connection)
+    }
+  }
+
+  /**
+   * Sends what is queued and waits until the kernel has taken it; the sweep closes a connection whose peer does not read.
+   * Other connections and UDP get their turn of the event loop even when the kernel takes everything at once.
+   */
+  async #drain(connection: Connection): Promise<void> {
+    const { socket } = connection
+    socket.pause()
+    socket.uncork()
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        socket.off('drain', done)
+        socket.off('close', done)
+        setImmediate(resolve)
+      }
+      socket.on('drain', done)
+      socket.on('close', done)
+      if (socket.destroyed) done()
+    })
+    this.#touch(connection)
+    socket.resume()
+    socket.cork()
+  }
+
+  sweep(): void {
+    const limit = performance.now() - this.#idleMs
+    for (const connection of this.#connections) {
+      if (connection.activeAt > limit) return
+      this.#forget(connection)
+      connection.socket.destroy()
+    }
+  }
+
+  destroyAll(): void {
+    for (const { socket } of this.#connections) socket.destroy()
+  }
+}
+
+export async function listenTcp(options: TcpOptions): Promise<TcpListener> {
+  const listener = new Listener(options)
+  const server = createServer({ allowHalfOpen: false }, (socket) => listener.accept(socket))
+  await listen(server, options)
+  server.on('error', options.onError)
+  const sweep = setInterval(() => listener.sweep(), SWEEP_MS)
+  sweep.unref()
+  const bound = server.address() as { address: string; port: number }
+  return {
+    address: bound.address,
+    port: bound.port,
+    connections: () => listener.size,
+    async close() {
+      clearInterval(sweep)
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        listener.destroyAll()
+      })
+    },
+  }
+}
+
+async function listen(server: Server, { address, port }: TcpOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host: address, port, ipv6Only: isIPv6(address), backlog: 1024 }, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
