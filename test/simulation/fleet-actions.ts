@@ -6,7 +6,7 @@ import { type Client, Ingress } from '@seamark/kube'
 import { Cluster, GlobalIngressPolicy, HostClaim, LeafIngress } from '@seamark/operator'
 
 export const MEMBERS: Readonly<Record<string, string>> = { eu1: '192.0.2.1', us1: '192.0.2.2' }
-export const HOST = 'shop.example.com'
+const HOST = 'shop.example.com'
 export const NAMESPACES = ['shop', 'other']
 
 /**

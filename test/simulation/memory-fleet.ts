@@ -372,7 +372,7 @@ export class MemoryFleet implements SimulatedFleet {
 
   #record(cluster: MemoryCluster, kind: Kind, name: string, prefix: string): void {
     cluster.informers.informer(kind).subscribe((change) => {
-      if (change.type === 'added' && change.initial === true) return
+      if (change.type === 'added' && change.initial) return
       const type = change.type === 'added' ? 'create' : change.type === 'updated' ? 'update' : 'delete'
       const key = maskIds(`${prefix}${keyOf(change.object)}`)
       this.#lastWriteMs = this.#clock.monotonic()

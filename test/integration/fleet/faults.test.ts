@@ -191,7 +191,7 @@ describe('the fleet under faults', () => {
       for (const [name, script] of Object.entries(scripts)) {
         const peer = await startPeer({ script })
         peers.push(peer)
-        await world.registerSecret(name, kubeconfigOf(peer))
+        await world.registerSecret(name, peer.kubeconfig())
         await client.create(Cluster, { metadata: { name } } as Cluster)
       }
       world.run()
@@ -212,15 +212,3 @@ describe('the fleet under faults', () => {
     }
   })
 })
-
-function kubeconfigOf({ url, caPem }: Peer): string {
-  const ca = Buffer.from(caPem).toString('base64')
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'a', cluster: { server: url, 'certificate-authority-data': ca } }],
-    users: [{ name: 'a', user: { token: 't' } }],
-    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
-    'current-context': 'a',
-  })
-}

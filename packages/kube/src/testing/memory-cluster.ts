@@ -253,7 +253,7 @@ export function memoryCluster(name = 'local', manager = 'test', clock?: Pick<Clo
         ? live
         : withoutAbandoned(
             live,
-            before as Plain,
+            before,
             fieldsV1,
             others.map((each) => each.fieldsV1 as Plain),
           )

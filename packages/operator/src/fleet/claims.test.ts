@@ -1,4 +1,5 @@
 import { type Context, Ingress } from '@seamark/kube'
+import type { Kind } from '@seamark/kube/object'
 import { memoryCluster, type MemoryCluster } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
 import { HostClaim } from '../api/host-claim.ts'
@@ -25,13 +26,14 @@ function hubWith(owners: readonly string[], isCached: boolean): { hub: MemoryClu
       spec: { host: HOST, namespace: 'a', owners: owners.map((uid) => ({ kind: 'Ingress', name: 'shop', uid })) },
     })
   const cache = isCached ? hub.informers : memoryCluster().informers
-  const manager = { index: cache.index } as unknown as ConstructorParameters<typeof Claims>[0]
+  const index = (...given: Parameters<typeof cache.index>) => cache.index(...given)
+  const manager = { index } as unknown as ConstructorParameters<typeof Claims>[0]
   const claims = new Claims(manager, () => true)
   const ctx = {
     client: hub.client,
-    get: cache.get,
-    list: cache.list,
-    by: cache.by,
+    get: (kind: Kind, key: string) => cache.get(kind, key),
+    list: (kind: Kind, namespace?: string) => cache.list(kind, namespace),
+    by: (...given: Parameters<typeof cache.by>) => cache.by(...given),
     delete: async (kind: typeof HostClaim, claim: HostClaim) => hub.client.delete(kind, claim.metadata.name ?? ''),
   }
   return { hub, claims, ctx: ctx as unknown as Context }

@@ -17,7 +17,8 @@ function memberWith(count: number, hub = 'hub-1') {
         annotations: { [LEAF_ANNOTATION]: `ingress-${index}--eu1` },
       },
     })
-  const ctx = { cluster: 'eu1', client: member.client, log: member.log, list: member.informers.list }
+  const list: Parameters<typeof sweepMember>[1]['list'] = (kind, namespace) => member.informers.list(kind, namespace)
+  const ctx = { cluster: 'eu1', client: member.client, log: member.log, list }
   const left = () => member.informers.list(Ingress).map(({ metadata }) => metadata.name)
   return { member, ctx, left }
 }

@@ -1,4 +1,5 @@
 import { type Context, Ingress, Service } from '@seamark/kube'
+import type { Kind } from '@seamark/kube/object'
 import { memoryCluster, type MemoryCluster } from '@seamark/kube/testing'
 import { describe, expect, it } from 'vitest'
 import { Cluster } from '../../api/cluster.ts'
@@ -17,7 +18,9 @@ import {
 function shortView(): { server: MemoryCluster; ctx: Context } {
   const server = memoryCluster()
   const { informers, log } = memoryCluster()
-  const ctx = { client: server.client, get: informers.get, list: informers.list, log, signal: AbortSignal.any([]) }
+  const get = (kind: Kind, key: string) => informers.get(kind, key)
+  const list = (kind: Kind, namespace?: string) => informers.list(kind, namespace)
+  const ctx = { client: server.client, get, list, log, signal: AbortSignal.any([]) }
   return { server, ctx: ctx as unknown as Context }
 }
 
